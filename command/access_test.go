@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
 // configFile writes a configuration in JSON with these routes. What they name
@@ -129,7 +131,7 @@ func TestAccess(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			config := configFile(t, test.routes...)
 			args := strings.ReplaceAll(test.args, "/srv/", rootsOf(t, config)+"/")
-			out, notes, err := run(t.Context(), accessCommand(), append([]string{"--config", config}, strings.Fields(args)...)...)
+			out, notes, err := commandtest.Run(t.Context(), accessCommand(), append([]string{"--config", config}, strings.Fields(args)...)...)
 			if out != test.want+"\n" || notes != "" {
 				t.Errorf("got %q and %q, want %q", out, notes, test.want)
 			}
@@ -184,7 +186,7 @@ func TestAccessAsksTheServer(t *testing.T) {
 		{"a configuration's option", []string{"--adapter", "caddyfile", "read", "acme/demo"}, "", "only be given with --config"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			out, _, err := run(t.Context(), accessCommand(), append([]string{"--address", server}, test.args...)...)
+			out, _, err := commandtest.Run(t.Context(), accessCommand(), append([]string{"--address", server}, test.args...)...)
 			if out != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("got %q and error %v", out, err)
 			}
@@ -195,7 +197,7 @@ func TestAccessAsksTheServer(t *testing.T) {
 // A note says how a hostname was understood that the configuration does not have.
 func TestAccessNotesUnknownHostnames(t *testing.T) {
 	config := configFile(t, `{"handle":[`+ruledRegistry+`]}`)
-	out, notes, err := run(t.Context(), accessCommand(), "--config", config, "--as", "ci", "read", "r.example.com/acme/vpc/aws")
+	out, notes, err := commandtest.Run(t.Context(), accessCommand(), "--config", config, "--as", "ci", "read", "r.example.com/acme/vpc/aws")
 	if out != "denied: no rule allows it\n" || !errors.Is(err, cli.ErrProblem) {
 		t.Errorf("got %q and %v", out, err)
 	}
@@ -207,7 +209,7 @@ func TestAccessNotesUnknownHostnames(t *testing.T) {
 // A group's name may have a space in it.
 func TestAccessPublish(t *testing.T) {
 	config := configFile(t, onSiteRoute("r.example.com", ruledRegistry))
-	out, _, err := run(t.Context(), accessCommand(), "--config", config, "--as", "jo", "--group", "release team", "publish", "acme/vpc/aws")
+	out, _, err := commandtest.Run(t.Context(), accessCommand(), "--config", config, "--as", "jo", "--group", "release team", "publish", "acme/vpc/aws")
 	if out != "allowed by rule 5: allow \"group:release team\" publish acme\n" || err != nil {
 		t.Errorf("got %q and %v", out, err)
 	}
@@ -219,7 +221,7 @@ func TestAccessWithTheAppAlone(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"apps":{"terraform_registry":{}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, _, err := run(t.Context(), accessCommand(), "--config", file, "read", "acme/demo")
+	out, _, err := commandtest.Run(t.Context(), accessCommand(), "--config", file, "read", "acme/demo")
 	if err == nil || !strings.Contains(err.Error(), "has no terraform_registry") || out != "" {
 		t.Errorf("got %q and the error %v", out, err)
 	}
@@ -267,7 +269,7 @@ func TestAccessMistakes(t *testing.T) {
 				want = strings.ReplaceAll(want, "/srv/", roots)
 				args = append([]string{"--config", config}, strings.Fields(strings.ReplaceAll(test.args, "/srv/", roots))...)
 			}
-			out, _, err := run(t.Context(), accessCommand(), args...)
+			out, _, err := commandtest.Run(t.Context(), accessCommand(), args...)
 			if err == nil || errors.Is(err, cli.ErrProblem) || !strings.Contains(err.Error(), want) || out != "" {
 				t.Errorf("got %q and the error %v, want %q", out, err, want)
 			}

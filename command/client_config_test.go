@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -130,7 +131,7 @@ host "registry.terraform.io" {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			args := append(strings.Fields(test.args), "--config", serverConfig(t, test.server, test.https))
-			out, errs, err := run(t.Context(), clientConfigCommand(registryNetwork{}), args...)
+			out, errs, err := commandtest.Run(t.Context(), clientConfigCommand(registryNetwork{}), args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +192,7 @@ func TestClientConfigRefuses(t *testing.T) {
 			if test.server != "" {
 				args = append(args, "--config", serverConfig(t, test.server, 0))
 			}
-			out, errs, err := run(t.Context(), clientConfigCommand(registryNetwork{}), args...)
+			out, errs, err := commandtest.Run(t.Context(), clientConfigCommand(registryNetwork{}), args...)
 			if err == nil || out != "" || !strings.Contains(errs, test.want) {
 				t.Errorf("got %v, %q and %q", err, out, errs)
 			}
@@ -244,7 +245,7 @@ func TestClientConfigOfAServer(t *testing.T) {
 			network := registryNetwork{roots: x509.NewCertPool(), pause: time.Millisecond}
 			network.roots.AddCert(server.Certificate())
 			host := server.Listener.Addr().String()
-			out, errs, err := run(t.Context(), clientConfigCommand(network), append(strings.Fields(test.args), "--url", host+test.path)...)
+			out, errs, err := commandtest.Run(t.Context(), clientConfigCommand(network), append(strings.Fields(test.args), "--url", host+test.path)...)
 			if test.fails != "" {
 				if err == nil || !strings.Contains(errs, test.fails) {
 					t.Errorf("got %v and %q", err, errs)

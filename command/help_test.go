@@ -5,9 +5,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
 // The help of commands fits a terminal of the usual width, but for examples, and says which

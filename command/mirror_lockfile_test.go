@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -38,10 +39,10 @@ func TestMirrorFromALockFileThatLacks(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			dir := t.TempDir()
 			if test.config != "" {
-				write(t, dir, "main.tf", test.config)
+				commandtest.Write(t, dir, "main.tf", test.config)
 			}
-			write(t, dir, "m/main.tf", require(other))
-			write(t, dir, ".terraform.lock.hcl", test.lock)
+			commandtest.Write(t, dir, "m/main.tf", require(other))
+			commandtest.Write(t, dir, ".terraform.lock.hcl", test.lock)
 			out, errs, err := o.mirror(t, t.TempDir(), append(test.args, dir)...)
 			if !strings.Contains(out, "1 package, ") {
 				t.Errorf("what is locked was not mirrored:\n%s", out)
@@ -57,8 +58,8 @@ func TestMirrorFromALockFileThatLacks(t *testing.T) {
 	// The same source is of another registry for each client, and the lock file may be
 	// of either client.
 	dir := t.TempDir()
-	write(t, dir, "main.tf", require(null))
-	write(t, dir, ".terraform.lock.hcl", lock("registry.opentofu.org/hashicorp/null", "3.2.2"))
+	commandtest.Write(t, dir, "main.tf", require(null))
+	commandtest.Write(t, dir, ".terraform.lock.hcl", lock("registry.opentofu.org/hashicorp/null", "3.2.2"))
 	for _, tofu := range []bool{false, true} {
 		q := mirrorRequest{tofu: tofu}
 		if err := q.readArguments([]string{dir}, false); err != nil || len(q.unlocked) > 0 {
@@ -70,7 +71,7 @@ func TestMirrorFromALockFileThatLacks(t *testing.T) {
 // Terraform 0.13 leaves providers of a legacy namespace in lock files.
 func TestMirrorSkipsLegacyProviders(t *testing.T) {
 	o := newAcme(t)
-	file := write(t, t.TempDir(), "copy.hcl", lock("registry.terraform.io/-/null", "3.2.2")+lock(originHost+"/acme/demo", "1.0.0"))
+	file := commandtest.Write(t, t.TempDir(), "copy.hcl", lock("registry.terraform.io/-/null", "3.2.2")+lock(originHost+"/acme/demo", "1.0.0"))
 	out, errs, err := o.mirror(t, t.TempDir(), file)
 	if err != nil || !strings.Contains(out, "Skipped, since no registry has legacy providers: registry.terraform.io/-/null (") || !strings.Contains(out, "1 package, ") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
@@ -97,7 +98,7 @@ func TestMirrorMakesItsFolder(t *testing.T) {
 		t.Error("no error")
 	}
 	missing()
-	if out, _, err := run(t.Context(), pruneCommand(), "--root", root, write(t, t.TempDir(), "copy.hcl", lock(originHost+"/acme/demo", "1.0.0"))); err == nil || !strings.Contains(err.Error(), "there is no folder "+root) {
+	if out, _, err := commandtest.Run(t.Context(), pruneCommand(), "--root", root, commandtest.Write(t, t.TempDir(), "copy.hcl", lock(originHost+"/acme/demo", "1.0.0"))); err == nil || !strings.Contains(err.Error(), "there is no folder "+root) {
 		t.Errorf("prune: got error %v and %s", err, out)
 	}
 	missing()

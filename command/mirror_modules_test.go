@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -54,7 +55,7 @@ const (
 // mirrored are the modules and the providers in a tree, as ADDRESS VERSION.
 func mirrored(t *testing.T, root string) (names []string) {
 	t.Helper()
-	for _, file := range filesIn(t, root) {
+	for _, file := range commandtest.Files(t, root) {
 		parts := strings.Split(file, "/")
 		name := parts[len(parts)-1]
 		switch {
@@ -103,7 +104,7 @@ func TestMirrorModules(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			o, root, dir := newModules(t), t.TempDir(), t.TempDir()
 			for i := 0; i < len(test.files); i += 2 {
-				write(t, dir, test.files[i], test.files[i+1])
+				commandtest.Write(t, dir, test.files[i], test.files[i+1])
 			}
 			args := append([]string{"--modules"}, test.args...)
 			if len(test.files) > 0 {
@@ -118,7 +119,7 @@ func TestMirrorModules(t *testing.T) {
 			}
 
 			// Once more, nothing is fetched.
-			before := filesIn(t, root)
+			before := commandtest.Files(t, root)
 			o.requests()
 			out, _, _ = o.mirror(t, root, args...)
 			if asked := o.requests(); slices.ContainsFunc(asked, func(path string) bool { return strings.Contains(path, "archive") || strings.HasSuffix(path, ".zip") }) {
@@ -203,8 +204,8 @@ func TestMirrorKeepsModulesThatHaveMoved(t *testing.T) {
 	}
 	fields["commit"] = strings.Repeat("a", 40)
 	record, _ = json.Marshal(fields)
-	write(t, root, name, string(record))
-	before := filesIn(t, root)
+	commandtest.Write(t, root, name, string(record))
+	before := commandtest.Files(t, root)
 	for _, test := range []struct {
 		rule, ref, says string
 	}{
@@ -229,8 +230,8 @@ func TestMirrorKeepsModulesThatHaveMoved(t *testing.T) {
 // What registry.hcl withdraws is passed over, for modules too.
 func TestMirrorPassesOverWithdrawnModules(t *testing.T) {
 	o, root := newModules(t), t.TempDir()
-	write(t, root, "modules/"+vpc+"/registry.hcl", "withdrawn \"1.1.0\" {\n reason = \"broken\"\n}\n")
-	write(t, root, "modules/"+vpc+"/0.1.0/main.tf", "")
+	commandtest.Write(t, root, "modules/"+vpc+"/registry.hcl", "withdrawn \"1.1.0\" {\n reason = \"broken\"\n}\n")
+	commandtest.Write(t, root, "modules/"+vpc+"/0.1.0/main.tf", "")
 	_, errs, err := o.mirror(t, root, "--modules", vpc)
 	if err != nil || !strings.Contains(errs, vpc+" 1.1.0: it is withdrawn in this tree: broken") {
 		t.Errorf("got error %v and\n%s", err, errs)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -14,8 +13,8 @@ import (
 	"testing"
 
 	svchost "github.com/hashicorp/terraform-svchost"
-	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -44,7 +43,7 @@ func newOrigin(t *testing.T, write func(files *indextest.Tree, acme *indextest.P
 	write(o.tree, publisher)
 	snapshot, err := index.Scan(context.Background(), index.Options{
 		Open:   o.tree.Open,
-		Signer: shortKey(t),
+		Signer: commandtest.ShortKey(t),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -116,44 +115,15 @@ func (o *origin) mirrorWithin(ctx context.Context, root string, args ...string) 
 	if !slices.Contains(args, "--platform") {
 		args = append(args, "--platform", "linux_amd64")
 	}
-	return run(ctx, cmd, append([]string{"--root", root}, args...)...)
-}
-
-// filesIn returns the paths of all files below a folder.
-func filesIn(t *testing.T, root string) (paths []string) {
-	t.Helper()
-	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			relative, _ := filepath.Rel(root, name)
-			paths = append(paths, filepath.ToSlash(relative))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(paths)
-	return paths
+	return commandtest.Run(ctx, cmd, append([]string{"--root", root}, args...)...)
 }
 
 func wantFiles(t *testing.T, root string, want ...string) {
 	t.Helper()
 	slices.Sort(want)
-	if got := filesIn(t, root); !slices.Equal(got, want) {
+	if got := commandtest.Files(t, root); !slices.Equal(got, want) {
 		t.Errorf("there are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-}
-
-// write writes a file below a folder, and returns its path.
-func write(t *testing.T, dir, name, content string) string {
-	t.Helper()
-	if err := afero.NewOsFs().MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := afero.WriteFile(afero.NewOsFs(), filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(dir, name)
 }
 
 // lock is a block of a lock file.

@@ -3,11 +3,13 @@ package command
 import (
 	"encoding/json"
 	"errors"
-	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
 // The bar shows the expected size and duration as far as they are known. It leaves the last
@@ -43,8 +45,8 @@ func TestMirrorJSON(t *testing.T) {
 	if _, _, err := o.mirror(t, root, originHost+"/acme/other"); err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "main.tf", "terraform {\n required_providers {\n  none = { source = \"registry.example.com/acme/none\" }\n }\n}\n")
-	write(t, dir, ".terraform.lock.hcl", lock(originHost+"/acme/demo", "1.0.0"))
+	commandtest.Write(t, dir, "main.tf", "terraform {\n required_providers {\n  none = { source = \"registry.example.com/acme/none\" }\n }\n}\n")
+	commandtest.Write(t, dir, ".terraform.lock.hcl", lock(originHost+"/acme/demo", "1.0.0"))
 	args := []string{dir, originHost + "/acme/other", originHost + "/acme/nothing", "--json"}
 	for _, dry := range []bool{true, false} {
 		run := args

@@ -15,6 +15,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -67,7 +68,7 @@ func TestMirror(t *testing.T) {
 	if got := strings.Join(o.downloads(), " "); got != "terraform-provider-demo_1.0.0_darwin_arm64.zip terraform-provider-demo_1.0.0_linux_amd64.zip" {
 		t.Errorf("it fetched %s", got)
 	}
-	out, _, err = run(t.Context(), checkCommand(), "--root", root, "--signatures", "require")
+	out, _, err = commandtest.Run(t.Context(), checkCommand(), "--root", root, "--signatures", "require")
 	if err != nil || !strings.Contains(out, "Offered: 1 provider in 2 versions. Withheld: 0.") {
 		t.Errorf("check: got error %v and\n%s", err, out)
 	}
@@ -98,13 +99,13 @@ func TestMirrorFromALockFile(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			root, dir := t.TempDir(), t.TempDir()
-			write(t, dir, "main.tf", "terraform {\n required_version = \">= 1.0\"\n}")
-			write(t, dir, ".terraform.lock.hcl", test.locked)
+			commandtest.Write(t, dir, "main.tf", "terraform {\n required_version = \">= 1.0\"\n}")
+			commandtest.Write(t, dir, ".terraform.lock.hcl", test.locked)
 			_, errs, err := o.mirror(t, root, dir, "--platform", test.platform)
 			if failed := test.says != ""; failed != errors.Is(err, cli.ErrProblem) || failed != (err != nil) || !strings.Contains(errs, test.says) {
 				t.Errorf("got error %v and\n%s", err, errs)
 			}
-			mirrored := slices.ContainsFunc(filesIn(t, root), func(name string) bool { return strings.HasSuffix(name, ".zip") })
+			mirrored := slices.ContainsFunc(commandtest.Files(t, root), func(name string) bool { return strings.HasSuffix(name, ".zip") })
 			if mirrored != test.mirrored {
 				t.Errorf("mirrored: %v", mirrored)
 			}
@@ -115,7 +116,7 @@ func TestMirrorFromALockFile(t *testing.T) {
 func TestMirrorFromAConfiguration(t *testing.T) {
 	o := newAcme(t)
 	root, dir := t.TempDir(), t.TempDir()
-	write(t, dir, "main.tf", `terraform {
+	commandtest.Write(t, dir, "main.tf", `terraform {
   required_providers {
     demo = {
       source  = "registry.example.com/acme/demo"
@@ -126,7 +127,7 @@ func TestMirrorFromAConfiguration(t *testing.T) {
 module "local" { source = "./local" }
 module "vpc" { source = "acme/vpc/aws" }
 `)
-	write(t, dir, "local/main.tf", "terraform {\n required_providers {\n  other = { source = \"registry.example.com/acme/other\" }\n }\n}")
+	commandtest.Write(t, dir, "local/main.tf", "terraform {\n required_providers {\n  other = { source = \"registry.example.com/acme/other\" }\n }\n}")
 	out, errs, err := o.mirror(t, root, dir)
 	// Everything else was fetched.
 	if !errors.Is(err, cli.ErrProblem) || !strings.Contains(out, "2 packages") || !strings.Contains(out, "acme/demo   1.0.0") || !strings.Contains(out, "acme/other  0.1.0") {
@@ -143,7 +144,7 @@ func TestMirrorDryRun(t *testing.T) {
 	if _, errs, err := o.mirror(t, root, originHost+"/acme/demo"); err != nil {
 		t.Fatal(err, errs)
 	}
-	before := filesIn(t, root)
+	before := commandtest.Files(t, root)
 	o.downloads()
 	out, errs, err := o.mirror(t, root, originHost+"/acme/demo", originHost+"/acme/demo@1.0.0", originHost+"/acme/other", "--dry-run")
 	if err != nil || errs != "" || len(o.downloads()) > 0 {
@@ -190,10 +191,10 @@ func TestMirrorGoesOnAfterAFailure(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", part, errs)
 		}
 	}
-	if slices.ContainsFunc(filesIn(t, root), func(name string) bool {
+	if slices.ContainsFunc(commandtest.Files(t, root), func(name string) bool {
 		return strings.Contains(name, ".part") || strings.HasSuffix(name, "1.1.0_linux_amd64.zip")
 	}) {
-		t.Errorf("there are %q", filesIn(t, root))
+		t.Errorf("there are %q", commandtest.Files(t, root))
 	}
 	o.fault("/v1/mirror/-/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", nil)
 	if out, errs, err := o.mirror(t, root, originHost+"/acme/demo", originHost+"/acme/other"); err != nil || !strings.Contains(out, "1 package, ") {
@@ -241,8 +242,8 @@ func TestMirrorElsewhere(t *testing.T) {
 		t.Fatal(err, errs)
 	}
 	wantFiles(t, keys, originHost+"/acme.asc")
-	if len(filesIn(t, providers)) != 5 {
-		t.Errorf("there are %q", filesIn(t, providers))
+	if len(commandtest.Files(t, providers)) != 5 {
+		t.Errorf("there are %q", commandtest.Files(t, providers))
 	}
 }
 
@@ -250,7 +251,7 @@ func TestMirrorElsewhere(t *testing.T) {
 func TestMirrorLeavesOutItsOwn(t *testing.T) {
 	o := newAcme(t)
 	dir := t.TempDir()
-	file := write(t, dir, "copy.hcl", lock(originHost+"/acme/demo", "1.0.0")+lock("Own.example.com/acme/demo", "1.0.0"))
+	file := commandtest.Write(t, dir, "copy.hcl", lock(originHost+"/acme/demo", "1.0.0")+lock("Own.example.com/acme/demo", "1.0.0"))
 	out, errs, err := o.mirror(t, t.TempDir(), "--own", "own.example.com", file)
 	if err != nil || !strings.Contains(out, "Left out as the registry's own: own.example.com/acme/demo.") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
@@ -310,8 +311,8 @@ func TestMirrorSendsTokens(t *testing.T) {
 func TestMirrorRefuses(t *testing.T) {
 	o := newAcme(t)
 	root, dir := t.TempDir(), t.TempDir()
-	broken := write(t, dir, "broken.hcl", "provider {")
-	tf := write(t, dir, "main.tf", "")
+	broken := commandtest.Write(t, dir, "broken.hcl", "provider {")
+	tf := commandtest.Write(t, dir, "main.tf", "")
 	tests := []struct {
 		rule string
 		args []string
@@ -351,8 +352,8 @@ func TestMirrorRefuses(t *testing.T) {
 func TestMirrorArguments(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	write(t, dir, "hashicorp/null/main.tf", "terraform {\n required_providers {\n  random = { source = \"hashicorp/random\" }\n }\n}")
-	write(t, dir, "copy", lock("registry.terraform.io/hashicorp/time", "1.0.0"))
+	commandtest.Write(t, dir, "hashicorp/null/main.tf", "terraform {\n required_providers {\n  random = { source = \"hashicorp/random\" }\n }\n}")
+	commandtest.Write(t, dir, "copy", lock("registry.terraform.io/hashicorp/time", "1.0.0"))
 	for _, test := range []struct {
 		rule, arg string
 		tofu      bool

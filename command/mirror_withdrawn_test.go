@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
 // What is withdrawn in a tree is not fetched into it.
@@ -24,17 +26,17 @@ func TestMirrorWithoutWithdrawn(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			root, arg := t.TempDir(), test.arg
-			write(t, root, demoDir+"registry.hcl", test.notice)
+			commandtest.Write(t, root, demoDir+"registry.hcl", test.notice)
 			if arg == "lock" {
 				arg = filepath.Join(t.TempDir(), "lock.hcl")
-				write(t, filepath.Dir(arg), "lock.hcl", lock(originHost+"/acme/demo", "1.0.0"))
+				commandtest.Write(t, filepath.Dir(arg), "lock.hcl", lock(originHost+"/acme/demo", "1.0.0"))
 			}
 			_, errs, err := o.mirror(t, root, arg, "--platform", "linux_amd64")
 			if !strings.Contains(errs, test.says) || test.says == "" && errs != "" || (err == nil) != (test.mirrored != "") {
 				t.Errorf("it says %q (%v)", errs, err)
 			}
 			var zips []string
-			for _, name := range filesIn(t, root) {
+			for _, name := range commandtest.Files(t, root) {
 				if strings.HasSuffix(name, ".zip") {
 					zips = append(zips, filepath.Base(name))
 				}

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -67,11 +66,11 @@ func TestNoticeCommands(t *testing.T) {
 			if cmd.Name() != args[0] {
 				continue
 			}
-			out, errs, err := run(t.Context(), cmd, append(args[1:], "--root", root)...)
+			out, errs, err := commandtest.Run(t.Context(), cmd, append(args[1:], "--root", root)...)
 			if err != nil || errs != "" || out != test.says {
 				t.Errorf("%s: it says %q (%v)", test.rule, out, err)
 			}
-			fits(t, out)
+			commandtest.Fits(t, out)
 		}
 		content, err := os.ReadFile(filepath.Join(root, test.file))
 		if string(content) != test.after || (err != nil) != (test.after == "") {
@@ -97,9 +96,9 @@ func TestNoticesOfVersionsThatAreNotThere(t *testing.T) {
 		{"of another registry", "withdraw|a.example/acme/demo|9.0.0", "a.example/acme/demo: withdrawn 9.0.0, which covers no version in the tree\n", 0},
 	} {
 		args := append(strings.Split(test.args, "|"), "--root", root)
-		out, errs, err := run(t.Context(), registryCommand(t), args...)
-		if status(err) != test.status || !strings.Contains(out+errs, test.says) {
-			t.Errorf("%s: it says %q, %q, with status %d", test.rule, out, errs, status(err))
+		out, errs, err := commandtest.Run(t.Context(), registryCommand(t), args...)
+		if commandtest.Status(err) != test.status || !strings.Contains(out+errs, test.says) {
+			t.Errorf("%s: it says %q, %q, with status %d", test.rule, out, errs, commandtest.Status(err))
 		}
 	}
 }
@@ -120,18 +119,9 @@ func TestNoticesOfBuilds(t *testing.T) {
 			"acme/vpc/aws: restored 4.0.0 (withdrawn), which covers 3 versions: 4.0.0+a to\n4.0.0; still deprecated \"4.0.0+b\"\n"},
 	} {
 		i := slices.IndexFunc(subcommands(), func(c *cobra.Command) bool { return c.Name() == test.command })
-		out, _, err := run(t.Context(), subcommands()[i], "acme/vpc/aws", test.versions, "--root", root)
+		out, _, err := commandtest.Run(t.Context(), subcommands()[i], "acme/vpc/aws", test.versions, "--root", root)
 		if err != nil || out != test.says {
 			t.Errorf("%s: it says %q (%v)", test.rule, out, err)
-		}
-	}
-}
-
-func fits(t *testing.T, text string) {
-	t.Helper()
-	for line := range strings.Lines(text) {
-		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > cli.Width {
-			t.Errorf("a line is longer than %d: %s", cli.Width, line)
 		}
 	}
 }
@@ -162,7 +152,7 @@ func TestNoticeCommandErrors(t *testing.T) {
 				if cmd.Name() != args[0] {
 					continue
 				}
-				out, errs, err := run(t.Context(), cmd, append(args[1:], "--root", root)...)
+				out, errs, err := commandtest.Run(t.Context(), cmd, append(args[1:], "--root", root)...)
 				if err == nil || out != "" || errs != "Error: "+test.says+"\n" {
 					t.Errorf("it says %q and %q (%v)", out, errs, err)
 				}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
@@ -94,13 +95,13 @@ func TestPruneModules(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			root, dir := newModuleTree(t), t.TempDir()
-			write(t, dir, ".terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
+			commandtest.Write(t, dir, ".terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
 			for i := 0; i < len(test.files); i += 2 {
-				write(t, dir, test.files[i], test.files[i+1])
+				commandtest.Write(t, dir, test.files[i], test.files[i+1])
 			}
-			before := filesIn(t, root)
+			before := commandtest.Files(t, root)
 			args := []string{"--root", root, "--own", "registry.example.com", "--modules", dir}
-			out, errs, err := run(t.Context(), pruneCommand(), append(args, "--dry-run")...)
+			out, errs, err := commandtest.Run(t.Context(), pruneCommand(), append(args, "--dry-run")...)
 			if test.says != "" {
 				if err == nil || errors.Is(err, cli.ErrProblem) || !strings.Contains(err.Error(), test.says) {
 					t.Fatalf("got error %v and\n%s%s", err, out, errs)
@@ -110,7 +111,7 @@ func TestPruneModules(t *testing.T) {
 			}
 			wantFiles(t, root, before...)
 
-			if out, errs, err = run(t.Context(), pruneCommand(), args...); (err != nil) != (test.says != "") {
+			if out, errs, err = commandtest.Run(t.Context(), pruneCommand(), args...); (err != nil) != (test.says != "") {
 				t.Errorf("got error %v and\n%s%s", err, out, errs)
 			}
 			if test.says != "" {
@@ -122,7 +123,7 @@ func TestPruneModules(t *testing.T) {
 				t.Errorf("it has kept %q\nwant %q\n%s", got, test.want, out)
 			}
 			for _, stays := range []string{"registry.hcl", ".2.0.0.source.json"} {
-				if !slices.Contains(filesIn(t, root), "modules/"+mirroredVPC+"/"+stays) {
+				if !slices.Contains(commandtest.Files(t, root), "modules/"+mirroredVPC+"/"+stays) {
 					t.Errorf("%s is gone", stays)
 				}
 			}
@@ -132,10 +133,10 @@ func TestPruneModules(t *testing.T) {
 
 func TestPruneModulesReport(t *testing.T) {
 	root, dir := newModuleTree(t), t.TempDir()
-	file := write(t, dir, ".terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
-	write(t, dir, "main.tf", calls("acme/vpc/aws", ">= 1.1"))
+	file := commandtest.Write(t, dir, ".terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
+	commandtest.Write(t, dir, "main.tf", calls("acme/vpc/aws", ">= 1.1"))
 	args := []string{"--root", root, "--modules", "--dry-run"}
-	out, _, err := run(t.Context(), pruneCommand(), append(args, "--json", dir)...)
+	out, _, err := commandtest.Run(t.Context(), pruneCommand(), append(args, "--json", dir)...)
 	var d pruneDocument
 	if bad := json.Unmarshal([]byte(out), &d); bad != nil || err != nil {
 		t.Fatalf("got error %v, %v and\n%s", err, bad, out)
@@ -143,11 +144,11 @@ func TestPruneModulesReport(t *testing.T) {
 	if len(d.Removed) != 5 || d.Removed[0].Kind != "module" || d.Removed[0].Module != mirroredSubnet || d.Removed[0].Version != "1.0.0" || d.Configurations != 1 || d.Size == 0 || d.Kept != 3 {
 		t.Errorf("got %s", out)
 	}
-	if _, _, err := run(t.Context(), pruneCommand(), append(args, file)...); err == nil || !strings.Contains(err.Error(), "a lock file does not name modules: with --modules, give the folder of its configuration") {
+	if _, _, err := commandtest.Run(t.Context(), pruneCommand(), append(args, file)...); err == nil || !strings.Contains(err.Error(), "a lock file does not name modules: with --modules, give the folder of its configuration") {
 		t.Errorf("a lock file: got error %v", err)
 	}
 	// Without --modules they stay.
-	out, _, err = run(t.Context(), pruneCommand(), "--root", root, dir)
+	out, _, err = commandtest.Run(t.Context(), pruneCommand(), "--root", root, dir)
 	if err != nil || !strings.HasPrefix(out, "Removed from ") || len(mirrored(t, root)) < 8 {
 		t.Errorf("got error %v and\n%s", err, out)
 	}

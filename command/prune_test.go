@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -33,7 +34,7 @@ func prunable(t *testing.T) (root string, stays []string) {
 	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(acme)
 	files.Write(mirroredDir+"demo/.versions.json", "{}").Write(mirroredDir+"demo/.1.0.0.packages.json", "{}")
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
-	stays = filesIn(t, root)
+	stays = commandtest.Files(t, root)
 
 	files.Provider("registry.terraform.io/acme/demo", "1.1.0", "linux_amd64").Signed(acme)
 	files.ProviderIn(mirroredDir+"demo/1.2.0", "demo", "1.2.0", "linux_amd64").Manifest("6.0").Signed(acme)
@@ -49,16 +50,16 @@ func prunable(t *testing.T) (root string, stays []string) {
 func infra(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, dir, "a/.terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
-	write(t, dir, "b/.terraform.lock.hcl", "# nothing is used here\n")
-	write(t, dir, "a/.terraform/modules/vpc/.terraform.lock.hcl", lock("registry.terraform.io/acme/gone", "0.1.0"))
+	commandtest.Write(t, dir, "a/.terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
+	commandtest.Write(t, dir, "b/.terraform.lock.hcl", "# nothing is used here\n")
+	commandtest.Write(t, dir, "a/.terraform/modules/vpc/.terraform.lock.hcl", lock("registry.terraform.io/acme/gone", "0.1.0"))
 	return dir
 }
 
 func TestPrune(t *testing.T) {
 	root, stays := prunable(t)
 	dir := infra(t)
-	before := filesIn(t, root)
+	before := commandtest.Files(t, root)
 	const plan = `other.example.com/acme/gone 0.1.0
   terraform-provider-gone_0.1.0_linux_amd64.zip
 registry.terraform.io/acme/demo 1.1.0
@@ -78,14 +79,14 @@ registry.terraform.io/acme/gone 0.1.0
   .0.1.0.packages.json
 
 `
-	out, errs, err := run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", "--dry-run", dir)
+	out, errs, err := commandtest.Run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", "--dry-run", dir)
 	if err != nil || errs != "" || !strings.HasPrefix(out, "WOULD BE REMOVED\n"+plan+"Would be removed from "+filepath.Join(root, "providers")+": 4 releases, ") ||
 		!strings.HasSuffix(out, ". Kept: 3, by 2 lock files.\n") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
 	wantFiles(t, root, before...)
 
-	out, errs, err = run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", dir)
+	out, errs, err = commandtest.Run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", dir)
 	if err != nil || errs != "" || !strings.HasPrefix(out, "REMOVED\n"+plan+"Removed from ") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
@@ -96,7 +97,7 @@ registry.terraform.io/acme/gone 0.1.0
 		}
 	}
 
-	out, _, err = run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", dir)
+	out, _, err = commandtest.Run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", dir)
 	if err != nil || !strings.HasPrefix(out, "Removed from ") || !strings.Contains(out, ": 0 releases, 0 B. Kept: 3") {
 		t.Errorf("the second time: got error %v and\n%s", err, out)
 	}
@@ -115,13 +116,13 @@ func TestPruneLeavesUnpackedPackages(t *testing.T) {
 	dir := infra(t)
 	const heading = "KEPT, SINCE IT IS UNPACKED: REMOVE THE FOLDER YOURSELF\n" +
 		"registry.terraform.io/acme/demo/1.3.0/linux_amd64\n" + unpacked + "\n\n"
-	out, errs, err := run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", "--dry-run", "--json", dir)
+	out, errs, err := commandtest.Run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", "--dry-run", "--json", dir)
 	var said struct{ Unpacked []string }
 	if json.Unmarshal([]byte(out), &said) != nil || err != nil || errs != "" ||
 		!slices.Equal(said.Unpacked, []string{"registry.terraform.io/acme/demo/1.3.0/linux_amd64", unpacked}) {
 		t.Errorf("as JSON, got error %v and\n%s%s", err, out, errs)
 	}
-	out, errs, err = run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", dir)
+	out, errs, err = commandtest.Run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", dir)
 	if err != nil || errs != "" || !strings.Contains(out, heading) ||
 		strings.Contains(out, "acme/gone 0.2.0") || !strings.Contains(out, "\n  terraform-provider-demo_1.3.0_darwin_arm64.zip") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
@@ -134,12 +135,12 @@ func TestPruneLeavesUnpackedPackages(t *testing.T) {
 // Without its checksums, a withheld package would be offered.
 func TestPruneLeavesWithheldPackages(t *testing.T) {
 	root, _ := prunable(t)
-	bad := write(t, root, mirroredDir+"demo/terraform-provider-demo_1.1.0_darwin_arm64.zip", indextest.ProviderZip("demo", "1.1.0", "another"))
-	out, errs, err := run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", infra(t))
+	bad := commandtest.Write(t, root, mirroredDir+"demo/terraform-provider-demo_1.1.0_darwin_arm64.zip", indextest.ProviderZip("demo", "1.1.0", "another"))
+	out, errs, err := commandtest.Run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", infra(t))
 	if err != nil || !strings.Contains(out, "Left alone: 1 withheld by the registry (`check` says why).") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
-	files := filesIn(t, root)
+	files := commandtest.Files(t, root)
 	for name, want := range map[string]bool{"linux_amd64.zip": false, "darwin_arm64.zip": true, "SHA256SUMS": true, "SHA256SUMS.sig": true} {
 		if got := slices.Contains(files, mirroredDir+"demo/terraform-provider-demo_1.1.0_"+name); got != want {
 			t.Errorf("%s is there: %v", name, got)
@@ -182,7 +183,7 @@ func TestPruneKeepsWhatHasAnotherName(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			out, errs, err := run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", infra(t))
+			out, errs, err := commandtest.Run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", infra(t))
 			if removed, kept, _ := strings.Cut(out, "KEPT, SINCE IT HAS ANOTHER NAME TOO\n"); err != nil || errs != "" || strings.Contains(removed, test.kept) ||
 				!strings.HasPrefix(kept, test.kept+"\n") || !strings.Contains(kept, fmt.Sprintf(". Kept: %d, by ", test.releases)) {
 				t.Errorf("got error %v and\n%s%s", err, out, errs)
@@ -221,7 +222,7 @@ func TestLockFilesBehindSymlinks(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			dir := t.TempDir()
 			for _, name := range []string{"infra/a", "elsewhere", "elsewhere/deep"} {
-				write(t, dir, name+"/.terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
+				commandtest.Write(t, dir, name+"/.terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
 			}
 			arg := filepath.Join(dir, "infra")
 			for name, to := range test.links {
@@ -250,11 +251,11 @@ func TestLockFilesBehindSymlinks(t *testing.T) {
 func TestPruneRefuses(t *testing.T) {
 	root, _ := prunable(t)
 	dir := t.TempDir()
-	empty := write(t, dir, "empty.hcl", "")
+	empty := commandtest.Write(t, dir, "empty.hcl", "")
 	broken := t.TempDir()
-	write(t, broken, "a/.terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
-	write(t, broken, "b/.terraform.lock.hcl", "provider {")
-	before := filesIn(t, root)
+	commandtest.Write(t, broken, "a/.terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
+	commandtest.Write(t, broken, "b/.terraform.lock.hcl", "provider {")
+	before := commandtest.Files(t, root)
 	tests := []struct {
 		rule string
 		args []string
@@ -272,7 +273,7 @@ func TestPruneRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			out, errs, err := run(t.Context(), pruneCommand(), append([]string{"--root", root}, test.args...)...)
+			out, errs, err := commandtest.Run(t.Context(), pruneCommand(), append([]string{"--root", root}, test.args...)...)
 			if err == nil || errors.Is(err, cli.ErrProblem) || !strings.Contains(err.Error(), test.want) || out != "" || errs != "Error: "+err.Error()+"\n" {
 				t.Errorf("got error %v, want one with %q, and\n%s%s", err, test.want, out, errs)
 			}
@@ -301,8 +302,8 @@ func TestPruneWithoutOwn(t *testing.T) {
 			files := indextest.OnDisk(t, root)
 			files.Provider("kept.example.com/acme/demo", "1.0.0", "linux_amd64")
 			files.Provider(test.hostname+"/acme/demo", "1.1.0", "linux_amd64")
-			lockFile := write(t, t.TempDir(), "lock.hcl", lock("kept.example.com/acme/demo", "1.0.0"))
-			out, errs, err := run(t.Context(), pruneCommand(), append([]string{"--root", root, lockFile}, test.args...)...)
+			lockFile := commandtest.Write(t, t.TempDir(), "lock.hcl", lock("kept.example.com/acme/demo", "1.0.0"))
+			out, errs, err := commandtest.Run(t.Context(), pruneCommand(), append([]string{"--root", root, lockFile}, test.args...)...)
 			if (err != nil) != test.refused {
 				t.Errorf("got error %v and\n%s%s", err, out, errs)
 			}
@@ -350,7 +351,7 @@ func TestPruneJSON(t *testing.T) {
 		if dry {
 			args = append(args, "--dry-run")
 		}
-		out, errs, err := run(t.Context(), pruneCommand(), args...)
+		out, errs, err := commandtest.Run(t.Context(), pruneCommand(), args...)
 		var d pruneDocument
 		if failed := json.Unmarshal([]byte(out), &d); failed != nil || err != nil || errs != "" {
 			t.Fatalf("got error %v, %v and\n%s%s", err, failed, out, errs)

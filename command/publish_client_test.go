@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -27,13 +28,13 @@ func TestPublishRetries(t *testing.T) {
 	} {
 		r := newTarget(t)
 		var failures atomic.Int64
-		r.fail(func(q *http.Request) int {
+		r.Fail(func(q *http.Request) int {
 			if q.Method == http.MethodPut && failures.Add(1)%2 == 1 {
 				return test.status
 			}
 			return 0
 		})
-		out, errs, err := r.publish(r.to("acme/demo"), newDist("").folder(t))
+		out, errs, err := r.publish(r.To("acme/demo"), newDist("").folder(t))
 		if err != nil {
 			t.Errorf("%s: %v\n%s\n%s", test.rule, err, out, errs)
 		}
@@ -47,14 +48,14 @@ func TestPublishRetries(t *testing.T) {
 func TestPublishRetriesBrokenConnections(t *testing.T) {
 	r := newTarget(t)
 	var broken atomic.Bool
-	r.fail(func(q *http.Request) int {
+	r.Fail(func(q *http.Request) int {
 		if strings.HasSuffix(q.URL.Path, "linux_amd64.zip") && broken.CompareAndSwap(false, true) {
 			q.Body.Read(make([]byte, 10))
 			panic(http.ErrAbortHandler)
 		}
 		return 0
 	})
-	if out, errs, err := r.publish(r.to("acme/demo"), newDist("").folder(t)); err != nil || !broken.Load() {
+	if out, errs, err := r.publish(r.To("acme/demo"), newDist("").folder(t)); err != nil || !broken.Load() {
 		t.Errorf("%v\n%s\n%s", err, out, errs)
 	}
 }
@@ -93,7 +94,7 @@ func TestPublishFailures(t *testing.T) {
 		}, cli.ExitProblem, "It redirects to elsewhere.example.com, where no token is sent"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			noClientConfiguration(t)
+			commandtest.NoClientConfiguration(t)
 			t.Setenv(defaultIDTokenVariable, "secret")
 			var puts atomic.Int64
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -110,12 +111,12 @@ func TestPublishFailures(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			network := (&target{Server: server}).network()
-			out, errs, err := run(t.Context(), publishCommand(network), "--to", server.Listener.Addr().String()+"/acme/demo", newDist("").folder(t))
-			if status(err) != test.exit {
+			network := trusting(server)
+			out, errs, err := commandtest.Run(t.Context(), publishCommand(network), "--to", server.Listener.Addr().String()+"/acme/demo", newDist("").folder(t))
+			if commandtest.Status(err) != test.exit {
 				t.Errorf("got %v", err)
 			}
-			says(t, errs, test.says)
+			commandtest.Says(t, errs, test.says)
 			if strings.Contains(out+errs, "secret") {
 				t.Errorf("the token is printed:\n%s", errs)
 			}
@@ -127,12 +128,12 @@ func TestPublishFailures(t *testing.T) {
 }
 
 func TestPublishToNowhere(t *testing.T) {
-	noClientConfiguration(t)
-	out, errs, err := run(t.Context(), publishCommand(registryNetwork{pause: time.Millisecond}), "--to", "http://127.0.0.1:1/acme/demo", newDist("").folder(t))
-	if status(err) != cli.ExitUsage || out != "" {
+	commandtest.NoClientConfiguration(t)
+	out, errs, err := commandtest.Run(t.Context(), publishCommand(registryNetwork{pause: time.Millisecond}), "--to", "http://127.0.0.1:1/acme/demo", newDist("").folder(t))
+	if commandtest.Status(err) != cli.ExitUsage || out != "" {
 		t.Errorf("%v\n%s", err, out)
 	}
-	says(t, errs, "Error: 127.0.0.1:1: ", "connection refused")
+	commandtest.Says(t, errs, "Error: 127.0.0.1:1: ", "connection refused")
 }
 
 // A registry without TLS has to be meant, since it gets the token.
@@ -143,10 +144,10 @@ func TestPublishWithoutTLS(t *testing.T) {
 	to := plain.Listener.Addr().String() + "/acme/demo"
 	dir := newDist("").folder(t)
 	_, errs, err := r.publish("--to", to, dir)
-	if status(err) != cli.ExitUsage {
+	if commandtest.Status(err) != cli.ExitUsage {
 		t.Errorf("%v", err)
 	}
-	says(t, errs, "it has no TLS: begin --to with http:// if that is meant")
+	commandtest.Says(t, errs, "it has no TLS: begin --to with http:// if that is meant")
 	if _, errs, err = r.publish("--to", "http://"+to, dir); err != nil {
 		t.Errorf("%v\n%s", err, errs)
 	}
@@ -156,20 +157,20 @@ func TestPublishWithoutTLS(t *testing.T) {
 func TestPublishInterrupted(t *testing.T) {
 	r := newTarget(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	r.fail(func(q *http.Request) int {
+	r.Fail(func(q *http.Request) int {
 		if strings.HasSuffix(q.URL.Path, ".zip") {
 			cancel()
 		}
 		return 0
 	})
-	t.Setenv(defaultIDTokenVariable, goodToken)
-	out, errs, err := run(ctx, publishCommand(r.network()), r.to("acme/demo"), "--parallel", "1", newDist("").folder(t))
-	if status(err) != cli.ExitUsage {
+	t.Setenv(defaultIDTokenVariable, commandtest.GoodToken)
+	out, errs, err := commandtest.Run(ctx, publishCommand(r.network()), r.To("acme/demo"), "--parallel", "1", newDist("").folder(t))
+	if commandtest.Status(err) != cli.ExitUsage {
 		t.Errorf("%v\n%s", err, out)
 	}
-	says(t, errs, "Interrupted: run the same command again to continue.")
-	r.fail(nil)
-	if _, errs, err = r.publish(r.to("acme/demo"), newDist("").folder(t)); err != nil {
+	commandtest.Says(t, errs, "Interrupted: run the same command again to continue.")
+	r.Fail(nil)
+	if _, errs, err = r.publish(r.To("acme/demo"), newDist("").folder(t)); err != nil {
 		t.Errorf("%v\n%s", err, errs)
 	}
 }
@@ -191,18 +192,18 @@ func TestPublishWaitsInVain(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r := newTarget(t)
-			r.fail(func(q *http.Request) int {
+			r.Fail(func(q *http.Request) int {
 				if strings.HasSuffix(q.URL.Path, "/versions") {
 					return test.answer
 				}
 				return 0
 			})
-			out, errs, err := r.publish(r.to("acme/demo"), "--wait="+test.wait, newDist("").folder(t))
-			if status(err) != test.status {
+			out, errs, err := r.publish(r.To("acme/demo"), "--wait="+test.wait, newDist("").folder(t))
+			if commandtest.Status(err) != test.status {
 				t.Errorf("%v\n%s", err, errs)
 			}
-			says(t, out, test.says)
-			says(t, errs, test.warns)
+			commandtest.Says(t, out, test.says)
+			commandtest.Says(t, errs, test.warns)
 		})
 	}
 }

@@ -2,11 +2,13 @@ package command
 
 import (
 	"encoding/json"
-	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
 // With {name}, one run publishes all modules of a repository. What has tags like a module and
@@ -18,24 +20,24 @@ func TestPublishAllModulesOfAMonorepo(t *testing.T) {
 	for _, repository := range []string{s.Dir, "file://" + filepath.ToSlash(s.Dir)} {
 		r := newTarget(t)
 		t.Setenv("TMPDIR", t.TempDir())
-		args := []string{r.to("acme/{name}/aws"), "--from-git", repository, "--tag-pattern", "{name}/v{version}", "--path", "modules/{name}"}
+		args := []string{r.To("acme/{name}/aws"), "--from-git", repository, "--tag-pattern", "{name}/v{version}", "--path", "modules/{name}"}
 		out, errs, err := r.publish(append(args, "--tag", "vpc/v1.0.0")...)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, errs)
 		}
-		says(t, out, "vpc/v1.0.0 1.0.0.tar.gz", "Published: acme/vpc/aws 1.0.0.")
+		commandtest.Says(t, out, "vpc/v1.0.0 1.0.0.tar.gz", "Published: acme/vpc/aws 1.0.0.")
 		out, errs, err = r.publish(append(args, "--all-tags", "--dry-run")...)
 		if err != nil {
 			t.Errorf("%v\n%s", err, errs)
 		}
-		says(t, out, "Published before, with the same bytes: acme/vpc/aws 1.0.0. Can be published: acme/subnet/aws 1.0.0; acme/vpc/aws 1.10.0-rc.1, 1.1.0.")
+		commandtest.Says(t, out, "Published before, with the same bytes: acme/vpc/aws 1.0.0. Can be published: acme/subnet/aws 1.0.0; acme/vpc/aws 1.10.0-rc.1, 1.1.0.")
 		out, errs, err = r.publish(append(args, "--all-tags", "--wait")...)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, errs)
 		}
-		says(t, out, "Published: acme/subnet/aws 1.0.0; acme/vpc/aws 1.10.0-rc.1, 1.1.0.", "Published before, with the same bytes: acme/vpc/aws 1.0.0.")
-		says(t, errs, "The module acme/docs/aws is skipped: no tag of", "The tags of _vpc are skipped", "The tag vpc/v1 is skipped")
-		if got, want := r.files("modules/acme"), []string{"subnet/aws/1.0.0.tar.gz", "vpc/aws/1.0.0.tar.gz", "vpc/aws/1.1.0.tar.gz", "vpc/aws/1.10.0-rc.1.tar.gz"}; !slices.Equal(got, want) {
+		commandtest.Says(t, out, "Published: acme/subnet/aws 1.0.0; acme/vpc/aws 1.10.0-rc.1, 1.1.0.", "Published before, with the same bytes: acme/vpc/aws 1.0.0.")
+		commandtest.Says(t, errs, "The module acme/docs/aws is skipped: no tag of", "The tags of _vpc are skipped", "The tag vpc/v1 is skipped")
+		if got, want := commandtest.Files(t, r.Root+"/"+"modules/acme"), []string{"subnet/aws/1.0.0.tar.gz", "vpc/aws/1.0.0.tar.gz", "vpc/aws/1.1.0.tar.gz", "vpc/aws/1.10.0-rc.1.tar.gz"}; !slices.Equal(got, want) {
 			t.Errorf("the tree has %q", got)
 		}
 		if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || slices.ContainsFunc(left, func(e os.DirEntry) bool { return filepath.Ext(e.Name()) != ".lock" && e.IsDir() }) {
@@ -48,7 +50,7 @@ func TestPublishAllModulesOfAMonorepo(t *testing.T) {
 func TestPublishAllModulesAsJSON(t *testing.T) {
 	s, _ := monorepo(t)
 	r := newTarget(t)
-	out, _, err := r.publish(r.to("acme/{name}/aws"), "--from-git", s.Dir, "--tag-pattern", "{name}/v{version}", "--path", "modules/{name}", "--all-tags", "--json")
+	out, _, err := r.publish(r.To("acme/{name}/aws"), "--from-git", s.Dir, "--tag-pattern", "{name}/v{version}", "--path", "modules/{name}", "--all-tags", "--json")
 	var d publishDocument
 	if bad := json.Unmarshal([]byte(out), &d); bad != nil || err != nil {
 		t.Fatalf("%v, %v\n%s", bad, err, out)
@@ -85,10 +87,10 @@ func TestNamesThatAreLeftOpen(t *testing.T) {
 		{"acme/{name}/aws", []string{"--version", "1.0.0", s.Dir}, "belongs to --from-git"},
 		{"acme/{other}/aws", append(named, "{name}/v{version}", "--all-tags"), "--to: "},
 	} {
-		_, errs, err := r.publish(append([]string{r.to(test.to)}, slices.Clone(test.args)...)...)
-		if status(err) != cli.ExitUsage {
+		_, errs, err := r.publish(append([]string{r.To(test.to)}, slices.Clone(test.args)...)...)
+		if commandtest.Status(err) != cli.ExitUsage {
 			t.Errorf("%q: %v", test.args, err)
 		}
-		says(t, errs, test.says)
+		commandtest.Says(t, errs, test.says)
 	}
 }

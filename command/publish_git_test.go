@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
@@ -267,7 +268,7 @@ func TestGitModulesAreFoldersToPack(t *testing.T) {
 	files := []string{"main.tf", "", "sub/x.tf", "module \"a\" {\n  source = \"../../other\"\n}\n", "logo.png", pointer, "docs/a.tf", "module \"a\" {\n  source = \"../..\"\n}\n", ".terraformignore", "docs/\n"}
 	plain := t.TempDir()
 	for pair := range slices.Chunk(files, 2) {
-		write(t, plain, pair[0], pair[1])
+		commandtest.Write(t, plain, pair[0], pair[1])
 		s.Write(filepath.Join("vpc", pair[0]), pair[1])
 	}
 	for _, dir := range []string{plain, filepath.Join(s.Dir, "vpc")} {
@@ -421,7 +422,7 @@ func TestGitModulesOfAPartialClone(t *testing.T) {
 func TestGitHooksAndMonitorsAreNotRun(t *testing.T) {
 	s, _ := monorepo(t)
 	ran := filepath.Join(t.TempDir(), "ran")
-	script := write(t, t.TempDir(), "run.sh", "#!/bin/sh\ntouch "+ran+"\n")
+	script := commandtest.Write(t, t.TempDir(), "run.sh", "#!/bin/sh\ntouch "+ran+"\n")
 	if err := os.Chmod(script, 0o755); err != nil {
 		t.Fatal(err)
 	}

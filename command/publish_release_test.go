@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -142,7 +143,7 @@ func contentOf(t *testing.T, f publishFile) string {
 
 func TestReadReleaseOfOneOfSeveralVersions(t *testing.T) {
 	dir := newDist("").folder(t)
-	write(t, dir, "terraform-provider-demo_1.10.0_linux_amd64.zip", indextest.Zip("terraform-provider-demo_v1.10.0", ""))
+	commandtest.Write(t, dir, "terraform-provider-demo_1.10.0_linux_amd64.zip", indextest.Zip("terraform-provider-demo_v1.10.0", ""))
 	_, err := readRelease(t.Context(), acmeDemo, "", dir)
 	if err == nil || !strings.Contains(err.Error(), "has the versions 1.10.0, 1.2.0: name one of them by --version") {
 		t.Errorf("%v", err)
@@ -214,14 +215,14 @@ func TestPublishAFileThatChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := publishCommand(r.network())
-	if err := cmd.ParseFlags([]string{r.to("acme/demo")}); err != nil {
+	if err := cmd.ParseFlags([]string{r.To("acme/demo")}); err != nil {
 		t.Fatal(err)
 	}
 	run, err := newPublishRun(cmd, []string{dir}, r.network())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(defaultIDTokenVariable, goodToken)
+	t.Setenv(defaultIDTokenVariable, commandtest.GoodToken)
 	s, err := newSender(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
@@ -20,43 +21,43 @@ import (
 func TestPublishProvider(t *testing.T) {
 	r := newTarget(t)
 	author := indextest.NewPublisher(t)
-	r.tree.Keys("acme", author)
+	r.Tree.Keys("acme", author)
 	d := newDist("one").signed(author)
 	dir := d.folder(t)
-	out, errs, err := r.publish(r.to("acme/demo"), "--wait", dir)
+	out, errs, err := r.publish(r.To("acme/demo"), "--wait", dir)
 	if err != nil || errs != "" {
 		t.Fatalf("%v\n%s", err, errs)
 	}
-	if got := r.files("providers/acme/demo"); !slices.Equal(got, in("1.2.0", d.names()...)) {
+	if got := commandtest.Files(t, r.Root+"/"+"providers/acme/demo"); !slices.Equal(got, in("1.2.0", d.names()...)) {
 		t.Errorf("the tree has %q", got)
 	}
-	says(t, out, "FILE SIZE RESULT", "Published: acme/demo 1.2.0.")
+	commandtest.Says(t, out, "FILE SIZE RESULT", "Published: acme/demo 1.2.0.")
 	lists(t, out, demoName("linux_amd64.zip"), "published")
 	if strings.Contains(out, "staged") {
 		t.Errorf("files are staged:\n%s", out)
 	}
 
-	r.sent()
-	out, errs, err = r.publish(r.to("acme/demo"), dir)
+	r.Sent()
+	out, errs, err = r.publish(r.To("acme/demo"), dir)
 	if err != nil || errs != "" {
 		t.Fatalf("%v\n%s", err, errs)
 	}
 	lists(t, out, demoName("linux_amd64.zip"), "already there")
-	says(t, out, "Published before, with the same bytes: acme/demo 1.2.0.")
-	for name, n := range r.sent() {
+	commandtest.Says(t, out, "Published before, with the same bytes: acme/demo 1.2.0.")
+	for name, n := range r.Sent() {
 		if n > 0 && !strings.HasSuffix(name, ".sig") { // which may be another that is valid
 			t.Errorf("%d bytes of %s are sent again", n, name)
 		}
 	}
 
-	out, errs, err = r.publish(r.to("acme/demo"), newDist("two").folder(t))
-	if status(err) != cli.ExitProblem {
+	out, errs, err = r.publish(r.To("acme/demo"), newDist("two").folder(t))
+	if commandtest.Status(err) != cli.ExitProblem {
 		t.Errorf("another build: %v", err)
 	}
 	lists(t, out, demoName("SHA256SUMS"), "refused")
 	lists(t, out, demoName("linux_amd64.zip"), "not sent")
-	says(t, out, "Not published: acme/demo 1.2.0.")
-	says(t, errs, "REFUSED BY 127.0.0.1:", demoName("SHA256SUMS")+" Version 1.2.0 of acme/demo is published with another")
+	commandtest.Says(t, out, "Not published: acme/demo 1.2.0.")
+	commandtest.Says(t, errs, "REFUSED BY 127.0.0.1:", demoName("SHA256SUMS")+" Version 1.2.0 of acme/demo is published with another")
 }
 
 // in returns names in a folder.
@@ -70,26 +71,26 @@ func in(dir string, names ...string) (paths []string) {
 func TestPublishContinues(t *testing.T) {
 	r := newTarget(t)
 	dir := newDist("one").folder(t)
-	r.fail(func(q *http.Request) int {
+	r.Fail(func(q *http.Request) int {
 		if strings.HasSuffix(q.URL.Path, "darwin_arm64.zip") {
 			return http.StatusInsufficientStorage
 		}
 		return 0
 	})
-	out, errs, err := r.publish(r.to("acme/demo"), dir)
-	if status(err) != cli.ExitProblem {
+	out, errs, err := r.publish(r.To("acme/demo"), dir)
+	if commandtest.Status(err) != cli.ExitProblem {
 		t.Fatalf("%v\n%s", err, errs)
 	}
 	lists(t, out, demoName("linux_amd64.zip"), "staged")
 	lists(t, out, demoName("darwin_arm64.zip"), "refused")
-	says(t, out, "Not published")
-	r.fail(nil)
-	r.sent()
-	if out, errs, err = r.publish(r.to("acme/demo"), dir); err != nil {
+	commandtest.Says(t, out, "Not published")
+	r.Fail(nil)
+	r.Sent()
+	if out, errs, err = r.publish(r.To("acme/demo"), dir); err != nil {
 		t.Fatalf("%v\n%s", err, errs)
 	}
-	says(t, out, "Published: acme/demo 1.2.0.")
-	for name, n := range r.sent() {
+	commandtest.Says(t, out, "Published: acme/demo 1.2.0.")
+	for name, n := range r.Sent() {
 		if again := n > 0; again != (name == "PUT "+demoName("darwin_arm64.zip")) {
 			t.Errorf("of %s, %d bytes are sent", name, n)
 		}
@@ -100,52 +101,52 @@ func TestPublishAnotherBuild(t *testing.T) {
 	r := newTarget(t)
 	first := newDist("one")
 	dir := first.folder(t)
-	r.fail(func(q *http.Request) int {
+	r.Fail(func(q *http.Request) int {
 		if strings.HasSuffix(q.URL.Path, ".zip") {
 			return http.StatusInsufficientStorage
 		}
 		return 0
 	})
-	r.publish(r.to("acme/demo"), dir)
-	r.fail(nil)
+	r.publish(r.To("acme/demo"), dir)
+	r.Fail(nil)
 	second := newDist("two")
 	dir = second.folder(t)
-	_, errs, err := r.publish(r.to("acme/demo"), dir)
-	if status(err) != cli.ExitProblem {
+	_, errs, err := r.publish(r.To("acme/demo"), dir)
+	if commandtest.Status(err) != cli.ExitProblem {
 		t.Errorf("%v", err)
 	}
-	says(t, errs, "Another build of this version has been sent", "--drop-staged")
+	commandtest.Says(t, errs, "Another build of this version has been sent", "--drop-staged")
 	for range 2 { // the second time nothing is staged
-		if out, errs, err := r.publish(r.to("acme/demo"), "--drop-staged", dir); err != nil {
+		if out, errs, err := r.publish(r.To("acme/demo"), "--drop-staged", dir); err != nil {
 			t.Errorf("%v\n%s\n%s", err, out, errs)
 		}
 	}
-	if got := r.tree.Read("providers/acme/demo/1.2.0/" + demoName("SHA256SUMS")); got != second[demoName("SHA256SUMS")] {
+	if got := r.Tree.Read("providers/acme/demo/1.2.0/" + demoName("SHA256SUMS")); got != second[demoName("SHA256SUMS")] {
 		t.Errorf("SHA256SUMS is\n%s", got)
 	}
 }
 
 func TestPublishWithoutTheSignatureThatIsNeeded(t *testing.T) {
 	r := newTarget(t)
-	r.tree.Keys("acme", indextest.NewPublisher(t))
-	out, errs, err := r.publish(r.to("acme/demo"), newDist("").folder(t))
-	if status(err) != cli.ExitProblem {
+	r.Tree.Keys("acme", indextest.NewPublisher(t))
+	out, errs, err := r.publish(r.To("acme/demo"), newDist("").folder(t))
+	if commandtest.Status(err) != cli.ExitProblem {
 		t.Errorf("%v", err)
 	}
 	lists(t, out, demoName("linux_amd64.zip"), "staged")
-	says(t, out, "Sent, and not complete: acme/demo 1.2.0.")
-	says(t, errs, "acme/demo 1.2.0 It still needs: "+demoName("SHA256SUMS.sig")+".", "gpg --detach-sign")
+	commandtest.Says(t, out, "Sent, and not complete: acme/demo 1.2.0.")
+	commandtest.Says(t, errs, "acme/demo 1.2.0 It still needs: "+demoName("SHA256SUMS.sig")+".", "gpg --detach-sign")
 }
 
 // What the registry says is printed, and whether a token was found.
 func TestPublishWithoutTheRight(t *testing.T) {
 	r := newTarget(t)
 	dir := newDist("").folder(t)
-	_, errs, err := r.publishAs("tfr_other", r.to("acme/demo"), dir)
-	if status(err) != cli.ExitProblem || strings.Contains(errs, "tfr_other") {
+	_, errs, err := r.publishAs("tfr_other", r.To("acme/demo"), dir)
+	if commandtest.Status(err) != cli.ExitProblem || strings.Contains(errs, "tfr_other") {
 		t.Errorf("%v", err)
 	}
-	says(t, errs, "Your credentials do not allow you to publish acme/demo", "The token is that from ")
+	commandtest.Says(t, errs, "Your credentials do not allow you to publish acme/demo", "The token is that from ")
 	for _, test := range []struct {
 		variable, says string
 	}{
@@ -155,13 +156,13 @@ func TestPublishWithoutTheRight(t *testing.T) {
 		if test.variable != "" {
 			t.Setenv(test.variable, "true")
 		}
-		_, errs, err = run(t.Context(), publishCommand(r.network()), r.to("acme/demo"), dir)
-		if status(err) != cli.ExitProblem {
+		_, errs, err = commandtest.Run(t.Context(), publishCommand(r.network()), r.To("acme/demo"), dir)
+		if commandtest.Status(err) != cli.ExitProblem {
 			t.Errorf("%v", err)
 		}
-		says(t, errs, "It requires credentials to publish acme/demo", test.says)
+		commandtest.Says(t, errs, "It requires credentials to publish acme/demo", test.says)
 	}
-	for name, n := range r.sent() {
+	for name, n := range r.Sent() {
 		if n > 0 {
 			t.Errorf("%d bytes of %s are sent", n, name)
 		}
@@ -171,24 +172,24 @@ func TestPublishWithoutTheRight(t *testing.T) {
 func TestPublishDocs(t *testing.T) {
 	r := newTarget(t)
 	docs := t.TempDir()
-	write(t, docs, "index.md", "# Demo")
-	write(t, docs, "resources/thing.md", "# Thing")
-	write(t, docs, ".git/config", "")
+	commandtest.Write(t, docs, "index.md", "# Demo")
+	commandtest.Write(t, docs, "resources/thing.md", "# Thing")
+	commandtest.Write(t, docs, ".git/config", "")
 	d := newDist("")
-	out, errs, err := r.publish(r.to("acme/demo"), "--docs", docs, d.folder(t))
+	out, errs, err := r.publish(r.To("acme/demo"), "--docs", docs, d.folder(t))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, errs)
 	}
 	lists(t, out, "docs.zip", "published")
 	want := append(in("1.2.0", "docs/index.md", "docs/resources/thing.md"), in("1.2.0", d.names()...)...)
-	if got := r.files("providers/acme/demo"); !slices.Equal(got, want) {
+	if got := commandtest.Files(t, r.Root+"/"+"providers/acme/demo"); !slices.Equal(got, want) {
 		t.Errorf("the tree has %q", got)
 	}
-	write(t, docs, "index.md", "# New")
-	if out, errs, err = r.publish(r.to("acme/demo"), "--docs", docs, d.folder(t)); err != nil {
+	commandtest.Write(t, docs, "index.md", "# New")
+	if out, errs, err = r.publish(r.To("acme/demo"), "--docs", docs, d.folder(t)); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, out, errs)
 	}
-	if got := r.tree.Read("providers/acme/demo/1.2.0/docs/index.md"); got != "# New" {
+	if got := r.Tree.Read("providers/acme/demo/1.2.0/docs/index.md"); got != "# New" {
 		t.Errorf("the page says %q", got)
 	}
 }
@@ -196,29 +197,29 @@ func TestPublishDocs(t *testing.T) {
 func TestPublishModule(t *testing.T) {
 	r := newTarget(t)
 	dir := t.TempDir()
-	write(t, dir, "main.tf", `output "a" { value = 1 }`)
-	write(t, dir, "secret.txt", "not this")
-	write(t, dir, ".terraformignore", "secret.txt\n")
-	out, errs, err := r.publish(r.to("acme/vpc/aws"), "--version", "v1.2.0", "--wait", dir)
+	commandtest.Write(t, dir, "main.tf", `output "a" { value = 1 }`)
+	commandtest.Write(t, dir, "secret.txt", "not this")
+	commandtest.Write(t, dir, ".terraformignore", "secret.txt\n")
+	out, errs, err := r.publish(r.To("acme/vpc/aws"), "--version", "v1.2.0", "--wait", dir)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, errs)
 	}
-	says(t, out, "1.2.0.tar.gz", "published", "Published: acme/vpc/aws 1.2.0.")
-	says(t, errs, "Not in the package: ", "secret.txt")
-	if got := r.files("modules/acme/vpc/aws"); !slices.Equal(got, []string{"1.2.0.tar.gz"}) {
+	commandtest.Says(t, out, "1.2.0.tar.gz", "published", "Published: acme/vpc/aws 1.2.0.")
+	commandtest.Says(t, errs, "Not in the package: ", "secret.txt")
+	if got := commandtest.Files(t, r.Root+"/"+"modules/acme/vpc/aws"); !slices.Equal(got, []string{"1.2.0.tar.gz"}) {
 		t.Errorf("the tree has %q", got)
 	}
-	out, errs, err = r.publish(r.to("acme/vpc/aws"), "--version", "1.2.0", dir)
+	out, errs, err = r.publish(r.To("acme/vpc/aws"), "--version", "1.2.0", dir)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, errs)
 	}
-	says(t, out, "already there", "Published before")
-	write(t, dir, "main.tf", `output "b" { value = 1 }`)
-	_, errs, err = r.publish(r.to("acme/vpc/aws"), "--version", "1.2.0", dir)
-	if status(err) != cli.ExitProblem {
+	commandtest.Says(t, out, "already there", "Published before")
+	commandtest.Write(t, dir, "main.tf", `output "b" { value = 1 }`)
+	_, errs, err = r.publish(r.To("acme/vpc/aws"), "--version", "1.2.0", dir)
+	if commandtest.Status(err) != cli.ExitProblem {
 		t.Errorf("%v", err)
 	}
-	says(t, errs, "a version never changes")
+	commandtest.Says(t, errs, "a version never changes")
 }
 
 // A module with problems is not sent. The problems are printed as check does.
@@ -233,16 +234,16 @@ func TestPublishChecksFirst(t *testing.T) {
 	} {
 		r := newTarget(t)
 		dir := t.TempDir()
-		write(t, dir, test.name, test.content)
+		commandtest.Write(t, dir, test.name, test.content)
 		if test.name == "key.pem" {
-			write(t, dir, "main.tf", "")
+			commandtest.Write(t, dir, "main.tf", "")
 		}
-		out, errs, err := r.publish(r.to("acme/vpc/aws"), "--version", "1.0.0", dir)
-		if status(err) != cli.ExitProblem || out != "Not published: acme/vpc/aws 1.0.0.\n" {
+		out, errs, err := r.publish(r.To("acme/vpc/aws"), "--version", "1.0.0", dir)
+		if commandtest.Status(err) != cli.ExitProblem || out != "Not published: acme/vpc/aws 1.0.0.\n" {
 			t.Errorf("%s: %v\n%s", test.rule, err, out)
 		}
-		says(t, errs, "CANNOT BE PUBLISHED "+filepath.ToSlash(dir), test.says)
-		if sent := r.sent(); len(sent) > 0 {
+		commandtest.Says(t, errs, "CANNOT BE PUBLISHED "+filepath.ToSlash(dir), test.says)
+		if sent := r.Sent(); len(sent) > 0 {
 			t.Errorf("%s: there are requests: %v", test.rule, sent)
 		}
 	}
@@ -261,24 +262,24 @@ func privateKey(t *testing.T) string {
 func TestPublishFromGit(t *testing.T) {
 	s, commits := monorepo(t)
 	r := newTarget(t)
-	args := []string{r.to("acme/vpc/aws"), "--from-git", s.Dir, "--tag-pattern", "vpc/v{version}", "--path", "modules/vpc"}
+	args := []string{r.To("acme/vpc/aws"), "--from-git", s.Dir, "--tag-pattern", "vpc/v{version}", "--path", "modules/vpc"}
 	out, errs, err := r.publish(append(args, "--tag", "vpc/v1.0.0")...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, errs)
 	}
-	says(t, out, "TAG FILE SIZE RESULT", "vpc/v1.0.0 1.0.0.tar.gz", "Published: acme/vpc/aws 1.0.0.")
+	commandtest.Says(t, out, "TAG FILE SIZE RESULT", "vpc/v1.0.0 1.0.0.tar.gz", "Published: acme/vpc/aws 1.0.0.")
 	out, errs, err = r.publish(append(args, "--all-tags", "--wait")...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, errs)
 	}
-	says(t, out, "Published: acme/vpc/aws 1.10.0-rc.1, 1.1.0.", "Published before, with the same bytes: acme/vpc/aws 1.0.0")
+	commandtest.Says(t, out, "Published: acme/vpc/aws 1.10.0-rc.1, 1.1.0.", "Published before, with the same bytes: acme/vpc/aws 1.0.0")
 	s.Git("tag", "--force", "vpc/v1.0.0", commits[1])
 	out, errs, err = r.publish(append(args, "--all-tags")...)
-	if status(err) != cli.ExitProblem {
+	if commandtest.Status(err) != cli.ExitProblem {
 		t.Errorf("%v", err)
 	}
-	says(t, out, "vpc/v1.0.0 1.0.0.tar.gz", "Not published: acme/vpc/aws 1.0.0.", "Published before, with the same bytes: acme/vpc/aws 1.10.0-rc.1, 1.1.0")
-	says(t, errs, "than the tag vpc/v1.0.0 has now, at commit "+commits[1][:12]+" of 2026-01-03.")
+	commandtest.Says(t, out, "vpc/v1.0.0 1.0.0.tar.gz", "Not published: acme/vpc/aws 1.0.0.", "Published before, with the same bytes: acme/vpc/aws 1.10.0-rc.1, 1.1.0")
+	commandtest.Says(t, errs, "than the tag vpc/v1.0.0 has now, at commit "+commits[1][:12]+" of 2026-01-03.")
 }
 
 // A tag that cannot be published does not keep the others from being published, since
@@ -290,29 +291,29 @@ func TestPublishFromGitPastAnUnfitTag(t *testing.T) {
 	s.Write("main.tf", "# alone\n")
 	s.Commit("v1.1.0")
 	r := newTarget(t)
-	out, errs, err := r.publish(r.to("acme/vpc/aws"), "--from-git", s.Dir, "--all-tags")
-	if status(err) != cli.ExitProblem {
+	out, errs, err := r.publish(r.To("acme/vpc/aws"), "--from-git", s.Dir, "--all-tags")
+	if commandtest.Status(err) != cli.ExitProblem {
 		t.Errorf("%v", err)
 	}
-	says(t, out, "Published: acme/vpc/aws 1.1.0.", "Not published: acme/vpc/aws 1.0.0.")
-	says(t, errs, "CANNOT BE PUBLISHED v1.0.0 acme/vpc/aws 1.0.0: not_self_contained")
-	if out, _, err = r.publish(r.to("acme/vpc/aws"), "--from-git", s.Dir, "--tag", "v1.0.0"); status(err) != cli.ExitProblem {
+	commandtest.Says(t, out, "Published: acme/vpc/aws 1.1.0.", "Not published: acme/vpc/aws 1.0.0.")
+	commandtest.Says(t, errs, "CANNOT BE PUBLISHED v1.0.0 acme/vpc/aws 1.0.0: not_self_contained")
+	if out, _, err = r.publish(r.To("acme/vpc/aws"), "--from-git", s.Dir, "--tag", "v1.0.0"); commandtest.Status(err) != cli.ExitProblem {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
 func TestPublishDryRun(t *testing.T) {
 	r := newTarget(t)
-	out, errs, err := r.publish(r.to("acme/demo"), "--dry-run", newDist("").folder(t))
+	out, errs, err := r.publish(r.To("acme/demo"), "--dry-run", newDist("").folder(t))
 	if err != nil || errs != "" {
 		t.Errorf("%v\n%s", err, errs)
 	}
 	lists(t, out, demoName("linux_amd64.zip"), "would be sent")
-	says(t, out, "Can be published: acme/demo 1.2.0. This was a dry run: nothing has been sent.")
-	if files := r.files(""); len(files) > 0 {
+	commandtest.Says(t, out, "Can be published: acme/demo 1.2.0. This was a dry run: nothing has been sent.")
+	if files := commandtest.Files(t, r.Root+"/"+""); len(files) > 0 {
 		t.Errorf("the tree has %q", files)
 	}
-	for name, n := range r.sent() {
+	for name, n := range r.Sent() {
 		if n > 0 {
 			t.Errorf("%d bytes are sent: %s", n, name)
 		}
@@ -325,7 +326,7 @@ func TestPublishDryRunAsksTheRegistry(t *testing.T) {
 	author := indextest.NewPublisher(t)
 	module := func(content string) string {
 		dir := t.TempDir()
-		write(t, dir, "main.tf", content)
+		commandtest.Write(t, dir, "main.tf", content)
 		return dir
 	}
 	one, two := newDist("one").signed(author), newDist("two").signed(author)
@@ -341,41 +342,41 @@ func TestPublishDryRunAsksTheRegistry(t *testing.T) {
 		exit       int
 		says, errs string
 	}{
-		{"it is new", nil, goodToken, provider(one.folder(t)), 0, "Can be published: acme/demo 1.2.0.", ""},
-		{"the same bytes are there", provider(one.folder(t)), goodToken, provider(one.folder(t)), 0, "Published before, with the same bytes: acme/demo 1.2.0.", ""},
-		{"other bytes are there", provider(one.folder(t)), goodToken, provider(two.folder(t)), cli.ExitProblem, "Not published: acme/demo 1.2.0.", "is published with another"},
-		{"another signature may be as good", provider(one.folder(t)), goodToken, provider(again.folder(t)), 0, "Can be published: acme/demo 1.2.0.", ""},
-		{"a module is new", nil, goodToken, vpc(first), 0, "Can be published: acme/vpc/aws 1.0.0.", ""},
-		{"the same module is there", vpc(first), goodToken, vpc(first), 0, "Published before, with the same bytes: acme/vpc/aws 1.0.0.", ""},
-		{"another module is there", vpc(first), goodToken, vpc(other), cli.ExitProblem, "Not published: acme/vpc/aws 1.0.0.", "is published with another"},
+		{"it is new", nil, commandtest.GoodToken, provider(one.folder(t)), 0, "Can be published: acme/demo 1.2.0.", ""},
+		{"the same bytes are there", provider(one.folder(t)), commandtest.GoodToken, provider(one.folder(t)), 0, "Published before, with the same bytes: acme/demo 1.2.0.", ""},
+		{"other bytes are there", provider(one.folder(t)), commandtest.GoodToken, provider(two.folder(t)), cli.ExitProblem, "Not published: acme/demo 1.2.0.", "is published with another"},
+		{"another signature may be as good", provider(one.folder(t)), commandtest.GoodToken, provider(again.folder(t)), 0, "Can be published: acme/demo 1.2.0.", ""},
+		{"a module is new", nil, commandtest.GoodToken, vpc(first), 0, "Can be published: acme/vpc/aws 1.0.0.", ""},
+		{"the same module is there", vpc(first), commandtest.GoodToken, vpc(first), 0, "Published before, with the same bytes: acme/vpc/aws 1.0.0.", ""},
+		{"another module is there", vpc(first), commandtest.GoodToken, vpc(other), cli.ExitProblem, "Not published: acme/vpc/aws 1.0.0.", "is published with another"},
 		{"it is not allowed", nil, "tfr_other", vpc(first), cli.ExitProblem, "Not published: acme/vpc/aws 1.0.0.", "do not allow you to publish acme/vpc/aws"},
 		{"the token is unknown", nil, "tfr_unknown", vpc(first), cli.ExitProblem, "Not published: acme/vpc/aws 1.0.0.", "The token is that from"},
 		{"there is no token", nil, "", vpc(first), 0, "Can be published: acme/vpc/aws 1.0.0. This was a dry run: nothing has been sent. The registry was not asked. No token was found:", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r := newTarget(t)
-			address := func(args []string) []string { return append([]string{r.to(args[0])}, args[1:]...) }
+			address := func(args []string) []string { return append([]string{r.To(args[0])}, args[1:]...) }
 			if test.there != nil {
 				if _, errs, err := r.publish(address(test.there)...); err != nil {
 					t.Fatalf("%v\n%s", err, errs)
 				}
 			}
-			before := r.files("")
-			r.sent()
+			before := commandtest.Files(t, r.Root+"/"+"")
+			r.Sent()
 			args := append(address(test.args), "--dry-run")
-			out, errs, err := run(t.Context(), publishCommand(r.network()), args...)
+			out, errs, err := commandtest.Run(t.Context(), publishCommand(r.network()), args...)
 			if test.token != "" {
 				out, errs, err = r.publishAs(test.token, args...)
 			}
-			if status(err) != test.exit {
+			if commandtest.Status(err) != test.exit {
 				t.Errorf("%v\n%s", err, errs)
 			}
-			says(t, out, test.says)
-			says(t, errs, test.errs)
-			if after := r.files(""); !slices.Equal(before, after) {
+			commandtest.Says(t, out, test.says)
+			commandtest.Says(t, errs, test.errs)
+			if after := commandtest.Files(t, r.Root+"/"+""); !slices.Equal(before, after) {
 				t.Errorf("the tree has %q, and had %q", after, before)
 			}
-			for name, n := range r.sent() {
+			for name, n := range r.Sent() {
 				if n > 0 {
 					t.Errorf("%d bytes are sent: %s", n, name)
 				}
@@ -398,9 +399,9 @@ func TestPublishJSON(t *testing.T) {
 		{"again", []string{newDist("one").folder(t)}, 0, alreadyThere, alreadyThere},
 		{"other bytes", []string{newDist("two").folder(t)}, cli.ExitProblem, notTaken, notTaken},
 	} {
-		out, errs, err := r.publish(append([]string{r.to("acme/demo"), "--json"}, test.args...)...)
+		out, errs, err := r.publish(append([]string{r.To("acme/demo"), "--json"}, test.args...)...)
 		var d publishDocument
-		if bad := json.Unmarshal([]byte(out), &d); bad != nil || status(err) != test.exit || errs != "" {
+		if bad := json.Unmarshal([]byte(out), &d); bad != nil || commandtest.Status(err) != test.exit || errs != "" {
 			t.Fatalf("%s: %v, %v\n%s\n%s", test.rule, bad, err, out, errs)
 		}
 		if len(d.Versions) != 1 || d.Versions[0].Version != "1.2.0" || d.Versions[0].Status != test.status || len(d.Versions[0].Files) != 4 || d.Versions[0].Files[0].Status != test.file ||
@@ -414,10 +415,10 @@ func TestPublishJSON(t *testing.T) {
 }
 
 func TestPublishRefusesTheCommandLine(t *testing.T) {
-	noClientConfiguration(t)
+	commandtest.NoClientConfiguration(t)
 	dir, empty := newDist("").folder(t), t.TempDir()
 	module := t.TempDir()
-	write(t, module, "main.tf", "")
+	commandtest.Write(t, module, "main.tf", "")
 	for _, test := range []struct {
 		args []string
 		says string
@@ -448,8 +449,8 @@ func TestPublishRefusesTheCommandLine(t *testing.T) {
 		{[]string{"--to", "registry.example.com/acme/vpc/aws", "--from-git", ".", "--tag", "v1", module}, "the folder of the module is given by --path"},
 		{[]string{"--to", "registry.example.com/acme/vpc/aws", "--from-git", "."}, "--tag with one tag, or --all-tags"},
 	} {
-		out, errs, err := run(t.Context(), publishCommand(registryNetwork{}), append([]string{"--dry-run"}, test.args...)...)
-		if status(err) != cli.ExitUsage || !strings.Contains(err.Error(), test.says) || out != "" || errs != "Error: "+err.Error()+"\n" {
+		out, errs, err := commandtest.Run(t.Context(), publishCommand(registryNetwork{}), append([]string{"--dry-run"}, test.args...)...)
+		if commandtest.Status(err) != cli.ExitUsage || !strings.Contains(err.Error(), test.says) || out != "" || errs != "Error: "+err.Error()+"\n" {
 			t.Errorf("%q: %v\n%s%s", test.args, err, out, errs)
 		}
 	}
@@ -495,7 +496,7 @@ func TestPackDocsIsDeterministic(t *testing.T) {
 	pack := func(mode os.FileMode) []byte {
 		dir := t.TempDir()
 		for _, name := range []string{"index.md", "resources/a.md", "guides/b.md"} {
-			if err := os.Chmod(write(t, dir, name, "# "+name), mode); err != nil {
+			if err := os.Chmod(commandtest.Write(t, dir, name, "# "+name), mode); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -515,10 +516,10 @@ func TestPublishRefusesDocs(t *testing.T) {
 		rule, says string
 		write      func(dir string)
 	}{
-		{"no page", "bad_archive docs.zip has no page of documentation", func(dir string) { write(t, dir, "a.txt", "") }},
-		{"two files that are one on some systems", "are one file on some systems", func(dir string) { write(t, dir, "a.md", ""); write(t, dir, "A.md", "") }},
+		{"no page", "bad_archive docs.zip has no page of documentation", func(dir string) { commandtest.Write(t, dir, "a.txt", "") }},
+		{"two files that are one on some systems", "are one file on some systems", func(dir string) { commandtest.Write(t, dir, "a.md", ""); commandtest.Write(t, dir, "A.md", "") }},
 		{"a link", "is not a regular file", func(dir string) {
-			write(t, dir, "index.md", "")
+			commandtest.Write(t, dir, "index.md", "")
 			if err := os.Symlink("index.md", filepath.Join(dir, "b.md")); err != nil {
 				t.Skip(err)
 			}
@@ -526,11 +527,11 @@ func TestPublishRefusesDocs(t *testing.T) {
 	} {
 		docs := t.TempDir()
 		test.write(docs)
-		noClientConfiguration(t)
-		_, errs, err := run(t.Context(), publishCommand(registryNetwork{}), "--to", "registry.example.com/acme/demo", "--dry-run", "--docs", docs, newDist("").folder(t))
+		commandtest.NoClientConfiguration(t)
+		_, errs, err := commandtest.Run(t.Context(), publishCommand(registryNetwork{}), "--to", "registry.example.com/acme/demo", "--dry-run", "--docs", docs, newDist("").folder(t))
 		if err == nil {
 			t.Errorf("%s: no error", test.rule)
 		}
-		says(t, errs, test.says)
+		commandtest.Says(t, errs, test.says)
 	}
 }

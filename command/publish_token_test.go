@@ -14,6 +14,8 @@ import (
 	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
 // A CI system issues tokens for an audience.
@@ -33,7 +35,7 @@ func newIssuer(t *testing.T, answer func(w http.ResponseWriter, audience string)
 
 // Where a token is looked for, in order: each source is found in spite of those after it.
 func TestTokenSources(t *testing.T) {
-	noClientConfiguration(t)
+	commandtest.NoClientConfiguration(t)
 	find := func(f tokenFinder) (foundToken, error) {
 		t.Helper()
 		f.hostname = "registry.example.com"
@@ -55,13 +57,13 @@ func TestTokenSources(t *testing.T) {
 	t.Setenv(defaultIDTokenVariable, "of-gitlab")
 	is("a job of GitLab", tokenFinder{}, "of-gitlab", defaultIDTokenVariable)
 	home := os.Getenv("HOME")
-	write(t, home, ".terraform.d/credentials.tfrc.json", `{"credentials":{"registry.example.com":{"token":"stored"}}}`)
+	commandtest.Write(t, home, ".terraform.d/credentials.tfrc.json", `{"credentials":{"registry.example.com":{"token":"stored"}}}`)
 	is("a login", tokenFinder{}, "stored", "credentials.tfrc.json")
-	write(t, home, ".tofurc", `credentials "registry.example.com" { token = "configured" }`)
+	commandtest.Write(t, home, ".tofurc", `credentials "registry.example.com" { token = "configured" }`)
 	is("a configuration", tokenFinder{}, "configured", ".tofurc")
 	t.Setenv("TF_TOKEN_registry_example_com", "in-environment")
 	is("the environment", tokenFinder{}, "in-environment", "TF_TOKEN_registry_example_com")
-	file := write(t, t.TempDir(), "token", " in-file\n")
+	file := commandtest.Write(t, t.TempDir(), "token", " in-file\n")
 	is("a file", tokenFinder{file: file}, "in-file", file)
 }
 
@@ -71,11 +73,13 @@ func TestTokensThatCannotBeUsed(t *testing.T) {
 		prepare    func(t *testing.T, f *tokenFinder)
 	}{
 		{"no such file", "--token-file: ", func(t *testing.T, f *tokenFinder) { f.file = filepath.Join(t.TempDir(), "token") }},
-		{"an empty file", "is empty", func(t *testing.T, f *tokenFinder) { f.file = write(t, t.TempDir(), "token", "\n") }},
-		{"more than a token in the file", "has a space or line break in it", func(t *testing.T, f *tokenFinder) { f.file = write(t, t.TempDir(), "token", "secret\nmore") }},
+		{"an empty file", "is empty", func(t *testing.T, f *tokenFinder) { f.file = commandtest.Write(t, t.TempDir(), "token", "\n") }},
+		{"more than a token in the file", "has a space or line break in it", func(t *testing.T, f *tokenFinder) {
+			f.file = commandtest.Write(t, t.TempDir(), "token", "secret\nmore")
+		}},
 		{"a variable that is named and not there", "--id-token-variable: MY_TOKEN is not in the environment", func(t *testing.T, f *tokenFinder) { f.variable, f.named = "MY_TOKEN", true }},
 		{"a configuration that cannot be read", "cannot be read", func(t *testing.T, f *tokenFinder) {
-			write(t, os.Getenv("HOME"), ".terraformrc", "credentials registry {\n  secret\n")
+			commandtest.Write(t, os.Getenv("HOME"), ".terraformrc", "credentials registry {\n  secret\n")
 		}},
 		{"an issuer that refuses", "the token of the CI job could not be requested: 127.0.0.1:", func(t *testing.T, f *tokenFinder) {
 			newIssuer(t, nil)
@@ -90,7 +94,7 @@ func TestTokensThatCannotBeUsed(t *testing.T) {
 		}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			noClientConfiguration(t)
+			commandtest.NoClientConfiguration(t)
 			f := tokenFinder{hostname: "registry.example.com", variable: defaultIDTokenVariable}
 			test.prepare(t, &f)
 			_, err := f.find(t.Context(), registryNetwork{pause: time.Millisecond}.client(false))
@@ -121,7 +125,7 @@ func TestTokensOfJobsAreRenewed(t *testing.T) {
 		{rule: "one that was given has expired", token: tokenOf("given", -time.Minute), want: "given"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			noClientConfiguration(t)
+			commandtest.NoClientConfiguration(t)
 			requests := 0
 			newIssuer(t, func(w http.ResponseWriter, _ string) {
 				requests++
@@ -179,7 +183,7 @@ func TestTokenVariablesOfHostsWithPorts(t *testing.T) {
 		{"registry.example.com", "TF_TOKEN_example_com", "set TF_TOKEN_registry_example_com"},
 	} {
 		t.Run(test.hostname+" "+test.set, func(t *testing.T) {
-			noClientConfiguration(t)
+			commandtest.NoClientConfiguration(t)
 			t.Setenv(test.set, "secret")
 			f := tokenFinder{hostname: svchost.Hostname(test.hostname), variable: defaultIDTokenVariable}
 			found, err := f.find(t.Context(), registryNetwork{pause: time.Millisecond}.client(false))
