@@ -17,12 +17,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // clientConfigCommand returns the command. Tests pass a network for their registries.
-func clientConfigCommand(network registryNetwork) *cobra.Command {
+func clientConfigCommand(network remote.Network) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "client-config --config FILE | --url URL [--for mirror|stand-in|registry] [--tofu] [--token]",
 		Short: "Prints the configuration of clients",
@@ -91,7 +92,7 @@ const (
 )
 
 // newClientFile makes the file that the flags describe.
-func newClientFile(ctx context.Context, fl caddycmd.Flags, network registryNetwork) (f clientFile, err error) {
+func newClientFile(ctx context.Context, fl caddycmd.Flags, network remote.Network) (f clientFile, err error) {
 	f.purpose, f.tofu, f.tokens = purpose(fl.String("for")), fl.Bool("tofu"), fl.Bool("token")
 	if !slices.Contains([]purpose{forRegistry, forMirror, forStandIn}, f.purpose) {
 		return f, fmt.Errorf("--for: %q is none of registry, mirror and stand-in", string(f.purpose))
@@ -185,7 +186,7 @@ func chooseSite(sites []module.ClientSite, name string) (module.ClientSite, erro
 }
 
 // fromServer takes the registry from a running server.
-func (f *clientFile) fromServer(ctx context.Context, text string, network registryNetwork) error {
+func (f *clientFile) fromServer(ctx context.Context, text string, network remote.Network) error {
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
 	}
@@ -203,8 +204,8 @@ func (f *clientFile) fromServer(ctx context.Context, text string, network regist
 	name := address.DisplayHostname(hostname)
 	f.registry.Hostnames = []string{name}
 	path := strings.TrimSuffix(given.Path, "/")
-	d, err := network.discover(ctx, &url.URL{Scheme: "https", Host: string(hostname)})
-	var missing errNoDiscovery
+	d, err := network.Discover(ctx, &url.URL{Scheme: "https", Host: string(hostname)})
+	var missing remote.NoDiscoveryError
 	switch {
 	case errors.As(err, &missing) && path != "":
 		f.elsewhere = true
@@ -213,7 +214,7 @@ func (f *clientFile) fromServer(ctx context.Context, text string, network regist
 	case err != nil:
 		return fmt.Errorf("--url: %s: %w", name, err)
 	default:
-		service, err := d.service(wire.ProvidersService)
+		service, err := d.Service(wire.ProvidersService)
 		if err != nil {
 			return fmt.Errorf("--url: %s: %w", name, err)
 		}
@@ -225,12 +226,12 @@ func (f *clientFile) fromServer(ctx context.Context, text string, network regist
 		var login struct {
 			Login *wire.Login `json:"login.v1"`
 		}
-		f.registry.Login = json.Unmarshal(d.body, &login) == nil && login.Login != nil
+		f.registry.Login = json.Unmarshal(d.Body, &login) == nil && login.Login != nil
 	}
 	f.registry.HostsProviders = true // if it does not, excluding them does no harm
 	// Which names a registry has is private too where they are: it answers the same for
 	// those that do not exist.
-	private := func(path string) bool { return network.refuses(ctx, f.registry.URL+path) }
+	private := func(path string) bool { return network.Refuses(ctx, f.registry.URL+path) }
 	f.registry.Private = private("/providers/hashicorp/null/versions") ||
 		f.purpose == forMirror && private("/mirror/registry.terraform.io/hashicorp/null/index.json")
 	f.private = func(o svchost.Hostname) bool {

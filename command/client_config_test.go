@@ -17,6 +17,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -131,7 +132,7 @@ host "registry.terraform.io" {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			args := append(strings.Fields(test.args), "--config", serverConfig(t, test.server, test.https))
-			out, errs, err := commandtest.Run(t.Context(), clientConfigCommand(registryNetwork{}), args...)
+			out, errs, err := commandtest.Run(t.Context(), clientConfigCommand(remote.Network{}), args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +193,7 @@ func TestClientConfigRefuses(t *testing.T) {
 			if test.server != "" {
 				args = append(args, "--config", serverConfig(t, test.server, 0))
 			}
-			out, errs, err := commandtest.Run(t.Context(), clientConfigCommand(registryNetwork{}), args...)
+			out, errs, err := commandtest.Run(t.Context(), clientConfigCommand(remote.Network{}), args...)
 			if err == nil || out != "" || !strings.Contains(errs, test.want) {
 				t.Errorf("got %v, %q and %q", err, out, errs)
 			}
@@ -242,8 +243,8 @@ func TestClientConfigOfAServer(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			server := httptest.NewTLSServer(test.server)
 			defer server.Close()
-			network := registryNetwork{roots: x509.NewCertPool(), pause: time.Millisecond}
-			network.roots.AddCert(server.Certificate())
+			network := remote.Network{Roots: x509.NewCertPool(), Pause: time.Millisecond}
+			network.Roots.AddCert(server.Certificate())
 			host := server.Listener.Addr().String()
 			out, errs, err := commandtest.Run(t.Context(), clientConfigCommand(network), append(strings.Fields(test.args), "--url", host+test.path)...)
 			if test.fails != "" {

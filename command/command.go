@@ -5,6 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -67,6 +68,6 @@ called wrongly.`,
 }
 
 func subcommands() []*cobra.Command {
-	return []*cobra.Command{checkCommand(), accessCommand(), clientConfigCommand(registryNetwork{}), tokenCommand(), mirrorCommand(upstream.Network{}), pruneCommand(),
-		publishCommand(registryNetwork{}), deprecateCommand(registryNetwork{}), withdrawCommand(registryNetwork{}), restoreCommand(registryNetwork{}), keysCommand(), versionCommand()}
+	return []*cobra.Command{checkCommand(), accessCommand(), clientConfigCommand(remote.Network{}), tokenCommand(), mirrorCommand(upstream.Network{}), pruneCommand(),
+		publishCommand(remote.Network{}), deprecateCommand(remote.Network{}), withdrawCommand(remote.Network{}), restoreCommand(remote.Network{}), keysCommand(), versionCommand()}
 }

@@ -13,6 +13,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -54,7 +55,7 @@ func originFlags(fl caddycmd.Flags) (*origins, error) {
 	if o.signatures, err = fill.ParseSignatures(fl.String("signatures")); err != nil {
 		return nil, fmt.Errorf("--signatures: %w", err)
 	}
-	o.tokens = environmentTokens(os.Environ())
+	o.tokens = remote.EnvironmentTokens(os.Environ())
 	return o, nil
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -279,7 +280,7 @@ func TestMirrorSendsTokens(t *testing.T) {
 	if n := ask(); n > 0 {
 		t.Errorf("the token was sent to another host, %d times", n)
 	}
-	got := environmentTokens([]string{"TF_TOKEN_registry_example_com=secret", "TF_TOKEN_my__registry_example_com=dash", "TF_TOKEN_a-b_example_com=as it is", "TF_TOKEN_xn--r8j_example_com=punycode", "TF_TOKEN_=", "TF_TOKEN_empty_com=", "HOME=/root"})
+	got := remote.EnvironmentTokens([]string{"TF_TOKEN_registry_example_com=secret", "TF_TOKEN_my__registry_example_com=dash", "TF_TOKEN_a-b_example_com=as it is", "TF_TOKEN_xn--r8j_example_com=punycode", "TF_TOKEN_=", "TF_TOKEN_empty_com=", "HOME=/root"})
 	for host, token := range map[string]string{"registry.example.com": "secret", "my-registry.example.com": "dash", "a-b.example.com": "as it is", "xn--r8j.example.com": "punycode"} {
 		found := false
 		for hostname, have := range got {

@@ -13,12 +13,13 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 )
 
 // notice runs one of the commands with a token, and arguments that are separated by |.
 func (r target) notice(token, args string) (out, errs string, err error) {
 	name, rest, _ := strings.Cut(args, "|")
-	commands := map[string]func(registryNetwork) *cobra.Command{"deprecate": deprecateCommand, "withdraw": withdrawCommand, "restore": restoreCommand}
+	commands := map[string]func(remote.Network) *cobra.Command{"deprecate": deprecateCommand, "withdraw": withdrawCommand, "restore": restoreCommand}
 	words := strings.Split(strings.ReplaceAll(rest, "HOST", r.Listener.Addr().String()), "|")
 	return r.RunAs(token, commands[name](r.network()), words...)
 }

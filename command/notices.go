@@ -14,10 +14,11 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-func deprecateCommand(network registryNetwork) *cobra.Command {
+func deprecateCommand(network remote.Network) *cobra.Command {
 	return noticeCommand(&cobra.Command{
 		Use:   noticeUse("deprecate", " [--reason TEXT] [--link URL]"),
 		Short: "Marks versions as deprecated",
@@ -33,7 +34,7 @@ one that is not deprecated.
 	}, network, index.DeprecatedNotice)
 }
 
-func withdrawCommand(network registryNetwork) *cobra.Command {
+func withdrawCommand(network remote.Network) *cobra.Command {
 	return noticeCommand(&cobra.Command{
 		Use:   noticeUse("withdraw", " [--reason TEXT] [--link URL]"),
 		Short: "Stops offering versions and keeps their files",
@@ -52,7 +53,7 @@ Where a lock file names a withdrawn version of a provider, "init" fails until
 	}, network, index.WithdrawnNotice)
 }
 
-func restoreCommand(network registryNetwork) *cobra.Command {
+func restoreCommand(network remote.Network) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   noticeUse("restore", ""),
 		Short: "Undoes deprecate and withdraw",
@@ -106,7 +107,7 @@ The exit status is 0 if the file is as it should be, whether or not it had to be
 changed; 1 if it is, and there is no such version, which is not so of another
 registry's, as they may come; and 2 if it could not be changed.`
 
-func noticeCommand(cmd *cobra.Command, network registryNetwork, kind index.NoticeKind) *cobra.Command {
+func noticeCommand(cmd *cobra.Command, network remote.Network, kind index.NoticeKind) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runNotice(cmd, args, network, kind == index.WithdrawnNotice, func(cmd *cobra.Command, n *noticeChange) (noticeEdit, error) {
 			e := index.NoticeEdit{Kind: kind, Versions: n.versions}
@@ -130,14 +131,14 @@ func addNoticeFlags(cmd *cobra.Command) {
 	cmd.Flags().Lookup("root").Usage = "The `folder` of the registry"
 	cmd.Flags().Lookup("keys").Hidden = true
 	cmd.Flags().StringP("to", "t", "", "The registry and the `address`: HOST/[HOSTNAME/]NAMESPACE/TYPE or HOST/[HOSTNAME/]NAMESPACE/NAME/SYSTEM")
-	addRegistryTokenFlags(cmd)
+	remote.AddTokenFlags(cmd)
 	cmd.Flags().Bool("dry-run", false, "Print the change and write nothing")
 }
 
 // runNotice changes the registry.hcl that the command line names. With ahead, that of a
 // mirrored address may be in a folder that is not there yet: its versions are withdrawn
 // before they are fetched.
-func runNotice(cmd *cobra.Command, args []string, network registryNetwork, ahead bool, edit func(*cobra.Command, *noticeChange) (noticeEdit, error)) error {
+func runNotice(cmd *cobra.Command, args []string, network remote.Network, ahead bool, edit func(*cobra.Command, *noticeChange) (noticeEdit, error)) error {
 	// A second signal ends the process.
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -169,7 +170,7 @@ func runNotice(cmd *cobra.Command, args []string, network registryNetwork, ahead
 }
 
 // newNoticeChange finds the file that the command line names.
-func newNoticeChange(ctx context.Context, cmd *cobra.Command, args []string, network registryNetwork, ahead bool) (*noticeChange, error) {
+func newNoticeChange(ctx context.Context, cmd *cobra.Command, args []string, network remote.Network, ahead bool) (*noticeChange, error) {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	to := fl.String("to")
 	switch {

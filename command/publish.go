@@ -16,10 +16,11 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 )
 
 // publishCommand returns the command. Tests pass a network for their registries.
-func publishCommand(network registryNetwork) *cobra.Command {
+func publishCommand(network remote.Network) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish --to HOST/ADDRESS [--version VERSION] [--docs FOLDER] [--dry-run] [--wait] FOLDER",
 		Short: "Publishes a provider or module to a registry",
@@ -72,7 +73,7 @@ cannot be published or was refused, and 2 if the command could not do its work.`
 	cmd.Flags().String("path", "", "The `folder` of the module in the repository (default: its root)")
 	cmd.Flags().String("tag", "", "The `tag` to publish")
 	cmd.Flags().Bool("all-tags", false, "Publish all tags that match the pattern")
-	addRegistryTokenFlags(cmd)
+	remote.AddTokenFlags(cmd)
 	cmd.Flags().Bool("drop-staged", false, "Discard what is staged of the provider's version first")
 	cmd.Flags().Duration("wait", 0, "Wait until the registry lists the version, as long as given or 30s")
 	cmd.Flags().Lookup("wait").NoOptDefVal = "30s"
@@ -82,7 +83,7 @@ cannot be published or was refused, and 2 if the command could not do its work.`
 	return cmd
 }
 
-func runPublish(cmd *cobra.Command, args []string, network registryNetwork) error {
+func runPublish(cmd *cobra.Command, args []string, network remote.Network) error {
 	run, err := newPublishRun(cmd, args, network)
 	if err != nil {
 		return cli.UsageError(cmd, err)
@@ -110,18 +111,18 @@ func runPublish(cmd *cobra.Command, args []string, network registryNetwork) erro
 }
 
 // parseDestination parses HOST[:PORT]/NAMESPACE/TYPE or HOST[:PORT]/NAMESPACE/NAME/SYSTEM.
-func parseDestination(text string) (d destination, err error) {
-	d, names, err := parseRegistry(text)
+func parseDestination(text string) (d remote.Destination, err error) {
+	d, names, err := remote.ParseRegistry(text)
 	if err != nil {
 		return d, err
 	}
 	switch len(names) {
 	case 2:
-		d.address, err = address.ParseProvider("", names[0], names[1])
+		d.Address, err = address.ParseProvider("", names[0], names[1])
 	case 3:
 		// With a name that is left open, it is checked with any name.
-		if d.address, err = address.ParseModule("", names[0], withName(names[1], "x"), names[2]); err == nil && strings.Contains(names[1], namePlace) {
-			d.address.Name = names[1]
+		if d.Address, err = address.ParseModule("", names[0], withName(names[1], "x"), names[2]); err == nil && strings.Contains(names[1], namePlace) {
+			d.Address.Name = names[1]
 		}
 	default:
 		err = errors.New("give HOST/NAMESPACE/TYPE of a provider, or HOST/NAMESPACE/NAME/SYSTEM of a module")
@@ -134,10 +135,10 @@ func parseDestination(text string) (d destination, err error) {
 
 // A publishRun is one run of the publish command.
 type publishRun struct {
-	to        destination
+	to        remote.Destination
 	from      publishSource
-	tokens    tokenFinder
-	network   registryNetwork
+	tokens    remote.TokenFinder
+	network   remote.Network
 	progress  sendProgress
 	parallel  int
 	wait      time.Duration // zero: not at all
@@ -154,7 +155,7 @@ type publishSource struct {
 }
 
 // newPublishRun parses the command line. It reads nothing yet.
-func newPublishRun(cmd *cobra.Command, args []string, network registryNetwork) (*publishRun, error) {
+func newPublishRun(cmd *cobra.Command, args []string, network remote.Network) (*publishRun, error) {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	r := &publishRun{
 		network: network, progress: sendProgress{bar: cli.NewProgressBar(os.Stderr)},
@@ -173,10 +174,10 @@ func newPublishRun(cmd *cobra.Command, args []string, network registryNetwork) (
 	case r.wait < 0:
 		return nil, errors.New("--wait: give a duration such as 30s")
 	}
-	if r.from, err = sourceFlags(fl, args, r.to.address); err != nil {
+	if r.from, err = sourceFlags(fl, args, r.to.Address); err != nil {
 		return nil, err
 	}
-	r.tokens = registryTokenFlags(fl, r.to.hostname)
+	r.tokens = remote.TokenFlags(fl, r.to.Hostname)
 	return r, nil
 }
 
@@ -244,7 +245,7 @@ func refuseFlags(fl caddycmd.Flags, isModule, fromGit bool) error {
 
 // run checks and sends. The error is what keeps everything from being published.
 func (r *publishRun) run(ctx context.Context) (*publishResult, error) {
-	batch, err := r.from.read(ctx, r.to.address)
+	batch, err := r.from.read(ctx, r.to.Address)
 	if batch != nil {
 		defer batch.close()
 	}
@@ -265,7 +266,7 @@ func (r *publishRun) run(ctx context.Context) (*publishResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer s.Close()
 	result.outcomes = s.sendAll(ctx, batch.releases)
 	if r.wait > 0 {
 		s.awaitAll(ctx, result.outcomes, r.wait)

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -95,7 +95,7 @@ func TestPublishFailures(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			commandtest.NoClientConfiguration(t)
-			t.Setenv(defaultIDTokenVariable, "secret")
+			t.Setenv(remote.DefaultIDTokenVariable, "secret")
 			var puts atomic.Int64
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 				switch {
@@ -129,7 +129,7 @@ func TestPublishFailures(t *testing.T) {
 
 func TestPublishToNowhere(t *testing.T) {
 	commandtest.NoClientConfiguration(t)
-	out, errs, err := commandtest.Run(t.Context(), publishCommand(registryNetwork{pause: time.Millisecond}), "--to", "http://127.0.0.1:1/acme/demo", newDist("").folder(t))
+	out, errs, err := commandtest.Run(t.Context(), publishCommand(remote.Network{Pause: time.Millisecond}), "--to", "http://127.0.0.1:1/acme/demo", newDist("").folder(t))
 	if commandtest.Status(err) != cli.ExitUsage || out != "" {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -163,7 +163,7 @@ func TestPublishInterrupted(t *testing.T) {
 		}
 		return 0
 	})
-	t.Setenv(defaultIDTokenVariable, commandtest.GoodToken)
+	t.Setenv(remote.DefaultIDTokenVariable, commandtest.GoodToken)
 	out, errs, err := commandtest.Run(ctx, publishCommand(r.network()), r.To("acme/demo"), "--parallel", "1", newDist("").folder(t))
 	if commandtest.Status(err) != cli.ExitUsage {
 		t.Errorf("%v\n%s", err, out)
@@ -206,25 +206,6 @@ func TestPublishWaitsInVain(t *testing.T) {
 			commandtest.Says(t, errs, test.warns)
 		})
 	}
-}
-
-// What is printed of an answer is short and has no control characters.
-func FuzzReasonsOf(f *testing.F) {
-	f.Add(422, []byte(`{"errors":["rename it"]}`))
-	f.Add(422, []byte(`{"errors":[{"message":"rename it"},7,null]}`))
-	f.Add(307, []byte("<html>"))
-	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		q := httptest.NewRequest(http.MethodPut, "/", nil)
-		reasons := reasonsOf(&http.Response{StatusCode: status, Header: http.Header{"Location": {"https://a.example/"}}, Request: q}, body)
-		if len(reasons) == 0 || len(reasons) > maxReasons {
-			t.Errorf("there are %d reasons", len(reasons))
-		}
-		for _, reason := range reasons {
-			if strings.ContainsFunc(reason, func(r rune) bool { return !unicode.IsPrint(r) }) || len(reason) > 8*maxReason {
-				t.Errorf("%q", reason)
-			}
-		}
-	})
 }
 
 // The progress ends with all bytes, whether they had to be sent or not.

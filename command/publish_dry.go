@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
 
@@ -16,16 +17,16 @@ const headerOnly = "X-Checksum-Deploy"
 // ask asks the registry what it would answer to the files, without sending any. It cannot be
 // asked without a token, as in a job for a pull request of a stranger.
 func (r *publishRun) ask(ctx context.Context, result *publishResult) error {
-	client, err := newPublishClient(ctx, r.network, r.tokens)
+	client, err := remote.NewClient(ctx, r.network, r.tokens)
 	if err != nil {
 		return err
 	}
-	defer client.close()
-	if client.token.secret == "" {
-		result.unasked = client.hint
+	defer client.Close()
+	if client.Token.Secret == "" {
+		result.unasked = client.Hint
 		return nil
 	}
-	if err := client.discover(ctx, r.network, r.to); err != nil {
+	if err := client.Discover(ctx, r.network, r.to); err != nil {
 		return err
 	}
 	s := &sender{client, r}
@@ -55,17 +56,17 @@ func (s *sender) askFor(ctx context.Context, o *publishOutcome) {
 // askForFile asks for a file.
 func (s *sender) askForFile(ctx context.Context, f *fileOutcome) {
 	code, err := s.wouldTake(ctx, f.publishFile)
-	var refused *refusedError
+	var refused *remote.RefusedError
 	switch errors.As(err, &refused); {
 	case err == nil:
 		f.status, f.code = alreadyThere, code
-	case refused != nil && refused.status == http.StatusNotFound:
-	case refused != nil && refused.status == http.StatusConflict && f.Kind == publish.Signature:
+	case refused != nil && refused.Status == http.StatusNotFound:
+	case refused != nil && refused.Status == http.StatusConflict && f.Kind == publish.Signature:
 		// Another one may be as good, which the registry tells by its bytes.
 	default:
 		f.status, f.reasons = s.failure(err)
 		if refused != nil {
-			f.code = refused.status
+			f.code = refused.Status
 		}
 	}
 }

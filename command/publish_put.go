@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -18,7 +19,7 @@ func (s *sender) do(ctx context.Context, method string, body *sentBody, path str
 	if body != nil {
 		open = body.open
 	}
-	r, err := s.request(ctx, method, open, path)
+	r, err := s.Request(ctx, method, open, path)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -28,7 +29,7 @@ func (s *sender) do(ctx context.Context, method string, body *sentBody, path str
 		r.Header.Set("Content-Digest", contentDigest(body.file.sha256))
 		r.Header.Set("Expect", "100-continue")
 	}
-	status, _, answer, err = s.publishClient.send(r)
+	status, _, answer, err = s.Client.Send(r)
 	return status, answer, err
 }
 
@@ -42,7 +43,7 @@ func contentDigest(sum wire.SHA256) string {
 func (s *sender) put(ctx context.Context, body *sentBody) (status int, err error) {
 	status, answer, err := s.do(ctx, http.MethodPut, body, filePath(body.file))
 	if err == nil {
-		err = checkTaken(answer)
+		err = remote.CheckTaken(answer)
 	}
 	return status, err
 }
@@ -50,15 +51,15 @@ func (s *sender) put(ctx context.Context, body *sentBody) (status int, err error
 // wouldTake asks for a file without sending it, and returns the status of the answer: an
 // error with 404 if its bytes are needed.
 func (s *sender) wouldTake(ctx context.Context, f publishFile) (status int, err error) {
-	r, err := s.request(ctx, http.MethodPut, nil, filePath(f))
+	r, err := s.Request(ctx, http.MethodPut, nil, filePath(f))
 	if err != nil {
 		return 0, err
 	}
 	r.Header.Set("Content-Digest", contentDigest(f.sha256))
 	r.Header.Set(headerOnly, "true")
-	status, _, answer, err := s.publishClient.send(r)
+	status, _, answer, err := s.Client.Send(r)
 	if err == nil {
-		err = checkTaken(answer)
+		err = remote.CheckTaken(answer)
 	}
 	return status, err
 }
@@ -66,14 +67,14 @@ func (s *sender) wouldTake(ctx context.Context, f publishFile) (status int, err 
 // filePath is where a file is sent to, below the service.
 func filePath(f publishFile) string {
 	if f.Address.IsModule() {
-		return servicePath(f.Address, f.Name)
+		return remote.ServicePath(f.Address, f.Name)
 	}
-	return servicePath(f.Address, f.Version, f.Name)
+	return remote.ServicePath(f.Address, f.Version, f.Name)
 }
 
 // state returns what is staged or published of a provider's version.
 func (s *sender) state(ctx context.Context, a address.Address, version string) (p wire.Publication, err error) {
-	_, answer, err := s.do(ctx, http.MethodGet, nil, servicePath(a, version, ""))
+	_, answer, err := s.do(ctx, http.MethodGet, nil, remote.ServicePath(a, version, ""))
 	if err == nil {
 		err = json.Unmarshal(answer, &p)
 	}
@@ -83,9 +84,9 @@ func (s *sender) state(ctx context.Context, a address.Address, version string) (
 // drop discards what is staged of a provider's version, if there is something. Of a version
 // that is published nothing is staged: what is sent then is compared with it.
 func (s *sender) drop(ctx context.Context, a address.Address, version string) error {
-	_, _, err := s.do(ctx, http.MethodDelete, nil, servicePath(a, version, ""))
-	var refused *refusedError
-	if errors.As(err, &refused) && (refused.status == http.StatusNotFound || refused.status == http.StatusConflict) {
+	_, _, err := s.do(ctx, http.MethodDelete, nil, remote.ServicePath(a, version, ""))
+	var refused *remote.RefusedError
+	if errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusConflict) {
 		return nil
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -222,12 +223,12 @@ func TestPublishAFileThatChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(defaultIDTokenVariable, commandtest.GoodToken)
+	t.Setenv(remote.DefaultIDTokenVariable, commandtest.GoodToken)
 	s, err := newSender(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
+	defer s.Close()
 	o := s.sendAll(t.Context(), []publishRelease{p})[0]
 	if o.status != notTaken {
 		t.Errorf("it is %s", o.status)

@@ -11,12 +11,13 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // A publishResult is the result of a run of the publish command.
 type publishResult struct {
-	to          destination
+	to          remote.Destination
 	dry         bool
 	unasked     string // why the registry was not asked in a dry run, in a sentence; empty: it was
 	outcomes    []publishOutcome
@@ -259,7 +260,7 @@ type publishedFile struct {
 
 func (r *publishResult) Document() any {
 	d := publishDocument{
-		To: r.to.String(), Address: r.to.address.String(), DryRun: r.dry, Complete: r.complete(), Interrupted: r.interrupted,
+		To: r.to.String(), Address: r.to.Address.String(), DryRun: r.dry, Complete: r.complete(), Interrupted: r.interrupted,
 		Versions: []publishedVersion{}, Skipped: append([]string{}, r.skipped...),
 	}
 	for _, o := range r.outcomes {

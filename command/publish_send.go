@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -71,15 +72,15 @@ func (p publishRelease) unsent(dry bool) publishOutcome {
 
 // A sender sends versions to a registry.
 type sender struct {
-	publishClient
+	remote.Client
 	run *publishRun
 }
 
 // newSender finds the registry's service and the token for it.
 func newSender(ctx context.Context, r *publishRun) (*sender, error) {
-	client, err := newPublishClient(ctx, r.network, r.tokens)
+	client, err := remote.NewClient(ctx, r.network, r.tokens)
 	if err == nil {
-		err = client.discover(ctx, r.network, r.to)
+		err = client.Discover(ctx, r.network, r.to)
 	}
 	return &sender{client, r}, err
 }
@@ -170,15 +171,15 @@ func (s *sender) sendFile(ctx context.Context, f *fileOutcome) {
 
 // failure is what an error means to the user.
 func (s *sender) failure(err error) (publishStatus, []string) {
-	var refused *refusedError
+	var refused *remote.RefusedError
 	if !errors.As(err, &refused) {
 		return notTransferred, []string{cli.Printable(err.Error())}
 	}
-	reasons := refused.reasons
-	if advice := s.advice(refused); advice != "" {
+	reasons := refused.Reasons
+	if advice := s.Advice(refused); advice != "" {
 		reasons = append(slices.Clip(reasons), advice)
 	}
-	if refused.status >= 500 && refused.status != http.StatusInsufficientStorage {
+	if refused.Status >= 500 && refused.Status != http.StatusInsufficientStorage {
 		return notTransferred, reasons
 	}
 	return notTaken, reasons
@@ -276,17 +277,17 @@ func (s *sender) await(ctx context.Context, a address.Address, waiting []*publis
 	defer tick.Stop()
 	why, unseen := "", false
 	for {
-		listed, err := s.versions(ctx, a)
+		listed, err := s.Versions(ctx, a)
 		if waiting = slices.DeleteFunc(waiting, func(o *publishOutcome) bool { return listed[o.version] }); len(waiting) == 0 {
 			return
 		}
 		if ctx.Err() == nil {
 			why, unseen = "", false
 		}
-		var refused *refusedError
-		if errors.As(err, &refused) && refused.status == http.StatusNotFound {
+		var refused *remote.RefusedError
+		if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
 			unseen = true // what may not be read is like what is not there, which may come yet
-		} else if errors.As(err, &refused) && (refused.status == http.StatusUnauthorized || refused.status == http.StatusForbidden) {
+		} else if errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
 			unseen = true
 			cancel()
 		} else if err != nil && ctx.Err() == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -20,10 +21,10 @@ type target struct{ *commandtest.Target }
 func newTarget(t *testing.T) target { return target{commandtest.NewTarget(t)} }
 
 // network trusts the registry.
-func (r target) network() registryNetwork { return trusting(r.Server) }
+func (r target) network() remote.Network { return trusting(r.Server) }
 
-func trusting(server *httptest.Server) registryNetwork {
-	return registryNetwork{roots: commandtest.Roots(server), pause: time.Millisecond}
+func trusting(server *httptest.Server) remote.Network {
+	return remote.Network{Roots: commandtest.Roots(server), Pause: time.Millisecond}
 }
 
 // publish runs the command with the good token.

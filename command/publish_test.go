@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
@@ -449,7 +450,7 @@ func TestPublishRefusesTheCommandLine(t *testing.T) {
 		{[]string{"--to", "registry.example.com/acme/vpc/aws", "--from-git", ".", "--tag", "v1", module}, "the folder of the module is given by --path"},
 		{[]string{"--to", "registry.example.com/acme/vpc/aws", "--from-git", "."}, "--tag with one tag, or --all-tags"},
 	} {
-		out, errs, err := commandtest.Run(t.Context(), publishCommand(registryNetwork{}), append([]string{"--dry-run"}, test.args...)...)
+		out, errs, err := commandtest.Run(t.Context(), publishCommand(remote.Network{}), append([]string{"--dry-run"}, test.args...)...)
 		if commandtest.Status(err) != cli.ExitUsage || !strings.Contains(err.Error(), test.says) || out != "" || errs != "Error: "+err.Error()+"\n" {
 			t.Errorf("%q: %v\n%s%s", test.args, err, out, errs)
 		}
@@ -467,8 +468,8 @@ func TestDestinations(t *testing.T) {
 		{"localhost/acme/demo", "https://localhost", "acme/demo"},
 	} {
 		d, err := parseDestination(test.text)
-		if err != nil || d.base.String() != test.base || d.address.String() != test.address {
-			t.Errorf("%s: got %v and %v, %v", test.text, d.base, d.address, err)
+		if err != nil || d.Base.String() != test.base || d.Address.String() != test.address {
+			t.Errorf("%s: got %v and %v, %v", test.text, d.Base, d.Address, err)
 		}
 	}
 }
@@ -483,11 +484,11 @@ func FuzzDestination(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if d.base.Host != string(d.hostname) || d.base.User != nil || strings.ContainsAny(d.base.Host, "/?#@ ") || d.address.Hostname != "" {
-			t.Errorf("%q: got %v and %v", text, d.base, d.address)
+		if d.Base.Host != string(d.Hostname) || d.Base.User != nil || strings.ContainsAny(d.Base.Host, "/?#@ ") || d.Address.Hostname != "" {
+			t.Errorf("%q: got %v and %v", text, d.Base, d.Address)
 		}
-		if again, err := parseDestination(d.base.String() + "/" + d.address.String()); err != nil || *again.base != *d.base || again.address != d.address {
-			t.Errorf("%q: again it is %v and %v, %v", text, again.base, again.address, err)
+		if again, err := parseDestination(d.Base.String() + "/" + d.Address.String()); err != nil || *again.Base != *d.Base || again.Address != d.Address {
+			t.Errorf("%q: again it is %v and %v, %v", text, again.Base, again.Address, err)
 		}
 	})
 }
@@ -528,7 +529,7 @@ func TestPublishRefusesDocs(t *testing.T) {
 		docs := t.TempDir()
 		test.write(docs)
 		commandtest.NoClientConfiguration(t)
-		_, errs, err := commandtest.Run(t.Context(), publishCommand(registryNetwork{}), "--to", "registry.example.com/acme/demo", "--dry-run", "--docs", docs, newDist("").folder(t))
+		_, errs, err := commandtest.Run(t.Context(), publishCommand(remote.Network{}), "--to", "registry.example.com/acme/demo", "--dry-run", "--docs", docs, newDist("").folder(t))
 		if err == nil {
 			t.Errorf("%s: no error", test.rule)
 		}

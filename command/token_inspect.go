@@ -19,6 +19,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
@@ -99,14 +100,14 @@ func inspectedToken(cmd *cobra.Command, file string) (string, error) {
 	} else if cli.IsTerminal(in) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Paste the token, then press Enter and Ctrl-D.")
 	}
-	content, err := io.ReadAll(io.LimitReader(in, maxTokenAnswer+1))
+	content, err := io.ReadAll(io.LimitReader(in, remote.MaxToken+1))
 	token := strings.TrimSpace(string(content))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("reading the token from %s: %w", origin, err)
 	case token == "":
 		return "", fmt.Errorf("%s is empty: it is to have the token", origin)
-	case len(content) > maxTokenAnswer:
+	case len(content) > remote.MaxToken:
 		return "", fmt.Errorf("%s has more than a token in it", origin)
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
 		return "", fmt.Errorf("the token from %s has a space or line break in it: copy it again", origin)

@@ -1,4 +1,4 @@
-package command
+package remote
 
 import (
 	"cmp"
@@ -24,12 +24,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
-// defaultIDTokenVariable is where a job of GitLab has its token if the documentation is
+// DefaultIDTokenVariable is where a job of GitLab has its token if the documentation is
 // followed.
-const defaultIDTokenVariable = "TERRAFORM_REGISTRY_ID_TOKEN"
+const DefaultIDTokenVariable = "TERRAFORM_REGISTRY_ID_TOKEN"
 
-// A tokenFinder finds the token for a registry.
-type tokenFinder struct {
+// A TokenFinder finds the token for a registry.
+type TokenFinder struct {
 	hostname svchost.Hostname
 	file     string // with nothing but the token; empty: none
 	audience string // of a token that is requested; empty: that of the hostname
@@ -37,15 +37,15 @@ type tokenFinder struct {
 	named    bool   // the user named the variable, so that it must be there
 }
 
-// addRegistryTokenFlags adds the flags for the token of a registry.
-func addRegistryTokenFlags(cmd *cobra.Command) {
+// AddTokenFlags adds the flags for the token of a registry.
+func AddTokenFlags(cmd *cobra.Command) {
 	cmd.Flags().String("token-file", "", "A `file` with nothing but the token")
 	cmd.Flags().String("audience", "", "The `audience` of the token that a CI job requests (default: https://HOST)")
-	cmd.Flags().String("id-token-variable", defaultIDTokenVariable, "The environment `variable` with the token of a CI job")
+	cmd.Flags().String("id-token-variable", DefaultIDTokenVariable, "The environment `variable` with the token of a CI job")
 }
 
-func registryTokenFlags(fl caddycmd.Flags, hostname svchost.Hostname) tokenFinder {
-	return tokenFinder{
+func TokenFlags(fl caddycmd.Flags, hostname svchost.Hostname) TokenFinder {
+	return TokenFinder{
 		hostname: hostname, file: fl.String("token-file"), audience: fl.String("audience"),
 		variable: fl.String("id-token-variable"), named: fl.Changed("id-token-variable"),
 	}
@@ -53,41 +53,41 @@ func registryTokenFlags(fl caddycmd.Flags, hostname svchost.Hostname) tokenFinde
 
 // A foundToken is a token, or none.
 type foundToken struct {
-	secret  string    // empty: none
+	Secret  string    // empty: none
 	origin  string    // for messages
 	expires time.Time // of a token that can be requested again; zero: it cannot, or never expires
 }
 
 // find finds the token. Without one, the registry says what it needs.
-func (f tokenFinder) find(ctx context.Context, client *retryablehttp.Client) (foundToken, error) {
+func (f TokenFinder) find(ctx context.Context, client *retryablehttp.Client) (foundToken, error) {
 	t, err := f.lookFor(ctx, client)
-	if err == nil && strings.ContainsFunc(t.secret, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	if err == nil && strings.ContainsFunc(t.Secret, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		err = fmt.Errorf("the token from %s has a space or line break in it: copy it again", t.origin)
 	}
 	return t, err
 }
 
-func (f tokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) (t foundToken, err error) {
+func (f TokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) (t foundToken, err error) {
 	if f.file != "" {
 		content, err := os.ReadFile(f.file)
 		if err != nil {
 			return t, fmt.Errorf("--token-file: %w", err)
 		}
-		if t = (foundToken{secret: strings.TrimSpace(string(content)), origin: cli.Printable(f.file)}); t.secret == "" {
+		if t = (foundToken{Secret: strings.TrimSpace(string(content)), origin: cli.Printable(f.file)}); t.Secret == "" {
 			return t, fmt.Errorf("--token-file: %s is empty", t.origin)
 		}
 		return t, nil
 	}
-	if token := environmentTokens(os.Environ())[f.hostname]; token != "" {
+	if token := EnvironmentTokens(os.Environ())[f.hostname]; token != "" {
 		variable, _ := handlers.TokenVariable(f.hostname)
-		return foundToken{secret: token, origin: variable}, nil
+		return foundToken{Secret: token, origin: variable}, nil
 	}
 	token, file, err := storedToken(f.hostname)
 	if token != "" || err != nil {
-		return foundToken{secret: token, origin: cli.Printable(file)}, err
+		return foundToken{Secret: token, origin: cli.Printable(file)}, err
 	}
 	if token := os.Getenv(f.variable); token != "" {
-		return foundToken{secret: token, origin: f.variable}, nil
+		return foundToken{Secret: token, origin: f.variable}, nil
 	}
 	if f.named {
 		return t, fmt.Errorf("--id-token-variable: %s is not in the environment: add it to id_tokens of the job", cli.Printable(f.variable))
@@ -95,11 +95,11 @@ func (f tokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) 
 	return f.request(ctx, client)
 }
 
-// maxTokenAnswer is how large an answer with a token may be, in bytes.
-const maxTokenAnswer = 64 << 10
+// MaxToken is how large an answer with a token may be, in bytes.
+const MaxToken = 64 << 10
 
 // request requests the token of a job of GitHub Actions or Forgejo.
-func (f tokenFinder) request(ctx context.Context, client *retryablehttp.Client) (t foundToken, err error) {
+func (f TokenFinder) request(ctx context.Context, client *retryablehttp.Client) (t foundToken, err error) {
 	from, bearer := os.Getenv("ACTIONS_ID_TOKEN_REQUEST_URL"), os.Getenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN")
 	if from == "" || bearer == "" {
 		return t, nil
@@ -131,7 +131,7 @@ func (f tokenFinder) request(ctx context.Context, client *retryablehttp.Client) 
 	var document struct {
 		Value string `json:"value"`
 	}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, maxTokenAnswer)).Decode(&document); err != nil || document.Value == "" {
+	if err := json.NewDecoder(io.LimitReader(answer.Body, MaxToken)).Decode(&document); err != nil || document.Value == "" {
 		return failed(u.Host + " answered without a token")
 	}
 	return foundToken{document.Value, "the CI job", expiryOf(document.Value)}, nil
@@ -161,7 +161,7 @@ const renewBefore = time.Minute
 // A runToken is the token of a run, which may take longer than the token of a CI job is
 // valid. It is safe for concurrent use.
 type runToken struct {
-	finder tokenFinder
+	finder TokenFinder
 	client *retryablehttp.Client
 
 	mutex sync.Mutex
@@ -173,24 +173,24 @@ func (t *runToken) current(ctx context.Context) (secret string, err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if t.expires.IsZero() || time.Until(t.expires) > renewBefore {
-		return t.secret, nil
+		return t.Secret, nil
 	}
 	next, err := t.finder.request(ctx, t.client)
 	switch {
-	case err == nil && next.secret != "":
+	case err == nil && next.Secret != "":
 		t.foundToken = next
 	case time.Now().Before(t.expires):
 	default:
 		return "", cmp.Or(err, errors.New("the token of the CI job has expired"))
 	}
-	return t.secret, nil
+	return t.Secret, nil
 }
 
 // hint says what to do when the registry refuses the token, or the lack of one.
-func (f tokenFinder) hint(t foundToken) string {
+func (f TokenFinder) hint(t foundToken) string {
 	variable, ok := handlers.TokenVariable(f.hostname)
 	switch {
-	case t.secret != "":
+	case t.Secret != "":
 		return "The token is that from " + t.origin + "."
 	case os.Getenv("GITHUB_ACTIONS") == "true":
 		return "No token was found: the job needs the permission id-token: write, or a secret in " + cmp.Or(variable, "a file for --token-file") + "."
@@ -204,7 +204,7 @@ func (f tokenFinder) hint(t foundToken) string {
 
 // withoutPort returns the variable that is set and would be for the hostname if that had no
 // port, or if the port could be written like the rest; empty: none.
-func (f tokenFinder) withoutPort() string {
+func (f TokenFinder) withoutPort() string {
 	host, port, found := strings.Cut(string(f.hostname), ":")
 	if !found {
 		return ""

@@ -1,4 +1,4 @@
-package command
+package remote
 
 import (
 	"cmp"
@@ -18,11 +18,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A registryNetwork is how commands connect to a registry. The zero value is that of the
+// A Network is how commands connect to a registry. The zero value is that of the
 // machine; tests have others.
-type registryNetwork struct {
-	roots *x509.CertPool // that certificates are verified with; nil: the system's
-	pause time.Duration  // before the first retry; zero: a second
+type Network struct {
+	Roots *x509.CertPool // that certificates are verified with; nil: the system's
+	Pause time.Duration  // before the first retry; zero: a second
 }
 
 const (
@@ -42,12 +42,12 @@ const (
 )
 
 // client makes a client that retries. Only requests without a token may be redirected.
-func (n registryNetwork) client(redirected bool) *retryablehttp.Client {
+func (n Network) client(redirected bool) *retryablehttp.Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true) // in which Go sends large bodies faster
 	client := &http.Client{Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.roots},
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots},
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: continueTimeout,
 		ResponseHeaderTimeout: answerTimeout,
@@ -58,7 +58,7 @@ func (n registryNetwork) client(redirected bool) *retryablehttp.Client {
 	if !redirected {
 		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	}
-	pause := cmp.Or(n.pause, time.Second)
+	pause := cmp.Or(n.Pause, time.Second)
 	return &retryablehttp.Client{
 		HTTPClient:   client,
 		RetryMax:     publishRetries,
@@ -93,19 +93,19 @@ var errNoTLS = errors.New("it has no TLS")
 
 // A discovered is what a registry says of its services.
 type discovered struct {
-	body []byte
+	Body []byte
 	at   *url.URL // of the document, after redirects
 }
 
 // errNoDiscovery: the server has no discovery document.
-type errNoDiscovery struct{ status int }
+type NoDiscoveryError struct{ status int }
 
-func (e errNoDiscovery) Error() string {
+func (e NoDiscoveryError) Error() string {
 	return fmt.Sprintf("it is not a registry: it answered %d for %s", e.status, wire.DiscoveryPath)
 }
 
-// discover reads the discovery document of a registry, without a token.
-func (n registryNetwork) discover(ctx context.Context, base *url.URL) (d discovered, err error) {
+// Discover reads the discovery document of a registry, without a token.
+func (n Network) Discover(ctx context.Context, base *url.URL) (d discovered, err error) {
 	client := n.client(true)
 	client.RetryMax = discoverRetries
 	defer client.HTTPClient.CloseIdleConnections()
@@ -123,18 +123,18 @@ func (n registryNetwork) discover(ctx context.Context, base *url.URL) (d discove
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return d, errNoDiscovery{answer.StatusCode}
+		return d, NoDiscoveryError{answer.StatusCode}
 	}
 	d.at = answer.Request.URL
-	if d.body, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer)); err != nil {
+	if d.Body, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer)); err != nil {
 		return d, errors.New(transportReason(err))
 	}
 	return d, nil
 }
 
-// service returns the URL of a service, which ends in a slash.
-func (d discovered) service(kind wire.Service) (*url.URL, error) {
-	text, err := wire.DecodeService(d.body, kind)
+// Service returns the URL of a service, which ends in a slash.
+func (d discovered) Service(kind wire.Service) (*url.URL, error) {
+	text, err := wire.DecodeService(d.Body, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +156,9 @@ func transportReason(err error) string {
 	return err.Error()
 }
 
-// refuses reports whether a registry wants to know who makes a request. Without an answer
+// Refuses reports whether a registry wants to know who makes a request. Without an answer
 // it is not known.
-func (n registryNetwork) refuses(ctx context.Context, url string) bool {
+func (n Network) Refuses(ctx context.Context, url string) bool {
 	client := n.client(true)
 	client.RetryMax = discoverRetries
 	defer client.HTTPClient.CloseIdleConnections()
@@ -176,9 +176,9 @@ func (n registryNetwork) refuses(ctx context.Context, url string) bool {
 }
 
 // discoverService finds the service of a registry that is published to.
-func (n registryNetwork) discoverService(ctx context.Context, to destination) (*url.URL, error) {
+func (n Network) discoverService(ctx context.Context, to Destination) (*url.URL, error) {
 	failed := func(err error) (*url.URL, error) { return nil, fmt.Errorf("%s: %w", to, err) }
-	d, err := n.discover(ctx, to.base)
+	d, err := n.Discover(ctx, to.Base)
 	switch {
 	case errors.Is(err, errNoTLS):
 		return failed(fmt.Errorf("%w: begin --to with http:// if that is meant", err))
@@ -186,14 +186,14 @@ func (n registryNetwork) discoverService(ctx context.Context, to destination) (*
 		return failed(err)
 	}
 	kind := wire.ProvidersService
-	if to.address.IsModule() {
+	if to.Address.IsModule() {
 		kind = wire.ModulesService
 	}
-	service, err := d.service(kind)
+	service, err := d.Service(kind)
 	switch {
 	case err != nil:
 		return failed(err)
-	case service.Scheme != "https" && to.base.Scheme == "https":
+	case service.Scheme != "https" && to.Base.Scheme == "https":
 		return failed(fmt.Errorf("its services are at %s, without TLS: no token is sent there", service.Host))
 	}
 	return service, nil

@@ -1,4 +1,4 @@
-package command
+package remote
 
 import (
 	"encoding/base64"
@@ -36,68 +36,68 @@ func newIssuer(t *testing.T, answer func(w http.ResponseWriter, audience string)
 // Where a token is looked for, in order: each source is found in spite of those after it.
 func TestTokenSources(t *testing.T) {
 	commandtest.NoClientConfiguration(t)
-	find := func(f tokenFinder) (foundToken, error) {
+	find := func(f TokenFinder) (foundToken, error) {
 		t.Helper()
 		f.hostname = "registry.example.com"
-		f.variable = defaultIDTokenVariable
-		return f.find(t.Context(), registryNetwork{pause: time.Millisecond}.client(false))
+		f.variable = DefaultIDTokenVariable
+		return f.find(t.Context(), Network{Pause: time.Millisecond}.client(false))
 	}
-	is := func(rule string, f tokenFinder, secret, origin string) {
+	is := func(rule string, f TokenFinder, secret, origin string) {
 		t.Helper()
-		if got, err := find(f); err != nil || got.secret != secret || !strings.Contains(got.origin, origin) {
+		if got, err := find(f); err != nil || got.Secret != secret || !strings.Contains(got.origin, origin) {
 			t.Errorf("%s: got %+v, %v", rule, got, err)
 		}
 	}
-	is("nothing", tokenFinder{}, "", "")
+	is("nothing", TokenFinder{}, "", "")
 	newIssuer(t, func(w http.ResponseWriter, audience string) {
 		w.Write([]byte(`{"value":"for:` + audience + `","count":1}`))
 	})
-	is("a job of GitHub Actions", tokenFinder{}, "for:https://registry.example.com", "the CI job")
-	is("with another audience", tokenFinder{audience: "registry"}, "for:registry", "the CI job")
-	t.Setenv(defaultIDTokenVariable, "of-gitlab")
-	is("a job of GitLab", tokenFinder{}, "of-gitlab", defaultIDTokenVariable)
+	is("a job of GitHub Actions", TokenFinder{}, "for:https://registry.example.com", "the CI job")
+	is("with another audience", TokenFinder{audience: "registry"}, "for:registry", "the CI job")
+	t.Setenv(DefaultIDTokenVariable, "of-gitlab")
+	is("a job of GitLab", TokenFinder{}, "of-gitlab", DefaultIDTokenVariable)
 	home := os.Getenv("HOME")
 	commandtest.Write(t, home, ".terraform.d/credentials.tfrc.json", `{"credentials":{"registry.example.com":{"token":"stored"}}}`)
-	is("a login", tokenFinder{}, "stored", "credentials.tfrc.json")
+	is("a login", TokenFinder{}, "stored", "credentials.tfrc.json")
 	commandtest.Write(t, home, ".tofurc", `credentials "registry.example.com" { token = "configured" }`)
-	is("a configuration", tokenFinder{}, "configured", ".tofurc")
+	is("a configuration", TokenFinder{}, "configured", ".tofurc")
 	t.Setenv("TF_TOKEN_registry_example_com", "in-environment")
-	is("the environment", tokenFinder{}, "in-environment", "TF_TOKEN_registry_example_com")
+	is("the environment", TokenFinder{}, "in-environment", "TF_TOKEN_registry_example_com")
 	file := commandtest.Write(t, t.TempDir(), "token", " in-file\n")
-	is("a file", tokenFinder{file: file}, "in-file", file)
+	is("a file", TokenFinder{file: file}, "in-file", file)
 }
 
 func TestTokensThatCannotBeUsed(t *testing.T) {
 	for _, test := range []struct {
 		rule, says string
-		prepare    func(t *testing.T, f *tokenFinder)
+		prepare    func(t *testing.T, f *TokenFinder)
 	}{
-		{"no such file", "--token-file: ", func(t *testing.T, f *tokenFinder) { f.file = filepath.Join(t.TempDir(), "token") }},
-		{"an empty file", "is empty", func(t *testing.T, f *tokenFinder) { f.file = commandtest.Write(t, t.TempDir(), "token", "\n") }},
-		{"more than a token in the file", "has a space or line break in it", func(t *testing.T, f *tokenFinder) {
+		{"no such file", "--token-file: ", func(t *testing.T, f *TokenFinder) { f.file = filepath.Join(t.TempDir(), "token") }},
+		{"an empty file", "is empty", func(t *testing.T, f *TokenFinder) { f.file = commandtest.Write(t, t.TempDir(), "token", "\n") }},
+		{"more than a token in the file", "has a space or line break in it", func(t *testing.T, f *TokenFinder) {
 			f.file = commandtest.Write(t, t.TempDir(), "token", "secret\nmore")
 		}},
-		{"a variable that is named and not there", "--id-token-variable: MY_TOKEN is not in the environment", func(t *testing.T, f *tokenFinder) { f.variable, f.named = "MY_TOKEN", true }},
-		{"a configuration that cannot be read", "cannot be read", func(t *testing.T, f *tokenFinder) {
+		{"a variable that is named and not there", "--id-token-variable: MY_TOKEN is not in the environment", func(t *testing.T, f *TokenFinder) { f.variable, f.named = "MY_TOKEN", true }},
+		{"a configuration that cannot be read", "cannot be read", func(t *testing.T, f *TokenFinder) {
 			commandtest.Write(t, os.Getenv("HOME"), ".terraformrc", "credentials registry {\n  secret\n")
 		}},
-		{"an issuer that refuses", "the token of the CI job could not be requested: 127.0.0.1:", func(t *testing.T, f *tokenFinder) {
+		{"an issuer that refuses", "the token of the CI job could not be requested: 127.0.0.1:", func(t *testing.T, f *TokenFinder) {
 			newIssuer(t, nil)
 			t.Setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "secret")
 		}},
-		{"an issuer that answers something else", "answered without a token", func(t *testing.T, f *tokenFinder) {
+		{"an issuer that answers something else", "answered without a token", func(t *testing.T, f *TokenFinder) {
 			newIssuer(t, func(w http.ResponseWriter, _ string) { w.Write([]byte("<html>")) })
 		}},
-		{"an issuer that is not there", "could not be requested: ", func(t *testing.T, f *tokenFinder) {
+		{"an issuer that is not there", "could not be requested: ", func(t *testing.T, f *TokenFinder) {
 			t.Setenv("ACTIONS_ID_TOKEN_REQUEST_URL", "http://127.0.0.1:1/?secret=1")
 			t.Setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "secret")
 		}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			commandtest.NoClientConfiguration(t)
-			f := tokenFinder{hostname: "registry.example.com", variable: defaultIDTokenVariable}
+			f := TokenFinder{hostname: "registry.example.com", variable: DefaultIDTokenVariable}
 			test.prepare(t, &f)
-			_, err := f.find(t.Context(), registryNetwork{pause: time.Millisecond}.client(false))
+			_, err := f.find(t.Context(), Network{Pause: time.Millisecond}.client(false))
 			if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("got %v", err)
 			}
@@ -138,11 +138,11 @@ func TestTokensOfJobsAreRenewed(t *testing.T) {
 				}
 				json.NewEncoder(w).Encode(map[string]string{"value": tokenOf(strconv.Itoa(requests), life)})
 			})
-			f := tokenFinder{hostname: "registry.example.com", variable: defaultIDTokenVariable}
+			f := TokenFinder{hostname: "registry.example.com", variable: DefaultIDTokenVariable}
 			if test.token != "" {
-				t.Setenv(defaultIDTokenVariable, test.token)
+				t.Setenv(DefaultIDTokenVariable, test.token)
 			}
-			client := registryNetwork{pause: time.Millisecond}.client(false)
+			client := Network{Pause: time.Millisecond}.client(false)
 			found, err := f.find(t.Context(), client)
 			if err != nil {
 				t.Fatal(err)
@@ -185,9 +185,9 @@ func TestTokenVariablesOfHostsWithPorts(t *testing.T) {
 		t.Run(test.hostname+" "+test.set, func(t *testing.T) {
 			commandtest.NoClientConfiguration(t)
 			t.Setenv(test.set, "secret")
-			f := tokenFinder{hostname: svchost.Hostname(test.hostname), variable: defaultIDTokenVariable}
-			found, err := f.find(t.Context(), registryNetwork{pause: time.Millisecond}.client(false))
-			if hint := f.hint(found); err != nil || found.secret != "" || !strings.Contains(hint, test.says) {
+			f := TokenFinder{hostname: svchost.Hostname(test.hostname), variable: DefaultIDTokenVariable}
+			found, err := f.find(t.Context(), Network{Pause: time.Millisecond}.client(false))
+			if hint := f.hint(found); err != nil || found.Secret != "" || !strings.Contains(hint, test.says) {
 				t.Errorf("got %q, %v", hint, err)
 			}
 		})

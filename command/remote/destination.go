@@ -1,4 +1,4 @@
-package command
+package remote
 
 import (
 	"fmt"
@@ -10,16 +10,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A destination is where something is published.
-type destination struct {
-	base     *url.URL // of the registry, without a path
-	hostname svchost.Hostname
-	address  address.Address // hosted, if it is published
+// A Destination is where something is published.
+type Destination struct {
+	Base     *url.URL // of the registry, without a path
+	Hostname svchost.Hostname
+	Address  address.Address // hosted, if it is published
 }
 
-// parseRegistry parses HOST[:PORT]/… and returns the names that follow. A registry without
+// ParseRegistry parses HOST[:PORT]/… and returns the names that follow. A registry without
 // TLS is written out, as http://HOST/….
-func parseRegistry(text string) (d destination, names []string, err error) {
+func ParseRegistry(text string) (d Destination, names []string, err error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
 		scheme, rest = "https", text
@@ -31,12 +31,12 @@ func parseRegistry(text string) (d destination, names []string, err error) {
 	if !address.IsHostname(names[0]) {
 		return d, nil, fmt.Errorf("%q does not begin with the hostname of a registry: write registry.example.com/%s", text, strings.Trim(rest, "/"))
 	}
-	if d.hostname, err = address.ParseHostname(names[0]); err != nil {
+	if d.Hostname, err = address.ParseHostname(names[0]); err != nil {
 		return d, nil, fmt.Errorf("%q is not a hostname: %w", names[0], err)
 	}
-	d.base = &url.URL{Scheme: scheme, Host: string(d.hostname)}
+	d.Base = &url.URL{Scheme: scheme, Host: string(d.Hostname)}
 	return d, names[1:], nil
 }
 
 // String is the destination without what is published.
-func (d destination) String() string { return d.hostname.ForDisplay() }
+func (d Destination) String() string { return d.Hostname.ForDisplay() }

@@ -1,4 +1,4 @@
-package command
+package remote
 
 import (
 	"context"
@@ -17,55 +17,55 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A publishClient sends requests to the service of a registry that is published to.
-type publishClient struct {
+// A Client sends requests to the service of a registry that is published to.
+type Client struct {
 	http    *retryablehttp.Client
 	service *url.URL
-	token   *runToken
-	hint    string // about the token
+	Token   *runToken
+	Hint    string // about the token
 }
 
-// newPublishClient finds the token for a registry.
-func newPublishClient(ctx context.Context, n registryNetwork, tokens tokenFinder) (c publishClient, err error) {
+// NewClient finds the token for a registry.
+func NewClient(ctx context.Context, n Network, tokens TokenFinder) (c Client, err error) {
 	c.http = n.client(false)
 	found, err := tokens.find(ctx, c.http)
 	if err != nil {
 		return c, err
 	}
-	c.token, c.hint = &runToken{finder: tokens, client: c.http, foundToken: found}, tokens.hint(found)
+	c.Token, c.Hint = &runToken{finder: tokens, client: c.http, foundToken: found}, tokens.hint(found)
 	return c, nil
 }
 
-// discover finds the service of a registry.
-func (c *publishClient) discover(ctx context.Context, n registryNetwork, to destination) (err error) {
+// Discover finds the service of a registry.
+func (c *Client) Discover(ctx context.Context, n Network, to Destination) (err error) {
 	c.service, err = n.discoverService(ctx, to)
 	return err
 }
 
-func (c *publishClient) close() { c.http.HTTPClient.CloseIdleConnections() }
+func (c *Client) Close() { c.http.HTTPClient.CloseIdleConnections() }
 
-// A refusedError is an answer that is not a success.
-type refusedError struct {
-	status  int
-	reasons []string // sentences for people
+// A RefusedError is an answer that is not a success.
+type RefusedError struct {
+	Status  int
+	Reasons []string // sentences for people
 }
 
-func (e *refusedError) Error() string { return strings.Join(e.reasons, " ") }
+func (e *RefusedError) Error() string { return strings.Join(e.Reasons, " ") }
 
-// advice is what to do about a refusal, beside its own reasons; empty: nothing is known.
-func (c *publishClient) advice(e *refusedError) string {
-	switch e.status {
+// Advice is what to do about a refusal, beside its own reasons; empty: nothing is known.
+func (c *Client) Advice(e *RefusedError) string {
+	switch e.Status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return c.hint
+		return c.Hint
 	case http.StatusMethodNotAllowed:
 		return "It does not accept publications: its operator has to configure publish."
 	}
 	return ""
 }
 
-// servicePath is the path of something of an address, relative to the service. That of
+// ServicePath is the path of something of an address, relative to the service. That of
 // another registry is beside the services of the one that is published to.
-func servicePath(a address.Address, names ...string) string {
+func ServicePath(a address.Address, names ...string) string {
 	path := []string{a.Namespace, a.Name}
 	service := "providers"
 	if a.IsModule() {
@@ -77,15 +77,15 @@ func servicePath(a address.Address, names ...string) string {
 	return strings.Join(append(path, names...), "/")
 }
 
-// request makes a request for a path below the service.
-func (c *publishClient) request(ctx context.Context, method string, body any, path string) (*retryablehttp.Request, error) {
+// Request makes a request for a path below the service.
+func (c *Client) Request(ctx context.Context, method string, body any, path string) (*retryablehttp.Request, error) {
 	u := c.service.ResolveReference(&url.URL{Path: path})
 	r, err := retryablehttp.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("User-Agent", userAgent)
-	secret, err := c.token.current(ctx)
+	secret, err := c.Token.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +95,8 @@ func (c *publishClient) request(ctx context.Context, method string, body any, pa
 	return r, nil
 }
 
-// send sends a request, and reads the answer. The status is zero if there is none.
-func (c *publishClient) send(r *retryablehttp.Request) (status int, header http.Header, answer []byte, err error) {
+// Send sends a request, and reads the answer. The status is zero if there is none.
+func (c *Client) Send(r *retryablehttp.Request) (status int, header http.Header, answer []byte, err error) {
 	response, err := c.http.Do(r)
 	if err != nil {
 		return 0, nil, nil, errors.New(transportReason(err))
@@ -104,7 +104,7 @@ func (c *publishClient) send(r *retryablehttp.Request) (status int, header http.
 	defer response.Body.Close()
 	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if response.StatusCode/100 != 2 {
-		return response.StatusCode, nil, nil, &refusedError{response.StatusCode, reasonsOf(response, answer)}
+		return response.StatusCode, nil, nil, &RefusedError{response.StatusCode, reasonsOf(response, answer)}
 	}
 	if err != nil {
 		return response.StatusCode, nil, nil, errors.New(transportReason(err))
@@ -146,9 +146,9 @@ func reasonsOf(answer *http.Response, body []byte) (reasons []string) {
 	return []string{fmt.Sprintf("%s answered %d %s, which is not an answer of the registry itself", answer.Request.URL.Host, answer.StatusCode, http.StatusText(answer.StatusCode))}
 }
 
-// checkTaken checks that the answer to a PUT is that of a registry: a server that has none
+// CheckTaken checks that the answer to a PUT is that of a registry: a server that has none
 // under this path may answer anything with 200.
-func checkTaken(answer []byte) error {
+func CheckTaken(answer []byte) error {
 	var p wire.Publication
 	if err := json.Unmarshal(answer, &p); err != nil || p.Status == "" {
 		return errors.New("its answer is not that of a registry, so the file may be lost: check the address, and what is between here and the registry")
@@ -156,13 +156,13 @@ func checkTaken(answer []byte) error {
 	return nil
 }
 
-// versions returns the versions that clients are offered.
-func (c *publishClient) versions(ctx context.Context, a address.Address) (map[string]bool, error) {
-	r, err := c.request(ctx, http.MethodGet, nil, servicePath(a, "versions"))
+// Versions returns the versions that clients are offered.
+func (c *Client) Versions(ctx context.Context, a address.Address) (map[string]bool, error) {
+	r, err := c.Request(ctx, http.MethodGet, nil, ServicePath(a, "versions"))
 	if err != nil {
 		return nil, err
 	}
-	_, _, answer, err := c.send(r)
+	_, _, answer, err := c.Send(r)
 	if err != nil {
 		return nil, err
 	}

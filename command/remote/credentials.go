@@ -1,4 +1,4 @@
-package command
+package remote
 
 import (
 	"errors"
@@ -19,9 +19,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
-// environmentTokens returns the tokens that clients would take from variables such
+// EnvironmentTokens returns the tokens that clients would take from variables such
 // as TF_TOKEN_example_com: an underscore stands for a dot, two for a dash.
-func environmentTokens(environ []string) map[svchost.Hostname]string {
+func EnvironmentTokens(environ []string) map[svchost.Hostname]string {
 	tokens := make(map[svchost.Hostname]string)
 	for _, variable := range environ {
 		name, token, _ := strings.Cut(variable, "=")
