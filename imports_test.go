@@ -27,7 +27,7 @@ var layers = []layer{
 	{name: "clientconfig", only: []string{"address"}}, // pages and command print it
 	{name: "signing", only: []string{}},
 	{name: "index/moduledoc", only: []string{"address"}}, // index keeps its short form
-	{name: "tree", only: []string{"address", "wire"}}, // the files
+	{name: "tree", only: []string{"address", "wire"}},    // the files
 	{name: "tree/treetest"},
 	{name: "index"},
 	{name: "index/indextest"},
@@ -43,6 +43,11 @@ var layers = []layer{
 	{name: "handlers", http: true},
 	{name: "pages", http: true, only: []string{"address", "signing", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},
+	{name: "command/cli", caddy: true, only: []string{"address", "tree", "index"}},
+	{name: "command/commandtest", http: true, caddy: true},
+	{name: "command/remote", http: true, caddy: true, only: []string{"address", "wire", "handlers", "command/cli"}},
+	{name: "command/publish", http: true, caddy: true, only: []string{"address", "wire", "tree", "index", "index/moduledoc", "upstream/git", "publish", "command/cli", "command/remote"}},
+	{name: "command/mirror", caddy: true, only: []string{"address", "wire", "tree", "index", "upstream", "upstream/fill", "upstream/lockfile", "module", "command/cli", "command/remote"}},
 	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},
 }

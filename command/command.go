@@ -5,6 +5,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/mirror"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -68,6 +70,6 @@ called wrongly.`,
 }
 
 func subcommands() []*cobra.Command {
-	return []*cobra.Command{checkCommand(), accessCommand(), clientConfigCommand(remote.Network{}), tokenCommand(), mirrorCommand(upstream.Network{}), pruneCommand(),
-		publishCommand(remote.Network{}), deprecateCommand(remote.Network{}), withdrawCommand(remote.Network{}), restoreCommand(remote.Network{}), keysCommand(), versionCommand()}
+	return []*cobra.Command{checkCommand(), accessCommand(), clientConfigCommand(remote.Network{}), tokenCommand(), mirror.Command(upstream.Network{}), mirror.PruneCommand(),
+		publish.Command(remote.Network{}), deprecateCommand(remote.Network{}), withdrawCommand(remote.Network{}), restoreCommand(remote.Network{}), keysCommand(), versionCommand()}
 }

@@ -8,13 +8,24 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 )
+
+// A target is a registry whose notices the tests change.
+type target struct{ *commandtest.Target }
+
+func newTarget(t *testing.T) target { return target{commandtest.NewTarget(t)} }
+
+func (r target) network() remote.Network {
+	return remote.Network{Roots: commandtest.Roots(r.Server), Pause: time.Millisecond}
+}
 
 // notice runs one of the commands with a token, and arguments that are separated by |.
 func (r target) notice(token, args string) (out, errs string, err error) {
@@ -36,7 +47,7 @@ func TestNoticesAtARegistry(t *testing.T) {
 	for _, v := range []string{"1.2.0", "1.3.0"} {
 		dir := t.TempDir()
 		commandtest.Write(t, dir, "main.tf", "# "+v)
-		if _, errs, err := r.publish(r.To("acme/vpc/aws"), "--version", v, "--wait", dir); err != nil {
+		if _, errs, err := r.RunAs(commandtest.GoodToken, publish.Command(r.network()), r.To("acme/vpc/aws"), "--version", v, "--wait", dir); err != nil {
 			t.Fatal(err, errs)
 		}
 	}

@@ -1,0 +1,295 @@
+package mirror
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
+)
+
+// A mirrorResult is the result of a run of the mirror command.
+type mirrorResult struct {
+	*mirrorRun
+	outcomes    []mirrorOutcome
+	interrupted bool
+}
+
+// complete reports whether everything that was required is in the tree.
+func (r *mirrorResult) complete() bool {
+	_, failed := r.counts()
+	return failed == 0 && len(r.unresolved)+len(r.unlocked) == 0 && !r.interrupted
+}
+
+// address is the provider's or the module's.
+func (o mirrorOutcome) address() string { return cmp.Or(o.provider, o.module) }
+
+func (r *mirrorResult) counts() (added, failed int) {
+	for _, o := range r.outcomes {
+		switch {
+		case o.err != nil:
+			failed++
+		case o.added:
+			added++
+		}
+	}
+	return added, failed
+}
+
+func (r *mirrorResult) WriteText(out, errs io.Writer) error {
+	if err := r.writeAdded(out); err != nil {
+		return err
+	}
+	r.writeFailed(errs)
+	if len(r.withdrawn) > 0 {
+		fmt.Fprintln(errs, "WITHDRAWN, SO THAT ANOTHER VERSION WAS CHOSEN")
+		for _, w := range r.withdrawn {
+			fmt.Fprintln(errs, cli.Printable(w))
+		}
+		fmt.Fprintln(errs)
+	}
+	if len(r.unresolved) > 0 {
+		fmt.Fprintln(errs, "MAY NEED MORE")
+		for _, u := range r.unresolved {
+			fmt.Fprintln(errs, cli.Printable(u.String()))
+		}
+		fmt.Fprintln(errs)
+	}
+	if len(r.unlocked) > 0 {
+		fmt.Fprintln(errs, "NOT LOCKED")
+		for _, u := range r.unlocked {
+			fmt.Fprintln(errs, cli.Printable(u.String()))
+		}
+		fmt.Fprintln(errs, cli.Wrap("The configurations require these providers, but no version of them is locked: update the lock files with `terraform providers lock` or `terraform init`.", 0))
+	}
+	if r.interrupted {
+		fmt.Fprint(errs, "Interrupted: run the same command again to continue.\n\n")
+	}
+	_, err := fmt.Fprintln(out, r.summary())
+	return err
+}
+
+func (r *mirrorResult) writeAdded(out io.Writer) error {
+	rows := [][]string{{"ADDED", "VERSION", "PLATFORM", "SIZE"}}
+	if r.dry { // sizes are not known
+		rows = [][]string{{"WOULD BE ADDED", "VERSION", "PLATFORM"}}
+	}
+	for _, o := range r.outcomes {
+		if o.err != nil || !o.added {
+			continue
+		}
+		row := []string{o.address(), o.version, cmp.Or(o.platform, "-"), humanize.Bytes(uint64(o.size))}
+		rows = append(rows, row[:len(rows[0])])
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	if err := cli.WriteTable(out, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}
+
+func (r *mirrorResult) writeFailed(errs io.Writer) {
+	heading := "FAILED\n"
+	for _, o := range r.outcomes {
+		if o.err == nil {
+			continue
+		}
+		message := o.err.Error()
+		if len(o.requiredBy) > 0 {
+			message += " (for " + strings.Join(o.requiredBy, ", ") + ")"
+		}
+		subject := strings.Join(strings.Fields(o.address()+" "+o.version+" "+o.platform), " ")
+		fmt.Fprintf(errs, "%s%s: %s\n", heading, subject, cli.Printable(message))
+		heading = ""
+	}
+	if heading == "" {
+		fmt.Fprintln(errs)
+	}
+}
+
+// summary gives the numbers of the result in a few sentences.
+func (r *mirrorResult) summary() string {
+	added, failed := r.counts()
+	var b strings.Builder
+	verb := "Added to "
+	if r.dry {
+		verb = "Would be added to "
+	}
+	b.WriteString(verb)
+	r.writeTotal(&b, r.into, "package", func(o mirrorOutcome) bool { return o.module == "" })
+	if r.modulesInto != "" {
+		b.WriteString("; to ")
+		r.writeTotal(&b, r.modulesInto, "module", func(o mirrorOutcome) bool { return o.module != "" })
+	}
+	b.WriteString(".")
+	fmt.Fprintf(&b, " There already: %d. Failed: %d.", len(r.outcomes)-added-failed, failed)
+	if len(r.leftOut) > 0 {
+		fmt.Fprintf(&b, " Left out as the registry's own: %s.", strings.Join(r.leftOut, ", "))
+	}
+	if len(r.skipped) > 0 {
+		fmt.Fprintf(&b, " Skipped, since no registry has legacy providers: %s.", strings.Join(r.skipped, ", "))
+	}
+	if r.thisMachine {
+		fmt.Fprintf(&b, "\nThis is for %s, the platform of this machine: name others with --platform.", r.platforms[0])
+	}
+	return b.String()
+}
+
+// writeTotal writes how many packages of a kind were added to a folder, and their size.
+func (r *mirrorResult) writeTotal(b *strings.Builder, into, noun string, is func(mirrorOutcome) bool) {
+	added, size := 0, int64(0)
+	for _, o := range r.outcomes {
+		if o.added && o.err == nil && is(o) {
+			added++
+			size += o.size
+		}
+	}
+	fmt.Fprintf(b, "%s: %s", into, cli.Count(added, noun))
+	if !r.dry {
+		fmt.Fprintf(b, ", %s", humanize.Bytes(uint64(size)))
+	}
+}
+
+// A mirrorDocument is what `mirror --json` prints.
+type mirrorDocument struct {
+	Into        string                `json:"into"`
+	ModulesInto string                `json:"modules_into,omitempty"` // with --modules
+	DryRun      bool                  `json:"dry_run"`
+	Complete    bool                  `json:"complete"`
+	Interrupted bool                  `json:"interrupted"`
+	Added       []mirroredPackage     `json:"added"` // in a dry run: that would be
+	Present     []mirroredPackage     `json:"present"`
+	Failed      []mirroredPackage     `json:"failed"`
+	Unresolved  []lockfile.Unresolved `json:"unresolved"`
+	NotLocked   []unlocked            `json:"not_locked"`
+	Withdrawn   []string              `json:"withdrawn"` // that would have been chosen, and why they were not
+	LeftOut     []string              `json:"left_out"`
+	Skipped     []string              `json:"skipped"`
+}
+
+// A mirroredPackage is a mirrorOutcome in JSON.
+type mirroredPackage struct {
+	Kind     string   `json:"kind"` // provider or module
+	Provider string   `json:"provider,omitempty"`
+	Module   string   `json:"module,omitempty"`
+	Version  string   `json:"version,omitempty"`
+	Platform string   `json:"platform,omitempty"`
+	Size     int64    `json:"size,omitempty"`
+	Error    string   `json:"error,omitempty"`
+	For      []string `json:"for,omitempty"` // that require it
+}
+
+func (r *mirrorResult) Document() any {
+	d := mirrorDocument{
+		Into: r.into, ModulesInto: r.modulesInto, DryRun: r.dry, Complete: r.complete(), Interrupted: r.interrupted,
+		Added: []mirroredPackage{}, Present: []mirroredPackage{}, Failed: []mirroredPackage{},
+		Unresolved: append([]lockfile.Unresolved{}, r.unresolved...), NotLocked: append([]unlocked{}, r.unlocked...),
+		Withdrawn: append([]string{}, r.withdrawn...), LeftOut: append([]string{}, r.leftOut...), Skipped: append([]string{}, r.skipped...),
+	}
+	for _, o := range r.outcomes {
+		p := mirroredPackage{Kind: "provider", Provider: o.provider, Module: o.module, Version: o.version, Platform: o.platform, Size: o.size, For: o.requiredBy}
+		if o.module != "" {
+			p.Kind = "module"
+		}
+		switch {
+		case o.err != nil:
+			p.Error = cmp.Or(o.err.Error(), "it failed")
+			d.Failed = append(d.Failed, p)
+		case o.added:
+			d.Added = append(d.Added, p)
+		default:
+			d.Present = append(d.Present, p)
+		}
+	}
+	return d
+}
+
+// A mirrorProgress is how far a run is. It can be updated concurrently.
+type mirrorProgress struct {
+	bar   *cli.ProgressBar
+	began time.Time
+	total int64 // packages
+
+	done     atomic.Int64 // packages
+	received atomic.Int64 // bytes
+	sized    atomic.Int64 // packages whose size is known, or which need no download
+	expected atomic.Int64 // bytes of those
+}
+
+func (p *mirrorProgress) packageDone() {
+	p.done.Add(1)
+	p.draw()
+}
+
+func (p *mirrorProgress) draw() {
+	done := p.done.Load()
+	p.bar.Line(done >= p.total, func(now time.Time) string { return p.text(now, done) })
+}
+
+// text has the number of packages done, and the bytes received, expected and per
+// second. The size of packages that are not begun is estimated as the average of
+// the others.
+func (p *mirrorProgress) text(now time.Time, done int64) string {
+	received, expected, about := p.received.Load(), p.expected.Load(), ""
+	sized := p.sized.Load()
+	rate := int64(float64(received) / max(now.Sub(p.began).Seconds(), 0.001))
+	text := fmt.Sprintf("%d of %d, %s", done, p.total, humanize.Bytes(uint64(received)))
+	if sized > 0 {
+		if sized < p.total {
+			expected, about = expected/sized*p.total, "about "
+		}
+		expected = max(expected, received)
+		text += fmt.Sprintf(" of %s%s", about, humanize.Bytes(uint64(expected)))
+	}
+	text += fmt.Sprintf(", %s/s", humanize.Bytes(uint64(rate)))
+	if sized > 0 && rate > 0 {
+		text += fmt.Sprintf(", %s left", time.Duration((expected-received)/rate)*time.Second)
+	}
+	return cli.Bar(done, p.total, text)
+}
+
+// A downloadProgress is the progress of one package. It is updated by one goroutine
+// at a time.
+type downloadProgress struct {
+	of             *mirrorProgress
+	received, size int64 // bytes
+	sized          bool
+}
+
+// update notes how many bytes have been received of how many, which is zero if that
+// is not known.
+func (d *downloadProgress) update(received, size int64) {
+	d.note(received, size)
+	d.of.draw()
+}
+
+func (d *downloadProgress) note(received, size int64) {
+	d.of.received.Add(received - d.received)
+	d.received = received
+	if size > 0 && !d.sized {
+		d.sized = true
+		d.of.sized.Add(1)
+	}
+	if d.sized {
+		d.of.expected.Add(max(size, received) - d.size)
+		d.size = max(size, received)
+	}
+}
+
+// end replaces the expected size by the received one, which is zero for a package
+// that was in the tree.
+func (d *downloadProgress) end() {
+	if !d.sized {
+		d.of.sized.Add(1)
+	}
+	d.of.expected.Add(d.received - d.size)
+}

@@ -1,0 +1,93 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+
+	version "github.com/hashicorp/go-version"
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// treeFolders are the folders of providers and modules in a tree.
+type treeFolders map[address.Address]treeFolder
+
+type treeFolder struct {
+	versions []*version.Version // that lie in it
+
+	metadata index.Metadata
+	broken   error // something in registry.hcl cannot be read that may withdraw versions
+}
+
+// readTreeFolders reads which versions lie in a tree, and the registry.hcl files: those of
+// providers, and of modules if they are asked for.
+func readTreeFolders(ctx context.Context, open func() (tree.Tree, error), modules bool) (treeFolders, error) {
+	files, err := open()
+	if err != nil {
+		return nil, err
+	}
+	if !modules {
+		files.Modules = tree.Part{Fs: afero.NewMemMapFs(), Dir: "."}
+	}
+	folders, err := index.Folders(files, ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make(treeFolders)
+	for _, f := range folders {
+		w := treeFolder{versions: f.Versions}
+		content, err := f.ReadMetadata()
+		var problems []index.MetadataProblem
+		if content != nil {
+			w.metadata, problems = index.ParseMetadata(content)
+		}
+		for _, p := range problems {
+			if p.MayWithdraw && err == nil {
+				err = fmt.Errorf("%s", p)
+			}
+		}
+		if err != nil {
+			w.broken = fmt.Errorf("%s/%s, which may withdraw it, cannot be read: %w", f.Path, tree.MetadataName, err)
+		}
+		all[f.Address] = w
+	}
+	return all, nil
+}
+
+// has reports whether a version lies in the tree, offered or not.
+func (t treeFolders) has(a address.Address, version string) bool {
+	for _, v := range t[a].versions {
+		if v.String() == version {
+			return true
+		}
+	}
+	return false
+}
+
+// withdrawn is why a version is not fetched; empty if it is. It is an error if that is
+// not known.
+func (t treeFolders) withdrawn(a address.Address, version string) (string, error) {
+	of, ok := t[a]
+	if !ok {
+		return "", nil
+	}
+	parse := address.ParseProviderVersion
+	if a.IsModule() {
+		parse = address.ParseModuleVersion
+	}
+	v, err := parse(version)
+	if err != nil {
+		return "", of.broken
+	}
+	n := of.metadata.WithdrawnVersion(v)
+	switch {
+	case n == nil:
+		return "", of.broken
+	case n.String() == "":
+		return "it is withdrawn in this tree", nil
+	}
+	return "it is withdrawn in this tree: " + n.String(), nil
+}

@@ -1,0 +1,72 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+)
+
+// headerOnly is the field by which a client asks for a file without sending it, as those of
+// Artifactory do: whether the registry would take it, or has it.
+const headerOnly = "X-Checksum-Deploy"
+
+// ask asks the registry what it would answer to the files, without sending any. It cannot be
+// asked without a token, as in a job for a pull request of a stranger.
+func (r *publishRun) ask(ctx context.Context, result *publishResult) error {
+	client, err := remote.NewClient(ctx, r.network, r.tokens)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if client.Token.Secret == "" {
+		result.unasked = client.Hint
+		return nil
+	}
+	if err := client.Discover(ctx, r.network, r.to); err != nil {
+		return err
+	}
+	s := &sender{client, r}
+	s.inParallel(len(result.outcomes), func(i int) {
+		if o := &result.outcomes[i]; o.status == wouldBeSent && ctx.Err() == nil {
+			s.askFor(ctx, o)
+		}
+	})
+	result.interrupted = ctx.Err() != nil
+	return nil
+}
+
+// askFor asks for the files of a version, and finds out what would become of it.
+func (s *sender) askFor(ctx context.Context, o *publishOutcome) {
+	s.inParallel(len(o.outcomes), func(i int) { s.askForFile(ctx, &o.outcomes[i]) })
+	is := func(statuses ...publishStatus) func(fileOutcome) bool {
+		return func(f fileOutcome) bool { return slices.Contains(statuses, f.status) }
+	}
+	switch {
+	case slices.ContainsFunc(o.outcomes, is(notTaken, notTransferred)):
+		s.settle(ctx, o)
+	case !slices.ContainsFunc(o.outcomes, func(f fileOutcome) bool { return f.code != http.StatusOK }):
+		o.status = alreadyThere
+	}
+}
+
+// askForFile asks for a file.
+func (s *sender) askForFile(ctx context.Context, f *fileOutcome) {
+	code, err := s.wouldTake(ctx, f.publishFile)
+	var refused *remote.RefusedError
+	switch errors.As(err, &refused); {
+	case err == nil:
+		f.status, f.code = alreadyThere, code
+	case refused != nil && refused.Status == http.StatusNotFound:
+	case refused != nil && refused.Status == http.StatusConflict && f.Kind == publish.Signature:
+		// Another one may be as good, which the registry tells by its bytes.
+	default:
+		f.status, f.reasons = s.failure(err)
+		if refused != nil {
+			f.code = refused.Status
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package publish
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
+)
+
+// defaultTagPattern is that of a repository with one module.
+const defaultTagPattern = "v" + versionPlace
+
+// gitOptions say which versions of a module are taken from a git repository.
+type gitOptions struct {
+	repository string // a folder or a URL
+	path       string // of the module in it; empty for its root
+	pattern    string // of its tags; empty for defaultTagPattern
+
+	tag string // one of them, or
+	all bool   // all that match
+}
+
+// gitModules are versions of a module, taken from a git repository.
+type gitModules struct {
+	repository string // without credentials
+	modules    []gitModule
+	skipped    []string // which tags are not published and why, in sentences
+
+	scratch string
+}
+
+// A gitModule is a module as it is at a tag.
+type gitModule struct {
+	version     string // as the registry lists it
+	tag, commit string
+	date        time.Time // of the commit
+
+	// dir has exactly the files of the tag. It may also be that of other tags, if
+	// nothing changed between them.
+	dir string
+
+	// refused are the reasons why this version cannot be published, in sentences: then
+	// dir is empty.
+	refused []string
+}
+
+// remove removes the folders of all modules.
+func (m *gitModules) remove() error { return os.RemoveAll(m.scratch) }
+
+// maxGitTags bounds how many versions are published at once.
+const maxGitTags = 1_000
+
+// readGitModules writes the module at the tags that o names to temporary folders, which
+// the caller removes. The newest version comes first. What is wrong with one version is
+// in it, and the error is what prevents all of them. g is the repository if it is open.
+func readGitModules(ctx context.Context, o gitOptions, g *git.Repository) (*gitModules, error) {
+	pattern, err := parseTagPattern(cmp.Or(o.pattern, defaultTagPattern))
+	if err != nil {
+		return nil, fmt.Errorf("--tag-pattern: %w", err)
+	}
+	if o.path, err = cleanGitPath(o.path); err != nil {
+		return nil, fmt.Errorf("--path: %w", err)
+	}
+	o.tag = strings.TrimPrefix(o.tag, "refs/tags/") // as CI has it
+	if o.all == (o.tag != "") {
+		return nil, errWhichTags
+	}
+	m := &gitModules{}
+	if m.scratch, err = os.MkdirTemp("", "terraform-registry-publish-"); err != nil {
+		return nil, err
+	}
+	if err := m.read(ctx, g, o, pattern); err != nil {
+		return nil, errors.Join(err, m.remove())
+	}
+	return m, nil
+}
+
+var errWhichTags = errors.New("--from-git: say which versions are published: --tag with one tag, or --all-tags")
+
+func (m *gitModules) read(ctx context.Context, g *git.Repository, o gitOptions, pattern tagPattern) (err error) {
+	if g == nil {
+		if g, err = openGit(ctx, o.repository, m.scratch); err != nil {
+			return err
+		}
+	}
+	m.repository = g.Name()
+	if m.modules, m.skipped, err = chooseTags(ctx, g, o, pattern); err != nil {
+		return err
+	}
+	trees, err := m.locate(ctx, g, o)
+	if err != nil {
+		return err
+	}
+	return m.extract(ctx, g, trees)
+}
+
+// cleanGitPath is the path of a folder in a repository, empty for its root.
+func cleanGitPath(s string) (string, error) {
+	p := path.Clean(filepath.ToSlash(s))
+	switch {
+	case p == ".":
+		return "", nil
+	case !fs.ValidPath(p), strings.ContainsAny(p, "\n\x00"):
+		return "", fmt.Errorf("%q is not the path of a folder in the repository: write it relative to the repository's root, like modules/vpc", s)
+	}
+	return p, nil
+}
+
+// chooseTags returns the modules of the tags that o names, newest first, without their
+// commits, and why others are skipped.
+func chooseTags(ctx context.Context, g *git.Repository, o gitOptions, pattern tagPattern) (chosen []gitModule, skipped []string, err error) {
+	tags, err := g.Tags(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.tag != "" {
+		v, ok, err := pattern.version(o.tag)
+		switch {
+		case !slices.Contains(tags, o.tag) && g.Fetches():
+			return nil, nil, fmt.Errorf("--tag: %s has no tag %s: push it first", g.Name(), cli.Printable(o.tag))
+		case !slices.Contains(tags, o.tag):
+			return nil, nil, fmt.Errorf("--tag: %s has no tag %s: fetch it first, with git fetch --tags", g.Name(), cli.Printable(o.tag))
+		case !ok:
+			return nil, nil, fmt.Errorf("--tag: %s does not match %s%s", cli.Printable(o.tag), cli.Printable(pattern.String()), instead([]string{o.tag}))
+		case err != nil:
+			return nil, nil, fmt.Errorf("--tag: %s is no version: %w", cli.Printable(o.tag), err)
+		}
+		return []gitModule{{version: v.String(), tag: o.tag}}, nil, nil
+	}
+	type candidate struct {
+		gitModule
+		version *version.Version
+	}
+	var candidates []candidate
+	for _, tag := range tags {
+		switch v, ok, err := pattern.version(tag); {
+		case err != nil:
+			skipped = append(skipped, fmt.Sprintf("The tag %s is skipped: %v.", cli.Printable(tag), err))
+		case ok:
+			candidates = append(candidates, candidate{gitModule{version: v.String(), tag: tag}, v})
+		}
+	}
+	if len(candidates) == 0 {
+		return nil, nil, fmt.Errorf("--all-tags: %s has no tag that matches %s%s", g.Name(), cli.Printable(pattern.String()), instead(tags))
+	}
+	if len(candidates) > maxGitTags {
+		return nil, nil, fmt.Errorf("--all-tags: %s has more than %d tags that match %s: publish them one by one, with --tag", g.Name(), maxGitTags, cli.Printable(pattern.String()))
+	}
+	address.SortNewestFirst(candidates, func(c candidate) *version.Version { return c.version })
+	for _, c := range candidates {
+		chosen = append(chosen, c.gitModule)
+	}
+	return chosen, skipped, nil
+}
+
+// instead suggests patterns for tags that do not match.
+func instead(tags []string) string {
+	if patterns := suggestPatterns(tags); patterns != "" {
+		return ": try --tag-pattern " + patterns
+	}
+	return ": make one first, such as with git tag v1.0.0"
+}
+
+// locate finds the commits of the tags and the trees of the module in them. A tag
+// without either is skipped, or an error if it is the one that was asked for.
+func (m *gitModules) locate(ctx context.Context, g *git.Repository, o gitOptions) (trees map[string]string, err error) {
+	tags := make([]string, len(m.modules))
+	for i, module := range m.modules {
+		tags[i] = module.tag
+	}
+	if err := g.FetchTags(ctx, tags); err != nil {
+		return nil, err
+	}
+	commits, err := m.resolve(ctx, g, "commit", func(module gitModule) string { return "refs/tags/" + module.tag + "^{commit}" })
+	if err != nil {
+		return nil, err
+	}
+	if err := m.keep(o, commits, "it is not the tag of a commit"); err != nil {
+		return nil, err
+	}
+	for i := range m.modules {
+		m.modules[i].commit = commits[m.modules[i].tag]
+	}
+	if trees, err = m.resolve(ctx, g, "tree", func(module gitModule) string {
+		if o.path == "" {
+			return module.commit + "^{tree}"
+		}
+		return module.commit + ":" + o.path
+	}); err != nil {
+		return nil, err
+	}
+	if err := m.keep(o, trees, "it has no folder "+cli.Printable(o.path)); err != nil {
+		return nil, err
+	}
+	kept := make([]string, len(m.modules))
+	for i, module := range m.modules {
+		kept[i] = module.commit
+	}
+	times, err := g.CommitTimes(ctx, kept)
+	for i := range m.modules {
+		m.modules[i].date = times[m.modules[i].commit]
+	}
+	return trees, err
+}
+
+// resolve returns the objects of a type that names stand for, by tag: none where
+// there is no such object.
+func (m *gitModules) resolve(ctx context.Context, g *git.Repository, typ string, nameOf func(gitModule) string) (map[string]string, error) {
+	names := make([]string, len(m.modules))
+	for i, module := range m.modules {
+		names[i] = nameOf(module)
+	}
+	objects, err := g.Objects(ctx, typ, names)
+	byTag := make(map[string]string, len(objects))
+	for i, object := range objects {
+		byTag[m.modules[i].tag] = object
+	}
+	return byTag, err
+}
+
+// keep keeps the modules of the tags that have something.
+func (m *gitModules) keep(o gitOptions, has map[string]string, otherwise string) error {
+	var kept []gitModule
+	for _, module := range m.modules {
+		switch {
+		case has[module.tag] != "":
+			kept = append(kept, module)
+		case !o.all:
+			return fmt.Errorf("the tag %s of %s cannot be published: %s", cli.Printable(module.tag), m.repository, otherwise)
+		default:
+			m.skipped = append(m.skipped, fmt.Sprintf("The tag %s is skipped: %s.", cli.Printable(module.tag), otherwise))
+		}
+	}
+	if len(kept) == 0 {
+		return &noModules{fmt.Sprintf("no tag of %s can be published: %s: %s", m.repository, cli.Printable(m.modules[0].tag), otherwise)}
+	}
+	m.modules = kept
+	return nil
+}
+
+// noModules is why none of the tags can be published.
+type noModules struct{ text string }
+
+func (n *noModules) Error() string { return "--all-tags: " + n.text }

@@ -1,0 +1,310 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A publishStatus is what has become of a file, or of a version as a whole.
+type publishStatus string
+
+// The statuses, as JSON has them.
+const (
+	nowPublished   publishStatus = "published"
+	nowStaged      publishStatus = "staged"
+	alreadyThere   publishStatus = "present"       // with the same bytes
+	notTaken       publishStatus = "refused"       // here or by the registry
+	notTransferred publishStatus = "failed"        // the registry could not be asked, or failed
+	notSent        publishStatus = "not_sent"      // because of others
+	wouldBeSent    publishStatus = "would_be_sent" // in a dry run
+)
+
+// A fileOutcome is what has become of a file.
+type fileOutcome struct {
+	publishFile
+	status  publishStatus
+	code    int      // of the answer; zero without one
+	reasons []string // why it is not taken, in sentences
+}
+
+// A publishOutcome is what has become of a version.
+type publishOutcome struct {
+	publishRelease
+	outcomes []fileOutcome
+	status   publishStatus
+	reasons  []string // why it is not published, beyond those of its files
+	unlisted bool     // it was not listed within the time to wait
+	unseen   bool     // the token may not read whether it is listed
+}
+
+// unsent is the outcome of a version of which nothing is sent.
+func (p publishRelease) unsent(dry bool) publishOutcome {
+	o := publishOutcome{publishRelease: p, status: notSent}
+	switch {
+	case len(p.problems) > 0:
+		o.status = notTaken
+	case dry:
+		o.status = wouldBeSent
+	}
+	for _, f := range p.files {
+		status := notSent
+		if o.status == wouldBeSent {
+			status = wouldBeSent
+		}
+		o.outcomes = append(o.outcomes, fileOutcome{publishFile: f, status: status})
+	}
+	return o
+}
+
+// A sender sends versions to a registry.
+type sender struct {
+	remote.Client
+	run *publishRun
+}
+
+// newSender finds the registry's service and the token for it.
+func newSender(ctx context.Context, r *publishRun) (*sender, error) {
+	client, err := remote.NewClient(ctx, r.network, r.tokens)
+	if err == nil {
+		err = client.Discover(ctx, r.network, r.to)
+	}
+	return &sender{client, r}, err
+}
+
+// sendAll sends what has no problems. A failure does not stop the rest. When ctx ends,
+// no further file is begun.
+func (s *sender) sendAll(ctx context.Context, releases []publishRelease) []publishOutcome {
+	s.run.progress.begin(releases)
+	outcomes := make([]publishOutcome, len(releases))
+	s.inParallel(len(releases), func(i int) {
+		if len(releases[i].problems) > 0 || ctx.Err() != nil {
+			outcomes[i] = releases[i].unsent(false)
+			return
+		}
+		outcomes[i] = s.send(ctx, releases[i])
+	})
+	return outcomes
+}
+
+// inParallel calls do with every number below n.
+func (s *sender) inParallel(n int, do func(int)) {
+	var group errgroup.Group
+	group.SetLimit(s.run.parallel)
+	for i := range n {
+		group.Go(func() error { do(i); return nil })
+	}
+	group.Wait()
+}
+
+// stageOfSending is when a file is sent: with others of the same stage, and after those
+// of the stages before.
+func stageOfSending(k publish.Kind) int {
+	switch k {
+	case publish.Checksums:
+		return 0 // it decides which bytes count
+	case publish.Package:
+		return 2 // the last of them completes the release, with its documentation
+	}
+	return 1
+}
+
+// send sends a version. What is refused keeps the next stage from being sent.
+func (s *sender) send(ctx context.Context, p publishRelease) publishOutcome {
+	o := p.unsent(false)
+	if s.run.dropFirst {
+		if err := s.drop(ctx, p.address, p.version); err != nil {
+			o.status, o.reasons = s.failure(err)
+			return o
+		}
+	}
+	for stage := range 3 {
+		var now []*fileOutcome
+		for i := range o.outcomes {
+			if stageOfSending(o.outcomes[i].Kind) == stage {
+				now = append(now, &o.outcomes[i])
+			}
+		}
+		s.inParallel(len(now), func(i int) {
+			if ctx.Err() == nil {
+				s.sendFile(ctx, now[i])
+			}
+		})
+		if slices.ContainsFunc(now, func(f *fileOutcome) bool { return len(f.reasons) > 0 }) {
+			break
+		}
+	}
+	s.settle(ctx, &o)
+	return o
+}
+
+// sendFile sends a file, unless the registry has its bytes.
+func (s *sender) sendFile(ctx context.Context, f *fileOutcome) {
+	body := &sentBody{file: f.publishFile, progress: &s.run.progress}
+	code, err := s.put(ctx, body)
+	body.end()
+	f.code = code
+	switch {
+	case err != nil:
+		f.status, f.reasons = s.failure(err)
+	case code == http.StatusCreated:
+		f.status = nowPublished
+	case code == http.StatusAccepted:
+		f.status = nowStaged
+	default:
+		f.status = alreadyThere
+	}
+}
+
+// failure is what an error means to the user.
+func (s *sender) failure(err error) (publishStatus, []string) {
+	var refused *remote.RefusedError
+	if !errors.As(err, &refused) {
+		return notTransferred, []string{cli.Printable(err.Error())}
+	}
+	reasons := refused.Reasons
+	if advice := s.Advice(refused); advice != "" {
+		reasons = append(slices.Clip(reasons), advice)
+	}
+	if refused.Status >= 500 && refused.Status != http.StatusInsufficientStorage {
+		return notTransferred, reasons
+	}
+	return notTaken, reasons
+}
+
+// settle finds out what has become of a version whose files have been sent.
+func (s *sender) settle(ctx context.Context, o *publishOutcome) {
+	has := func(status publishStatus) bool {
+		return slices.ContainsFunc(o.outcomes, func(f fileOutcome) bool { return f.status == status })
+	}
+	switch {
+	case has(notTaken):
+		o.status = notTaken
+		if slices.ContainsFunc(o.outcomes, func(f fileOutcome) bool { return f.code == http.StatusConflict }) {
+			o.reasons = s.conflict(ctx, o)
+		}
+	case has(notTransferred):
+		o.status = notTransferred
+	case has(notSent):
+		o.status = notSent
+	case has(nowPublished):
+		o.status = nowPublished
+	case has(alreadyThere):
+		o.status = alreadyThere
+	default:
+		s.settleStaged(ctx, o)
+	}
+	if o.status != nowPublished && o.status != alreadyThere {
+		return
+	}
+	for i := range o.outcomes { // what was staged has been published with the last file
+		if f := &o.outcomes[i]; f.status == nowStaged {
+			f.status = nowPublished
+		}
+	}
+}
+
+// settleStaged asks what a version lacks whose files are all staged.
+func (s *sender) settleStaged(ctx context.Context, o *publishOutcome) {
+	state, err := s.state(ctx, o.address, o.version)
+	switch {
+	case err != nil:
+		o.status, o.reasons = s.failure(err)
+	case state.Status == wire.Published: // by another publisher
+		o.status = nowPublished
+	default:
+		o.status = nowStaged
+		missing := make([]string, len(state.Missing))
+		for i, name := range state.Missing {
+			missing[i] = cli.Printable(name)
+		}
+		o.reasons = []string{"It still needs: " + listShort(missing) + "."}
+		if slices.ContainsFunc(missing, func(name string) bool { return strings.HasSuffix(name, ".sig") }) {
+			o.reasons = append(o.reasons, "The registry requires the signature of the publisher: sign SHA256SUMS with gpg --detach-sign.")
+		}
+	}
+}
+
+// conflict says what to do about other bytes of the same version.
+func (s *sender) conflict(ctx context.Context, o *publishOutcome) []string {
+	switch {
+	case o.tag != "":
+		return []string{fmt.Sprintf("Other bytes of version %s have been published than the tag %s has now, at commit %.12s of %s. If the tag was moved, move it back, and make a new one for what has changed.",
+			o.version, cli.Printable(o.tag), o.commit, o.date.UTC().Format(time.DateOnly))}
+	case o.address.IsModule():
+		return nil
+	}
+	if state, err := s.state(ctx, o.address, o.version); err == nil && state.Status == wire.Staged {
+		return []string{"Another build of this version has been sent, and is not complete: send the rest of that, or discard it and send this one with --drop-staged."}
+	}
+	return nil
+}
+
+// listInterval is how often the registry is asked for its versions.
+const listInterval = 500 * time.Millisecond
+
+// awaitAll waits until clients are offered the versions that are published.
+func (s *sender) awaitAll(ctx context.Context, outcomes []publishOutcome, patience time.Duration) {
+	waiting := make(map[address.Address][]*publishOutcome)
+	for i := range outcomes {
+		if o := &outcomes[i]; o.status == nowPublished || o.status == alreadyThere {
+			waiting[o.address] = append(waiting[o.address], o)
+		}
+	}
+	addresses := slices.Collect(maps.Keys(waiting))
+	s.inParallel(len(addresses), func(i int) { s.await(ctx, addresses[i], waiting[addresses[i]], patience) })
+}
+
+// await waits until clients are offered versions of an address. Whether they are cannot be
+// told by a token that may publish and not read, as those of CI jobs often are.
+func (s *sender) await(ctx context.Context, a address.Address, waiting []*publishOutcome, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(listInterval)
+	defer tick.Stop()
+	why, unseen := "", false
+	for {
+		listed, err := s.Versions(ctx, a)
+		if waiting = slices.DeleteFunc(waiting, func(o *publishOutcome) bool { return listed[o.version] }); len(waiting) == 0 {
+			return
+		}
+		if ctx.Err() == nil {
+			why, unseen = "", false
+		}
+		var refused *remote.RefusedError
+		if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+			unseen = true // what may not be read is like what is not there, which may come yet
+		} else if errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
+			unseen = true
+			cancel()
+		} else if err != nil && ctx.Err() == nil {
+			why = ": " + cli.Printable(err.Error())
+		}
+		select {
+		case <-tick.C:
+			continue
+		case <-ctx.Done():
+		}
+		for _, o := range waiting {
+			if o.unseen = unseen; unseen {
+				continue
+			}
+			o.unlisted = true
+			o.reasons = append(o.reasons, fmt.Sprintf("It is published, and was not listed within %s%s.", patience, why))
+		}
+		return
+	}
+}
