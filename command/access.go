@@ -48,13 +48,8 @@ The exit status is 0 if it is allowed, 1 if it is denied, and 2 if there is no
 answer.`,
 		Example: `  caddy-terraform-registry access --as ci --group builders read acme/vpc/aws
   caddy-terraform-registry access --config /etc/caddy/Caddyfile read registry.terraform.io/hashicorp/null`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return cli.UsageError(cmd, errors.New("give a right and an address, such as: read acme/vpc/aws"))
-			}
-			return nil
-		},
-		RunE: runAccess,
+		Args: cli.Arguments(2, "give a right and an address, such as: read acme/vpc/aws"),
+		RunE: cli.RunE(runAccess),
 	}
 	cmd.Flags().String("as", "", "The `name` of the user; groups are given with --group (default: a client without a token)")
 	cmd.Flags().StringSliceP("group", "g", nil, "A `group` that the user is in; can be repeated")
@@ -69,7 +64,7 @@ func runAccess(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	q, err := parseAccessQuery(fl, args)
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	ask := q.askServer
 	if fl.String("config") != "" {
@@ -77,11 +72,11 @@ func runAccess(cmd *cobra.Command, args []string) error {
 	}
 	decisions, err := ask(fl)
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	d, err := chooseDecision(decisions, fl.String("root"))
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	if d.Note != "" {
 		errs, _ := cli.Fitted(cmd.ErrOrStderr())
@@ -89,10 +84,10 @@ func runAccess(cmd *cobra.Command, args []string) error {
 	}
 	out, _ := cli.Fitted(cmd.OutOrStdout())
 	if _, err := fmt.Fprintln(out, d.Text); err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	if !d.Allowed {
-		return cli.Problem(cmd)
+		return cli.Exit(cmd, cli.ExitProblem)
 	}
 	return nil
 }

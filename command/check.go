@@ -36,7 +36,7 @@ tree is found in the folder, and 2 if the folder cannot be read.`,
 		Example: `  caddy-terraform-registry check --root /srv/terraform
   caddy-terraform-registry check --root /srv/terraform --json | jq .withheld`,
 		Args: cli.NoArguments("the folder is given by --root"),
-		RunE: runCheck,
+		RunE: cli.RunE(runCheck),
 	}
 	cli.AddTreeFlags(cmd)
 	cmd.Flags().String("signatures", module.PreferSignatures, "`prefer|require`: with require, what publishers did not sign is withheld")
@@ -48,25 +48,19 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	directories, err := cli.TreeFlags(fl)
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	signatures, err := fill.ParseSignatures(fl.String("signatures"))
 	if err != nil {
-		return cli.UsageError(cmd, fmt.Errorf("--signatures: %w", err))
+		return fmt.Errorf("--signatures: %w", err)
 	}
 	bar := cli.NewProgressBar(os.Stderr)
 	report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures, bar.Scan)
 	bar.Clear()
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
-	if err := cli.Print(cmd, checkResult{report}); err != nil {
-		return cli.UsageError(cmd, err)
-	}
-	if len(report.Withheld) > 0 || report.Hint != "" {
-		return cli.Problem(cmd)
-	}
-	return nil
+	return cli.Finish(cmd, checkResult{report})
 }
 
 // check scans a tree on the local disk once. Named file systems exist only within
@@ -105,6 +99,13 @@ func (unusedKey) Sign([]byte) ([]byte, error) { return nil, errors.New("there is
 type checkResult struct{ *index.Report }
 
 func (r checkResult) Document() any { return r.Report }
+
+func (r checkResult) Status() int {
+	if len(r.Withheld) > 0 || r.Hint != "" {
+		return cli.ExitProblem
+	}
+	return 0
+}
 
 func (r checkResult) WriteText(out, _ io.Writer) error {
 	b := new(strings.Builder)

@@ -59,18 +59,18 @@ The exit status is 0, or 2 if the command could not do its work.`,
   caddy-terraform-registry client-config --url registry.example.com --for stand-in --tofu > ~/.tofurc`,
 		Args: cli.NoArguments("name the registry by --config or --url"),
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = cli.RunE(func(cmd *cobra.Command, _ []string) error {
 		fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 		file, err := newClientFile(cmd.Context(), fl, network)
 		if err != nil {
-			return cli.UsageError(cmd, err)
+			return err
 		}
 		for _, note := range file.notes {
 			fmt.Fprint(cmd.ErrOrStderr(), cli.Wrap(note, 0))
 		}
 		_, err = io.WriteString(cmd.OutOrStdout(), file.text())
-		return cli.UsageError(cmd, err)
-	}
+		return err
+	})
 	cmd.Flags().String("for", string(forRegistry), "What clients use it as: `registry|mirror|stand-in`")
 	cmd.Flags().StringP("config", "c", "", "The configuration `file` that has the registry")
 	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")

@@ -5,8 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
 // manual is where the documentation of the commands is.

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
@@ -66,11 +63,11 @@ The exit status is 0 if it is done, 1 if there was nothing to restore, and 2 if
 nothing could be changed.`,
 		Example: `  caddy-terraform-registry restore --root /srv/terraform acme/vpc/aws 1.3.0
   caddy-terraform-registry restore --to registry.example.com/acme/vpc/aws 1.3.0`,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			return runNotice(cmd, args, network, false, func(_ *cobra.Command, n *noticeChange) (noticeEdit, error) {
 				return n.restore, nil
 			})
-		},
+		}),
 	}
 	addNoticeFlags(cmd)
 	return cmd
@@ -108,7 +105,7 @@ changed; 1 if it is, and there is no such version, which is not so of another
 registry's, as they may come; and 2 if it could not be changed.`
 
 func noticeCommand(cmd *cobra.Command, network remote.Network, kind index.NoticeKind) *cobra.Command {
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = cli.RunE(func(cmd *cobra.Command, args []string) error {
 		return runNotice(cmd, args, network, kind == index.WithdrawnNotice, func(cmd *cobra.Command, n *noticeChange) (noticeEdit, error) {
 			e := index.NoticeEdit{Kind: kind, Versions: n.versions}
 			for name, text := range map[string]**string{"reason": &e.Reason, "link": &e.Link} {
@@ -119,7 +116,7 @@ func noticeCommand(cmd *cobra.Command, network remote.Network, kind index.Notice
 			}
 			return func(before []byte) (noticeResult, error) { return n.set(before, e) }, e.Check()
 		})
-	}
+	})
 	addNoticeFlags(cmd)
 	cmd.Flags().String("reason", "", "Why, in one `sentence` for users")
 	cmd.Flags().String("link", "", "The `URL` of a page with more information")
@@ -139,18 +136,16 @@ func addNoticeFlags(cmd *cobra.Command) {
 // mirrored address may be in a folder that is not there yet: its versions are withdrawn
 // before they are fetched.
 func runNotice(cmd *cobra.Command, args []string, network remote.Network, ahead bool, edit func(*cobra.Command, *noticeChange) (noticeEdit, error)) error {
-	// A second signal ends the process.
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Interruptible(cmd.Context())
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	n, err := newNoticeChange(ctx, cmd, args, network, ahead)
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	defer n.file.close()
 	edited, err := edit(cmd, n)
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	text, absent, err := n.apply(ctx, edited, dry)
@@ -162,9 +157,9 @@ func runNotice(cmd *cobra.Command, args []string, network remote.Network, ahead 
 	case errors.As(err, &nothing):
 		return cli.Fail(cmd, cli.ExitProblem, err)
 	case err != nil:
-		return cli.UsageError(cmd, err)
+		return err
 	case absent:
-		return cli.Problem(cmd)
+		return cli.Exit(cmd, cli.ExitProblem)
 	}
 	return nil
 }

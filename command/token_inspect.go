@@ -46,7 +46,7 @@ that is not known, as when the issuer does not answer.`,
 		Example: `  caddy-terraform-registry token inspect --config /etc/caddy/Caddyfile < token
   caddy-terraform-registry token inspect --config Caddyfile --token-file token`,
 		Args: cli.NoArguments("the token is read from standard input, or from the file given by --token-file"),
-		RunE: runTokenInspect,
+		RunE: cli.RunE(runTokenInspect),
 	}
 	cmd.Flags().StringP("config", "c", "", "The configuration `file` that has the registry (required)")
 	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
@@ -58,11 +58,11 @@ that is not known, as when the issuer does not answer.`,
 func runTokenInspect(cmd *cobra.Command, _ []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	if fl.String("config") == "" {
-		return cli.UsageError(cmd, errors.New("--config is required: name the configuration that has the registry"))
+		return errors.New("--config is required: name the configuration that has the registry")
 	}
 	token, err := inspectedToken(cmd, fl.String("token-file"))
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	i := tokenInspection{claims: unverifiedClaims(token), now: time.Now()}
 	err = withConfiguration(fl, func(app *module.App) error {
@@ -73,13 +73,13 @@ func runTokenInspect(cmd *cobra.Command, _ []string) error {
 		i.verdicts, err = chooseVerdicts(i.verdicts, fl.String("root"))
 	}
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	out, flush := cli.Fitted(cmd.OutOrStdout())
 	err = i.WriteText(out)
 	flush()
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	return i.result(cmd)
 }
@@ -158,9 +158,9 @@ func (i tokenInspection) result(cmd *cobra.Command) error {
 	case slices.ContainsFunc(i.verdicts, accepted):
 		return nil
 	case slices.ContainsFunc(i.verdicts, unknown):
-		return cli.UsageError(cmd, errors.New("it is not known whether the token is accepted: an issuer is unavailable"))
+		return errors.New("it is not known whether the token is accepted: an issuer is unavailable")
 	}
-	return cli.Problem(cmd)
+	return cli.Exit(cmd, cli.ExitProblem)
 }
 
 func (i tokenInspection) WriteText(out io.Writer) error {

@@ -24,9 +24,9 @@ The exit status is 0, or 2 if the command was called wrongly.`,
 		Example: `  caddy-terraform-registry version
   caddy-terraform-registry version --json | jq -r .registry`,
 		Args: cli.NoArguments("there is only --json"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.Print(cmd, versionResult(module.BuildVersion()))
-		},
+		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
+			return cli.Finish(cmd, versionResult(module.BuildVersion()))
+		}),
 	}
 	cmd.Flags().Bool("json", false, "Print the versions as JSON")
 	return cmd
@@ -36,6 +36,8 @@ The exit status is 0, or 2 if the command was called wrongly.`,
 type versionResult module.Version
 
 func (r versionResult) Document() any { return module.Version(r) }
+
+func (r versionResult) Status() int { return 0 }
 
 func (r versionResult) WriteText(out, _ io.Writer) error {
 	text := fmt.Sprintf("%s with Caddy %s and %s", r.Registry, r.Caddy, r.Go)

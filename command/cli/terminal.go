@@ -27,9 +27,20 @@ type Result interface {
 
 	// Document is encoded as JSON. Its lists are never nil.
 	Document() any
+
+	// Status is the exit status of the command.
+	Status() int
 }
 
-func Print(cmd *cobra.Command, r Result) error {
+// Finish prints the result of a command, and ends the command with its status.
+func Finish(cmd *cobra.Command, r Result) error {
+	if err := write(cmd, r); err != nil {
+		return err
+	}
+	return Exit(cmd, r.Status())
+}
+
+func write(cmd *cobra.Command, r Result) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); !asJSON {
 		out, flushOut := Fitted(cmd.OutOrStdout())
 		errs, flushErrs := Fitted(cmd.ErrOrStderr())

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
-	"syscall"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -80,14 +78,9 @@ does not keep the rest from being fetched, and 2 if it could not begin.`,
   caddy-terraform-registry mirror --root /srv/terraform --dry-run ./infra "hashicorp/aws@~> 5.0"
   caddy-terraform-registry mirror --root /srv/terraform --modules ./infra "terraform-aws-modules/vpc/aws@~> 5.0"
   caddy-terraform-registry mirror --root /srv/terraform --upstream https://mirror.example.com/v1/mirror/ --signatures prefer hashicorp/null`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.UsageError(cmd, errors.New("say what to mirror: a lock file, a folder with a configuration, a provider such as hashicorp/null, or a module"))
-			}
-			return nil
-		},
+		Args: cli.SomeArguments("say what to mirror: a lock file, a folder with a configuration, a provider such as hashicorp/null, or a module"),
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runMirror(cmd, args, network) }
+	cmd.RunE = cli.RunE(func(cmd *cobra.Command, args []string) error { return runMirror(cmd, args, network) })
 	addProvidersFlags(cmd)
 	modulesFlag(cmd, "Fetch modules too, into `folder` (default: modules under the root)")
 	cmd.Flags().StringSliceP("platform", "p", nil, "A platform to fetch packages for, as `os_arch` such as linux_amd64; can be repeated (default: the platform of this machine)")
@@ -106,22 +99,15 @@ does not keep the rest from being fetched, and 2 if it could not begin.`,
 func runMirror(cmd *cobra.Command, args []string, network upstream.Network) error {
 	m, err := newMirrorRun(cmd, args, network)
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Interruptible(cmd.Context())
 	defer stop()
-	// An interrupted fill leaves nothing behind. A second signal ends the process.
-	context.AfterFunc(ctx, func() { stop(); m.fillers.close() })
+	context.AfterFunc(ctx, m.fillers.close) // an interrupted fill leaves nothing behind
 	result := m.run(ctx)
 	m.progress.bar.Clear()
 	m.fillers.close()
-	if err := cli.Print(cmd, result); err != nil {
-		return cli.UsageError(cmd, err)
-	}
-	if !result.complete() {
-		return cli.Problem(cmd)
-	}
-	return nil
+	return cli.Finish(cmd, result)
 }
 
 // newMirrorRun parses the command line. It fetches nothing yet.

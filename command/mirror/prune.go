@@ -65,13 +65,8 @@ The exit status is 0 if all is well, 1 if something could not be removed, and 2
 if it could not begin.`,
 		Example: `  caddy-terraform-registry prune --root /srv/terraform --own registry.example.com --dry-run ./infra
   caddy-terraform-registry prune --root /srv/terraform --own registry.example.com --modules ./infra`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.UsageError(cmd, errors.New("give the lock files of everything that uses the registry, or folders with them"))
-			}
-			return nil
-		},
-		RunE: runPrune,
+		Args: cli.SomeArguments("give the lock files of everything that uses the registry, or folders with them"),
+		RunE: cli.RunE(runPrune),
 	}
 	addProvidersFlags(cmd)
 	modulesFlag(cmd, "Remove modules too, from `folder` (default: modules under the root)")
@@ -85,11 +80,11 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	directories, err := cli.TreeFlags(fl)
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	var options fill.PruneOptions
 	if options.Own, err = cli.HostnamesFlag(fl, "own"); err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	withModules := fl.String("modules") != ""
 	locks, err := readLockFiles(args)
@@ -98,18 +93,18 @@ func runPrune(cmd *cobra.Command, args []string) error {
 		configurations, err = configurationsIn(args)
 	}
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	bar := cli.NewProgressBar(os.Stderr)
 	files, snapshot, err := scanToPrune(cmd.Context(), directories, withModules, bar.Scan)
 	bar.Clear()
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	result := &pruneResult{files: len(locks), configurations: len(configurations), dry: fl.Bool("dry-run"), withheld: len(snapshot.Report.Withheld)}
 	providers := &pruning{treeReleases: releasesOf(files.Providers, snapshot), noun: "release", from: directories.Paths()[1]}
 	if providers.plan, err = fill.PlanPruning(providers.all, locks, options); err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	result.parts = append(result.parts, providers)
 	if withModules {
@@ -119,7 +114,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 			modules.plan, err = fill.PlanModulePruning(modules.all, needed, options)
 		}
 		if err != nil {
-			return cli.UsageError(cmd, err)
+			return err
 		}
 		result.parts = append(result.parts, modules)
 	}
@@ -127,20 +122,14 @@ func runPrune(cmd *cobra.Command, args []string) error {
 		p.keepShared()
 	}
 	if err := result.requireOwn(cmd.Flags().Changed("own")); err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
 	for _, p := range result.parts {
 		if !result.dry {
 			p.remove()
 		}
 	}
-	if err := cli.Print(cmd, result); err != nil {
-		return cli.UsageError(cmd, err)
-	}
-	if result.failures() > 0 {
-		return cli.Problem(cmd)
-	}
-	return nil
+	return cli.Finish(cmd, result)
 }
 
 // scanToPrune finds what a tree offers: its providers, and its modules if they are asked

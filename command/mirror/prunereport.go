@@ -57,6 +57,13 @@ func (r *pruneResult) failures() (n int) {
 	return n
 }
 
+func (r *pruneResult) Status() int {
+	if r.failures() > 0 {
+		return cli.ExitProblem
+	}
+	return 0
+}
+
 func (r *pruneResult) WriteText(out, errs io.Writer) error {
 	removed := r.removed()
 	if len(removed) > 0 {

@@ -42,6 +42,13 @@ func (r *mirrorResult) counts() (added, failed int) {
 	return added, failed
 }
 
+func (r *mirrorResult) Status() int {
+	if !r.complete() {
+		return cli.ExitProblem
+	}
+	return 0
+}
+
 func (r *mirrorResult) WriteText(out, errs io.Writer) error {
 	if err := r.writeAdded(out); err != nil {
 		return err

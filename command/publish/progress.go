@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
 // A sentBody is the body of a request, which may be sent several times or not at all.

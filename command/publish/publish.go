@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -64,7 +62,7 @@ cannot be published or was refused, and 2 if the command could not do its work.`
   caddy-terraform-registry publish --to registry.example.com/acme/vpc/aws --version 1.2.0 modules/vpc
   caddy-terraform-registry publish --to registry.example.com/acme/vpc/aws --from-git . --tag v1.2.0`,
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runPublish(cmd, args, network) }
+	cmd.RunE = cli.RunE(func(cmd *cobra.Command, args []string) error { return runPublish(cmd, args, network) })
 	cmd.Flags().StringP("to", "t", "", "The registry and the `address`: HOST/NAMESPACE/TYPE or HOST/NAMESPACE/NAME/SYSTEM (required)")
 	cmd.Flags().String("version", "", "The `version` of a module; of a provider, if the folder has several")
 	cmd.Flags().String("docs", "", "The `folder` with the documentation of a provider")
@@ -86,28 +84,16 @@ cannot be published or was refused, and 2 if the command could not do its work.`
 func runPublish(cmd *cobra.Command, args []string, network remote.Network) error {
 	run, err := newPublishRun(cmd, args, network)
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
-	// A second signal ends the process.
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := cli.Interruptible(cmd.Context())
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	result, err := run.run(ctx)
 	run.progress.bar.Clear()
 	if err != nil {
-		return cli.UsageError(cmd, err)
+		return err
 	}
-	if err := cli.Print(cmd, result); err != nil {
-		return cli.UsageError(cmd, err)
-	}
-	switch {
-	case result.failed():
-		cmd.SilenceErrors = true
-		return cli.UsageError(cmd, cli.ErrProblem)
-	case !result.complete():
-		return cli.Problem(cmd)
-	}
-	return nil
+	return cli.Finish(cmd, result)
 }
 
 // parseDestination parses HOST[:PORT]/NAMESPACE/TYPE or HOST[:PORT]/NAMESPACE/NAME/SYSTEM.

@@ -38,6 +38,16 @@ func (r *publishResult) failed() bool {
 	return r.interrupted || slices.ContainsFunc(r.outcomes, func(o publishOutcome) bool { return o.status == notTransferred })
 }
 
+func (r *publishResult) Status() int {
+	switch {
+	case r.failed():
+		return cli.ExitUsage
+	case !r.complete():
+		return cli.ExitProblem
+	}
+	return 0
+}
+
 func (r *publishResult) WriteText(out, errs io.Writer) error {
 	if err := r.writeFiles(out); err != nil {
 		return err
