@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -18,7 +17,7 @@ import (
 
 // registryNotices are those that a registry has of a provider or module.
 type registryNotices struct {
-	client remote.Client
+	client *remote.Client
 	to     remote.Destination
 	etag   string // of the content that was read; empty: there was none
 }
@@ -35,10 +34,7 @@ func openRegistryNotices(ctx context.Context, network remote.Network, fl caddycm
 	if to.Address, err = parseAddress(strings.Join(names, "/")); err != nil {
 		return nil, fmt.Errorf("--to: %w", err)
 	}
-	client, err := remote.NewClient(ctx, network, remote.TokenFlags(fl, to.Hostname))
-	if err == nil {
-		err = client.Discover(ctx, network, to)
-	}
+	client, err := remote.Connect(ctx, network, remote.TokenFlags(fl, to.Hostname), to)
 	return &registryNotices{client: client, to: to}, err
 }
 
@@ -47,45 +43,40 @@ func (r *registryNotices) about() string { return r.to.String() + "/" + r.to.Add
 func (r *registryNotices) close()        { r.client.Close() }
 
 func (r *registryNotices) read(ctx context.Context) ([]byte, error) {
-	header, content, err := r.exchange(ctx, http.MethodGet, nil)
-	var refused *remote.RefusedError
+	answer, err := r.exchange(ctx, http.MethodGet, nil)
 	switch {
-	case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
+	case remote.IsRefused(err, http.StatusNotFound):
 		r.etag = ""
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", r.name(), err)
 	}
-	if r.etag = header.Get("ETag"); r.etag == "" {
+	if r.etag = answer.Header.Get("ETag"); r.etag == "" {
 		return nil, fmt.Errorf("%s: the answer has no ETag, so that it cannot be changed safely: check what is between here and the registry", r.name())
 	}
-	return content, nil
+	return answer.Body, nil
 }
 
 func (r *registryNotices) write(ctx context.Context, _, content []byte) error {
 	if len(bytes.TrimSpace(content)) == 0 {
-		content = []byte("\n") // by which the registry removes the file; an empty body it takes for an interrupted one
+		content = []byte("\n") // removes the file; the registry takes an empty body for an interrupted request
 	}
-	_, answer, err := r.exchange(ctx, http.MethodPut, content)
-	var refused *remote.RefusedError
-	switch {
-	case errors.As(err, &refused) && refused.Status == http.StatusPreconditionFailed:
+	_, err := r.exchange(ctx, http.MethodPut, content)
+	if remote.IsRefused(err, http.StatusPreconditionFailed) {
 		return tree.ErrMetadataChanged
-	case err != nil:
-		return err
 	}
-	return remote.CheckTaken(answer)
+	return err
 }
 
-// exchange reads the file, or with a body replaces what was read.
-func (r *registryNotices) exchange(ctx context.Context, method string, body []byte) (header http.Header, answer []byte, err error) {
+// exchange reads the file, or with a body replaces it if it is still as it was read.
+func (r *registryNotices) exchange(ctx context.Context, method string, body []byte) (remote.Answer, error) {
 	var sent any
 	if body != nil {
 		sent = body
 	}
 	q, err := r.client.Request(ctx, method, sent, remote.ServicePath(r.to.Address, tree.MetadataName))
 	if err != nil {
-		return nil, nil, err
+		return remote.Answer{}, err
 	}
 	switch {
 	case body == nil:
@@ -95,14 +86,7 @@ func (r *registryNotices) exchange(ctx context.Context, method string, body []by
 	default:
 		q.Header.Set("If-Match", r.etag)
 	}
-	_, header, answer, err = r.client.Send(q)
-	var refused *remote.RefusedError
-	if errors.As(err, &refused) {
-		if advice := r.client.Advice(refused); advice != "" {
-			err = &remote.RefusedError{Status: refused.Status, Reasons: []string{refused.Error() + ".", advice}}
-		}
-	}
-	return header, answer, err
+	return r.client.Send(q)
 }
 
 // known returns the versions that the registry offers. It may not tell: who may withdraw
@@ -110,9 +94,8 @@ func (r *registryNotices) exchange(ctx context.Context, method string, body []by
 func (r *registryNotices) known(ctx context.Context) (k knownVersions) {
 	k.where, k.offered, k.more = "that is offered there", true, r.to.Address.Hostname != ""
 	listed, err := r.client.Versions(ctx, r.to.Address)
-	var refused *remote.RefusedError
 	switch {
-	case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
+	case remote.IsRefused(err, http.StatusNotFound):
 		k.absent = "Nothing of it is offered there, or the token may not read it: check that the address is right."
 	case err == nil:
 		k.known = true

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,7 +63,7 @@ func runTokenInspect(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	i := tokenInspection{claims: unverifiedClaims(token), now: time.Now()}
+	i := tokenInspection{claims: remote.UnverifiedClaims(token), now: time.Now()}
 	err = withConfiguration(fl, func(app *module.App) error {
 		i.verdicts = app.InspectToken(cmd.Context(), token)
 		return nil
@@ -109,23 +108,8 @@ func inspectedToken(cmd *cobra.Command, file string) (string, error) {
 		return "", fmt.Errorf("%s is empty: it is to have the token", origin)
 	case len(content) > remote.MaxToken:
 		return "", fmt.Errorf("%s has more than a token in it", origin)
-	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return "", fmt.Errorf("the token from %s has a space or line break in it: copy it again", origin)
 	}
-	return token, nil
-}
-
-// unverifiedClaims returns what a token says of itself; nil if it is not a JSON Web Token.
-func unverifiedClaims(token string) (claims map[string]any) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return nil
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil || json.Unmarshal(payload, &claims) != nil {
-		return nil
-	}
-	return claims
+	return token, remote.CheckToken(token, origin)
 }
 
 // chooseVerdicts returns the verdicts of the registry that is meant.

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -22,11 +21,11 @@ func (r *publishRun) ask(ctx context.Context, result *publishResult) error {
 		return err
 	}
 	defer client.Close()
-	if client.Token.Secret == "" {
+	if !client.HasToken() {
 		result.unasked = client.Hint
 		return nil
 	}
-	if err := client.Discover(ctx, r.network, r.to); err != nil {
+	if err := client.Discover(ctx, r.to); err != nil {
 		return err
 	}
 	s := &sender{client, r}
@@ -56,17 +55,14 @@ func (s *sender) askFor(ctx context.Context, o *publishOutcome) {
 // askForFile asks for a file.
 func (s *sender) askForFile(ctx context.Context, f *fileOutcome) {
 	code, err := s.wouldTake(ctx, f.publishFile)
-	var refused *remote.RefusedError
-	switch errors.As(err, &refused); {
+	switch {
 	case err == nil:
 		f.status, f.code = alreadyThere, code
-	case refused != nil && refused.Status == http.StatusNotFound:
-	case refused != nil && refused.Status == http.StatusConflict && f.Kind == publish.Signature:
-		// Another one may be as good, which the registry tells by its bytes.
+	case remote.IsRefused(err, http.StatusNotFound):
+	case remote.IsRefused(err, http.StatusConflict) && f.Kind == publish.Signature:
+		// Another signature may be as good. The registry needs its bytes to know.
 	default:
+		f.code = code
 		f.status, f.reasons = s.failure(err)
-		if refused != nil {
-			f.code = refused.Status
-		}
 	}
 }

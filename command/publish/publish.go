@@ -248,10 +248,11 @@ func (r *publishRun) run(ctx context.Context) (*publishResult, error) {
 		}
 		return result, err
 	}
-	s, err := newSender(ctx, r)
+	client, err := remote.Connect(ctx, r.network, r.tokens, r.to)
 	if err != nil {
 		return nil, err
 	}
+	s := &sender{client, r}
 	defer s.Close()
 	result.outcomes = s.sendAll(ctx, batch.releases)
 	if r.wait > 0 {

@@ -224,10 +224,11 @@ func TestPublishAFileThatChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(remote.DefaultIDTokenVariable, commandtest.GoodToken)
-	s, err := newSender(t.Context(), run)
+	client, err := remote.Connect(t.Context(), run.network, run.tokens, run.to)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := &sender{client, run}
 	defer s.Close()
 	o := s.sendAll(t.Context(), []publishRelease{p})[0]
 	if o.status != notTaken {

@@ -72,17 +72,8 @@ func (p publishRelease) unsent(dry bool) publishOutcome {
 
 // A sender sends versions to a registry.
 type sender struct {
-	remote.Client
+	*remote.Client
 	run *publishRun
-}
-
-// newSender finds the registry's service and the token for it.
-func newSender(ctx context.Context, r *publishRun) (*sender, error) {
-	client, err := remote.NewClient(ctx, r.network, r.tokens)
-	if err == nil {
-		err = client.Discover(ctx, r.network, r.to)
-	}
-	return &sender{client, r}, err
 }
 
 // sendAll sends what has no problems. A failure does not stop the rest. When ctx ends,
@@ -176,8 +167,8 @@ func (s *sender) failure(err error) (publishStatus, []string) {
 		return notTransferred, []string{cli.Printable(err.Error())}
 	}
 	reasons := refused.Reasons
-	if advice := s.Advice(refused); advice != "" {
-		reasons = append(slices.Clip(reasons), advice)
+	if refused.Advice != "" {
+		reasons = append(slices.Clip(reasons), refused.Advice)
 	}
 	if refused.Status >= 500 && refused.Status != http.StatusInsufficientStorage {
 		return notTransferred, reasons
@@ -284,13 +275,13 @@ func (s *sender) await(ctx context.Context, a address.Address, waiting []*publis
 		if ctx.Err() == nil {
 			why, unseen = "", false
 		}
-		var refused *remote.RefusedError
-		if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
-			unseen = true // what may not be read is like what is not there, which may come yet
-		} else if errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
+		switch {
+		case remote.IsRefused(err, http.StatusNotFound):
+			unseen = true // a version that may not be read looks like one that does not exist yet
+		case remote.IsRefused(err, http.StatusUnauthorized, http.StatusForbidden):
 			unseen = true
 			cancel()
-		} else if err != nil && ctx.Err() == nil {
+		case err != nil && ctx.Err() == nil:
 			why = ": " + cli.Printable(err.Error())
 		}
 		select {

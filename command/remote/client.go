@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -17,29 +18,60 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A Client sends requests to the service of a registry that is published to.
+// A Client sends requests to a service of a registry.
 type Client struct {
+	network Network
 	http    *retryablehttp.Client
 	service *url.URL
-	Token   *runToken
-	Hint    string // about the token
+	token   *runToken
+	Hint    string // what to do if the registry refuses the token, or the lack of a token
 }
 
 // NewClient finds the token for a registry.
-func NewClient(ctx context.Context, n Network, tokens TokenFinder) (c Client, err error) {
-	c.http = n.client(false)
+func NewClient(ctx context.Context, n Network, tokens TokenFinder) (*Client, error) {
+	c := &Client{network: n, http: n.client(false)}
 	found, err := tokens.find(ctx, c.http)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	c.Token, c.Hint = &runToken{finder: tokens, client: c.http, foundToken: found}, tokens.hint(found)
+	c.token, c.Hint = &runToken{finder: tokens, client: c.http, foundToken: found}, tokens.hint(found)
 	return c, nil
 }
 
-// Discover finds the service of a registry.
-func (c *Client) Discover(ctx context.Context, n Network, to Destination) (err error) {
-	c.service, err = n.discoverService(ctx, to)
-	return err
+// Connect finds the token for a registry, and the service for an address.
+func Connect(ctx context.Context, n Network, tokens TokenFinder, to Destination) (*Client, error) {
+	c, err := NewClient(ctx, n, tokens)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Discover(ctx, to)
+}
+
+// HasToken reports whether there is a token.
+func (c *Client) HasToken() bool { return c.token.secret != "" }
+
+// Discover finds the service for an address.
+func (c *Client) Discover(ctx context.Context, to Destination) error {
+	failed := func(err error) error { return fmt.Errorf("%s: %w", to, err) }
+	d, err := c.network.Discover(ctx, to.Base)
+	switch {
+	case errors.Is(err, errNoTLS):
+		return failed(fmt.Errorf("%w: begin --to with http:// if that is meant", err))
+	case err != nil:
+		return failed(err)
+	}
+	kind := wire.ProvidersService
+	if to.Address.IsModule() {
+		kind = wire.ModulesService
+	}
+	c.service, err = d.Service(kind)
+	switch {
+	case err != nil:
+		return failed(err)
+	case c.service.Scheme != "https" && to.Base.Scheme == "https":
+		return failed(fmt.Errorf("its services are at %s, without TLS: no token is sent there", c.service.Host))
+	}
+	return nil
 }
 
 func (c *Client) Close() { c.http.HTTPClient.CloseIdleConnections() }
@@ -48,13 +80,26 @@ func (c *Client) Close() { c.http.HTTPClient.CloseIdleConnections() }
 type RefusedError struct {
 	Status  int
 	Reasons []string // sentences for people
+	Advice  string   // what to do about it, in a sentence; empty: unknown
 }
 
-func (e *RefusedError) Error() string { return strings.Join(e.Reasons, " ") }
+func (e *RefusedError) Error() string {
+	text := strings.Join(e.Reasons, " ")
+	if e.Advice != "" {
+		text += ". " + e.Advice
+	}
+	return text
+}
 
-// Advice is what to do about a refusal, beside its own reasons; empty: nothing is known.
-func (c *Client) Advice(e *RefusedError) string {
-	switch e.Status {
+// IsRefused reports whether an error is an answer with one of the statuses.
+func IsRefused(err error, statuses ...int) bool {
+	refused, ok := errors.AsType[*RefusedError](err)
+	return ok && slices.Contains(statuses, refused.Status)
+}
+
+// advice says what to do about a refusal.
+func (c *Client) advice(status int) string {
+	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return c.Hint
 	case http.StatusMethodNotAllowed:
@@ -85,7 +130,7 @@ func (c *Client) Request(ctx context.Context, method string, body any, path stri
 		return nil, err
 	}
 	r.Header.Set("User-Agent", userAgent)
-	secret, err := c.Token.current(ctx)
+	secret, err := c.token.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,21 +140,40 @@ func (c *Client) Request(ctx context.Context, method string, body any, path stri
 	return r, nil
 }
 
-// Send sends a request, and reads the answer. The status is zero if there is none.
-func (c *Client) Send(r *retryablehttp.Request) (status int, header http.Header, answer []byte, err error) {
+// An Answer is a success.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Send sends a request, and reads the answer. Any answer but a success is a *RefusedError.
+func (c *Client) Send(r *retryablehttp.Request) (a Answer, err error) {
 	response, err := c.http.Do(r)
 	if err != nil {
-		return 0, nil, nil, errors.New(transportReason(err))
+		return a, errors.New(transportReason(err))
 	}
 	defer response.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if response.StatusCode/100 != 2 {
-		return response.StatusCode, nil, nil, &RefusedError{response.StatusCode, reasonsOf(response, answer)}
+	a = Answer{Status: response.StatusCode, Header: response.Header}
+	a.Body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	switch {
+	case a.Status/100 != 2:
+		return a, &RefusedError{a.Status, reasonsOf(response, a.Body), c.advice(a.Status)}
+	case err != nil:
+		return a, errors.New(transportReason(err))
+	case r.Method == http.MethodPut:
+		return a, checkTaken(a.Body)
 	}
+	return a, nil
+}
+
+// Do sends a request without a body.
+func (c *Client) Do(ctx context.Context, method, path string) (Answer, error) {
+	r, err := c.Request(ctx, method, nil, path)
 	if err != nil {
-		return response.StatusCode, nil, nil, errors.New(transportReason(err))
+		return Answer{}, err
 	}
-	return response.StatusCode, response.Header, answer, nil
+	return c.Send(r)
 }
 
 // The reasons of an answer that are printed, and how much of each in bytes.
@@ -146,9 +210,9 @@ func reasonsOf(answer *http.Response, body []byte) (reasons []string) {
 	return []string{fmt.Sprintf("%s answered %d %s, which is not an answer of the registry itself", answer.Request.URL.Host, answer.StatusCode, http.StatusText(answer.StatusCode))}
 }
 
-// CheckTaken checks that the answer to a PUT is that of a registry: a server that has none
-// under this path may answer anything with 200.
-func CheckTaken(answer []byte) error {
+// checkTaken checks that a registry has answered a PUT: a server without a registry at this
+// path may answer 200 to anything.
+func checkTaken(answer []byte) error {
 	var p wire.Publication
 	if err := json.Unmarshal(answer, &p); err != nil || p.Status == "" {
 		return errors.New("its answer is not that of a registry, so the file may be lost: check the address, and what is between here and the registry")
@@ -158,11 +222,7 @@ func CheckTaken(answer []byte) error {
 
 // Versions returns the versions that clients are offered.
 func (c *Client) Versions(ctx context.Context, a address.Address) (map[string]bool, error) {
-	r, err := c.Request(ctx, http.MethodGet, nil, ServicePath(a, "versions"))
-	if err != nil {
-		return nil, err
-	}
-	_, _, answer, err := c.Send(r)
+	answer, err := c.Do(ctx, http.MethodGet, ServicePath(a, "versions"))
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +235,7 @@ func (c *Client) Versions(ctx context.Context, a address.Address) (map[string]bo
 			Versions versions `json:"versions"`
 		} `json:"modules"`
 	}
-	if err := json.Unmarshal(answer, &document); err != nil {
+	if err := json.Unmarshal(answer.Body, &document); err != nil {
 		return nil, errors.New("its list of versions is not JSON")
 	}
 	listed := make(map[string]bool)

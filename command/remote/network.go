@@ -97,7 +97,7 @@ type discovered struct {
 	at   *url.URL // of the document, after redirects
 }
 
-// errNoDiscovery: the server has no discovery document.
+// A NoDiscoveryError: the server has no discovery document.
 type NoDiscoveryError struct{ status int }
 
 func (e NoDiscoveryError) Error() string {
@@ -106,30 +106,36 @@ func (e NoDiscoveryError) Error() string {
 
 // Discover reads the discovery document of a registry, without a token.
 func (n Network) Discover(ctx context.Context, base *url.URL) (d discovered, err error) {
-	client := n.client(true)
-	client.RetryMax = discoverRetries
-	defer client.HTTPClient.CloseIdleConnections()
-	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath(wire.DiscoveryPath).String(), nil)
-	if err != nil {
-		return d, errors.New("it is not a host")
-	}
-	r.Header.Set("User-Agent", userAgent)
-	answer, err := client.Do(r)
+	answer, body, err := n.get(ctx, base.JoinPath(wire.DiscoveryPath).String())
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return d, errNoTLS
+	case answer == nil:
+		return d, errors.New(transportReason(err))
+	case answer.StatusCode != http.StatusOK:
+		return d, NoDiscoveryError{answer.StatusCode}
 	case err != nil:
 		return d, errors.New(transportReason(err))
 	}
+	return discovered{body, answer.Request.URL}, nil
+}
+
+// get makes a request without a token, and reads the answer.
+func (n Network) get(ctx context.Context, url string) (answer *http.Response, body []byte, err error) {
+	client := n.client(true)
+	client.RetryMax = discoverRetries
+	defer client.HTTPClient.CloseIdleConnections()
+	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, nil, errors.New("it is not a host")
+	}
+	r.Header.Set("User-Agent", userAgent)
+	if answer, err = client.Do(r); err != nil {
+		return nil, nil, err
+	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return d, NoDiscoveryError{answer.StatusCode}
-	}
-	d.at = answer.Request.URL
-	if d.Body, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer)); err != nil {
-		return d, errors.New(transportReason(err))
-	}
-	return d, nil
+	body, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	return answer, body, err
 }
 
 // Service returns the URL of a service, which ends in a slash.
@@ -156,45 +162,9 @@ func transportReason(err error) string {
 	return err.Error()
 }
 
-// Refuses reports whether a registry wants to know who makes a request. Without an answer
-// it is not known.
+// Refuses reports whether a registry requires a token for a URL. Without an answer it is
+// not known.
 func (n Network) Refuses(ctx context.Context, url string) bool {
-	client := n.client(true)
-	client.RetryMax = discoverRetries
-	defer client.HTTPClient.CloseIdleConnections()
-	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return false
-	}
-	r.Header.Set("User-Agent", userAgent)
-	answer, err := client.Do(r)
-	if err != nil {
-		return false
-	}
-	defer answer.Body.Close()
-	return answer.StatusCode == http.StatusUnauthorized
-}
-
-// discoverService finds the service of a registry that is published to.
-func (n Network) discoverService(ctx context.Context, to Destination) (*url.URL, error) {
-	failed := func(err error) (*url.URL, error) { return nil, fmt.Errorf("%s: %w", to, err) }
-	d, err := n.Discover(ctx, to.Base)
-	switch {
-	case errors.Is(err, errNoTLS):
-		return failed(fmt.Errorf("%w: begin --to with http:// if that is meant", err))
-	case err != nil:
-		return failed(err)
-	}
-	kind := wire.ProvidersService
-	if to.Address.IsModule() {
-		kind = wire.ModulesService
-	}
-	service, err := d.Service(kind)
-	switch {
-	case err != nil:
-		return failed(err)
-	case service.Scheme != "https" && to.Base.Scheme == "https":
-		return failed(fmt.Errorf("its services are at %s, without TLS: no token is sent there", service.Host))
-	}
-	return service, nil
+	answer, _, _ := n.get(ctx, url)
+	return answer != nil && answer.StatusCode == http.StatusUnauthorized
 }

@@ -53,7 +53,7 @@ func TokenFlags(fl caddycmd.Flags, hostname svchost.Hostname) TokenFinder {
 
 // A foundToken is a token, or none.
 type foundToken struct {
-	Secret  string    // empty: none
+	secret  string    // empty: none
 	origin  string    // for messages
 	expires time.Time // of a token that can be requested again; zero: it cannot, or never expires
 }
@@ -61,10 +61,19 @@ type foundToken struct {
 // find finds the token. Without one, the registry says what it needs.
 func (f TokenFinder) find(ctx context.Context, client *retryablehttp.Client) (foundToken, error) {
 	t, err := f.lookFor(ctx, client)
-	if err == nil && strings.ContainsFunc(t.Secret, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		err = fmt.Errorf("the token from %s has a space or line break in it: copy it again", t.origin)
+	if err == nil {
+		err = CheckToken(t.secret, t.origin)
 	}
 	return t, err
+}
+
+// CheckToken checks that a token, which is from somewhere, can be sent. The error does not
+// repeat it.
+func CheckToken(token, origin string) error {
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return fmt.Errorf("the token from %s has a space or line break in it: copy it again", origin)
+	}
+	return nil
 }
 
 func (f TokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) (t foundToken, err error) {
@@ -73,21 +82,21 @@ func (f TokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) 
 		if err != nil {
 			return t, fmt.Errorf("--token-file: %w", err)
 		}
-		if t = (foundToken{Secret: strings.TrimSpace(string(content)), origin: cli.Printable(f.file)}); t.Secret == "" {
+		if t = (foundToken{secret: strings.TrimSpace(string(content)), origin: cli.Printable(f.file)}); t.secret == "" {
 			return t, fmt.Errorf("--token-file: %s is empty", t.origin)
 		}
 		return t, nil
 	}
 	if token := EnvironmentTokens(os.Environ())[f.hostname]; token != "" {
 		variable, _ := handlers.TokenVariable(f.hostname)
-		return foundToken{Secret: token, origin: variable}, nil
+		return foundToken{secret: token, origin: variable}, nil
 	}
 	token, file, err := storedToken(f.hostname)
 	if token != "" || err != nil {
-		return foundToken{Secret: token, origin: cli.Printable(file)}, err
+		return foundToken{secret: token, origin: cli.Printable(file)}, err
 	}
 	if token := os.Getenv(f.variable); token != "" {
-		return foundToken{Secret: token, origin: f.variable}, nil
+		return foundToken{secret: token, origin: f.variable}, nil
 	}
 	if f.named {
 		return t, fmt.Errorf("--id-token-variable: %s is not in the environment: add it to id_tokens of the job", cli.Printable(f.variable))
@@ -137,21 +146,26 @@ func (f TokenFinder) request(ctx context.Context, client *retryablehttp.Client) 
 	return foundToken{document.Value, "the CI job", expiryOf(document.Value)}, nil
 }
 
-// expiryOf reads when a token expires, which its issuer and the registry decide; zero if it
-// does not say.
+// expiryOf reads from a token when it expires; zero if the token does not say.
 func expiryOf(token string) time.Time {
-	var claims struct {
-		Expires float64 `json:"exp"` // RFC 7519 has fractions, too
+	expires, _ := UnverifiedClaims(token)["exp"].(float64) // RFC 7519 has fractions, too
+	if expires <= 0 {
+		return time.Time{}
 	}
+	return time.Unix(int64(expires), 0)
+}
+
+// UnverifiedClaims returns the claims of a JSON Web Token; nil if it is another kind of token.
+func UnverifiedClaims(token string) (claims map[string]any) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return time.Time{}
+		return nil
 	}
-	content, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil || json.Unmarshal(content, &claims) != nil || claims.Expires <= 0 {
-		return time.Time{}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(payload, &claims) != nil {
+		return nil
 	}
-	return time.Unix(int64(claims.Expires), 0)
+	return claims
 }
 
 // renewBefore is how long before its end a token is requested again: the registry takes the
@@ -173,24 +187,24 @@ func (t *runToken) current(ctx context.Context) (secret string, err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if t.expires.IsZero() || time.Until(t.expires) > renewBefore {
-		return t.Secret, nil
+		return t.secret, nil
 	}
 	next, err := t.finder.request(ctx, t.client)
 	switch {
-	case err == nil && next.Secret != "":
+	case err == nil && next.secret != "":
 		t.foundToken = next
 	case time.Now().Before(t.expires):
 	default:
 		return "", cmp.Or(err, errors.New("the token of the CI job has expired"))
 	}
-	return t.Secret, nil
+	return t.secret, nil
 }
 
 // hint says what to do when the registry refuses the token, or the lack of one.
 func (f TokenFinder) hint(t foundToken) string {
 	variable, ok := handlers.TokenVariable(f.hostname)
 	switch {
-	case t.Secret != "":
+	case t.secret != "":
 		return "The token is that from " + t.origin + "."
 	case os.Getenv("GITHUB_ACTIONS") == "true":
 		return "No token was found: the job needs the permission id-token: write, or a secret in " + cmp.Or(variable, "a file for --token-file") + "."

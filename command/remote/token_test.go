@@ -44,7 +44,7 @@ func TestTokenSources(t *testing.T) {
 	}
 	is := func(rule string, f TokenFinder, secret, origin string) {
 		t.Helper()
-		if got, err := find(f); err != nil || got.Secret != secret || !strings.Contains(got.origin, origin) {
+		if got, err := find(f); err != nil || got.secret != secret || !strings.Contains(got.origin, origin) {
 			t.Errorf("%s: got %+v, %v", rule, got, err)
 		}
 	}
@@ -187,7 +187,7 @@ func TestTokenVariablesOfHostsWithPorts(t *testing.T) {
 			t.Setenv(test.set, "secret")
 			f := TokenFinder{hostname: svchost.Hostname(test.hostname), variable: DefaultIDTokenVariable}
 			found, err := f.find(t.Context(), Network{Pause: time.Millisecond}.client(false))
-			if hint := f.hint(found); err != nil || found.Secret != "" || !strings.Contains(hint, test.says) {
+			if hint := f.hint(found); err != nil || found.secret != "" || !strings.Contains(hint, test.says) {
 				t.Errorf("got %q, %v", hint, err)
 			}
 		})
