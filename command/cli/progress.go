@@ -16,8 +16,8 @@ import (
 // A ProgressBar shows the progress of a command on a terminal. Elsewhere it shows
 // nothing: in a log it would be noise.
 type ProgressBar struct {
-	Out io.Writer // nil: not a terminal
-	Now func() time.Time
+	out io.Writer // nil: not a terminal
+	now func() time.Time
 
 	mutex sync.Mutex
 	drawn time.Time
@@ -28,9 +28,9 @@ type ProgressBar struct {
 const redraw = 100 * time.Millisecond
 
 func NewProgressBar(f *os.File) *ProgressBar {
-	bar := &ProgressBar{Now: time.Now}
+	bar := &ProgressBar{now: time.Now}
 	if IsTerminal(f) {
-		bar.Out = f
+		bar.out = f
 	}
 	return bar
 }
@@ -60,12 +60,12 @@ func Bar(done, total int64, text string) string {
 // Line replaces the line on the terminal, unless that was drawn a moment ago. The
 // last line is always drawn.
 func (b *ProgressBar) Line(last bool, text func(now time.Time) string) {
-	if b.Out == nil {
+	if b.out == nil {
 		return
 	}
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	now := b.Now()
+	now := b.now()
 	if now.Sub(b.drawn) < redraw && !last {
 		return
 	}
@@ -75,16 +75,16 @@ func (b *ProgressBar) Line(last bool, text func(now time.Time) string) {
 
 // Clear removes the bar, so that what follows begins on an empty line.
 func (b *ProgressBar) Clear() {
-	if b.Out == nil {
+	if b.out == nil {
 		return
 	}
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.draw("")
-	fmt.Fprint(b.Out, "\r")
+	fmt.Fprint(b.out, "\r")
 }
 
 func (b *ProgressBar) draw(line string) {
-	fmt.Fprintf(b.Out, "\r%-*s", b.width, line)
+	fmt.Fprintf(b.out, "\r%-*s", b.width, line)
 	b.width = len(line)
 }

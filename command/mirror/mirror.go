@@ -105,7 +105,7 @@ func runMirror(cmd *cobra.Command, args []string, network upstream.Network) erro
 	defer stop()
 	context.AfterFunc(ctx, m.fillers.close) // an interrupted fill leaves nothing behind
 	result := m.run(ctx)
-	m.progress.bar.Clear()
+	m.progress.Clear()
 	m.fillers.close()
 	return cli.Finish(cmd, result)
 }
@@ -113,7 +113,7 @@ func runMirror(cmd *cobra.Command, args []string, network upstream.Network) erro
 // newMirrorRun parses the command line. It fetches nothing yet.
 func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (*mirrorRun, error) {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-	m := &mirrorRun{dry: fl.Bool("dry-run"), parallel: fl.Int("parallel"), progress: mirrorProgress{bar: cli.NewProgressBar(os.Stderr)}}
+	m := &mirrorRun{dry: fl.Bool("dry-run"), parallel: fl.Int("parallel"), progress: cli.NewTransfer()}
 	var err error
 	if fl.String("root") == "" {
 		return nil, errors.New("--root is required: name the folder to fill")

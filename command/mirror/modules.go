@@ -64,7 +64,7 @@ func (m *mirrorRun) followCalls(ctx context.Context) (outcomes []mirrorOutcome) 
 	defer r.scratch.remove()
 	for ctx.Err() == nil && r.round(ctx) {
 	}
-	m.progress.bar.Clear()
+	m.progress.Clear()
 	for _, p := range m.projects {
 		m.add(p)
 	}
@@ -147,7 +147,7 @@ func (r *modulesRun) find(id moduleID) *mirroredModule {
 
 // showModules draws how many modules are there of those that are known so far.
 func (r *modulesRun) showModules(done, known int) {
-	r.progress.bar.Line(false, func(time.Time) string {
+	r.progress.Line(false, func(time.Time) string {
 		return cli.Bar(int64(done), int64(known), fmt.Sprintf("%d of %s", done, cli.Count(known, "module")))
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -218,85 +216,4 @@ func (r *mirrorResult) Document() any {
 		}
 	}
 	return d
-}
-
-// A mirrorProgress is how far a run is. It can be updated concurrently.
-type mirrorProgress struct {
-	bar   *cli.ProgressBar
-	began time.Time
-	total int64 // packages
-
-	done     atomic.Int64 // packages
-	received atomic.Int64 // bytes
-	sized    atomic.Int64 // packages whose size is known, or which need no download
-	expected atomic.Int64 // bytes of those
-}
-
-func (p *mirrorProgress) packageDone() {
-	p.done.Add(1)
-	p.draw()
-}
-
-func (p *mirrorProgress) draw() {
-	done := p.done.Load()
-	p.bar.Line(done >= p.total, func(now time.Time) string { return p.text(now, done) })
-}
-
-// text has the number of packages done, and the bytes received, expected and per
-// second. The size of packages that are not begun is estimated as the average of
-// the others.
-func (p *mirrorProgress) text(now time.Time, done int64) string {
-	received, expected, about := p.received.Load(), p.expected.Load(), ""
-	sized := p.sized.Load()
-	rate := int64(float64(received) / max(now.Sub(p.began).Seconds(), 0.001))
-	text := fmt.Sprintf("%d of %d, %s", done, p.total, humanize.Bytes(uint64(received)))
-	if sized > 0 {
-		if sized < p.total {
-			expected, about = expected/sized*p.total, "about "
-		}
-		expected = max(expected, received)
-		text += fmt.Sprintf(" of %s%s", about, humanize.Bytes(uint64(expected)))
-	}
-	text += fmt.Sprintf(", %s/s", humanize.Bytes(uint64(rate)))
-	if sized > 0 && rate > 0 {
-		text += fmt.Sprintf(", %s left", time.Duration((expected-received)/rate)*time.Second)
-	}
-	return cli.Bar(done, p.total, text)
-}
-
-// A downloadProgress is the progress of one package. It is updated by one goroutine
-// at a time.
-type downloadProgress struct {
-	of             *mirrorProgress
-	received, size int64 // bytes
-	sized          bool
-}
-
-// update notes how many bytes have been received of how many, which is zero if that
-// is not known.
-func (d *downloadProgress) update(received, size int64) {
-	d.note(received, size)
-	d.of.draw()
-}
-
-func (d *downloadProgress) note(received, size int64) {
-	d.of.received.Add(received - d.received)
-	d.received = received
-	if size > 0 && !d.sized {
-		d.sized = true
-		d.of.sized.Add(1)
-	}
-	if d.sized {
-		d.of.expected.Add(max(size, received) - d.size)
-		d.size = max(size, received)
-	}
-}
-
-// end replaces the expected size by the received one, which is zero for a package
-// that was in the tree.
-func (d *downloadProgress) end() {
-	if !d.sized {
-		d.of.sized.Add(1)
-	}
-	d.of.expected.Add(d.received - d.size)
 }

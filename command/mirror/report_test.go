@@ -6,38 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
-
-// The bar shows the expected size and duration as far as they are known. It leaves the last
-// column of a terminal free.
-func TestMirrorProgress(t *testing.T) {
-	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	m := &mirrorProgress{began: began, total: 3}
-	at := func(seconds int, done int64, want string) {
-		t.Helper()
-		if got := m.text(began.Add(time.Duration(seconds)*time.Second), done); got != want {
-			t.Errorf("it is %q, want %q", got, want)
-		}
-	}
-	one, two, three := &downloadProgress{of: m}, &downloadProgress{of: m}, &downloadProgress{of: m}
-	at(1, 0, "[..............................] 0 of 3, 0 B, 0 B/s")
-	one.note(0, 30_000_000)
-	one.note(10_000_000, 30_000_000)
-	at(1, 0, "[..............................] 0 of 3, 10 MB of about 90 MB, 10 MB/s, 8s left")
-	two.end() // it was in the tree
-	at(2, 1, "[#########....................] 1 of 3, 10 MB of about 45 MB, 5.0 MB/s, 7s left")
-	three.note(0, 50_000_000)
-	one.note(30_000_000, 30_000_000)
-	one.end()
-	at(3, 2, "[####################..........] 2 of 3, 30 MB of 80 MB, 10 MB/s, 5s left")
-	three.note(50_000_000, 50_000_000)
-	three.end()
-	at(8, 3, "[##############################] 3 of 3, 80 MB of 80 MB, 10 MB/s, 0s left")
-}
 
 func TestMirrorJSON(t *testing.T) {
 	o := newAcme(t)

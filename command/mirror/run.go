@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
@@ -28,7 +26,7 @@ type mirrorRun struct {
 	modulesInto string // the folder of the modules; empty: they are not mirrored
 	parallel    int
 	dry         bool
-	progress    mirrorProgress
+	progress    *cli.Transfer
 	tree        treeFolders
 	withdrawn   []string // versions that would have been chosen, and why they were not
 }
@@ -59,14 +57,15 @@ func (m *mirrorRun) run(ctx context.Context) *mirrorResult {
 	modules := m.followCalls(ctx)
 	releases, failed := m.choose(ctx)
 	packages := make([]mirrorOutcome, len(releases)*len(m.platforms))
-	m.progress.began, m.progress.total = time.Now(), int64(len(packages))
+	m.progress.Begin(len(packages), 0)
 	m.inParallel(len(packages), func(i int) {
 		r, p := releases[i/len(m.platforms)], m.platforms[i%len(m.platforms)]
 		o := mirrorOutcome{provider: r.address.String(), version: r.version, platform: p.String(), requiredBy: r.requiredBy}
+		progress := m.progress.File(0)
 		if o.err = ctx.Err(); o.err == nil {
-			o.size, o.added, o.err = m.fetch(ctx, r, p)
+			o.size, o.added, o.err = m.fetch(ctx, r, p, progress)
 		}
-		m.progress.packageDone()
+		progress.End()
 		packages[i] = o
 	})
 	result := &mirrorResult{mirrorRun: m, outcomes: slices.Concat(modules, failed, packages)}
@@ -78,14 +77,7 @@ func (m *mirrorRun) run(ctx context.Context) *mirrorResult {
 }
 
 // inParallel calls do with every number below n.
-func (m *mirrorRun) inParallel(n int, do func(int)) {
-	var group errgroup.Group
-	group.SetLimit(m.parallel)
-	for i := range n {
-		group.Go(func() error { do(i); return nil })
-	}
-	group.Wait()
-}
+func (m *mirrorRun) inParallel(n int, do func(int)) { cli.InParallel(m.parallel, n, do) }
 
 // choose finds the releases that are required, each once and sorted by address.
 func (m *mirrorRun) choose(ctx context.Context) (releases []*mirrorRelease, failed []mirrorOutcome) {
@@ -169,7 +161,7 @@ func (m *mirrorRun) newest(ctx context.Context, a address.Address, from []string
 
 // fetch fetches a package unless it is in the tree. It returns the size in bytes,
 // and whether the package has been added or, in a dry run, would be.
-func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platform) (size int64, added bool, err error) {
+func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platform, progress *cli.FileTransfer) (size int64, added bool, err error) {
 	filler, err := m.fillers.of(ctx, r.address)
 	if err != nil {
 		return 0, false, err
@@ -187,9 +179,7 @@ func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platf
 			return 0, false, err
 		}
 	}
-	download := &downloadProgress{of: &m.progress}
-	filled, err := filler.FillWatched(context.WithoutCancel(ctx), r.address, k.Name, download.update)
-	download.end()
+	filled, err := filler.FillWatched(context.WithoutCancel(ctx), r.address, k.Name, progress.Update)
 	switch {
 	case errors.Is(err, fill.ErrWouldFill):
 		return 0, true, nil
@@ -201,7 +191,7 @@ func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platf
 			return 0, false, fmt.Errorf("the hashes at %s are not those of the package for %s: the release was replaced, or never locked for that platform (`providers lock -platform=%[2]s` of the client adds it). It is in the tree now, as its publisher released it", l.From, p)
 		}
 	}
-	return filled.Size, download.received > 0, nil
+	return filled.Size, progress.Moved() > 0, nil
 }
 
 // checkLocked refuses a package other than the locked one before it is fetched. A

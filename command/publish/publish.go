@@ -89,7 +89,7 @@ func runPublish(cmd *cobra.Command, args []string, network remote.Network) error
 	ctx, stop := cli.Interruptible(cmd.Context())
 	defer stop()
 	result, err := run.run(ctx)
-	run.progress.bar.Clear()
+	run.progress.Clear()
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ type publishRun struct {
 	from      publishSource
 	tokens    remote.TokenFinder
 	network   remote.Network
-	progress  sendProgress
+	progress  *cli.Transfer
 	parallel  int
 	wait      time.Duration // zero: not at all
 	dropFirst bool          // what is staged
@@ -144,7 +144,7 @@ type publishSource struct {
 func newPublishRun(cmd *cobra.Command, args []string, network remote.Network) (*publishRun, error) {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	r := &publishRun{
-		network: network, progress: sendProgress{bar: cli.NewProgressBar(os.Stderr)},
+		network: network, progress: cli.NewTransfer(),
 		parallel: fl.Int("parallel"), wait: fl.Duration("wait"), dropFirst: fl.Bool("drop-staged"), dry: fl.Bool("dry-run"),
 	}
 	if fl.String("to") == "" {

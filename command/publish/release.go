@@ -17,7 +17,6 @@ import (
 
 	version "github.com/hashicorp/go-version"
 	"github.com/spf13/afero"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
@@ -199,42 +198,32 @@ func (r *releaseReader) problemIn(path string, reason tree.Reason, format string
 
 // readPackages checks the packages as the registry would.
 func (r *releaseReader) readPackages(ctx context.Context, paths map[string]string) error {
-	type outcome struct {
-		file publishFile
-		path string
-		err  error
-	}
-	var outcomes []*outcome
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	var names []string
 	for _, name := range slices.Sorted(maps.Keys(paths)) {
-		parsed, err := address.ParseReleaseFile(r.address.Name, name)
-		if err != nil || parsed.Kind != address.PackageFile {
-			continue
+		if f, err := address.ParseReleaseFile(r.address.Name, name); err == nil && f.Kind == address.PackageFile {
+			names = append(names, name)
 		}
-		o := &outcome{path: paths[name]}
-		outcomes = append(outcomes, o)
-		group.Go(func() error {
-			o.file, o.err = readPackage(ctx, r.address, r.version, name, o.path, parsed.Platform)
-			return nil
-		})
 	}
-	group.Wait()
-	for _, o := range outcomes {
+	files, errs := make([]publishFile, len(names)), make([]error, len(names))
+	cli.InParallel(runtime.GOMAXPROCS(0), len(names), func(i int) {
+		files[i], errs[i] = readPackage(ctx, r.address, r.version, names[i], paths[names[i]])
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for i, name := range names {
 		var bad *index.PackageError
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.As(o.err, &bad):
-			r.problemIn(o.path, bad.Reason, "%s", bad.Detail)
-		case errors.Is(o.err, publish.ErrRefused):
-			r.problemIn(o.path, tree.BadName, "%v", o.err)
-		case o.err != nil:
-			r.problemIn(o.path, tree.Unreadable, "%v", o.err)
+		switch err := errs[i]; {
+		case errors.As(err, &bad):
+			r.problemIn(paths[name], bad.Reason, "%s", bad.Detail)
+		case errors.Is(err, publish.ErrRefused):
+			r.problemIn(paths[name], tree.BadName, "%v", err)
+		case err != nil:
+			r.problemIn(paths[name], tree.Unreadable, "%v", err)
 		}
-		if o.file.sha256 != (wire.SHA256{}) {
-			r.sums[o.file.Name] = o.file.sha256
-			r.files = append(r.files, o.file)
+		if files[i].sha256 != (wire.SHA256{}) {
+			r.sums[name] = files[i].sha256
+			r.files = append(r.files, files[i])
 		}
 	}
 	return nil
@@ -242,7 +231,7 @@ func (r *releaseReader) readPackages(ctx context.Context, paths map[string]strin
 
 // readPackage checks one package. The sha256 is set if the file could be read, even if
 // it cannot be published.
-func readPackage(ctx context.Context, a address.Address, version, name, path string, platform address.Platform) (p publishFile, err error) {
+func readPackage(ctx context.Context, a address.Address, version, name, path string) (p publishFile, err error) {
 	if p.File, err = publish.ParseReleaseFile(a, version, name); err != nil {
 		return p, err
 	}
@@ -255,7 +244,11 @@ func readPackage(ctx context.Context, a address.Address, version, name, path str
 	if err != nil {
 		return p, err
 	}
-	digest, err := index.CheckPackage(ctx, f, info.Size(), a.Name, platform, wire.SHA256{})
+	parsed, err := address.ParseReleaseFile(a.Name, name)
+	if err != nil {
+		return p, err
+	}
+	digest, err := index.CheckPackage(ctx, f, info.Size(), a.Name, parsed.Platform, wire.SHA256{})
 	p.size, p.sha256, p.open = info.Size(), digest.SHA256, onDisk(path)
 	return p, err
 }

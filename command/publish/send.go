@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
@@ -79,7 +77,17 @@ type sender struct {
 // sendAll sends what has no problems. A failure does not stop the rest. When ctx ends,
 // no further file is begun.
 func (s *sender) sendAll(ctx context.Context, releases []publishRelease) []publishOutcome {
-	s.run.progress.begin(releases)
+	files, size := 0, int64(0)
+	for _, r := range releases {
+		if len(r.problems) > 0 {
+			continue
+		}
+		for _, f := range r.files {
+			files++
+			size += f.size
+		}
+	}
+	s.run.progress.Begin(files, size)
 	outcomes := make([]publishOutcome, len(releases))
 	s.inParallel(len(releases), func(i int) {
 		if len(releases[i].problems) > 0 || ctx.Err() != nil {
@@ -92,14 +100,7 @@ func (s *sender) sendAll(ctx context.Context, releases []publishRelease) []publi
 }
 
 // inParallel calls do with every number below n.
-func (s *sender) inParallel(n int, do func(int)) {
-	var group errgroup.Group
-	group.SetLimit(s.run.parallel)
-	for i := range n {
-		group.Go(func() error { do(i); return nil })
-	}
-	group.Wait()
-}
+func (s *sender) inParallel(n int, do func(int)) { cli.InParallel(s.run.parallel, n, do) }
 
 // stageOfSending is when a file is sent: with others of the same stage, and after those
 // of the stages before.
@@ -144,9 +145,9 @@ func (s *sender) send(ctx context.Context, p publishRelease) publishOutcome {
 
 // sendFile sends a file, unless the registry has its bytes.
 func (s *sender) sendFile(ctx context.Context, f *fileOutcome) {
-	body := &sentBody{file: f.publishFile, progress: &s.run.progress}
+	body := &sentBody{f.publishFile, s.run.progress.File(f.size)}
 	code, err := s.put(ctx, body)
-	body.end()
+	body.progress.End()
 	f.code = code
 	switch {
 	case err != nil:

@@ -12,7 +12,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -205,27 +204,5 @@ func TestPublishWaitsInVain(t *testing.T) {
 			commandtest.Says(t, out, test.says)
 			commandtest.Says(t, errs, test.warns)
 		})
-	}
-}
-
-// The progress ends with all bytes, whether they had to be sent or not.
-func TestSendProgress(t *testing.T) {
-	var shown strings.Builder
-	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := &sendProgress{bar: &cli.ProgressBar{Out: &shown, Now: func() time.Time { return began.Add(time.Second) }}}
-	files := []publishFile{{size: 3_000_000}, {size: 1_000_000}}
-	p.begin([]publishRelease{{files: files}, {files: files, problems: []index.Problem{{}}}})
-	p.began = began
-	first := &sentBody{file: files[0], progress: p}
-	first.count(2_000_000)
-	if _, err := first.open(); err != nil { // another attempt
-		t.Fatal(err)
-	}
-	first.end()
-	second := &sentBody{file: files[1], progress: p}
-	second.end()
-	lines := strings.Split(shown.String(), "\r")
-	if got, want := strings.TrimSpace(lines[len(lines)-1]), "["+strings.Repeat("#", 30)+"] 2 of 2, 4.0 MB of 4.0 MB, 4.0 MB/s"; got != want {
-		t.Errorf("it ends with %q", got)
 	}
 }
