@@ -57,54 +57,45 @@ type gitModule struct {
 	refused []string
 }
 
-// remove removes the folders of all modules.
-func (m *gitModules) remove() error { return os.RemoveAll(m.scratch) }
-
 // maxGitTags bounds how many versions are published at once.
 const maxGitTags = 1_000
 
-// readGitModules writes the module at the tags that o names to temporary folders, which
-// the caller removes. The newest version comes first. What is wrong with one version is
-// in it, and the error is what prevents all of them. g is the repository if it is open.
-func readGitModules(ctx context.Context, o gitOptions, g *git.Repository) (*gitModules, error) {
-	pattern, err := parseTagPattern(cmp.Or(o.pattern, defaultTagPattern))
-	if err != nil {
-		return nil, fmt.Errorf("--tag-pattern: %w", err)
+// check checks the options, as far as that is possible without the repository.
+func (o *gitOptions) check() (err error) {
+	o.pattern = cmp.Or(o.pattern, defaultTagPattern)
+	if _, err := parseTagPattern(withName(o.pattern, "x")); err != nil {
+		return fmt.Errorf("--tag-pattern: %w", err)
 	}
 	if o.path, err = cleanGitPath(o.path); err != nil {
-		return nil, fmt.Errorf("--path: %w", err)
+		return fmt.Errorf("--path: %w", err)
 	}
 	o.tag = strings.TrimPrefix(o.tag, "refs/tags/") // as CI has it
 	if o.all == (o.tag != "") {
-		return nil, errWhichTags
+		return errors.New("--from-git: say which versions are published: --tag with one tag, or --all-tags")
 	}
-	m := &gitModules{}
-	if m.scratch, err = os.MkdirTemp("", "terraform-registry-publish-"); err != nil {
-		return nil, err
-	}
-	if err := m.read(ctx, g, o, pattern); err != nil {
-		return nil, errors.Join(err, m.remove())
-	}
-	return m, nil
+	return nil
 }
 
-var errWhichTags = errors.New("--from-git: say which versions are published: --tag with one tag, or --all-tags")
-
-func (m *gitModules) read(ctx context.Context, g *git.Repository, o gitOptions, pattern tagPattern) (err error) {
-	if g == nil {
-		if g, err = openGit(ctx, o.repository, m.scratch); err != nil {
-			return err
-		}
+// readGitModules writes the module at the tags that o names to folders in scratch. The newest
+// version comes first. Problems of one version are in that version, and the error is what
+// prevents all of them.
+func readGitModules(ctx context.Context, g *git.Repository, o gitOptions, scratch string) (m *gitModules, err error) {
+	pattern, err := parseTagPattern(o.pattern)
+	if err != nil {
+		return nil, fmt.Errorf("--tag-pattern: %w", err)
 	}
-	m.repository = g.Name()
+	m = &gitModules{repository: g.Name()}
+	if m.scratch, err = os.MkdirTemp(scratch, "module-"); err != nil {
+		return nil, err
+	}
 	if m.modules, m.skipped, err = chooseTags(ctx, g, o, pattern); err != nil {
-		return err
+		return nil, err
 	}
 	trees, err := m.locate(ctx, g, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return m.extract(ctx, g, trees)
+	return m, m.extract(ctx, g, trees)
 }
 
 // cleanGitPath is the path of a folder in a repository, empty for its root.

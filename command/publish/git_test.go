@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
@@ -28,18 +29,27 @@ func monorepo(t *testing.T) (s *upstreamtest.Repository, commits []string) {
 	return s, commits
 }
 
-// modulesOf reads modules and removes them when the test ends.
+// readModules reads modules into folders that are removed when the test ends.
+func readModules(t *testing.T, o gitOptions) (*gitModules, error) {
+	t.Helper()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	scratch := t.TempDir()
+	g, err := openGit(t.Context(), o.repository, scratch)
+	if err != nil {
+		return nil, err
+	}
+	return readGitModules(t.Context(), g, o, scratch)
+}
+
+// modulesOf reads modules that can be read.
 func modulesOf(t *testing.T, o gitOptions) *gitModules {
 	t.Helper()
-	m, err := readGitModules(t.Context(), o, nil)
+	m, err := readModules(t, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := m.remove(); err != nil {
-			t.Error(err)
-		}
-	})
 	return m
 }
 
@@ -186,7 +196,14 @@ func TestGitModulesThatAreNone(t *testing.T) {
 			if test.o.repository == "" {
 				test.o.repository = s.Dir
 			}
-			if _, err := readGitModules(t.Context(), test.o, nil); err == nil || !strings.Contains(err.Error(), test.says) {
+			err := test.o.check()
+			if err == nil {
+				var b *publishBatch
+				if b, err = readGitBatch(t.Context(), test.o, address.Address{Namespace: "acme", Name: "vpc", System: "aws"}); b != nil {
+					b.close()
+				}
+			}
+			if err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v", err)
 			}
 			if left := describe(t, scratch); len(left) > 0 {
@@ -364,7 +381,7 @@ func TestGitModulesAreNotWrittenThroughSymlinks(t *testing.T) {
 	below := s.GitWith("100644 blob "+object("x")+"\tout\x00", "mktree", "-z")
 	files := s.GitWith("120000 blob "+object("sub")+"\ta\x00040000 tree "+below+"\ta\x00", "mktree", "-z")
 	s.Git("tag", "v1.0.0", s.GitWith("A commit", "commit-tree", files))
-	if m, err := readGitModules(t.Context(), gitOptions{repository: s.Dir, tag: "v1.0.0"}, nil); err == nil || !strings.Contains(err.Error(), "a cannot be written") {
+	if m, err := readModules(t, gitOptions{repository: s.Dir, tag: "v1.0.0"}); err == nil || !strings.Contains(err.Error(), "a cannot be written") {
 		t.Errorf("got %+v, %v", m, err)
 	}
 }
@@ -399,7 +416,7 @@ func TestGitModulesAreFetchedThinly(t *testing.T) {
 			t.Errorf("got %v", m.modules)
 		}
 		large := s.Git("rev-parse", "HEAD:modules/other/large.bin")
-		has := strings.Contains(s.Git("-C", filepath.Join(m.scratch, "repository"), "cat-file", "--batch-all-objects", "--batch-check"), large)
+		has := strings.Contains(s.Git("-C", filepath.Join(filepath.Dir(m.scratch), "repository"), "cat-file", "--batch-all-objects", "--batch-check"), large)
 		if has != (thin == "false") {
 			t.Errorf("allowFilter %s: the file of another module is fetched: %v", thin, has)
 		}
@@ -413,7 +430,7 @@ func TestGitModulesOfAPartialClone(t *testing.T) {
 	s.Git("config", "uploadpack.allowFilter", "true")
 	clone := filepath.Join(t.TempDir(), "clone")
 	s.Git("clone", "--quiet", "--bare", "--filter=blob:none", "file://"+filepath.ToSlash(s.Dir), clone)
-	_, err := readGitModules(t.Context(), gitOptions{repository: clone, path: "modules/vpc", pattern: "vpc/v{version}", tag: "vpc/v1.0.0"}, nil)
+	_, err := readModules(t, gitOptions{repository: clone, path: "modules/vpc", pattern: "vpc/v{version}", tag: "vpc/v1.0.0"})
 	if err == nil || !strings.Contains(err.Error(), "the content of ") || !strings.Contains(err.Error(), " is not in it: let git fetch it, or give the repository's URL") {
 		t.Errorf("got %v", err)
 	}
@@ -452,7 +469,7 @@ func TestGitHooksAndMonitorsAreNotRun(t *testing.T) {
 func TestGitCredentialsAreNotPrinted(t *testing.T) {
 	upstreamtest.NewRepository(t)
 	// A port that nothing listens on.
-	_, err := readGitModules(t.Context(), gitOptions{repository: "http://user:secret@127.0.0.1:1/a.git", all: true}, nil)
+	_, err := readModules(t, gitOptions{repository: "http://user:secret@127.0.0.1:1/a.git", all: true})
 	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "http://127.0.0.1:1/a.git") {
 		t.Errorf("got %v", err)
 	}

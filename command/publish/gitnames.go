@@ -51,17 +51,17 @@ type namedModule struct {
 }
 
 // namedModules returns the modules that the tags name, in order, and why others are skipped.
-// a and o leave the name open.
+// There is one module if a and o do not leave the name open.
 func namedModules(ctx context.Context, g *git.Repository, a address.Address, o gitOptions) (modules []namedModule, skipped []string, err error) {
-	if _, err := parseTagPattern(withName(o.pattern, "x")); err != nil {
-		return nil, nil, fmt.Errorf("--tag-pattern: %w", err)
+	if !strings.Contains(a.Name, namePlace) {
+		return []namedModule{{a, o}}, nil, nil
 	}
 	tags, err := g.Tags(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !o.all {
-		tags = []string{strings.TrimPrefix(o.tag, "refs/tags/")}
+		tags = []string{o.tag}
 	}
 	named := regexp.QuoteMeta(o.pattern)
 	named = strings.Replace(named, regexp.QuoteMeta(namePlace), `([^/]+)`, 1)
@@ -95,24 +95,15 @@ func namedModules(ctx context.Context, g *git.Repository, a address.Address, o g
 	return modules, skipped, nil
 }
 
-// readNamedBatch packs all modules of a repository at their tags. Where one has no folder at
-// any of its tags, as tags of other things look like this, it is passed over.
-func readNamedBatch(ctx context.Context, o gitOptions, a address.Address) (*publishBatch, error) {
-	if o.all == (o.tag != "") {
-		return nil, errWhichTags
-	}
+// readGitBatch packs the modules of a repository at their tags. Where the name is left open, a
+// module without a folder at any of its tags is passed over, as tags of other things may look
+// like its tags.
+func readGitBatch(ctx context.Context, o gitOptions, a address.Address) (*publishBatch, error) {
 	scratch, err := os.MkdirTemp("", "terraform-registry-publish-")
 	if err != nil {
 		return nil, err
 	}
-	b := &publishBatch{independent: o.all}
-	read := []*gitModules{}
-	b.close = func() {
-		for _, m := range read {
-			m.remove() // it is in the folder for temporary files
-		}
-		os.RemoveAll(scratch)
-	}
+	b := &publishBatch{independent: o.all, close: func() { os.RemoveAll(scratch) }}
 	g, err := openGit(ctx, o.repository, scratch)
 	if err != nil {
 		return b, err
@@ -124,9 +115,8 @@ func readNamedBatch(ctx context.Context, o gitOptions, a address.Address) (*publ
 	b.skipped = skipped
 	var none error
 	for _, named := range modules {
-		m, err := readGitModules(ctx, named.options, g)
-		var nothing *noModules
-		if o.all && errors.As(err, &nothing) {
+		m, err := readGitModules(ctx, g, named.options, scratch)
+		if nothing, ok := errors.AsType[*noModules](err); ok && o.all {
 			none = err
 			b.skipped = append(b.skipped, fmt.Sprintf("The module %s is skipped: %s.", named.address, nothing.text))
 			continue
@@ -134,7 +124,6 @@ func readNamedBatch(ctx context.Context, o gitOptions, a address.Address) (*publ
 		if err != nil {
 			return b, err
 		}
-		read = append(read, m)
 		releases, err := readGitReleases(ctx, m, named.address)
 		if err != nil {
 			return b, err

@@ -181,6 +181,11 @@ func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s publish
 	if err := checkNamePlaces(a, s.git); err != nil {
 		return s, err
 	}
+	if s.git != nil {
+		if err := s.git.check(); err != nil {
+			return s, err
+		}
+	}
 	switch {
 	case s.git != nil && len(args) > 0:
 		return s, fmt.Errorf("unexpected argument %q: with --from-git the folder of the module is given by --path", args[0])

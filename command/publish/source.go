@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -81,8 +80,6 @@ func inMemory(content []byte) func() (io.ReadCloser, error) {
 // being read.
 func (s publishSource) read(ctx context.Context, a address.Address) (*publishBatch, error) {
 	switch {
-	case s.git != nil && strings.Contains(a.Name, namePlace):
-		return readNamedBatch(ctx, *s.git, a)
 	case s.git != nil:
 		return readGitBatch(ctx, *s.git, a)
 	case a.IsModule():
@@ -156,17 +153,6 @@ func readModule(ctx context.Context, a address.Address, version, dir string) (pu
 
 func (p *publishRelease) problem(a address.Address, path string, reason tree.Reason, detail string) {
 	p.problems = append(p.problems, index.Problem{Path: filepath.ToSlash(path), Address: a.String(), Version: p.version, Reason: reason, Detail: detail})
-}
-
-// readGitBatch packs the module of each tag.
-func readGitBatch(ctx context.Context, o gitOptions, a address.Address) (*publishBatch, error) {
-	m, err := readGitModules(ctx, o, nil)
-	if err != nil {
-		return nil, err
-	}
-	b := &publishBatch{skipped: m.skipped, independent: o.all, close: func() { m.remove() }} // it is in the folder for temporary files
-	b.releases, err = readGitReleases(ctx, m, a)
-	return b, err
 }
 
 func readGitReleases(ctx context.Context, m *gitModules, a address.Address) ([]publishRelease, error) {
