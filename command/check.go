@@ -123,15 +123,11 @@ func (r checkResult) WriteText(out, _ io.Writer) error {
 			ignored = append(ignored, p)
 		}
 	}
-	writeWithdrawn(b, withdrawn)
+	cli.WriteSection(b, "WITHDRAWN", withdrawn, func(p index.Problem) string {
+		return fmt.Sprintf("%s %s\n%s", cli.Printable(p.Address), p.Version, cli.Wrap(cli.Printable(p.Detail), cli.Indent))
+	})
 	cli.WriteProblems(b, "IGNORED", ignored)
-	if len(temporary) > 0 {
-		fmt.Fprintln(b, "SKIPPED UNTIL RENAMED")
-		for _, p := range temporary {
-			fmt.Fprintln(b, cli.Printable(p.Path))
-		}
-		fmt.Fprintln(b)
-	}
+	cli.WriteSection(b, "SKIPPED UNTIL RENAMED", temporary, func(p index.Problem) string { return cli.Printable(p.Path) })
 	if more := r.IgnoredTotal - len(r.Ignored); more > 0 {
 		fmt.Fprintf(b, "… and %s.\n\n", cli.Count(more, "more ignored file"))
 	}
@@ -188,35 +184,15 @@ func writeVersions(b *strings.Builder, offered []index.Offer) {
 	}
 }
 
-// writeNotes writes what the operator should know about offered versions.
+// writeNotes writes notes for the operator about offered versions.
 func writeNotes(b *strings.Builder, offered []index.Offer) {
-	printed := false
+	var notes []string
 	for _, o := range offered {
 		for _, note := range o.Notes {
-			if !printed {
-				fmt.Fprintln(b, "NOTES")
-				printed = true
-			}
-			fmt.Fprintf(b, "%s %s %s\n", o.Kind, cli.Printable(o.Address), o.Version)
-			b.WriteString(cli.Wrap(cli.Printable(note), cli.Indent))
+			notes = append(notes, fmt.Sprintf("%s %s %s\n%s", o.Kind, cli.Printable(o.Address), o.Version, cli.Wrap(cli.Printable(note), cli.Indent)))
 		}
 	}
-	if printed {
-		fmt.Fprintln(b)
-	}
-}
-
-// writeWithdrawn writes each version that is withdrawn, and why.
-func writeWithdrawn(b *strings.Builder, problems []index.Problem) {
-	if len(problems) == 0 {
-		return
-	}
-	fmt.Fprintln(b, "WITHDRAWN")
-	for _, p := range problems {
-		fmt.Fprintf(b, "%s %s\n", cli.Printable(p.Address), p.Version)
-		b.WriteString(cli.Wrap(cli.Printable(p.Detail), cli.Indent))
-	}
-	fmt.Fprintln(b)
+	cli.WriteSection(b, "NOTES", notes, func(note string) string { return note })
 }
 
 // summary gives the numbers of a report in a few sentences.

@@ -84,7 +84,7 @@ func (w welcome) write(out io.Writer) error {
 	}
 	var problems strings.Builder
 	for _, p := range w.report.Withheld[:min(len(w.report.Withheld), maxWithheld)] {
-		cli.WriteProblem(&problems, p, 2)
+		problems.WriteString(cli.ProblemText(p, 2))
 	}
 	data.Withheld = problems.String()
 	if w.certificateFile != "" {

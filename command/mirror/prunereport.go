@@ -50,75 +50,61 @@ func (r *pruneResult) removed() (all []fill.Held) {
 	return all
 }
 
-func (r *pruneResult) failures() (n int) {
-	for _, p := range r.parts {
-		n += len(p.failed)
-	}
-	return n
-}
-
 func (r *pruneResult) Status() int {
-	if r.failures() > 0 {
+	if len(r.failures()) > 0 {
 		return cli.ExitProblem
 	}
 	return 0
 }
 
 func (r *pruneResult) WriteText(out, errs io.Writer) error {
-	removed := r.removed()
-	if len(removed) > 0 {
-		heading := "REMOVED"
-		if r.dry {
-			heading = "WOULD BE REMOVED"
-		}
-		fmt.Fprintln(out, heading)
+	heading := "REMOVED"
+	if r.dry {
+		heading = "WOULD BE REMOVED"
 	}
-	for _, h := range removed {
-		fmt.Fprintf(out, "%s %s\n", h.Address, h.Version)
+	cli.WriteSection(out, heading, r.removed(), func(h fill.Held) string {
+		text := fmt.Sprintf("%s %s\n", h.Address, h.Version)
 		for _, file := range h.Files {
-			fmt.Fprintf(out, "  %s\n", cli.Printable(strings.TrimPrefix(file, h.Address.String()+"/")))
+			text += fmt.Sprintf("  %s\n", cli.Printable(strings.TrimPrefix(file, h.Address.String()+"/")))
 		}
-	}
-	written := len(removed) > 0
-	for _, kept := range []struct {
-		heading string
-		files   func(*pruning) []string
-	}{
-		{"KEPT, SINCE IT HAS ANOTHER NAME TOO", func(p *pruning) []string { return p.shared }},
-		{"KEPT, SINCE IT IS UNPACKED: REMOVE THE FOLDER YOURSELF", func(p *pruning) []string { return p.keptUnpacked }},
-	} {
-		for i, file := range r.each(kept.files) {
-			if i == 0 {
-				if written {
-					fmt.Fprintln(out)
-				}
-				written = true
-				fmt.Fprintln(out, kept.heading)
-			}
-			fmt.Fprintln(out, cli.Printable(file))
+		return text
+	})
+	cli.WriteSection(out, "KEPT, SINCE IT HAS ANOTHER NAME TOO", r.shared(), cli.Printable)
+	cli.WriteSection(out, "KEPT, SINCE IT IS UNPACKED: REMOVE THE FOLDER YOURSELF", r.unpacked(), cli.Printable)
+	if failures := r.failures(); len(failures) > 0 {
+		fmt.Fprint(errs, "\nCOULD NOT BE REMOVED\n")
+		for _, text := range failures {
+			fmt.Fprintln(errs, cli.Printable(text))
 		}
-	}
-	heading := "\nCOULD NOT BE REMOVED\n"
-	for _, p := range r.parts {
-		for _, err := range p.failed {
-			fmt.Fprintf(errs, "%s%s\n", heading, cli.Printable(err.Error()))
-			heading = ""
-		}
-	}
-	if written {
-		fmt.Fprintln(out)
 	}
 	_, err := fmt.Fprintln(out, r.summary())
 	return err
 }
 
-// each returns some files of all parts.
-func (r *pruneResult) each(files func(*pruning) []string) []string {
+// each returns some texts about all parts; never nil.
+func (r *pruneResult) each(texts func(*pruning) []string) []string {
 	all := []string{}
 	for _, p := range r.parts {
-		all = append(all, files(p)...)
+		all = append(all, texts(p)...)
 	}
 	return all
+}
+
+func (r *pruneResult) shared() []string {
+	return r.each(func(p *pruning) []string { return p.shared })
+}
+
+func (r *pruneResult) unpacked() []string {
+	return r.each(func(p *pruning) []string { return p.keptUnpacked })
+}
+
+func (r *pruneResult) failures() []string {
+	return r.each(func(p *pruning) (texts []string) {
+		for _, err := range p.failed {
+			texts = append(texts, err.Error())
+		}
+		return texts
+	})
 }
 
 func (r *pruneResult) summary() string {
@@ -167,14 +153,7 @@ type prunedRelease struct {
 func (r *pruneResult) Document() any {
 	d := pruneDocument{
 		From: r.parts[0].from, DryRun: r.dry, Removed: []prunedRelease{}, LockFiles: r.files, Configurations: r.configurations, Withheld: r.withheld,
-		Shared:   r.each(func(p *pruning) []string { return p.shared }),
-		Unpacked: r.each(func(p *pruning) []string { return p.keptUnpacked }),
-		Failed: r.each(func(p *pruning) (texts []string) {
-			for _, err := range p.failed {
-				texts = append(texts, err.Error())
-			}
-			return texts
-		}),
+		Shared: r.shared(), Unpacked: r.unpacked(), Failed: r.failures(),
 	}
 	for i, p := range r.parts {
 		d.Size += p.size()

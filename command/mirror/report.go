@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -52,27 +53,16 @@ func (r *mirrorResult) WriteText(out, errs io.Writer) error {
 		return err
 	}
 	r.writeFailed(errs)
-	if len(r.withdrawn) > 0 {
-		fmt.Fprintln(errs, "WITHDRAWN, SO THAT ANOTHER VERSION WAS CHOSEN")
-		for _, w := range r.withdrawn {
-			fmt.Fprintln(errs, cli.Printable(w))
-		}
-		fmt.Fprintln(errs)
+	cli.WriteSection(errs, "WITHDRAWN, SO THAT ANOTHER VERSION WAS CHOSEN", r.withdrawn, cli.Printable)
+	cli.WriteSection(errs, "MAY NEED MORE", r.unresolved, func(u lockfile.Unresolved) string { return cli.Printable(u.String()) })
+	var unlocked []string
+	for _, u := range r.unlocked {
+		unlocked = append(unlocked, cli.Printable(u.String()))
 	}
-	if len(r.unresolved) > 0 {
-		fmt.Fprintln(errs, "MAY NEED MORE")
-		for _, u := range r.unresolved {
-			fmt.Fprintln(errs, cli.Printable(u.String()))
-		}
-		fmt.Fprintln(errs)
+	if len(unlocked) > 0 {
+		unlocked = append(unlocked, cli.Wrap("The configurations require these providers, but no version of them is locked: update the lock files with `terraform providers lock` or `terraform init`.", 0))
 	}
-	if len(r.unlocked) > 0 {
-		fmt.Fprintln(errs, "NOT LOCKED")
-		for _, u := range r.unlocked {
-			fmt.Fprintln(errs, cli.Printable(u.String()))
-		}
-		fmt.Fprintln(errs, cli.Wrap("The configurations require these providers, but no version of them is locked: update the lock files with `terraform providers lock` or `terraform init`.", 0))
-	}
+	cli.WriteSection(errs, "NOT LOCKED", unlocked, func(line string) string { return line })
 	if r.interrupted {
 		fmt.Fprint(errs, "Interrupted: run the same command again to continue.\n\n")
 	}
@@ -103,22 +93,15 @@ func (r *mirrorResult) writeAdded(out io.Writer) error {
 }
 
 func (r *mirrorResult) writeFailed(errs io.Writer) {
-	heading := "FAILED\n"
-	for _, o := range r.outcomes {
-		if o.err == nil {
-			continue
-		}
+	failed := slices.DeleteFunc(slices.Clone(r.outcomes), func(o mirrorOutcome) bool { return o.err == nil })
+	cli.WriteSection(errs, "FAILED", failed, func(o mirrorOutcome) string {
 		message := o.err.Error()
 		if len(o.requiredBy) > 0 {
 			message += " (for " + strings.Join(o.requiredBy, ", ") + ")"
 		}
 		subject := strings.Join(strings.Fields(o.address()+" "+o.version+" "+o.platform), " ")
-		fmt.Fprintf(errs, "%s%s: %s\n", heading, subject, cli.Printable(message))
-		heading = ""
-	}
-	if heading == "" {
-		fmt.Fprintln(errs)
-	}
+		return subject + ": " + cli.Printable(message)
+	})
 }
 
 // summary gives the numbers of the result in a few sentences.

@@ -103,9 +103,7 @@ func (r *publishResult) writeProblems(errs io.Writer) {
 	for _, o := range r.outcomes {
 		problems = append(problems, o.problems...)
 	}
-	b := new(strings.Builder)
-	cli.WriteProblems(b, "CANNOT BE PUBLISHED", problems)
-	io.WriteString(errs, b.String())
+	cli.WriteProblems(errs, "CANNOT BE PUBLISHED", problems)
 }
 
 // writeReasons writes what the registry said, and what to do.
