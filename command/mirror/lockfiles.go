@@ -22,30 +22,34 @@ func readLockFile(name string) ([]lockfile.Locked, error) {
 	return lockfile.Read(name)
 }
 
-// readLockFiles reads the lock files of the arguments and of folders among them. If
-// one cannot be read that is an error: releases that it names would be removed.
-func readLockFiles(args []string) (locks [][]fill.Lock, err error) {
+// readProjects reads the lock files among the arguments and in folders among them. With
+// modules, it also returns the folders with configurations, as a lock file does not say which
+// modules are called. If a lock file cannot be read that is an error: releases that it names
+// would be removed.
+func readProjects(args []string, modules bool) (locks [][]fill.Lock, configurations []string, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, noSuchPath(arg)
+			return nil, nil, noSuchPath(arg)
 		case err != nil:
-			return nil, err
+			return nil, nil, err
+		case modules && !info.IsDir():
+			return nil, nil, fmt.Errorf("%s: a lock file does not name modules: with --modules, give the folder of its configuration", cli.Printable(arg))
 		}
-		files := []string{arg}
+		found := projectSearch{files: []string{arg}}
 		if info.IsDir() {
-			if files, err = lockFilesIn(arg); err != nil {
-				return nil, err
+			if found, err = searchProjects(arg); err != nil {
+				return nil, nil, err
 			}
-			if len(files) == 0 {
-				return nil, fmt.Errorf("%s: there is no %s in it or below: let the client's `init` write it", arg, lockfile.Name)
+			if len(found.files) == 0 {
+				return nil, nil, fmt.Errorf("%s: there is no %s in it or below: let the client's `init` write it", arg, lockfile.Name)
 			}
 		}
-		for _, file := range files {
+		for _, file := range found.files {
 			locked, err := readLockFile(file)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			releases := make([]fill.Lock, len(locked))
 			for i, l := range locked {
@@ -53,16 +57,17 @@ func readLockFiles(args []string) (locks [][]fill.Lock, err error) {
 			}
 			locks = append(locks, releases)
 		}
+		configurations = append(configurations, found.configurations...)
 	}
-	return locks, nil
+	return locks, configurations, nil
 }
 
-// lockFilesIn finds the lock files in a folder and below, except those of installed
-// modules. Symlinks are followed, and every folder is visited once.
-func lockFilesIn(dir string) ([]string, error) {
+// searchProjects finds the lock files and configurations in a folder and below, except those
+// of installed modules. Symlinks are followed, and every folder is visited once.
+func searchProjects(dir string) (projectSearch, error) {
 	search := projectSearch{visited: make(map[string]bool)}
 	err := search.folder(dir)
-	return search.files, err
+	return search, err
 }
 
 // A projectSearch finds lock files and configurations.

@@ -87,11 +87,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	withModules := fl.String("modules") != ""
-	locks, err := readLockFiles(args)
-	var configurations []string
-	if err == nil && withModules {
-		configurations, err = configurationsIn(args)
-	}
+	locks, configurations, err := readProjects(args, withModules)
 	if err != nil {
 		return err
 	}
@@ -205,7 +201,7 @@ func (t *treeReleases) filesOf(a address.Address, r *index.Release) fill.Held {
 			fill.AnnouncedName(r.Version),
 		} {
 			name := path.Join(folder, document)
-			if _, err := t.in.Fs.Stat(path.Join(t.in.Dir, name)); err == nil {
+			if _, err := t.in.Lookup(name); err == nil {
 				held.Files = append(held.Files, name)
 			}
 		}
@@ -254,7 +250,7 @@ func (p *pruning) keepShared() {
 		}
 	})
 	shared := func(name string) bool {
-		info, err := p.in.Fs.Stat(path.Join(p.in.Dir, name))
+		info, err := p.in.Lookup(name)
 		return err == nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
 	}
 	var remove []fill.Held
@@ -294,10 +290,10 @@ const maxFolders = 4
 // eachFile visits all files under all their names, following symlinks. What cannot be
 // read is skipped: the registry does not offer it.
 func (p *pruning) eachFile(dir string, depth int, visit func(name string, info fs.FileInfo)) {
-	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
+	entries, _ := p.in.ReadDir(dir)
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		info, err := p.in.Fs.Stat(path.Join(p.in.Dir, name))
+		info, err := p.in.Lookup(name)
 		switch {
 		case err != nil:
 		case !info.IsDir():
@@ -309,7 +305,8 @@ func (p *pruning) eachFile(dir string, depth int, visit func(name string, info f
 }
 
 func isPackage(file string) bool {
-	return slices.ContainsFunc([]string{".zip", ".tar.gz", ".tgz"}, func(suffix string) bool { return strings.HasSuffix(file, suffix) })
+	_, _, _, ok := address.ParseModuleFile(file)
+	return ok
 }
 
 // size is the size of the packages that are removed, in bytes.
@@ -352,8 +349,10 @@ func (p *pruning) removeRelease(h fill.Held) {
 		}
 	}
 	p.removeFolder(path.Join(dir, h.Version))
-	for _, record := range p.onlyRecords(dir) {
-		p.removeFile(path.Join(dir, record))
+	if entries, err := p.in.ReadDir(dir); err == nil && !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return !fill.IsRecord(e.Name()) }) {
+		for _, e := range entries {
+			p.removeFile(path.Join(dir, e.Name()))
+		}
 	}
 	for dir != "." && p.removeFolder(dir) {
 		dir = path.Dir(dir)
@@ -365,37 +364,21 @@ func (p *pruning) removeFile(name string) bool {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	var inner *fs.PathError
-	if errors.As(err, &inner) {
-		err = inner.Err
-	}
-	p.failed = append(p.failed, fmt.Errorf("%s: %w", name, err))
+	p.failed = append(p.failed, fmt.Errorf("%s: %w", name, tree.WithoutPath(err)))
 	return false
 }
 
 // removeFolder removes a folder if it is empty.
 func (p *pruning) removeFolder(dir string) bool {
-	name := path.Join(p.in.Dir, dir)
-	entries, err := afero.ReadDir(p.in.Fs, name)
-	return err == nil && len(entries) == 0 && p.in.Fs.Remove(name) == nil
+	entries, err := p.in.ReadDir(dir)
+	return err == nil && len(entries) == 0 && p.in.Fs.Remove(path.Join(p.in.Dir, dir)) == nil
 }
 
-// hasPackages reports whether a folder has packages of a release, offered or not.
+// hasPackages reports whether a folder has packages of a release, offered or not, as far as
+// that can be read.
 func (p *pruning) hasPackages(dir string, h fill.Held) bool {
-	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
-	return slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
+	entries, err := p.in.ReadDir(dir)
+	return err != nil || slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
 		return strings.HasPrefix(e.Name(), address.ReleaseFileName(h.Address.Name, h.Version, "")) && isPackage(e.Name())
 	})
-}
-
-// onlyRecords returns the files of a folder if all of them are records of versions.
-func (p *pruning) onlyRecords(dir string) (records []string) {
-	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
-	for _, e := range entries {
-		if !fill.IsRecord(e.Name()) {
-			return nil
-		}
-		records = append(records, e.Name())
-	}
-	return records
 }

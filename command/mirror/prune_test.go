@@ -232,9 +232,9 @@ func TestLockFilesBehindSymlinks(t *testing.T) {
 					arg = name
 				}
 			}
-			files, err := lockFilesIn(arg)
+			found, err := searchProjects(arg)
 			var got []string
-			for _, file := range files {
+			for _, file := range found.files {
 				file, _ = filepath.Rel(dir, filepath.Dir(file))
 				got = append(got, filepath.ToSlash(file))
 			}

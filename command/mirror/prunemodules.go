@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
@@ -20,28 +17,6 @@ import (
 
 // maxUnknown is how many calls an error lists.
 const maxUnknown = 10
-
-// configurationsIn finds the folders with configurations among the arguments and below,
-// except those of installed modules. A lock file does not say which modules are called.
-func configurationsIn(args []string) (dirs []string, err error) {
-	for _, arg := range args {
-		info, err := os.Stat(arg)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, noSuchPath(arg)
-		case err != nil:
-			return nil, err
-		case !info.IsDir():
-			return nil, fmt.Errorf("%s: a lock file does not name modules: with --modules, give the folder of its configuration", cli.Printable(arg))
-		}
-		search := projectSearch{visited: make(map[string]bool)}
-		if err := search.folder(arg); err != nil {
-			return nil, err
-		}
-		dirs = append(dirs, search.configurations...)
-	}
-	return dirs, nil
-}
 
 // A moduleSurvey finds the modules of a tree that configurations need.
 type moduleSurvey struct {
