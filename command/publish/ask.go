@@ -15,7 +15,7 @@ const headerOnly = "X-Checksum-Deploy"
 
 // ask asks the registry what it would answer to the files, without sending any. It cannot be
 // asked without a token, as in a job for a pull request of a stranger.
-func (r *publishRun) ask(ctx context.Context, result *publishResult) error {
+func (r *run) ask(ctx context.Context, result *result) error {
 	client, err := remote.NewClient(ctx, r.network, r.tokens)
 	if err != nil {
 		return err
@@ -39,9 +39,9 @@ func (r *publishRun) ask(ctx context.Context, result *publishResult) error {
 }
 
 // askFor asks for the files of a version, and finds out what would become of it.
-func (s *sender) askFor(ctx context.Context, o *publishOutcome) {
+func (s *sender) askFor(ctx context.Context, o *outcome) {
 	s.inParallel(len(o.outcomes), func(i int) { s.askForFile(ctx, &o.outcomes[i]) })
-	is := func(statuses ...publishStatus) func(fileOutcome) bool {
+	is := func(statuses ...status) func(fileOutcome) bool {
 		return func(f fileOutcome) bool { return slices.Contains(statuses, f.status) }
 	}
 	switch {
@@ -54,7 +54,7 @@ func (s *sender) askFor(ctx context.Context, o *publishOutcome) {
 
 // askForFile asks for a file.
 func (s *sender) askForFile(ctx context.Context, f *fileOutcome) {
-	code, err := s.wouldTake(ctx, f.publishFile)
+	code, err := s.wouldTake(ctx, f.upload)
 	switch {
 	case err == nil:
 		f.status, f.code = alreadyThere, code

@@ -10,7 +10,7 @@ import (
 
 // A sentBody is the body of a request, which may be sent several times or not at all.
 type sentBody struct {
-	file     publishFile
+	file     upload
 	progress *cli.FileTransfer
 }
 

@@ -73,7 +73,7 @@ func packDoc(z *zip.Writer, dir fs.FS, name string) error {
 }
 
 // addDocs adds packed documentation to a release.
-func (p *publishRelease) addDocs(ctx context.Context, a address.Address, dir string, packed []byte) error {
+func (p *release) addDocs(ctx context.Context, a address.Address, dir string, packed []byte) error {
 	file, err := publish.ParseReleaseFile(a, p.version, docsArchive)
 	if err != nil {
 		return err
@@ -84,6 +84,6 @@ func (p *publishRelease) addDocs(ctx context.Context, a address.Address, dir str
 	case err != nil:
 		return cmp.Or(ctx.Err(), err)
 	}
-	p.files = append(p.files, publishFile{File: file, size: int64(len(packed)), sha256: sha256.Sum256(packed), open: inMemory(packed)})
+	p.files = append(p.files, upload{File: file, size: int64(len(packed)), sha256: sha256.Sum256(packed), open: inMemory(packed)})
 	return nil
 }

@@ -198,7 +198,7 @@ func TestGitModulesThatAreNone(t *testing.T) {
 			}
 			err := test.o.check()
 			if err == nil {
-				var b *publishBatch
+				var b *batch
 				if b, err = readGitBatch(t.Context(), test.o, address.Address{Namespace: "acme", Name: "vpc", System: "aws"}); b != nil {
 					b.close()
 				}

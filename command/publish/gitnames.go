@@ -98,12 +98,12 @@ func namedModules(ctx context.Context, g *git.Repository, a address.Address, o g
 // readGitBatch packs the modules of a repository at their tags. Where the name is left open, a
 // module without a folder at any of its tags is passed over, as tags of other things may look
 // like its tags.
-func readGitBatch(ctx context.Context, o gitOptions, a address.Address) (*publishBatch, error) {
+func readGitBatch(ctx context.Context, o gitOptions, a address.Address) (*batch, error) {
 	scratch, err := os.MkdirTemp("", "terraform-registry-publish-")
 	if err != nil {
 		return nil, err
 	}
-	b := &publishBatch{independent: o.all, close: func() { os.RemoveAll(scratch) }}
+	b := &batch{independent: o.all, close: func() { os.RemoveAll(scratch) }}
 	g, err := openGit(ctx, o.repository, scratch)
 	if err != nil {
 		return b, err

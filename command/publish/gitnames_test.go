@@ -51,7 +51,7 @@ func TestPublishAllModulesAsJSON(t *testing.T) {
 	s, _ := monorepo(t)
 	r := newTarget(t)
 	out, _, err := r.publish(r.To("acme/{name}/aws"), "--from-git", s.Dir, "--tag-pattern", "{name}/v{version}", "--path", "modules/{name}", "--all-tags", "--json")
-	var d publishDocument
+	var d document
 	if bad := json.Unmarshal([]byte(out), &d); bad != nil || err != nil {
 		t.Fatalf("%v, %v\n%s", bad, err, out)
 	}

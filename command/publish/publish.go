@@ -82,7 +82,7 @@ cannot be published or was refused, and 2 if the command could not do its work.`
 }
 
 func runPublish(cmd *cobra.Command, args []string, network remote.Network) error {
-	run, err := newPublishRun(cmd, args, network)
+	run, err := newRun(cmd, args, network)
 	if err != nil {
 		return err
 	}
@@ -119,10 +119,10 @@ func parseDestination(text string) (d remote.Destination, err error) {
 	return d, nil
 }
 
-// A publishRun is one run of the publish command.
-type publishRun struct {
+// A run is one run of the publish command.
+type run struct {
 	to        remote.Destination
-	from      publishSource
+	from      source
 	tokens    remote.TokenFinder
 	network   remote.Network
 	progress  *cli.Transfer
@@ -132,18 +132,18 @@ type publishRun struct {
 	dry       bool
 }
 
-// A publishSource is what is published.
-type publishSource struct {
+// A source is what is published.
+type source struct {
 	folder  string
 	version string      // empty: that of the folder's only release
 	docs    string      // a folder; empty: none
 	git     *gitOptions // nil: it is the folder
 }
 
-// newPublishRun parses the command line. It reads nothing yet.
-func newPublishRun(cmd *cobra.Command, args []string, network remote.Network) (*publishRun, error) {
+// newRun parses the command line. It reads nothing yet.
+func newRun(cmd *cobra.Command, args []string, network remote.Network) (*run, error) {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-	r := &publishRun{
+	r := &run{
 		network: network, progress: cli.NewTransfer(),
 		parallel: fl.Int("parallel"), wait: fl.Duration("wait"), dropFirst: fl.Bool("drop-staged"), dry: fl.Bool("dry-run"),
 	}
@@ -168,7 +168,7 @@ func newPublishRun(cmd *cobra.Command, args []string, network remote.Network) (*
 }
 
 // sourceFlags reads what is published at an address.
-func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s publishSource, err error) {
+func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s source, err error) {
 	if fl.Changed("from-git") {
 		s.git = &gitOptions{
 			repository: fl.String("from-git"), path: fl.String("path"), pattern: fl.String("tag-pattern"),
@@ -235,7 +235,7 @@ func refuseFlags(fl caddycmd.Flags, isModule, fromGit bool) error {
 }
 
 // run checks and sends. The error is what keeps everything from being published.
-func (r *publishRun) run(ctx context.Context) (*publishResult, error) {
+func (r *run) run(ctx context.Context) (*result, error) {
 	batch, err := r.from.read(ctx, r.to.Address)
 	if batch != nil {
 		defer batch.close()
@@ -243,7 +243,7 @@ func (r *publishRun) run(ctx context.Context) (*publishResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &publishResult{to: r.to, dry: r.dry, skipped: batch.skipped}
+	result := &result{to: r.to, dry: r.dry, skipped: batch.skipped}
 	if r.dry || batch.blocked() {
 		for _, p := range batch.releases {
 			result.outcomes = append(result.outcomes, p.unsent(r.dry))

@@ -392,8 +392,8 @@ func TestPublishJSON(t *testing.T) {
 		rule   string
 		args   []string
 		exit   int
-		status publishStatus
-		file   publishStatus
+		status status
+		file   status
 	}{
 		{"dry", []string{"--dry-run", newDist("one").folder(t)}, 0, wouldBeSent, wouldBeSent},
 		{"new", []string{newDist("one").folder(t)}, 0, nowPublished, nowPublished},
@@ -401,7 +401,7 @@ func TestPublishJSON(t *testing.T) {
 		{"other bytes", []string{newDist("two").folder(t)}, cli.ExitProblem, notTaken, notTaken},
 	} {
 		out, errs, err := r.publish(append([]string{r.To("acme/demo"), "--json"}, test.args...)...)
-		var d publishDocument
+		var d document
 		if bad := json.Unmarshal([]byte(out), &d); bad != nil || commandtest.Status(err) != test.exit || errs != "" {
 			t.Fatalf("%s: %v, %v\n%s\n%s", test.rule, bad, err, out, errs)
 		}

@@ -28,7 +28,7 @@ func (s *sender) put(ctx context.Context, body *sentBody) (status int, err error
 
 // wouldTake asks for a file without sending it, and returns the status of the answer: 404 if
 // the registry needs the bytes of the file.
-func (s *sender) wouldTake(ctx context.Context, f publishFile) (status int, err error) {
+func (s *sender) wouldTake(ctx context.Context, f upload) (status int, err error) {
 	r, err := s.request(ctx, nil, f)
 	if err != nil {
 		return 0, err
@@ -40,7 +40,7 @@ func (s *sender) wouldTake(ctx context.Context, f publishFile) (status int, err 
 
 // request makes a PUT of a file. By its digest (RFC 9530), a registry knows whether it has
 // the bytes already.
-func (s *sender) request(ctx context.Context, body any, f publishFile) (*retryablehttp.Request, error) {
+func (s *sender) request(ctx context.Context, body any, f upload) (*retryablehttp.Request, error) {
 	r, err := s.Client.Request(ctx, http.MethodPut, body, filePath(f))
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s *sender) request(ctx context.Context, body any, f publishFile) (*retryab
 }
 
 // filePath is where a file is sent to, below the service.
-func filePath(f publishFile) string {
+func filePath(f upload) string {
 	if f.Address.IsModule() {
 		return remote.ServicePath(f.Address, f.Name)
 	}

@@ -38,7 +38,7 @@ const maxReleaseDocument = 1 << 20
 
 // A releaseReader reads the release of a provider in a folder.
 type releaseReader struct {
-	publishRelease
+	release
 	dir  string
 	sums wire.Checksums // of the packages, and of the manifest if there is no SHA256SUMS
 }
@@ -46,10 +46,10 @@ type releaseReader struct {
 // readRelease reads and checks the release of a provider in a folder. version may be
 // empty if there is only one. Why it cannot be published is in it; the error is that
 // there is no such release.
-func readRelease(ctx context.Context, a address.Address, version, dir string) (publishRelease, error) {
+func readRelease(ctx context.Context, a address.Address, version, dir string) (release, error) {
 	files, refused, err := listRelease(a, version, dir)
 	if err != nil {
-		return publishRelease{}, err
+		return release{}, err
 	}
 	r := releaseReader{dir: dir, sums: make(wire.Checksums)}
 	r.address, r.version = a, files.version
@@ -58,11 +58,11 @@ func readRelease(ctx context.Context, a address.Address, version, dir string) (p
 		r.problems = append(r.problems, p)
 	}
 	if err := r.readPackages(ctx, files.paths); err != nil {
-		return publishRelease{}, err
+		return release{}, err
 	}
 	r.readDocuments(files.paths)
-	slices.SortFunc(r.files, func(x, y publishFile) int { return strings.Compare(x.Name, y.Name) })
-	return r.publishRelease, nil
+	slices.SortFunc(r.files, func(x, y upload) int { return strings.Compare(x.Name, y.Name) })
+	return r.release, nil
 }
 
 // releaseFiles are the files of a release by name, with where they are.
@@ -204,7 +204,7 @@ func (r *releaseReader) readPackages(ctx context.Context, paths map[string]strin
 			names = append(names, name)
 		}
 	}
-	files, errs := make([]publishFile, len(names)), make([]error, len(names))
+	files, errs := make([]upload, len(names)), make([]error, len(names))
 	cli.InParallel(runtime.GOMAXPROCS(0), len(names), func(i int) {
 		files[i], errs[i] = readPackage(ctx, r.address, r.version, names[i], paths[names[i]])
 	})
@@ -231,7 +231,7 @@ func (r *releaseReader) readPackages(ctx context.Context, paths map[string]strin
 
 // readPackage checks one package. The sha256 is set if the file could be read, even if
 // it cannot be published.
-func readPackage(ctx context.Context, a address.Address, version, name, path string) (p publishFile, err error) {
+func readPackage(ctx context.Context, a address.Address, version, name, path string) (p upload, err error) {
 	if p.File, err = publish.ParseReleaseFile(a, version, name); err != nil {
 		return p, err
 	}
@@ -326,7 +326,7 @@ func (r *releaseReader) makeChecksums(name string) {
 		r.problemIn(r.dir, tree.Empty, "there is no package of version %s", r.version)
 		return
 	}
-	r.files = append(r.files, publishFile{File: file, size: int64(len(content)), sha256: sha256.Sum256(content), open: inMemory(content)})
+	r.files = append(r.files, upload{File: file, size: int64(len(content)), sha256: sha256.Sum256(content), open: inMemory(content)})
 	r.notes = append(r.notes, "There is no SHA256SUMS, so it is made of "+cli.Count(len(r.sums), "file")+", and the registry signs the release.")
 }
 
@@ -392,6 +392,6 @@ func (r *releaseReader) addDocument(name, path string) (content []byte, ok bool)
 		r.problemIn(path, tree.Empty, "it is empty: build the release again")
 		return nil, false
 	}
-	r.files = append(r.files, publishFile{File: file, size: int64(len(content)), sha256: sha256.Sum256(content), open: inMemory(content)})
+	r.files = append(r.files, upload{File: file, size: int64(len(content)), sha256: sha256.Sum256(content), open: inMemory(content)})
 	return content, true
 }

@@ -128,7 +128,7 @@ func TestReadReleaseMakesTheSameChecksums(t *testing.T) {
 	}
 }
 
-func contentOf(t *testing.T, f publishFile) string {
+func contentOf(t *testing.T, f upload) string {
 	t.Helper()
 	r, err := f.open()
 	if err != nil {
@@ -219,7 +219,7 @@ func TestPublishAFileThatChanges(t *testing.T) {
 	if err := cmd.ParseFlags([]string{r.To("acme/demo")}); err != nil {
 		t.Fatal(err)
 	}
-	run, err := newPublishRun(cmd, []string{dir}, r.network())
+	run, err := newRun(cmd, []string{dir}, r.network())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestPublishAFileThatChanges(t *testing.T) {
 	}
 	s := &sender{client, run}
 	defer s.Close()
-	o := s.sendAll(t.Context(), []publishRelease{p})[0]
+	o := s.sendAll(t.Context(), []release{p})[0]
 	if o.status != notTaken {
 		t.Errorf("it is %s", o.status)
 	}

@@ -15,30 +15,30 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A publishResult is the result of a run of the publish command.
-type publishResult struct {
+// A result is the result of a run of the publish command.
+type result struct {
 	to          remote.Destination
 	dry         bool
 	unasked     string // why the registry was not asked in a dry run, in a sentence; empty: it was
-	outcomes    []publishOutcome
+	outcomes    []outcome
 	skipped     []string // why other tags are not published, in sentences
 	interrupted bool
 }
 
 // complete reports whether everything is published and, if that was to be awaited,
 // listed, or in a dry run whether it could be.
-func (r *publishResult) complete() bool {
-	return !slices.ContainsFunc(r.outcomes, func(o publishOutcome) bool {
+func (r *result) complete() bool {
+	return !slices.ContainsFunc(r.outcomes, func(o outcome) bool {
 		return o.unlisted || o.status != nowPublished && o.status != alreadyThere && o.status != wouldBeSent
 	})
 }
 
 // failed reports whether the registry could not be asked about something.
-func (r *publishResult) failed() bool {
-	return r.interrupted || slices.ContainsFunc(r.outcomes, func(o publishOutcome) bool { return o.status == notTransferred })
+func (r *result) failed() bool {
+	return r.interrupted || slices.ContainsFunc(r.outcomes, func(o outcome) bool { return o.status == notTransferred })
 }
 
-func (r *publishResult) Status() int {
+func (r *result) Status() int {
 	switch {
 	case r.failed():
 		return cli.ExitUsage
@@ -48,7 +48,7 @@ func (r *publishResult) Status() int {
 	return 0
 }
 
-func (r *publishResult) WriteText(out, errs io.Writer) error {
+func (r *result) WriteText(out, errs io.Writer) error {
 	if err := r.writeFiles(out); err != nil {
 		return err
 	}
@@ -60,9 +60,9 @@ func (r *publishResult) WriteText(out, errs io.Writer) error {
 }
 
 // statusTexts are the statuses of files in the table.
-var statusTexts = map[publishStatus]string{alreadyThere: "already there", notSent: "not sent", wouldBeSent: "would be sent"}
+var statusTexts = map[status]string{alreadyThere: "already there", notSent: "not sent", wouldBeSent: "would be sent"}
 
-func (s publishStatus) String() string {
+func (s status) String() string {
 	if text, ok := statusTexts[s]; ok {
 		return text
 	}
@@ -70,9 +70,9 @@ func (s publishStatus) String() string {
 }
 
 // writeFiles writes a table of files, unless nothing was sent for what was found before.
-func (r *publishResult) writeFiles(out io.Writer) error {
+func (r *result) writeFiles(out io.Writer) error {
 	rows := [][]string{{"FILE", "SIZE", "RESULT"}}
-	tagged := slices.ContainsFunc(r.outcomes, func(o publishOutcome) bool { return o.tag != "" })
+	tagged := slices.ContainsFunc(r.outcomes, func(o outcome) bool { return o.tag != "" })
 	if tagged {
 		rows[0] = append([]string{"TAG"}, rows[0]...)
 	}
@@ -98,7 +98,7 @@ func (r *publishResult) writeFiles(out io.Writer) error {
 }
 
 // writeProblems writes why versions were not sent, as check does.
-func (r *publishResult) writeProblems(errs io.Writer) {
+func (r *result) writeProblems(errs io.Writer) {
 	var problems []index.Problem
 	for _, o := range r.outcomes {
 		problems = append(problems, o.problems...)
@@ -107,7 +107,7 @@ func (r *publishResult) writeProblems(errs io.Writer) {
 }
 
 // writeReasons writes what the registry said, and what to do.
-func (r *publishResult) writeReasons(errs io.Writer) {
+func (r *result) writeReasons(errs io.Writer) {
 	b := new(strings.Builder)
 	write := func(subject string, reasons []string) {
 		if len(reasons) == 0 {
@@ -137,7 +137,7 @@ func asSentence(message string) string {
 	return cli.Sentence(message)
 }
 
-func (r *publishResult) writeNotes(errs io.Writer) {
+func (r *result) writeNotes(errs io.Writer) {
 	b := new(strings.Builder)
 	for _, o := range r.outcomes {
 		if o.status == alreadyThere {
@@ -162,8 +162,8 @@ func (r *publishResult) writeNotes(errs io.Writer) {
 }
 
 // summary says in a few sentences what has become of the versions.
-func (r *publishResult) summary() string {
-	versions := make(map[publishStatus]*versionLists)
+func (r *result) summary() string {
+	versions := make(map[status]*versionLists)
 	unseen := new(versionLists)
 	for _, o := range r.outcomes {
 		if o.unseen {
@@ -181,7 +181,7 @@ func (r *publishResult) summary() string {
 	}
 	var sentences []string
 	for _, s := range []struct {
-		status publishStatus
+		status status
 		text   string
 	}{
 		{nowPublished, "Published"},
@@ -212,7 +212,7 @@ type versionLists struct {
 	versions  map[address.Address][]string
 }
 
-func (l *versionLists) add(o publishOutcome) {
+func (l *versionLists) add(o outcome) {
 	if l.versions == nil {
 		l.versions = make(map[address.Address][]string)
 	}
@@ -231,8 +231,8 @@ func (l *versionLists) String() string {
 	return strings.Join(lists, "; ")
 }
 
-// A publishDocument is what `publish --json` prints.
-type publishDocument struct {
+// A document is what `publish --json` prints.
+type document struct {
 	To          string             `json:"to"` // the registry
 	Address     string             `json:"address"`
 	DryRun      bool               `json:"dry_run"`
@@ -242,11 +242,11 @@ type publishDocument struct {
 	Skipped     []string           `json:"skipped"`
 }
 
-// A publishedVersion is a publishOutcome in JSON.
+// A publishedVersion is a outcome in JSON.
 type publishedVersion struct {
 	Address  string          `json:"address"`
 	Version  string          `json:"version"`
-	Status   publishStatus   `json:"status"`
+	Status   status          `json:"status"`
 	Unseen   bool            `json:"not_confirmed,omitempty"` // --wait could not read whether it is listed
 	Tag      string          `json:"tag,omitempty"`
 	Commit   string          `json:"commit,omitempty"`
@@ -259,15 +259,15 @@ type publishedVersion struct {
 
 // A publishedFile is a fileOutcome in JSON.
 type publishedFile struct {
-	Name   string        `json:"name"`
-	Size   int64         `json:"size"` // in bytes
-	SHA256 string        `json:"sha256"`
-	Status publishStatus `json:"status"`
-	Errors []string      `json:"errors"`
+	Name   string   `json:"name"`
+	Size   int64    `json:"size"` // in bytes
+	SHA256 string   `json:"sha256"`
+	Status status   `json:"status"`
+	Errors []string `json:"errors"`
 }
 
-func (r *publishResult) Document() any {
-	d := publishDocument{
+func (r *result) Document() any {
+	d := document{
 		To: r.to.String(), Address: r.to.Address.String(), DryRun: r.dry, Complete: r.complete(), Interrupted: r.interrupted,
 		Versions: []publishedVersion{}, Skipped: append([]string{}, r.skipped...),
 	}

@@ -17,41 +17,41 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A publishStatus is what has become of a file, or of a version as a whole.
-type publishStatus string
+// A status is what has become of a file, or of a version as a whole.
+type status string
 
 // The statuses, as JSON has them.
 const (
-	nowPublished   publishStatus = "published"
-	nowStaged      publishStatus = "staged"
-	alreadyThere   publishStatus = "present"       // with the same bytes
-	notTaken       publishStatus = "refused"       // here or by the registry
-	notTransferred publishStatus = "failed"        // the registry could not be asked, or failed
-	notSent        publishStatus = "not_sent"      // because of others
-	wouldBeSent    publishStatus = "would_be_sent" // in a dry run
+	nowPublished   status = "published"
+	nowStaged      status = "staged"
+	alreadyThere   status = "present"       // with the same bytes
+	notTaken       status = "refused"       // here or by the registry
+	notTransferred status = "failed"        // the registry could not be asked, or failed
+	notSent        status = "not_sent"      // because of others
+	wouldBeSent    status = "would_be_sent" // in a dry run
 )
 
 // A fileOutcome is what has become of a file.
 type fileOutcome struct {
-	publishFile
-	status  publishStatus
+	upload
+	status  status
 	code    int      // of the answer; zero without one
 	reasons []string // why it is not taken, in sentences
 }
 
-// A publishOutcome is what has become of a version.
-type publishOutcome struct {
-	publishRelease
+// A outcome is what has become of a version.
+type outcome struct {
+	release
 	outcomes []fileOutcome
-	status   publishStatus
+	status   status
 	reasons  []string // why it is not published, beyond those of its files
 	unlisted bool     // it was not listed within the time to wait
 	unseen   bool     // the token may not read whether it is listed
 }
 
 // unsent is the outcome of a version of which nothing is sent.
-func (p publishRelease) unsent(dry bool) publishOutcome {
-	o := publishOutcome{publishRelease: p, status: notSent}
+func (p release) unsent(dry bool) outcome {
+	o := outcome{release: p, status: notSent}
 	switch {
 	case len(p.problems) > 0:
 		o.status = notTaken
@@ -63,7 +63,7 @@ func (p publishRelease) unsent(dry bool) publishOutcome {
 		if o.status == wouldBeSent {
 			status = wouldBeSent
 		}
-		o.outcomes = append(o.outcomes, fileOutcome{publishFile: f, status: status})
+		o.outcomes = append(o.outcomes, fileOutcome{upload: f, status: status})
 	}
 	return o
 }
@@ -71,12 +71,12 @@ func (p publishRelease) unsent(dry bool) publishOutcome {
 // A sender sends versions to a registry.
 type sender struct {
 	*remote.Client
-	run *publishRun
+	run *run
 }
 
 // sendAll sends what has no problems. A failure does not stop the rest. When ctx ends,
 // no further file is begun.
-func (s *sender) sendAll(ctx context.Context, releases []publishRelease) []publishOutcome {
+func (s *sender) sendAll(ctx context.Context, releases []release) []outcome {
 	files, size := 0, int64(0)
 	for _, r := range releases {
 		if len(r.problems) > 0 {
@@ -88,7 +88,7 @@ func (s *sender) sendAll(ctx context.Context, releases []publishRelease) []publi
 		}
 	}
 	s.run.progress.Begin(files, size)
-	outcomes := make([]publishOutcome, len(releases))
+	outcomes := make([]outcome, len(releases))
 	s.inParallel(len(releases), func(i int) {
 		if len(releases[i].problems) > 0 || ctx.Err() != nil {
 			outcomes[i] = releases[i].unsent(false)
@@ -115,7 +115,7 @@ func stageOfSending(k publish.Kind) int {
 }
 
 // send sends a version. What is refused keeps the next stage from being sent.
-func (s *sender) send(ctx context.Context, p publishRelease) publishOutcome {
+func (s *sender) send(ctx context.Context, p release) outcome {
 	o := p.unsent(false)
 	if s.run.dropFirst {
 		if err := s.drop(ctx, p.address, p.version); err != nil {
@@ -145,7 +145,7 @@ func (s *sender) send(ctx context.Context, p publishRelease) publishOutcome {
 
 // sendFile sends a file, unless the registry has its bytes.
 func (s *sender) sendFile(ctx context.Context, f *fileOutcome) {
-	body := &sentBody{f.publishFile, s.run.progress.File(f.size)}
+	body := &sentBody{f.upload, s.run.progress.File(f.size)}
 	code, err := s.put(ctx, body)
 	body.progress.End()
 	f.code = code
@@ -162,7 +162,7 @@ func (s *sender) sendFile(ctx context.Context, f *fileOutcome) {
 }
 
 // failure is what an error means to the user.
-func (s *sender) failure(err error) (publishStatus, []string) {
+func (s *sender) failure(err error) (status, []string) {
 	var refused *remote.RefusedError
 	if !errors.As(err, &refused) {
 		return notTransferred, []string{cli.Printable(err.Error())}
@@ -178,8 +178,8 @@ func (s *sender) failure(err error) (publishStatus, []string) {
 }
 
 // settle finds out what has become of a version whose files have been sent.
-func (s *sender) settle(ctx context.Context, o *publishOutcome) {
-	has := func(status publishStatus) bool {
+func (s *sender) settle(ctx context.Context, o *outcome) {
+	has := func(status status) bool {
 		return slices.ContainsFunc(o.outcomes, func(f fileOutcome) bool { return f.status == status })
 	}
 	switch {
@@ -210,7 +210,7 @@ func (s *sender) settle(ctx context.Context, o *publishOutcome) {
 }
 
 // settleStaged asks what a version lacks whose files are all staged.
-func (s *sender) settleStaged(ctx context.Context, o *publishOutcome) {
+func (s *sender) settleStaged(ctx context.Context, o *outcome) {
 	state, err := s.state(ctx, o.address, o.version)
 	switch {
 	case err != nil:
@@ -231,7 +231,7 @@ func (s *sender) settleStaged(ctx context.Context, o *publishOutcome) {
 }
 
 // conflict says what to do about other bytes of the same version.
-func (s *sender) conflict(ctx context.Context, o *publishOutcome) []string {
+func (s *sender) conflict(ctx context.Context, o *outcome) []string {
 	switch {
 	case o.tag != "":
 		return []string{fmt.Sprintf("Other bytes of version %s have been published than the tag %s has now, at commit %.12s of %s. If the tag was moved, move it back, and make a new one for what has changed.",
@@ -249,8 +249,8 @@ func (s *sender) conflict(ctx context.Context, o *publishOutcome) []string {
 const listInterval = 500 * time.Millisecond
 
 // awaitAll waits until clients are offered the versions that are published.
-func (s *sender) awaitAll(ctx context.Context, outcomes []publishOutcome, patience time.Duration) {
-	waiting := make(map[address.Address][]*publishOutcome)
+func (s *sender) awaitAll(ctx context.Context, outcomes []outcome, patience time.Duration) {
+	waiting := make(map[address.Address][]*outcome)
 	for i := range outcomes {
 		if o := &outcomes[i]; o.status == nowPublished || o.status == alreadyThere {
 			waiting[o.address] = append(waiting[o.address], o)
@@ -262,7 +262,7 @@ func (s *sender) awaitAll(ctx context.Context, outcomes []publishOutcome, patien
 
 // await waits until clients are offered versions of an address. Whether they are cannot be
 // told by a token that may publish and not read, as those of CI jobs often are.
-func (s *sender) await(ctx context.Context, a address.Address, waiting []*publishOutcome, patience time.Duration) {
+func (s *sender) await(ctx context.Context, a address.Address, waiting []*outcome, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(listInterval)
@@ -270,7 +270,7 @@ func (s *sender) await(ctx context.Context, a address.Address, waiting []*publis
 	why, unseen := "", false
 	for {
 		listed, err := s.Versions(ctx, a)
-		if waiting = slices.DeleteFunc(waiting, func(o *publishOutcome) bool { return listed[o.version] }); len(waiting) == 0 {
+		if waiting = slices.DeleteFunc(waiting, func(o *outcome) bool { return listed[o.version] }); len(waiting) == 0 {
 			return
 		}
 		if ctx.Err() == nil {

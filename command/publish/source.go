@@ -22,10 +22,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A publishBatch is all that a run of the publish command publishes.
-type publishBatch struct {
-	releases []publishRelease // the newest first
-	skipped  []string         // what else there is and is not published, in sentences
+// A batch is all that a run of the publish command publishes.
+type batch struct {
+	releases []release // the newest first
+	skipped  []string  // what else there is and is not published, in sentences
 
 	// independent: a release with problems does not keep the others from being sent.
 	// An old tag can never be corrected.
@@ -35,7 +35,7 @@ type publishBatch struct {
 }
 
 // blocked reports whether nothing may be sent.
-func (b *publishBatch) blocked() bool {
+func (b *batch) blocked() bool {
 	blocked := true
 	for _, p := range b.releases {
 		if len(p.problems) > 0 && !b.independent {
@@ -46,11 +46,11 @@ func (b *publishBatch) blocked() bool {
 	return blocked
 }
 
-// A publishRelease is a version that is published.
-type publishRelease struct {
+// A release is a version that is published.
+type release struct {
 	address  address.Address // hosted
 	version  string
-	files    []publishFile
+	files    []upload
 	notes    []string        // in sentences
 	problems []index.Problem // for which it cannot be published
 
@@ -58,8 +58,8 @@ type publishRelease struct {
 	date        time.Time
 }
 
-// A publishFile is a file that is sent.
-type publishFile struct {
+// A upload is a file that is sent.
+type upload struct {
 	publish.File
 	size   int64 // in bytes
 	sha256 wire.SHA256
@@ -78,28 +78,28 @@ func inMemory(content []byte) func() (io.ReadCloser, error) {
 
 // read reads and checks what is published. The error is what keeps all of it from
 // being read.
-func (s publishSource) read(ctx context.Context, a address.Address) (*publishBatch, error) {
-	switch {
-	case s.git != nil:
+func (s source) read(ctx context.Context, a address.Address) (*batch, error) {
+	if s.git != nil {
 		return readGitBatch(ctx, *s.git, a)
-	case a.IsModule():
-		release, err := readModule(ctx, a, s.version, s.folder)
-		return &publishBatch{releases: []publishRelease{release}, close: func() {}}, err
 	}
-	release, err := readRelease(ctx, a, s.version, s.folder)
+	r, err := s.readFolder(ctx, a)
+	return &batch{releases: []release{r}, close: func() {}}, err
+}
+
+// readFolder reads a module, or the release of a provider with its documentation.
+func (s source) readFolder(ctx context.Context, a address.Address) (release, error) {
+	if a.IsModule() {
+		return readModule(ctx, a, s.version, s.folder)
+	}
+	r, err := readRelease(ctx, a, s.version, s.folder)
+	if err != nil || s.docs == "" {
+		return r, err
+	}
+	docs, err := packDocs(s.docs)
 	if err != nil {
-		return nil, err
+		return r, fmt.Errorf("--docs: %w", err)
 	}
-	if s.docs != "" {
-		docs, err := packDocs(s.docs)
-		if err != nil {
-			return nil, fmt.Errorf("--docs: %w", err)
-		}
-		if err := release.addDocs(ctx, a, s.docs, docs); err != nil {
-			return nil, err
-		}
-	}
-	return &publishBatch{releases: []publishRelease{release}, close: func() {}}, nil
+	return r, r.addDocs(ctx, a, s.docs, docs)
 }
 
 // notSelfContained is the reason of a module that works only where it was written, and
@@ -111,8 +111,8 @@ const notParsed tree.Reason = "not_parsed"
 
 // readModule packs a module. Where the registry would withhold it, or it would not work
 // for others, the release has problems.
-func readModule(ctx context.Context, a address.Address, version, dir string) (publishRelease, error) {
-	p := publishRelease{address: a, version: version}
+func readModule(ctx context.Context, a address.Address, version, dir string) (release, error) {
+	p := release{address: a, version: version}
 	packed, err := index.PackModule(ctx, dir)
 	var bad *index.PackageError
 	switch {
@@ -144,19 +144,19 @@ func readModule(ctx context.Context, a address.Address, version, dir string) (pu
 	for _, text := range packed.Doubts.Notes {
 		p.notes = append(p.notes, cli.Sentence("it "+text))
 	}
-	p.files = []publishFile{{
+	p.files = []upload{{
 		File: file, size: packed.Size, sha256: packed.SHA256,
 		open: func() (io.ReadCloser, error) { return packed.Open(), nil },
 	}}
 	return p, nil
 }
 
-func (p *publishRelease) problem(a address.Address, path string, reason tree.Reason, detail string) {
+func (p *release) problem(a address.Address, path string, reason tree.Reason, detail string) {
 	p.problems = append(p.problems, index.Problem{Path: filepath.ToSlash(path), Address: a.String(), Version: p.version, Reason: reason, Detail: detail})
 }
 
-func readGitReleases(ctx context.Context, m *gitModules, a address.Address) ([]publishRelease, error) {
-	releases := make([]publishRelease, len(m.modules))
+func readGitReleases(ctx context.Context, m *gitModules, a address.Address) ([]release, error) {
+	releases := make([]release, len(m.modules))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, module := range m.modules {
@@ -168,7 +168,7 @@ func readGitReleases(ctx context.Context, m *gitModules, a address.Address) ([]p
 	return releases, group.Wait()
 }
 
-func readGitModule(ctx context.Context, a address.Address, m gitModule) (p publishRelease, err error) {
+func readGitModule(ctx context.Context, a address.Address, m gitModule) (p release, err error) {
 	if p.address, p.version = a, m.version; m.dir != "" {
 		if p, err = readModule(ctx, a, m.version, m.dir); err != nil {
 			return p, fmt.Errorf("the tag %s: %w", cli.Printable(m.tag), cmp.Or(ctx.Err(), err))
