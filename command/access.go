@@ -92,7 +92,7 @@ func runAccess(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// An accessQuery is whether a user may do something.
+// An accessQuery asks whether a user may do something.
 type accessQuery struct {
 	subject  access.Subject
 	right    access.Right
@@ -155,10 +155,10 @@ func (q accessQuery) askConfiguration(fl caddycmd.Flags) (decisions []module.Acc
 	return decisions, err
 }
 
-// chooseDecision returns the decision of the registry that is meant: the one with
-// the root, if that is given, and of several the one whose hostname the address
-// has. Several that decide alike are as good as one: a site that is served by two
-// servers has its registry twice, and sites may share one tree and its rules.
+// chooseDecision returns the decision of the registry that the user means: the registry with
+// the root, if a root is given, and among several the registry whose hostname the address
+// has. Registries that decide alike count as one: a site that is served by two servers has
+// its registry twice, and sites may share a tree and its rules.
 func chooseDecision(all []module.AccessDecision, root string) (module.AccessDecision, error) {
 	var roots []string
 	for _, d := range all {
@@ -188,8 +188,8 @@ func chooseDecision(all []module.AccessDecision, root string) (module.AccessDeci
 	return chosen[0], nil
 }
 
-// hasRoot reports whether root is that of a registry, absolute on the local disk. In a named
-// file system, roots have no leading slash.
+// hasRoot reports whether a registry has a root. The root of a registry on the local disk is
+// absolute, and the root of a registry in a named file system has no leading slash.
 func hasRoot(registry, root string) bool {
 	root = caddy.NewReplacer().ReplaceKnown(root, "")
 	absolute, err := filepath.Abs(root)

@@ -25,8 +25,8 @@ func configFile(t *testing.T, routes ...string) (file string) {
 	return file
 }
 
-// configuration is one with these routes, an admin API on a socket, and the trees
-// and the tokens file that they name.
+// configuration makes a configuration with these routes and an admin API on a socket, and the
+// trees and the tokens file that the routes name.
 func configuration(t *testing.T, routes ...string) string {
 	t.Helper()
 	tokens, _, _ := tokensFile(t)

@@ -86,16 +86,16 @@ func check(ctx context.Context, directories tree.Directories, require bool, prog
 	return report, nil
 }
 
-// unusedKey stands in for the registry's key. A scan only notes which releases the
-// registry signs; a signature is made when a client first asks for it.
+// unusedKey takes the place of the registry's key. A scan only notes which releases the
+// registry signs. It signs them when clients ask for the signatures.
 type unusedKey struct{}
 
 func (unusedKey) PublicKey() signing.PublicKey { return signing.PublicKey{} }
 
 func (unusedKey) Sign([]byte) ([]byte, error) { return nil, errors.New("there is no key to sign with") }
 
-// A checkResult prints a report. The text fits the terminal except for paths, which
-// are kept whole to be copied.
+// A checkResult prints a report. The text fits the terminal except for paths, which stay
+// whole so that they can be copied.
 type checkResult struct{ *index.Report }
 
 func (r checkResult) Document() any { return r.Report }

@@ -82,7 +82,7 @@ The exit status is 0, or 2 if the command could not do its work.`,
 	return cmd
 }
 
-// A purpose is what clients use a registry as.
+// A purpose says how clients use a registry.
 type purpose string
 
 const (
@@ -151,8 +151,8 @@ func (f *clientFile) fromConfiguration(ctx context.Context, fl caddycmd.Flags) e
 	return nil
 }
 
-// chooseSite returns the registry that is meant. The hostnames of the one returned begin
-// with the one that was given.
+// chooseSite returns the registry that the user means. If the user gave a hostname, it comes
+// first among the hostnames of the registry.
 func chooseSite(sites []module.ClientSite, name string) (module.ClientSite, error) {
 	var names []string
 	for _, s := range sites {
@@ -229,8 +229,8 @@ func (f *clientFile) fromServer(ctx context.Context, text string, network remote
 		f.registry.Login = json.Unmarshal(d.Body, &login) == nil && login.Login != nil
 	}
 	f.registry.HostsProviders = true // if it does not, excluding them does no harm
-	// Which names a registry has is private too where they are: it answers the same for
-	// those that do not exist.
+	// A private registry does not reveal its names: its answer is the same for names that do
+	// not exist.
 	private := func(path string) bool { return network.Refuses(ctx, f.registry.URL+path) }
 	f.registry.Private = private("/providers/hashicorp/null/versions") ||
 		f.purpose == forMirror && private("/mirror/registry.terraform.io/hashicorp/null/index.json")
@@ -240,7 +240,7 @@ func (f *clientFile) fromServer(ctx context.Context, text string, network remote
 	return nil
 }
 
-// chooseOrigins leaves the registries to stand in for.
+// chooseOrigins keeps only the registries to stand in for.
 func (f *clientFile) chooseOrigins(hostnames []svchost.Hostname) error {
 	if f.known && len(hostnames) == 0 {
 		if len(f.registry.Origins) == 0 {

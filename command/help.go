@@ -13,8 +13,8 @@ import (
 // manual is where the documentation of the commands is.
 const manual = "https://github.com/caddy-terraform/caddy-terraform-registry/blob/main/docs"
 
-// setHelp has the help of a command and its subcommands fit a terminal and name the manual.
-// They would name Caddy's otherwise, in which they are not.
+// setHelp makes the help of a command and its subcommands fit a terminal and name the manual.
+// Otherwise it would name Caddy's manual, which does not have these commands.
 func setHelp(cmd *cobra.Command) {
 	cmd.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages", ".FlagUsagesWrapped "+strconv.Itoa(cli.Width),
@@ -36,8 +36,8 @@ func useLine(text string) string {
 	return strings.TrimSpace(cli.Wrap(text, 2*cli.Indent))
 }
 
-// noSubcommand is the check of the arguments of the registry's own command. What is there
-// is meant as one of its subcommands.
+// noSubcommand checks that the registry's own command has no arguments. An argument was meant
+// as a subcommand.
 func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

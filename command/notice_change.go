@@ -19,18 +19,17 @@ import (
 
 // A noticeFile is the registry.hcl of a provider or module, in a folder or at a registry.
 type noticeFile interface {
-	// name is that of the file, and about that of the provider or module, for messages.
-	name() string
-	about() string
+	name() string  // of the file, for messages
+	about() string // the provider or module, for messages
 
 	// read returns the content; nil if there is no file.
 	read(context.Context) ([]byte, error)
 
-	// write replaces what read has returned. The error is index.ErrMetadataChanged if
-	// something else is there now.
+	// write replaces the content that read has returned. The error is
+	// tree.ErrMetadataChanged if the content has changed since.
 	write(ctx context.Context, before, content []byte) error
 
-	// known returns the versions that there are, as far as that is known.
+	// known returns the versions that exist, as far as they are known.
 	known(context.Context) knownVersions
 
 	close()
@@ -40,21 +39,21 @@ type noticeFile interface {
 type knownVersions struct {
 	versions []*version.Version
 	known    bool
-	offered  bool   // only versions that are offered are known
-	more     bool   // there may be others
-	where    string // they are
-	absent   string // what to say if nothing of it is there; empty: it is there
+	offered  bool   // versions that are not offered are unknown
+	more     bool   // there may be other versions
+	where    string // the place of the versions, for messages
+	absent   string // a hint that the address may be wrong; empty: it has versions
 }
 
 // A noticeEdit is a change of the content of a registry.hcl.
 type noticeEdit func(before []byte) (noticeResult, error)
 
-// A noticeResult is what has become of the content, and what was done in words.
+// A noticeResult is the new content, with a description of the change.
 type noticeResult struct {
 	content  []byte
 	said     string
-	and      string // what is to be said of versions beside these
-	restores bool   // what it is about is offered only then
+	and      string // an addition to the description
+	restores bool   // versions are offered again after the change
 }
 
 // A noticeChange is a change to a registry.hcl.
@@ -98,11 +97,11 @@ func (n *noticeChange) restore(before []byte) (noticeResult, error) {
 	return r, nil
 }
 
-// noticeAttempts is how often a file is read and changed that others change meanwhile.
+// noticeAttempts bounds how often a file is read and changed while others change it.
 const noticeAttempts = 5
 
-// apply edits the file, or in a dry run prints the change, and says what was done. absent:
-// there is no version that it is about.
+// apply edits the file, or in a dry run prints the change, and describes the change. absent:
+// the change affects no version.
 func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (text string, absent bool, err error) {
 	n.there = n.file.known(ctx)
 	var r noticeResult
@@ -146,8 +145,8 @@ func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (te
 	return text, !r.restores && n.there.known && !n.there.more && n.total() == 0, nil
 }
 
-// noteWithdrawn notes that versions which the file withdraws may be there, though they are not
-// offered.
+// noteWithdrawn notes that there may be versions which are not offered, as the file withdraws
+// them.
 func (n *noticeChange) noteWithdrawn(before []byte) {
 	m, _ := index.ParseMetadata(before)
 	one, err := address.ParseModuleVersion(n.versions.String())
@@ -156,7 +155,7 @@ func (n *noticeChange) noteWithdrawn(before []byte) {
 	}
 }
 
-// sameNotices reports whether a file has a content; one without anything is removed.
+// sameNotices reports whether a file has a content. A file without content is removed.
 func sameNotices(file, content []byte) bool {
 	return bytes.Equal(file, content) || file == nil && len(bytes.TrimSpace(content)) == 0
 }
@@ -183,7 +182,7 @@ func (n *noticeChange) total() int {
 	return total
 }
 
-// A notRestoredError says why there is nothing to remove.
+// A notRestoredError says why there was nothing to restore.
 type notRestoredError struct{ error }
 
 func (n *noticeChange) notRestored(m *index.Metadata) error {
@@ -201,8 +200,7 @@ func (n *noticeChange) whyNotRestored(m *index.Metadata) error {
 	return fmt.Errorf("%w: nothing is deprecated or withdrawn there", err)
 }
 
-// wider lists the notices that cover some of the versions, of those in the tree or,
-// if it is one, of the one given.
+// wider lists the notices that cover some of the versions.
 func (n *noticeChange) wider(m *index.Metadata) []string {
 	return listNotices(m, n.overlaps)
 }
@@ -229,8 +227,8 @@ func (n *noticeChange) overlaps(other address.Constraints) bool {
 	return slices.ContainsFunc(n.there.versions, func(v *version.Version) bool { return n.versions.Cover(v) && other.Cover(v) })
 }
 
-// lineChanges lists the lines that differ, with - those of before and with + those
-// of after.
+// lineChanges lists the lines that differ: with - the lines before the change, and with + the
+// lines after it.
 func lineChanges(before, after string) string {
 	old, now := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
 	for len(old) > 0 && len(now) > 0 && old[0] == now[0] {

@@ -15,14 +15,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// folderNotices are those in the folder of a provider or module in a tree.
+// folderNotices are the notices in the folder of a provider or module in a tree.
 type folderNotices struct {
 	folder tree.AddressFolder
 	isNew  bool // the folder is not there yet
 }
 
 // openFolderNotices finds the folder of an address in the tree that the flags name. With
-// ahead, that of a mirrored address may be missing.
+// ahead, the folder of a mirrored address may be missing.
 func openFolderNotices(ctx context.Context, fl caddycmd.Flags, text string, ahead bool) (f folderNotices, err error) {
 	directories, err := cli.TreeFlags(fl)
 	if err != nil {
@@ -86,8 +86,8 @@ func findFolder(ctx context.Context, files tree.Tree, a address.Address, ahead b
 	return f, false, errors.New(message)
 }
 
-// similar returns up to three addresses that may be meant: those of the same name,
-// or else of the same namespace.
+// similar returns up to three addresses that the user may mean: addresses with the same name,
+// or else with the same namespace.
 func similar(folders []tree.AddressFolder, a address.Address) []string {
 	var names, namespaces []string
 	for _, f := range folders {

@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// registryNotices are those that a registry has of a provider or module.
+// registryNotices are the notices that a registry has about a provider or module.
 type registryNotices struct {
 	client *remote.Client
 	to     remote.Destination
@@ -68,7 +68,8 @@ func (r *registryNotices) write(ctx context.Context, _, content []byte) error {
 	return err
 }
 
-// exchange reads the file, or with a body replaces it if it is still as it was read.
+// exchange reads the file. With a body, it replaces the file unless the file has changed since
+// it was read.
 func (r *registryNotices) exchange(ctx context.Context, method string, body []byte) (remote.Answer, error) {
 	var sent any
 	if body != nil {
@@ -89,8 +90,8 @@ func (r *registryNotices) exchange(ctx context.Context, method string, body []by
 	return r.client.Send(q)
 }
 
-// known returns the versions that the registry offers. It may not tell: who may withdraw
-// need not be able to read.
+// known returns the versions that the registry offers. It may not tell: the right to withdraw
+// does not include the right to read.
 func (r *registryNotices) known(ctx context.Context) (k knownVersions) {
 	k.where, k.offered, k.more = "that is offered there", true, r.to.Address.Hostname != ""
 	listed, err := r.client.Versions(ctx, r.to.Address)

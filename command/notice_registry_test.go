@@ -96,7 +96,7 @@ func TestNoticesAtARegistry(t *testing.T) {
 	}
 }
 
-// What somebody else writes meanwhile stays.
+// Changes that others make at the same time stay.
 func TestNoticesThatOthersChange(t *testing.T) {
 	const file, ours = "modules/acme/vpc/aws/registry.hcl", "withdrawn \"1.0.0\" {\n}\n"
 	for _, test := range []struct {

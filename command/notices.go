@@ -132,9 +132,8 @@ func addNoticeFlags(cmd *cobra.Command) {
 	cmd.Flags().Bool("dry-run", false, "Print the change and write nothing")
 }
 
-// runNotice changes the registry.hcl that the command line names. With ahead, that of a
-// mirrored address may be in a folder that is not there yet: its versions are withdrawn
-// before they are fetched.
+// runNotice changes the registry.hcl that the command line names. With ahead, the folder of a
+// mirrored address may be missing: its versions are withdrawn before they are fetched.
 func runNotice(cmd *cobra.Command, args []string, network remote.Network, ahead bool, edit func(*cobra.Command, *noticeChange) (noticeEdit, error)) error {
 	ctx, stop := cli.Interruptible(cmd.Context())
 	defer stop()

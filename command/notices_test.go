@@ -103,7 +103,8 @@ func TestNoticesOfVersionsThatAreNotThere(t *testing.T) {
 	}
 }
 
-// What is said about a version is said about all its builds, and about a build alone.
+// A notice about a version is about all its builds, and a notice about a build is about that
+// build alone.
 func TestNoticesOfBuilds(t *testing.T) {
 	root, files := noticeTree(t)
 	for _, v := range []string{"4.0.0", "4.0.0+a", "4.0.0+b"} {

@@ -145,9 +145,9 @@ func (s site) config(directories tree.Directories, accessLog bool, logs *caddy.L
 	}
 }
 
-// logging is what is logged. People at a terminal read what the command prints: of Caddy they
-// see warnings and errors, and of the registry what it does. Of the admin endpoint, which the
-// command turns off, Caddy warns.
+// logging configures the log. At a terminal, it has Caddy's warnings and errors and the
+// registry's messages. It leaves out Caddy's warning that the admin endpoint is off, as the
+// command turns it off.
 func logging(debug, terminal bool) *caddy.Logging {
 	level := func(name string) caddy.BaseLog { return caddy.BaseLog{Level: name} }
 	registry := []string{"terraform_registry", "http.handlers.terraform_registry", "http.log.access"}
@@ -175,8 +175,7 @@ func servedIndex() (*index.Index, error) {
 	return nil, errors.New("nothing is served")
 }
 
-// completeSnapshot waits until everything has been read. Earlier snapshots have only
-// what is known so far.
+// completeSnapshot waits until everything has been read. Earlier snapshots are incomplete.
 func completeSnapshot(ctx context.Context, x *index.Index) (*index.Snapshot, error) {
 	select {
 	case <-x.Ready():
@@ -250,8 +249,8 @@ type site struct {
 	port   uint
 	https  bool
 
-	// internal are the names for certificates of Caddy's own authority. Empty: the
-	// certificate is from a public authority, or there is none.
+	// internal are the names for certificates of Caddy's own authority. Empty: the site has
+	// a certificate of a public authority, or no certificate.
 	internal []string
 }
 

@@ -215,8 +215,8 @@ func runTokenRevoke(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// A tokenList is what `token list` prints. It has no hashes: the names are enough
-// to tell tokens apart.
+// A tokenList is the output of `token list`. It has no hashes: the names are enough to tell
+// tokens apart.
 type tokenList []listedToken
 
 type listedToken struct {

@@ -112,7 +112,7 @@ func inspectedToken(cmd *cobra.Command, file string) (string, error) {
 	return token, remote.CheckToken(token, origin)
 }
 
-// chooseVerdicts returns the verdicts of the registry that is meant.
+// chooseVerdicts returns the verdicts of the registry that the user means.
 func chooseVerdicts(all []module.TokenVerdict, root string) ([]module.TokenVerdict, error) {
 	if len(all) == 0 {
 		return nil, errors.New("no registry of the configuration has auth terraform_oidc or auth terraform_tokens: name another one with --config")
@@ -127,7 +127,7 @@ func chooseVerdicts(all []module.TokenVerdict, root string) ([]module.TokenVerdi
 	return chosen, nil
 }
 
-// A tokenInspection is what `token inspect` prints.
+// A tokenInspection is the output of `token inspect`.
 type tokenInspection struct {
 	claims   map[string]any // nil: it is not a JSON Web Token
 	verdicts []module.TokenVerdict
@@ -184,7 +184,7 @@ func (i tokenInspection) WriteText(out io.Writer) error {
 	return nil
 }
 
-// claim returns the value of a claim, times as such.
+// claim returns the value of a claim. Times are readable.
 func (i tokenInspection) claim(name string) string {
 	switch v := i.claims[name].(type) {
 	case string:

@@ -32,7 +32,7 @@ The exit status is 0, or 2 if the command was called wrongly.`,
 	return cmd
 }
 
-// A versionResult prints what the program is made of.
+// A versionResult has the versions of the program and its parts.
 type versionResult module.Version
 
 func (r versionResult) Document() any { return module.Version(r) }

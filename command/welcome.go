@@ -22,8 +22,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A welcome is what the command prints when it serves: what the folder offers, and
-// the configuration of clients, ready to be pasted.
+// A welcome is the output of the command when it serves: a summary of the folder, and the
+// configuration of clients, ready to be pasted.
 type welcome struct {
 	site            site
 	root            string
@@ -34,7 +34,7 @@ type welcome struct {
 	variables func(address, version string) []exampleVariable
 }
 
-// maxWithheld is how many problems are printed: what is to be pasted comes below.
+// maxWithheld bounds the problems that are printed above the configuration of clients.
 const maxWithheld = 20
 
 // exampleHostname stands for the name of a proxy, which only the user knows.
@@ -98,7 +98,7 @@ func (w welcome) write(out io.Writer) error {
 	return err
 }
 
-// clients is what clients have to know of the registry.
+// clients describes the registry for the configuration of clients.
 func (w welcome) clients() clientconfig.Registry {
 	registry := w.authorityOf(w.host())
 	c := clientconfig.Registry{Hostnames: []string{registry}, URL: "https://" + registry + handlers.DefaultPrefix}
@@ -147,7 +147,7 @@ func (w welcome) host() string {
 	return exampleHostname
 }
 
-// authorityOf adds the port. Behind a proxy that is the proxy's.
+// authorityOf adds the port. Behind a proxy, clients use the port of the proxy.
 func (w welcome) authorityOf(host string) string {
 	if !w.site.https {
 		return host

@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A ProgressBar shows the progress of a command on a terminal. Elsewhere it shows
-// nothing: in a log it would be noise.
+// A ProgressBar shows the progress of a command on a terminal. In a log it would be noise, so
+// there it shows nothing.
 type ProgressBar struct {
 	out io.Writer // nil: not a terminal
 	now func() time.Time
@@ -27,6 +27,7 @@ type ProgressBar struct {
 // redraw is the least time between two drawings of a bar.
 const redraw = 100 * time.Millisecond
 
+// NewProgressBar makes a bar on a file, if the file is a terminal.
 func NewProgressBar(f *os.File) *ProgressBar {
 	bar := &ProgressBar{now: time.Now}
 	if IsTerminal(f) {
@@ -43,8 +44,8 @@ func (b *ProgressBar) Scan(p index.Progress) {
 	})
 }
 
-// Bar is a text behind a bar that is filled in proportion, and as long as the text leaves
-// room for it.
+// Bar is a bar that is filled in proportion, with a text behind it. The bar is as long as the
+// text allows.
 func Bar(done, total int64, text string) string {
 	width := min(30, Width-len("[] ")-len(text)-1)
 	if width < 8 {
@@ -57,8 +58,8 @@ func Bar(done, total int64, text string) string {
 	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "] " + text
 }
 
-// Line replaces the line on the terminal, unless that was drawn a moment ago. The
-// last line is always drawn.
+// Line replaces the line on the terminal, unless it was drawn a moment ago. The last line is
+// always drawn.
 func (b *ProgressBar) Line(last bool, text func(now time.Time) string) {
 	if b.out == nil {
 		return
@@ -73,7 +74,7 @@ func (b *ProgressBar) Line(last bool, text func(now time.Time) string) {
 	b.draw(text(now))
 }
 
-// Clear removes the bar, so that what follows begins on an empty line.
+// Clear removes the bar, so that the next output begins on an empty line.
 func (b *ProgressBar) Clear() {
 	if b.out == nil {
 		return

@@ -12,13 +12,13 @@ import (
 const (
 	columnGap = 2
 
-	// narrowest is how narrow a column is made at most.
+	// narrowest is the least width of a column.
 	narrowest = 20
 )
 
-// WriteTable writes rows in columns. The first row is the heading. At a terminal, a table
-// that is too wide for it has the first column on lines of its own; in a file or a pipe,
-// each row stays one line.
+// WriteTable writes rows in columns. The first row is the heading. If a table is too wide for
+// a terminal, its first column gets lines of its own. In a file or a pipe, each row stays one
+// line.
 func WriteTable(out io.Writer, rows [][]string) error {
 	widths := columnWidths(rows)
 	if _, atTerminal := out.(*fittedWriter); atTerminal && tableWidth(widths) > Width {
@@ -31,8 +31,9 @@ func WriteTable(out io.Writer, rows [][]string) error {
 	return w.Flush()
 }
 
-// writeStacked writes the first cell of each row above the others, once for successive rows
-// that have the same. If the others are too wide still, the widest column is made narrower.
+// writeStacked writes the first cell of each row above the other cells, once for successive
+// rows with the same first cell. If the other cells are still too wide, the widest column is
+// made narrower.
 func writeStacked(out io.Writer, rows [][]string, widths []int) error {
 	if excess := Indent + tableWidth(widths) - Width; excess > 0 {
 		widest := slices.Index(widths, slices.Max(widths))
@@ -81,7 +82,7 @@ func brokenCell(text string, width int) (lines []string) {
 	return append(lines, text)
 }
 
-// columnWidths are the widths that the columns need.
+// columnWidths returns the widths that the columns need.
 func columnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A table fits the terminal, but for words that do not. In a file, each row is one line.
+// A table fits the terminal, unless a single word does not fit. In a file, rows are not
+// broken.
 func TestTableFits(t *testing.T) {
 	long := "registry.terraform.io/a-company-with-a-long-name/" + strings.Repeat("x", 20)
 	for _, test := range []struct {

@@ -15,14 +15,17 @@ import (
 )
 
 const (
-	Width  = 80
-	Indent = 4 // of text about the line above it
+	// Width is the width of a terminal, in columns.
+	Width = 80
+
+	// Indent is the margin of a text about the line above it.
+	Indent = 4
 )
 
-// A Result is what a subcommand prints: text or, with --json, one document.
+// A Result is the output of a subcommand: text or, with --json, one document.
 type Result interface {
-	// WriteText writes the result to out. What went wrong goes to errs, where it is
-	// seen too when a timer runs the command.
+	// WriteText writes the result to out, and problems to errs, where they are seen when
+	// a timer runs the command.
 	WriteText(out, errs io.Writer) error
 
 	// Document is encoded as JSON. Its lists are never nil.
@@ -58,7 +61,7 @@ func write(cmd *cobra.Command, r Result) error {
 // command between backquotes stays on one line so that it can be copied.
 func Wrap(text string, margin int) string { return WrapBehind(text, strings.Repeat(" ", margin)) }
 
-// WrapBehind is wrap with something at the beginning of each line.
+// WrapBehind is Wrap with a prefix for each line.
 func WrapBehind(text, prefix string) string {
 	var b strings.Builder
 	column := 0
@@ -83,14 +86,14 @@ func WrapBehind(text, prefix string) string {
 	return b.String() + "\n"
 }
 
-// A fittedWriter breaks lines that do not fit the terminal. What follows them is indented. In
-// a file or a log, lines stay whole.
+// A fittedWriter breaks lines that do not fit the terminal, and indents the rest of a broken
+// line. In a file or a log, lines stay whole.
 type fittedWriter struct {
 	out  io.Writer
 	rest []byte // of a line without its end
 }
 
-// Fitted returns a writer to out, and what is to be called after the last line.
+// Fitted returns a writer to out, and a function to call after the last line.
 func Fitted(out io.Writer) (w io.Writer, flush func()) {
 	if !IsTerminal(out) {
 		return out, func() {}
@@ -139,8 +142,9 @@ func words(text string) []string {
 	})
 }
 
-// Sentence turns a message into a sentence. A message that begins with the name of a file or
-// the like, and not with a word, begins so as a sentence too: names differ by their case.
+// Sentence turns a message into a sentence. If the message begins with a name, such as the
+// name of a file, and not with a word, its first letter stays as it is: the case of names
+// matters.
 func Sentence(message string) string {
 	if !strings.HasSuffix(message, "?") {
 		message += "."
@@ -164,7 +168,7 @@ func Printable(s string) string {
 	return s
 }
 
-// Count is a number with its noun, in the plural where that is needed.
+// Count is a number with its noun, in the plural if needed.
 func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

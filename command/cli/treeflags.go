@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
+// AddTreeFlags adds the flags for the folders of a tree.
 func AddTreeFlags(cmd *cobra.Command) {
 	cmd.Flags().StringP("root", "r", "", "The `folder` to serve (required)")
 	cmd.Flags().String("providers", "", "The `folder` with the providers, if it is not providers under the root")
@@ -19,13 +20,13 @@ func AddTreeFlags(cmd *cobra.Command) {
 	cmd.Flags().String("keys", "", "The `folder` with the publishers' keys, if it is not keys under the root")
 }
 
-// NamedDirectories returns the directories as a configuration has them: defaults
+// NamedDirectories returns the directories as a configuration has them: default directories
 // are not named, and may be missing.
 func NamedDirectories(fl caddycmd.Flags, root string) tree.Directories {
 	return tree.Directories{Root: root, Providers: fl.String("providers"), Modules: fl.String("modules"), Keys: fl.String("keys")}
 }
 
-// TreeFlags returns the directories of the flags. Those that are named exist.
+// TreeFlags returns the directories of the flags. Directories that the user names must exist.
 func TreeFlags(fl caddycmd.Flags) (tree.Directories, error) {
 	directories := NamedDirectories(fl, fl.String("root"))
 	if directories.Root == "" {
@@ -38,7 +39,7 @@ func TreeFlags(fl caddycmd.Flags) (tree.Directories, error) {
 	return located, nil
 }
 
-// HostnamesFlag reads the hostnames of a flag that can be repeated.
+// HostnamesFlag returns the hostnames of a flag that can be repeated.
 func HostnamesFlag(fl caddycmd.Flags, name string) (hostnames []svchost.Hostname, err error) {
 	words, err := fl.GetStringSlice(name)
 	if err != nil {

@@ -96,8 +96,8 @@ func Write(t *testing.T, dir, name, content string) string {
 	return path
 }
 
-// Files returns the paths of all files below a folder, in order. There are none if the folder
-// does not exist.
+// Files returns the paths of all files below a folder, in order. A folder that does not exist
+// has no files.
 func Files(t *testing.T, root string) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {

@@ -138,8 +138,8 @@ func (r *Target) Lose(lost func(*http.Request) bool) {
 	r.lost = lost
 }
 
-// Sent returns how many bytes of files have been sent since its last call, by method and
-// name of the file. Files of which no bytes were sent are in it, too.
+// Sent returns how many bytes of files have been sent since its last call, by method and name
+// of the file. Files that were not needed are in it with zero bytes.
 func (r *Target) Sent() map[string]int {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// fillers fill a tree from the registries that turn out to be needed: which ones modules
-// call is known when they have been fetched. They can be used concurrently.
+// fillers fill a tree from the registries of providers and modules. Which registries modules
+// need is known when they have been fetched. They can be used concurrently.
 type fillers struct {
 	origins *origins
 	network upstream.Network
@@ -24,15 +24,15 @@ type fillers struct {
 	closed bool
 }
 
-// A fillerID is a hostname and what is fetched from it: that may be at another place for
-// modules than for providers.
+// A fillerID is a hostname and a kind of address: modules may be fetched from another place
+// than providers.
 type fillerID struct {
 	hostname svchost.Hostname
 	modules  bool
 }
 
-// of returns the filler of a provider's or module's registry. A new one removes what runs
-// that were killed have left behind.
+// of returns the filler of a provider's or module's registry. A new filler removes files that
+// killed runs have left behind.
 func (f *fillers) of(ctx context.Context, a address.Address) (*fill.Filler, error) {
 	id := fillerID{a.Hostname, a.IsModule()}
 	f.mutex.Lock()
@@ -63,7 +63,7 @@ func (f *fillers) of(ctx context.Context, a address.Address) (*fill.Filler, erro
 	return filler, nil
 }
 
-// close ends what is under way. What is interrupted leaves nothing behind.
+// close ends all fetching. Interrupted fetches leave nothing behind.
 func (f *fillers) close() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -22,8 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// Command returns the command. Tests pass a network for their origins, which
-// the system does not trust.
+// Command returns the command mirror. Tests pass a network that trusts their origins.
 func Command(network upstream.Network) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mirror --root FOLDER [--platform OS_ARCH]... [--upstream [HOSTNAME=]URL]... [--modules] [--dry-run] LOCK_FILE|FOLDER|PROVIDER|MODULE...",
@@ -170,9 +169,9 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 	return m, nil
 }
 
-// foldersToFill returns the directories of the flags, and creates those that are
-// missing. It is called when the rest of the command line is known to be right. A
-// dry run creates nothing, and gets the information that one is missing.
+// foldersToFill returns the directories of the flags, and creates missing ones. It is called
+// when the rest of the command line is known to be right. A dry run creates nothing, and
+// learns whether a directory is missing.
 func foldersToFill(fl caddycmd.Flags, dry bool) (d tree.Directories, missing bool, err error) {
 	root, err := filepath.Abs(fl.String("root"))
 	if err != nil {
@@ -208,7 +207,7 @@ func emptyTree() (t tree.Tree, err error) {
 	return tree.Tree{Providers: empty, Modules: empty, Keys: empty}, nil
 }
 
-// readOnly opens a tree such that it cannot be written to.
+// readOnly opens a tree without the right to write to it.
 func readOnly(d tree.Directories) func() (tree.Tree, error) {
 	return func() (tree.Tree, error) {
 		files, err := d.Open()
@@ -221,8 +220,8 @@ func readOnly(d tree.Directories) func() (tree.Tree, error) {
 	}
 }
 
-// lockDefaultStorage uses the locks of a server that has the default storage and runs
-// as the same user, so that only one of them fetches a package. With any other server,
+// lockDefaultStorage uses the locks of the default storage. A server with this storage, run by
+// the same user, then does not fetch the same package at the same time. With any other server,
 // a package may be fetched twice, which does no harm.
 func lockDefaultStorage(ctx context.Context, name string) (unlock func(), err error) {
 	if err := caddy.DefaultStorage.Lock(ctx, name); err != nil {
@@ -253,8 +252,8 @@ func addProvidersFlags(cmd *cobra.Command) {
 	cmd.Flags().Lookup("modules").Hidden = true
 }
 
-// modulesFlag makes --modules of such a command an option that needs no value: it is about
-// modules too then, which lie in the default folder.
+// modulesFlag makes --modules an option that needs no value. The command is then about the
+// modules in the default folder, too.
 func modulesFlag(cmd *cobra.Command, usage string) {
 	flag := cmd.Flags().Lookup("modules")
 	flag.Hidden, flag.Usage, flag.NoOptDefVal = false, usage, "modules"

@@ -21,7 +21,7 @@ import (
 )
 
 // maxMirroredModules bounds the versions of modules that one run fetches: a registry could
-// name ever new ones.
+// name new ones without end.
 const maxMirroredModules = 2000
 
 // A project is an argument whose calls of modules are followed.
@@ -53,11 +53,12 @@ type modulesRun struct {
 	*mirrorRun
 	scratch scratchTree
 	modules []*mirroredModule
-	failed  []mirrorOutcome // calls of which no version could be chosen
+	failed  []mirrorOutcome // calls for which no version could be chosen
 }
 
-// followCalls fetches the modules that the projects call, and those that these call, and
-// adds what they require. The modules of one round are called by those of the one before.
+// followCalls fetches the modules that the projects call, directly or by other modules, and
+// adds the providers that they require. The modules of a round are called by the modules of
+// the round before.
 func (m *mirrorRun) followCalls(ctx context.Context) (outcomes []mirrorOutcome) {
 	r := modulesRun{mirrorRun: m, scratch: scratchTree{fillers: fillers{origins: m.fillers.origins, network: m.fillers.network}}}
 	defer context.AfterFunc(ctx, r.scratch.close)()
@@ -79,8 +80,8 @@ func (m *mirrorRun) followCalls(ctx context.Context) (outcomes []mirrorOutcome) 
 	return append(r.failed, outcomes...)
 }
 
-// A projectCall is a call of a project, and the versions that are chosen for it: several
-// if clients have installed several of them for the project.
+// A projectCall is a call of a project, and the versions chosen for it. There are several
+// versions if clients have installed several for the project.
 type projectCall struct {
 	lockfile.ModuleCall
 	project  *project
@@ -88,8 +89,8 @@ type projectCall struct {
 	err      error
 }
 
-// round fetches the modules of the calls that are not followed so far. It reports whether
-// there were any.
+// round fetches the modules of the calls that have not been followed. It reports whether there
+// were any.
 func (r *modulesRun) round(ctx context.Context) bool {
 	var calls []*projectCall
 	for _, p := range r.projects {
@@ -145,15 +146,15 @@ func (r *modulesRun) find(id moduleID) *mirroredModule {
 	return nil
 }
 
-// showModules draws how many modules are there of those that are known so far.
+// showModules draws how many of the known modules are there.
 func (r *modulesRun) showModules(done, known int) {
 	r.progress.Line(false, func(time.Time) string {
 		return cli.Bar(int64(done), int64(known), fmt.Sprintf("%d of %s", done, cli.Count(known, "module")))
 	})
 }
 
-// chooseVersions chooses the versions of a call: those that clients have installed, or else
-// the newest, as `init` would. It returns one that is passed over, with the reason.
+// chooseVersions chooses the versions of a call: the versions that clients have installed, or
+// else the newest, as `init` would. It returns a version that is passed over, with the reason.
 func (r *modulesRun) chooseVersions(ctx context.Context, call *projectCall) (passedOver string, err error) {
 	for _, version := range call.Installed {
 		why, err := r.tree.withdrawn(call.Address, version)
@@ -175,8 +176,8 @@ func (r *modulesRun) chooseVersions(ctx context.Context, call *projectCall) (pas
 	return passedOver, err
 }
 
-// fetchModule fetches a module unless it is in the tree. In a dry run it is fetched all the
-// same, into a folder that is removed: otherwise what it calls would not be known.
+// fetchModule fetches a module unless it is in the tree. A dry run fetches it into a folder
+// that is removed: otherwise its calls would be unknown.
 func (r *modulesRun) fetchModule(ctx context.Context, m *mirroredModule) {
 	present := r.tree.has(m.Address, m.version)
 	filler, err := r.fillers.of(ctx, m.Address)
@@ -192,9 +193,9 @@ func (r *modulesRun) fetchModule(ctx context.Context, m *mirroredModule) {
 	m.added, m.err = err == nil && !present, err
 }
 
-// readModule adds to a project what a module needs.
+// readModule adds the needs of a module to a project.
 func (r *modulesRun) readModule(ctx context.Context, call *projectCall, m *mirroredModule) {
-	if m.file == nil || ctx.Err() != nil { // one that is another now at its origin is still called
+	if m.file == nil || ctx.Err() != nil { // a module that has changed at its origin is still called
 		return
 	}
 	p, err := readModulePackage(ctx, m.moduleID.String(), m.file)
@@ -225,7 +226,7 @@ func addTo(p *lockfile.Package) func(name string, r io.Reader) error {
 	}
 }
 
-// A scratchTree is an empty tree that is removed in the end. The zero value makes one when
+// A scratchTree is an empty tree that is removed at the end. The zero value makes a tree when
 // it is needed.
 type scratchTree struct {
 	fillers

@@ -30,8 +30,8 @@ func calls(source, constraints string) string {
 	return text + "}\n"
 }
 
-// newModules serves a module that calls another one, of which it needs a submodule. Each
-// requires a provider.
+// newModules serves a module that calls a submodule of another module. Each requires a
+// provider.
 func newModules(t *testing.T) *origin {
 	return newOrigin(t, func(files *indextest.Tree, acme *indextest.Publisher) {
 		files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(acme)
@@ -176,7 +176,7 @@ Would be added to ` + filepath.Join(root, "providers") + ": 1 package; to " + fi
 	}
 }
 
-// Another folder for modules is one that is named behind an equals sign.
+// A folder for modules is named behind an equals sign.
 func TestMirrorModulesIntoAnotherFolder(t *testing.T) {
 	o, root, elsewhere := newModules(t), t.TempDir(), filepath.Join(t.TempDir(), "m")
 	if _, errs, err := o.mirror(t, root, "--modules="+elsewhere, vpc+"@1.0.0"); err != nil {

@@ -28,8 +28,8 @@ type origins struct {
 	tokens     map[svchost.Hostname]string // by the host that gets the request
 }
 
-// versionsTTL is how old a list of versions may be that another run, or a server,
-// has left. It is short: users run the command to get what is new.
+// versionsTTL bounds the age of lists of versions that another run, or a server, has left. It
+// is short: users run the command to get new versions.
 const versionsTTL = 30 * time.Second
 
 func originFlags(fl caddycmd.Flags) (*origins, error) {
@@ -98,7 +98,7 @@ func addURL(urls map[svchost.Hostname]string, word string) error {
 	return nil
 }
 
-// check finds what is wrong with the addresses of the registries of requirements.
+// check checks the addresses of the registries of requirements.
 func (o *origins) check(requirements []requirement, network upstream.Network) error {
 	for _, q := range requirements {
 		if _, err := upstream.NewClient(o.origin(fillerID{hostname: q.Address.Hostname}), network); err != nil {
@@ -108,8 +108,8 @@ func (o *origins) check(requirements []requirement, network upstream.Network) er
 	return nil
 }
 
-// origin returns where the providers or the modules of a hostname come from. A network
-// mirror has no modules: they come from the registry itself.
+// origin returns the origin of the providers or the modules of a hostname. A network mirror
+// has no modules: they come from the registry itself.
 func (o *origins) origin(id fillerID) upstream.Origin {
 	origin := upstream.Origin{Hostname: id.hostname, URL: o.urls[id.hostname], Private: o.private}
 	requested := []string{origin.URL} // in the host's place
@@ -134,7 +134,8 @@ func (o *origins) origin(id fillerID) upstream.Origin {
 	return origin
 }
 
-// hosts are those with a token, which may be of a repository: all but the registry itself.
+// hosts returns the hosts with a token, except the registry itself. They may have
+// repositories.
 func (o *origins) hosts(except svchost.Hostname) (hosts []upstream.Host) {
 	for hostname, token := range o.tokens {
 		if hostname != except {

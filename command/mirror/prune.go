@@ -21,6 +21,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
+// PruneCommand returns the command prune.
 func PruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune --root FOLDER [--own HOSTNAME]... [--modules] [--dry-run] LOCK_FILE|FOLDER...",
@@ -128,8 +129,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	return cli.Finish(cmd, result)
 }
 
-// scanToPrune finds what a tree offers: its providers, and its modules if they are asked
-// for.
+// scanToPrune scans the providers of a tree, and with modules its modules.
 func scanToPrune(ctx context.Context, directories tree.Directories, modules bool, progress func(index.Progress)) (files tree.Tree, s *index.Snapshot, err error) {
 	s, err = index.Scan(ctx, index.Options{
 		Open: func() (t tree.Tree, err error) {
@@ -170,8 +170,8 @@ func releasesOf(in tree.Part, s *index.Snapshot) *treeReleases {
 	return t
 }
 
-// moduleVersionsOf leaves out the hidden record of where a module came from: it tells whether a
-// version that is fetched again is still the same.
+// moduleVersionsOf leaves out the hidden record of the source of a module. By this record, a
+// changed version is noticed when it is fetched again.
 func moduleVersionsOf(in tree.Part, s *index.Snapshot) *treeReleases {
 	t := newTreeReleases(in)
 	for m := range s.Modules() {
@@ -230,11 +230,10 @@ type pruning struct {
 	failed       []error
 }
 
-// keepShared removes two kinds of files from the plan. Files that have another name
-// which is not in the plan: folders may be symlinks to one another, and a file that
-// is removed by one name is gone under all, also for a lock file or a hosted release
-// that needs it. And unpacked packages: their folders may be in use otherwise, such
-// as a client's plugin cache.
+// keepShared removes two kinds of files from the plan. First, files with another name that is
+// not in the plan: folders may be symlinks to one another, and a lock file or a hosted release
+// may need the file under its other name. Second, unpacked packages: something else, such as a
+// client's plugin cache, may use their folders.
 func (p *pruning) keepShared() {
 	goes := make(map[string]bool)
 	for _, file := range p.plan.Files() {
@@ -283,12 +282,12 @@ func (p *pruning) keepShared() {
 	p.plan.Remove = remove
 }
 
-// maxFolders is how deep a package may lie: in folders of its hostname,
+// maxFolders is the greatest depth of a package: it lies in folders of its hostname,
 // namespace, type and version.
 const maxFolders = 4
 
-// eachFile visits all files under all their names, following symlinks. What cannot be
-// read is skipped: the registry does not offer it.
+// eachFile visits all files under all their names, following symlinks. It skips files that
+// cannot be read: the registry does not offer them.
 func (p *pruning) eachFile(dir string, depth int, visit func(name string, info fs.FileInfo)) {
 	entries, _ := p.in.ReadDir(dir)
 	for _, e := range entries {
@@ -317,8 +316,8 @@ func (p *pruning) size() (sum int64) {
 	return sum
 }
 
-// remove carries out the plan. After a failure it goes on with the next release, and
-// the failed one is not reported as removed.
+// remove carries out the plan. After a failure it goes on with the next release, and does not
+// report the failed release as removed.
 func (p *pruning) remove() {
 	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h fill.Held) bool {
 		failed := len(p.failed)
@@ -327,9 +326,9 @@ func (p *pruning) remove() {
 	})
 }
 
-// removeRelease removes the packages first, and the documents only if no package is
-// left: without them, a package that is withheld because it does not match its
-// checksum would be offered.
+// removeRelease removes the packages first, and the documents only if no package is left:
+// without the documents, the registry would offer a package that it withholds because of its
+// checksum.
 func (p *pruning) removeRelease(h fill.Held) {
 	var documents []string
 	for _, file := range h.Files {
@@ -374,8 +373,8 @@ func (p *pruning) removeFolder(dir string) bool {
 	return err == nil && len(entries) == 0 && p.in.Fs.Remove(path.Join(p.in.Dir, dir)) == nil
 }
 
-// hasPackages reports whether a folder has packages of a release, offered or not, as far as
-// that can be read.
+// hasPackages reports whether a folder has packages of a release, offered or not. A folder
+// that cannot be read may have some.
 func (p *pruning) hasPackages(dir string, h fill.Held) bool {
 	entries, err := p.in.ReadDir(dir)
 	return err != nil || slices.ContainsFunc(entries, func(e fs.FileInfo) bool {

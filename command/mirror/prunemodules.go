@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
-// maxUnknown is how many calls an error lists.
+// maxUnknown bounds the calls that an error lists.
 const maxUnknown = 10
 
 // A moduleSurvey finds the modules of a tree that configurations need.
@@ -27,7 +27,7 @@ type moduleSurvey struct {
 	readings []moduleReading
 }
 
-// A moduleReading is a configuration as one of the clients reads it.
+// A moduleReading is a configuration as Terraform or OpenTofu reads it.
 type moduleReading struct {
 	dir     string
 	folders []string
@@ -35,11 +35,11 @@ type moduleReading struct {
 	unknown []string
 }
 
-// neededModules returns the modules that configurations need, directly or by other modules:
-// those that init has installed for them, and the newest in the tree that each call allows,
-// which init installs next. Configurations are read as Terraform and as OpenTofu read them,
-// since they do not say whose they are. If it cannot be known what one needs, that is an
-// error: modules that it needs would be removed.
+// neededModules returns the modules that configurations need, directly or by other modules.
+// These are the modules that init has installed, and the newest in the tree that each call
+// allows, which init would install next. As a configuration does not name its client, it is
+// read as by Terraform and as by OpenTofu. It is an error if the needs of a configuration are
+// unknown: modules that it needs would be removed.
 func neededModules(ctx context.Context, dirs []string, snapshot *index.Snapshot, own []svchost.Hostname) ([]fill.Lock, error) {
 	s := moduleSurvey{snapshot: snapshot, own: own, needed: make(map[fill.Lock]bool)}
 	for _, dir := range dirs {
@@ -67,7 +67,7 @@ func neededModules(ctx context.Context, dirs []string, snapshot *index.Snapshot,
 	return needed, nil
 }
 
-// follow notes what a configuration needs.
+// follow notes the modules that a configuration needs.
 func (s *moduleSurvey) follow(ctx context.Context, dir string, c *lockfile.Configuration) error {
 	installed, known := c.Installed()
 	r := moduleReading{dir: dir, folders: c.Folders(), known: known}
@@ -94,8 +94,8 @@ func (s *moduleSurvey) follow(ctx context.Context, dir string, c *lockfile.Confi
 	return nil
 }
 
-// need notes a module, and returns it if the tree offers it: of the registry's own hostnames
-// it may lie under none.
+// need notes a module, and returns it if the tree offers it. The module of one of the
+// registry's own hostnames may lie under no hostname.
 func (s *moduleSurvey) need(l fill.Lock) *index.ModuleVersion {
 	s.needed[l] = true
 	m := s.snapshot.Module(l.Address).Version(l.Version)
@@ -128,7 +128,7 @@ func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.Module
 	return found
 }
 
-// hosted is the module of a call if that is of the registry's own; nil if it is not.
+// hosted returns the module of a call if it belongs to the registry itself; nil otherwise.
 func (s *moduleSurvey) hosted(call lockfile.ModuleCall) *index.Module {
 	if !slices.Contains(s.own, call.Address.Hostname) {
 		return nil
@@ -136,7 +136,7 @@ func (s *moduleSurvey) hosted(call lockfile.ModuleCall) *index.Module {
 	return s.snapshot.Module(call.Address.At(""))
 }
 
-// read adds to a configuration what a module in the tree needs.
+// read adds the needs of a module in the tree to a configuration.
 func (s *moduleSurvey) read(ctx context.Context, c *lockfile.Configuration, call lockfile.ModuleCall, m *index.ModuleVersion) error {
 	p := &lockfile.Package{Name: call.Address.String() + "@" + m.Version, Folder: m.Folder}
 	if err := s.snapshot.EachModuleFile(ctx, m, p.Wants, addTo(p)); err != nil {
@@ -145,8 +145,8 @@ func (s *moduleSurvey) read(ctx context.Context, c *lockfile.Configuration, call
 	return c.Add(call, p)
 }
 
-// unknown lists what is not known of configurations that init has not been run for. A
-// folder that another configuration calls is a part of that one.
+// unknown lists unknown needs of configurations without a complete init. A folder that another
+// configuration calls is a part of that configuration.
 func (s *moduleSurvey) unknown() (lines []string) {
 	for _, r := range s.readings {
 		part := slices.ContainsFunc(s.readings, func(other moduleReading) bool {

@@ -22,8 +22,8 @@ const (
 	mirroredSubnet = "registry.terraform.io/acme/subnet/aws"
 )
 
-// newModuleTree makes a tree with versions of two mirrored modules, one of which calls the
-// other, and a hosted one.
+// newModuleTree makes a tree with versions of a hosted module and of two mirrored modules. One
+// mirrored module calls the other.
 func newModuleTree(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()

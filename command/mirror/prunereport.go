@@ -22,9 +22,8 @@ type pruneResult struct {
 	dry            bool
 }
 
-// requireOwn refuses to remove releases that may be the registry's own, unless --own
-// is given. Only the public registries are certainly others; lock files do not tell
-// them apart.
+// requireOwn refuses to remove releases that may belong to the registry itself, unless --own
+// is given. Only the public registries are certainly others. Lock files do not tell.
 func (r *pruneResult) requireOwn(given bool) error {
 	var hostnames []string
 	for _, h := range r.removed() {
@@ -42,7 +41,7 @@ func (r *pruneResult) requireOwn(given bool) error {
 	return fmt.Errorf("%s may be %s of the registry itself: give its hostnames with --own, or --own \"\" if it has no providers under a hostname of its own", strings.Join(hostnames, ", "), noun)
 }
 
-// removed returns what is removed of all parts.
+// removed returns the removed releases of all parts.
 func (r *pruneResult) removed() (all []fill.Held) {
 	for _, p := range r.parts {
 		all = append(all, p.plan.Remove...)
@@ -126,7 +125,7 @@ func (r *pruneResult) summary() string {
 	return strings.Join(lines, "\n")
 }
 
-// A pruneDocument is what `prune --json` prints.
+// A pruneDocument is the output of `prune --json`.
 type pruneDocument struct {
 	From           string          `json:"from"`
 	ModulesFrom    string          `json:"modules_from,omitempty"` // with --modules

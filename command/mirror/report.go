@@ -20,13 +20,13 @@ type mirrorResult struct {
 	interrupted bool
 }
 
-// complete reports whether everything that was required is in the tree.
+// complete reports whether everything that is required is in the tree.
 func (r *mirrorResult) complete() bool {
 	_, failed := r.counts()
 	return failed == 0 && len(r.unresolved)+len(r.unlocked) == 0 && !r.interrupted
 }
 
-// address is the provider's or the module's.
+// address is the address of the provider or module.
 func (o mirrorOutcome) address() string { return cmp.Or(o.provider, o.module) }
 
 func (r *mirrorResult) counts() (added, failed int) {
@@ -147,7 +147,7 @@ func (r *mirrorResult) writeTotal(b *strings.Builder, into, noun string, is func
 	}
 }
 
-// A mirrorDocument is what `mirror --json` prints.
+// A mirrorDocument is the output of `mirror --json`.
 type mirrorDocument struct {
 	Into        string                `json:"into"`
 	ModulesInto string                `json:"modules_into,omitempty"` // with --modules

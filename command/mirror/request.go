@@ -22,7 +22,7 @@ type requirement struct {
 	locked *lockfile.Locked // nil: the requirement is not from a lock file
 }
 
-// A mirrorRequest is what all arguments together require.
+// A mirrorRequest has the requirements of all arguments.
 type mirrorRequest struct {
 	tofu     bool               // read arguments as OpenTofu does
 	own      []svchost.Hostname // of the registry itself
@@ -49,8 +49,8 @@ func (u unlocked) String() string {
 	return fmt.Sprintf("%s: %s (for %s)", u.Provider, u.Why, strings.Join(u.From, ", "))
 }
 
-// readArguments reads what arguments require. With modules, what they call is to be
-// followed.
+// readArguments reads the requirements of arguments. With modules, the calls of configurations
+// are kept to be followed.
 func (q *mirrorRequest) readArguments(args []string, modules bool) error {
 	var errs []error
 	for _, arg := range args {
@@ -61,8 +61,8 @@ func (q *mirrorRequest) readArguments(args []string, modules bool) error {
 	return errors.Join(errs...)
 }
 
-// read adds the requirements of one argument. A provider whose address is also the
-// path of a folder can be given with its hostname.
+// read adds the requirements of one argument. If a folder has the name of a provider, the
+// provider can be given with its hostname.
 func (q *mirrorRequest) read(arg string, modules bool) error {
 	info, err := os.Stat(arg)
 	switch {
@@ -135,8 +135,8 @@ func (q *mirrorRequest) readFolder(dir string, modules bool) error {
 	return nil
 }
 
-// add adds what a project requires: that is known when its calls have been followed. Where
-// there is a lock file, it decides on the providers.
+// add adds the requirements of a project, which are known when its calls have been followed.
+// If there is a lock file, it decides on the providers.
 func (q *mirrorRequest) add(p *project) {
 	q.unresolved = append(q.unresolved, p.Unresolved()...)
 	if p.lockFile != "" {
@@ -164,11 +164,11 @@ func (q *mirrorRequest) readLockFile(file string) ([]lockfile.Locked, error) {
 	return locks, nil
 }
 
-// notLocked returns the providers that a configuration requires and its lock file
-// lacks, so that init would need more than is mirrored. A lock file does not say
-// which client wrote it: if it is complete for one of them, nothing is missing. A
-// configuration that cannot be read, for example because the folder has only the
-// lock file, requires nothing, nor do modules that are not local.
+// notLocked returns the providers that a configuration requires and its lock file lacks: init
+// would need more than is mirrored. A lock file does not name its client, so nothing is
+// missing if it is complete for one of them. A configuration that cannot be read requires
+// nothing, for example where the folder has only the lock file. Modules that are not local
+// require nothing either.
 func notLocked(dir string, tofu bool, locks []lockfile.Locked, file string) []unlocked {
 	var missing []unlocked
 	for i, asTofu := range []bool{tofu, !tofu} {

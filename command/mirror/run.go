@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A mirrorRun is one run of the mirror command.
+// A mirrorRun is a run of the mirror command.
 type mirrorRun struct {
 	mirrorRequest
 	fillers     fillers
@@ -39,8 +39,9 @@ type mirrorRelease struct {
 	requiredBy []string
 }
 
-// A mirrorOutcome is the outcome of a package, or of a provider or module of which no
-// version could be chosen: that has only its address, with the constraints, and the error.
+// A mirrorOutcome is the outcome of a package, or an error of a provider or module for which
+// no version could be chosen. The latter has only the address with the constraints, and the
+// error.
 type mirrorOutcome struct {
 	provider, module  string // one of them
 	version, platform string // a module has no platform
@@ -79,7 +80,7 @@ func (m *mirrorRun) run(ctx context.Context) *mirrorResult {
 // inParallel calls do with every number below n.
 func (m *mirrorRun) inParallel(n int, do func(int)) { cli.InParallel(m.parallel, n, do) }
 
-// choose finds the releases that are required, each once and sorted by address.
+// choose finds the required releases, each once and sorted by address.
 func (m *mirrorRun) choose(ctx context.Context) (releases []*mirrorRelease, failed []mirrorOutcome) {
 	versions, errs := make([]string, len(m.requirements)), make([]error, len(m.requirements))
 	passedOver := make([]string, len(m.requirements))
@@ -105,15 +106,16 @@ func (m *mirrorRun) choose(ctx context.Context) (releases []*mirrorRelease, fail
 	return releases, failed
 }
 
-// noteWithdrawn notes a version that has been passed over, with the reason; empty: none.
+// noteWithdrawn notes a version that is passed over, with the reason. An empty text is
+// ignored.
 func (m *mirrorRun) noteWithdrawn(passedOver string) {
 	if passedOver != "" && !slices.Contains(m.withdrawn, passedOver) {
 		m.withdrawn = append(m.withdrawn, passedOver)
 	}
 }
 
-// version returns the version that a client would choose, and the one that it would
-// if none was withdrawn, with the reason. A locked version needs no request.
+// version returns the version that a client would choose, and a withdrawn version that the
+// client would choose otherwise, with the reason. A locked version needs no request.
 func (m *mirrorRun) version(ctx context.Context, q requirement) (chosen, passedOver string, err error) {
 	if q.locked == nil {
 		return m.newest(ctx, q.Address, q.From, q.Select)
@@ -128,8 +130,8 @@ func (m *mirrorRun) version(ctx context.Context, q requirement) (chosen, passedO
 	return q.locked.Version, "", nil
 }
 
-// newest returns the version of a provider or module that is selected from those on offer,
-// and the one that would be if none was withdrawn, with the reason.
+// newest returns the version of a provider or module that choose selects from the offered
+// ones, and a withdrawn version that it would select otherwise, with the reason.
 func (m *mirrorRun) newest(ctx context.Context, a address.Address, from []string, choose func([]string) (string, error)) (chosen, passedOver string, err error) {
 	if ctx.Err() != nil {
 		return "", "", ctx.Err()
@@ -194,10 +196,10 @@ func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platf
 	return filled.Size, progress.Moved() > 0, nil
 }
 
-// checkLocked refuses a package other than the locked one before it is fetched. A
-// lock file from a registry has the zh: hashes of all packages of the release, so a
-// package that is not among them is of another release. Without zh: hashes only the
-// fetched package can be compared.
+// checkLocked refuses a package other than the locked one before it is fetched. A lock file
+// from a registry has the zh: hashes of all packages of the release, so a package without its
+// hash there belongs to another release. Without zh: hashes only the fetched package can be
+// compared.
 func checkLocked(l *lockfile.Locked, r *upstream.Release, k upstream.Package) error {
 	accepts := func(k upstream.Package) bool { return l.Accepts([]string{"zh:" + k.SHA256.String()}) }
 	switch {

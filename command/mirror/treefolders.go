@@ -22,8 +22,8 @@ type treeFolder struct {
 	broken   error // something in registry.hcl cannot be read that may withdraw versions
 }
 
-// readTreeFolders reads which versions lie in a tree, and the registry.hcl files: those of
-// providers, and of modules if they are asked for.
+// readTreeFolders reads the versions and the registry.hcl files of the providers in a tree.
+// With modules, it reads the modules, too.
 func readTreeFolders(ctx context.Context, open func() (tree.Tree, error), modules bool) (treeFolders, error) {
 	files, err := open()
 	if err != nil {
@@ -67,8 +67,8 @@ func (t treeFolders) has(a address.Address, version string) bool {
 	return false
 }
 
-// withdrawn is why a version is not fetched; empty if it is. It is an error if that is
-// not known.
+// withdrawn says why a version is not fetched; empty if it may be fetched. It is an error if
+// that is unknown.
 func (t treeFolders) withdrawn(a address.Address, version string) (string, error) {
 	of, ok := t[a]
 	if !ok {

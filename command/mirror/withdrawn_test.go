@@ -8,7 +8,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
-// What is withdrawn in a tree is not fetched into it.
+// Versions that are withdrawn in a tree are not fetched into it.
 func TestMirrorWithoutWithdrawn(t *testing.T) {
 	o := newAcme(t)
 	for _, test := range []struct {

@@ -9,12 +9,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
 
-// headerOnly is the field by which a client asks for a file without sending it, as those of
-// Artifactory do: whether the registry would take it, or has it.
+// headerOnly is the header field with which a client asks whether the registry would take a
+// file, or has it, without sending the file. Clients of Artifactory use it.
 const headerOnly = "X-Checksum-Deploy"
 
-// ask asks the registry what it would answer to the files, without sending any. It cannot be
-// asked without a token, as in a job for a pull request of a stranger.
+// ask asks the registry what it would answer to the files, without sending any. Without a
+// token, as in a job for a stranger's pull request, the registry cannot be asked.
 func (r *run) ask(ctx context.Context, result *result) error {
 	client, err := remote.NewClient(ctx, r.network, r.tokens)
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// docsArchive is the name under which documentation is sent.
+// docsArchive is the name of the documentation at the registry.
 const docsArchive = "docs.zip"
 
-// maxPackedDocs is how large documentation may be in bytes, packed, to be held in memory.
-// No registry takes more.
+// maxPackedDocs bounds packed documentation, in bytes. It is held in memory, and no registry
+// takes more.
 const maxPackedDocs = 64 << 20
 
 // packDocs packs a folder with documentation, into the same bytes each time. Names that

@@ -20,7 +20,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
-// defaultTagPattern is that of a repository with one module.
+// defaultTagPattern fits a repository with one module.
 const defaultTagPattern = "v" + versionPlace
 
 // gitOptions say which versions of a module are taken from a git repository.
@@ -37,23 +37,22 @@ type gitOptions struct {
 type gitModules struct {
 	repository string // without credentials
 	modules    []gitModule
-	skipped    []string // which tags are not published and why, in sentences
+	skipped    []string // sentences about tags that are not published
 
 	scratch string
 }
 
-// A gitModule is a module as it is at a tag.
+// A gitModule is a module at a tag.
 type gitModule struct {
 	version     string // as the registry lists it
 	tag, commit string
 	date        time.Time // of the commit
 
-	// dir has exactly the files of the tag. It may also be that of other tags, if
-	// nothing changed between them.
+	// dir has exactly the files of the tag. Tags with the same files share it.
 	dir string
 
-	// refused are the reasons why this version cannot be published, in sentences: then
-	// dir is empty.
+	// refused has the reasons why this version cannot be published, in sentences. dir is empty
+	// then.
 	refused []string
 }
 
@@ -76,9 +75,8 @@ func (o *gitOptions) check() (err error) {
 	return nil
 }
 
-// readGitModules writes the module at the tags that o names to folders in scratch. The newest
-// version comes first. Problems of one version are in that version, and the error is what
-// prevents all of them.
+// readGitModules writes the module at the tags that o names to folders in scratch, the newest
+// version first. Problems of a version are in that version. An error prevents all of them.
 func readGitModules(ctx context.Context, g *git.Repository, o gitOptions, scratch string) (m *gitModules, err error) {
 	pattern, err := parseTagPattern(o.pattern)
 	if err != nil {
@@ -98,7 +96,7 @@ func readGitModules(ctx context.Context, g *git.Repository, o gitOptions, scratc
 	return m, m.extract(ctx, g, trees)
 }
 
-// cleanGitPath is the path of a folder in a repository, empty for its root.
+// cleanGitPath returns the path of a folder in a repository; empty for the root.
 func cleanGitPath(s string) (string, error) {
 	p := path.Clean(filepath.ToSlash(s))
 	switch {
@@ -110,8 +108,8 @@ func cleanGitPath(s string) (string, error) {
 	return p, nil
 }
 
-// chooseTags returns the modules of the tags that o names, newest first, without their
-// commits, and why others are skipped.
+// chooseTags returns the modules of the tags that o names, newest first and without their
+// commits, and the reasons why other tags are skipped.
 func chooseTags(ctx context.Context, g *git.Repository, o gitOptions, pattern tagPattern) (chosen []gitModule, skipped []string, err error) {
 	tags, err := g.Tags(ctx)
 	if err != nil {
@@ -165,8 +163,8 @@ func instead(tags []string) string {
 	return ": make one first, such as with git tag v1.0.0"
 }
 
-// locate finds the commits of the tags and the trees of the module in them. A tag
-// without either is skipped, or an error if it is the one that was asked for.
+// locate finds the commits of the tags, and the trees of the module in the commits. A tag
+// without a commit or a tree is skipped. It is an error if the user asked for that tag.
 func (m *gitModules) locate(ctx context.Context, g *git.Repository, o gitOptions) (trees map[string]string, err error) {
 	tags := make([]string, len(m.modules))
 	for i, module := range m.modules {
@@ -207,8 +205,8 @@ func (m *gitModules) locate(ctx context.Context, g *git.Repository, o gitOptions
 	return trees, err
 }
 
-// resolve returns the objects of a type that names stand for, by tag: none where
-// there is no such object.
+// resolve returns objects of a type by tag. nameOf names the object of a module. Tags without
+// such an object are left out.
 func (m *gitModules) resolve(ctx context.Context, g *git.Repository, typ string, nameOf func(gitModule) string) (map[string]string, error) {
 	names := make([]string, len(m.modules))
 	for i, module := range m.modules {
@@ -222,7 +220,7 @@ func (m *gitModules) resolve(ctx context.Context, g *git.Repository, typ string,
 	return byTag, err
 }
 
-// keep keeps the modules of the tags that have something.
+// keep drops the modules of tags that are not in has, and notes why.
 func (m *gitModules) keep(o gitOptions, has map[string]string, otherwise string) error {
 	var kept []gitModule
 	for _, module := range m.modules {
@@ -242,7 +240,7 @@ func (m *gitModules) keep(o gitOptions, has map[string]string, otherwise string)
 	return nil
 }
 
-// noModules is why none of the tags can be published.
+// A noModules error says why no tag can be published.
 type noModules struct{ text string }
 
 func (n *noModules) Error() string { return "--all-tags: " + n.text }

@@ -277,8 +277,8 @@ func TestGitModulesWithSymlinks(t *testing.T) {
 	}
 }
 
-// A tag gives the bytes that the registry would serve if its files lay in the tree, and
-// what is left out of the package does not count.
+// A tag gives the bytes that the registry would serve for its files in the tree. Problems of
+// files that are left out of the package do not count.
 func TestGitModulesAreFoldersToPack(t *testing.T) {
 	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
 	s := upstreamtest.NewRepository(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
-// namePlace is what stands for the name of a module, in its address, in the pattern of its
-// tags and in the path of its folder: then all modules of a repository are published.
+// namePlace stands for the name of a module, in the address, in the pattern of tags and in the
+// path of the folder. With it, all modules of a repository are published.
 const namePlace = "{name}"
 
 func withName(text, name string) string { return strings.ReplaceAll(text, namePlace, name) }
@@ -50,8 +50,8 @@ type namedModule struct {
 	options gitOptions
 }
 
-// namedModules returns the modules that the tags name, in order, and why others are skipped.
-// There is one module if a and o do not leave the name open.
+// namedModules returns the modules that the tags name, in order, and the reasons why others
+// are skipped. Without a namePlace there is only the module of a and o.
 func namedModules(ctx context.Context, g *git.Repository, a address.Address, o gitOptions) (modules []namedModule, skipped []string, err error) {
 	if !strings.Contains(a.Name, namePlace) {
 		return []namedModule{{a, o}}, nil, nil
@@ -95,9 +95,9 @@ func namedModules(ctx context.Context, g *git.Repository, a address.Address, o g
 	return modules, skipped, nil
 }
 
-// readGitBatch packs the modules of a repository at their tags. Where the name is left open, a
-// module without a folder at any of its tags is passed over, as tags of other things may look
-// like its tags.
+// readGitBatch packs the modules of a repository at their tags. With a namePlace, a module
+// without a folder at any of its tags is skipped: tags of other things may look like tags of a
+// module.
 func readGitBatch(ctx context.Context, o gitOptions, a address.Address) (*batch, error) {
 	scratch, err := os.MkdirTemp("", "terraform-registry-publish-")
 	if err != nil {

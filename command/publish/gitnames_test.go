@@ -46,7 +46,7 @@ func TestPublishAllModulesOfAMonorepo(t *testing.T) {
 	}
 }
 
-// Scripts are told which version is of which module.
+// Scripts can tell the versions of different modules apart.
 func TestPublishAllModulesAsJSON(t *testing.T) {
 	s, _ := monorepo(t)
 	r := newTarget(t)

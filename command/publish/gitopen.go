@@ -13,12 +13,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
-// gitSchemes are the transports that are used. Others, such as ext::, run what the
-// URL says.
+// gitSchemes are the allowed transports. Others, such as ext::, run a command that the URL
+// names.
 var gitSchemes = []string{"https", "http", "ssh", "git", "file"}
 
-// openGit finds the repository that a user names by a folder or a URL. That of a
-// folder is read where it is. For a URL there is an empty one in scratch.
+// openGit opens the repository that a user names by a folder or a URL. A folder is read in
+// place. For a URL, an empty repository is made in scratch.
 func openGit(ctx context.Context, named, scratch string) (*git.Repository, error) {
 	if !git.Available() {
 		return nil, errors.New("--from-git needs the git command: install git")
@@ -35,7 +35,7 @@ func openGit(ctx context.Context, named, scratch string) (*git.Repository, error
 	return git.Connect(ctx, named, filepath.Join(scratch, "repository"))
 }
 
-// isGitURL reports whether git takes it for the URL of one of gitSchemes, or for the
+// isGitURL reports whether git takes the text for a URL with one of gitSchemes, or for the
 // short form of SSH.
 func isGitURL(s string) bool {
 	if scheme, _, found := strings.Cut(s, "://"); found {

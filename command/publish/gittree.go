@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
-// Limits of what is read of a repository.
+// Limits of what a repository may have.
 const (
 	maxGitFiles = 20_000  // of a module
 	maxGitBytes = 8 << 30 // of all modules, which are on the disk at the same time
@@ -58,7 +58,7 @@ func (t *gitTree) refuse(refused git.Refusals) {
 	}
 }
 
-// extract writes the trees of the modules, given by tag, each once.
+// extract writes the trees of the modules, each tree once. trees has them by tag.
 func (m *gitModules) extract(ctx context.Context, r *git.Repository, trees map[string]string) error {
 	byObject := make(map[string]*gitTree)
 	var fit []*gitTree
@@ -103,7 +103,7 @@ func (m *gitModules) extract(ctx context.Context, r *git.Repository, trees map[s
 	return nil
 }
 
-// fetchContents fetches the contents of trees, of all of them at once.
+// fetchContents fetches the contents of all trees at once.
 func fetchContents(ctx context.Context, r *git.Repository, trees []*gitTree) error {
 	names := make(map[string]string) // of a file with a content, by its object
 	var objects []string

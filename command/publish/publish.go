@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 )
 
-// Command returns the command. Tests pass a network for their registries.
+// Command returns the command publish. Tests pass a network that trusts their registries.
 func Command(network remote.Network) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "publish --to HOST/ADDRESS [--version VERSION] [--docs FOLDER] [--dry-run] [--wait] FOLDER",
@@ -106,7 +106,7 @@ func parseDestination(text string) (d remote.Destination, err error) {
 	case 2:
 		d.Address, err = address.ParseProvider("", names[0], names[1])
 	case 3:
-		// With a name that is left open, it is checked with any name.
+		// The address is checked with any name in the place of namePlace.
 		if d.Address, err = address.ParseModule("", names[0], withName(names[1], "x"), names[2]); err == nil && strings.Contains(names[1], namePlace) {
 			d.Address.Name = names[1]
 		}
@@ -119,7 +119,7 @@ func parseDestination(text string) (d remote.Destination, err error) {
 	return d, nil
 }
 
-// A run is one run of the publish command.
+// A run is a run of the command.
 type run struct {
 	to        remote.Destination
 	from      source
@@ -128,14 +128,14 @@ type run struct {
 	progress  *cli.Transfer
 	parallel  int
 	wait      time.Duration // zero: not at all
-	dropFirst bool          // what is staged
+	dropFirst bool          // discard staged files
 	dry       bool
 }
 
-// A source is what is published.
+// A source says what to publish.
 type source struct {
 	folder  string
-	version string      // empty: that of the folder's only release
+	version string      // empty: the version of the only release in the folder
 	docs    string      // a folder; empty: none
 	git     *gitOptions // nil: it is the folder
 }
@@ -167,7 +167,7 @@ func newRun(cmd *cobra.Command, args []string, network remote.Network) (*run, er
 	return r, nil
 }
 
-// sourceFlags reads what is published at an address.
+// sourceFlags reads the flags and arguments that say what to publish at an address.
 func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s source, err error) {
 	if fl.Changed("from-git") {
 		s.git = &gitOptions{
@@ -215,7 +215,7 @@ func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s source,
 	return s, nil
 }
 
-// refuseFlags refuses flags that say nothing about what is published.
+// refuseFlags refuses flags that do not apply.
 func refuseFlags(fl caddycmd.Flags, isModule, fromGit bool) error {
 	for _, group := range []struct {
 		refused bool
@@ -234,7 +234,7 @@ func refuseFlags(fl caddycmd.Flags, isModule, fromGit bool) error {
 	return nil
 }
 
-// run checks and sends. The error is what keeps everything from being published.
+// run checks everything, and sends it. An error means that nothing was sent.
 func (r *run) run(ctx context.Context) (*result, error) {
 	batch, err := r.from.read(ctx, r.to.Address)
 	if batch != nil {

@@ -139,7 +139,7 @@ func TestPublishWithoutTheSignatureThatIsNeeded(t *testing.T) {
 	commandtest.Says(t, errs, "acme/demo 1.2.0 It still needs: "+demoName("SHA256SUMS.sig")+".", "gpg --detach-sign")
 }
 
-// What the registry says is printed, and whether a token was found.
+// The answer of the registry is printed, and whether a token was found.
 func TestPublishWithoutTheRight(t *testing.T) {
 	r := newTarget(t)
 	dir := newDist("").folder(t)
@@ -250,7 +250,7 @@ func TestPublishChecksFirst(t *testing.T) {
 	}
 }
 
-// privateKey is one for TLS.
+// privateKey is a key for TLS.
 func privateKey(t *testing.T) string {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
@@ -283,8 +283,8 @@ func TestPublishFromGit(t *testing.T) {
 	commandtest.Says(t, errs, "than the tag vpc/v1.0.0 has now, at commit "+commits[1][:12]+" of 2026-01-03.")
 }
 
-// A tag that cannot be published does not keep the others from being published, since
-// nobody can correct it.
+// An unfit tag can never be corrected, so it does not keep the other tags from being
+// published.
 func TestPublishFromGitPastAnUnfitTag(t *testing.T) {
 	s := upstreamtest.NewRepository(t)
 	s.Write("main.tf", `module "a" { source = "../a" }`)
@@ -474,7 +474,7 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
-// What is typed never becomes another host or address than it says.
+// A typed destination never becomes another host or address.
 func FuzzDestination(f *testing.F) {
 	for _, text := range []string{"registry.example.com/acme/demo", "http://localhost:8080/acme/vpc/aws", "user@registry.example.com/a/b", "a.example?x/b/c", "a.example#x/b/c"} {
 		f.Add(text)

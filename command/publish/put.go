@@ -49,7 +49,7 @@ func (s *sender) request(ctx context.Context, body any, f upload) (*retryablehtt
 	return r, nil
 }
 
-// filePath is where a file is sent to, below the service.
+// filePath is the path of a file below the service.
 func filePath(f upload) string {
 	if f.Address.IsModule() {
 		return remote.ServicePath(f.Address, f.Name)

@@ -26,14 +26,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// Files that GoReleaser and its configuration for providers have by fixed names.
+// Fixed names of files of GoReleaser, and of its configuration for providers.
 const (
 	artifactsName    = "artifacts.json"
 	manifestTemplate = "terraform-registry-manifest.json" // released as …_manifest.json
 )
 
-// maxReleaseDocument is how large SHA256SUMS, its signature and a manifest may be, in
-// bytes. No registry takes more.
+// maxReleaseDocument bounds SHA256SUMS, its signature and a manifest, in bytes. No registry
+// takes more.
 const maxReleaseDocument = 1 << 20
 
 // A releaseReader reads the release of a provider in a folder.
@@ -43,8 +43,8 @@ type releaseReader struct {
 	sums wire.Checksums // of the packages, and of the manifest if there is no SHA256SUMS
 }
 
-// readRelease reads and checks the release of a provider in a folder. version may be
-// empty if there is only one. Why it cannot be published is in it; the error is that
+// readRelease reads and checks the release of a provider in a folder. version may be empty if
+// there is only one. The release has the reasons why it cannot be published. It is an error if
 // there is no such release.
 func readRelease(ctx context.Context, a address.Address, version, dir string) (release, error) {
 	files, refused, err := listRelease(a, version, dir)
@@ -65,14 +65,14 @@ func readRelease(ctx context.Context, a address.Address, version, dir string) (r
 	return r.release, nil
 }
 
-// releaseFiles are the files of a release by name, with where they are.
+// releaseFiles are the paths of the files of a release, by name.
 type releaseFiles struct {
 	version string
 	paths   map[string]string
 }
 
-// listRelease finds the files of a version by their names. Those that are evidently
-// meant to be of a release, but have a wrong name, are refused.
+// listRelease finds the files of a version by their names. Files that are evidently meant for
+// a release, but have a wrong name, are refused.
 func listRelease(a address.Address, wanted, dir string) (files releaseFiles, refused []index.Problem, err error) {
 	paths, err := listDist(dir)
 	if err != nil {
@@ -131,8 +131,8 @@ func listShort(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// listDist returns the paths of files in a folder by name: those of GoReleaser's last
-// run if it was that which wrote the folder, or else all.
+// listDist returns the paths of files in a folder by name. In a folder of GoReleaser, these
+// are the files of its last run.
 func listDist(dir string) (paths map[string]string, err error) {
 	content, err := os.ReadFile(filepath.Join(dir, artifactsName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,8 +166,8 @@ func listDist(dir string) (paths map[string]string, err error) {
 	return listed, nil
 }
 
-// locateArtifact returns where a file of GoReleaser's is. Its path is relative to the
-// project, of which dir usually is a folder; dir may also have been copied elsewhere.
+// locateArtifact returns the path of a file that GoReleaser lists. GoReleaser's path is
+// relative to the project, which usually has dir as a folder. dir may also have been copied.
 func locateArtifact(dir, name, path string) string {
 	path = filepath.FromSlash(path)
 	for _, candidate := range []string{filepath.Join(dir, "..", path), path, filepath.Join(dir, path)} {
@@ -314,7 +314,7 @@ func (r *releaseReader) compare(paths map[string]string, listed wire.Checksums) 
 	slices.SortStableFunc(r.problems, func(a, b index.Problem) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// makeChecksums makes a SHA256SUMS of what there is.
+// makeChecksums makes a SHA256SUMS of the files.
 func (r *releaseReader) makeChecksums(name string) {
 	file, err := publish.ParseReleaseFile(r.address, r.version, name)
 	if err != nil {
@@ -330,9 +330,9 @@ func (r *releaseReader) makeChecksums(name string) {
 	r.notes = append(r.notes, "There is no SHA256SUMS, so it is made of "+cli.Count(len(r.sums), "file")+", and the registry signs the release.")
 }
 
-// addManifest adds the manifest. GoReleaser sums and uploads it from the project's folder
-// by the name manifestTemplate, and leaves none in dist: without a path it is looked for
-// there. listed is nil if there is no SHA256SUMS.
+// addManifest adds the manifest. GoReleaser sums and uploads it from the project's folder as
+// manifestTemplate, and leaves no copy in dist. So if path is empty, it is looked for there.
+// listed is nil if there is no SHA256SUMS.
 func (r *releaseReader) addManifest(path string, listed wire.Checksums) {
 	name := address.ManifestName(r.address.Name, r.version)
 	sum, isListed := listed[name]

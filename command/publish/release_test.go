@@ -22,7 +22,7 @@ func manifestOf(protocol string) string {
 	return `{"version":1,"metadata":{"protocol_versions":["` + protocol + `"]}}`
 }
 
-// What a folder with a release gives to publish, or why it cannot be published.
+// The files to publish of a folder with a release, or why it cannot be published.
 func TestReadRelease(t *testing.T) {
 	author := indextest.NewPublisher(t)
 	linux, darwin, sums, signature, manifest := demoName("linux_amd64.zip"), demoName("darwin_arm64.zip"), demoName("SHA256SUMS"), demoName("SHA256SUMS.sig"), demoName("manifest.json")

@@ -25,15 +25,15 @@ type result struct {
 	interrupted bool
 }
 
-// complete reports whether everything is published and, if that was to be awaited,
-// listed, or in a dry run whether it could be.
+// complete reports whether everything is published and, with --wait, listed. In a dry run, it
+// reports whether everything could be published.
 func (r *result) complete() bool {
 	return !slices.ContainsFunc(r.outcomes, func(o outcome) bool {
 		return o.unlisted || o.status != nowPublished && o.status != alreadyThere && o.status != wouldBeSent
 	})
 }
 
-// failed reports whether the registry could not be asked about something.
+// failed reports whether the registry did not answer about something.
 func (r *result) failed() bool {
 	return r.interrupted || slices.ContainsFunc(r.outcomes, func(o outcome) bool { return o.status == notTransferred })
 }
@@ -106,7 +106,7 @@ func (r *result) writeProblems(errs io.Writer) {
 	cli.WriteProblems(errs, "CANNOT BE PUBLISHED", problems)
 }
 
-// writeReasons writes what the registry said, and what to do.
+// writeReasons writes the answers of the registry, and advice.
 func (r *result) writeReasons(errs io.Writer) {
 	b := new(strings.Builder)
 	write := func(subject string, reasons []string) {
@@ -129,7 +129,7 @@ func (r *result) writeReasons(errs io.Writer) {
 	}
 }
 
-// asSentence ends a message as a sentence. The registry's have no full stop.
+// asSentence ends a message as a sentence. Messages of the registry have no full stop.
 func asSentence(message string) string {
 	if strings.HasSuffix(message, ".") {
 		return message
@@ -161,7 +161,7 @@ func (r *result) writeNotes(errs io.Writer) {
 	}
 }
 
-// summary says in a few sentences what has become of the versions.
+// summary lists the versions by their status, in a few sentences.
 func (r *result) summary() string {
 	versions := make(map[status]*versionLists)
 	unseen := new(versionLists)
@@ -231,7 +231,7 @@ func (l *versionLists) String() string {
 	return strings.Join(lists, "; ")
 }
 
-// A document is what `publish --json` prints.
+// A document is the output of `publish --json`.
 type document struct {
 	To          string             `json:"to"` // the registry
 	Address     string             `json:"address"`
@@ -242,7 +242,7 @@ type document struct {
 	Skipped     []string           `json:"skipped"`
 }
 
-// A publishedVersion is a outcome in JSON.
+// A publishedVersion is an outcome in JSON.
 type publishedVersion struct {
 	Address  string          `json:"address"`
 	Version  string          `json:"version"`

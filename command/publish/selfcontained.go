@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// lfsPointer is what a file of Git LFS begins with in a repository, and in a checkout
-// without Git LFS. The whole pointer is shorter than maxLFSPointer bytes.
+// lfsPointer begins a file of Git LFS in a repository, and in a checkout without Git LFS. The
+// whole pointer is shorter than maxLFSPointer bytes.
 const (
 	lfsPointer    = "version https://git-lfs.github.com/spec/"
 	maxLFSPointer = 1 << 10
@@ -24,10 +24,10 @@ const (
 // maxUnfit is how many problems of one package are listed.
 const maxUnfit = 20
 
-// unfitPackage returns what would make a module fail for its users although the module
-// works where it was written, in sentences: calls of modules beside it, which are not in
-// its package, and pointers instead of files. It reads the package, a .tar.gz as index
-// packs it, and so nothing that is left out of the package.
+// unfitPackage returns problems, in sentences, of a module that works where it was written and
+// fails for its users: calls of modules beside it, which are not in its package, and pointers
+// of Git LFS. It reads the packed .tar.gz, and so ignores files that are left out of the
+// package.
 func unfitPackage(packed io.Reader) (unfit []string, err error) {
 	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
@@ -62,8 +62,8 @@ func unfitPackage(packed io.Reader) (unfit []string, err error) {
 	return unfit[:min(len(unfit), maxUnfit)], nil
 }
 
-// callsOutside returns the calls in a file of a package whose source is a folder outside
-// of the package. Each file is read alone, since the folder around it does not matter.
+// callsOutside returns the calls in a file of a package whose source is a folder outside of
+// the package. Each file is read alone: the folder around it does not matter.
 func callsOutside(name string, content io.Reader) (outside []string, err error) {
 	if !moduledoc.IsConfiguration(name) {
 		return nil, nil
@@ -80,8 +80,8 @@ func callsOutside(name string, content io.Reader) (outside []string, err error) 
 	return outside, nil
 }
 
-// leavesPackage reports whether a source in a folder of a package is a path that leads
-// out of the package. Clients take no other sources for paths.
+// leavesPackage reports whether a source in a folder of a package is a path out of the
+// package. Clients take other sources for addresses.
 func leavesPackage(dir, source string) bool {
 	source = strings.ReplaceAll(source, `\`, "/") // as on Windows
 	if path.IsAbs(source) {

@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A status is what has become of a file, or of a version as a whole.
+// A status is the result of sending a file or a version.
 type status string
 
 // The statuses, as JSON has them.
@@ -31,7 +31,7 @@ const (
 	wouldBeSent    status = "would_be_sent" // in a dry run
 )
 
-// A fileOutcome is what has become of a file.
+// A fileOutcome is a file with the result of sending it.
 type fileOutcome struct {
 	upload
 	status  status
@@ -39,17 +39,17 @@ type fileOutcome struct {
 	reasons []string // why it is not taken, in sentences
 }
 
-// A outcome is what has become of a version.
+// An outcome is a version with the result of sending it.
 type outcome struct {
 	release
 	outcomes []fileOutcome
 	status   status
-	reasons  []string // why it is not published, beyond those of its files
+	reasons  []string // why it is not published, beside the reasons of its files
 	unlisted bool     // it was not listed within the time to wait
 	unseen   bool     // the token may not read whether it is listed
 }
 
-// unsent is the outcome of a version of which nothing is sent.
+// unsent is the outcome of a version before anything is sent.
 func (p release) unsent(dry bool) outcome {
 	o := outcome{release: p, status: notSent}
 	switch {
@@ -74,8 +74,8 @@ type sender struct {
 	run *run
 }
 
-// sendAll sends what has no problems. A failure does not stop the rest. When ctx ends,
-// no further file is begun.
+// sendAll sends the releases without problems. A failure does not stop the rest. When ctx
+// ends, no further file is begun.
 func (s *sender) sendAll(ctx context.Context, releases []release) []outcome {
 	files, size := 0, int64(0)
 	for _, r := range releases {
@@ -102,8 +102,8 @@ func (s *sender) sendAll(ctx context.Context, releases []release) []outcome {
 // inParallel calls do with every number below n.
 func (s *sender) inParallel(n int, do func(int)) { cli.InParallel(s.run.parallel, n, do) }
 
-// stageOfSending is when a file is sent: with others of the same stage, and after those
-// of the stages before.
+// stageOfSending orders the files of a release: files of the same stage are sent at once,
+// after the files of earlier stages.
 func stageOfSending(k publish.Kind) int {
 	switch k {
 	case publish.Checksums:
@@ -114,7 +114,7 @@ func stageOfSending(k publish.Kind) int {
 	return 1
 }
 
-// send sends a version. What is refused keeps the next stage from being sent.
+// send sends a version. If a file is refused, the next stage is not sent.
 func (s *sender) send(ctx context.Context, p release) outcome {
 	o := p.unsent(false)
 	if s.run.dropFirst {
@@ -161,7 +161,7 @@ func (s *sender) sendFile(ctx context.Context, f *fileOutcome) {
 	}
 }
 
-// failure is what an error means to the user.
+// failure returns the status and the reasons for an error.
 func (s *sender) failure(err error) (status, []string) {
 	var refused *remote.RefusedError
 	if !errors.As(err, &refused) {
@@ -177,7 +177,7 @@ func (s *sender) failure(err error) (status, []string) {
 	return notTaken, reasons
 }
 
-// settle finds out what has become of a version whose files have been sent.
+// settle finds out the status of a version after its files have been sent.
 func (s *sender) settle(ctx context.Context, o *outcome) {
 	has := func(status status) bool {
 		return slices.ContainsFunc(o.outcomes, func(f fileOutcome) bool { return f.status == status })
@@ -202,14 +202,14 @@ func (s *sender) settle(ctx context.Context, o *outcome) {
 	if o.status != nowPublished && o.status != alreadyThere {
 		return
 	}
-	for i := range o.outcomes { // what was staged has been published with the last file
+	for i := range o.outcomes { // staged files have been published with the last file
 		if f := &o.outcomes[i]; f.status == nowStaged {
 			f.status = nowPublished
 		}
 	}
 }
 
-// settleStaged asks what a version lacks whose files are all staged.
+// settleStaged asks which files are missing from a version whose files are all staged.
 func (s *sender) settleStaged(ctx context.Context, o *outcome) {
 	state, err := s.state(ctx, o.address, o.version)
 	switch {
@@ -230,7 +230,7 @@ func (s *sender) settleStaged(ctx context.Context, o *outcome) {
 	}
 }
 
-// conflict says what to do about other bytes of the same version.
+// conflict says what to do if the registry has other bytes of the same version.
 func (s *sender) conflict(ctx context.Context, o *outcome) []string {
 	switch {
 	case o.tag != "":
@@ -248,7 +248,7 @@ func (s *sender) conflict(ctx context.Context, o *outcome) []string {
 // listInterval is how often the registry is asked for its versions.
 const listInterval = 500 * time.Millisecond
 
-// awaitAll waits until clients are offered the versions that are published.
+// awaitAll waits until clients are offered the published versions.
 func (s *sender) awaitAll(ctx context.Context, outcomes []outcome, patience time.Duration) {
 	waiting := make(map[address.Address][]*outcome)
 	for i := range outcomes {
@@ -260,8 +260,8 @@ func (s *sender) awaitAll(ctx context.Context, outcomes []outcome, patience time
 	s.inParallel(len(addresses), func(i int) { s.await(ctx, addresses[i], waiting[addresses[i]], patience) })
 }
 
-// await waits until clients are offered versions of an address. Whether they are cannot be
-// told by a token that may publish and not read, as those of CI jobs often are.
+// await waits until clients are offered versions of an address. Tokens of CI jobs often may
+// publish and not read: with them, that cannot be known.
 func (s *sender) await(ctx context.Context, a address.Address, waiting []*outcome, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -59,7 +59,7 @@ func TestPublishRetriesBrokenConnections(t *testing.T) {
 	}
 }
 
-// What a registry, or another server in its place, answers, and what is said about it.
+// The answers of a registry, or of another server in its place, and the messages about them.
 func TestPublishFailures(t *testing.T) {
 	const discovery = `{"providers.v1":"/v1/providers/","modules.v1":"/v1/modules/"}`
 	answers := func(status int, body string) http.HandlerFunc {

@@ -22,13 +22,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A batch is all that a run of the publish command publishes.
+// A batch has the releases that a run publishes.
 type batch struct {
 	releases []release // the newest first
-	skipped  []string  // what else there is and is not published, in sentences
+	skipped  []string  // sentences about other versions, which are not published
 
-	// independent: a release with problems does not keep the others from being sent.
-	// An old tag can never be corrected.
+	// independent: problems of a release do not keep the other releases from being sent. An
+	// old tag can never be corrected.
 	independent bool
 
 	close func()
@@ -46,7 +46,7 @@ func (b *batch) blocked() bool {
 	return blocked
 }
 
-// A release is a version that is published.
+// A release is a version to publish.
 type release struct {
 	address  address.Address // hosted
 	version  string
@@ -54,11 +54,11 @@ type release struct {
 	notes    []string        // in sentences
 	problems []index.Problem // for which it cannot be published
 
-	tag, commit string // that it is from; empty: it is from a folder
+	tag, commit string // the source in git; empty: the source is a folder
 	date        time.Time
 }
 
-// A upload is a file that is sent.
+// An upload is a file to send.
 type upload struct {
 	publish.File
 	size   int64 // in bytes
@@ -66,18 +66,17 @@ type upload struct {
 	open   func() (io.ReadCloser, error)
 }
 
-// onDisk is how a file on the disk is opened.
+// onDisk opens a file on the disk.
 func onDisk(name string) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return os.Open(name) }
 }
 
-// inMemory is how a content is opened.
+// inMemory opens a content in memory.
 func inMemory(content []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 }
 
-// read reads and checks what is published. The error is what keeps all of it from
-// being read.
+// read reads and checks the releases. An error prevents all of them.
 func (s source) read(ctx context.Context, a address.Address) (*batch, error) {
 	if s.git != nil {
 		return readGitBatch(ctx, *s.git, a)
@@ -102,15 +101,14 @@ func (s source) readFolder(ctx context.Context, a address.Address) (release, err
 	return r, r.addDocs(ctx, a, s.docs, docs)
 }
 
-// notSelfContained is the reason of a module that works only where it was written, and
-// not where it is installed.
+// notSelfContained: the module works only where it was written.
 const notSelfContained tree.Reason = "not_self_contained"
 
-// notParsed is the reason of a module that clients refuse, since they cannot parse it.
+// notParsed: clients cannot parse the module.
 const notParsed tree.Reason = "not_parsed"
 
-// readModule packs a module. Where the registry would withhold it, or it would not work
-// for others, the release has problems.
+// readModule packs a module. The release has problems if the registry would withhold it, or if
+// it would not work for others.
 func readModule(ctx context.Context, a address.Address, version, dir string) (release, error) {
 	p := release{address: a, version: version}
 	packed, err := index.PackModule(ctx, dir)

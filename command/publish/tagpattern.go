@@ -15,11 +15,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
-// versionPlace is what stands for the version in a tag pattern.
+// versionPlace stands for the version in a tag pattern.
 const versionPlace = "{version}"
 
 // A tagPattern says which tags are versions of a module: v{version}, vpc/v{version},
-// vpc-{version}. What is around the version is compared as it is written.
+// vpc-{version}. The text around the version is compared literally.
 type tagPattern struct{ before, after string }
 
 func (p tagPattern) String() string { return p.before + versionPlace + p.after }
@@ -43,12 +43,12 @@ func parseTagPattern(s string) (tagPattern, error) {
 // neverInTags reports whether git refuses the names of tags with this character.
 func neverInTags(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) }
 
-// errIncompleteVersion is the error of a version like 1 or 1.2. Tags like that are
-// commonly moved to the latest release, but a published version never changes.
+// errIncompleteVersion: the version is like 1 or 1.2. Such tags are commonly moved to the
+// latest release, but a published version never changes.
 var errIncompleteVersion = errors.New("it is not a whole version, MAJOR.MINOR.PATCH: tags like v1 and v1.2 are moved with each release")
 
-// version returns the version of a tag. Not ok: the pattern is not about this tag,
-// which may be that of another module. An error: it is, but there is no such version.
+// version returns the version of a tag. ok is false if the tag does not match the pattern: it
+// may belong to another module. An error means that the tag matches but has no valid version.
 func (p tagPattern) version(tag string) (v *version.Version, ok bool, err error) {
 	s, hasBefore := strings.CutPrefix(tag, p.before)
 	s, hasAfter := strings.CutSuffix(s, p.after)
@@ -67,11 +67,11 @@ func (p tagPattern) version(tag string) (v *version.Version, ok bool, err error)
 // inTag finds the version in a tag whose pattern is unknown.
 var inTag = regexp.MustCompile(`\d+\.\d+\.\d+[-+.0-9A-Za-z]*$`)
 
-// maxClosest is how many patterns an error suggests.
+// maxClosest bounds the patterns that an error suggests.
 const maxClosest = 3
 
-// suggestPatterns says which patterns would match tags, those of the most tags first;
-// empty if none has a version.
+// suggestPatterns returns the patterns that would match tags, the pattern of the most tags
+// first; empty if no tag has a version.
 func suggestPatterns(tags []string) string {
 	matched := make(map[string]int)
 	for _, tag := range tags {

@@ -78,8 +78,8 @@ func TestPatternsAreSuggested(t *testing.T) {
 	}
 }
 
-// What a pattern finds in a tag is a version as the registry lists it, and the pattern
-// with that version is the tag.
+// The version of a tag is in the form in which the registry lists it, and the pattern with
+// that version is the tag.
 func FuzzTagPattern(f *testing.F) {
 	f.Add("v{version}", "v1.2.0")
 	f.Add("vpc/v{version}", "vpc/v1.0.0-rc.1")

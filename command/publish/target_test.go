@@ -80,7 +80,7 @@ func (d dist) folder(t *testing.T) string {
 	return dir
 }
 
-// names are those of the files, in order.
+// names returns the names of the files, in order.
 func (d dist) names() (names []string) {
 	for name := range d {
 		names = append(names, name)

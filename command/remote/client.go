@@ -74,13 +74,14 @@ func (c *Client) Discover(ctx context.Context, to Destination) error {
 	return nil
 }
 
+// Close closes idle connections.
 func (c *Client) Close() { c.http.HTTPClient.CloseIdleConnections() }
 
 // A RefusedError is an answer that is not a success.
 type RefusedError struct {
 	Status  int
 	Reasons []string // sentences for people
-	Advice  string   // what to do about it, in a sentence; empty: unknown
+	Advice  string   // a sentence; empty: unknown
 }
 
 func (e *RefusedError) Error() string {
@@ -108,8 +109,8 @@ func (c *Client) advice(status int) string {
 	return ""
 }
 
-// ServicePath is the path of something of an address, relative to the service. That of
-// another registry is beside the services of the one that is published to.
+// ServicePath is a path below an address, relative to the service. The paths of other
+// registries are beside the services of the registry that is asked.
 func ServicePath(a address.Address, names ...string) string {
 	path := []string{a.Namespace, a.Name}
 	service := "providers"
@@ -176,14 +177,14 @@ func (c *Client) Do(ctx context.Context, method, path string) (Answer, error) {
 	return c.Send(r)
 }
 
-// The reasons of an answer that are printed, and how much of each in bytes.
+// Bounds of the reasons that are printed: their number, and the length of each in bytes.
 const (
 	maxReasons = 20
 	maxReason  = 2_000
 )
 
-// reasonsOf are the sentences of an answer that is not a success. What other servers on
-// the way answer has none of ours.
+// reasonsOf returns the sentences of an answer that is not a success. Answers of other
+// servers, such as a proxy, have no such sentences.
 func reasonsOf(answer *http.Response, body []byte) (reasons []string) {
 	var document struct {
 		Errors []json.RawMessage `json:"errors"`

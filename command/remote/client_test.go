@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// What is printed of an answer is short and has no control characters.
+// The printed part of an answer is short and has no control characters.
 func FuzzReasonsOf(f *testing.F) {
 	f.Add(422, []byte(`{"errors":["rename it"]}`))
 	f.Add(422, []byte(`{"errors":[{"message":"rename it"},7,null]}`))

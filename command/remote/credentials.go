@@ -37,8 +37,8 @@ func EnvironmentTokens(environ []string) map[svchost.Hostname]string {
 	return tokens
 }
 
-// storedToken returns the token that clients have for a hostname in their configuration
-// or stored by their login, and the file that it is in. Both are empty if there is none.
+// storedToken returns the token for a hostname from the configuration of clients or their
+// login, and the file with the token. Both are empty if there is no token.
 func storedToken(hostname svchost.Hostname) (token, file string, err error) {
 	for _, file := range credentialFiles(runtime.GOOS, os.Getenv) {
 		content, err := os.ReadFile(file)
@@ -90,8 +90,8 @@ func credentialFiles(system string, getenv func(string) string) (files []string)
 	return files
 }
 
-// tokenIn reads the token for a hostname from a configuration of the clients. What else
-// is wrong with the file is their business. Errors quote nothing of it.
+// tokenIn reads the token for a hostname from a configuration of the clients. It ignores
+// mistakes elsewhere in the file. Errors quote nothing of the file.
 func tokenIn(content []byte, file string, hostname svchost.Hostname) (string, error) {
 	var parsed *hcl.File
 	var diagnostics hcl.Diagnostics

@@ -10,15 +10,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A Destination is where something is published.
+// A Destination is an address at a registry.
 type Destination struct {
 	Base     *url.URL // of the registry, without a path
 	Hostname svchost.Hostname
 	Address  address.Address // hosted, if it is published
 }
 
-// ParseRegistry parses HOST[:PORT]/… and returns the names that follow. A registry without
-// TLS is written out, as http://HOST/….
+// ParseRegistry parses HOST[:PORT]/… and returns the names after the host. A registry without
+// TLS is written as http://HOST/….
 func ParseRegistry(text string) (d Destination, names []string, err error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
@@ -38,5 +38,5 @@ func ParseRegistry(text string) (d Destination, names []string, err error) {
 	return d, names[1:], nil
 }
 
-// String is the destination without what is published.
+// String names the registry.
 func (d Destination) String() string { return d.Hostname.ForDisplay() }

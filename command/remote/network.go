@@ -18,23 +18,23 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A Network is how commands connect to a registry. The zero value is that of the
-// machine; tests have others.
+// A Network says how commands connect to a registry. The zero value uses the system's
+// certificates.
 type Network struct {
 	Roots *x509.CertPool // that certificates are verified with; nil: the system's
 	Pause time.Duration  // before the first retry; zero: a second
 }
 
 const (
-	// publishRetries are some thirty seconds, in which a registry restarts. Whether there
-	// is one at all is known sooner.
+	// publishRetries take some thirty seconds, in which a registry restarts. discoverRetries
+	// find out sooner whether there is a registry.
 	publishRetries  = 5
 	discoverRetries = 2
 	longestPause    = 30 // times the first
 
-	// A registry answers at once whether it wants a file, unless it waits for others
-	// of the release. What does not know the question, such as a proxy, is sent the
-	// file after this time.
+	// A registry answers at once whether it wants a file, unless it waits for other files of
+	// the release. A server that does not know the question, such as a proxy, is sent the file
+	// after this time.
 	continueTimeout = 5 * time.Second
 
 	// answerTimeout is longer than a registry takes to offer a large release.
@@ -81,17 +81,17 @@ func (n Network) client(redirected bool) *retryablehttp.Client {
 	}
 }
 
-// maxAnswer is how much of an answer is read, in bytes: a list of all versions of
-// a provider is larger than any other.
+// maxAnswer bounds how much of an answer is read, in bytes. The largest answer is the list of
+// all versions of a provider.
 const maxAnswer = 8 << 20
 
-// userAgent is the one of all requests.
+// userAgent is sent with all requests.
 const userAgent = "caddy-terraform-registry"
 
 // errNoTLS: the server answers without TLS.
 var errNoTLS = errors.New("it has no TLS")
 
-// A discovered is what a registry says of its services.
+// A discovered is the discovery document of a registry.
 type discovered struct {
 	Body []byte
 	at   *url.URL // of the document, after redirects
@@ -152,8 +152,8 @@ func (d discovered) Service(kind wire.Service) (*url.URL, error) {
 	return service.JoinPath("/"), nil
 }
 
-// transportReason is why a request got no answer, without the URL, which may have more in
-// its query than is to be printed.
+// transportReason says why a request got no answer. It leaves out the URL, whose query may
+// have secrets.
 func transportReason(err error) string {
 	var failed *url.Error
 	for errors.As(err, &failed) {

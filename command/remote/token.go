@@ -24,15 +24,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
-// DefaultIDTokenVariable is where a job of GitLab has its token if the documentation is
-// followed.
+// DefaultIDTokenVariable is the variable that the manual recommends for the token of a GitLab
+// job.
 const DefaultIDTokenVariable = "TERRAFORM_REGISTRY_ID_TOKEN"
 
 // A TokenFinder finds the token for a registry.
 type TokenFinder struct {
 	hostname svchost.Hostname
 	file     string // with nothing but the token; empty: none
-	audience string // of a token that is requested; empty: that of the hostname
+	audience string // of a requested token; empty: the hostname
 	variable string // with the token of a job
 	named    bool   // the user named the variable, so that it must be there
 }
@@ -44,6 +44,7 @@ func AddTokenFlags(cmd *cobra.Command) {
 	cmd.Flags().String("id-token-variable", DefaultIDTokenVariable, "The environment `variable` with the token of a CI job")
 }
 
+// TokenFlags finds the token of a registry by the flags of AddTokenFlags.
 func TokenFlags(fl caddycmd.Flags, hostname svchost.Hostname) TokenFinder {
 	return TokenFinder{
 		hostname: hostname, file: fl.String("token-file"), audience: fl.String("audience"),
@@ -51,14 +52,15 @@ func TokenFlags(fl caddycmd.Flags, hostname svchost.Hostname) TokenFinder {
 	}
 }
 
-// A foundToken is a token, or none.
+// A foundToken is the token that was found, if any.
 type foundToken struct {
 	secret  string    // empty: none
 	origin  string    // for messages
 	expires time.Time // of a token that can be requested again; zero: it cannot, or never expires
 }
 
-// find finds the token. Without one, the registry says what it needs.
+// find finds the token. Having no token is no error: the registry says whether it requires
+// one.
 func (f TokenFinder) find(ctx context.Context, client *retryablehttp.Client) (foundToken, error) {
 	t, err := f.lookFor(ctx, client)
 	if err == nil {
@@ -67,8 +69,8 @@ func (f TokenFinder) find(ctx context.Context, client *retryablehttp.Client) (fo
 	return t, err
 }
 
-// CheckToken checks that a token, which is from somewhere, can be sent. The error does not
-// repeat it.
+// CheckToken checks that a token can be sent. The error names its origin and does not repeat
+// the token.
 func CheckToken(token, origin string) error {
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return fmt.Errorf("the token from %s has a space or line break in it: copy it again", origin)
@@ -104,7 +106,7 @@ func (f TokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) 
 	return f.request(ctx, client)
 }
 
-// MaxToken is how large an answer with a token may be, in bytes.
+// MaxToken bounds the length of an answer with a token, in bytes.
 const MaxToken = 64 << 10
 
 // request requests the token of a job of GitHub Actions or Forgejo.
@@ -168,8 +170,8 @@ func UnverifiedClaims(token string) (claims map[string]any) {
 	return claims
 }
 
-// renewBefore is how long before its end a token is requested again: the registry takes the
-// time of the request, and clocks differ.
+// renewBefore is the time before its expiry at which a token is requested again: the request
+// takes time, and clocks differ.
 const renewBefore = time.Minute
 
 // A runToken is the token of a run, which may take longer than the token of a CI job is
@@ -216,8 +218,9 @@ func (f TokenFinder) hint(t foundToken) string {
 	return "No token was found: log in with terraform login, or name a file by --token-file."
 }
 
-// withoutPort returns the variable that is set and would be for the hostname if that had no
-// port, or if the port could be written like the rest; empty: none.
+// withoutPort returns a variable that the user has set for the hostname although clients have
+// no variables for hostnames with ports: the variable of the host without the port, or the
+// same with the port appended. It is empty if there is no such variable.
 func (f TokenFinder) withoutPort() string {
 	host, port, found := strings.Cut(string(f.hostname), ":")
 	if !found {

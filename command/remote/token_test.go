@@ -165,7 +165,8 @@ func TestTokensOfJobsAreRenewed(t *testing.T) {
 	}
 }
 
-// tokenOf is a token like those of an issuer; without a life it does not say when it expires.
+// tokenOf is a token like the tokens of issuers. Without a life, it does not say when it
+// expires.
 func tokenOf(name string, life time.Duration) string {
 	claims := "{}"
 	if life != 0 {
