@@ -46,6 +46,7 @@ type gitModules struct {
 type gitModule struct {
 	version     string // as the registry lists it
 	tag, commit string
+	tree        string    // of the module in the commit
 	date        time.Time // of the commit
 
 	// dir has exactly the files of the tag. Tags with the same files share it.
@@ -89,11 +90,10 @@ func readGitModules(ctx context.Context, g *git.Repository, o gitOptions, scratc
 	if m.modules, m.skipped, err = chooseTags(ctx, g, o, pattern); err != nil {
 		return nil, err
 	}
-	trees, err := m.locate(ctx, g, o)
-	if err != nil {
+	if err := m.locate(ctx, g, o); err != nil {
 		return nil, err
 	}
-	return m, m.extract(ctx, g, trees)
+	return m, m.extract(ctx, g)
 }
 
 // cleanGitPath returns the path of a folder in a repository; empty for the root.
@@ -163,69 +163,59 @@ func instead(tags []string) string {
 	return ": make one first, such as with git tag v1.0.0"
 }
 
-// locate finds the commits of the tags, and the trees of the module in the commits. A tag
-// without a commit or a tree is skipped. It is an error if the user asked for that tag.
-func (m *gitModules) locate(ctx context.Context, g *git.Repository, o gitOptions) (trees map[string]string, err error) {
-	tags := make([]string, len(m.modules))
-	for i, module := range m.modules {
-		tags[i] = module.tag
+// locate finds the commits of the tags, the trees of the module in the commits, and the dates.
+// A tag without a commit or a tree is skipped. It is an error if the user asked for that tag.
+func (m *gitModules) locate(ctx context.Context, g *git.Repository, o gitOptions) error {
+	if err := g.FetchTags(ctx, m.texts(func(module gitModule) string { return module.tag })); err != nil {
+		return err
 	}
-	if err := g.FetchTags(ctx, tags); err != nil {
-		return nil, err
-	}
-	commits, err := m.resolve(ctx, g, "commit", func(module gitModule) string { return "refs/tags/" + module.tag + "^{commit}" })
+	commits, err := g.Objects(ctx, "commit", m.texts(func(module gitModule) string { return "refs/tags/" + module.tag + "^{commit}" }))
 	if err != nil {
-		return nil, err
+		return err
+	}
+	for i, commit := range commits {
+		m.modules[i].commit = commit
 	}
 	if err := m.keep(o, commits, "it is not the tag of a commit"); err != nil {
-		return nil, err
+		return err
 	}
-	for i := range m.modules {
-		m.modules[i].commit = commits[m.modules[i].tag]
-	}
-	if trees, err = m.resolve(ctx, g, "tree", func(module gitModule) string {
+	trees, err := g.Objects(ctx, "tree", m.texts(func(module gitModule) string {
 		if o.path == "" {
 			return module.commit + "^{tree}"
 		}
 		return module.commit + ":" + o.path
-	}); err != nil {
-		return nil, err
+	}))
+	if err != nil {
+		return err
+	}
+	for i, tree := range trees {
+		m.modules[i].tree = tree
 	}
 	if err := m.keep(o, trees, "it has no folder "+cli.Printable(o.path)); err != nil {
-		return nil, err
+		return err
 	}
-	kept := make([]string, len(m.modules))
-	for i, module := range m.modules {
-		kept[i] = module.commit
-	}
-	times, err := g.CommitTimes(ctx, kept)
+	times, err := g.CommitTimes(ctx, m.texts(func(module gitModule) string { return module.commit }))
 	for i := range m.modules {
 		m.modules[i].date = times[m.modules[i].commit]
 	}
-	return trees, err
+	return err
 }
 
-// resolve returns objects of a type by tag. nameOf names the object of a module. Tags without
-// such an object are left out.
-func (m *gitModules) resolve(ctx context.Context, g *git.Repository, typ string, nameOf func(gitModule) string) (map[string]string, error) {
-	names := make([]string, len(m.modules))
+// texts returns a text about each module.
+func (m *gitModules) texts(of func(gitModule) string) []string {
+	texts := make([]string, len(m.modules))
 	for i, module := range m.modules {
-		names[i] = nameOf(module)
+		texts[i] = of(module)
 	}
-	objects, err := g.Objects(ctx, typ, names)
-	byTag := make(map[string]string, len(objects))
-	for i, object := range objects {
-		byTag[m.modules[i].tag] = object
-	}
-	return byTag, err
+	return texts
 }
 
-// keep drops the modules of tags that are not in has, and notes why.
-func (m *gitModules) keep(o gitOptions, has map[string]string, otherwise string) error {
+// keep drops the modules without an object, and notes why.
+func (m *gitModules) keep(o gitOptions, objects []string, otherwise string) error {
 	var kept []gitModule
-	for _, module := range m.modules {
+	for i, module := range m.modules {
 		switch {
-		case has[module.tag] != "":
+		case objects[i] != "":
 			kept = append(kept, module)
 		case !o.all:
 			return fmt.Errorf("the tag %s of %s cannot be published: %s", cli.Printable(module.tag), m.repository, otherwise)

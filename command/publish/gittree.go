@@ -58,20 +58,19 @@ func (t *gitTree) refuse(refused git.Refusals) {
 	}
 }
 
-// extract writes the trees of the modules, each tree once. trees has them by tag.
-func (m *gitModules) extract(ctx context.Context, r *git.Repository, trees map[string]string) error {
+// extract writes the trees of the modules, each tree once.
+func (m *gitModules) extract(ctx context.Context, r *git.Repository) error {
 	byObject := make(map[string]*gitTree)
 	var fit []*gitTree
 	for _, module := range m.modules {
-		object := trees[module.tag]
-		if byObject[object] != nil {
+		if byObject[module.tree] != nil {
 			continue
 		}
-		t, err := listGitTree(ctx, r, object)
+		t, err := listGitTree(ctx, r, module.tree)
 		if err != nil {
 			return err
 		}
-		if byObject[object] = t; len(t.refused) == 0 {
+		if byObject[module.tree] = t; len(t.refused) == 0 {
 			fit = append(fit, t)
 		}
 	}
@@ -81,7 +80,7 @@ func (m *gitModules) extract(ctx context.Context, r *git.Repository, trees map[s
 	w := git.Writer{Left: maxGitBytes}
 	for i := range m.modules {
 		module := &m.modules[i]
-		t := byObject[trees[module.tag]]
+		t := byObject[module.tree]
 		if t.dir == "" && len(t.refused) == 0 {
 			t.dir = filepath.Join(m.scratch, strconv.Itoa(i)) // versions may differ in their case only
 			if err := os.Mkdir(t.dir, 0o700); err != nil {
