@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -54,9 +53,7 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return fmt.Errorf("--signatures: %w", err)
 	}
-	bar := cli.NewProgressBar(os.Stderr)
-	report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures, bar.Scan)
-	bar.Clear()
+	report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures)
 	if err != nil {
 		return err
 	}
@@ -65,13 +62,12 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 
 // check scans a tree on the local disk once. Named file systems exist only within
 // a configuration.
-func check(ctx context.Context, directories tree.Directories, require bool, progress func(index.Progress)) (*index.Report, error) {
+func check(ctx context.Context, directories tree.Directories, require bool) (*index.Report, error) {
 	memo, identity := module.Memo(directories)
-	snapshot, err := index.Scan(ctx, index.Options{
+	snapshot, err := cli.Scan(ctx, index.Options{
 		Open:              directories.Open,
 		Signer:            unusedKey{},
 		RequireSignatures: require,
-		Progress:          progress,
 		Store:             memo,
 		Identity:          identity,
 	})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -36,8 +37,16 @@ func NewProgressBar(f *os.File) *ProgressBar {
 	return bar
 }
 
-// Scan draws the progress of a scan. It can be called concurrently.
-func (b *ProgressBar) Scan(p index.Progress) {
+// Scan scans a tree, and shows the progress on standard error.
+func Scan(ctx context.Context, o index.Options) (*index.Snapshot, error) {
+	bar := NewProgressBar(os.Stderr)
+	defer bar.Clear()
+	o.Progress = bar.show
+	return index.Scan(ctx, o)
+}
+
+// show draws the progress of a scan. It can be called concurrently.
+func (b *ProgressBar) show(p index.Progress) {
 	b.Line(p.Done >= p.Total, func(now time.Time) string {
 		return Bar(p.DoneBytes, p.TotalBytes, fmt.Sprintf("%d of %d, %s/s, %s left",
 			p.Done, p.Total, humanize.Bytes(uint64(p.Rate(now))), p.Remaining(now)))

@@ -17,16 +17,16 @@ func TestProgressBar(t *testing.T) {
 	var out strings.Builder
 	bar := &ProgressBar{out: &out, now: func() time.Time { return now }}
 
-	bar.Scan(index.Progress{Done: 5, Total: 10, DoneBytes: 50_000_000, TotalBytes: 100_000_000, Began: began})
+	bar.show(index.Progress{Done: 5, Total: 10, DoneBytes: 50_000_000, TotalBytes: 100_000_000, Began: began})
 	if want := "\r[###############...............] 5 of 10, 5.0 MB/s, 10s left"; out.String() != want {
 		t.Errorf("it draws %q", out.String())
 	}
 	drawn := out.Len()
-	bar.Scan(index.Progress{Done: 6, Total: 10, DoneBytes: 60_000_000, TotalBytes: 100_000_000, Began: began})
+	bar.show(index.Progress{Done: 6, Total: 10, DoneBytes: 60_000_000, TotalBytes: 100_000_000, Began: began})
 	if out.Len() != drawn {
 		t.Error("it is drawn again at once")
 	}
-	bar.Scan(index.Progress{Done: 10, Total: 10, DoneBytes: 100_000_000, TotalBytes: 100_000_000, Began: began})
+	bar.show(index.Progress{Done: 10, Total: 10, DoneBytes: 100_000_000, TotalBytes: 100_000_000, Began: began})
 	if !strings.Contains(out.String()[drawn:], "[##############################] 10 of 10") {
 		t.Error("its end is not drawn")
 	}
@@ -43,7 +43,7 @@ func TestNoProgressBarInAFile(t *testing.T) {
 	}
 	defer f.Close()
 	bar := NewProgressBar(f)
-	bar.Scan(index.Progress{Done: 1, Total: 1})
+	bar.show(index.Progress{Done: 1, Total: 1})
 	bar.Clear()
 	if info, _ := f.Stat(); info.Size() != 0 {
 		t.Error("it is drawn")

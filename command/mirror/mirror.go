@@ -202,9 +202,12 @@ func foldersToFill(fl caddycmd.Flags, dry bool) (d tree.Directories, missing boo
 }
 
 // emptyTree opens an empty tree that cannot be written to.
-func emptyTree() (t tree.Tree, err error) {
-	empty := tree.Part{Fs: afero.NewReadOnlyFs(afero.NewMemMapFs()), Dir: "."}
-	return tree.Tree{Providers: empty, Modules: empty, Keys: empty}, nil
+func emptyTree() (tree.Tree, error) {
+	return tree.Tree{Providers: emptyPart(), Modules: emptyPart(), Keys: emptyPart()}, nil
+}
+
+func emptyPart() tree.Part {
+	return tree.Part{Fs: afero.NewReadOnlyFs(afero.NewMemMapFs()), Dir: "."}
 }
 
 // readOnly opens a tree without the right to write to it.

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -92,9 +91,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	bar := cli.NewProgressBar(os.Stderr)
-	files, snapshot, err := scanToPrune(cmd.Context(), directories, withModules, bar.Scan)
-	bar.Clear()
+	files, snapshot, err := scanToPrune(cmd.Context(), directories, withModules)
 	if err != nil {
 		return err
 	}
@@ -130,20 +127,15 @@ func runPrune(cmd *cobra.Command, args []string) error {
 }
 
 // scanToPrune scans the providers of a tree, and with modules its modules.
-func scanToPrune(ctx context.Context, directories tree.Directories, modules bool, progress func(index.Progress)) (files tree.Tree, s *index.Snapshot, err error) {
-	s, err = index.Scan(ctx, index.Options{
-		Open: func() (t tree.Tree, err error) {
-			files, err = directories.Open()
-			t = files
-			if !modules {
-				t.Modules = tree.Part{Fs: afero.NewMemMapFs(), Dir: "."}
-			}
-			return t, err
-		},
-		Progress: progress,
-
-		IgnoreMetadata: true,
-	})
+func scanToPrune(ctx context.Context, directories tree.Directories, modules bool) (files tree.Tree, s *index.Snapshot, err error) {
+	open := func() (t tree.Tree, err error) {
+		files, err = directories.Open()
+		if !modules {
+			files.Modules = emptyPart()
+		}
+		return files, err
+	}
+	s, err = cli.Scan(ctx, index.Options{Open: open, IgnoreMetadata: true})
 	return files, s, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	version "github.com/hashicorp/go-version"
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -30,7 +29,7 @@ func readTreeFolders(ctx context.Context, open func() (tree.Tree, error), module
 		return nil, err
 	}
 	if !modules {
-		files.Modules = tree.Part{Fs: afero.NewMemMapFs(), Dir: "."}
+		files.Modules = emptyPart()
 	}
 	folders, err := index.Folders(files, ctx)
 	if err != nil {
