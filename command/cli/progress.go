@@ -14,9 +14,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A ProgressBar shows the progress of a command on a terminal. In a log it would be noise, so
+// A progressBar shows the progress of a command on a terminal. In a log it would be noise, so
 // there it shows nothing.
-type ProgressBar struct {
+type progressBar struct {
 	out io.Writer // nil: not a terminal
 	now func() time.Time
 
@@ -28,9 +28,9 @@ type ProgressBar struct {
 // redraw is the least time between two drawings of a bar.
 const redraw = 100 * time.Millisecond
 
-// NewProgressBar makes a bar on a file, if the file is a terminal.
-func NewProgressBar(f *os.File) *ProgressBar {
-	bar := &ProgressBar{now: time.Now}
+// newProgressBar makes a bar on a file, if the file is a terminal.
+func newProgressBar(f *os.File) *progressBar {
+	bar := &progressBar{now: time.Now}
 	if IsTerminal(f) {
 		bar.out = f
 	}
@@ -39,14 +39,14 @@ func NewProgressBar(f *os.File) *ProgressBar {
 
 // Scan scans a tree, and shows the progress on standard error.
 func Scan(ctx context.Context, o index.Options) (*index.Snapshot, error) {
-	bar := NewProgressBar(os.Stderr)
+	bar := newProgressBar(os.Stderr)
 	defer bar.Clear()
 	o.Progress = bar.show
 	return index.Scan(ctx, o)
 }
 
 // show draws the progress of a scan. It can be called concurrently.
-func (b *ProgressBar) show(p index.Progress) {
+func (b *progressBar) show(p index.Progress) {
 	b.Line(p.Done >= p.Total, func(now time.Time) string {
 		return Bar(p.DoneBytes, p.TotalBytes, fmt.Sprintf("%d of %d, %s/s, %s left",
 			p.Done, p.Total, humanize.Bytes(uint64(p.Rate(now))), p.Remaining(now)))
@@ -69,7 +69,7 @@ func Bar(done, total int64, text string) string {
 
 // Line replaces the line on the terminal, unless it was drawn a moment ago. The last line is
 // always drawn.
-func (b *ProgressBar) Line(last bool, text func(now time.Time) string) {
+func (b *progressBar) Line(last bool, text func(now time.Time) string) {
 	if b.out == nil {
 		return
 	}
@@ -84,7 +84,7 @@ func (b *ProgressBar) Line(last bool, text func(now time.Time) string) {
 }
 
 // Clear removes the bar, so that the next output begins on an empty line.
-func (b *ProgressBar) Clear() {
+func (b *progressBar) Clear() {
 	if b.out == nil {
 		return
 	}
@@ -94,7 +94,7 @@ func (b *ProgressBar) Clear() {
 	fmt.Fprint(b.out, "\r")
 }
 
-func (b *ProgressBar) draw(line string) {
+func (b *progressBar) draw(line string) {
 	fmt.Fprintf(b.out, "\r%-*s", b.width, line)
 	b.width = len(line)
 }

@@ -15,7 +15,7 @@ func TestProgressBar(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := began.Add(10 * time.Second)
 	var out strings.Builder
-	bar := &ProgressBar{out: &out, now: func() time.Time { return now }}
+	bar := &progressBar{out: &out, now: func() time.Time { return now }}
 
 	bar.show(index.Progress{Done: 5, Total: 10, DoneBytes: 50_000_000, TotalBytes: 100_000_000, Began: began})
 	if want := "\r[###############...............] 5 of 10, 5.0 MB/s, 10s left"; out.String() != want {
@@ -42,7 +42,7 @@ func TestNoProgressBarInAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	bar := NewProgressBar(f)
+	bar := newProgressBar(f)
 	bar.show(index.Progress{Done: 1, Total: 1})
 	bar.Clear()
 	if info, _ := f.Stat(); info.Size() != 0 {

@@ -12,7 +12,7 @@ import (
 
 // A Transfer is the progress of files that are sent or fetched. It is safe for concurrent use.
 type Transfer struct {
-	*ProgressBar
+	*progressBar
 	began time.Time
 	files int64
 	size  int64 // of all files, in bytes; zero: each becomes known when its transfer begins
@@ -24,7 +24,7 @@ type Transfer struct {
 }
 
 // NewTransfer shows its progress on standard error.
-func NewTransfer() *Transfer { return &Transfer{ProgressBar: NewProgressBar(os.Stderr)} }
+func NewTransfer() *Transfer { return &Transfer{progressBar: newProgressBar(os.Stderr)} }
 
 // Begin begins the transfer of files. size is zero if it is not known.
 func (t *Transfer) Begin(files int, size int64) {

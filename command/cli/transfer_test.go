@@ -11,7 +11,7 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // The bar shows the expected size and duration as far as they are known. It leaves the last
 // column of a terminal free.
 func TestTransferOfUnknownSize(t *testing.T) {
-	p := &Transfer{ProgressBar: &ProgressBar{}}
+	p := &Transfer{progressBar: &progressBar{}}
 	p.Begin(3, 0)
 	p.began = began
 	at := func(seconds int, want string) {
@@ -39,7 +39,7 @@ func TestTransferOfUnknownSize(t *testing.T) {
 // The progress ends with all bytes, whether they had to be sent or not.
 func TestTransferOfKnownSize(t *testing.T) {
 	var shown strings.Builder
-	p := &Transfer{ProgressBar: &ProgressBar{out: &shown, now: func() time.Time { return began.Add(time.Second) }}}
+	p := &Transfer{progressBar: &progressBar{out: &shown, now: func() time.Time { return began.Add(time.Second) }}}
 	p.Begin(2, 4_000_000)
 	p.began = began
 	first := p.File(3_000_000)
