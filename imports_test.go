@@ -47,6 +47,11 @@ var layers = []layer{
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out
 	{name: "pages", http: true, only: []string{"pages/markdown", "address", "signing", "cache", "archive", "registryhcl", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},
+	{name: "command/cli", caddy: true, only: []string{"address", "tree", "index"}},
+	{name: "command/commandtest", http: true, caddy: true},
+	{name: "command/remote", http: true, caddy: true, only: []string{"address", "wire", "handlers", "command/cli"}},
+	{name: "command/publish", http: true, caddy: true, only: []string{"address", "wire", "tree", "archive", "index", "index/moduledoc", "upstream/git", "publish", "command/cli", "command/remote"}},
+	{name: "command/mirror", caddy: true, only: []string{"address", "wire", "tree", "index", "upstream", "upstream/fill", "upstream/lockfile", "module", "command/cli", "command/remote"}},
 	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},
 }

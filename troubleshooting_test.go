@@ -83,7 +83,7 @@ func TestNoSentenceIsOutdated(t *testing.T) {
 		t.Fatal("docs/troubleshooting.md has no such chapter")
 	}
 	var said []string
-	for _, dir := range append(explained, "command") {
+	for _, dir := range append(explained, "command", "command/cli", "command/remote", "command/publish", "command/mirror") {
 		for _, s := range sentences(t, dir) {
 			said = append(said, s.text)
 		}

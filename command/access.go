@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
@@ -47,13 +48,8 @@ The exit status is 0 if it is allowed, 1 if it is denied, and 2 if there is no
 answer.`,
 		Example: `  caddy-terraform-registry access --as ci --group builders read acme/vpc/aws
   caddy-terraform-registry access --config /etc/caddy/Caddyfile read registry.terraform.io/hashicorp/null`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usageError(cmd, errors.New("give a right and an address, such as: read acme/vpc/aws"))
-			}
-			return nil
-		},
-		RunE: runAccess,
+		Args: cli.Arguments(2, "give a right and an address, such as: read acme/vpc/aws"),
+		RunE: cli.RunE(runAccess),
 	}
 	cmd.Flags().String("as", "", "The `name` of the user; groups are given with --group (default: a client without a token)")
 	cmd.Flags().StringSliceP("group", "g", nil, "A `group` that the user is in; can be repeated")
@@ -68,7 +64,7 @@ func runAccess(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	q, err := parseAccessQuery(fl, args)
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	ask := q.askServer
 	if fl.String("config") != "" {
@@ -76,27 +72,27 @@ func runAccess(cmd *cobra.Command, args []string) error {
 	}
 	decisions, err := ask(fl)
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	d, err := chooseDecision(decisions, fl.String("root"))
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	if d.Note != "" {
-		errs, _ := fitted(cmd.ErrOrStderr())
+		errs, _ := cli.Fitted(cmd.ErrOrStderr())
 		fmt.Fprintln(errs, d.Note)
 	}
-	out, _ := fitted(cmd.OutOrStdout())
+	out, _ := cli.Fitted(cmd.OutOrStdout())
 	if _, err := fmt.Fprintln(out, d.Text); err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	if !d.Allowed {
-		return problem(cmd)
+		return cli.Exit(cmd, cli.ExitProblem)
 	}
 	return nil
 }
 
-// An accessQuery is whether a user may do something.
+// An accessQuery asks whether a user may do something.
 type accessQuery struct {
 	subject  access.Subject
 	right    access.Right
@@ -159,10 +155,10 @@ func (q accessQuery) askConfiguration(fl caddycmd.Flags) (decisions []module.Acc
 	return decisions, err
 }
 
-// chooseDecision returns the decision of the registry that is meant: the one with
-// the root, if that is given, and of several the one whose hostname the address
-// has. Several that decide alike are as good as one: a site that is served by two
-// servers has its registry twice, and sites may share one tree and its rules.
+// chooseDecision returns the decision of the registry that the user means: the registry with
+// the root, if a root is given, and among several the registry whose hostname the address
+// has. Registries that decide alike count as one: a site that is served by two servers has
+// its registry twice, and sites may share a tree and its rules.
 func chooseDecision(all []module.AccessDecision, root string) (module.AccessDecision, error) {
 	var roots []string
 	for _, d := range all {
@@ -192,8 +188,8 @@ func chooseDecision(all []module.AccessDecision, root string) (module.AccessDeci
 	return chosen[0], nil
 }
 
-// hasRoot reports whether root is that of a registry, absolute on the local disk. In a named
-// file system, roots have no leading slash.
+// hasRoot reports whether a registry has a root. The root of a registry on the local disk is
+// absolute, and the root of a registry in a named file system has no leading slash.
 func hasRoot(registry, root string) bool {
 	root = caddy.NewReplacer().ReplaceKnown(root, "")
 	absolute, err := filepath.Abs(root)

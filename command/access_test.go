@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
 // configFile writes a configuration in JSON with these routes. What they name
@@ -22,8 +25,8 @@ func configFile(t *testing.T, routes ...string) (file string) {
 	return file
 }
 
-// configuration is one with these routes, an admin API on a socket, and the trees
-// and the tokens file that they name.
+// configuration makes a configuration with these routes and an admin API on a socket, and the
+// trees and the tokens file that the routes name.
 func configuration(t *testing.T, routes ...string) string {
 	t.Helper()
 	tokens, _, _ := tokensFile(t)
@@ -128,11 +131,11 @@ func TestAccess(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			config := configFile(t, test.routes...)
 			args := strings.ReplaceAll(test.args, "/srv/", rootsOf(t, config)+"/")
-			out, notes, err := run(t.Context(), accessCommand(), append([]string{"--config", config}, strings.Fields(args)...)...)
+			out, notes, err := commandtest.Run(t.Context(), accessCommand(), append([]string{"--config", config}, strings.Fields(args)...)...)
 			if out != test.want+"\n" || notes != "" {
 				t.Errorf("got %q and %q, want %q", out, notes, test.want)
 			}
-			if test.allowed && err != nil || !test.allowed && !errors.Is(err, errProblem) {
+			if test.allowed && err != nil || !test.allowed && !errors.Is(err, cli.ErrProblem) {
 				t.Errorf("the error is %v", err)
 			}
 		})
@@ -178,12 +181,12 @@ func TestAccessAsksTheServer(t *testing.T) {
 	}{
 		{"by a group", []string{"--as", "jo", "--group", "staff", "--group", "release team", "publish", "b.example.com/acme/vpc/aws"},
 			"allowed by rule 5: allow \"group:release team\" publish acme\n", ""},
-		{"by a root", []string{"--root", roots + "/ruled", "read", "acme/vpc/aws"}, "denied: no rule allows it\n", errProblem.Error()},
+		{"by a root", []string{"--root", roots + "/ruled", "read", "acme/vpc/aws"}, "denied: no rule allows it\n", cli.ErrProblem.Error()},
 		{"by no root", []string{"read", "acme/demo"}, "", "choose one by its root with --root: " + roots + "/open, " + roots + "/ruled"},
 		{"a configuration's option", []string{"--adapter", "caddyfile", "read", "acme/demo"}, "", "only be given with --config"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			out, _, err := run(t.Context(), accessCommand(), append([]string{"--address", server}, test.args...)...)
+			out, _, err := commandtest.Run(t.Context(), accessCommand(), append([]string{"--address", server}, test.args...)...)
 			if out != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("got %q and error %v", out, err)
 			}
@@ -194,8 +197,8 @@ func TestAccessAsksTheServer(t *testing.T) {
 // A note says how a hostname was understood that the configuration does not have.
 func TestAccessNotesUnknownHostnames(t *testing.T) {
 	config := configFile(t, `{"handle":[`+ruledRegistry+`]}`)
-	out, notes, err := run(t.Context(), accessCommand(), "--config", config, "--as", "ci", "read", "r.example.com/acme/vpc/aws")
-	if out != "denied: no rule allows it\n" || !errors.Is(err, errProblem) {
+	out, notes, err := commandtest.Run(t.Context(), accessCommand(), "--config", config, "--as", "ci", "read", "r.example.com/acme/vpc/aws")
+	if out != "denied: no rule allows it\n" || !errors.Is(err, cli.ErrProblem) {
 		t.Errorf("got %q and %v", out, err)
 	}
 	if want := "r.example.com is taken for the hostname of another registry: if it is one of this registry's, leave it out\n"; notes != want {
@@ -206,7 +209,7 @@ func TestAccessNotesUnknownHostnames(t *testing.T) {
 // A group's name may have a space in it.
 func TestAccessPublish(t *testing.T) {
 	config := configFile(t, onSiteRoute("r.example.com", ruledRegistry))
-	out, _, err := run(t.Context(), accessCommand(), "--config", config, "--as", "jo", "--group", "release team", "publish", "acme/vpc/aws")
+	out, _, err := commandtest.Run(t.Context(), accessCommand(), "--config", config, "--as", "jo", "--group", "release team", "publish", "acme/vpc/aws")
 	if out != "allowed by rule 5: allow \"group:release team\" publish acme\n" || err != nil {
 		t.Errorf("got %q and %v", out, err)
 	}
@@ -218,7 +221,7 @@ func TestAccessWithTheAppAlone(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"apps":{"terraform_registry":{}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, _, err := run(t.Context(), accessCommand(), "--config", file, "read", "acme/demo")
+	out, _, err := commandtest.Run(t.Context(), accessCommand(), "--config", file, "read", "acme/demo")
 	if err == nil || !strings.Contains(err.Error(), "has no terraform_registry") || out != "" {
 		t.Errorf("got %q and the error %v", out, err)
 	}
@@ -266,8 +269,8 @@ func TestAccessMistakes(t *testing.T) {
 				want = strings.ReplaceAll(want, "/srv/", roots)
 				args = append([]string{"--config", config}, strings.Fields(strings.ReplaceAll(test.args, "/srv/", roots))...)
 			}
-			out, _, err := run(t.Context(), accessCommand(), args...)
-			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), want) || out != "" {
+			out, _, err := commandtest.Run(t.Context(), accessCommand(), args...)
+			if err == nil || errors.Is(err, cli.ErrProblem) || !strings.Contains(err.Error(), want) || out != "" {
 				t.Errorf("got %q and the error %v, want %q", out, err, want)
 			}
 		})

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -34,10 +34,10 @@ The exit status is 0 if all is well, 1 if something is withheld or nothing of a
 tree is found in the folder, and 2 if the folder cannot be read.`,
 		Example: `  caddy-terraform-registry check --root /srv/terraform
   caddy-terraform-registry check --root /srv/terraform --json | jq .withheld`,
-		Args: noArguments("the folder is given by --root"),
-		RunE: runCheck,
+		Args: cli.NoArguments("the folder is given by --root"),
+		RunE: cli.RunE(runCheck),
 	}
-	addTreeFlags(cmd)
+	cli.AddTreeFlags(cmd)
 	cmd.Flags().String("signatures", module.PreferSignatures, "`prefer|require`: with require, what publishers did not sign is withheld")
 	cmd.Flags().Bool("json", false, "Print the report as JSON")
 	return cmd
@@ -45,39 +45,30 @@ tree is found in the folder, and 2 if the folder cannot be read.`,
 
 func runCheck(cmd *cobra.Command, _ []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-	directories, err := treeFlags(fl)
+	directories, err := cli.TreeFlags(fl)
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	signatures, err := fill.ParseSignatures(fl.String("signatures"))
 	if err != nil {
-		return usageError(cmd, fmt.Errorf("--signatures: %w", err))
+		return fmt.Errorf("--signatures: %w", err)
 	}
-	bar := newProgressBar(os.Stderr)
-	report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures, bar.show)
-	bar.clear()
+	report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures)
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
-	if err := printResult(cmd, checkResult{report}); err != nil {
-		return usageError(cmd, err)
-	}
-	if len(report.Withheld) > 0 || report.Hint != "" {
-		return problem(cmd)
-	}
-	return nil
+	return cli.Finish(cmd, checkResult{report})
 }
 
 // check scans a tree on the local disk once. Named file systems exist only within
 // a configuration.
-func check(ctx context.Context, directories tree.Directories, require bool, progress func(index.Progress)) (*index.Report, error) {
-	m, identity := module.Memo(directories)
-	snapshot, err := index.Scan(ctx, index.Options{
+func check(ctx context.Context, directories tree.Directories, require bool) (*index.Report, error) {
+	memo, identity := module.Memo(directories)
+	snapshot, err := cli.Scan(ctx, index.Options{
 		Open:              directories.Open,
 		Signer:            unusedKey{},
 		RequireSignatures: require,
-		Progress:          progress,
-		Store:             m,
+		Store:             memo,
 		Identity:          identity,
 	})
 	if err != nil {
@@ -91,25 +82,32 @@ func check(ctx context.Context, directories tree.Directories, require bool, prog
 	return report, nil
 }
 
-// unusedKey stands in for the registry's key. A scan only notes which releases the
-// registry signs; a signature is made when a client first asks for it.
+// unusedKey takes the place of the registry's key. A scan only notes which releases the
+// registry signs. It signs them when clients ask for the signatures.
 type unusedKey struct{}
 
 func (unusedKey) PublicKey() signing.PublicKey { return signing.PublicKey{} }
 
 func (unusedKey) Sign([]byte) ([]byte, error) { return nil, errors.New("there is no key to sign with") }
 
-// A checkResult prints a report. The text fits the terminal except for paths, which
-// are kept whole to be copied.
+// A checkResult prints a report. The text fits the terminal except for paths, which stay
+// whole so that they can be copied.
 type checkResult struct{ *index.Report }
 
-func (r checkResult) document() any { return r.Report }
+func (r checkResult) Document() any { return r.Report }
 
-func (r checkResult) writeText(out, _ io.Writer) error {
+func (r checkResult) Status() int {
+	if len(r.Withheld) > 0 || r.Hint != "" {
+		return cli.ExitProblem
+	}
+	return 0
+}
+
+func (r checkResult) WriteText(out, _ io.Writer) error {
 	b := new(strings.Builder)
 	writeOffered(b, r.Offered)
 	writeNotes(b, r.Offered)
-	writeProblems(b, "WITHHELD", r.Withheld)
+	cli.WriteProblems(b, "WITHHELD", r.Withheld)
 	var ignored, withdrawn, temporary []index.Problem
 	for _, p := range r.Ignored {
 		switch p.Reason {
@@ -121,21 +119,17 @@ func (r checkResult) writeText(out, _ io.Writer) error {
 			ignored = append(ignored, p)
 		}
 	}
-	writeWithdrawn(b, withdrawn)
-	writeProblems(b, "IGNORED", ignored)
-	if len(temporary) > 0 {
-		fmt.Fprintln(b, "SKIPPED UNTIL RENAMED")
-		for _, p := range temporary {
-			fmt.Fprintln(b, printable(p.Path))
-		}
-		fmt.Fprintln(b)
-	}
+	cli.WriteSection(b, "WITHDRAWN", withdrawn, func(p index.Problem) string {
+		return fmt.Sprintf("%s %s\n%s", cli.Printable(p.Address), p.Version, cli.Wrap(cli.Printable(p.Detail), cli.Indent))
+	})
+	cli.WriteProblems(b, "IGNORED", ignored)
+	cli.WriteSection(b, "SKIPPED UNTIL RENAMED", temporary, func(p index.Problem) string { return cli.Printable(p.Path) })
 	if more := r.IgnoredTotal - len(r.Ignored); more > 0 {
-		fmt.Fprintf(b, "… and %s.\n\n", count(more, "more ignored file"))
+		fmt.Fprintf(b, "… and %s.\n\n", cli.Count(more, "more ignored file"))
 	}
-	b.WriteString(wrap(summary(r.Report), 0))
+	b.WriteString(cli.Wrap(summary(r.Report), 0))
 	if r.Hint != "" {
-		b.WriteString("\n" + wrap(sentence(r.Hint), 0))
+		b.WriteString("\n" + cli.Wrap(cli.Sentence(r.Hint), 0))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -152,7 +146,7 @@ func writeOffered(b *strings.Builder, offered []index.Offer) {
 		for n < len(offered) && offered[n].Kind == offered[i].Kind && offered[n].Address == offered[i].Address {
 			n++
 		}
-		fmt.Fprintf(b, "%s %s\n", offered[i].Kind, printable(offered[i].Address))
+		fmt.Fprintf(b, "%s %s\n", offered[i].Kind, cli.Printable(offered[i].Address))
 		writeVersions(b, offered[i:n])
 		i = n
 	}
@@ -167,7 +161,7 @@ func writeVersions(b *strings.Builder, offered []index.Offer) {
 		version, signature = max(version, len(o.Version)), max(signature, len(o.Signature))
 	}
 	for _, o := range offered {
-		line := fmt.Sprintf("%*s%-*s", reportIndent, "", version, o.Version)
+		line := fmt.Sprintf("%*s%-*s", cli.Indent, "", version, o.Version)
 		if o.Signature != "" {
 			line += fmt.Sprintf("  %-*s", signature, o.Signature)
 		}
@@ -176,68 +170,25 @@ func writeVersions(b *strings.Builder, offered []index.Offer) {
 			continue
 		}
 		column := len(line) + 2
-		if column > terminalWidth-24 {
-			column = 2 * reportIndent
+		if column > cli.Width-24 {
+			column = 2 * cli.Indent
 			fmt.Fprintln(b, strings.TrimRight(line, " "))
 			line = strings.Repeat(" ", column-2)
 		}
-		lines := strings.TrimLeft(wrap(strings.Join(o.Platforms, " "), column), " ")
+		lines := strings.TrimLeft(cli.Wrap(strings.Join(o.Platforms, " "), column), " ")
 		b.WriteString(line + "  " + lines)
 	}
 }
 
-// writeNotes writes what the operator should know about offered versions.
+// writeNotes writes notes for the operator about offered versions.
 func writeNotes(b *strings.Builder, offered []index.Offer) {
-	printed := false
+	var notes []string
 	for _, o := range offered {
 		for _, note := range o.Notes {
-			if !printed {
-				fmt.Fprintln(b, "NOTES")
-				printed = true
-			}
-			fmt.Fprintf(b, "%s %s %s\n", o.Kind, printable(o.Address), o.Version)
-			b.WriteString(wrap(printable(note), reportIndent))
+			notes = append(notes, fmt.Sprintf("%s %s %s\n%s", o.Kind, cli.Printable(o.Address), o.Version, cli.Wrap(cli.Printable(note), cli.Indent)))
 		}
 	}
-	if printed {
-		fmt.Fprintln(b)
-	}
-}
-
-// writeWithdrawn writes each version that is withdrawn, and why.
-func writeWithdrawn(b *strings.Builder, problems []index.Problem) {
-	if len(problems) == 0 {
-		return
-	}
-	fmt.Fprintln(b, "WITHDRAWN")
-	for _, p := range problems {
-		fmt.Fprintf(b, "%s %s\n", printable(p.Address), p.Version)
-		b.WriteString(wrap(printable(p.Detail), reportIndent))
-	}
-	fmt.Fprintln(b)
-}
-
-// writeProblems writes each path, and below it the address and version it belongs
-// to, the reason and what to do.
-func writeProblems(b *strings.Builder, title string, problems []index.Problem) {
-	if len(problems) == 0 {
-		return
-	}
-	fmt.Fprintln(b, title)
-	for _, p := range problems {
-		writeProblem(b, p, 0)
-	}
-	fmt.Fprintln(b)
-}
-
-func writeProblem(b *strings.Builder, p index.Problem, margin int) {
-	subject := strings.TrimSpace(p.Address + " " + p.Version)
-	if subject != "" {
-		subject += ": "
-	}
-	fmt.Fprintf(b, "%*s%s\n", margin, "", printable(p.Path))
-	b.WriteString(wrap(printable(subject)+string(p.Reason), margin+reportIndent))
-	b.WriteString(wrap(printable(p.Detail), margin+reportIndent))
+	cli.WriteSection(b, "NOTES", notes, func(note string) string { return note })
 }
 
 // summary gives the numbers of a report in a few sentences.
@@ -255,7 +206,7 @@ func summary(r *index.Report) string {
 	var offered []string
 	for _, kind := range []string{index.KindProvider, index.KindModule} {
 		if addresses[kind] > 0 {
-			offered = append(offered, fmt.Sprintf("%s in %s", count(addresses[kind], kind), count(versions[kind], "version")))
+			offered = append(offered, fmt.Sprintf("%s in %s", cli.Count(addresses[kind], kind), cli.Count(versions[kind], "version")))
 		}
 	}
 	sentence := "Nothing is offered"
@@ -264,17 +215,17 @@ func summary(r *index.Report) string {
 	}
 	sentence += fmt.Sprintf(". Withheld: %d.", len(r.Withheld))
 	if r.WithdrawnTotal > 0 {
-		sentence += fmt.Sprintf(" Withdrawn: %s.", count(r.WithdrawnTotal, "version"))
+		sentence += fmt.Sprintf(" Withdrawn: %s.", cli.Count(r.WithdrawnTotal, "version"))
 	}
 	if n := r.IgnoredTotal - r.TemporaryTotal - r.WithdrawnTotal; n > 0 {
 		have := "have"
 		if n == 1 {
 			have = "has"
 		}
-		sentence += fmt.Sprintf(" Ignored: %s that %s no place in the tree.", count(n, "file"), have)
+		sentence += fmt.Sprintf(" Ignored: %s that %s no place in the tree.", cli.Count(n, "file"), have)
 	}
 	if r.TemporaryTotal > 0 {
-		sentence += fmt.Sprintf(" Skipped until renamed: %s.", count(r.TemporaryTotal, "file"))
+		sentence += fmt.Sprintf(" Skipped until renamed: %s.", cli.Count(r.TemporaryTotal, "file"))
 	}
 	return sentence
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -41,7 +43,7 @@ Offered: 2 providers in 3 versions, 1 module in 1 version. Withheld: 1. Ignored:
 1 file that has no place in the tree.
 `
 	var b strings.Builder
-	if err := (checkResult{sampleReport()}).writeText(&b, nil); err != nil {
+	if err := (checkResult{sampleReport()}).WriteText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	if b.String() != want {
@@ -54,7 +56,7 @@ func TestWriteReportKeepsItsColumns(t *testing.T) {
 	r := &index.Report{Withheld: []index.Problem{
 		{Path: "providers/a\tb\nc", Reason: tree.BadName, Detail: "rename it"},
 	}}
-	if err := (checkResult{r}).writeText(&b, nil); err != nil {
+	if err := (checkResult{r}).WriteText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "\n\"providers/a\\tb\\nc\"\n    bad_name\n    rename it\n") {
@@ -81,7 +83,7 @@ func TestWriteReportFitsATerminal(t *testing.T) {
 		Hint:           words,
 	}
 	var b strings.Builder
-	if err := (checkResult{r}).writeText(&b, nil); err != nil {
+	if err := (checkResult{r}).WriteText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
@@ -154,32 +156,32 @@ func TestCommandErrors(t *testing.T) {
 		{[]string{"withdraw", "acme/vpc/aws"}, "name the folder of a registry by --root, ", 2},
 		{[]string{"restore", "--root", root, "acme/vpc/aws", "1.0.0"}, "modules/acme/vpc/aws/registry.hcl has no block for exactly 1.0.0: ", 1},
 	} {
-		out, errs, err := run(t.Context(), registryCommand(t), test.args...)
+		out, errs, err := commandtest.Run(t.Context(), registryCommand(t), test.args...)
 		if !strings.HasPrefix(errs, "Error: "+test.want) || out != "" {
 			t.Errorf("%q prints %q and %q, want %q", test.args, errs, out, test.want)
 		}
-		if status(err) != test.status {
-			t.Errorf("%q: the status is %d, want %d", test.args, status(err), test.status)
+		if commandtest.Status(err) != test.status {
+			t.Errorf("%q: the status is %d, want %d", test.args, commandtest.Status(err), test.status)
 		}
 	}
 }
 
 func TestCheck(t *testing.T) {
 	root := sampleTree(t)
-	out, _, err := run(t.Context(), checkCommand(), "--root", root)
+	out, _, err := commandtest.Run(t.Context(), checkCommand(), "--root", root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out, "provider acme/demo\n    1.2.0  registry  darwin_arm64 linux_amd64\n") {
 		t.Errorf("got\n%s", out)
 	}
-	again, _, _ := run(t.Context(), checkCommand(), "--root", root)
+	again, _, _ := commandtest.Run(t.Context(), checkCommand(), "--root", root)
 	if again != out {
 		t.Errorf("got another report of the same tree:\n%s", again)
 	}
 
-	out, _, err = run(t.Context(), checkCommand(), "--root", root, "--signatures", "require")
-	if !errors.Is(err, errProblem) || !strings.Contains(out, string(tree.Unsigned)) {
+	out, _, err = commandtest.Run(t.Context(), checkCommand(), "--root", root, "--signatures", "require")
+	if !errors.Is(err, cli.ErrProblem) || !strings.Contains(out, string(tree.Unsigned)) {
 		t.Errorf("with signatures required: got error %v and\n%s", err, out)
 	}
 }
@@ -187,7 +189,7 @@ func TestCheck(t *testing.T) {
 func TestCheckDirectories(t *testing.T) {
 	mirror := t.TempDir()
 	indextest.OnDisk(t, mirror).ProviderIn("registry.terraform.io/hashicorp/null", "null", "3.2.1", "linux_amd64")
-	out, _, err := run(t.Context(), checkCommand(), "--root", t.TempDir(), "--providers", mirror)
+	out, _, err := commandtest.Run(t.Context(), checkCommand(), "--root", t.TempDir(), "--providers", mirror)
 	if err != nil || !strings.Contains(out, "registry.terraform.io/hashicorp/null") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
@@ -199,8 +201,8 @@ func TestCheckJSON(t *testing.T) {
 	files.Provider("acme/demo", "1.3.0", "linux_amd64").Checksums()
 	files.Write("providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.3.0", "another"))
 
-	out, _, err := run(t.Context(), checkCommand(), "--root", root, "--json")
-	if !errors.Is(err, errProblem) {
+	out, _, err := commandtest.Run(t.Context(), checkCommand(), "--root", root, "--json")
+	if !errors.Is(err, cli.ErrProblem) {
 		t.Errorf("got error %v", err)
 	}
 	var report index.Report
@@ -214,8 +216,8 @@ func TestCheckJSON(t *testing.T) {
 		t.Errorf("got withheld %+v", report.Withheld)
 	}
 
-	out, _, err = run(t.Context(), checkCommand(), "--root", t.TempDir(), "--json")
-	if !errors.Is(err, errProblem) || strings.Contains(out, "null") || !strings.Contains(out, `"hint": "nothing is in the root yet`) {
+	out, _, err = commandtest.Run(t.Context(), checkCommand(), "--root", t.TempDir(), "--json")
+	if !errors.Is(err, cli.ErrProblem) || strings.Contains(out, "null") || !strings.Contains(out, `"hint": "nothing is in the root yet`) {
 		t.Errorf("of an empty folder: got error %v and\n%s", err, out)
 	}
 }
@@ -240,8 +242,8 @@ func TestCheckRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			out, _, err := run(t.Context(), checkCommand(), test.args...)
-			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), test.want) {
+			out, _, err := commandtest.Run(t.Context(), checkCommand(), test.args...)
+			if err == nil || errors.Is(err, cli.ErrProblem) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
 			}
 			if out != "" {

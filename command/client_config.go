@@ -6,24 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/hashicorp/go-retryablehttp"
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // clientConfigCommand returns the command. Tests pass a network for their registries.
-func clientConfigCommand(network registryNetwork) *cobra.Command {
+func clientConfigCommand(network remote.Network) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "client-config --config FILE | --url URL [--for mirror|stand-in|registry] [--tofu] [--token]",
 		Short: "Prints the configuration of clients",
@@ -57,20 +57,20 @@ output says where one is needed, as far as that is known.
 The exit status is 0, or 2 if the command could not do its work.`,
 		Example: `  caddy-terraform-registry client-config --config /etc/caddy/Caddyfile --for mirror
   caddy-terraform-registry client-config --url registry.example.com --for stand-in --tofu > ~/.tofurc`,
-		Args: noArguments("name the registry by --config or --url"),
+		Args: cli.NoArguments("name the registry by --config or --url"),
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = cli.RunE(func(cmd *cobra.Command, _ []string) error {
 		fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 		file, err := newClientFile(cmd.Context(), fl, network)
 		if err != nil {
-			return usageError(cmd, err)
+			return err
 		}
 		for _, note := range file.notes {
-			fmt.Fprint(cmd.ErrOrStderr(), wrap(note, 0))
+			fmt.Fprint(cmd.ErrOrStderr(), cli.Wrap(note, 0))
 		}
 		_, err = io.WriteString(cmd.OutOrStdout(), file.text())
-		return usageError(cmd, err)
-	}
+		return err
+	})
 	cmd.Flags().String("for", string(forRegistry), "What clients use it as: `registry|mirror|stand-in`")
 	cmd.Flags().StringP("config", "c", "", "The configuration `file` that has the registry")
 	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
@@ -82,7 +82,7 @@ The exit status is 0, or 2 if the command could not do its work.`,
 	return cmd
 }
 
-// A purpose is what clients use a registry as.
+// A purpose says how clients use a registry.
 type purpose string
 
 const (
@@ -92,12 +92,12 @@ const (
 )
 
 // newClientFile makes the file that the flags describe.
-func newClientFile(ctx context.Context, fl caddycmd.Flags, network registryNetwork) (f clientFile, err error) {
+func newClientFile(ctx context.Context, fl caddycmd.Flags, network remote.Network) (f clientFile, err error) {
 	f.purpose, f.tofu, f.tokens = purpose(fl.String("for")), fl.Bool("tofu"), fl.Bool("token")
 	if !slices.Contains([]purpose{forRegistry, forMirror, forStandIn}, f.purpose) {
 		return f, fmt.Errorf("--for: %q is none of registry, mirror and stand-in", string(f.purpose))
 	}
-	hostnames, err := hostnamesFlag(fl, "hostname")
+	hostnames, err := cli.HostnamesFlag(fl, "hostname")
 	if err != nil {
 		return f, err
 	}
@@ -143,7 +143,7 @@ func (f *clientFile) fromConfiguration(ctx context.Context, fl caddycmd.Flags) e
 		f.elsewhere = !slices.Contains(s.Hostnames, address.DisplayHostname(host))
 	}
 	if s.Proxied {
-		f.notes = append(f.notes, sentence(fmt.Sprintf("the site has no TLS, which clients require: this is for a proxy in front of it that has, at %s", name)))
+		f.notes = append(f.notes, cli.Sentence(fmt.Sprintf("the site has no TLS, which clients require: this is for a proxy in front of it that has, at %s", name)))
 	}
 	if s.HTTPSPort != 0 {
 		f.notes = append(f.notes, fmt.Sprintf("Clients reach the registry at port %d, which https_port sets. If port 443 is forwarded there, add the option hostname with the name alone.", s.HTTPSPort))
@@ -151,8 +151,8 @@ func (f *clientFile) fromConfiguration(ctx context.Context, fl caddycmd.Flags) e
 	return nil
 }
 
-// chooseSite returns the registry that is meant. The hostnames of the one returned begin
-// with the one that was given.
+// chooseSite returns the registry that the user means. If the user gave a hostname, it comes
+// first among the hostnames of the registry.
 func chooseSite(sites []module.ClientSite, name string) (module.ClientSite, error) {
 	var names []string
 	for _, s := range sites {
@@ -186,7 +186,7 @@ func chooseSite(sites []module.ClientSite, name string) (module.ClientSite, erro
 }
 
 // fromServer takes the registry from a running server.
-func (f *clientFile) fromServer(ctx context.Context, text string, network registryNetwork) error {
+func (f *clientFile) fromServer(ctx context.Context, text string, network remote.Network) error {
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
 	}
@@ -204,17 +204,17 @@ func (f *clientFile) fromServer(ctx context.Context, text string, network regist
 	name := address.DisplayHostname(hostname)
 	f.registry.Hostnames = []string{name}
 	path := strings.TrimSuffix(given.Path, "/")
-	d, err := network.discover(ctx, &url.URL{Scheme: "https", Host: string(hostname)})
-	var missing errNoDiscovery
+	d, err := network.Discover(ctx, &url.URL{Scheme: "https", Host: string(hostname)})
+	var missing remote.NoDiscoveryError
 	switch {
 	case errors.As(err, &missing) && path != "":
 		f.elsewhere = true
 		f.registry.URL = "https://" + string(hostname) + (&url.URL{Path: path}).EscapedPath()
-		f.notes = append(f.notes, sentence(fmt.Sprintf("there is no discovery document at %s, so the registry is taken to be at %s", name, f.registry.URL)))
+		f.notes = append(f.notes, cli.Sentence(fmt.Sprintf("there is no discovery document at %s, so the registry is taken to be at %s", name, f.registry.URL)))
 	case err != nil:
 		return fmt.Errorf("--url: %s: %w", name, err)
 	default:
-		service, err := d.service(wire.ProvidersService)
+		service, err := d.Service(wire.ProvidersService)
 		if err != nil {
 			return fmt.Errorf("--url: %s: %w", name, err)
 		}
@@ -226,12 +226,12 @@ func (f *clientFile) fromServer(ctx context.Context, text string, network regist
 		var login struct {
 			Login *wire.Login `json:"login.v1"`
 		}
-		f.registry.Login = json.Unmarshal(d.body, &login) == nil && login.Login != nil
+		f.registry.Login = json.Unmarshal(d.Body, &login) == nil && login.Login != nil
 	}
 	f.registry.HostsProviders = true // if it does not, excluding them does no harm
-	// Which names a registry has is private too where they are: it answers the same for
-	// those that do not exist.
-	private := func(path string) bool { return network.refuses(ctx, f.registry.URL+path) }
+	// A private registry does not reveal its names: its answer is the same for names that do
+	// not exist.
+	private := func(path string) bool { return network.Refuses(ctx, f.registry.URL+path) }
 	f.registry.Private = private("/providers/hashicorp/null/versions") ||
 		f.purpose == forMirror && private("/mirror/registry.terraform.io/hashicorp/null/index.json")
 	f.private = func(o svchost.Hostname) bool {
@@ -240,26 +240,7 @@ func (f *clientFile) fromServer(ctx context.Context, text string, network regist
 	return nil
 }
 
-// refuses reports whether a registry wants to know who makes a request. Without an answer
-// it is not known.
-func (n registryNetwork) refuses(ctx context.Context, url string) bool {
-	client := n.client(true)
-	client.RetryMax = discoverRetries
-	defer client.HTTPClient.CloseIdleConnections()
-	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return false
-	}
-	r.Header.Set("User-Agent", userAgent)
-	answer, err := client.Do(r)
-	if err != nil {
-		return false
-	}
-	defer answer.Body.Close()
-	return answer.StatusCode == http.StatusUnauthorized
-}
-
-// chooseOrigins leaves the registries to stand in for.
+// chooseOrigins keeps only the registries to stand in for.
 func (f *clientFile) chooseOrigins(hostnames []svchost.Hostname) error {
 	if f.known && len(hostnames) == 0 {
 		if len(f.registry.Origins) == 0 {
@@ -286,7 +267,7 @@ func (f *clientFile) chooseOrigins(hostnames []svchost.Hostname) error {
 			o.Private = f.private(hostname)
 		}
 		f.registry.Origins = append(f.registry.Origins, o)
-		f.notes = append(f.notes, sentence(fmt.Sprintf("the registry is taken to have providers and modules of %s: clients get none of them from anywhere else", address.DisplayHostname(hostname))))
+		f.notes = append(f.notes, cli.Sentence(fmt.Sprintf("the registry is taken to have providers and modules of %s: clients get none of them from anywhere else", address.DisplayHostname(hostname))))
 	}
 	return nil
 }

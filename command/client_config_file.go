@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
@@ -17,18 +18,18 @@ type clientFile struct {
 	tofu     bool
 	tokens   bool // with blocks for tokens, to be filled in
 
-	known     bool // what the registry mirrors
-	elsewhere bool // discovery at its name does not lead to it
+	known     bool // the origins of the registry are known
+	elsewhere bool // discovery at the name of the registry does not lead to it
 
-	// private asks the server whether it wants a token for what it has of another registry.
-	// Nil: there is only a configuration.
+	// private asks the server whether it requires a token for providers and modules of
+	// another registry. Nil: there is only a configuration.
 	private func(svchost.Hostname) bool
 
-	notes []string // what users should know that is not in the file
+	notes []string // for users, beside the file
 }
 
-// text returns the file, with comments that say what its blocks are for. It is valid even
-// if nothing is needed.
+// text returns the file, with comments about the purpose of each block. It is valid even if
+// clients need no configuration.
 func (f clientFile) text() string {
 	name := f.registry.Hostnames[0]
 	place, login := "~/.terraformrc; on Windows, %APPDATA%\\terraform.rc", "terraform login "
@@ -85,7 +86,7 @@ func (f clientFile) text() string {
 	return strings.Join(parts, "\n")
 }
 
-// privateOrigin reports whether some of what is mirrored requires a token.
+// privateOrigin reports whether an origin requires a token.
 func (f clientFile) privateOrigin() bool {
 	for _, o := range f.registry.Origins {
 		if o.Private {
@@ -95,7 +96,7 @@ func (f clientFile) privateOrigin() bool {
 	return false
 }
 
-// nouns are what there is of an origin.
+// nouns names what the registry has of an origin.
 func nouns(o clientconfig.Origin) string {
 	switch {
 	case !o.Modules:
@@ -106,5 +107,5 @@ func nouns(o clientconfig.Origin) string {
 	return "providers and modules"
 }
 
-// comment is text as lines of a comment.
-func comment(text string) string { return wrapBehind(text, "# ") }
+// comment makes lines of a comment.
+func comment(text string) string { return cli.WrapBehind(text, "# ") }

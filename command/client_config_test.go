@@ -15,6 +15,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -129,7 +132,7 @@ host "registry.terraform.io" {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			args := append(strings.Fields(test.args), "--config", serverConfig(t, test.server, test.https))
-			out, errs, err := run(t.Context(), clientConfigCommand(registryNetwork{}), args...)
+			out, errs, err := commandtest.Run(t.Context(), clientConfigCommand(remote.Network{}), args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +164,7 @@ func isClientConfiguration(t *testing.T, text string) {
 		t.Errorf("%v in\n%s", problems, text)
 	}
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#") && utf8.RuneCountInString(line) > terminalWidth+1 {
+		if strings.HasPrefix(line, "#") && utf8.RuneCountInString(line) > cli.Width+1 {
 			t.Errorf("a comment is too long: %s", line)
 		}
 	}
@@ -190,7 +193,7 @@ func TestClientConfigRefuses(t *testing.T) {
 			if test.server != "" {
 				args = append(args, "--config", serverConfig(t, test.server, 0))
 			}
-			out, errs, err := run(t.Context(), clientConfigCommand(registryNetwork{}), args...)
+			out, errs, err := commandtest.Run(t.Context(), clientConfigCommand(remote.Network{}), args...)
 			if err == nil || out != "" || !strings.Contains(errs, test.want) {
 				t.Errorf("got %v, %q and %q", err, out, errs)
 			}
@@ -240,10 +243,10 @@ func TestClientConfigOfAServer(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			server := httptest.NewTLSServer(test.server)
 			defer server.Close()
-			network := registryNetwork{roots: x509.NewCertPool(), pause: time.Millisecond}
-			network.roots.AddCert(server.Certificate())
+			network := remote.Network{Roots: x509.NewCertPool(), Pause: time.Millisecond}
+			network.Roots.AddCert(server.Certificate())
 			host := server.Listener.Addr().String()
-			out, errs, err := run(t.Context(), clientConfigCommand(network), append(strings.Fields(test.args), "--url", host+test.path)...)
+			out, errs, err := commandtest.Run(t.Context(), clientConfigCommand(network), append(strings.Fields(test.args), "--url", host+test.path)...)
 			if test.fails != "" {
 				if err == nil || !strings.Contains(errs, test.fails) {
 					t.Errorf("got %v and %q", err, errs)

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// platforms are those that most packages are for.
+// platforms are the platforms of most packages.
 var platforms = []string{"darwin_amd64", "darwin_arm64", "linux_386", "linux_amd64", "linux_arm", "linux_arm64", "windows_386", "windows_amd64", "windows_arm64", "freebsd_amd64"}
 
 // setCompletion has shells complete the values of the flags of a command and its subcommands,

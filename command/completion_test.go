@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
 // Values of flags are completed by what they are: shells get them, and then how to go on.
@@ -32,7 +34,7 @@ func TestFlagsAreCompleted(t *testing.T) {
 		args := append([]string{cobra.ShellCompRequestCmd, "terraform-registry"}, strings.Fields(test.args)...)
 		root := &cobra.Command{Use: "caddy"}
 		root.AddCommand(registryCommand(t))
-		out, _, err := run(t.Context(), root, append(args, "")...)
+		out, _, err := commandtest.Run(t.Context(), root, append(args, "")...)
 		if err != nil || out != test.want {
 			t.Errorf("%s: %q (%v)", test.args, out, err)
 		}

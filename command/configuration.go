@@ -9,13 +9,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
-// errNoRegistry: a configuration is without what the command is about.
+// errNoRegistry: the configuration has no registry.
 var errNoRegistry = errors.New("the configuration has no terraform_registry: name another one with --config")
 
-// withConfiguration calls ask with the registries of the configuration that --config and
-// --adapter name, of which there may be none. It provisions the configuration without
-// starting it: of its apps only the HTTP app, and what that needs. The configuration's own
-// logs are left out: opening them would make files.
+// withConfiguration calls ask with the registries, if any, of the configuration that --config
+// and --adapter name. It provisions the HTTP app and its dependencies, and starts nothing. The
+// configuration's own logs are left out, because opening them would create files.
 func withConfiguration(fl caddycmd.Flags, ask func(*module.App) error) error {
 	raw, _, _, err := caddycmd.LoadConfig(fl.String("config"), fl.String("adapter"))
 	if err != nil {

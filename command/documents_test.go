@@ -53,8 +53,7 @@ func shellWords(line string) (args []string) {
 	return args
 }
 
-// Commands in documents have the flags that they are given, and as many arguments as they
-// take.
+// Commands in documents have existing flags and the right number of arguments.
 func TestDocumentedCommands(t *testing.T) {
 	commands := documentedCommands(t)
 	if len(commands) < 20 {

@@ -68,13 +68,13 @@ func (w welcome) module() *example {
 	return nil
 }
 
-// hosts reports whether the address is one of this registry's own.
+// hosts reports whether the address belongs to this registry.
 func (w welcome) hosts(a address.Address) bool {
 	return a.Hostname == "" || a.Hostname.ForDisplay() == displayName(w.authorityOf(w.host()))
 }
 
-// newest is the newest version of the address that is not a pre-release, or else
-// the newest. A report lists the newest first.
+// newest returns the newest version of the address that is not a pre-release, or else the
+// newest version. A report lists the newest first.
 func (w welcome) newest(first index.Offer) string {
 	for _, o := range w.report.Offered {
 		if o.Kind == first.Kind && o.Address == first.Address && !strings.Contains(o.Version, "-") {
@@ -105,7 +105,7 @@ func arguments(variables []exampleVariable) string {
 type exampleVariable struct{ name, value string }
 
 // exampleVariables returns the required variables of a module version, sorted by name.
-// As they are only for an example, what cannot be read is left out.
+// They are only for an example, so variables that cannot be read are left out.
 func exampleVariables(ctx context.Context, s *index.Snapshot, text, version string) []exampleVariable {
 	a, err := address.Parse(text)
 	if err != nil {

@@ -61,7 +61,7 @@ variable "region" { default = "eu" }
 	}
 }
 
-// What cannot be read of a module does not keep the rest from the example.
+// Variables that cannot be read do not keep the other variables from the example.
 func TestExampleVariablesOfABrokenModule(t *testing.T) {
 	files := indextest.New(t).
 		Write("modules/acme/vpc/aws/1.0.0/a.tf", "\x00").

@@ -6,16 +6,18 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
 // manual is where the documentation of the commands is.
 const manual = "https://github.com/caddy-terraform/caddy-terraform-registry/blob/main/docs"
 
-// setHelp has the help of a command and its subcommands fit a terminal and name the manual.
-// They would name Caddy's otherwise, in which they are not.
+// setHelp makes the help of a command and its subcommands fit a terminal and name the manual.
+// Otherwise it would name Caddy's manual, which does not have these commands.
 func setHelp(cmd *cobra.Command) {
 	cmd.SetUsageTemplate(strings.NewReplacer(
-		".FlagUsages", ".FlagUsagesWrapped "+strconv.Itoa(terminalWidth),
+		".FlagUsages", ".FlagUsagesWrapped "+strconv.Itoa(cli.Width),
 		"{{.UseLine}}", "{{useLine (asCalled .UseLine)}}",
 		"{{.CommandPath}}", "{{asCalled .CommandPath}}",
 		"{{.Example}}", "{{asCalled .Example}}",
@@ -31,17 +33,17 @@ func init() {
 
 // useLine wraps a command and its arguments, which follow it on further lines.
 func useLine(text string) string {
-	return strings.TrimSpace(wrap(text, 2*reportIndent))
+	return strings.TrimSpace(cli.Wrap(text, 2*cli.Indent))
 }
 
-// noSubcommand is the check of the arguments of the registry's own command. What is there
-// is meant as one of its subcommands.
+// noSubcommand checks that the registry's own command has no arguments. An argument was meant
+// as a subcommand.
 func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
-		return usageError(cmd, fmt.Errorf("there is no subcommand %q: did you mean %s?", args[0], strings.Join(similar, " or ")))
+		return cli.UsageError(cmd, fmt.Errorf("there is no subcommand %q: did you mean %s?", args[0], strings.Join(similar, " or ")))
 	}
-	return usageError(cmd, fmt.Errorf("there is no subcommand %q: see `%s --help`", args[0], asCalled(cmd.CommandPath())))
+	return cli.UsageError(cmd, fmt.Errorf("there is no subcommand %q: see `%s --help`", args[0], asCalled(cmd.CommandPath())))
 }

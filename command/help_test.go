@@ -7,6 +7,8 @@ import (
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
 // The help of commands fits a terminal of the usual width, but for examples, and says which
@@ -18,8 +20,8 @@ func TestHelpFitsATerminal(t *testing.T) {
 			if strings.HasPrefix(line, "  caddy terraform-registry ") {
 				continue // an example, which is copied whole
 			}
-			if utf8.RuneCountInString(line) > terminalWidth {
-				t.Errorf("%s: a line of its help is longer than %d: %s", name, terminalWidth, line)
+			if utf8.RuneCountInString(line) > cli.Width {
+				t.Errorf("%s: a line of its help is longer than %d: %s", name, cli.Width, line)
 			}
 		}
 	}

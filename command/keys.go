@@ -2,7 +2,6 @@ package command
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,6 +11,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -23,12 +23,7 @@ func keysCommand() *cobra.Command {
 The keys of publishers are in the folder, in keys/[HOSTNAME/]NAMESPACE.asc. To
 add or replace a key, change that file. The registry copies the file to Caddy's
 storage, so that a namespace whose file is lost goes on requiring its keys.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError(cmd, errors.New("unknown command: there is forget"))
-			}
-			return nil
-		},
+		Args: cli.Arguments(0, "unknown command: there is forget"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(keysForgetCommand())
@@ -58,13 +53,8 @@ The exit status is 0 if it is done, 1 if there is nothing to forget, and 2 if
 the server refuses or cannot do it.`,
 		Example: `  caddy-terraform-registry keys forget acme
   caddy-terraform-registry keys forget registry.terraform.io/hashicorp`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError(cmd, errors.New("give one namespace, such as acme or registry.terraform.io/hashicorp"))
-			}
-			return nil
-		},
-		RunE: runKeysForget,
+		Args: cli.Arguments(1, "give one namespace, such as acme or registry.terraform.io/hashicorp"),
+		RunE: cli.RunE(runKeysForget),
 	}
 	cmd.Flags().String("address", "", "The `address` of the running server's admin API (default: "+caddy.DefaultAdminListen+")")
 	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
@@ -75,7 +65,7 @@ func runKeysForget(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	server, err := caddycmd.DetermineAdminAPIAddress(fl.String("address"), nil, "", "")
 	if err != nil {
-		return usageError(cmd, fmt.Errorf("--address: %w", err))
+		return fmt.Errorf("--address: %w", err)
 	}
 	query := url.Values{"namespace": {args[0]}}
 	if root := fl.String("root"); root != "" {
@@ -85,18 +75,18 @@ func runKeysForget(cmd *cobra.Command, args []string) error {
 	switch {
 	case err == nil:
 	case strings.Contains(err.Error(), index.ErrNoKeyCopy.Error()): // Caddy keeps the text of the answer alone
-		return failWith(cmd, exitProblem, fmt.Errorf("%s: %w", args[0], index.ErrNoKeyCopy))
+		return cli.Fail(cmd, cli.ExitProblem, fmt.Errorf("%s: %w", args[0], index.ErrNoKeyCopy))
 	default:
-		return usageError(cmd, fmt.Errorf("the server with the admin API at %s has not done it: %w", server, err))
+		return fmt.Errorf("the server with the admin API at %s has not done it: %w", server, err)
 	}
 	defer response.Body.Close()
 	var roots []string
 	if err := json.NewDecoder(response.Body).Decode(&roots); err != nil {
-		return usageError(cmd, fmt.Errorf("the admin API at %s gives an unexpected answer: %w", server, err))
+		return fmt.Errorf("the admin API at %s gives an unexpected answer: %w", server, err)
 	}
-	out, _ := fitted(cmd.OutOrStdout())
+	out, _ := cli.Fitted(cmd.OutOrStdout())
 	if _, err := fmt.Fprintf(out, "The keys of %s are forgotten in %s.\n", args[0], strings.Join(roots, ", ")); err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	return nil
 }

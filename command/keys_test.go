@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
@@ -39,7 +40,7 @@ func TestKeysForget(t *testing.T) {
 		}
 	}
 	forget := func(args ...string) (string, error) {
-		out, _, err := run(t.Context(), keysCommand(), append([]string{"forget", "--address", "unix/" + roots + "/admin"}, args...)...)
+		out, _, err := commandtest.Run(t.Context(), keysCommand(), append([]string{"forget", "--address", "unix/" + roots + "/admin"}, args...)...)
 		return out, err
 	}
 	for _, test := range []struct {
@@ -55,8 +56,8 @@ func TestKeysForget(t *testing.T) {
 		{"one whose file is there", []string{"acme"}, "remove keys/acme.asc", 2},
 		{"in no tree", []string{"acme", "--root", "/elsewhere"}, "no tree with the root", 2},
 	} {
-		if out, err := forget(test.args...); out != "" || status(err) != test.status || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: status %d, %q, %v", test.rule, status(err), out, err)
+		if out, err := forget(test.args...); out != "" || commandtest.Status(err) != test.status || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: status %d, %q, %v", test.rule, commandtest.Status(err), out, err)
 		}
 	}
 	files.Remove("keys/acme.asc")
@@ -67,10 +68,10 @@ func TestKeysForget(t *testing.T) {
 }
 
 func TestKeysMistakes(t *testing.T) {
-	if _, _, err := run(t.Context(), keysCommand(), "remember"); err == nil || !strings.Contains(err.Error(), "there is forget") {
+	if _, _, err := commandtest.Run(t.Context(), keysCommand(), "remember"); err == nil || !strings.Contains(err.Error(), "there is forget") {
 		t.Error(err)
 	}
-	_, _, err := run(t.Context(), keysCommand(), "forget", "--address", "unix/"+t.TempDir()+"/admin", "acme")
+	_, _, err := commandtest.Run(t.Context(), keysCommand(), "forget", "--address", "unix/"+t.TempDir()+"/admin", "acme")
 	if err == nil || !strings.Contains(err.Error(), "has not done it") {
 		t.Error(err)
 	}

@@ -37,7 +37,7 @@ func named(args []string, subcommands []*cobra.Command) []string {
 	return slices.Insert(slices.Clone(args), at, ownCommand)
 }
 
-// calledAfterRegistry reports whether a program has the name that it has in releases.
+// calledAfterRegistry reports whether a program has the name of released binaries.
 func calledAfterRegistry(program string) bool {
 	return strings.TrimSuffix(filepath.Base(program), ".exe") == module.BinaryName
 }

@@ -12,6 +12,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -19,18 +20,17 @@ import (
 
 // A noticeFile is the registry.hcl of a provider or module, in a folder or at a registry.
 type noticeFile interface {
-	// name is that of the file, and about that of the provider or module, for messages.
-	name() string
-	about() string
+	name() string  // of the file, for messages
+	about() string // the provider or module, for messages
 
 	// read returns the content; nil if there is no file.
 	read(context.Context) ([]byte, error)
 
-	// write replaces what read has returned. The error is index.ErrMetadataChanged if
-	// something else is there now.
+	// write replaces the content that read has returned. The error is
+	// tree.ErrMetadataChanged if the content has changed since.
 	write(ctx context.Context, before, content []byte) error
 
-	// known returns the versions that there are, as far as that is known.
+	// known returns the versions that exist, as far as they are known.
 	known(context.Context) knownVersions
 
 	close()
@@ -40,21 +40,21 @@ type noticeFile interface {
 type knownVersions struct {
 	versions []*version.Version
 	known    bool
-	offered  bool   // only versions that are offered are known
-	more     bool   // there may be others
-	where    string // they are
-	absent   string // what to say if nothing of it is there; empty: it is there
+	offered  bool   // versions that are not offered are unknown
+	more     bool   // there may be other versions
+	where    string // the place of the versions, for messages
+	absent   string // a hint that the address may be wrong; empty: it has versions
 }
 
 // A noticeEdit is a change of the content of a registry.hcl.
 type noticeEdit func(before []byte) (noticeResult, error)
 
-// A noticeResult is what has become of the content, and what was done in words.
+// A noticeResult is the new content, with a description of the change.
 type noticeResult struct {
 	content  []byte
 	said     string
-	and      string // what is to be said of versions beside these
-	restores bool   // what it is about is offered only then
+	and      string // an addition to the description
+	restores bool   // versions are offered again after the change
 }
 
 // A noticeChange is a change to a registry.hcl.
@@ -98,11 +98,11 @@ func (n *noticeChange) restore(before []byte) (noticeResult, error) {
 	return r, nil
 }
 
-// noticeAttempts is how often a file is read and changed that others change meanwhile.
+// noticeAttempts bounds how often a file is read and changed while others change it.
 const noticeAttempts = 5
 
-// apply edits the file, or in a dry run prints the change, and says what was done. absent:
-// there is no version that it is about.
+// apply edits the file, or in a dry run prints the change, and describes the change. absent:
+// the change affects no version.
 func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (text string, absent bool, err error) {
 	n.there = n.file.known(ctx)
 	var r noticeResult
@@ -122,7 +122,7 @@ func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (te
 			break
 		}
 		if dry {
-			text = "Would change " + printable(n.file.name()) + ":\n" + lineChanges(string(before), string(r.content)) + "\n"
+			text = "Would change " + cli.Printable(n.file.name()) + ":\n" + lineChanges(string(before), string(r.content)) + "\n"
 			break
 		}
 		err = n.file.write(ctx, before, r.content)
@@ -130,24 +130,24 @@ func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (te
 			break
 		}
 		if !errors.Is(err, tree.ErrMetadataChanged) || attempt == noticeAttempts {
-			return "", false, fmt.Errorf("%s: %w", printable(n.file.name()), err)
+			return "", false, fmt.Errorf("%s: %w", cli.Printable(n.file.name()), err)
 		}
 	}
 	if r.restores && !dry {
 		n.there = n.file.known(ctx)
 	}
-	text += wrap(n.file.about()+": "+r.said+n.covered()+r.and, 0)
+	text += cli.Wrap(n.file.about()+": "+r.said+n.covered()+r.and, 0)
 	if n.there.absent != "" {
-		text += wrap(n.there.absent, 0)
+		text += cli.Wrap(n.there.absent, 0)
 	}
 	if dry {
-		text += wrap("This was a dry run: nothing has been written.", 0)
+		text += cli.Wrap("This was a dry run: nothing has been written.", 0)
 	}
 	return text, !r.restores && n.there.known && !n.there.more && n.total() == 0, nil
 }
 
-// noteWithdrawn notes that versions which the file withdraws may be there, though they are not
-// offered.
+// noteWithdrawn notes that there may be versions which are not offered, as the file withdraws
+// them.
 func (n *noticeChange) noteWithdrawn(before []byte) {
 	m, _ := registryhcl.Parse(before)
 	one, err := address.ParseModuleVersion(n.versions.String())
@@ -156,14 +156,14 @@ func (n *noticeChange) noteWithdrawn(before []byte) {
 	}
 }
 
-// sameNotices reports whether a file has a content; one without anything is removed.
+// sameNotices reports whether a file has a content. A file without content is removed.
 func sameNotices(file, content []byte) bool {
 	return bytes.Equal(file, content) || file == nil && len(bytes.TrimSpace(content)) == 0
 }
 
 // uneditable says why the file cannot be changed.
 func (n *noticeChange) uneditable(err error) error {
-	return fmt.Errorf("%s: %w: fix the file first", printable(n.file.name()), err)
+	return fmt.Errorf("%s: %w: fix the file first", cli.Printable(n.file.name()), err)
 }
 
 // covered names the versions that the change affects, as far as they are known.
@@ -175,7 +175,7 @@ func (n *noticeChange) covered() string {
 	if total == 0 {
 		return ", which covers no version " + n.there.where
 	}
-	return ", which covers " + count(total, "version") + ": " + names
+	return ", which covers " + cli.Count(total, "version") + ": " + names
 }
 
 func (n *noticeChange) total() int {
@@ -183,7 +183,7 @@ func (n *noticeChange) total() int {
 	return total
 }
 
-// A notRestoredError says why there is nothing to remove.
+// A notRestoredError says why there was nothing to restore.
 type notRestoredError struct{ error }
 
 func (n *noticeChange) notRestored(m *registryhcl.File) error {
@@ -191,7 +191,7 @@ func (n *noticeChange) notRestored(m *registryhcl.File) error {
 }
 
 func (n *noticeChange) whyNotRestored(m *registryhcl.File) error {
-	err := fmt.Errorf("%s has no block for exactly %s", printable(n.file.name()), n.versions)
+	err := fmt.Errorf("%s has no block for exactly %s", cli.Printable(n.file.name()), n.versions)
 	if wider := n.wider(m); len(wider) > 0 {
 		return fmt.Errorf("%w: restore what covers it (%s), then add back what should stay", err, strings.Join(wider, ", "))
 	}
@@ -201,8 +201,7 @@ func (n *noticeChange) whyNotRestored(m *registryhcl.File) error {
 	return fmt.Errorf("%w: nothing is deprecated or withdrawn there", err)
 }
 
-// wider lists the notices that cover some of the versions, of those in the tree or,
-// if it is one, of the one given.
+// wider lists the notices that cover some of the versions.
 func (n *noticeChange) wider(m *registryhcl.File) []string {
 	return listNotices(m, n.overlaps)
 }
@@ -229,8 +228,8 @@ func (n *noticeChange) overlaps(other address.Constraints) bool {
 	return slices.ContainsFunc(n.there.versions, func(v *version.Version) bool { return n.versions.Cover(v) && other.Cover(v) })
 }
 
-// lineChanges lists the lines that differ, with - those of before and with + those
-// of after.
+// lineChanges lists the lines that differ: with - the lines before the change, and with + the
+// lines after it.
 func lineChanges(before, after string) string {
 	old, now := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
 	for len(old) > 0 && len(now) > 0 && old[0] == now[0] {

@@ -10,20 +10,21 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// folderNotices are those in the folder of a provider or module in a tree.
+// folderNotices are the notices in the folder of a provider or module in a tree.
 type folderNotices struct {
 	folder tree.AddressFolder
 	isNew  bool // the folder is not there yet
 }
 
 // openFolderNotices finds the folder of an address in the tree that the flags name. With
-// ahead, that of a mirrored address may be missing.
+// ahead, the folder of a mirrored address may be missing.
 func openFolderNotices(ctx context.Context, fl caddycmd.Flags, text string, ahead bool) (f folderNotices, err error) {
-	directories, err := treeFlags(fl)
+	directories, err := cli.TreeFlags(fl)
 	if err != nil {
 		return f, err
 	}
@@ -46,7 +47,7 @@ func (f folderNotices) close()        {}
 func (f folderNotices) read(context.Context) ([]byte, error) {
 	content, err := f.folder.ReadMetadata()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: fix the file first", printable(f.name()), err)
+		return nil, fmt.Errorf("%s: %w: fix the file first", cli.Printable(f.name()), err)
 	}
 	return content, nil
 }
@@ -76,7 +77,7 @@ func findFolder(ctx context.Context, files tree.Tree, a address.Address, ahead b
 	if ahead && a.Hostname != "" {
 		return f, true, nil
 	}
-	message := fmt.Sprintf("there is no folder %s", printable(f.Path))
+	message := fmt.Sprintf("there is no folder %s", cli.Printable(f.Path))
 	if alike := similar(folders, a); len(alike) > 0 {
 		message += ": did you mean " + strings.Join(alike, " or ") + "?"
 	} else {
@@ -85,8 +86,8 @@ func findFolder(ctx context.Context, files tree.Tree, a address.Address, ahead b
 	return f, false, errors.New(message)
 }
 
-// similar returns up to three addresses that may be meant: those of the same name,
-// or else of the same namespace.
+// similar returns up to three addresses that the user may mean: addresses with the same name,
+// or else with the same namespace.
 func similar(folders []tree.AddressFolder, a address.Address) []string {
 	var names, namespaces []string
 	for _, f := range folders {

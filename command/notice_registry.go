@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,79 +11,73 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// registryNotices are those that a registry has of a provider or module.
+// registryNotices are the notices that a registry has about a provider or module.
 type registryNotices struct {
-	client publishClient
-	to     destination
+	client *remote.Client
+	to     remote.Destination
 	etag   string // of the content that was read; empty: there was none
 }
 
 // openRegistryNotices finds the registry that --to names, and the token for it.
-func openRegistryNotices(ctx context.Context, network registryNetwork, fl caddycmd.Flags, text string) (*registryNotices, error) {
-	to, names, err := parseRegistry(text)
+func openRegistryNotices(ctx context.Context, network remote.Network, fl caddycmd.Flags, text string) (*registryNotices, error) {
+	to, names, err := remote.ParseRegistry(text)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("--to: %w", err)
 	case len(names) == 0:
 		return nil, fmt.Errorf("--to: %q is a registry: name the address as well, as in %s/acme/vpc/aws", text, to)
 	}
-	if to.address, err = parseAddress(strings.Join(names, "/")); err != nil {
+	if to.Address, err = parseAddress(strings.Join(names, "/")); err != nil {
 		return nil, fmt.Errorf("--to: %w", err)
 	}
-	client, err := newPublishClient(ctx, network, registryTokenFlags(fl, to.hostname))
-	if err == nil {
-		err = client.discover(ctx, network, to)
-	}
+	client, err := remote.Connect(ctx, network, remote.TokenFlags(fl, to.Hostname), to)
 	return &registryNotices{client: client, to: to}, err
 }
 
 func (r *registryNotices) name() string  { return tree.MetadataName + " of " + r.about() }
-func (r *registryNotices) about() string { return r.to.String() + "/" + r.to.address.String() }
-func (r *registryNotices) close()        { r.client.close() }
+func (r *registryNotices) about() string { return r.to.String() + "/" + r.to.Address.String() }
+func (r *registryNotices) close()        { r.client.Close() }
 
 func (r *registryNotices) read(ctx context.Context) ([]byte, error) {
-	header, content, err := r.exchange(ctx, http.MethodGet, nil)
-	var refused *refusedError
+	answer, err := r.exchange(ctx, http.MethodGet, nil)
 	switch {
-	case errors.As(err, &refused) && refused.status == http.StatusNotFound:
+	case remote.IsRefused(err, http.StatusNotFound):
 		r.etag = ""
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", r.name(), err)
 	}
-	if r.etag = header.Get("ETag"); r.etag == "" {
+	if r.etag = answer.Header.Get("ETag"); r.etag == "" {
 		return nil, fmt.Errorf("%s: the answer has no ETag, so that it cannot be changed safely: check what is between here and the registry", r.name())
 	}
-	return content, nil
+	return answer.Body, nil
 }
 
 func (r *registryNotices) write(ctx context.Context, _, content []byte) error {
 	if len(bytes.TrimSpace(content)) == 0 {
-		content = []byte("\n") // by which the registry removes the file; an empty body it takes for an interrupted one
+		content = []byte("\n") // removes the file; the registry takes an empty body for an interrupted request
 	}
-	_, answer, err := r.exchange(ctx, http.MethodPut, content)
-	var refused *refusedError
-	switch {
-	case errors.As(err, &refused) && refused.status == http.StatusPreconditionFailed:
+	_, err := r.exchange(ctx, http.MethodPut, content)
+	if remote.IsRefused(err, http.StatusPreconditionFailed) {
 		return tree.ErrMetadataChanged
-	case err != nil:
-		return err
 	}
-	return checkTaken(answer)
+	return err
 }
 
-// exchange reads the file, or with a body replaces what was read.
-func (r *registryNotices) exchange(ctx context.Context, method string, body []byte) (header http.Header, answer []byte, err error) {
+// exchange reads the file. With a body, it replaces the file unless the file has changed since
+// it was read.
+func (r *registryNotices) exchange(ctx context.Context, method string, body []byte) (remote.Answer, error) {
 	var sent any
 	if body != nil {
 		sent = body
 	}
-	q, err := r.client.request(ctx, method, sent, servicePath(r.to.address, tree.MetadataName))
+	q, err := r.client.Request(ctx, method, sent, remote.ServicePath(r.to.Address, tree.MetadataName))
 	if err != nil {
-		return nil, nil, err
+		return remote.Answer{}, err
 	}
 	switch {
 	case body == nil:
@@ -94,24 +87,16 @@ func (r *registryNotices) exchange(ctx context.Context, method string, body []by
 	default:
 		q.Header.Set("If-Match", r.etag)
 	}
-	_, header, answer, err = r.client.send(q)
-	var refused *refusedError
-	if errors.As(err, &refused) {
-		if advice := r.client.advice(refused); advice != "" {
-			err = &refusedError{refused.status, []string{refused.Error() + ".", advice}}
-		}
-	}
-	return header, answer, err
+	return r.client.Send(q)
 }
 
-// known returns the versions that the registry offers. It may not tell: who may withdraw
-// need not be able to read.
+// known returns the versions that the registry offers. It may not tell: the right to withdraw
+// does not include the right to read.
 func (r *registryNotices) known(ctx context.Context) (k knownVersions) {
-	k.where, k.offered, k.more = "that is offered there", true, r.to.address.Hostname != ""
-	listed, err := r.client.versions(ctx, r.to.address)
-	var refused *refusedError
+	k.where, k.offered, k.more = "that is offered there", true, r.to.Address.Hostname != ""
+	listed, err := r.client.Versions(ctx, r.to.Address)
 	switch {
-	case errors.As(err, &refused) && refused.status == http.StatusNotFound:
+	case remote.IsRefused(err, http.StatusNotFound):
 		k.absent = "Nothing of it is offered there, or the token may not read it: check that the address is right."
 	case err == nil:
 		k.known = true

@@ -8,25 +8,35 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 )
 
+// A target is a registry whose notices the tests change.
+type target struct{ *commandtest.Target }
+
+func newTarget(t *testing.T) target { return target{commandtest.NewTarget(t)} }
+
+func (r target) network() remote.Network {
+	return remote.Network{Roots: commandtest.Roots(r.Server), Pause: time.Millisecond}
+}
+
 // notice runs one of the commands with a token, and arguments that are separated by |.
-func (r *target) notice(token, args string) (out, errs string, err error) {
-	r.t.Helper()
-	file := filepath.Join(r.t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+func (r target) notice(token, args string) (out, errs string, err error) {
 	name, rest, _ := strings.Cut(args, "|")
-	commands := map[string]func(registryNetwork) *cobra.Command{"deprecate": deprecateCommand, "withdraw": withdrawCommand, "restore": restoreCommand}
+	commands := map[string]func(remote.Network) *cobra.Command{"deprecate": deprecateCommand, "withdraw": withdrawCommand, "restore": restoreCommand}
 	words := strings.Split(strings.ReplaceAll(rest, "HOST", r.Listener.Addr().String()), "|")
-	return run(r.t.Context(), commands[name](r.network()), append(words, "--token-file", file)...)
+	return r.RunAs(token, commands[name](r.network()), words...)
 }
 
 // saying replaces the name of the registry, and undoes the wrapping of lines.
-func (r *target) saying(text string) string {
+func (r target) saying(text string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, r.Listener.Addr().String(), "HOST")), " ")
 }
 
@@ -36,8 +46,8 @@ func TestNoticesAtARegistry(t *testing.T) {
 	r := newTarget(t)
 	for _, v := range []string{"1.2.0", "1.3.0"} {
 		dir := t.TempDir()
-		write(t, dir, "main.tf", "# "+v)
-		if _, errs, err := r.publish(r.to("acme/vpc/aws"), "--version", v, "--wait", dir); err != nil {
+		commandtest.Write(t, dir, "main.tf", "# "+v)
+		if _, errs, err := r.RunAs(commandtest.GoodToken, publish.Command(r.network()), r.To("acme/vpc/aws"), "--version", v, "--wait", dir); err != nil {
 			t.Fatal(err, errs)
 		}
 	}
@@ -70,23 +80,23 @@ func TestNoticesAtARegistry(t *testing.T) {
 		{"a version that is not there", "withdraw|--to|HOST/acme/vpc/aws|9.0.0",
 			"HOST/acme/vpc/aws: withdrawn 9.0.0, which covers no version that is offered there", module, "withdrawn \"9.0.0\" {\n}\n"},
 	} {
-		out, errs, err := r.notice(managersToken, test.args)
+		out, errs, err := r.notice(commandtest.ManagersToken, test.args)
 		want := 0
 		if test.rule == "a version that is not there" {
-			want = exitProblem
+			want = cli.ExitProblem
 		}
-		if got := r.saying(out); status(err) != want || errs != "" || got != test.says {
+		if got := r.saying(out); commandtest.Status(err) != want || errs != "" || got != test.says {
 			t.Errorf("%s: it says %q, %q (%v)", test.rule, got, errs, err)
 		}
-		fits(t, out)
-		content, err := os.ReadFile(filepath.Join(r.root, test.file))
+		commandtest.Fits(t, out)
+		content, err := os.ReadFile(filepath.Join(r.Root, test.file))
 		if string(content) != test.after || (err != nil) != (test.after == "") {
 			t.Errorf("%s: the file is %q (%v)", test.rule, content, err)
 		}
 	}
 }
 
-// What somebody else writes meanwhile stays.
+// Changes that others make at the same time stay.
 func TestNoticesThatOthersChange(t *testing.T) {
 	const file, ours = "modules/acme/vpc/aws/registry.hcl", "withdrawn \"1.0.0\" {\n}\n"
 	for _, test := range []struct {
@@ -104,22 +114,22 @@ func TestNoticesThatOthersChange(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			r := newTarget(t)
 			if test.before != "" {
-				r.tree.Write(file, test.before)
+				r.Tree.Write(file, test.before)
 			}
 			var puts atomic.Int32
-			r.fail(func(q *http.Request) int {
+			r.Fail(func(q *http.Request) int {
 				if q.Method == http.MethodPut {
 					if n := puts.Add(1); n <= test.changes {
-						r.tree.Write(file, fmt.Sprintf("owner = \"%d\"\n", n))
+						r.Tree.Write(file, fmt.Sprintf("owner = \"%d\"\n", n))
 					}
 				}
 				return 0
 			})
-			out, errs, err := r.notice(managersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0")
+			out, errs, err := r.notice(commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0")
 			if got := r.saying(out+errs) + " "; !strings.HasPrefix(got, test.says) || (err != nil) != (test.changes > noticeAttempts) {
 				t.Errorf("it says %q (%v)", got, err)
 			}
-			if got := r.tree.Read(file); got != test.after {
+			if got := r.Tree.Read(file); got != test.after {
 				t.Errorf("the file is %q", got)
 			}
 		})
@@ -127,16 +137,16 @@ func TestNoticesThatOthersChange(t *testing.T) {
 	t.Run("the answer gets lost", func(t *testing.T) {
 		r := newTarget(t)
 		lost := false
-		r.lose(func(q *http.Request) bool {
+		r.Lose(func(q *http.Request) bool {
 			first := q.Method == http.MethodPut && !lost
 			lost = lost || first
 			return first
 		})
-		out, errs, err := r.notice(managersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0")
+		out, errs, err := r.notice(commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0")
 		if got := r.saying(out); err != nil || !lost || !strings.HasPrefix(got, "HOST/acme/vpc/aws: withdrawn 1.0.0 ") {
 			t.Errorf("it says %q, %q (%v), and an answer was lost: %t", got, errs, err, lost)
 		}
-		if got := r.tree.Read(file); got != ours {
+		if got := r.Tree.Read(file); got != ours {
 			t.Errorf("the file is %q", got)
 		}
 	})
@@ -150,64 +160,64 @@ func TestNoticesAtARegistryErrors(t *testing.T) {
 		fault             int // of GET
 		says              string
 	}{
-		{"the right to publish is not enough", goodToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "", 0,
+		{"the right to publish is not enough", commandtest.GoodToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "", 0,
 			"registry.hcl of HOST/acme/vpc/aws: your credentials do not allow you to manage acme/vpc/aws: ask the registry's operator for a rule with the right `manage`. The token is that from "},
 		{"nor is a token that is unknown", "tfr_unknown", "restore|--to|HOST/acme/vpc/aws|1.0.0", "", 0,
 			"registry.hcl of HOST/acme/vpc/aws: the credentials for acme/vpc/aws are unknown, expired or revoked"},
-		{"the registry fails", managersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "", 507,
+		{"the registry fails", commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "", 507,
 			"registry.hcl of HOST/acme/vpc/aws: HOST answered 507 Insufficient Storage"},
-		{"something else answers", managersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "", 204,
+		{"something else answers", commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "", 204,
 			"registry.hcl of HOST/acme/vpc/aws: the answer has no ETag, so that it cannot be changed safely: "},
-		{"a file that is not HCL", managersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "owner = \"b\n", 0,
+		{"a file that is not HCL", commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "owner = \"b\n", 0,
 			"registry.hcl of HOST/acme/vpc/aws: line 1: quoted strings may not be split over multiple lines: fix the file first"},
-		{"a file of which the registry cannot use all", managersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "ovner = \"b\"\n", 0,
+		{"a file of which the registry cannot use all", commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "ovner = \"b\"\n", 0,
 			"registry.hcl of HOST/acme/vpc/aws: registry.hcl: line 1: "},
-		{"nothing to restore", managersToken, "restore|--to|HOST/acme/vpc/aws|1.0.0", "", 0,
+		{"nothing to restore", commandtest.ManagersToken, "restore|--to|HOST/acme/vpc/aws|1.0.0", "", 0,
 			"registry.hcl of HOST/acme/vpc/aws has no block for exactly 1.0.0: nothing is deprecated or withdrawn there"},
-		{"a wider block to restore", managersToken, "restore|--to|HOST/acme/vpc/aws|1.0.0", "withdrawn \"< 2\" {}\n", 0,
+		{"a wider block to restore", commandtest.ManagersToken, "restore|--to|HOST/acme/vpc/aws|1.0.0", "withdrawn \"< 2\" {}\n", 0,
 			`registry.hcl of HOST/acme/vpc/aws has no block for exactly 1.0.0: restore what covers it (withdrawn "< 2"), then add back what should stay`},
-		{"a registry alone", managersToken, "withdraw|--to|HOST|1.0.0", "", 0,
+		{"a registry alone", commandtest.ManagersToken, "withdraw|--to|HOST|1.0.0", "", 0,
 			`--to: "HOST" is a registry: name the address as well, as in HOST/acme/vpc/aws`},
-		{"an address alone", managersToken, "withdraw|--to|acme/vpc/aws|1.0.0", "", 0,
+		{"an address alone", commandtest.ManagersToken, "withdraw|--to|acme/vpc/aws|1.0.0", "", 0,
 			`--to: "acme/vpc/aws" does not begin with the hostname of a registry: write registry.example.com/acme/vpc/aws`},
-		{"a short address", managersToken, "withdraw|--to|HOST/acme|1.0.0", "", 0, "--to: acme is not an address: "},
-		{"the address twice", managersToken, "withdraw|--to|HOST/acme/vpc/aws|acme/vpc/aws|1.0.0", "", 0,
+		{"a short address", commandtest.ManagersToken, "withdraw|--to|HOST/acme|1.0.0", "", 0, "--to: acme is not an address: "},
+		{"the address twice", commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|acme/vpc/aws|1.0.0", "", 0,
 			`--to: it names the address, so give the versions and nothing else, such as: "< 1.2.0"`},
-		{"no versions", managersToken, "withdraw|--to|HOST/acme/vpc/aws|", "", 0, `name the versions: ">= 0" stands for all`},
-		{"a link that is none", managersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0|--link|javascript:x", "", 0, "the link javascript:x is not the URL of a web page"},
-		{"a folder as well", managersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0|--root|.", "", 0,
+		{"no versions", commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|", "", 0, `name the versions: ">= 0" stands for all`},
+		{"a link that is none", commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0|--link|javascript:x", "", 0, "the link javascript:x is not the URL of a web page"},
+		{"a folder as well", commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0|--root|.", "", 0,
 			"--to: it names a registry, and --root a folder: leave out one of them"},
-		{"a token for a folder", managersToken, "withdraw|--root|.|acme/vpc/aws|1.0.0", "", 0, "--token-file: it belongs to --to"},
-		{"neither", managersToken, "withdraw|acme/vpc/aws|1.0.0", "", 0, "name the folder of a registry by --root, or a registry and the address by --to"},
+		{"a token for a folder", commandtest.ManagersToken, "withdraw|--root|.|acme/vpc/aws|1.0.0", "", 0, "--token-file: it belongs to --to"},
+		{"neither", commandtest.ManagersToken, "withdraw|acme/vpc/aws|1.0.0", "", 0, "name the folder of a registry by --root, or a registry and the address by --to"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r := newTarget(t)
 			if test.before != "" {
-				r.tree.Write(file, test.before)
+				r.Tree.Write(file, test.before)
 			}
-			r.fail(func(q *http.Request) int {
+			r.Fail(func(q *http.Request) int {
 				if q.Method == http.MethodGet && strings.HasSuffix(q.URL.Path, "/registry.hcl") {
 					return test.fault
 				}
 				return 0
 			})
 			out, errs, err := r.notice(test.token, test.args)
-			want := exitUsage
+			want := cli.ExitUsage
 			if strings.Contains(test.says, "has no block for exactly") {
-				want = exitProblem
+				want = cli.ExitProblem
 			}
-			if got := r.saying(errs); status(err) != want || out != "" || !strings.HasPrefix(got, "Error: "+test.says) {
+			if got := r.saying(errs); commandtest.Status(err) != want || out != "" || !strings.HasPrefix(got, "Error: "+test.says) {
 				t.Errorf("it says %q and %q (%v)", out, got, err)
 			}
-			if test.before != "" && r.tree.Read(file) != test.before {
-				t.Errorf("the file has become %q", r.tree.Read(file))
+			if test.before != "" && r.Tree.Read(file) != test.before {
+				t.Errorf("the file has become %q", r.Tree.Read(file))
 			}
 		})
 	}
 	t.Run("publishing is off", func(t *testing.T) {
 		r := newTarget(t)
-		r.handle.Publisher = nil
-		_, errs, err := r.notice(managersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0")
+		r.Handle.Publisher = nil
+		_, errs, err := r.notice(commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0")
 		if err == nil || !strings.Contains(errs, "It does not accept publications: its operator has to configure publish.") {
 			t.Errorf("it says %q (%v)", errs, err)
 		}

@@ -4,19 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
-func deprecateCommand(network registryNetwork) *cobra.Command {
+func deprecateCommand(network remote.Network) *cobra.Command {
 	return noticeCommand(&cobra.Command{
 		Use:   noticeUse("deprecate", " [--reason TEXT] [--link URL]"),
 		Short: "Marks versions as deprecated",
@@ -32,7 +31,7 @@ one that is not deprecated.
 	}, network, registryhcl.DeprecatedNotice)
 }
 
-func withdrawCommand(network registryNetwork) *cobra.Command {
+func withdrawCommand(network remote.Network) *cobra.Command {
 	return noticeCommand(&cobra.Command{
 		Use:   noticeUse("withdraw", " [--reason TEXT] [--link URL]"),
 		Short: "Stops offering versions and keeps their files",
@@ -51,7 +50,7 @@ Where a lock file names a withdrawn version of a provider, "init" fails until
 	}, network, registryhcl.WithdrawnNotice)
 }
 
-func restoreCommand(network registryNetwork) *cobra.Command {
+func restoreCommand(network remote.Network) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   noticeUse("restore", ""),
 		Short: "Undoes deprecate and withdraw",
@@ -64,11 +63,11 @@ The exit status is 0 if it is done, 1 if there was nothing to restore, and 2 if
 nothing could be changed.`,
 		Example: `  caddy-terraform-registry restore --root /srv/terraform acme/vpc/aws 1.3.0
   caddy-terraform-registry restore --to registry.example.com/acme/vpc/aws 1.3.0`,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			return runNotice(cmd, args, network, false, func(_ *cobra.Command, n *noticeChange) (noticeEdit, error) {
 				return n.restore, nil
 			})
-		},
+		}),
 	}
 	addNoticeFlags(cmd)
 	return cmd
@@ -105,8 +104,8 @@ The exit status is 0 if the file is as it should be, whether or not it had to be
 changed; 1 if it is, and there is no such version, which is not so of another
 registry's, as they may come; and 2 if it could not be changed.`
 
-func noticeCommand(cmd *cobra.Command, network registryNetwork, kind registryhcl.Kind) *cobra.Command {
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+func noticeCommand(cmd *cobra.Command, network remote.Network, kind registryhcl.Kind) *cobra.Command {
+	cmd.RunE = cli.RunE(func(cmd *cobra.Command, args []string) error {
 		return runNotice(cmd, args, network, kind == registryhcl.WithdrawnNotice, func(cmd *cobra.Command, n *noticeChange) (noticeEdit, error) {
 			e := registryhcl.Edit{Kind: kind, Versions: n.versions}
 			for name, text := range map[string]**string{"reason": &e.Reason, "link": &e.Link} {
@@ -117,7 +116,7 @@ func noticeCommand(cmd *cobra.Command, network registryNetwork, kind registryhcl
 			}
 			return func(before []byte) (noticeResult, error) { return n.set(before, e) }, e.Check()
 		})
-	}
+	})
 	addNoticeFlags(cmd)
 	cmd.Flags().String("reason", "", "Why, in one `sentence` for users")
 	cmd.Flags().String("link", "", "The `URL` of a page with more information")
@@ -125,30 +124,27 @@ func noticeCommand(cmd *cobra.Command, network registryNetwork, kind registryhcl
 }
 
 func addNoticeFlags(cmd *cobra.Command) {
-	addTreeFlags(cmd)
+	cli.AddTreeFlags(cmd)
 	cmd.Flags().Lookup("root").Usage = "The `folder` of the registry"
 	cmd.Flags().Lookup("keys").Hidden = true
 	cmd.Flags().StringP("to", "t", "", "The registry and the `address`: HOST/[HOSTNAME/]NAMESPACE/TYPE or HOST/[HOSTNAME/]NAMESPACE/NAME/SYSTEM")
-	addRegistryTokenFlags(cmd)
+	remote.AddTokenFlags(cmd)
 	cmd.Flags().Bool("dry-run", false, "Print the change and write nothing")
 }
 
-// runNotice changes the registry.hcl that the command line names. With ahead, that of a
-// mirrored address may be in a folder that is not there yet: its versions are withdrawn
-// before they are fetched.
-func runNotice(cmd *cobra.Command, args []string, network registryNetwork, ahead bool, edit func(*cobra.Command, *noticeChange) (noticeEdit, error)) error {
-	// A second signal ends the process.
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+// runNotice changes the registry.hcl that the command line names. With ahead, the folder of a
+// mirrored address may be missing: its versions are withdrawn before they are fetched.
+func runNotice(cmd *cobra.Command, args []string, network remote.Network, ahead bool, edit func(*cobra.Command, *noticeChange) (noticeEdit, error)) error {
+	ctx, stop := cli.Interruptible(cmd.Context())
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	n, err := newNoticeChange(ctx, cmd, args, network, ahead)
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	defer n.file.close()
 	edited, err := edit(cmd, n)
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	text, absent, err := n.apply(ctx, edited, dry)
@@ -158,17 +154,17 @@ func runNotice(cmd *cobra.Command, args []string, network registryNetwork, ahead
 	var nothing *notRestoredError
 	switch {
 	case errors.As(err, &nothing):
-		return failWith(cmd, exitProblem, err)
+		return cli.Fail(cmd, cli.ExitProblem, err)
 	case err != nil:
-		return usageError(cmd, err)
+		return err
 	case absent:
-		return problem(cmd)
+		return cli.Exit(cmd, cli.ExitProblem)
 	}
 	return nil
 }
 
 // newNoticeChange finds the file that the command line names.
-func newNoticeChange(ctx context.Context, cmd *cobra.Command, args []string, network registryNetwork, ahead bool) (*noticeChange, error) {
+func newNoticeChange(ctx context.Context, cmd *cobra.Command, args []string, network remote.Network, ahead bool) (*noticeChange, error) {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	to := fl.String("to")
 	switch {
@@ -223,7 +219,7 @@ func parseAddress(text string) (address.Address, error) {
 		err = errors.New("give [HOSTNAME/]NAMESPACE/TYPE of a provider, or [HOSTNAME/]NAMESPACE/NAME/SYSTEM of a module")
 	}
 	if err != nil {
-		return a, fmt.Errorf("%s is not an address: %w", printable(text), err)
+		return a, fmt.Errorf("%s is not an address: %w", cli.Printable(text), err)
 	}
 	return a, nil
 }

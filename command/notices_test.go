@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -66,11 +66,11 @@ func TestNoticeCommands(t *testing.T) {
 			if cmd.Name() != args[0] {
 				continue
 			}
-			out, errs, err := run(t.Context(), cmd, append(args[1:], "--root", root)...)
+			out, errs, err := commandtest.Run(t.Context(), cmd, append(args[1:], "--root", root)...)
 			if err != nil || errs != "" || out != test.says {
 				t.Errorf("%s: it says %q (%v)", test.rule, out, err)
 			}
-			fits(t, out)
+			commandtest.Fits(t, out)
 		}
 		content, err := os.ReadFile(filepath.Join(root, test.file))
 		if string(content) != test.after || (err != nil) != (test.after == "") {
@@ -96,14 +96,15 @@ func TestNoticesOfVersionsThatAreNotThere(t *testing.T) {
 		{"of another registry", "withdraw|a.example/acme/demo|9.0.0", "a.example/acme/demo: withdrawn 9.0.0, which covers no version in the tree\n", 0},
 	} {
 		args := append(strings.Split(test.args, "|"), "--root", root)
-		out, errs, err := run(t.Context(), registryCommand(t), args...)
-		if status(err) != test.status || !strings.Contains(out+errs, test.says) {
-			t.Errorf("%s: it says %q, %q, with status %d", test.rule, out, errs, status(err))
+		out, errs, err := commandtest.Run(t.Context(), registryCommand(t), args...)
+		if commandtest.Status(err) != test.status || !strings.Contains(out+errs, test.says) {
+			t.Errorf("%s: it says %q, %q, with status %d", test.rule, out, errs, commandtest.Status(err))
 		}
 	}
 }
 
-// What is said about a version is said about all its builds, and about a build alone.
+// A notice about a version is about all its builds, and a notice about a build is about that
+// build alone.
 func TestNoticesOfBuilds(t *testing.T) {
 	root, files := noticeTree(t)
 	for _, v := range []string{"4.0.0", "4.0.0+a", "4.0.0+b"} {
@@ -119,18 +120,9 @@ func TestNoticesOfBuilds(t *testing.T) {
 			"acme/vpc/aws: restored 4.0.0 (withdrawn), which covers 3 versions: 4.0.0+a to\n4.0.0; still deprecated \"4.0.0+b\"\n"},
 	} {
 		i := slices.IndexFunc(subcommands(), func(c *cobra.Command) bool { return c.Name() == test.command })
-		out, _, err := run(t.Context(), subcommands()[i], "acme/vpc/aws", test.versions, "--root", root)
+		out, _, err := commandtest.Run(t.Context(), subcommands()[i], "acme/vpc/aws", test.versions, "--root", root)
 		if err != nil || out != test.says {
 			t.Errorf("%s: it says %q (%v)", test.rule, out, err)
-		}
-	}
-}
-
-func fits(t *testing.T, text string) {
-	t.Helper()
-	for line := range strings.Lines(text) {
-		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > terminalWidth {
-			t.Errorf("a line is longer than %d: %s", terminalWidth, line)
 		}
 	}
 }
@@ -161,7 +153,7 @@ func TestNoticeCommandErrors(t *testing.T) {
 				if cmd.Name() != args[0] {
 					continue
 				}
-				out, errs, err := run(t.Context(), cmd, append(args[1:], "--root", root)...)
+				out, errs, err := commandtest.Run(t.Context(), cmd, append(args[1:], "--root", root)...)
 				if err == nil || out != "" || errs != "Error: "+test.says+"\n" {
 					t.Errorf("it says %q and %q (%v)", out, errs, err)
 				}
@@ -169,50 +161,6 @@ func TestNoticeCommandErrors(t *testing.T) {
 			content, err := os.ReadFile(filepath.Join(root, "modules/acme/vpc/aws/registry.hcl"))
 			if string(content) != test.file || (err == nil) != (test.file != "") {
 				t.Errorf("the file has become %q", content)
-			}
-		})
-	}
-}
-
-// What is withdrawn in a tree is not fetched into it.
-func TestMirrorWithoutWithdrawn(t *testing.T) {
-	o := newAcme(t)
-	for _, test := range []struct {
-		rule, notice, arg string
-		says              string // on stderr
-		mirrored          string
-	}{
-		{"another version is chosen", `withdrawn "1.1.0" { reason = "CVE" }`, originHost + "/acme/demo",
-			"WITHDRAWN, SO THAT ANOTHER VERSION WAS CHOSEN\nregistry.example.com/acme/demo 1.1.0: it is withdrawn in this tree: CVE\n\n", "1.0.0"},
-		{"none is left", `withdrawn "> 1" {}`, originHost + "/acme/demo@1.1.0", "FAILED\nregistry.example.com/acme/demo@1.1.0: ", ""},
-		{"a locked one", `withdrawn "1.0.0" {}`, "lock", "it is withdrawn in this tree (for ", ""},
-		{"others", `withdrawn "1.1.0" {}`, "lock", "", "1.0.0"},
-		{"what cannot be read may withdraw it", `withdrawn "1.1.0`, "lock", "providers/registry.example.com/acme/demo/registry.hcl, which may withdraw it, cannot be read: line 1: ", ""},
-		{"other mistakes do not matter", `owner = 1`, "lock", "", "1.0.0"},
-	} {
-		t.Run(test.rule, func(t *testing.T) {
-			root, arg := t.TempDir(), test.arg
-			write(t, root, demoDir+"registry.hcl", test.notice)
-			if arg == "lock" {
-				arg = filepath.Join(t.TempDir(), "lock.hcl")
-				write(t, filepath.Dir(arg), "lock.hcl", lock(originHost+"/acme/demo", "1.0.0"))
-			}
-			_, errs, err := o.mirror(t, root, arg, "--platform", "linux_amd64")
-			if !strings.Contains(errs, test.says) || test.says == "" && errs != "" || (err == nil) != (test.mirrored != "") {
-				t.Errorf("it says %q (%v)", errs, err)
-			}
-			var zips []string
-			for _, name := range filesIn(t, root) {
-				if strings.HasSuffix(name, ".zip") {
-					zips = append(zips, filepath.Base(name))
-				}
-			}
-			want := ""
-			if test.mirrored != "" {
-				want = "terraform-provider-demo_" + test.mirrored + "_linux_amd64.zip"
-			}
-			if got := strings.Join(zips, " "); got != want {
-				t.Errorf("mirrored are %q", got)
 			}
 		})
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -35,18 +36,18 @@ import (
 func runServe(fl caddycmd.Flags) (int, error) {
 	caddy.TrapSignals()
 
-	directories, err := treeFlags(fl)
+	directories, err := cli.TreeFlags(fl)
 	if err != nil {
-		return exitUsage, err
+		return cli.ExitUsage, err
 	}
 	s, err := planSite(fl.String("domain"), fl.String("listen"), fl.Bool("internal-certs"))
 	if err != nil {
-		return exitUsage, err
+		return cli.ExitUsage, err
 	}
 	if err := s.checkPort(); err != nil {
 		return caddy.ExitCodeFailedStartup, err
 	}
-	err = caddy.Run(s.config(namedDirectories(fl, directories.Root), fl.Bool("access-log"), logging(fl.Bool("debug"), isTerminal(os.Stderr))))
+	err = caddy.Run(s.config(cli.NamedDirectories(fl, directories.Root), fl.Bool("access-log"), logging(fl.Bool("debug"), cli.IsTerminal(os.Stderr))))
 	if err != nil {
 		return caddy.ExitCodeFailedStartup, err
 	}
@@ -144,9 +145,9 @@ func (s site) config(directories tree.Directories, accessLog bool, logs *caddy.L
 	}
 }
 
-// logging is what is logged. People at a terminal read what the command prints: of Caddy they
-// see warnings and errors, and of the registry what it does. Of the admin endpoint, which the
-// command turns off, Caddy warns.
+// logging configures the log. At a terminal, it has Caddy's warnings and errors and the
+// registry's messages. It leaves out Caddy's warning that the admin endpoint is off, as the
+// command turns it off.
 func logging(debug, terminal bool) *caddy.Logging {
 	level := func(name string) caddy.BaseLog { return caddy.BaseLog{Level: name} }
 	registry := []string{"terraform_registry", "http.handlers.terraform_registry", "http.log.access"}
@@ -174,8 +175,7 @@ func servedIndex() (*index.Index, error) {
 	return nil, errors.New("nothing is served")
 }
 
-// completeSnapshot waits until everything has been read. Earlier snapshots have only
-// what is known so far.
+// completeSnapshot waits until everything has been read. Earlier snapshots are incomplete.
 func completeSnapshot(ctx context.Context, x *index.Index) (*index.Snapshot, error) {
 	select {
 	case <-x.Ready():
@@ -249,8 +249,8 @@ type site struct {
 	port   uint
 	https  bool
 
-	// internal are the names for certificates of Caddy's own authority. Empty: the
-	// certificate is from a public authority, or there is none.
+	// internal are the names for certificates of Caddy's own authority. Empty: the site has
+	// a certificate of a public authority, or no certificate.
 	internal []string
 }
 

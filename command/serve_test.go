@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -50,12 +51,12 @@ func TestServingATreeWithoutAllFolders(t *testing.T) {
 		{"--root", t.TempDir(), "--providers", mirror},
 	} {
 		cmd := new(cobra.Command)
-		addTreeFlags(cmd)
+		cli.AddTreeFlags(cmd)
 		if err := cmd.ParseFlags(args); err != nil {
 			t.Fatal(err)
 		}
 		fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-		located, err := treeFlags(fl)
+		located, err := cli.TreeFlags(fl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +64,7 @@ func TestServingATreeWithoutAllFolders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := caddy.Validate(s.config(namedDirectories(fl, located.Root), false, nil)); err != nil {
+		if err := caddy.Validate(s.config(cli.NamedDirectories(fl, located.Root), false, nil)); err != nil {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

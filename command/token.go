@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
 func tokenCommand() *cobra.Command {
@@ -37,12 +38,7 @@ read by its owner only; an existing one keeps its owner and its mode.
 
 inspect says whether a registry accepts a token, of a file or of an issuer, or
 why not.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError(cmd, errors.New("unknown command: there are new, list, revoke and inspect"))
-			}
-			return nil
-		},
+		Args: cli.Arguments(0, "unknown command: there are new, list, revoke and inspect"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(tokenNewCommand(), tokenListCommand(), tokenRevokeCommand(), tokenInspectCommand())
@@ -66,8 +62,8 @@ a day such as 2027-01-01 in UTC, or until a time such as 2027-01-01T08:00:00Z.
 The exit status is 0, or 2 if no token was made.`,
 		Example: `  caddy-terraform-registry token new ci --file /etc/caddy/tokens --group dev --expires 90d
   caddy-terraform-registry token new jane --file /etc/caddy/tokens --expires 2027-01-01`,
-		Args: tokenName,
-		RunE: runTokenNew,
+		Args: cli.Arguments(1, oneTokenName),
+		RunE: cli.RunE(runTokenNew),
 	}
 	addTokenFlags(cmd)
 	cmd.Flags().StringSliceP("group", "g", nil, "A `group` that the token is in; can be repeated")
@@ -89,8 +85,8 @@ Malformed lines are not listed, but reported in an error.
 The exit status is 0 if all lines are listed, 1 if some are malformed, and 2 if
 the file cannot be read.`,
 		Example: `  caddy-terraform-registry token list --file /etc/caddy/tokens`,
-		Args:    noArguments("the file is given by --file"),
-		RunE:    runTokenList,
+		Args:    cli.NoArguments("the file is given by --file"),
+		RunE:    cli.RunE(runTokenList),
 	}
 	addTokenFlags(cmd)
 	cmd.Flags().Bool("json", false, "Print the list as JSON")
@@ -108,8 +104,8 @@ archives that were signed before remain valid until they expire.
 The exit status is 0 if it is revoked, 1 if the file has no token of that name,
 and 2 if the file could not be changed.`,
 		Example: `  caddy-terraform-registry token revoke ci --file /etc/caddy/tokens`,
-		Args:    tokenName,
-		RunE:    runTokenRevoke,
+		Args:    cli.Arguments(1, oneTokenName),
+		RunE:    cli.RunE(runTokenRevoke),
 	}
 	addTokenFlags(cmd)
 	return cmd
@@ -119,14 +115,7 @@ func addTokenFlags(cmd *cobra.Command) {
 	cmd.Flags().StringP("file", "f", "", "The tokens `file` (required)")
 }
 
-// tokenName requires one argument. The error does not repeat the arguments: one
-// may be a token.
-func tokenName(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usageError(cmd, errors.New("give the name of one token"))
-	}
-	return nil
-}
+const oneTokenName = "give the name of one token"
 
 // tokenFileFlag returns the file of the required flag --file.
 func tokenFileFlag(fl caddycmd.Flags) (string, error) {
@@ -148,24 +137,24 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	file, err := tokenFileFlag(fl)
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	entry := tokenfile.Entry{Name: args[0]}
 	if entry.Groups, err = fl.GetStringSlice("group"); err != nil {
-		return usageError(cmd, fmt.Errorf("--group: %w", err))
+		return fmt.Errorf("--group: %w", err)
 	}
 	if entry.Expires, err = tokenExpiry(fl.String("expires"), time.Now()); err != nil {
-		return usageError(cmd, fmt.Errorf("--expires: %w", err))
+		return fmt.Errorf("--expires: %w", err)
 	}
 	_, missing := os.Stat(file)
 	secret := tokenfile.Generate()
 	if err := tokenfile.Add(file, entry, secret); errors.Is(err, fs.ErrNotExist) {
-		return usageError(cmd, fmt.Errorf("--file: there is no folder %s: make it, or name another", filepath.Dir(file)))
+		return fmt.Errorf("--file: there is no folder %s: make it, or name another", filepath.Dir(file))
 	} else if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), secret); err != nil {
-		return usageError(cmd, fmt.Errorf("the token is in the file but could not be printed, revoke it and make another: %w", err))
+		return fmt.Errorf("the token is in the file but could not be printed, revoke it and make another: %w", err)
 	}
 	writeTokenNote(cmd.ErrOrStderr(), entry, file, errors.Is(missing, fs.ErrNotExist))
 	return nil
@@ -198,36 +187,36 @@ func tokenExpiry(s string, now time.Time) (time.Time, error) {
 func runTokenList(cmd *cobra.Command, _ []string) error {
 	file, err := tokenFileFlag(caddycmd.Flags{FlagSet: cmd.Flags()})
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	entries, malformed := tokenfile.List(file)
 	if malformed != nil && entries == nil {
-		return usageError(cmd, missingTokensFile(file, malformed)) // there is no list
+		return missingTokensFile(file, malformed) // there is no list
 	}
-	if err := printResult(cmd, newTokenList(entries, time.Now())); err != nil {
-		return usageError(cmd, err)
+	if err := cli.Finish(cmd, newTokenList(entries, time.Now())); err != nil {
+		return err
 	}
-	return failWith(cmd, exitProblem, malformed)
+	return cli.Fail(cmd, cli.ExitProblem, malformed)
 }
 
 func runTokenRevoke(cmd *cobra.Command, args []string) error {
 	file, err := tokenFileFlag(caddycmd.Flags{FlagSet: cmd.Flags()})
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	switch err := tokenfile.Revoke(file, args[0]); {
 	case errors.Is(err, tokenfile.ErrNoToken):
-		return failWith(cmd, exitProblem, err)
+		return cli.Fail(cmd, cli.ExitProblem, err)
 	case err != nil:
-		return usageError(cmd, missingTokensFile(file, err))
+		return missingTokensFile(file, err)
 	}
-	errs, _ := fitted(cmd.ErrOrStderr())
+	errs, _ := cli.Fitted(cmd.ErrOrStderr())
 	fmt.Fprintf(errs, "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])
 	return nil
 }
 
-// A tokenList is what `token list` prints. It has no hashes: the names are enough
-// to tell tokens apart.
+// A tokenList is the output of `token list`. It has no hashes: the names are enough to tell
+// tokens apart.
 type tokenList []listedToken
 
 type listedToken struct {
@@ -251,9 +240,11 @@ func newTokenList(entries []tokenfile.Entry, now time.Time) tokenList {
 	return list
 }
 
-func (l tokenList) document() any { return l }
+func (l tokenList) Document() any { return l }
 
-func (l tokenList) writeText(out, _ io.Writer) error {
+func (l tokenList) Status() int { return 0 }
+
+func (l tokenList) WriteText(out, _ io.Writer) error {
 	if len(l) == 0 {
 		_, err := fmt.Fprintln(out, "There are no tokens.")
 		return err
@@ -266,7 +257,7 @@ func (l tokenList) writeText(out, _ io.Writer) error {
 		}
 		rows = append(rows, []string{t.Name, cmp.Or(strings.Join(t.Groups, ","), "-"), expires, t.State})
 	}
-	return writeTable(out, rows)
+	return cli.WriteTable(out, rows)
 }
 
 // writeTokenNote says how to use a new token, without the token itself.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
@@ -43,8 +44,8 @@ The exit status is 0 if the token is accepted, 1 if it is refused, and 2 if
 that is not known, as when the issuer does not answer.`,
 		Example: `  caddy-terraform-registry token inspect --config /etc/caddy/Caddyfile < token
   caddy-terraform-registry token inspect --config Caddyfile --token-file token`,
-		Args: noArguments("the token is read from standard input, or from the file given by --token-file"),
-		RunE: runTokenInspect,
+		Args: cli.NoArguments("the token is read from standard input, or from the file given by --token-file"),
+		RunE: cli.RunE(runTokenInspect),
 	}
 	cmd.Flags().StringP("config", "c", "", "The configuration `file` that has the registry (required)")
 	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
@@ -56,13 +57,13 @@ that is not known, as when the issuer does not answer.`,
 func runTokenInspect(cmd *cobra.Command, _ []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	if fl.String("config") == "" {
-		return usageError(cmd, errors.New("--config is required: name the configuration that has the registry"))
+		return errors.New("--config is required: name the configuration that has the registry")
 	}
 	token, err := inspectedToken(cmd, fl.String("token-file"))
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
-	i := tokenInspection{claims: unverifiedClaims(token), now: time.Now()}
+	i := tokenInspection{claims: remote.UnverifiedClaims(token), now: time.Now()}
 	err = withConfiguration(fl, func(app *module.App) error {
 		i.verdicts = app.InspectToken(cmd.Context(), token)
 		return nil
@@ -71,13 +72,13 @@ func runTokenInspect(cmd *cobra.Command, _ []string) error {
 		i.verdicts, err = chooseVerdicts(i.verdicts, fl.String("root"))
 	}
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
-	out, flush := fitted(cmd.OutOrStdout())
-	err = i.writeText(out)
+	out, flush := cli.Fitted(cmd.OutOrStdout())
+	err = i.WriteText(out)
 	flush()
 	if err != nil {
-		return usageError(cmd, err)
+		return err
 	}
 	return i.result(cmd)
 }
@@ -94,39 +95,24 @@ func inspectedToken(cmd *cobra.Command, file string) (string, error) {
 			return "", fmt.Errorf("--token-file: %w", err)
 		}
 		defer opened.Close()
-		in, origin = opened, printable(file)
-	} else if isTerminal(in) {
+		in, origin = opened, cli.Printable(file)
+	} else if cli.IsTerminal(in) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Paste the token, then press Enter and Ctrl-D.")
 	}
-	content, err := io.ReadAll(io.LimitReader(in, maxTokenAnswer+1))
+	content, err := io.ReadAll(io.LimitReader(in, remote.MaxToken+1))
 	token := strings.TrimSpace(string(content))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("reading the token from %s: %w", origin, err)
 	case token == "":
 		return "", fmt.Errorf("%s is empty: it is to have the token", origin)
-	case len(content) > maxTokenAnswer:
+	case len(content) > remote.MaxToken:
 		return "", fmt.Errorf("%s has more than a token in it", origin)
-	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return "", fmt.Errorf("the token from %s has a space or line break in it: copy it again", origin)
 	}
-	return token, nil
+	return token, remote.CheckToken(token, origin)
 }
 
-// unverifiedClaims returns what a token says of itself; nil if it is not a JSON Web Token.
-func unverifiedClaims(token string) (claims map[string]any) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return nil
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil || json.Unmarshal(payload, &claims) != nil {
-		return nil
-	}
-	return claims
-}
-
-// chooseVerdicts returns the verdicts of the registry that is meant.
+// chooseVerdicts returns the verdicts of the registry that the user means.
 func chooseVerdicts(all []module.TokenVerdict, root string) ([]module.TokenVerdict, error) {
 	if len(all) == 0 {
 		return nil, errors.New("no registry of the configuration has auth terraform_oidc or auth terraform_tokens: name another one with --config")
@@ -141,7 +127,7 @@ func chooseVerdicts(all []module.TokenVerdict, root string) ([]module.TokenVerdi
 	return chosen, nil
 }
 
-// A tokenInspection is what `token inspect` prints.
+// A tokenInspection is the output of `token inspect`.
 type tokenInspection struct {
 	claims   map[string]any // nil: it is not a JSON Web Token
 	verdicts []module.TokenVerdict
@@ -156,18 +142,18 @@ func (i tokenInspection) result(cmd *cobra.Command) error {
 	case slices.ContainsFunc(i.verdicts, accepted):
 		return nil
 	case slices.ContainsFunc(i.verdicts, unknown):
-		return usageError(cmd, errors.New("it is not known whether the token is accepted: an issuer is unavailable"))
+		return errors.New("it is not known whether the token is accepted: an issuer is unavailable")
 	}
-	return problem(cmd)
+	return cli.Exit(cmd, cli.ExitProblem)
 }
 
-func (i tokenInspection) writeText(out io.Writer) error {
+func (i tokenInspection) WriteText(out io.Writer) error {
 	if i.claims != nil {
 		rows := [][]string{{"CLAIM", "VALUE, AS THE TOKEN SAYS"}}
 		for _, name := range slices.Sorted(maps.Keys(i.claims)) {
-			rows = append(rows, []string{printable(name), i.claim(name)})
+			rows = append(rows, []string{cli.Printable(name), i.claim(name)})
 		}
-		if err := writeTable(out, rows); err != nil {
+		if err := cli.WriteTable(out, rows); err != nil {
 			return err
 		}
 		fmt.Fprintln(out)
@@ -178,14 +164,14 @@ func (i tokenInspection) writeText(out io.Writer) error {
 		}
 		fmt.Fprintf(out, "auth %s of %s\n", v.Provider, v.Root)
 		if v.Err != nil {
-			fmt.Fprintf(out, "    %s\n", printable(sentence(v.Err.Error())))
+			fmt.Fprintf(out, "    %s\n", cli.Printable(cli.Sentence(v.Err.Error())))
 			continue
 		}
 		groups := "no groups"
 		if len(v.Subject.Groups) > 0 {
 			groups = "groups " + strings.Join(v.Subject.Groups, ", ")
 		}
-		fmt.Fprintf(out, "    The token is accepted: subject %s, %s.\n", printable(v.Subject.ID), printable(groups))
+		fmt.Fprintf(out, "    The token is accepted: subject %s, %s.\n", cli.Printable(v.Subject.ID), cli.Printable(groups))
 		if len(v.Rules) == 0 {
 			fmt.Fprintln(out, "    No rule is about that subject.")
 			continue
@@ -198,11 +184,11 @@ func (i tokenInspection) writeText(out io.Writer) error {
 	return nil
 }
 
-// claim returns the value of a claim, times as such.
+// claim returns the value of a claim. Times are readable.
 func (i tokenInspection) claim(name string) string {
 	switch v := i.claims[name].(type) {
 	case string:
-		return printable(v)
+		return cli.Printable(v)
 	case float64:
 		if slices.Contains([]string{"exp", "iat", "nbf", "auth_time"}, name) {
 			at := time.Unix(int64(v), 0)
@@ -213,5 +199,5 @@ func (i tokenInspection) claim(name string) string {
 	if err != nil {
 		return "" // it was JSON
 	}
-	return printable(string(text))
+	return cli.Printable(string(text))
 }

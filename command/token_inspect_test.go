@@ -19,6 +19,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
 // A tokenIssuer is an OpenID Connect issuer on the loopback interface.
@@ -153,8 +154,8 @@ func TestTokenInspect(t *testing.T) {
 			}
 			cmd := tokenCommand()
 			cmd.SetIn(strings.NewReader(test.token + "\n"))
-			out, errs, err := run(t.Context(), cmd, append([]string{"inspect", "--config", config}, strings.Fields(strings.ReplaceAll(test.args, "ROOT", dir))...)...)
-			if status := status(err); status != test.status {
+			out, errs, err := commandtest.Run(t.Context(), cmd, append([]string{"inspect", "--config", config}, strings.Fields(strings.ReplaceAll(test.args, "ROOT", dir))...)...)
+			if status := commandtest.Status(err); status != test.status {
 				t.Errorf("status %d: %v", status, err)
 			}
 			for _, part := range test.has {
@@ -185,7 +186,7 @@ func TestTokenInspectOfAFile(t *testing.T) {
 	}
 	cmd := tokenCommand()
 	cmd.SetIn(errorReader{})
-	if out, errs, err := run(t.Context(), cmd, "inspect", "--config", config, "--token-file", file); err != nil || !strings.Contains(out, "accepted: subject alice") {
+	if out, errs, err := commandtest.Run(t.Context(), cmd, "inspect", "--config", config, "--token-file", file); err != nil || !strings.Contains(out, "accepted: subject alice") {
 		t.Errorf("got %v, %s%s", err, out, errs)
 	}
 }

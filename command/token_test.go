@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
 func TestTokenNew(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
-	out, notes, err := run(t.Context(), tokenCommand(), "new", "ci", "--file", file, "--group", "dev", "--group", "ops,release", "--expires", "90d")
+	out, notes, err := commandtest.Run(t.Context(), tokenCommand(), "new", "ci", "--file", file, "--group", "dev", "--group", "ops,release", "--expires", "90d")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func TestTokenNew(t *testing.T) {
 		t.Error("it is good after 91 days")
 	}
 
-	_, notes, err = run(t.Context(), tokenCommand(), "new", "jane", "--file", file)
+	_, notes, err = commandtest.Run(t.Context(), tokenCommand(), "new", "jane", "--file", file)
 	if err != nil || strings.Contains(notes, "Created ") {
 		t.Errorf("got error %v and notes\n%s", err, notes)
 	}
@@ -98,12 +100,12 @@ func TestTokenList(t *testing.T) {
 ci    dev,ops  never                 good
 old   -        2001-01-01T00:00:00Z  expired
 `
-	out, notes, err := run(t.Context(), tokenCommand(), "list", "--file", file)
+	out, notes, err := commandtest.Run(t.Context(), tokenCommand(), "list", "--file", file)
 	if err != nil || out != want || notes != "" {
 		t.Errorf("got error %v, notes %q and\n%s\nwant\n%s", err, notes, out, want)
 	}
 
-	out, _, err = run(t.Context(), tokenCommand(), "list", "--file", file, "--json")
+	out, _, err = commandtest.Run(t.Context(), tokenCommand(), "list", "--file", file, "--json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +135,7 @@ func TestTokenFileThatIsMissing(t *testing.T) {
 		{[]string{"revoke", "ci", "--file", file}, "there is no file " + file + ": `token new` makes it"},
 		{[]string{"new", "ci", "--file", beyond}, "there is no folder " + filepath.Dir(beyond) + ": make it"},
 	} {
-		if out, _, err := run(t.Context(), tokenCommand(), test.args...); err == nil || !strings.Contains(err.Error(), test.want) || out != "" {
+		if out, _, err := commandtest.Run(t.Context(), tokenCommand(), test.args...); err == nil || !strings.Contains(err.Error(), test.want) || out != "" {
 			t.Errorf("%v: got error %v and %q, want %q", test.args, err, out, test.want)
 		}
 	}
@@ -144,10 +146,10 @@ func TestTokenListOfNothing(t *testing.T) {
 	if err := os.WriteFile(file, []byte("# none yet\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, err := run(t.Context(), tokenCommand(), "list", "--file", file); err != nil || out != "There are no tokens.\n" {
+	if out, _, err := commandtest.Run(t.Context(), tokenCommand(), "list", "--file", file); err != nil || out != "There are no tokens.\n" {
 		t.Errorf("got error %v and %q", err, out)
 	}
-	if out, _, err := run(t.Context(), tokenCommand(), "list", "--file", file, "--json"); err != nil || out != "[]\n" {
+	if out, _, err := commandtest.Run(t.Context(), tokenCommand(), "list", "--file", file, "--json"); err != nil || out != "[]\n" {
 		t.Errorf("got error %v and %q", err, out)
 	}
 }
@@ -162,15 +164,15 @@ func TestTokenListWithABadLine(t *testing.T) {
 	if err := os.WriteFile(file, append(content, "bad\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, _, err := run(t.Context(), tokenCommand(), "list", "--file", file)
-	if status(err) != exitProblem || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(out, "\nold ") {
+	out, _, err := commandtest.Run(t.Context(), tokenCommand(), "list", "--file", file)
+	if commandtest.Status(err) != cli.ExitProblem || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(out, "\nold ") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
 }
 
 func TestTokenRevoke(t *testing.T) {
 	file, good, _ := tokensFile(t)
-	out, notes, err := run(t.Context(), tokenCommand(), "revoke", "ci", "--file", file)
+	out, notes, err := commandtest.Run(t.Context(), tokenCommand(), "revoke", "ci", "--file", file)
 	if err != nil || out != "" || !strings.Contains(notes, "Revoked ci") {
 		t.Errorf("got error %v, %q and notes %q", err, out, notes)
 	}
@@ -218,7 +220,7 @@ func TestTokenCommandRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			out, _, err := run(t.Context(), tokenCommand(), test.args...)
+			out, _, err := commandtest.Run(t.Context(), tokenCommand(), test.args...)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("got error %v, want one with %q", err, test.want)
 			}

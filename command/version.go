@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
@@ -22,21 +23,23 @@ problem.
 The exit status is 0, or 2 if the command was called wrongly.`,
 		Example: `  caddy-terraform-registry version
   caddy-terraform-registry version --json | jq -r .registry`,
-		Args: noArguments("there is only --json"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return printResult(cmd, versionResult(module.BuildVersion()))
-		},
+		Args: cli.NoArguments("there is only --json"),
+		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
+			return cli.Finish(cmd, versionResult(module.BuildVersion()))
+		}),
 	}
 	cmd.Flags().Bool("json", false, "Print the versions as JSON")
 	return cmd
 }
 
-// A versionResult prints what the program is made of.
+// A versionResult has the versions of the program and its parts.
 type versionResult module.Version
 
-func (r versionResult) document() any { return module.Version(r) }
+func (r versionResult) Document() any { return module.Version(r) }
 
-func (r versionResult) writeText(out, _ io.Writer) error {
+func (r versionResult) Status() int { return 0 }
+
+func (r versionResult) WriteText(out, _ io.Writer) error {
 	text := fmt.Sprintf("%s with Caddy %s and %s", r.Registry, r.Caddy, r.Go)
 	if r.Commit != "" {
 		text += ", commit " + r.Commit

@@ -22,7 +22,7 @@ func TestVersionIsPrinted(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			var b strings.Builder
-			if err := versionResult(test.of).writeText(&b, nil); err != nil || b.String() != test.want {
+			if err := versionResult(test.of).WriteText(&b, nil); err != nil || b.String() != test.want {
 				t.Errorf("got %q %v", b.String(), err)
 			}
 		})

@@ -17,12 +17,13 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A welcome is what the command prints when it serves: what the folder offers, and
-// the configuration of clients, ready to be pasted.
+// A welcome is the output of the command when it serves: a summary of the folder, and the
+// configuration of clients, ready to be pasted.
 type welcome struct {
 	site            site
 	root            string
@@ -33,7 +34,7 @@ type welcome struct {
 	variables func(address, version string) []exampleVariable
 }
 
-// maxWithheld is how many problems are printed: what is to be pasted comes below.
+// maxWithheld bounds the problems that are printed above the configuration of clients.
 const maxWithheld = 20
 
 // exampleHostname stands for the name of a proxy, which only the user knows.
@@ -64,7 +65,7 @@ func (w welcome) write(out io.Writer) error {
 	}{
 		Root:         w.root,
 		URL:          w.site.url(),
-		Summary:      wrap(summary(w.report), 0),
+		Summary:      cli.Wrap(summary(w.report), 0),
 		MoreWithheld: max(0, len(w.report.Withheld)-maxWithheld),
 		HTTPS:        w.site.https,
 		Registry:     clients.Hostnames[0],
@@ -73,17 +74,17 @@ func (w welcome) write(out io.Writer) error {
 		Module:       w.module(),
 	}
 	if len(clients.Origins) > 0 {
-		data.StandIn = wrap("Or, instead of the mirror, in place of "+enumerate(clients.Origins)+". Then clients verify the publishers' signatures themselves, and lock files get the hashes of all platforms:", 0)
+		data.StandIn = cli.Wrap("Or, instead of the mirror, in place of "+enumerate(clients.Origins)+". Then clients verify the publishers' signatures themselves, and lock files get the hashes of all platforms:", 0)
 	}
 	for _, o := range clients.Origins {
 		data.Blocks = append(data.Blocks, clients.StandIn(o))
 	}
 	if w.report.Hint != "" {
-		data.Hint = wrap(sentence(w.report.Hint), 0)
+		data.Hint = cli.Wrap(cli.Sentence(w.report.Hint), 0)
 	}
 	var problems strings.Builder
 	for _, p := range w.report.Withheld[:min(len(w.report.Withheld), maxWithheld)] {
-		writeProblem(&problems, p, 2)
+		problems.WriteString(cli.ProblemText(p, 2))
 	}
 	data.Withheld = problems.String()
 	if w.certificateFile != "" {
@@ -97,7 +98,7 @@ func (w welcome) write(out io.Writer) error {
 	return err
 }
 
-// clients is what clients have to know of the registry.
+// clients describes the registry for the configuration of clients.
 func (w welcome) clients() clientconfig.Registry {
 	registry := w.authorityOf(w.host())
 	c := clientconfig.Registry{Hostnames: []string{registry}, URL: "https://" + registry + handlers.DefaultPrefix}
@@ -146,7 +147,7 @@ func (w welcome) host() string {
 	return exampleHostname
 }
 
-// authorityOf adds the port. Behind a proxy that is the proxy's.
+// authorityOf adds the port. Behind a proxy, clients use the port of the proxy.
 func (w welcome) authorityOf(host string) string {
 	if !w.site.https {
 		return host

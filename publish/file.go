@@ -87,18 +87,15 @@ func ParseReleaseFile(a address.Address, version, name string) (File, error) {
 // ParseModuleFile returns the package of a module with a name. It leaves out a leading
 // v of the version, which a tree allows, too. Its error is a Refusal.
 func ParseModuleFile(a address.Address, name string) (File, error) {
-	for _, suffix := range []string{".tar.gz", ".tgz", ".zip"} {
-		text, ok := strings.CutSuffix(name, suffix)
-		if !ok {
-			continue
-		}
-		v, err := address.ParseModuleVersion(text)
-		if err != nil {
-			return File{}, refused("%v", err)
-		}
-		return File{Address: a.At(""), Version: v.String(), Name: v.String() + suffix, Kind: Module}, nil
+	text, _, rank, ok := address.ParseModuleFile(name)
+	if !ok {
+		return File{}, refused("%.200q is not the package of a module: send VERSION.tar.gz, VERSION.tgz or VERSION.zip", name)
 	}
-	return File{}, refused("%.200q is not the package of a module: send VERSION.tar.gz, VERSION.tgz or VERSION.zip", name)
+	v, err := address.ParseModuleVersion(text)
+	if err != nil {
+		return File{}, refused("%v", err)
+	}
+	return File{Address: a.At(""), Version: v.String(), Name: v.String() + address.ModuleFormats[rank].Suffix, Kind: Module}, nil
 }
 
 // withoutBuild returns a version without its build metadata. To clients, versions that

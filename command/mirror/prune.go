@@ -1,0 +1,375 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+)
+
+// PruneCommand returns the command prune.
+func PruneCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "prune --root FOLDER [--own HOSTNAME]... [--modules] [--dry-run] LOCK_FILE|FOLDER...",
+		Short: "Removes mirrored providers and modules that nothing names",
+		Long: `
+Removes from the folder of a registry the mirrored provider releases that none
+of the given lock files names. A folder stands for all lock files in it and
+below (.terraform.lock.hcl). Give the lock files of everything that uses the
+registry, all at once: releases that they do not name are removed, for all
+platforms.
+
+Symlinks are followed. A dangling one is an error, since lock files may be
+missing with it.
+
+Try it with --dry-run first: it says what would be removed, and removes nothing.
+
+The registry's own releases stay, since nothing could bring them back: those
+under no hostname, and those under the hostnames given by --own. So do keys,
+registry.hcl, and files that the registry withholds or ignores, which "check"
+lists. A file that symlinks make available under several names stays if one of
+them does. Modules stay too, unless --modules is given.
+
+With --modules, mirrored modules that none of the configurations in the given
+folders and below needs are removed as well. A configuration needs what init has
+installed for it (.terraform/modules/modules.json), the newest version in the
+registry that each of its calls allows, and what these modules call. If that is
+not known, since init has not been run for a configuration that calls modules
+from elsewhere, such as a Git repository, nothing is removed. What remains of a
+module is the record of its source, so that a tag that was moved is noticed if
+the version is ever fetched again.
+
+Releases under a hostname other than registry.terraform.io and
+registry.opentofu.org might be the registry's own. To remove such releases, and
+for --dry-run too, --own is required. If the registry has none of its own under
+a hostname, give --own "".
+
+It may run beside a server. Packages are removed before the checksums and
+signatures that they are verified with. If the server has upstreams, releases
+that clients request come back.
+
+The exit status is 0 if all is well, 1 if something could not be removed, and 2
+if it could not begin.`,
+		Example: `  caddy-terraform-registry prune --root /srv/terraform --own registry.example.com --dry-run ./infra
+  caddy-terraform-registry prune --root /srv/terraform --own registry.example.com --modules ./infra`,
+		Args: cli.SomeArguments("give the lock files of everything that uses the registry, or folders with them"),
+		RunE: cli.RunE(runPrune),
+	}
+	addProvidersFlags(cmd)
+	modulesFlag(cmd, "Remove modules too, from `folder` (default: modules under the root)")
+	cmd.Flags().StringSlice("own", nil, "A `hostname` of the registry itself, whose providers and modules stay; can be repeated; \"\" for none")
+	cmd.Flags().Bool("dry-run", false, "Say what would be removed, and remove nothing")
+	cmd.Flags().Bool("json", false, "Print what was removed as JSON")
+	return cmd
+}
+
+func runPrune(cmd *cobra.Command, args []string) error {
+	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
+	directories, err := cli.TreeFlags(fl)
+	if err != nil {
+		return err
+	}
+	var options fill.PruneOptions
+	if options.Own, err = cli.HostnamesFlag(fl, "own"); err != nil {
+		return err
+	}
+	withModules := fl.String("modules") != ""
+	locks, configurations, err := readProjects(args, withModules)
+	if err != nil {
+		return err
+	}
+	files, snapshot, err := scanToPrune(cmd.Context(), directories, withModules)
+	if err != nil {
+		return err
+	}
+	result := &pruneResult{files: len(locks), configurations: len(configurations), dry: fl.Bool("dry-run"), withheld: len(snapshot.Report.Withheld)}
+	providers := &pruning{treeReleases: releasesOf(files.Providers, snapshot), noun: "release", from: directories.Paths()[1]}
+	if providers.plan, err = fill.PlanPruning(providers.all, locks, options); err != nil {
+		return err
+	}
+	result.parts = append(result.parts, providers)
+	if withModules {
+		modules := &pruning{treeReleases: moduleVersionsOf(files.Modules, snapshot), noun: "module version", from: directories.Paths()[2]}
+		needed, err := neededModules(cmd.Context(), configurations, snapshot, options.Own)
+		if err == nil {
+			modules.plan, err = fill.PlanModulePruning(modules.all, needed, options)
+		}
+		if err != nil {
+			return err
+		}
+		result.parts = append(result.parts, modules)
+	}
+	for _, p := range result.parts {
+		p.keepShared()
+	}
+	if err := result.requireOwn(cmd.Flags().Changed("own")); err != nil {
+		return err
+	}
+	for _, p := range result.parts {
+		if !result.dry {
+			p.remove()
+		}
+	}
+	return cli.Finish(cmd, result)
+}
+
+// scanToPrune scans the providers of a tree, and with modules its modules.
+func scanToPrune(ctx context.Context, directories tree.Directories, modules bool) (files tree.Tree, s *index.Snapshot, err error) {
+	open := func() (t tree.Tree, err error) {
+		files, err = directories.Open()
+		if !modules {
+			files.Modules = emptyPart()
+		}
+		return files, err
+	}
+	s, err = cli.Scan(ctx, index.Options{Open: open, IgnoreMetadata: true})
+	return files, s, err
+}
+
+// treeReleases are the provider releases or the module versions that a tree offers, with
+// their files.
+type treeReleases struct {
+	in       tree.Part
+	all      []fill.Held
+	sizes    map[string]int64 // of packages in bytes, by path
+	unpacked map[string]bool  // packages that are folders
+}
+
+func newTreeReleases(in tree.Part) *treeReleases {
+	return &treeReleases{in: in, sizes: make(map[string]int64), unpacked: make(map[string]bool)}
+}
+
+func releasesOf(in tree.Part, s *index.Snapshot) *treeReleases {
+	t := newTreeReleases(in)
+	for p := range s.Providers() {
+		for _, r := range p.Releases {
+			t.all = append(t.all, t.filesOf(p.Address, r))
+		}
+	}
+	return t
+}
+
+// moduleVersionsOf leaves out the hidden record of the source of a module. By this record, a
+// changed version is noticed when it is fetched again.
+func moduleVersionsOf(in tree.Part, s *index.Snapshot) *treeReleases {
+	t := newTreeReleases(in)
+	for m := range s.Modules() {
+		for _, v := range m.Versions {
+			t.all = append(t.all, fill.Held{Address: m.Address, Version: v.Version, Files: []string{t.notePackage(v.Archive)}})
+		}
+	}
+	return t
+}
+
+// notePackage returns the path of a package.
+func (t *treeReleases) notePackage(f *index.File) string {
+	t.sizes[f.Path()], t.unpacked[f.Path()] = f.Size, f.IsFolder()
+	return f.Path()
+}
+
+// filesOf lists the files of a release: its packages, then its documents.
+func (t *treeReleases) filesOf(a address.Address, r *index.Release) fill.Held {
+	held := fill.Held{Address: a, Version: r.Version}
+	for _, p := range r.Packages {
+		held.Files = append(held.Files, t.notePackage(p.File))
+	}
+	dir := providerDirectory(held.Files[0])
+	for _, folder := range []string{dir, path.Join(dir, r.Version)} {
+		for _, document := range []string{
+			address.SignatureName(a.Name, r.Version), address.ChecksumsName(a.Name, r.Version), address.ManifestName(a.Name, r.Version),
+			fill.AnnouncedName(r.Version),
+		} {
+			name := path.Join(folder, document)
+			if _, err := t.in.Lookup(name); err == nil {
+				held.Files = append(held.Files, name)
+			}
+		}
+	}
+	return held
+}
+
+// providerDirectory returns the provider directory of a package, which may be in a
+// version folder below it. No provider type is a version: it has no dots.
+func providerDirectory(file string) string {
+	dir := path.Dir(file)
+	if _, err := address.ParseProviderVersion(path.Base(dir)); err == nil {
+		return path.Dir(dir)
+	}
+	return dir
+}
+
+// A pruning removes providers, or modules, from a tree.
+type pruning struct {
+	*treeReleases
+	noun         string
+	plan         fill.Pruning
+	from         string   // the folder of the providers or the modules
+	shared       []string // files that stay, since they have another name too
+	keptUnpacked []string // packages that stay, since they are folders
+	failed       []error
+}
+
+// keepShared removes two kinds of files from the plan. First, files with another name that is
+// not in the plan: folders may be symlinks to one another, and a lock file or a hosted release
+// may need the file under its other name. Second, unpacked packages: something else, such as a
+// client's plugin cache, may use their folders.
+func (p *pruning) keepShared() {
+	goes := make(map[string]bool)
+	for _, file := range p.plan.Files() {
+		goes[file] = true
+	}
+	if len(goes) == 0 {
+		return
+	}
+	stays := make(map[int64][]fs.FileInfo) // by size, since os.SameFile only compares two
+	p.eachFile(".", 0, func(name string, info fs.FileInfo) {
+		if !goes[name] {
+			stays[info.Size()] = append(stays[info.Size()], info)
+		}
+	})
+	shared := func(name string) bool {
+		info, err := p.in.Lookup(name)
+		return err == nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
+	}
+	var remove []fill.Held
+	for _, h := range p.plan.Remove {
+		var files []string
+		packages, kept := 0, 0
+		for _, file := range h.Files {
+			switch {
+			case p.unpacked[file]:
+				p.keptUnpacked = append(p.keptUnpacked, file)
+				kept++
+			case shared(file):
+				p.shared = append(p.shared, file)
+				if isPackage(file) {
+					kept++
+				}
+			case isPackage(file):
+				packages++
+				files = append(files, file)
+			case kept == 0: // packages come first; one that stays needs its documents
+				files = append(files, file)
+			}
+		}
+		if h.Files = files; packages == 0 && kept > 0 {
+			p.plan.Kept++
+			continue
+		}
+		remove = append(remove, h)
+	}
+	p.plan.Remove = remove
+}
+
+// maxFolders is the greatest depth of a package: it lies in folders of its hostname,
+// namespace, type and version.
+const maxFolders = 4
+
+// eachFile visits all files under all their names, following symlinks. It skips files that
+// cannot be read: the registry does not offer them.
+func (p *pruning) eachFile(dir string, depth int, visit func(name string, info fs.FileInfo)) {
+	entries, _ := p.in.ReadDir(dir)
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		info, err := p.in.Lookup(name)
+		switch {
+		case err != nil:
+		case !info.IsDir():
+			visit(name, info)
+		case depth < maxFolders:
+			p.eachFile(name, depth+1, visit)
+		}
+	}
+}
+
+func isPackage(file string) bool {
+	_, _, _, ok := address.ParseModuleFile(file)
+	return ok
+}
+
+// size is the size of the packages that are removed, in bytes.
+func (p *pruning) size() (sum int64) {
+	for _, file := range p.plan.Files() {
+		sum += p.sizes[file]
+	}
+	return sum
+}
+
+// remove carries out the plan. After a failure it goes on with the next release, and does not
+// report the failed release as removed.
+func (p *pruning) remove() {
+	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h fill.Held) bool {
+		failed := len(p.failed)
+		p.removeRelease(h)
+		return len(p.failed) > failed
+	})
+}
+
+// removeRelease removes the packages first, and the documents only if no package is left:
+// without the documents, the registry would offer a package that it withholds because of its
+// checksum.
+func (p *pruning) removeRelease(h fill.Held) {
+	var documents []string
+	for _, file := range h.Files {
+		if !isPackage(file) {
+			documents = append(documents, file)
+		} else if !p.removeFile(file) {
+			return
+		}
+	}
+	if len(h.Files) == 0 {
+		return
+	}
+	dir := providerDirectory(h.Files[0])
+	if !p.hasPackages(dir, h) && !p.hasPackages(path.Join(dir, h.Version), h) {
+		for _, file := range documents {
+			p.removeFile(file)
+		}
+	}
+	p.removeFolder(path.Join(dir, h.Version))
+	if entries, err := p.in.ReadDir(dir); err == nil && !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return !fill.IsRecord(e.Name()) }) {
+		for _, e := range entries {
+			p.removeFile(path.Join(dir, e.Name()))
+		}
+	}
+	for dir != "." && p.removeFolder(dir) {
+		dir = path.Dir(dir)
+	}
+}
+
+func (p *pruning) removeFile(name string) bool {
+	err := p.in.Fs.Remove(path.Join(p.in.Dir, name))
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	p.failed = append(p.failed, fmt.Errorf("%s: %w", name, tree.WithoutPath(err)))
+	return false
+}
+
+// removeFolder removes a folder if it is empty.
+func (p *pruning) removeFolder(dir string) bool {
+	entries, err := p.in.ReadDir(dir)
+	return err == nil && len(entries) == 0 && p.in.Fs.Remove(path.Join(p.in.Dir, dir)) == nil
+}
+
+// hasPackages reports whether a folder has packages of a release, offered or not. A folder
+// that cannot be read may have some.
+func (p *pruning) hasPackages(dir string, h fill.Held) bool {
+	entries, err := p.in.ReadDir(dir)
+	return err != nil || slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
+		return strings.HasPrefix(e.Name(), address.ReleaseFileName(h.Address.Name, h.Version, "")) && isPackage(e.Name())
+	})
+}

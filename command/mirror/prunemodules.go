@@ -1,0 +1,168 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
+)
+
+// maxUnknown bounds the calls that an error lists.
+const maxUnknown = 10
+
+// A moduleSurvey finds the modules of a tree that configurations need.
+type moduleSurvey struct {
+	snapshot *index.Snapshot
+	own      []svchost.Hostname
+	needed   map[fill.Lock]bool
+
+	readings []moduleReading
+}
+
+// A moduleReading is a configuration as Terraform or OpenTofu reads it.
+type moduleReading struct {
+	dir     string
+	folders []string
+	known   bool // modules.json lists all that it needs
+	unknown []string
+}
+
+// neededModules returns the modules that configurations need, directly or by other modules.
+// These are the modules that init has installed, and the newest in the tree that each call
+// allows, which init would install next. As a configuration does not name its client, it is
+// read as by Terraform and as by OpenTofu. It is an error if the needs of a configuration are
+// unknown: modules that it needs would be removed.
+func neededModules(ctx context.Context, dirs []string, snapshot *index.Snapshot, own []svchost.Hostname) ([]fill.Lock, error) {
+	s := moduleSurvey{snapshot: snapshot, own: own, needed: make(map[fill.Lock]bool)}
+	for _, dir := range dirs {
+		for _, tofu := range []bool{false, true} {
+			c, err := lockfile.ReadConfiguration(dir, tofu)
+			if errors.Is(err, lockfile.ErrNoConfiguration) {
+				continue // the other client's
+			}
+			if err != nil {
+				return nil, err
+			}
+			if err := s.follow(ctx, dir, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if unknown := s.unknown(); len(unknown) > 0 {
+		return nil, fmt.Errorf("it is not known which modules these calls need, which could be removed then: run `init` in the folders of their configurations, so that %s lists them all:\n%s",
+			lockfile.InstalledName, strings.Join(unknown, "\n"))
+	}
+	needed := make([]fill.Lock, 0, len(s.needed))
+	for l := range s.needed {
+		needed = append(needed, l)
+	}
+	return needed, nil
+}
+
+// follow notes the modules that a configuration needs.
+func (s *moduleSurvey) follow(ctx context.Context, dir string, c *lockfile.Configuration) error {
+	installed, known := c.Installed()
+	r := moduleReading{dir: dir, folders: c.Folders(), known: known}
+	for _, m := range installed {
+		s.need(fill.Lock{Address: m.Address, Version: m.Version})
+	}
+	for calls := c.Calls(); len(calls) > 0; calls = c.Calls() {
+		for _, call := range calls {
+			for _, m := range s.versions(call) {
+				if err := s.read(ctx, c, call, m); ctx.Err() != nil {
+					return ctx.Err()
+				} else if err != nil {
+					r.unknown = append(r.unknown, fmt.Sprintf("%s: %s: %v", call.From[0], call.Address, err))
+				}
+			}
+		}
+	}
+	for _, u := range c.Unresolved() {
+		if u.IsCall() {
+			r.unknown = append(r.unknown, u.String())
+		}
+	}
+	s.readings = append(s.readings, r)
+	return nil
+}
+
+// need notes a module, and returns it if the tree offers it. The module of one of the
+// registry's own hostnames may lie under no hostname.
+func (s *moduleSurvey) need(l fill.Lock) *index.ModuleVersion {
+	s.needed[l] = true
+	m := s.snapshot.Module(l.Address).Version(l.Version)
+	if m == nil && slices.Contains(s.own, l.Address.Hostname) {
+		m = s.snapshot.Module(l.Address.At("")).Version(l.Version)
+	}
+	return m
+}
+
+// versions returns the versions of a module in the tree that a call may lead to.
+func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.ModuleVersion) {
+	wanted := slices.Clone(call.Installed)
+	var offered []string
+	for _, m := range []*index.Module{s.snapshot.Module(call.Address), s.hosted(call)} {
+		if m == nil {
+			continue
+		}
+		for _, v := range m.Versions {
+			offered = append(offered, v.Version)
+		}
+	}
+	if newest, err := call.Select(offered); err == nil {
+		wanted = append(wanted, newest)
+	}
+	for _, version := range wanted {
+		if m := s.need(fill.Lock{Address: call.Address, Version: version}); m != nil && !slices.Contains(found, m) {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// hosted returns the module of a call if it belongs to the registry itself; nil otherwise.
+func (s *moduleSurvey) hosted(call lockfile.ModuleCall) *index.Module {
+	if !slices.Contains(s.own, call.Address.Hostname) {
+		return nil
+	}
+	return s.snapshot.Module(call.Address.At(""))
+}
+
+// read adds the needs of a module in the tree to a configuration.
+func (s *moduleSurvey) read(ctx context.Context, c *lockfile.Configuration, call lockfile.ModuleCall, m *index.ModuleVersion) error {
+	p := &lockfile.Package{Name: call.Address.String() + "@" + m.Version, Folder: m.Folder}
+	if err := s.snapshot.EachModuleFile(ctx, m, p.Wants, addTo(p)); err != nil {
+		return err
+	}
+	return c.Add(call, p)
+}
+
+// unknown lists unknown needs of configurations without a complete init. A folder that another
+// configuration calls is a part of that configuration.
+func (s *moduleSurvey) unknown() (lines []string) {
+	for _, r := range s.readings {
+		part := slices.ContainsFunc(s.readings, func(other moduleReading) bool {
+			return filepath.Clean(other.dir) != filepath.Clean(r.dir) && slices.Contains(other.folders, filepath.Clean(r.dir))
+		})
+		if r.known || part {
+			continue
+		}
+		for _, line := range r.unknown {
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	if more := len(lines) - maxUnknown; more > 0 {
+		lines = append(lines[:maxUnknown], fmt.Sprintf("and %d more", more))
+	}
+	return lines
+}

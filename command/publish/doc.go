@@ -1,0 +1,2 @@
+// Package publish is the command that publishes providers and modules to a registry.
+package publish

@@ -1,0 +1,125 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	hcljson "github.com/hashicorp/hcl/v2/json"
+	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+)
+
+// EnvironmentTokens returns the tokens that clients would take from variables such
+// as TF_TOKEN_example_com: an underscore stands for a dot, two for a dash.
+func EnvironmentTokens(environ []string) map[svchost.Hostname]string {
+	tokens := make(map[svchost.Hostname]string)
+	for _, variable := range environ {
+		name, token, _ := strings.Cut(variable, "=")
+		name, ours := strings.CutPrefix(name, "TF_TOKEN_")
+		if !ours || token == "" {
+			continue
+		}
+		name = strings.ReplaceAll(strings.ReplaceAll(name, "__", "-"), "_", ".")
+		if hostname, err := address.ParseHostname(name); err == nil {
+			tokens[hostname] = token
+		}
+	}
+	return tokens
+}
+
+// storedToken returns the token for a hostname from the configuration of clients or their
+// login, and the file with the token. Both are empty if there is no token.
+func storedToken(hostname svchost.Hostname) (token, file string, err error) {
+	for _, file := range credentialFiles(runtime.GOOS, os.Getenv) {
+		content, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", "", err
+		}
+		token, err := tokenIn(content, file, hostname)
+		if token != "" || err != nil {
+			return token, file, err
+		}
+	}
+	return "", "", nil
+}
+
+// credentialFiles are the files in which Terraform and OpenTofu look for tokens, in
+// their order.
+func credentialFiles(system string, getenv func(string) string) (files []string) {
+	home, data := getenv("HOME"), getenv("XDG_CONFIG_HOME")
+	if data == "" && home != "" {
+		data = filepath.Join(home, ".config")
+	}
+	add := func(dir string, names ...string) {
+		for _, name := range names {
+			if dir != "" {
+				files = append(files, filepath.Join(dir, filepath.FromSlash(name)))
+			}
+		}
+	}
+	configuration := getenv("TF_CLI_CONFIG_FILE")
+	if configuration != "" {
+		files = append(files, configuration)
+	}
+	if system == "windows" {
+		if configuration == "" {
+			add(getenv("APPDATA"), "terraform.rc", "tofu.rc")
+		}
+		add(getenv("APPDATA"), "terraform.d/credentials.tfrc.json")
+		return files
+	}
+	if configuration == "" {
+		add(home, ".terraformrc", ".tofurc")
+		add(data, "opentofu/tofurc")
+	}
+	add(home, ".terraform.d/credentials.tfrc.json")
+	add(data, "opentofu/credentials.tfrc.json")
+	return files
+}
+
+// tokenIn reads the token for a hostname from a configuration of the clients. It ignores
+// mistakes elsewhere in the file. Errors quote nothing of the file.
+func tokenIn(content []byte, file string, hostname svchost.Hostname) (string, error) {
+	var parsed *hcl.File
+	var diagnostics hcl.Diagnostics
+	if strings.HasSuffix(file, ".json") {
+		parsed, diagnostics = hcljson.Parse(content, file)
+	} else {
+		parsed, diagnostics = hclsyntax.ParseConfig(content, file, hcl.InitialPos)
+	}
+	if parsed != nil {
+		blocks, _, more := parsed.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "credentials", LabelNames: []string{"hostname"}}}})
+		diagnostics = append(diagnostics, more...)
+		for _, b := range blocks.Blocks {
+			if name, err := address.ParseHostname(b.Labels[0]); err != nil || name != hostname {
+				continue
+			}
+			attributes, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "token"}}})
+			if a := attributes.Attributes["token"]; a != nil {
+				if v, bad := a.Expr.Value(nil); !bad.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && v.AsString() != "" {
+					return v.AsString(), nil
+				}
+			}
+			return "", fmt.Errorf("%s: its credentials for %s have no token", cli.Printable(file), hostname.ForDisplay())
+		}
+	}
+	for _, d := range diagnostics {
+		if d.Severity == hcl.DiagError && d.Subject != nil {
+			return "", fmt.Errorf("%s: line %d cannot be read: correct it", cli.Printable(file), d.Subject.Start.Line)
+		}
+	}
+	return "", nil
+}
