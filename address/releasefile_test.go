@@ -9,7 +9,7 @@ import (
 var releaseNames = []struct {
 	rule, typ, name string
 	kind            ReleaseFileKind
-	version         string // empty: it is none of the registry's, or bad
+	version         string // empty: not a file of the registry, or bad
 	platform        string
 	err             error // nil with an empty version: ErrNoReleaseFile
 }{
@@ -79,8 +79,8 @@ func TestReleaseFileType(t *testing.T) {
 	}
 }
 
-// A name that is accepted is the name put together from what it says: no two
-// names are one release file, and none has a character with a meaning in paths.
+// An accepted name can be put together again from its parts. So no two names mean the
+// same release file, and no name contains a character with a meaning in paths.
 func FuzzParseReleaseFile(f *testing.F) {
 	for _, test := range releaseNames {
 		f.Add(test.typ, test.name)
