@@ -55,8 +55,8 @@ func TestDecodeManifest(t *testing.T) {
 	}
 }
 
-// Whatever is accepted, clients can read as a list of strings, each of which
-// they can parse.
+// Clients can read the accepted protocol versions as a list of strings, and can parse
+// each of them.
 func FuzzDecodeManifest(f *testing.F) {
 	for _, test := range manifests {
 		f.Add([]byte(test.document))
