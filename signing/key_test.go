@@ -9,7 +9,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-	//lint:ignore SA1019 it is what Terraform 0.13 verifies with
+	//lint:ignore SA1019 Terraform 0.13 verifies with it
 	oldpgp "golang.org/x/crypto/openpgp"
 )
 
@@ -154,7 +154,7 @@ func TestReadKey(t *testing.T) {
 	}
 }
 
-// Each half of this key is sound, but they are of two keys.
+// Each half of this key is sound, but the halves belong to two keys.
 func TestReadKeyOfTwoHalves(t *testing.T) {
 	config := &packet.Config{Algorithm: packet.PubKeyAlgoEd25519}
 	one, other := newKey(t, config), newKey(t, config)
@@ -172,7 +172,7 @@ func TestReadKeyOfTwoHalves(t *testing.T) {
 	}
 }
 
-// A clock that is late is told from a key that is of no use.
+// A late clock has another error than an unusable key.
 func TestReadKeyWithALateClock(t *testing.T) {
 	g := newGnuPG(t)
 	at := func(day string) string { return "--faked-system-time=2026" + day + "T000000!" }

@@ -115,8 +115,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Of several copies of one key the one that lasts counts, wherever it is in the file. Some
-// clients, as Terraform 1.6.0, go no further than the first copy.
+// Of several copies of one key, the copy that is valid for longest counts, wherever it
+// is in the file. Some clients, such as Terraform 1.6.0, read only the first copy.
 func TestOneCopyOfAKeyCounts(t *testing.T) {
 	g := newGnuPG(t)
 	in2020 := "--faked-system-time=20200101T000000!"
@@ -184,7 +184,7 @@ func TestOneCopyOfAKeyCounts(t *testing.T) {
 	}
 }
 
-// What is given to be kept beside a ring counts if it changes what clients are given.
+// A key beside a ring counts if it changes the keys that clients receive.
 func TestWhichKeysCountBeside(t *testing.T) {
 	g := newGnuPG(t)
 	g.generate("publisher", "ed25519", "sign", "1y", "--faked-system-time=20200101T000000!")
@@ -234,8 +234,8 @@ func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
 	all.Wait()
 }
 
-// clientVerify does what Terraform's and OpenTofu's findSigningKey do, as
-// strictly as either of them.
+// clientVerify does the same as findSigningKey of Terraform and of OpenTofu, as
+// strictly as the stricter of them.
 func clientVerify(keys []PublicKey, document, signature []byte, now time.Time) error {
 	config := &packet.Config{Time: func() time.Time { return now }}
 	expired := pgperrors.ErrUnknownIssuer
@@ -256,7 +256,7 @@ func clientVerify(keys []PublicKey, document, signature []byte, now time.Time) e
 	return expired
 }
 
-// revoke imports the certificate gpg wrote when it made the key.
+// revoke imports the revocation certificate that gpg wrote when it made the key.
 func (g gnupg) revoke(name string) {
 	g.Helper()
 	certificate, err := os.ReadFile(filepath.Join(g.home, "openpgp-revocs.d", g.fingerprint(name)+".rev"))
