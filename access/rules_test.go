@@ -269,7 +269,7 @@ func TestNilRulesAllowNothing(t *testing.T) {
 	}
 }
 
-// tenLines are rules of which the ones that decide below come last.
+// tenLines are ten rules. The deciding rules of the benchmarks below are the last ones.
 var tenLines = []string{
 	"deny group:guests read acme/secret acme/*-internal",
 	"allow anonymous read open open-*/* *.example.org/open",
@@ -503,7 +503,7 @@ func TestZeroRuleAppliesToNothing(t *testing.T) {
 }
 
 // With the names of the registry, a rule for one of them is about hosted resources
-// requested under any of them, and about no mirrored ones.
+// requested under any of them, and not about mirrored ones.
 func TestRulesWithHostnames(t *testing.T) {
 	names := []svchost.Hostname{"registry.example.com", "alias.internal:8443"}
 	for _, test := range []struct {

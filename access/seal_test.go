@@ -79,8 +79,8 @@ func TestSealer(t *testing.T) {
 	}
 }
 
-// What was sealed is opened as long as the key that sealed it verifies links, by
-// instances that have not seen the new key, too.
+// A sealed text can be opened for as long as the key that sealed it verifies links,
+// even by instances that have not seen the new key.
 func TestSealedOutlivesOneRotation(t *testing.T) {
 	var store sharedStore
 	one, other := newLinkInstance(t, &store), newLinkInstance(t, &store)

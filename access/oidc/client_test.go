@@ -25,7 +25,7 @@ func (p *provider) answersTokens(answer map[string]any) {
 	}
 }
 
-// idToken is that of the test's login, with changes to its claims.
+// idToken returns the ID token of the test's login, with changes to its claims.
 func (p *provider) idToken(changes ...any) string {
 	p.t.Helper()
 	return p.token(append([]any{"aud", "cli", "nonce", testChallenge.Nonce}, changes...)...)
