@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// Of a package, a module in a folder keeps what it needs, at the same paths.
+// Of a package, the files that a module in a folder needs are kept, at the same paths.
 func TestModuleFolders(t *testing.T) {
 	call := func(sources ...string) string {
 		var b strings.Builder
@@ -45,7 +45,7 @@ func TestModuleFolders(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			dir := moduleFolder(t, test.files)
-			if err := upstream.KeepReached(background(), dir, test.folder); err != nil {
+			if err := upstream.KeepNeeded(background(), dir, test.folder); err != nil {
 				t.Fatal(err)
 			}
 			if got := listed(t, dir); got != test.want {
@@ -82,7 +82,7 @@ func TestModuleFolderIsNotThere(t *testing.T) {
 		"a folder of another": {"b/a/main.tf": ""},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			err := upstream.KeepReached(background(), moduleFolder(t, files), "a")
+			err := upstream.KeepNeeded(background(), moduleFolder(t, files), "a")
 			if !errors.Is(err, upstream.ErrMalformed) || !strings.Contains(err.Error(), `no folder "a"`) {
 				t.Errorf("got %v", err)
 			}
@@ -90,14 +90,14 @@ func TestModuleFolderIsNotThere(t *testing.T) {
 	}
 }
 
-// Configuration without end costs an error, not hours.
+// Configuration without end causes an error, and does not take hours.
 func TestModuleFoldersAreBounded(t *testing.T) {
 	large := "# ./" + strings.Repeat(" ", 2300<<10)
 	files := make(map[string]string)
 	for i := range 16 {
 		files["a/"+strings.Repeat("b", i+1)+"/main.tf"] = large
 	}
-	err := upstream.KeepReached(background(), moduleFolder(t, files), "a")
+	err := upstream.KeepNeeded(background(), moduleFolder(t, files), "a")
 	if !errors.Is(err, upstream.ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// Configuration leads to the modules that it calls and to the files that it reads.
+// Configuration leads to called modules and to files that are read.
 func TestPathsInConfiguration(t *testing.T) {
 	for _, test := range []struct {
 		rule, name, content string

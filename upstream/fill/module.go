@@ -66,7 +66,7 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 	}
 	return f.fillingModules.do(ctx, w.String(), func(clients *upstream.Clients) (*FilledModule, error) {
 		began := time.Now()
-		v, fetched, err := f.fillModule(clients.In(f.ctx), w)
+		v, fetched, err := f.fillModule(clients.Context(f.ctx), w)
 		if err != nil {
 			f.noteUnfilled(w.fileID(), began, err)
 			return nil, err
@@ -107,7 +107,7 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 		return "", err
 	}
 	return f.locating.do(ctx, w.String(), func(clients *upstream.Clients) (string, error) {
-		ctx := clients.In(f.ctx)
+		ctx := clients.Context(f.ctx)
 		err := f.mayCome(ctx, w)
 		if err == nil {
 			var s upstream.ModuleSource

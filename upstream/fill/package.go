@@ -117,7 +117,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	defer f.watchers.add(id, progress)()
 	return f.filling.do(ctx, id.String(), func(clients *upstream.Clients) (*Filled, error) {
 		began := time.Now()
-		filled, fetched, err := f.fillPackage(clients.In(f.ctx), s, &packageFill{approved: r, id: id, platform: file.Platform, indexed: present})
+		filled, fetched, err := f.fillPackage(clients.Context(f.ctx), s, &packageFill{approved: r, id: id, platform: file.Platform, indexed: present})
 		if err != nil {
 			f.noteUnfilled(id, began, err)
 			return nil, err

@@ -125,7 +125,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 		return nil, nil, err
 	}
 	r, err := f.approving.do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
-		r, err := f.approve(clients.In(f.ctx), s, a, version)
+		r, err := f.approve(clients.Context(f.ctx), s, a, version)
 		switch {
 		case err == nil:
 			f.releases.put(id, r, releaseLifetime)
@@ -262,7 +262,7 @@ func (f *Filler) withAdditions(ctx context.Context, s *Source, r *approved) *app
 	}
 	if platforms, _ := f.listedPlatforms(r.Address, r.Version); len(platforms) == 0 {
 		if _, known := f.unextended.get(releaseID{r.Address, r.Version}); !known {
-			go f.extended(upstream.NewClients(ctx).In(f.ctx), s, r)
+			go f.extended(upstream.NewClients(ctx).Context(f.ctx), s, r)
 		}
 		return r
 	}
@@ -293,7 +293,7 @@ func (f *Filler) extended(ctx context.Context, s *Source, r *approved) (*approve
 		return nil, err
 	}
 	return f.extending.do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
-		extended, err := f.fetchExtended(clients.In(f.ctx), s, r)
+		extended, err := f.fetchExtended(clients.Context(f.ctx), s, r)
 		switch {
 		case err == nil:
 			f.releases.put(id, extended, releaseLifetime)

@@ -260,7 +260,7 @@ func (c *catalog) fetchRecord(clients *upstream.Clients) (struct{}, error) {
 	c.mutex.Lock()
 	before := c.record
 	c.mutex.Unlock()
-	r, err := c.fetch(clients.In(c.ctx), before)
+	r, err := c.fetch(clients.Context(c.ctx), before)
 	c.mutex.Lock()
 	if r != nil {
 		if c.record != nil {
@@ -344,7 +344,7 @@ func (c *catalog) fetchDates(ctx context.Context, r *record) error {
 		}
 		asked++
 		all.Go(func() (err error) {
-			*d, err = c.dated(upstream.NewClients(ctx).In(ctx), *d)
+			*d, err = c.dated(upstream.NewClients(ctx).Context(ctx), *d)
 			return err
 		})
 	}
@@ -364,7 +364,7 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 		if upstream.IsKind(failure, upstream.ErrUnavailable, upstream.ErrTimeout) && time.Now().Before(retry) {
 			return struct{}{}, failure
 		}
-		d, err := c.dated(clients.In(c.ctx), d)
+		d, err := c.dated(clients.Context(c.ctx), d)
 		if err != nil {
 			if !isForgotten(err) {
 				c.mutex.Lock()

@@ -82,7 +82,7 @@ func TestConfigurationFollowsCalls(t *testing.T) {
 		call   string
 		folder string
 		files  []string
-		calls  []string // that the module leads to
+		calls  []string // to which the module leads
 		needs  []string
 		says   string
 	}{

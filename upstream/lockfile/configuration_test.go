@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// readConfiguration reads a configuration in folder p, given as names and contents
-// of its files, and returns a line for each requirement, then for what is not
-// resolved.
+// readConfiguration reads a configuration in folder p, given as names and contents of
+// its files. It returns a line for each requirement, and then for each unresolved part.
 func readConfiguration(t *testing.T, tofu bool, files ...string) (string, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -35,8 +34,8 @@ func writeFiles(t *testing.T, files []string) {
 	}
 }
 
-// needs returns a line for each requirement of a configuration, then for what is not
-// resolved.
+// needs returns a line for each requirement of a configuration, and then for each
+// unresolved part.
 func needs(c *Configuration) string {
 	var lines []string
 	for _, r := range c.Requirements() {
