@@ -166,7 +166,7 @@ func scanToPrune(ctx context.Context, directories tree.Directories, modules bool
 // their files.
 type treeReleases struct {
 	in       tree.Part
-	all      []fill.Held
+	all      []fill.StoredRelease
 	sizes    map[string]int64 // of packages in bytes, by path
 	unpacked map[string]bool  // packages that are folders
 }
@@ -191,7 +191,7 @@ func moduleVersionsOf(in tree.Part, s *index.Snapshot) *treeReleases {
 	t := newTreeReleases(in)
 	for m := range s.Modules() {
 		for _, v := range m.Versions {
-			t.all = append(t.all, fill.Held{Address: m.Address, Version: v.Version, Files: []string{t.notePackage(v.Archive)}})
+			t.all = append(t.all, fill.StoredRelease{Address: m.Address, Version: v.Version, Files: []string{t.notePackage(v.Archive)}})
 		}
 	}
 	return t
@@ -204,8 +204,8 @@ func (t *treeReleases) notePackage(f *index.File) string {
 }
 
 // filesOf lists the files of a release: its packages, then its documents.
-func (t *treeReleases) filesOf(a address.Address, r *index.Release) fill.Held {
-	held := fill.Held{Address: a, Version: r.Version}
+func (t *treeReleases) filesOf(a address.Address, r *index.Release) fill.StoredRelease {
+	held := fill.StoredRelease{Address: a, Version: r.Version}
 	for _, p := range r.Packages {
 		held.Files = append(held.Files, t.notePackage(p.File))
 	}
@@ -268,7 +268,7 @@ func (p *pruning) keepShared() {
 		info, err := p.in.Fs.Stat(path.Join(p.in.Dir, name))
 		return err == nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
 	}
-	var remove []fill.Held
+	var remove []fill.StoredRelease
 	for _, h := range p.plan.Remove {
 		var files []string
 		packages, kept := 0, 0
@@ -334,7 +334,7 @@ func (p *pruning) size() (sum int64) {
 // remove carries out the plan. After a failure it goes on with the next release, and
 // the failed one is not reported as removed.
 func (p *pruning) remove() {
-	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h fill.Held) bool {
+	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h fill.StoredRelease) bool {
 		failed := len(p.failed)
 		p.removeRelease(h)
 		return len(p.failed) > failed
@@ -344,7 +344,7 @@ func (p *pruning) remove() {
 // removeRelease removes the packages first, and the documents only if no package is
 // left: without them, a package that is withheld because it does not match its
 // checksum would be offered.
-func (p *pruning) removeRelease(h fill.Held) {
+func (p *pruning) removeRelease(h fill.StoredRelease) {
 	var documents []string
 	for _, file := range h.Files {
 		if !isPackage(file) {
@@ -392,7 +392,7 @@ func (p *pruning) removeFolder(dir string) bool {
 }
 
 // hasPackages reports whether a folder has packages of a release, offered or not.
-func (p *pruning) hasPackages(dir string, h fill.Held) bool {
+func (p *pruning) hasPackages(dir string, h fill.StoredRelease) bool {
 	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
 	return slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
 		return strings.HasPrefix(e.Name(), address.ReleaseFileName(h.Address.Name, h.Version, "")) && isPackage(e.Name())

@@ -42,7 +42,7 @@ func (r *pruneResult) requireOwn(given bool) error {
 }
 
 // removed returns what is removed of all parts.
-func (r *pruneResult) removed() (all []fill.Held) {
+func (r *pruneResult) removed() (all []fill.StoredRelease) {
 	for _, p := range r.parts {
 		all = append(all, p.plan.Remove...)
 	}

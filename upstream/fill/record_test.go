@@ -51,7 +51,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Dates stay those of their versions, also in a record of an earlier release.
+// Versions keep their dates, even in a record of an earlier release.
 func TestRecordsInAnotherOrder(t *testing.T) {
 	seen := func(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC) }
 	of := func(version string, day int) datedVersion {
@@ -73,7 +73,7 @@ func TestRecordsInAnotherOrder(t *testing.T) {
 	}
 }
 
-// Versions that a list lacks keep their dates for some time, and so many of them.
+// A limited number of versions that a list lacks keep their dates for some time.
 func TestMissingVersions(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	listOf := func(versions ...string) (list []wire.ProviderVersion) {

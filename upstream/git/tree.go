@@ -133,7 +133,7 @@ func (r *Repository) Entry(ctx context.Context, commit, name string) (f File, ok
 }
 
 // Submodules returns the URLs of a commit's submodules, unchanged from .gitmodules, by
-// path. There are none if the file has more than maxBytes, or if git cannot read it.
+// path. There are none if git cannot read the file, or if its size exceeds maxBytes.
 func (r *Repository) Submodules(ctx context.Context, commit string, maxBytes int64) (map[string]string, error) {
 	entry, ok, err := r.Entry(ctx, commit, ".gitmodules")
 	if err != nil || !ok || entry.Mode == Folder || entry.Mode == Symlink || entry.Mode == Submodule {

@@ -13,7 +13,7 @@ import (
 )
 
 // InstalledName is the path, in the folder of a configuration, of the file in which
-// clients record the modules that they have installed for it.
+// clients record the installed modules.
 const InstalledName = ".terraform/modules/modules.json"
 
 // An InstalledModule is a module of a registry that a client has installed for a
