@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// Who publishes, withdraws or is refused is told in the log and by an event.
+// The log and an event report who publishes, withdraws or is refused.
 func TestAudit(t *testing.T) {
 	options, token := publishingHandler(t)
 	c := newConfiguration(t)
@@ -36,7 +36,7 @@ func TestAudit(t *testing.T) {
 		status                  int
 		log                     string   // the line
 		event                   string   // its name
-		data                    []string // what it has, among others
+		data                    []string // some of its data
 	}{
 		{"nobody", module, "", one, 401,
 			`level=WARN msg="publication refused" address=acme/vpc/aws version=1.0.0 kind=module file=1.0.0.tar.gz outcome=denied status=401 reason="it requires credentials to publish acme/vpc/aws: send a token as ` + "`Authorization: Bearer TOKEN`" + `" subject=""` + from,
@@ -90,8 +90,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Anyone can be refused as often as they like, and cannot fill the log. That keeps nobody
-// else's refusals, and no publication, out of it.
+// Anyone can be refused any number of times, and cannot fill the log. Refusals of
+// others, and publications, are still logged.
 func TestRefusalsAreToldAtARate(t *testing.T) {
 	s, now := newRefusedSubjects(), time.Now()
 	told := func(subject string, n int) (told, untold int) {

@@ -54,8 +54,8 @@ func TestKeyCopiesInAStorage(t *testing.T) {
 	}
 }
 
-// A namespace goes on requiring its keys over restarts, wherever the tree is served with the
-// same storage.
+// A namespace still requires its keys after restarts, wherever the tree is served with
+// the same storage.
 func TestLostKeysFile(t *testing.T) {
 	root, storage := t.TempDir(), t.TempDir()
 	author, forger := indextest.NewPublisher(t), indextest.NewPublisher(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// What no handler answers is 404, and what one answers stays as it is.
+// A request that no handler answers gets 404. Other answers stay unchanged.
 func TestWhatNoHandlerAnswers(t *testing.T) {
 	c := newConfiguration(t)
 	h := c.mustHandle(Handler{Root: sampleTree(t)})

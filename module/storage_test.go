@@ -79,7 +79,7 @@ func TestDamagedSigningKeyIsNotReplaced(t *testing.T) {
 	}
 }
 
-// A clock that is late is nothing to delete a key for.
+// A late clock is not a reason to delete a key.
 func TestSigningKeyWithALateClock(t *testing.T) {
 	tomorrow := time.Now().Add(24 * time.Hour)
 	config := &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, Time: func() time.Time { return tomorrow }}
@@ -118,7 +118,7 @@ func TestSigningKeyWithALateClock(t *testing.T) {
 	})
 }
 
-// A failingStorage has nothing, and fails to load it from some load on.
+// A failingStorage is empty, and its loads fail from the nth on.
 type failingStorage struct {
 	certmagic.Storage
 	loads, failFrom int

@@ -214,7 +214,7 @@ func TestOpenIDOfAnUnavailableIssuer(t *testing.T) {
 	}
 }
 
-// What is known of an issuer is kept across reloads.
+// The cached keys of an issuer are kept across reloads.
 func TestOpenIDSurvivesReloads(t *testing.T) {
 	s := newOIDCServer(t)
 	options := OpenID{Issuer: s.URL, Audience: []string{"registry"}}
