@@ -106,7 +106,7 @@ func ParseRule(words ...string) (Rule, error) {
 }
 
 // lacksPrincipal reports whether the right follows allow or deny immediately, and
-// would be taken for an ID.
+// would be read as an ID.
 func lacksPrincipal(words []string) bool {
 	if _, err := ParseRight(words[0]); err != nil || len(words) == 1 {
 		return err == nil

@@ -60,7 +60,7 @@ func TestSealer(t *testing.T) {
 		{"the ID of the key alone", one, "session", sealed[:8], ErrNotSealed},
 		{"with padding", one, "session", sealed + "=", ErrNotSealed},
 		{"nothing", one, "session", "", ErrNotSealed},
-		{"what is not base64", one, "session", "alice!", ErrNotSealed},
+		{"not base64", one, "session", "alice!", ErrNotSealed},
 		{"before keys are loaded", newLinkInstance(t, &store), "session", sealed, nil}, // it loads them
 	} {
 		t.Run(test.rule, func(t *testing.T) {

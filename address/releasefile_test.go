@@ -20,7 +20,7 @@ var releaseNames = []struct {
 	{"their signature", "demo", "terraform-provider-demo_1.0.0_SHA256SUMS.sig", SignatureFile, "1.0.0", "", nil},
 	{"the manifest", "demo", "terraform-provider-demo_1.0.0_manifest.json", ManifestFile, "1.0.0", "", nil},
 
-	{"what terraform providers mirror writes is ignored", "demo", "index.json", 0, "", "", nil},
+	{"files of terraform providers mirror are ignored", "demo", "index.json", 0, "", "", nil},
 	{"also its file of a version", "demo", "1.0.0.json", 0, "", "", nil},
 	{"the signature that names its key is ignored", "demo", "terraform-provider-demo_1.0.0_SHA256SUMS.72D7468F.sig", 0, "", "", nil},
 	{"a README is ignored", "demo", "README.md", 0, "", "", nil},

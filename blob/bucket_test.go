@@ -161,13 +161,13 @@ func TestAnObjectHidesTheDirectoryOfItsName(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotExist(t *testing.T) {
+func TestMissingFiles(t *testing.T) {
 	localBuckets(t, func(t *testing.T, b *Bucket) {
-		testWhatDoesNotExist(t, b)
+		testMissingFiles(t, b)
 	})
 }
 
-func testWhatDoesNotExist(t *testing.T, b *Bucket) {
+func testMissingFiles(t *testing.T, b *Bucket) {
 	put(t, b, "dir/a", "a")
 	_, stat := b.Stat("dir/b")
 	_, prefix := b.Stat("di")
@@ -367,7 +367,7 @@ func TestLinksNeedAStoreThatSigns(t *testing.T) {
 
 // A reload with other options closes the bucket, while downloads of the previous
 // configuration continue.
-func TestWhatWasOpenedOutlivesItsConfiguration(t *testing.T) {
+func TestOpenFilesOutliveTheirConfiguration(t *testing.T) {
 	localBuckets(t, func(t *testing.T, b *Bucket) {
 		want := letters(3 * headSize)
 		put(t, b, "a", want)

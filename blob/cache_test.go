@@ -71,7 +71,7 @@ func TestObjectsAreReadOnceFromS3(t *testing.T) {
 	}
 }
 
-func TestWhatIsCached(t *testing.T) {
+func TestCachedFiles(t *testing.T) {
 	large := letters(3 * headSize)
 	begin := func(t *testing.T, size int64) (*Bucket, string) {
 		folder := filepath.Join(t.TempDir(), "cache")

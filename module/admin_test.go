@@ -121,7 +121,7 @@ func TestAdmin(t *testing.T) {
 			t.Errorf("got %+v", reports)
 		}
 	})
-	t.Run("what the rules of each registry decide", func(t *testing.T) {
+	t.Run("the decisions of the rules of each registry", func(t *testing.T) {
 		var decisions []AccessDecision
 		administer(t, http.MethodGet, "/terraform_registry/access?right=read&address=acme/demo", &decisions)
 		if len(decisions) != 2 || decisions[0].Root != root || decisions[1].Root != other || !decisions[0].Allowed || !decisions[0].Hosted {

@@ -141,7 +141,7 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 		a.looks(t)
 		wants(t, "another", b.looks(t), "everything")
 	})
-	t.Run("what a storage that fails does not take is told later, and logged once", func(t *testing.T) {
+	t.Run("changes that a failing storage does not accept are announced later, and logged once", func(t *testing.T) {
 		storage, a, b, log := begin()
 		b.looks(t)
 		storage.fails = errors.New("connection refused")
@@ -194,7 +194,7 @@ func TestChangesAreLookedForAtAnInterval(t *testing.T) {
 }
 
 // A reload or a stop must not lose an announcement made just before.
-func TestClosingAddsWhatHasBeenAnnounced(t *testing.T) {
+func TestClosingAddsAnnouncements(t *testing.T) {
 	storage := new(memoryStorage)
 	ctx, stop := context.WithCancel(t.Context())
 	writer := newChangeReader(storage, new(bytes.Buffer))

@@ -28,7 +28,7 @@ func TestDataThatGoesWithTheContainer(t *testing.T) {
 		{"a volume of Kubernetes", layer + volume("/var/lib/kubelet/pods/x/volumes/kubernetes.io~csi/data/mount"), false},
 		{"a volume over an unnamed one", layer + volume("/var/lib/docker/volumes/"+hex+"/_data") + volume("/srv/caddy"), false},
 		{"another root file system", disk, false},
-		{"what cannot be read", "nonsense\n1 2 3\n", false},
+		{"mounts that cannot be read", "nonsense\n1 2 3\n", false},
 	} {
 		if got := isLostWithContainer(strings.NewReader(test.mounts), "/data/caddy"); got != test.lost {
 			t.Errorf("%s: it is lost: %t", test.rule, got)

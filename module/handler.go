@@ -57,7 +57,7 @@ func init() {
 // `{http.terraform_registry.address}` | the provider or module, such as `acme/demo`
 // `{http.terraform_registry.version}` | its version
 // `{http.terraform_registry.platform}` | its platform, such as `linux_amd64`
-// `{http.terraform_registry.outcome}` | what has come of a file that was sent to be published, such as `staged` or `refused`
+// `{http.terraform_registry.outcome}` | the result for a file that was sent to be published, such as `staged` or `refused`
 //
 // Requests for other paths go to the next handler; if none answers, the answer is 404. With
 // `publish`, so is that to requests for other paths below the prefix which would change

@@ -12,7 +12,7 @@ import (
 )
 
 // A request that no handler answers gets 404. Other answers stay unchanged.
-func TestWhatNoHandlerAnswers(t *testing.T) {
+func TestRequestsThatNoHandlerAnswers(t *testing.T) {
 	c := newConfiguration(t)
 	h := c.mustHandle(Handler{Root: sampleTree(t)})
 	c.mustStart()

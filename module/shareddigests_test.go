@@ -75,7 +75,7 @@ func TestSharedDigestsInAStorage(t *testing.T) {
 		_, d := begin(t)
 		listed(t, d)
 	})
-	t.Run("what is stored is listed by its name, and loaded", func(t *testing.T) {
+	t.Run("a stored segment is listed by its name, and loaded", func(t *testing.T) {
 		_, d := begin(t)
 		store(t, d, "a", "b")
 		listed(t, d, "a", "b")

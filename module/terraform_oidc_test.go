@@ -282,7 +282,7 @@ func TestOpenIDOptions(t *testing.T) {
 }
 
 // Caddy also cleans up after a failed Provision.
-func TestOpenIDReleasesOnlyWhatItAcquired(t *testing.T) {
+func TestOpenIDReleasesOnlyAcquiredIssuers(t *testing.T) {
 	s := newOIDCServer(t)
 	mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
 	for _, wrong := range []OpenID{

@@ -175,16 +175,16 @@ func TestReadKeyOfTwoHalves(t *testing.T) {
 // A late clock has another error than an unusable key.
 func TestReadKeyWithALateClock(t *testing.T) {
 	g := newGnuPG(t)
-	at := func(day string) string { return "--faked-system-time=2026" + day + "T000000!" }
-	g.generate("whole", "ed25519", "sign", "0", at("0110"))
-	g.generate("split", "ed25519", "cert", "0", at("0110"))
-	g.run(nil, at("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("split"), "ed25519", "sign", "0")
-	g.generate("both", "ed25519", "sign", "0", at("0110"))
-	g.run(nil, at("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("both"), "ed25519", "sign", "0")
-	g.generate("sealing", "ed25519", "sign", "0", at("0110"))
-	g.run(nil, at("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("sealing"), "cv25519", "encr", "0")
-	g.generate("extended", "ed25519", "sign", "1y", at("0110"))
-	g.run(nil, at("0120"), "--quick-set-expire", g.fingerprint("extended"), "2y")
+	fakedTime := func(day string) string { return "--faked-system-time=2026" + day + "T000000!" }
+	g.generate("whole", "ed25519", "sign", "0", fakedTime("0110"))
+	g.generate("split", "ed25519", "cert", "0", fakedTime("0110"))
+	g.run(nil, fakedTime("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("split"), "ed25519", "sign", "0")
+	g.generate("both", "ed25519", "sign", "0", fakedTime("0110"))
+	g.run(nil, fakedTime("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("both"), "ed25519", "sign", "0")
+	g.generate("sealing", "ed25519", "sign", "0", fakedTime("0110"))
+	g.run(nil, fakedTime("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("sealing"), "cv25519", "encr", "0")
+	g.generate("extended", "ed25519", "sign", "1y", fakedTime("0110"))
+	g.run(nil, fakedTime("0120"), "--quick-set-expire", g.fingerprint("extended"), "2y")
 
 	for _, test := range []struct {
 		rule, key string

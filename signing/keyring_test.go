@@ -98,7 +98,7 @@ func TestKeysAreServedWhole(t *testing.T) {
 	other := newGnuPG(t)
 	other.run([]byte(ring.Keys()[0].Armor), "--import")
 	if !bytes.Equal(other.public("whole"), g.public("whole")) {
-		t.Error("what is served is not what gpg exported")
+		t.Error("the served key differs from gpg's export")
 	}
 	if year := 365 * 24 * time.Hour; time.Until(ring.Keys()[0].Expires).Round(year) != 2*year {
 		t.Errorf("expires %v, want in two years", ring.Keys()[0].Expires)

@@ -42,7 +42,7 @@ func TestVerify(t *testing.T) {
 		key       string // the only one in the file
 		signature []byte
 		document  []byte        // if another
-		in        time.Duration // from now
+		after     time.Duration // from now
 		signer    string        // if good
 		expired   bool
 		err       error
@@ -52,13 +52,13 @@ func TestVerify(t *testing.T) {
 		{rule: "RSA", key: "classic", signature: classic, signer: "classic"},
 		{rule: "text mode", key: "classic", signature: g.sign("classic", document, "--textmode"), signer: "classic"},
 		{rule: "a sub-key signs for its key", key: "split", signature: g.sign("split", document), signer: "split"},
-		{rule: "a sub-key expires by itself", key: "split", signature: g.sign("split", document), in: 2 * 365 * 24 * time.Hour, signer: "split", expired: true},
+		{rule: "a sub-key expires by itself", key: "split", signature: g.sign("split", document), after: 2 * 365 * 24 * time.Hour, signer: "split", expired: true},
 		{rule: "a key that expired since is named", key: "lapsed", signature: lapsed, signer: "lapsed", expired: true},
 		{rule: "a key that had expired", key: "belated", signature: belated, err: ErrKeyExpired, says: "expired 2020-03-01T00:00:00Z, signed 2020-06-01T00:00:00Z"},
 		{rule: "a revoked key", key: "revoked", signature: revoked, err: ErrBadSignature, says: "is revoked"},
-		{rule: "dated in the future", key: "publisher", signature: good, in: -time.Hour, err: ErrSignedInFuture},
-		{rule: "dated in the future, by an expired key", key: "belated", signature: belated, in: time.Until(time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC)), err: ErrSignedInFuture},
-		{rule: "past its own lifetime", key: "publisher", signature: g.sign("publisher", document, "--default-sig-expire=1d"), in: 48 * time.Hour, err: ErrBadSignature, says: "time it was made for"},
+		{rule: "dated in the future", key: "publisher", signature: good, after: -time.Hour, err: ErrSignedInFuture},
+		{rule: "dated in the future, by an expired key", key: "belated", signature: belated, after: time.Until(time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC)), err: ErrSignedInFuture},
+		{rule: "past its own lifetime", key: "publisher", signature: g.sign("publisher", document, "--default-sig-expire=1d"), after: 48 * time.Hour, err: ErrBadSignature, says: "time it was made for"},
 		{rule: "an unknown key is named", key: "publisher", signature: strange, err: ErrUnknownKey, says: g.fingerprint("stranger")[24:]},
 		{rule: "several signatures, the second by the key", key: "publisher", signature: append(bytes.Clone(strange), good...), signer: "publisher"},
 		{rule: "several signatures, none by the key", key: "publisher", signature: append(bytes.Clone(strange), classic...), err: ErrUnknownKey, says: ", "},
@@ -82,7 +82,7 @@ func TestVerify(t *testing.T) {
 			if test.key != "" {
 				ring, _ = ReadKeyring(g.public(test.key))
 			}
-			now := time.Now().Add(test.in)
+			now := time.Now().Add(test.after)
 			ring.now = func() time.Time { return now }
 			if test.document == nil {
 				test.document = document

@@ -100,13 +100,13 @@ func (f *gitFetch) source(ctx context.Context, s ModuleSource) (from git.Source,
 	if !ok {
 		return from, nil, f.client.mayFetch(s)
 	}
-	at := sshAddress(s.URL)
-	relay := f.ssh[at]
+	host := sshAddress(s.URL)
+	relay := f.ssh[host]
 	if relay == nil {
 		if relay, err = f.relay.newSSHRelay(ctx, s.URL); err != nil {
 			return from, nil, err
 		}
-		f.ssh[at] = relay
+		f.ssh[host] = relay
 	}
 	u := *s.URL
 	u.Host = strings.TrimSuffix(u.Host, ":"+u.Port()) // the port is the relay's

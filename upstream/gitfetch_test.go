@@ -124,7 +124,7 @@ func call(source string) string {
 
 // The files kept of a repository are the module's folder and the files that it leads
 // to.
-func TestGitModulesAreFetchedWithWhatTheyNeed(t *testing.T) {
+func TestGitModulesAreFetchedWithNeededFiles(t *testing.T) {
 	lfs := "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
 	for _, test := range []struct {
 		rule   string
@@ -141,7 +141,7 @@ func TestGitModulesAreFetchedWithWhatTheyNeed(t *testing.T) {
 		{"a call of the root", []string{"a/main.tf", call("../"), "main.tf", "", "b/x.tf", ""}, nil, "a", []string{"a/main.tf", "b/x.tf", "main.tf"}},
 		{"calls that lead nowhere", []string{"a/main.tf", call("../no") + call("../../out") + call("acme/vpc/aws")}, nil, "a", []string{"a/main.tf"}},
 		{"configuration in JSON and of OpenTofu", []string{"a/main.tf.json", `{"module":{"a":{"source":"../b"}}}`, "a/x.tofu", call("../c"), "b/x.tf", "", "c/x.tf", ""}, nil, "a", []string{"a/main.tf.json", "a/x.tofu", "b/x.tf", "c/x.tf"}},
-		{"what a file calls that OpenTofu replaces", []string{"a/main.tf", call("../b"), "a/main.tofu", call("../c"), "b/x.tf", "", "c/x.tf", ""}, nil, "a", []string{"a/main.tf", "a/main.tofu", "b/x.tf", "c/x.tf"}},
+		{"calls in a file that OpenTofu replaces", []string{"a/main.tf", call("../b"), "a/main.tofu", call("../c"), "b/x.tf", "", "c/x.tf", ""}, nil, "a", []string{"a/main.tf", "a/main.tofu", "b/x.tf", "c/x.tf"}},
 		{"a call through a symlink beside", []string{"a/main.tf", call("../l/x"), "b/x/y.tf", "", "c/x.tf", ""}, []string{"l", "b"}, "a", []string{"a/main.tf", "b/x/y.tf", "l -> b"}},
 		{"files that configuration reads", []string{"a/main.tf", "x = file(\"${path.module}/../files/x.json\")", "files/x.json", "", "files/y.json", ""}, nil, "a", []string{"a/main.tf", "files/x.json"}},
 		{"symlinks inside", []string{"a/x.tf", ""}, []string{"a/y.tf", "x.tf"}, "a", []string{"a/x.tf", "a/y.tf -> x.tf"}},

@@ -34,7 +34,7 @@ type gitPackage struct {
 type gitCommit struct {
 	repository *git.Repository
 	id         string
-	at         string // empty: the root
+	folder     string // empty: the root
 	url        *url.URL
 	where      func() location // location of the repository, after the redirects so far
 	depth      int
@@ -50,7 +50,7 @@ type packageFile struct {
 
 // entry returns the file or folder of the commit at a path of the package.
 func (c *gitCommit) entry(ctx context.Context, name string) (f git.File, ok bool, err error) {
-	return c.repository.Entry(ctx, c.id, strings.TrimPrefix(strings.TrimPrefix(name, c.at), "/"))
+	return c.repository.Entry(ctx, c.id, strings.TrimPrefix(strings.TrimPrefix(name, c.folder), "/"))
 }
 
 // within reports whether a path is a folder or below it.
@@ -212,8 +212,8 @@ func (p *gitPackage) addSymlinkTo(ctx context.Context, name string) (added bool,
 // add adds a folder or a file with everything that it leads to. It returns whether the
 // file exists.
 func (p *gitPackage) add(ctx context.Context, name string) (there bool, err error) {
-	if at := p.submoduleOf(name); at != "" {
-		added, err := p.addSubmodule(ctx, at)
+	if folder := p.submoduleOf(name); folder != "" {
+		added, err := p.addSubmodule(ctx, folder)
 		if err != nil || !added {
 			return false, err
 		}
@@ -305,7 +305,7 @@ func (p *gitPackage) addFiles(ctx context.Context, c *gitCommit, object string, 
 func (p *gitPackage) commitOf(name string) *gitCommit {
 	var innermost *gitCommit
 	for _, c := range p.commits {
-		if within(name, c.at) && (innermost == nil || len(c.at) > len(innermost.at)) {
+		if within(name, c.folder) && (innermost == nil || len(c.folder) > len(innermost.folder)) {
 			innermost = c
 		}
 	}
@@ -313,11 +313,11 @@ func (p *gitPackage) commitOf(name string) *gitCommit {
 }
 
 // submoduleOf returns the submodule that a path is in or at, if it is not fetched yet.
-func (p *gitPackage) submoduleOf(name string) (at string) {
+func (p *gitPackage) submoduleOf(name string) (folder string) {
 	c := p.commitOf(name)
 	for submodule := range c.submodules {
-		if at := path.Join(c.at, submodule); at != c.at && within(name, at) {
-			return at
+		if folder := path.Join(c.folder, submodule); folder != c.folder && within(name, folder) {
+			return folder
 		}
 	}
 	return ""
@@ -326,16 +326,16 @@ func (p *gitPackage) submoduleOf(name string) (at string) {
 // addSubmodule fetches the commit of a submodule and adds its files. It returns false
 // if the commit has no submodule there, as when .gitmodules still lists a removed
 // submodule.
-func (p *gitPackage) addSubmodule(ctx context.Context, at string) (added bool, err error) {
-	c := p.commitOf(at)
-	relative := strings.TrimPrefix(strings.TrimPrefix(at, c.at), "/")
+func (p *gitPackage) addSubmodule(ctx context.Context, folder string) (added bool, err error) {
+	c := p.commitOf(folder)
+	relative := strings.TrimPrefix(strings.TrimPrefix(folder, c.folder), "/")
 	written, listed := c.submodules[relative]
 	delete(c.submodules, relative)
 	entry, ok, err := c.repository.Entry(ctx, c.id, relative)
 	if err != nil {
 		return false, p.fetch.failure(ctx, c.url, err)
 	}
-	if !ok || entry.Mode != git.Submodule || c.at == at {
+	if !ok || entry.Mode != git.Submodule || c.folder == folder {
 		return false, nil
 	}
 	if !listed {
@@ -356,9 +356,9 @@ func (p *gitPackage) addSubmodule(ctx context.Context, at string) (added bool, e
 	if err != nil {
 		return false, err
 	}
-	submodule.at, submodule.depth = at, c.depth+1
+	submodule.folder, submodule.depth = folder, c.depth+1
 	p.commits = append(p.commits, submodule)
-	return p.add(ctx, at)
+	return p.add(ctx, folder)
 }
 
 // submoduleSource returns the source of a submodule of a repository, given its URL in

@@ -73,13 +73,13 @@ func (g *gitRelay) header() string { return gitSecret + ": " + g.secret }
 // add registers a repository. It returns the URL from which git fetches the repository,
 // and its number.
 func (g *gitRelay) add(repository location) (u string, number int) {
-	at := *repository.url
-	at.Path, at.RawPath = strings.TrimSuffix(at.Path, "/"), strings.TrimSuffix(at.RawPath, "/")
-	at.User, at.RawQuery, at.Fragment = nil, "", ""
+	base := *repository.url
+	base.Path, base.RawPath = strings.TrimSuffix(base.Path, "/"), strings.TrimSuffix(base.RawPath, "/")
+	base.User, base.RawQuery, base.Fragment = nil, "", ""
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	number = len(g.repositories)
-	g.repositories = append(g.repositories, location{&at, repository.trust})
+	g.repositories = append(g.repositories, location{&base, repository.trust})
 	return fmt.Sprintf("http://%s/%d", g.listener.Addr(), number), number
 }
 

@@ -82,12 +82,12 @@ func TestJoiningDoesNotWaitBehindTheFirst(t *testing.T) {
 	}
 	whole := NewClients(ForClient(context.Background(), "192.0.2.1"))
 	part := NewClients(whole.Context(context.Background()))
-	wanted := &waiter{ended: make(chan struct{})}
-	part.wait(s, wanted)
+	last := &waiter{ended: make(chan struct{})}
+	part.wait(s, last)
 	whole.Join(ForClient(context.Background(), "192.0.2.2"))
 	s.release(running)
 	s.release(behind[0])
-	if !granted(wanted) {
+	if !granted(last) {
 		t.Error("it waits behind the earlier requests of the first client")
 	}
 }

@@ -380,7 +380,7 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotOpenTheBreaker(t *testing.T) {
+func TestFailuresThatDoNotOpenTheBreaker(t *testing.T) {
 	for rule, answer := range map[string]http.HandlerFunc{
 		"404": status(404), "401": status(401), "422": status(422), "garbage": body("?"),
 	} {

@@ -121,7 +121,7 @@ func withSubmodule(t *testing.T, at, commit string) *upstreamtest.Repository {
 // The credentials of a host are used for locations that the registry itself names, and
 // for the host's own redirects from them. No other server that names something on the
 // host gets it.
-func TestCredentialsAreForWhatTheRegistryNames(t *testing.T) {
+func TestCredentialsAreForLocationsOfTheRegistry(t *testing.T) {
 	secret := upstreamtest.NewRepository(t)
 	secret.Write("secret.tf", "# secret\n")
 	commit := secret.Commit()
@@ -216,12 +216,12 @@ func TestCredentialsAreForWhatTheRegistryNames(t *testing.T) {
 			serve: func(n *hostileNetwork) { n.Handle(codeHost+"/ask", upstreamtest.Location(repository)) }},
 		{rule: "a repository that is allowed, and what is not on the host names", named: "https://" + codeHost + "/ask", allow: []string{codeHost + "/acme/*"},
 			serve: func(n *hostileNetwork) { n.Handle(codeHost+"/ask", upstreamtest.Location(repository)) }},
-		{rule: "what another host says in the place of the registry",
+		{rule: "an answer of another host in place of the registry",
 			serve: func(n *hostileNetwork) {
 				n.answer = redirect("https://" + evilHost + "/says")
 				n.Handle(evilHost+"/says", upstreamtest.Location(repository))
 			}},
-		{rule: "what the registry says at another path", gets: true,
+		{rule: "an answer of the registry at another path", gets: true,
 			serve: func(n *hostileNetwork) {
 				n.answer = redirect("/says")
 				n.Handle(host+"/says", upstreamtest.Location(repository))
@@ -271,7 +271,7 @@ func TestCredentialsAreForWhatTheRegistryNames(t *testing.T) {
 // A configured host may be in a private network for locations that the registry itself
 // names, and for the redirects of configured hosts from them. No other server can lead
 // there.
-func TestPrivateNetworkIsForWhatTheRegistryNames(t *testing.T) {
+func TestPrivateNetworkIsForLocationsOfTheRegistry(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("inside.tf", "# inside\n")
 	commit := r.Commit()
@@ -292,7 +292,7 @@ func TestPrivateNetworkIsForWhatTheRegistryNames(t *testing.T) {
 				n.Handle(codeHost+"/x.tar.gz", redirect("https://"+insideHost+"/x.tar.gz"))
 			}},
 		{rule: "a submodule on the same host", named: "git::https://" + insideHost + "/acme/mod.git", url: "../../acme/vpc.git", reaches: true},
-		{rule: "what a server names on the same host", named: "https://" + insideHost + "/ask", reaches: true,
+		{rule: "a location on the same host that a server names", named: "https://" + insideHost + "/ask", reaches: true,
 			serve: func(n *hostileNetwork) { n.Handle(insideHost+"/ask", upstreamtest.Location("/x.tar.gz")) }},
 
 		{rule: "a submodule of a stranger", named: "git::https://" + evilHost + "/evil/mod.git", url: "https://" + insideHost + "/acme/vpc.git"},
@@ -312,9 +312,9 @@ func TestPrivateNetworkIsForWhatTheRegistryNames(t *testing.T) {
 					http.Redirect(w, q, "https://"+insideHost+"/acme/vpc.git/info/refs?"+q.URL.RawQuery, http.StatusFound)
 				})
 			}},
-		{rule: "what a stranger's server names", named: "https://" + evilHost + "/ask",
+		{rule: "a location that a stranger's server names", named: "https://" + evilHost + "/ask",
 			serve: func(n *hostileNetwork) { n.Handle(evilHost+"/ask", upstreamtest.Location(repository)) }},
-		{rule: "what a stranger's server names on the registry", named: "https://" + evilHost + "/ask",
+		{rule: "a location on the registry that a stranger's server names", named: "https://" + evilHost + "/ask",
 			serve: func(n *hostileNetwork) {
 				n.Handle(evilHost+"/ask", upstreamtest.Location("https://"+host+"/x.tar.gz"))
 				n.Handle(host+"/x.tar.gz", redirect("https://"+insideHost+"/x.tar.gz"))
@@ -360,7 +360,7 @@ func TestPrivateNetworkIsForWhatTheRegistryNames(t *testing.T) {
 
 // The origin's token is used for locations that the origin names, too, but not for
 // locations that repositories of the same host name.
-func TestOriginsTokenIsForWhatItNames(t *testing.T) {
+func TestOriginsTokenIsForItsLocations(t *testing.T) {
 	secret := upstreamtest.NewRepository(t)
 	secret.Write("secret.tf", "# secret\n")
 	commit := secret.Commit()
@@ -404,7 +404,7 @@ func TestRepositories(t *testing.T) {
 		{"a repository", "/acme/vpc", "/acme/vpc", true},
 		{"with and without .git", "/acme/vpc", "/acme/vpc.git", true},
 		{"without and with .git", "/acme/vpc.git", "/acme/vpc", true},
-		{"what is below it", "/acme/vpc", "/acme/vpc.git/info/refs", true},
+		{"a path below it", "/acme/vpc", "/acme/vpc.git/info/refs", true},
 		{"a folder", "/acme", "/acme/vpc", true},
 		{"a folder with a slash", "/acme/", "/acme/vpc", true},
 		{"any name", "/acme/*", "/acme/a/b.git", true},

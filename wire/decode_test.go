@@ -78,7 +78,7 @@ func TestDecodeProviderVersions(t *testing.T) {
 		{"newest first", `{"versions":[{"version":"1.9.0"},{"version":"1.10.0"}]}`, "1.10.0 1.9.0"},
 		{"the plain one of several builds first", `{"versions":[{"version":"1.0.0+a"},{"version":"1.0.0"},{"version":"1.0.0+b"}]}`, "1.0.0 1.0.0+b 1.0.0+a"},
 		{"short forms are written out, once", `{"versions":[{"version":"1"},{"version":"1.0"},{"version":"1.0.0"}]}`, "1.0.0"},
-		{"what is not a version is left out", `{"versions":[{"version":"v1.0.0"},{"version":"latest"},{"version":1},{"version":"2.0.0"}]}`, "2.0.0"},
+		{"other texts than versions are left out", `{"versions":[{"version":"v1.0.0"},{"version":"latest"},{"version":1},{"version":"2.0.0"}]}`, "2.0.0"},
 		{"a version of any length is left out", `{"versions":[{"version":"1.0.0-` + strings.Repeat("a", 300) + `"},{"version":"2.0.0"}]}`, "2.0.0"},
 		{"protocols that are not MAJOR.MINOR are left out", `{"versions":[{"version":"1.0.0","protocols":["5","5.0",6.0,null]}]}`, "1.0.0[5.0]"},
 		{"platforms that no client requests are left out, and none is listed twice", `{"versions":[{"version":"1.0.0","platforms":[{"os":"Linux","arch":"amd64"},{"os":"linux","arch":"amd64"},{"os":"linux","arch":"amd64"},3]}]}`, "1.0.0[linux_amd64]"},

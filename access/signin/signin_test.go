@@ -41,11 +41,11 @@ func rulesOf(t *testing.T, lines ...string) *access.Rules {
 // newSite returns an instance with the given keys, or with new keys if they are nil.
 func newSite(t *testing.T, i *issuer, keys *access.LinkKeys) *site {
 	t.Helper()
-	at, err := oidc.NewIssuer(i.URL)
+	issuer, err := oidc.NewIssuer(i.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	verifier, err := oidc.NewVerifier(at, oidc.Options{Audience: []string{"registry"}})
+	verifier, err := oidc.NewVerifier(issuer, oidc.Options{Audience: []string{"registry"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func newSite(t *testing.T, i *issuer, keys *access.LinkKeys) *site {
 	}
 	s := &site{keys: keys}
 	s.SignIn = &SignIn{
-		Client: &oidc.Client{Issuer: at, ID: "cli", Verifiers: []*oidc.Verifier{verifier}},
+		Client: &oidc.Client{Issuer: issuer, ID: "cli", Verifiers: []*oidc.Verifier{verifier}},
 		Sealer: &access.Sealer{Keys: func() *access.LinkKeys { return s.keys }},
 		Rules:  rulesOf(t, "allow group:dev read acme", "allow group:ops-* read *"),
 		Scope:  "a registry",
@@ -232,7 +232,7 @@ func TestAnAnswerCountsOnce(t *testing.T) {
 }
 
 // A new session does not depend on the session before.
-func TestSignInStartsAnew(t *testing.T) {
+func TestASignInDoesNotContinueASession(t *testing.T) {
 	i := newIssuer(t)
 	s, b := newSite(t, i, nil), browser{}
 	i.claims = map[string]any{"groups": []string{"dev"}}

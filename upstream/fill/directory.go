@@ -25,7 +25,7 @@ import (
 //
 // The index's snapshot answers as much as it can. The directory is read only where the
 // snapshot may be out of date: before files are written, since other instances and the
-// operator write there, too, and for files that have come in since the last scan.
+// operator write there, too, and for files that were added since the last scan.
 type directory struct {
 	address   address.Address
 	tree      tree.Tree

@@ -14,7 +14,7 @@
 // Callers pass the release in the index's snapshot. Documents, signatures and digests
 // of packages that the index has verified are not read and verified again. The
 // provider's directory is read only where the snapshot may be out of date: before a
-// file is written to it, and for files that came in after the last scan. A filled file
+// file is written to it, and for files that were added after the last scan. A filled file
 // is an [index.File], and is served like any other.
 //
 // # Limits

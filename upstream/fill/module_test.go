@@ -293,7 +293,7 @@ func TestModulesInTheTree(t *testing.T) {
 			}
 		})
 	}
-	t.Run("what cannot be offered is not replaced", func(t *testing.T) {
+	t.Run("a package that cannot be offered is not replaced", func(t *testing.T) {
 		s := newModules(t, "")
 		folders := indextest.New(t).Write(modulePackage, "broken")
 		inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders).mustRefuseModule(t, fill.ErrConflict, "cannot offer it")
@@ -430,7 +430,7 @@ func testModulesThatHaveMoved(t *testing.T, on treeKind) {
 	}
 	s.ModuleArchive(vpcArchive(), "")
 	if again := over(t, c, withModules, root).fillModule(t); again.SHA256 != kept.SHA256 {
-		t.Errorf("what has moved back is %+v", again)
+		t.Errorf("the package after the tag has moved back is %+v", again)
 	}
 	if m.Read(moduleSource) != source {
 		t.Error("the record has changed")
@@ -504,7 +504,7 @@ func TestModulesStayWithinTheQuota(t *testing.T) {
 		asks int // how often the archive is requested
 	}{
 		{"there is more in the tree already", 1000, 1 << 40, fill.ErrMaxHeld, 0},
-		{"what is left of it is less than the module", 20_001, 1 << 40, fill.ErrMaxHeld, 1},
+		{"the free part of it is smaller than the module", 20_001, 1 << 40, fill.ErrMaxHeld, 1},
 		{"it is large enough", 1 << 30, 1 << 40, nil, 1},
 		{"the disk is full", 1 << 30, 1000, tree.ErrDiskFull, 0},
 	} {
@@ -517,9 +517,9 @@ func TestModulesStayWithinTheQuota(t *testing.T) {
 			}()
 			folders := indextest.New(t).Write("providers/"+host+"/a/b/x", strings.Repeat("x", 10_000)).Write("modules/"+host+"/a/b/c/x", strings.Repeat("x", 10_000))
 			source := sourceOf(c, withModules)
-			of := source[host]
-			of.Quota = fill.NewQuota(test.max, []svchost.Hostname{host})
-			source[host] = of
+			changed := source[host]
+			changed.Quota = fill.NewQuota(test.max, []svchost.Hostname{host})
+			source[host] = changed
 			m := (&mirroring{Tree: folders}).start(t, c, fill.Options{
 				Sources: source, Open: folders.Open,
 				FreeSpace: func(a address.Address) (int64, error) {

@@ -35,7 +35,7 @@ func lockOf(t *testing.T, releases ...string) []Lock {
 	return locked
 }
 
-func TestPruningRemovesWhatNoLockFileNames(t *testing.T) {
+func TestPruningRemovesReleasesInNoLockFile(t *testing.T) {
 	releases := []StoredRelease{
 		treeRelease(t, "b.example.com/acme/demo@1.10.0"),
 		treeRelease(t, "b.example.com/acme/demo@1.9.0"),

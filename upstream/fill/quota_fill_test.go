@@ -140,7 +140,7 @@ func TestAnnouncedSizesThatAreTooLarge(t *testing.T) {
 		s := newAcme(t)
 		s.Fault(metadata, s.Edited(`"package_size":`, fmt.Sprintf(`"package_size":%d,"size":`, size)))
 		folders, c := indextest.New(t), s.Client(t, upstream.Origin{})
-		folders.Write("providers/"+host+"/acme/other/README.md", "what is held")
+		folders.Write("providers/"+host+"/acme/other/README.md", "held")
 		m := (&mirroring{Tree: folders}).start(t, c, fill.Options{
 			Sources: map[svchost.Hostname]fill.Source{host: {Client: c, Quota: fill.NewQuota(1, []svchost.Hostname{host})}}, Open: folders.Open,
 			FreeSpace: func(address.Address) (int64, error) { return 1 << 40, nil },

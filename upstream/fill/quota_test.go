@@ -86,7 +86,7 @@ func TestFillsDoNotWaitForASlowDisk(t *testing.T) {
 		}
 		time.Sleep(24 * time.Hour)
 		if err := q.reserve(1); !errors.Is(err, ErrMaxHeld) {
-			t.Errorf("what came in meanwhile does not count: %v", err)
+			t.Errorf("packages filled meanwhile do not count: %v", err)
 		}
 	})
 }

@@ -242,7 +242,7 @@ func (d *directory) canExtend(files documents) (bool, error) {
 // extend replaces SHA256SUMS and its signature. A scan that sees only one of them
 // replaced would withhold the release. If there are two pairs, the index uses the pair
 // in the version's folder, and a folder appears or disappears at once. So if the old
-// pair is in the provider's directory, the new pair comes in a version's folder.
+// pair is in the provider's directory, the new pair is written to a version's folder.
 // Otherwise the new pair is written to the provider's directory before the folder of
 // the old pair is removed.
 func (d *directory) extend(ctx context.Context, r *upstream.Release, files documents) error {

@@ -168,11 +168,11 @@ func (r *record) version(text string) (datedVersion, bool) {
 func (r *record) mature(minAge time.Duration, now time.Time) (list []wire.ProviderVersion, until time.Time) {
 	list = make([]wire.ProviderVersion, 0, len(r.Versions))
 	for _, d := range r.Versions {
-		at := d.matures(minAge)
-		if !at.After(now) {
+		date := d.matures(minAge)
+		if !date.After(now) {
 			list = append(list, d.ProviderVersion)
-		} else if until.IsZero() || at.Before(until) {
-			until = at
+		} else if until.IsZero() || date.Before(until) {
+			until = date
 		}
 	}
 	return list, until

@@ -388,13 +388,13 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 // dated asks the origin when a version was published. The error means that the origin
 // may say so another time.
 func (c *catalog) dated(ctx context.Context, d datedVersion) (datedVersion, error) {
-	at, err := c.source.Client.Published(ctx, c.address, d.Version)
+	date, err := c.source.Client.Published(ctx, c.address, d.Version)
 	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout) || isCanceled(err) {
 		return d, err
 	}
 	d.Asked = true
 	if err == nil {
-		d.Published = at
+		d.Published = date
 	}
 	return d, nil
 }

@@ -280,7 +280,7 @@ func TestSubmodulesAsTheyAreWritten(t *testing.T) {
 		{"git's own folder", "[submodule \"a\"]\n\tpath = .GIT/hooks\n\turl = ../a.git\n", nil},
 		{"without a URL", "[submodule \"a\"]\n\tpath = a\n", nil},
 		{"other configuration", "[include]\n\tpath = /etc/passwd\n[core]\n\tfsmonitor = x\n", nil},
-		{"what git cannot read", "[submodule", nil},
+		{"a file that git cannot read", "[submodule", nil},
 		{"too much", "[submodule \"a\"]\n\tpath = a\n\turl = " + strings.Repeat("a", 2000) + "\n", nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -21,7 +21,7 @@ func TestParseInstalled(t *testing.T) {
 		{"none", `{"Modules":[]}`, "[] <nil>"},
 		{"no JSON", `{"Modules"`, "[] it is not what clients write"},
 		{"a version of what no registry has", `{"Modules":[{"Source":"./x","Version":"1.0.0"}]}`, `[] "./x" in version "1.0.0" is not a module of a registry`},
-		{"what is no version", `{"Modules":[{"Source":"acme/vpc/aws","Version":"new"}]}`, `[] "acme/vpc/aws" in version "new" is not a module of a registry`},
+		{"not a version", `{"Modules":[{"Source":"acme/vpc/aws","Version":"new"}]}`, `[] "acme/vpc/aws" in version "new" is not a module of a registry`},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			modules, err := parseInstalled([]byte(test.content))
