@@ -14,8 +14,8 @@ const maxVersion = 128
 
 // ParseProviderVersion accepts the versions that every client accepts. They have the
 // strict form MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]. A single version of any other
-// form makes OpenTofu and Terraform before 1.13 refuse the whole provider (checklist
-// 14).
+// form makes OpenTofu and Terraform before 1.13 refuse the whole provider
+// (checklist 14).
 func ParseProviderVersion(s string) (*version.Version, error) {
 	if strings.HasPrefix(s, "v") && semver.IsValid(s) {
 		return nil, fmt.Errorf("version %q must not begin with a v: rename it to %q", s, s[1:])

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// EncodeMirrorIndex returns a mirror's index.json. Its values are objects (checklist
-// 64).
+// EncodeMirrorIndex returns a mirror's index.json. Its values are objects
+// (checklist 64).
 func EncodeMirrorIndex(versions []string) *Document {
 	var w writer
 	w.WriteString(`{"versions":{`)

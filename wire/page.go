@@ -14,8 +14,8 @@ type Page struct {
 }
 
 // publishedAt writes a time as the public registry does. Editors choose by it how to
-// read a module's inputs, so it has to be a time at which there were modules (checklist
-// 114).
+// read a module's inputs, so it has to be a time at which there were modules
+// (checklist 114).
 func publishedAt(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // emptied returns a list that JSON writes as [] instead of null (checklist 113).
