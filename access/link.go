@@ -17,7 +17,8 @@ var (
 	ErrLinkExpired = errors.New("the link has expired: ask the registry for a new one")
 
 	// ErrLinkInvalid means that the registry has not signed this link: it is for
-	// another file, of another tree, or signed with a key the registry does not have.
+	// another file or another tree, or is signed with a key that the registry does not
+	// have.
 	ErrLinkInvalid = errors.New("the link is not one of this registry's: ask the registry for a new one")
 
 	// ErrNoLinkKeys means that no keys are loaded, so that links can neither be
@@ -29,32 +30,32 @@ var (
 // that one file until the link expires: clients download archives without
 // credentials (checklist 67, 91).
 //
-// A signed link is URL?exp=UNIX_SECONDS&sig=BASE64URL. The signature covers not
-// the URL but what the link gives access to, a tree and a file in it, and so
-// nothing that a client chooses, neither the hostname nor the spelling of the
-// path. A link can be used any number of times, as clients send a HEAD request
-// first (checklist 92).
+// A signed link is URL?exp=UNIX_SECONDS&sig=BASE64URL. The signature covers the tree
+// and the file in it to which the link gives access. It does not cover the URL, so it
+// does not depend on anything that a client chooses, such as the hostname or the
+// spelling of the path. A link can be used any number of times, as clients send a HEAD
+// request first (checklist 92).
 type Links struct {
-	// Life is how long a link is valid, at least. Keys must verify for longer than
-	// that after they last signed; see MaxLinkLife.
+	// Life is the minimum time for which a link is valid. Keys must verify for longer
+	// than that after they last signed; see MaxLinkLife.
 	Life time.Duration
 
 	// Keys returns the loaded keys; nil if there are none yet. It is called for
 	// every link.
 	Keys func() *LinkKeys
 
-	// Reload is called when a link names a key that is not among Keys, which another
-	// instance may just have generated. It loads the keys again, and limits how often
-	// that happens. May be nil.
+	// Reload is called when a link names a key that is not among Keys, since another
+	// instance may just have generated it. It loads the keys again, and limits how
+	// often it does so. May be nil.
 	Reload func()
 }
 
 // Expiry returns when links made now expire, in Unix seconds.
 //
-// It is rounded up to a sixteenth of Life, or at least to whole seconds. All links
-// to a file made within that time are the same, byte for byte, so the documents
-// that contain them keep their ETag. In return links are valid up to a sixteenth
-// longer than configured, and the documents change at that interval.
+// The time is rounded up to a sixteenth of Life, or at least to whole seconds. All
+// links to a file that are made within this interval are identical, so the documents
+// that contain them keep their ETag. In return links are valid up to a sixteenth longer
+// than configured, and the documents change at this interval.
 func (l *Links) Expiry(now time.Time) int64 {
 	end := now.Add(l.Life)
 	expiry := end.Unix()
@@ -77,13 +78,12 @@ func (l *Links) Key() *LinkKey {
 	return nil
 }
 
-// AppendQuery appends the query that makes a URL a signed link to a file. Tree
-// identifies the tree, so that the link is invalid at a registry with the same
-// keys that serves another one. The file's name identifies it within the tree: it
-// contains all of the address, and whether that is hosted or mirrored.
+// AppendQuery appends the query that makes a URL a signed link to a file. files
+// identifies the tree, so that the link is invalid at a registry with the same keys
+// that serves another one. The file's name identifies it within the tree: it contains
+// the whole address, and whether the address is hosted or mirrored.
 //
-// The error is ErrNoLinkKeys, with b unchanged: no link is made without a
-// signature.
+// The error is ErrNoLinkKeys, and b is unchanged: no link is made without a signature.
 func (l *Links) AppendQuery(b []byte, files, file string, expiry int64) ([]byte, error) {
 	keys := l.Keys()
 	if keys == nil {
@@ -108,7 +108,7 @@ func (l *Links) Verify(files, file, rawQuery string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	// With a NUL, tree and file could be divided differently from what was signed.
+	// A NUL would allow to divide tree and file differently from how they were signed.
 	if strings.IndexByte(files, 0) >= 0 || strings.IndexByte(file, 0) >= 0 {
 		return ErrLinkInvalid
 	}
@@ -151,7 +151,7 @@ func (l *Links) verify(link *link, files, file string) error {
 // everything that clients may add. A longer query is not parsed.
 const maxLinkQuery = 4096
 
-// maxExpiryDigits always fit into an int64.
+// maxExpiryDigits is a number of digits that always fit into an int64.
 const maxExpiryDigits = 18
 
 // A link is the parsed query of a signed link.
@@ -198,7 +198,7 @@ func parseLink(query string) (l link, err error) {
 		return l, ErrLinkInvalid
 	}
 
-	// A number has one accepted spelling, as the signature has.
+	// Like the signature, a number has only one accepted spelling.
 	if expiry == "" || len(expiry) > maxExpiryDigits || expiry[0] < '1' || expiry[0] > '9' {
 		return l, ErrLinkInvalid
 	}

@@ -332,8 +332,7 @@ func BenchmarkLinksVerify(b *testing.B) {
 	}
 }
 
-// Only the query that was signed is valid, and url.ParseQuery reads the same from
-// it.
+// Only the signed query is valid, and url.ParseQuery reads the same values from it.
 func FuzzLinksVerify(f *testing.F) {
 	l := linksOf(fixedLinkKeys(1))
 	good := sign(f, l, linkTree, linkFile, linkTime)
@@ -371,8 +370,8 @@ func FuzzLinksVerify(f *testing.F) {
 	})
 }
 
-// A signed link is valid for what was signed and for nothing else, also when
-// clients have encoded it again.
+// A signed link is valid for the signed file and for nothing else, even if clients have
+// encoded it again.
 func FuzzLinksAppendQuery(f *testing.F) {
 	f.Add(linkTree, linkFile, int64(900), "archive", "zip")
 	f.Add("", "", int64(1), "sig", "")

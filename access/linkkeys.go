@@ -23,13 +23,13 @@ const (
 	linkIDSize     = 4
 
 	// linkFormat begins everything that is signed, so that no signature of another
-	// format is taken for one of this. Format 1 signed a name of the registry and
-	// the path of the URL.
+	// format is accepted for this one. Format 1 signed a name of the registry and the
+	// path of the URL.
 	linkFormat = 2
 )
 
-// A linkSignature is the ID of a key and the HMAC. Its length encodes to base64
-// without bits left over, so a signature has one spelling only.
+// A linkSignature is the ID of a key and the HMAC. Its length encodes to base64 without
+// bits left over, so a signature has only one spelling.
 type linkSignature [linkIDSize + sha256.Size]byte
 
 // A LinkKey signs links and verifies them. It is safe for concurrent use.
@@ -50,8 +50,8 @@ func generateLinkKey() *LinkKey {
 
 func newLinkKey(secret [linkSecretSize]byte) *LinkKey {
 	k := &LinkKey{secret: func() [linkSecretSize]byte { return secret }}
-	// Derived from the secret, the ID needs no bookkeeping, and reveals nothing of
-	// the secret.
+	// The ID is derived from the secret, so that it needs no bookkeeping. It does not
+	// reveal the secret.
 	sum := sha256.Sum256(append([]byte("terraform registry link key\x00"), secret[:]...))
 	copy(k.id[:], sum[:])
 	k.sealing = sync.OnceValue(func() cipher.AEAD { return newSealing(secret) })
@@ -66,8 +66,8 @@ func newLinkKey(secret [linkSecretSize]byte) *LinkKey {
 // name identifies the key in logs. It is not secret: every link contains it.
 func (k *LinkKey) name() string { return hex.EncodeToString(k.id[:]) }
 
-// A linkState is a keyed HMAC, and a buffer to write strings of any length
-// through without allocating.
+// A linkState is a keyed HMAC with a buffer, through which strings of any length are
+// written without allocating.
 type linkState struct {
 	mac    hash.Hash
 	writer *bufio.Writer
@@ -95,20 +95,20 @@ func (k *LinkKey) sign(files, file string, expiry int64) (s linkSignature) {
 	return s
 }
 
-// LinkKeys are the current key, which signs, and the previous one, so that the
-// links it signed stay valid. They are immutable.
+// LinkKeys are the current key, which signs, and the previous one, whose links stay
+// valid. They are immutable.
 type LinkKeys struct {
 	keys    []*LinkKey // the current one first
 	rotated time.Time  // when the current key took over
 }
 
-// NewLinkKeys returns one new key.
+// NewLinkKeys returns keys with one new key.
 func NewLinkKeys(now time.Time) *LinkKeys {
 	return &LinkKeys{keys: []*LinkKey{generateLinkKey()}, rotated: wholeSeconds(now)}
 }
 
-// rotate returns a new current key, with the one that was current as the previous
-// one. Older keys are dropped.
+// rotate returns keys with a new current key. The old current key becomes the previous
+// one, and older keys are dropped.
 func (k *LinkKeys) rotate(now time.Time) *LinkKeys {
 	return &LinkKeys{keys: []*LinkKey{generateLinkKey(), k.current()}, rotated: wholeSeconds(now)}
 }
@@ -118,8 +118,8 @@ func wholeSeconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) 
 
 func (k *LinkKeys) current() *LinkKey { return k.keys[0] }
 
-// verify reports whether one of the keys made the signature, and whether the key
-// that it names is known.
+// verify reports whether one of the keys made the signature, and whether the key named
+// in it is known.
 func (k *LinkKeys) verify(s *linkSignature, files, file string, expiry int64) (valid, known bool) {
 	for _, key := range k.keys {
 		if [linkIDSize]byte(s[:linkIDSize]) != key.id {
@@ -139,7 +139,7 @@ func (k *LinkKeys) verify(s *linkSignature, files, file string, expiry int64) (v
 const linkKeysVersion = 1
 
 // errLaterLinkKeys is wrapped by the error for a document that a later release has
-// written. Unlike any other that cannot be read, it is not damaged.
+// written. Such a document is not damaged, unlike other documents that cannot be read.
 var errLaterLinkKeys = errors.New("a later release wrote it")
 
 type linkKeysDocument struct {
@@ -159,8 +159,8 @@ func (k *LinkKeys) encode() []byte {
 	return append(document, '\n')
 }
 
-// decodeLinkKeys reads a document. Its errors quote nothing of it, as that could
-// be a key.
+// decodeLinkKeys reads a document. Its errors do not quote the document, since it
+// contains keys.
 func decodeLinkKeys(document []byte) (*LinkKeys, error) {
 	// The version is checked first: a later one may have members unknown here.
 	var v struct {

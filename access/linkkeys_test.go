@@ -139,7 +139,7 @@ func TestLinkKeyIsNotPrinted(t *testing.T) {
 			}
 		}
 	}
-	//lint:ignore SA9005 the test is that nothing of them gets into JSON
+	//lint:ignore SA9005 the test checks that JSON has nothing of the keys
 	if document, err := json.Marshal(keys); err != nil || string(document) != "{}" {
 		t.Errorf("as JSON it is %s, %v", document, err)
 	}
@@ -164,8 +164,8 @@ func fixedLinkKeys(secrets ...byte) *LinkKeys {
 	return decoded
 }
 
-// Whatever is in the store is either decoded, and encoded to the same again, or
-// refused with an error that does not quote it.
+// A document from the store is either decoded, and encoded to the same document again,
+// or refused with an error that does not quote it.
 func FuzzDecodeLinkKeys(f *testing.F) {
 	f.Add(fixedLinkKeys(1).encode())
 	f.Add(fixedLinkKeys(1, 2).encode())

@@ -194,7 +194,7 @@ func TestDamagedLinkKeysAreMadeAgainByOneInstance(t *testing.T) {
 	}
 }
 
-// An instance that has keys when the document is damaged goes on verifying what it signed.
+// An instance that has keys when the document is damaged still verifies its links.
 func TestLinksSurviveDamagedLinkKeys(t *testing.T) {
 	for _, found := range []struct {
 		when string

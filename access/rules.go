@@ -13,17 +13,17 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A Right permits a subject to do something with a resource.
+// A Right is a right of subjects to resources.
 type Right int
 
-// The rights. Manage includes Publish; Read is apart from both.
+// The rights. Manage includes Publish; Read is independent of both.
 const (
 	Read    Right = iota // to list and download it
 	Publish              // to add a version of it to the registry, and documentation
 	Manage               // to write its registry.hcl as well, which withdraws versions and restores them
 )
 
-// rights are all of them.
+// rights returns all rights.
 func rights() [3]Right { return [...]Right{Read, Publish, Manage} }
 
 // String returns the word for the right in a rule.
@@ -106,7 +106,7 @@ func ParseRule(words ...string) (Rule, error) {
 }
 
 // lacksPrincipal reports whether the right follows allow or deny immediately, and
-// would be taken for an ID.
+// would be read as an ID.
 func lacksPrincipal(words []string) bool {
 	if _, err := ParseRight(words[0]); err != nil || len(words) == 1 {
 		return err == nil
@@ -115,9 +115,9 @@ func lacksPrincipal(words []string) bool {
 	return err != nil
 }
 
-// isAbout reports whether the rule decides about a right. Whoever may manage may publish:
-// a rule that allows to manage allows to publish too, and one that denies to publish denies
-// to manage too.
+// isAbout reports whether the rule decides about a right. Subjects that may manage may
+// publish, too: a rule that allows to manage also allows to publish, and a rule that
+// denies to publish also denies to manage.
 func (r *Rule) isAbout(right Right) bool {
 	if r.right == right {
 		return true
@@ -141,8 +141,8 @@ func (r *Rule) applies(s *Subject, right Right, a *Resource) bool {
 	return false
 }
 
-// About reports whether the rule is about s: whether it decides of what it covers, unless
-// a rule before it does.
+// About reports whether the rule is about s, so that it decides for the resources that
+// it covers unless an earlier rule does.
 func (r *Rule) About(s Subject) bool { return r.who.includes(&s, r.allow) }
 
 // Hostnames yields each pattern with a HOSTNAME that is not a wildcard, in its
@@ -168,8 +168,8 @@ func NewRules(rules ...Rule) *Rules {
 }
 
 // WithHostnames returns the rules of a registry with these names. A pattern whose
-// HOSTNAME is one of them, or matches one, covers hosted resources, under
-// whichever of the names they are requested.
+// HOSTNAME is or matches one of them covers hosted resources, whichever of the names
+// they are requested under.
 func (r *Rules) WithHostnames(names []svchost.Hostname) *Rules {
 	if r == nil || len(names) == 0 {
 		return r
@@ -202,10 +202,10 @@ func (r *Rules) All() iter.Seq[*Rule] {
 	}
 }
 
-// A Decision is the result of the rules for one request, with the rule that decided.
+// A Decision is the result of the rules for a request, and the rule that decided.
 type Decision struct {
 	Allowed bool
-	Rule    *Rule // nil: none applies, so it is denied
+	Rule    *Rule // nil: no rule applies, so the request is denied
 }
 
 // Decide reports whether s has the right to the resource.
@@ -233,8 +233,8 @@ func (r *Rules) Groups() []string {
 	return names
 }
 
-// NamedGroups returns as many of the groups as the rules need to decide as with all of
-// them: for each name in a rule the first that it matches.
+// NamedGroups returns a subset of groups for which the rules decide as for all of them:
+// for each name in a rule, the first group that matches.
 func (r *Rules) NamedGroups(groups []string) []string {
 	var named []string
 	for _, name := range r.Groups() {
@@ -246,24 +246,25 @@ func (r *Rules) NamedGroups(groups []string) []string {
 	return named
 }
 
-// AllowsAll reports whether s has the right to everything, whatever is added: a rule
-// for everything allows it, and none before it denies s a part.
+// AllowsAll reports whether s has the right to everything, even to resources that are
+// added later: a rule for everything allows it, and no rule before it denies s a part.
 func (r *Rules) AllowsAll(s Subject, right Right) bool {
 	everything := func(p pattern) bool { return p.everything }
 	anything := func(pattern) bool { return true }
 	return r.allowsWhole(&Subject{}, right, everything, anything) || r.allowsWhole(&s, right, everything, anything) // as in Decide
 }
 
-// AllowsHostname reports whether s has the right to everything mirrored that has the
-// hostname, whatever is added; if that is empty, to everything that is hosted.
+// AllowsHostname reports whether s has the right to everything that is mirrored from
+// the hostname, or to everything hosted if hostname is empty. This includes resources
+// that are added later.
 func (r *Rules) AllowsHostname(s Subject, right Right, hostname svchost.Hostname) bool {
 	whole := func(p pattern) bool { return p.coversHostname(hostname) && p.names.CoversAll() }
 	some := func(p pattern) bool { return p.coversHostname(hostname) }
 	return r.allowsWhole(&Subject{}, right, whole, some) || r.allowsWhole(&s, right, whole, some)
 }
 
-// allowsWhole reports whether a rule with a pattern of the whole allows it, and none before
-// it denies s some of it.
+// allowsWhole reports whether a rule with a pattern that matches whole allows the
+// right, and no rule before it denies s a part of it.
 func (r *Rules) allowsWhole(s *Subject, right Right, whole, some func(pattern) bool) bool {
 	if r == nil {
 		return false
@@ -280,9 +281,9 @@ func (r *Rules) allowsWhole(s *Subject, right Right, whole, some func(pattern) b
 	return false
 }
 
-// Audience returns a key of those who have the same right to every resource as s:
-// which rules are about s. There are few audiences, and what is decided for one
-// subject of an audience holds for all.
+// Audience returns a key that is the same for all subjects with the same right to every
+// resource as s. It says which rules are about s. There are few audiences, and a
+// decision for one subject of an audience holds for all.
 func (r *Rules) Audience(s Subject, right Right) string {
 	if r == nil {
 		return ""

@@ -57,7 +57,7 @@ func TestDecide(t *testing.T) {
 		{"nor publish by the right to manage", "deny ann publish acme\nallow ann manage acme", ann, access.Publish, false, 1},
 		{"unless that comes first", "allow ann manage acme\ndeny ann publish acme", ann, access.Publish, true, 1},
 		{"for both rights", "allow ann manage acme\ndeny ann publish acme", ann, access.Manage, true, 1},
-		{"what anonymous may manage, everyone may publish", "deny ann publish acme\nallow anonymous manage acme", ann, access.Publish, true, 2},
+		{"everyone may publish if anonymous may manage", "deny ann publish acme\nallow anonymous manage acme", ann, access.Publish, true, 2},
 
 		{"anonymous may read", "allow anonymous read acme", anonymous, access.Read, true, 1},
 		{"so everyone may", "allow anonymous read acme", ann, access.Read, true, 1},
@@ -178,7 +178,7 @@ func TestAllowsHostname(t *testing.T) {
 		{"a wildcard of hostnames", "allow anonymous read *.example.com", "", origin, true},
 		{"another hostname", "allow anonymous read other.example.com", "", origin, false},
 		{"a namespace of it", "allow anonymous read origin.example.com/acme", "", origin, false},
-		{"what is hosted is not mirrored", "allow anonymous read */*", "", origin, false},
+		{"hosted resources are not mirrored", "allow anonymous read */*", "", origin, false},
 		{"a part that is denied", "deny anonymous read origin.example.com/acme\nallow anonymous read *", "", origin, false},
 		{"a part of another hostname that is denied", "deny anonymous read other.example.com acme\nallow anonymous read *", "", origin, true},
 		{"another subject", "allow ann read origin.example.com", "", origin, false},
@@ -269,7 +269,7 @@ func TestNilRulesAllowNothing(t *testing.T) {
 	}
 }
 
-// tenLines are rules of which the ones that decide below come last.
+// tenLines are ten rules. The deciding rules of the benchmarks below are the last ones.
 var tenLines = []string{
 	"deny group:guests read acme/secret acme/*-internal",
 	"allow anonymous read open open-*/* *.example.org/open",
@@ -503,7 +503,7 @@ func TestZeroRuleAppliesToNothing(t *testing.T) {
 }
 
 // With the names of the registry, a rule for one of them is about hosted resources
-// requested under any of them, and about no mirrored ones.
+// requested under any of them, and not about mirrored ones.
 func TestRulesWithHostnames(t *testing.T) {
 	names := []svchost.Hostname{"registry.example.com", "alias.internal:8443"}
 	for _, test := range []struct {

@@ -9,22 +9,22 @@ import (
 	"errors"
 )
 
-// ErrNotSealed means that a text was not sealed by this registry for that purpose, or so
-// long ago that its key is gone.
+// ErrNotSealed means that this registry has not sealed the text for that purpose, or
+// that the key of the text is gone because of its age.
 var ErrNotSealed = errors.New("it was not sealed by this registry, or with a key that is gone")
 
-// A Sealer encrypts and authenticates what a browser keeps for the registry, with keys
-// derived from those of signed links: all instances that share these read it, and it
-// lasts for a day at least and for two at most, as a key verifies for a day after it last
-// signed.
+// A Sealer encrypts and authenticates data that a browser stores for the registry. Its
+// keys are derived from the keys of signed links: all instances that share the link
+// keys can read the data. The data can be read for at least one day and at most two,
+// since a key verifies for a day after it last signed.
 type Sealer struct {
-	// Keys and Reload are those of Links.
+	// Keys and Reload are the same as in Links.
 	Keys   func() *LinkKeys
 	Reload func()
 }
 
-// Seal returns the sealed plaintext, in characters that a cookie may have. It is opened
-// with the same purpose only. The error is ErrNoLinkKeys.
+// Seal returns the sealed plaintext, in characters that are allowed in a cookie. It can
+// be opened with the same purpose only. The error is ErrNoLinkKeys.
 func (s *Sealer) Seal(purpose string, plaintext []byte) (string, error) {
 	keys := s.Keys()
 	if keys == nil {
@@ -34,7 +34,7 @@ func (s *Sealer) Seal(purpose string, plaintext []byte) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(key.sealing().Seal(key.id[:], nil, plaintext, []byte(purpose))), nil
 }
 
-// Open returns the plaintext of what Seal has returned. The error is ErrNotSealed or
+// Open returns the plaintext for a result of Seal. The error is ErrNotSealed or
 // ErrNoLinkKeys.
 func (s *Sealer) Open(purpose, sealed string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
@@ -62,7 +62,7 @@ func (s *Sealer) Open(purpose, sealed string) ([]byte, error) {
 	return plaintext, nil
 }
 
-// named returns the key with an ID, which is public; nil if there is none.
+// named returns the key with an ID, or nil if there is none. IDs are public.
 func (k *LinkKeys) named(id [linkIDSize]byte) *LinkKey {
 	if k == nil {
 		return nil
@@ -75,9 +75,9 @@ func (k *LinkKeys) named(id [linkIDSize]byte) *LinkKey {
 	return nil
 }
 
-// newSealing derives from the secret of a link key the key that seals: an HMAC and a
-// cipher should not share one. Nonces are random, which is safe for four billion texts a
-// key, and a key seals for a day.
+// newSealing derives the sealing key from the secret of a link key, since an HMAC and a
+// cipher should not share a key. Nonces are random, which is safe for four billion
+// texts a key, and a key seals for a day.
 func newSealing(secret [linkSecretSize]byte) cipher.AEAD {
 	derived, err := hkdf.Key(sha256.New, secret[:], nil, "terraform registry seal", 32)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestSealer(t *testing.T) {
 		{"the ID of the key alone", one, "session", sealed[:8], ErrNotSealed},
 		{"with padding", one, "session", sealed + "=", ErrNotSealed},
 		{"nothing", one, "session", "", ErrNotSealed},
-		{"what is not base64", one, "session", "alice!", ErrNotSealed},
+		{"not base64", one, "session", "alice!", ErrNotSealed},
 		{"before keys are loaded", newLinkInstance(t, &store), "session", sealed, nil}, // it loads them
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestSealer(t *testing.T) {
 	}
 }
 
-// What was sealed is opened as long as the key that sealed it verifies links, by
-// instances that have not seen the new key, too.
+// A sealed text can be opened for as long as the key that sealed it verifies links,
+// even by instances that have not seen the new key.
 func TestSealedOutlivesOneRotation(t *testing.T) {
 	var store sharedStore
 	one, other := newLinkInstance(t, &store), newLinkInstance(t, &store)

@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A Subject is the sender of a request, as far as it is authenticated.
+// A Subject is the sender of a request, as far as the sender is authenticated.
 type Subject struct {
 	ID     string   // empty: anonymous
 	Groups []string // ignored without an ID
@@ -20,10 +20,10 @@ type Subject struct {
 // Anonymous reports whether the subject is not authenticated.
 func (s Subject) Anonymous() bool { return s.ID == "" }
 
-// ParseGroups reads groups from the value of a placeholder: a list of strings, a
-// list of values of which only strings count, or a string with commas between the
-// groups. Only a string is split: a group in a list may have a comma in its name.
-// Spaces around a name are removed, and empty names left out.
+// ParseGroups reads groups from the value of a placeholder: a list of strings, a list
+// of values, or a string with commas between the groups. Only strings in a list count.
+// Only a string is split: a group in a list may have a comma in its name. Spaces around
+// a name are removed, and empty names left out.
 func ParseGroups(v any) []string {
 	var groups []string
 	switch v := v.(type) {
@@ -64,7 +64,7 @@ const (
 	principalID
 )
 
-// includes reports whether a rule that allows, or one that denies, is about s.
+// includes reports whether s is included in the WHO of an allow rule or a deny rule.
 func (p *principal) includes(s *Subject, allow bool) bool {
 	if p.kind == principalAnonymous {
 		return allow || s.Anonymous()
@@ -118,8 +118,8 @@ func parsePrincipal(word string) (principal, error) {
 	return principal{principalGroup, address.Wildcard(group)}, nil
 }
 
-// correctKeyword corrects the case of a keyword. Taken for an ID, a word such as
-// Authenticated would make a rule that applies to no subject at all.
+// correctKeyword corrects the case of a keyword. As an ID, a word such as Authenticated
+// would make a rule that applies to no subject at all.
 func correctKeyword(word string) string {
 	for _, keyword := range []string{"anonymous", "authenticated"} {
 		if strings.EqualFold(word, keyword) {
@@ -132,8 +132,8 @@ func correctKeyword(word string) string {
 	return word
 }
 
-// unquotable reports characters that cannot be part of a line: they are invisible
-// there, or would end the backquotes of quoteWord.
+// unquotable reports characters that cannot be part of a line, because they are
+// invisible there or would end the backquotes of quoteWord.
 func unquotable(r rune) bool { return !unicode.IsPrint(r) || r == '`' }
 
 // quoteWord writes a word as in a Caddyfile.

@@ -11,8 +11,8 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 )
 
-// An Address is where clients expect a provider or a module, in normal form.
-// Addresses can be compared with == and used as map keys.
+// An Address is the name under which clients expect a provider or a module, in normal
+// form. Addresses can be compared with == and used as map keys.
 type Address struct {
 	// Hostname it is mirrored from; empty for a hosted address.
 	Hostname svchost.Hostname
@@ -26,7 +26,7 @@ type Address struct {
 	System string
 }
 
-// IsModule reports whether a is a module's address rather than a provider's.
+// IsModule reports whether a is the address of a module and not of a provider.
 func (a Address) IsModule() bool { return a.System != "" }
 
 // At returns the same address under another hostname, or the hosted one for an
@@ -36,7 +36,7 @@ func (a Address) At(hostname svchost.Hostname) Address {
 	return a
 }
 
-// String is the address as users write it.
+// String returns the address as users write it.
 func (a Address) String() string {
 	s := a.Namespace
 	if a.Name != "" {
@@ -51,8 +51,8 @@ func (a Address) String() string {
 	return s
 }
 
-// Compare orders addresses by hostname, those without one first, and then by each
-// name.
+// Compare orders addresses by hostname and then by each name. Addresses without a
+// hostname come first.
 func (a Address) Compare(b Address) int {
 	return cmp.Or(
 		strings.Compare(string(a.Hostname), string(b.Hostname)),
@@ -133,9 +133,9 @@ func ParseNamespace(s string) (string, error) {
 	return namespace, nil
 }
 
-// normalised parses a part of an address, and then the result once more: the
+// normalised parses a part of an address, and then parses the result once more. The
 // clients' library looks for forbidden characters before it converts full-width
-// ones to plain ones. It lets "／" through, and makes a slash of it.
+// characters to plain ones, so it accepts "／" and turns it into a slash.
 func normalised(part string, parse func(string) (string, error)) (string, error) {
 	normal, err := parse(part)
 	if err != nil {
@@ -186,8 +186,8 @@ func parseOptionalHostname(s string) (svchost.Hostname, error) {
 	return h, nil
 }
 
-// isNormalModuleName reports whether s is evidently a module's namespace or name
-// in normal form.
+// isNormalModuleName reports whether s is certainly the namespace or the name of a
+// module in normal form.
 func isNormalModuleName(s string) bool {
 	if s == "" || len(s) > 64 || !isLowerAlphanumeric(s[0]) || !isLowerAlphanumeric(s[len(s)-1]) {
 		return false

@@ -157,8 +157,8 @@ func TestParseModule(t *testing.T) {
 	}
 }
 
-// What is accepted is in normal form: read again it is the same, in Unicode as
-// in punycode, and it is safe as a part of a path.
+// An accepted hostname is in normal form: parsing it again, in Unicode or in punycode,
+// returns the same hostname, and it is safe as a part of a path.
 func FuzzParseHostname(f *testing.F) {
 	for _, test := range hostnames {
 		f.Add(test.given)

@@ -11,26 +11,26 @@ import (
 	version "github.com/hashicorp/go-version"
 )
 
-// Constraints must all be met by a version. They are ordered by
-// boundary, without duplicates. None allow any release.
+// Constraints are conditions that a version must all meet. They are ordered by
+// boundary, without duplicates. Empty Constraints allow any release.
 //
-// The constraints of go-version are not used, since they differ from what clients
-// do: there ~> 1 allows 2.0, and >= 1.0.0-beta allows 1.0.0-rc. Clients interpret
+// The constraints of go-version are not used, since they differ from what clients do:
+// there ~> 1 allows 2.0, and >= 1.0.0-beta allows 1.0.0-rc. Clients interpret
 // constraints of providers as follows.
 //   - ~> with one or two numbers keeps the major version, with three the minor.
 //   - A pre-release is only selected by naming exactly that one.
 //   - Builds of one version differ to = and !=, and are equal to all else.
 //
-// A v before the numbers, which clients refuse for providers only, is left out.
+// A v before the numbers is dropped. Clients refuse it, but only for providers.
 type Constraints []constraint
 
 type constraint struct {
-	operator string // "=" also where none is written
+	operator string // "=" if none is written
 	boundary *version.Version
-	parts    int // how many of its three numbers are written
+	parts    int // how many of the three numbers are written
 }
 
-// Exactly returns the constraints that only one version meets.
+// Exactly returns constraints that only v meets.
 func Exactly(v *version.Version) Constraints {
 	return Constraints{{operator: "=", boundary: v, parts: 3}}
 }
@@ -86,7 +86,7 @@ func parseConstraint(s string) (constraint, error) {
 
 var errNotBoundary = errors.New("write an operator and up to three numbers, like ~> 1.2, and a comma before the next one")
 
-// And returns the constraints of both.
+// And returns constraints that require both c and other.
 func (c Constraints) And(other Constraints) Constraints {
 	all := slices.Concat(c, other)
 	slices.SortStableFunc(all, func(a, b constraint) int {
@@ -95,7 +95,7 @@ func (c Constraints) And(other Constraints) Constraints {
 	return slices.CompactFunc(all, func(a, b constraint) bool { return a.String() == b.String() })
 }
 
-// Allow reports whether clients select a version by the constraints.
+// Allow reports whether a client with these constraints may select v.
 func (c Constraints) Allow(v *version.Version) bool {
 	selectable := v.Prerelease() == ""
 	for _, one := range c {
@@ -107,15 +107,15 @@ func (c Constraints) Allow(v *version.Version) bool {
 	return selectable
 }
 
-// Cover reports whether what is said about the versions that meet all constraints is said
-// about a version. Unlike what clients select by them, that is so
-//   - of prereleases like any other: < 2.0 covers 1.0.0-rc.1 too;
-//   - of all builds of a version that is named without build metadata: 4.0.0 covers
-//     4.0.0+x too, which clients take for it, and != 4.0.0 does not. Named with build
-//     metadata it is that one alone: 4.0.0+x covers neither 4.0.0 nor 4.0.0+y, and
-//     != 4.0.0+x both.
+// Cover reports whether a statement about the versions that meet all constraints
+// applies to v. Unlike Allow, it covers
+//   - prereleases like any other version: < 2.0 covers 1.0.0-rc.1 too;
+//   - all builds of a version that is written without build metadata: 4.0.0 covers
+//     4.0.0+x, which clients take for the same version, and != 4.0.0 does not. With
+//     build metadata, only that build is meant: 4.0.0+x covers neither 4.0.0 nor
+//     4.0.0+y, and != 4.0.0+x covers both.
 //
-// All other operators go by the number, as for clients.
+// All other operators compare the numbers, as clients do.
 func (c Constraints) Cover(v *version.Version) bool {
 	for _, one := range c {
 		if !one.covers(v) {
@@ -160,7 +160,7 @@ func (c constraint) allows(v *version.Version) bool {
 	return order >= 0 && slices.Equal(v.Segments64()[:kept], c.boundary.Segments64()[:kept])
 }
 
-// String is the constraints as clients write them into lock files.
+// String returns the constraints as clients write them into lock files.
 func (c Constraints) String() string {
 	words := make([]string, len(c))
 	for i, one := range c {
@@ -178,7 +178,7 @@ func (c constraint) String() string {
 	return c.operator + " " + strings.Join(strings.Split(numbers, ".")[:c.parts], ".") + extra
 }
 
-// splitNumbers splits a version before its pre-release or build.
+// splitNumbers splits a version before its pre-release or build metadata.
 func splitNumbers(text string) (numbers, extra string) {
 	if i := strings.IndexAny(text, "-+"); i >= 0 {
 		return text[:i], text[i:]

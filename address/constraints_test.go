@@ -60,7 +60,8 @@ func TestParseConstraints(t *testing.T) {
 	}
 }
 
-// What the clients' own library answers; go-version differs in some rows.
+// The expected answers come from the clients' own library. go-version differs in some
+// rows.
 func TestConstraintsAllow(t *testing.T) {
 	for _, test := range []struct{ rule, constraints, allowed, refused string }{
 		{"no constraint allows releases", "", "0.0.0 1.2.3 1.2.3+build.5", "1.0.0-rc.1"},
@@ -147,7 +148,7 @@ func TestConstraintsCover(t *testing.T) {
 	}
 }
 
-// Accepted constraints are the same when they are parsed again as written out.
+// Constraints that are written out and parsed again are the same.
 func FuzzParseConstraints(f *testing.F) {
 	for _, test := range constraintTexts {
 		f.Add(test.given)

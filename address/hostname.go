@@ -8,7 +8,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 )
 
-// maxHostname bounds what is handed to the parsers; a name has 253 bytes at most.
+// maxHostname limits the input of the parsers; a name has 253 bytes at most.
 const maxHostname = 300
 
 var errNotUTF8 = errors.New("it is not UTF-8")
@@ -36,9 +36,9 @@ func IsHostname(part string) bool {
 	return strings.EqualFold(part, "localhost") || strings.ContainsAny(part, ".:")
 }
 
-// DisplayHostname is a hostname as users write it, in Unicode. It always passes
-// IsHostname: the normal form of internal:443 has neither dot nor colon, and gets
-// its port back.
+// DisplayHostname returns a hostname as users write it, in Unicode. The result always
+// passes IsHostname: the normal form of internal:443 has neither dot nor colon, and
+// gets its port back.
 func DisplayHostname(h svchost.Hostname) string {
 	s := svchost.ForDisplay(string(h))
 	if !IsHostname(s) {
@@ -47,12 +47,12 @@ func DisplayHostname(h svchost.Hostname) string {
 	return s
 }
 
-// maxLabel is the length of a hostname's label, and of a provider's name.
+// maxLabel is the maximum length of a label in a hostname, and of a provider's name.
 const maxLabel = 63
 
-// isNormalHostname reports whether s is evidently a hostname in normal form:
-// labels in lower-case ASCII, with or without a port. It returns false for
-// some that are, those in punycode among them.
+// isNormalHostname reports whether s is certainly a hostname in normal form: labels in
+// lower-case ASCII, with or without a port. It returns false for some normal hostnames,
+// for example in punycode.
 func isNormalHostname(s string) bool {
 	name, port, hasPort := strings.Cut(s, ":")
 	if hasPort && (port == "" || port == "443" || len(port) > 4 || port[0] == '0' || strings.Trim(port, "0123456789") != "") {
@@ -70,9 +70,9 @@ func isNormalHostname(s string) bool {
 	return true
 }
 
-// isNormalLabel reports whether s consists of lower-case letters from a to z,
-// digits, and hyphens that are neither first nor last nor next to one another.
-// That is also the evident normal form of a provider's namespace and type.
+// isNormalLabel reports whether s consists of lower-case letters from a to z, digits,
+// and hyphens that are neither first nor last nor next to one another. A provider's
+// namespace and type have the same normal form.
 func isNormalLabel(s string) bool {
 	if s == "" || len(s) > maxLabel || s[0] == '-' || s[len(s)-1] == '-' {
 		return false

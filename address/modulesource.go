@@ -7,13 +7,13 @@ import (
 	tfaddr "github.com/hashicorp/terraform-registry-address"
 )
 
-// maxSource is more characters than an address and a folder in its package have.
+// maxSource is longer than any address with a folder of its package.
 const maxSource = 1024
 
 // ParseModuleSource reads the source of a module call as clients do, if the module
-// comes from a registry: [HOSTNAME/]NAMESPACE/NAME/SYSTEM[//FOLDER]. The folder is that
-// of the package in which the module lies, empty for the root. All other sources, such
-// as those of Git repositories and local folders, are errors.
+// comes from a registry: [HOSTNAME/]NAMESPACE/NAME/SYSTEM[//FOLDER]. The folder is the
+// folder of the module in its package, empty for the root. All other sources, such as
+// Git repositories and local folders, are errors.
 func ParseModuleSource(source string) (a Address, folder string, err error) {
 	if len(source) > maxSource {
 		return Address{}, "", fmt.Errorf("the source of a module is at most %d characters long", maxSource)

@@ -5,7 +5,7 @@ import "testing"
 func TestParseModuleSource(t *testing.T) {
 	for _, test := range []struct {
 		rule, source string
-		address      string // empty: it is not a registry's
+		address      string // empty: not from a registry
 		folder       string
 	}{
 		{"of the default registry", "terraform-aws-modules/vpc/aws", "terraform-aws-modules/vpc/aws", ""},

@@ -9,8 +9,8 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 )
 
-// A name that skips the clients' own library because it is evidently in normal
-// form is one that the library returns unchanged.
+// A name skips the clients' own library if it is certainly in normal form. The library
+// would return such a name unchanged.
 func FuzzNormalForms(f *testing.F) {
 	for _, s := range []string{
 		"", "a", "acme", "google-beta", "-", "-a", "a-", "a--b", "xn--bcher-kva", "a_b", "_a", "A", "0", "1a", "é", "ａ", "terraform-x", "a.b", "a..b", ".a", "a.",

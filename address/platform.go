@@ -14,11 +14,11 @@ type Platform struct {
 	Arch string `json:"arch"`
 }
 
-// String is OS_ARCH, as clients write it.
+// String returns OS_ARCH, as clients write it.
 func (p Platform) String() string { return p.OS + "_" + p.Arch }
 
-// ParsePlatform checks OS and ARCH, which are lower-case letters and digits:
-// they are part of file names and of URLs.
+// ParsePlatform checks OS and ARCH. They consist of lower-case letters and digits,
+// since they are part of file names and URLs.
 func ParsePlatform(os, arch string) (Platform, error) {
 	if !isPlatformWord(os) || !isPlatformWord(arch) {
 		return Platform{}, fmt.Errorf("%q is not a platform: use Go's names, like linux_amd64", os+"_"+arch)
@@ -35,8 +35,9 @@ func isPlatformWord(word string) bool {
 	return word != "" && len(word) <= 32
 }
 
-// Known reports whether Go has the platform, has had it, or may have it. Clients are written
-// in Go and ask for their own: for no other would a package ever be.
+// Known reports whether Go supports the platform, has supported it, or reserves its
+// name. Clients are written in Go and ask for their own platform, so that packages for
+// any other would never be installed.
 func (p Platform) Known() bool {
 	return slices.Contains(knownOS, p.OS) && slices.Contains(knownArch, p.Arch)
 }
@@ -54,8 +55,8 @@ func (p Platform) Compare(q Platform) int {
 	return cmp.Or(strings.Compare(p.OS, q.OS), strings.Compare(p.Arch, q.Arch))
 }
 
-// ParsePlatforms parses platforms written as OS_ARCH, and returns each once, in
-// order. The error lists every word that is not a platform.
+// ParsePlatforms parses platforms written as OS_ARCH and returns them in order, without
+// duplicates. The error lists every word that is not a platform.
 func ParsePlatforms(words []string) ([]Platform, error) {
 	var platforms []Platform
 	var bad []error

@@ -9,13 +9,13 @@ import (
 	version "github.com/hashicorp/go-version"
 )
 
-// filePrefix begins the name of every file of a provider release.
+// filePrefix starts the name of every file of a provider release.
 const filePrefix = "terraform-provider-"
 
-// A ReleaseFileKind tells the files of a provider release apart.
+// A ReleaseFileKind is the kind of a file in a provider release.
 type ReleaseFileKind int
 
-// The files of a provider release.
+// The kinds of files in a provider release.
 const (
 	PackageFile   ReleaseFileKind = iota // the zip of one platform
 	ChecksumsFile                        // SHA256SUMS
@@ -27,7 +27,7 @@ var releaseFileSuffixes = map[ReleaseFileKind]string{
 	ChecksumsFile: "SHA256SUMS", SignatureFile: "SHA256SUMS.sig", ManifestFile: "manifest.json",
 }
 
-// A ReleaseFile is what the name of a file of a provider release says.
+// A ReleaseFile is the parsed name of a file of a provider release.
 type ReleaseFile struct {
 	Type     string // of the provider
 	Version  *version.Version
@@ -36,45 +36,47 @@ type ReleaseFile struct {
 	Platform Platform // of a package
 }
 
-// PackageName is the name of the zip of a provider release for one platform.
+// PackageName returns the name of the zip of a provider release for one platform.
 func PackageName(typ, version string, p Platform) string {
 	return ReleaseFileName(typ, version, p.String()+".zip")
 }
 
-// ChecksumsName is the name of the SHA256SUMS of a provider release.
+// ChecksumsName returns the name of the SHA256SUMS of a provider release.
 func ChecksumsName(typ, version string) string { return ReleaseFileName(typ, version, "SHA256SUMS") }
 
-// SignatureName is the name of the signature of a provider release's SHA256SUMS.
+// SignatureName returns the name of the signature of a provider release's SHA256SUMS.
 func SignatureName(typ, version string) string {
 	return ReleaseFileName(typ, version, "SHA256SUMS.sig")
 }
 
-// ManifestName is the name of the manifest of a provider release.
+// ManifestName returns the name of the manifest of a provider release.
 func ManifestName(typ, version string) string {
 	return ReleaseFileName(typ, version, "manifest.json")
 }
 
-// ReleaseFileName is the name of a file of a provider release with any suffix.
+// ReleaseFileName returns the name of a file of a provider release with the given
+// suffix.
 func ReleaseFileName(typ, version, suffix string) string {
 	return filePrefix + typ + "_" + version + "_" + suffix
 }
 
-// What ParseReleaseFile finds wrong with a name.
+// The errors of ParseReleaseFile.
 var (
 	// ErrNoReleaseFile means that the file is not part of any provider release.
 	ErrNoReleaseFile = errors.New("it is not a file of a provider release")
 
-	// ErrOtherProvider means that it is a zip, but not a package of this provider.
+	// ErrOtherProvider means that the file is a zip, but not a package of this
+	// provider.
 	ErrOtherProvider = errors.New("it is not a package of this provider")
 
 	// ErrPackageName means that a package's name does not end in a platform.
 	ErrPackageName = errors.New("it is not the name of a package")
 
-	// ErrVersion means that the version in the name is not one clients accept.
+	// ErrVersion means that clients do not accept the version in the name.
 	ErrVersion = errors.New("its name has no valid version")
 )
 
-// A nameError is a sentence for users, of one of the kinds above.
+// A nameError is a sentence for users, and wraps one of the errors above.
 type nameError struct {
 	kind     error
 	sentence string
@@ -84,17 +86,17 @@ func (e *nameError) Error() string { return e.sentence }
 
 func (e *nameError) Unwrap() error { return e.kind }
 
-// ParseReleaseFile reads the name of a file in the folder of a provider. The
-// type is known from the folder, so names like google-beta need no guessing.
-// Errors are one of ErrNoReleaseFile, ErrOtherProvider, ErrPackageName and
-// ErrVersion, and say what to do.
+// ParseReleaseFile reads the name of a file in the folder of a provider. The type is
+// known from the folder, so names like google-beta need no guessing. The error wraps
+// ErrNoReleaseFile, ErrOtherProvider, ErrPackageName or ErrVersion, and says what to
+// do.
 func ParseReleaseFile(typ, name string) (ReleaseFile, error) {
 	p := ReleaseFileParser{Type: typ}
 	return p.Parse(name)
 }
 
-// A ReleaseFileParser reads the names of many files of one provider. Files of one version
-// after another cost the least.
+// A ReleaseFileParser parses the names of many files of one provider. It is fastest if
+// the files of a version come one after another.
 type ReleaseFileParser struct {
 	Type string // of the provider
 
@@ -103,7 +105,7 @@ type ReleaseFileParser struct {
 	last   *version.Version
 }
 
-// Parse is ParseReleaseFile.
+// Parse does the same as ParseReleaseFile.
 func (p *ReleaseFileParser) Parse(name string) (ReleaseFile, error) {
 	none, typ := ReleaseFile{}, p.Type
 	if p.prefix == "" {
@@ -119,7 +121,7 @@ func (p *ReleaseFileParser) Parse(name string) (ReleaseFile, error) {
 	f := ReleaseFile{Type: typ}
 	var text string
 	if base, isPackage := strings.CutSuffix(rest, ".zip"); isPackage {
-		number, words, _ := strings.Cut(base, "_") // no version has an underscore in it
+		number, words, _ := strings.Cut(base, "_") // a version has no underscore
 		os, arch, ok := strings.Cut(words, "_")
 		if !ok || strings.Contains(arch, "_") {
 			return none, &nameError{ErrPackageName, fmt.Sprintf("a package is named %s%s_VERSION_OS_ARCH.zip: rename it", filePrefix, typ)}
@@ -151,10 +153,10 @@ func (p *ReleaseFileParser) Parse(name string) (ReleaseFile, error) {
 	return f, nil
 }
 
-// ParseVersion is ParseProviderVersion for the folder of a version, whose files come next.
+// ParseVersion parses the version of a folder whose files are parsed next.
 func (p *ReleaseFileParser) ParseVersion(text string) (*version.Version, error) {
 	if p.last == nil || p.text != text {
-		text = strings.Clone(text) // what keeps the version must not keep the name, and all names beside it
+		text = strings.Clone(text) // a kept version must not keep the whole listing in memory
 		v, err := ParseProviderVersion(text)
 		if err != nil {
 			return nil, err
@@ -164,12 +166,12 @@ func (p *ReleaseFileParser) ParseVersion(text string) (*version.Version, error) 
 	return p.last, nil
 }
 
-// anyReleaseFile is the name of a file of a release, of any provider.
+// anyReleaseFile matches the name of a file of any provider's release.
 var anyReleaseFile = regexp.MustCompile(`^` + filePrefix + `([0-9A-Za-z][0-9A-Za-z-]*)_(v?[0-9][0-9A-Za-z.+-]*)_(.+)$`)
 
-// ReleaseFileType returns the type of the provider that a file belongs to,
-// judging by its name alone. The name may be a wrong one that is evidently meant
-// to be a release's.
+// ReleaseFileType returns the type of the provider that a file belongs to, judging by
+// its name alone. The name may be wrong, as long as it is evidently meant as the name
+// of a release's file.
 func ReleaseFileType(name string) (typ string, ok bool) {
 	m := anyReleaseFile.FindStringSubmatch(name)
 	if m == nil {

@@ -9,7 +9,7 @@ import (
 var releaseNames = []struct {
 	rule, typ, name string
 	kind            ReleaseFileKind
-	version         string // empty: it is none of the registry's, or bad
+	version         string // empty: not a file of the registry, or bad
 	platform        string
 	err             error // nil with an empty version: ErrNoReleaseFile
 }{
@@ -20,7 +20,7 @@ var releaseNames = []struct {
 	{"their signature", "demo", "terraform-provider-demo_1.0.0_SHA256SUMS.sig", SignatureFile, "1.0.0", "", nil},
 	{"the manifest", "demo", "terraform-provider-demo_1.0.0_manifest.json", ManifestFile, "1.0.0", "", nil},
 
-	{"what terraform providers mirror writes is ignored", "demo", "index.json", 0, "", "", nil},
+	{"files of terraform providers mirror are ignored", "demo", "index.json", 0, "", "", nil},
 	{"also its file of a version", "demo", "1.0.0.json", 0, "", "", nil},
 	{"the signature that names its key is ignored", "demo", "terraform-provider-demo_1.0.0_SHA256SUMS.72D7468F.sig", 0, "", "", nil},
 	{"a README is ignored", "demo", "README.md", 0, "", "", nil},
@@ -79,8 +79,8 @@ func TestReleaseFileType(t *testing.T) {
 	}
 }
 
-// A name that is accepted is the name put together from what it says: no two
-// names are one release file, and none has a character with a meaning in paths.
+// An accepted name can be put together again from its parts. So no two names mean the
+// same release file, and no name contains a character with a meaning in paths.
 func FuzzParseReleaseFile(f *testing.F) {
 	for _, test := range releaseNames {
 		f.Add(test.typ, test.name)

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// maxVersion bounds what is handed to the version parsers.
+// maxVersion limits the input of the version parsers.
 const maxVersion = 128
 
-// ParseProviderVersion accepts what every client accepts, which is the strict
-// form MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]. One entry of any other form
-// makes OpenTofu and Terraform before 1.13 refuse the whole provider
+// ParseProviderVersion accepts the versions that every client accepts. They have the
+// strict form MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]. A single version of any other
+// form makes OpenTofu and Terraform before 1.13 refuse the whole provider
 // (checklist 14).
 func ParseProviderVersion(s string) (*version.Version, error) {
 	if strings.HasPrefix(s, "v") && semver.IsValid(s) {
@@ -30,8 +30,8 @@ func ParseProviderVersion(s string) (*version.Version, error) {
 	return v, nil
 }
 
-// ParseModuleVersion also accepts a leading v and versions with parts left out,
-// as clients do for modules; String returns the form they request
+// ParseModuleVersion also accepts a leading v and versions with missing parts, as
+// clients do for modules. String returns the form in which clients request the version
 // (checklist 80).
 func ParseModuleVersion(s string) (*version.Version, error) {
 	return parseVersion(strings.TrimPrefix(s, "v"))
@@ -53,10 +53,10 @@ func parseVersion(s string) (*version.Version, error) {
 	return v, nil
 }
 
-// CompareVersions orders versions by precedence, the older first. Clients take versions
-// that differ in build metadata only for equal, and for modules install the first of them
-// in a list, whichever is asked for. So the plain one counts as the newest, and the others
-// are ordered by the text of their metadata.
+// CompareVersions orders versions by precedence, the older first. Clients treat
+// versions that differ only in build metadata as equal, and for modules install the
+// first of them in a list, whichever is asked for. So the version without metadata
+// counts as the newest, and the others are ordered by the text of their metadata.
 func CompareVersions(a, b *version.Version) int {
 	if order := a.Compare(b); order != 0 {
 		return order
@@ -78,8 +78,8 @@ func SortNewestFirst[T any](list []T, versionOf func(T) *version.Version) {
 	slices.SortStableFunc(list, func(a, b T) int { return CompareVersions(versionOf(b), versionOf(a)) })
 }
 
-// SameToClients reports whether clients take two different versions for the same one,
-// since they differ in build metadata only.
+// SameToClients reports whether clients treat two different versions as the same one,
+// because only their build metadata differs.
 func SameToClients(a, b *version.Version) bool {
 	return a.Metadata() != b.Metadata() && a.Equal(b)
 }

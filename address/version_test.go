@@ -80,9 +80,9 @@ func TestModuleVersionsAreWrittenOut(t *testing.T) {
 	}
 }
 
-// The order is go-version's, the newest first: that of semantic versioning but
-// for a name in the place of a number. Of builds, which it does not tell apart, the plain
-// version comes first, and the others are ordered by their text.
+// The order is the order of go-version, newest first. It is semantic versioning except
+// for a name in the place of a number. go-version does not distinguish builds: here the
+// version without build metadata comes first, and the others are ordered by their text.
 func TestNewestFirst(t *testing.T) {
 	want := []string{
 		"10.0.0", "2.0.0", "1.10.0", "1.9.0",
@@ -121,7 +121,7 @@ func TestSameToClients(t *testing.T) {
 	}
 }
 
-// What is accepted is its own normal form, for clients request that.
+// An accepted version is its own normal form, since clients request the normal form.
 func FuzzParseProviderVersion(f *testing.F) {
 	for _, test := range providerVersions {
 		f.Add(test.given)

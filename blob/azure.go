@@ -15,7 +15,7 @@ import (
 	_ "gocloud.dev/blob/azureblob" // azblob://
 )
 
-// azureDialect is that of Azure Blob Storage. The tag is the ETag.
+// azureDialect is the dialect of Azure Blob Storage. The tag is the ETag.
 type azureDialect struct{}
 
 func (azureDialect) open(ctx context.Context, u *url.URL) (*gocloud.Bucket, error) {
@@ -53,15 +53,15 @@ func (azureDialect) beforeRead(tag string) func(as func(any) bool) error {
 	}
 }
 
-// undecoded returns a context in which Azure's client gets objects as they are stored. It
-// sends the range in a header field that Go's HTTP client does not know, and which would
-// therefore unpack what was uploaded with Content-Encoding: gzip.
+// undecoded returns a context in which Azure's client gets objects as they are stored.
+// The client sends the range in a header field that Go's HTTP client does not know, so
+// that it would decompress objects that were uploaded with Content-Encoding: gzip.
 func undecoded(ctx context.Context) context.Context {
 	return policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}})
 }
 
-// missing knows the one code for an object. The driver also counts a missing container,
-// and an account that the name server does not know, as "not found".
+// missing accepts only the code for an object. The driver also treats a missing
+// container, and an account that the name server does not know, as "not found".
 func (azureDialect) missing(err error) bool { return bloberror.HasCode(err, bloberror.BlobNotFound) }
 
 func (azureDialect) refusal(err error) (string, int) {

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// azureWith is Azure Blob Storage with one object, which was uploaded with an encoding.
+// azureWith returns Azure Blob Storage with one object that was uploaded with an
+// encoding.
 func azureWith(t *testing.T, content []byte, encoding string) *Bucket {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,8 +39,8 @@ func azureWith(t *testing.T, content []byte, encoding string) *Bucket {
 	return openBucket(t, options{url: "azblob://container?localemu=true&protocol=http&domain=" + u.Host})
 }
 
-// Some tools upload a .tar.gz with Content-Encoding: gzip. Its bytes are those of the
-// archive all the same.
+// Some tools upload a .tar.gz with Content-Encoding: gzip. The object still has the
+// bytes of the archive.
 func TestAnEncodedObjectOfAzureIsNotDecoded(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

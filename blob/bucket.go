@@ -16,10 +16,10 @@ import (
 	gocloud "gocloud.dev/blob"
 )
 
-// pageSize is the number of objects in one page of a listing, the most that S3 allows.
+// pageSize is the number of objects in a page of a listing, the most that S3 allows.
 const pageSize = 1000
 
-// A Bucket is the files below one prefix of an object store. It is an fs.FS, and the
+// A Bucket has the files below one prefix of an object store. It is an fs.FS, and the
 // index.Bucket of the registry. A directory exists if there is an object below it.
 //
 // Its errors are *fs.PathError. They wrap fs.ErrNotExist or fs.ErrExist only if the
@@ -35,15 +35,15 @@ type Bucket struct {
 	creating    *sync.Mutex // for a store that cannot refuse to replace an object; else nil
 }
 
-// options determine a Bucket: two with the same options are the same.
+// options determine a Bucket: buckets with the same options are the same.
 type options struct {
 	url, prefix    string
 	cacheSize      int64 // in bytes; zero: no cache
 	cacheDirectory string
 }
 
-// open returns the bucket with these options. It sends no request. log returns the logger
-// that is in use when it is called.
+// open returns the bucket with these options. It sends no request. log returns the
+// current logger each time it is called.
 func open(o options, log func() *zap.Logger) (*Bucket, error) {
 	u, err := url.Parse(o.url)
 	if err != nil {
@@ -75,9 +75,9 @@ func open(o options, log func() *zap.Logger) (*Bucket, error) {
 	return b, nil
 }
 
-// Destruct is called when no configuration uses the bucket any more. Requests of the last
-// configuration may still be reading from it, so it stays open. Its connections are closed
-// once they are idle.
+// Destruct is called when no configuration uses the bucket any more. Requests of the
+// last configuration may still be reading from it, so it stays open. Its connections
+// are closed when they are idle.
 func (b *Bucket) Destruct() error {
 	if b.cache != nil {
 		b.cache.finishWriting()
@@ -151,8 +151,8 @@ func (b *Bucket) statDirectory(op, name string) (fs.FileInfo, error) {
 	return directoryInfo(name), nil
 }
 
-// listingError returns the error of a listing. It never wraps fs.ErrNotExist: what does not
-// exist then is the bucket.
+// listingError returns the error of a listing. It never wraps fs.ErrNotExist, which
+// would mean that the bucket does not exist.
 func (b *Bucket) listingError(ctx context.Context, op, dir string, err error) error {
 	err = b.pathError(ctx, op, dir, err)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +161,7 @@ func (b *Bucket) listingError(ctx context.Context, op, dir string, err error) er
 	return err
 }
 
-// list calls visit for what the store lists below a directory, page by page.
+// list calls visit for the objects and prefixes below a directory, page by page.
 func (b *Bucket) list(ctx context.Context, op, dir, delimiter string, visit func(rest string, o *gocloud.ListObject) error) error {
 	prefix, err := b.below(op, dir)
 	if err != nil {
@@ -181,8 +181,8 @@ func (b *Bucket) list(ctx context.Context, op, dir, delimiter string, visit func
 			if o.IsDir {
 				rest = strings.TrimSuffix(rest, "/")
 			}
-			// Consoles create objects whose keys end in a slash, for empty folders. A
-			// key that is no valid path of fs.FS could not be opened either.
+			// Consoles create objects whose keys end in a slash, for empty folders.
+			// Keys that are not valid paths of fs.FS could not be opened either.
 			if !fs.ValidPath(rest) || rest == "." {
 				continue
 			}
@@ -243,8 +243,8 @@ func (b *Bucket) ReadDir(dir string) ([]fs.DirEntry, error) {
 }
 
 // Files calls visit for every file below a directory, in the order of their names, and
-// stops at its first error. It takes one request per thousand files, in however many
-// directories they are. A directory without files is not an error.
+// stops at its first error. It takes one request per thousand files, whatever the
+// number of directories. A directory without files is not an error.
 func (b *Bucket) Files(ctx context.Context, dir string, visit func(name string, info fs.FileInfo) error) error {
 	return b.list(ctx, "list", dir, "", func(rest string, o *gocloud.ListObject) error {
 		name := path.Join(dir, rest)
@@ -264,8 +264,8 @@ type info struct {
 	tag  string // empty: a directory
 }
 
-// fileInfo describes an object. Times are truncated to seconds, which is what headers have:
-// listings of some stores have fractions, and both must agree. The error is errNoETag if
+// fileInfo describes an object. Times are truncated to seconds, as in headers, since
+// listings of some stores have fractions and both must agree. The error is errNoETag if
 // the tag is empty.
 func fileInfo(op, name string, size int64, at time.Time, tag string) (*info, error) {
 	if tag == "" {
@@ -282,7 +282,7 @@ func (i *info) ModTime() time.Time { return i.time }
 func (i *info) IsDir() bool        { return i.tag == "" }
 func (i *info) Sys() any           { return nil }
 
-// Mode returns that of a regular file or a directory. No file is executable.
+// Mode returns the mode of a regular file or a directory. No file is executable.
 func (i *info) Mode() fs.FileMode {
 	if i.IsDir() {
 		return fs.ModeDir | 0o755
@@ -290,6 +290,6 @@ func (i *info) Mode() fs.FileMode {
 	return 0o644
 }
 
-// ETag identifies the content of a file, as in the HTTP header of that name. file_server
-// uses it too. It is empty for a directory.
+// ETag identifies the content of a file, as in the HTTP header ETag. file_server uses
+// it, too. It is empty for a directory.
 func (i *info) ETag() string { return i.tag }

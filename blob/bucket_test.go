@@ -61,7 +61,7 @@ func etag(t *testing.T, info fs.FileInfo) string {
 	return tag
 }
 
-// letters returns that much text, of which no two parts of 100 bytes are equal.
+// letters returns a text of the given size, in which parts of 100 bytes are unique.
 func letters(size int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
@@ -161,13 +161,13 @@ func TestAnObjectHidesTheDirectoryOfItsName(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotExist(t *testing.T) {
+func TestMissingFiles(t *testing.T) {
 	localBuckets(t, func(t *testing.T, b *Bucket) {
-		testWhatDoesNotExist(t, b)
+		testMissingFiles(t, b)
 	})
 }
 
-func testWhatDoesNotExist(t *testing.T, b *Bucket) {
+func testMissingFiles(t *testing.T, b *Bucket) {
 	put(t, b, "dir/a", "a")
 	_, stat := b.Stat("dir/b")
 	_, prefix := b.Stat("di")
@@ -282,7 +282,7 @@ func testReading(t *testing.T, b *Bucket) {
 		io.ReadSeeker
 		io.ReaderAt
 	})
-	// In turns, since they share what was read ahead.
+	// In turns, since the files share the bytes that were read ahead.
 	for _, offset := range []int64{0, 1, headSize - 1, headSize, leastAhead, int64(len(want)) - 1, int64(len(want)) - 70_000, 5, mostAhead, 2 * mostAhead} {
 		for _, length := range []int{1, 4096, leastAhead + 1, len(want)} {
 			expected := want[offset:min(int(offset)+length, len(want))]
@@ -365,9 +365,9 @@ func TestLinksNeedAStoreThatSigns(t *testing.T) {
 	})
 }
 
-// A reload with other options closes the bucket, while downloads of the former
-// configuration go on.
-func TestWhatWasOpenedOutlivesItsConfiguration(t *testing.T) {
+// A reload with other options closes the bucket, while downloads of the previous
+// configuration continue.
+func TestOpenFilesOutliveTheirConfiguration(t *testing.T) {
 	localBuckets(t, func(t *testing.T, b *Bucket) {
 		want := letters(3 * headSize)
 		put(t, b, "a", want)

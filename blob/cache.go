@@ -22,17 +22,17 @@ const (
 	// processes may add files to it.
 	recount = time.Minute
 
-	// unfinished is the age at which an incomplete file is taken for one that a process
-	// left behind when it ended.
+	// unfinished is the age at which an incomplete file counts as left behind by a
+	// process that has ended.
 	unfinished = time.Hour
 
 	unfinishedSuffix = ".part"
 )
 
-// A cache stores the contents of objects in a folder on the local disk, by their tags. A
-// file appears there only when it is complete, under a name that no other content has, so
-// several processes can share the folder, and one that is killed leaves no wrong file
-// behind. The least recently used contents are removed first.
+// A cache stores the contents of objects in a folder on the local disk, by their tags.
+// A file appears in the folder only when it is complete, under a name that no other
+// content has. So several processes can share the folder, and a killed process leaves
+// no wrong file behind. The least recently used contents are removed first.
 type cache struct {
 	directory string
 	limit     int64
@@ -44,7 +44,7 @@ type cache struct {
 	mutex   sync.Mutex
 	size    int64
 	counted time.Time
-	writers map[string]bool // by file, those that have not finished
+	writers map[string]bool // unfinished writers by file
 	closed  bool            // finishWriting has been called
 }
 
@@ -71,7 +71,7 @@ func (c *cache) file(o content) string {
 	return filepath.Join(c.directory, name[:2], name)
 }
 
-// open returns the content from the disk, nil if it is not there.
+// open returns the content from the disk; nil if it is not there.
 func (c *cache) open(o content) *os.File {
 	name := c.file(o)
 	f, err := os.Open(name)
@@ -80,7 +80,7 @@ func (c *cache) open(o content) *os.File {
 	}
 	if info, err := f.Stat(); err != nil || info.Size() != o.size {
 		f.Close()
-		os.Remove(name) // half written when the machine stopped
+		os.Remove(name) // incomplete, since the machine stopped
 		return nil
 	}
 	now := time.Now()
@@ -88,8 +88,8 @@ func (c *cache) open(o content) *os.File {
 	return f
 }
 
-// newWriter returns a writer for a content, or nil if the content should not be written:
-// it is in the cache, is being written already, or is too large.
+// newWriter returns a writer for a content. It returns nil if the content should not be
+// written, because it is in the cache, is being written already, or is too large.
 func (c *cache) newWriter(o content) *cacheWriter {
 	name := c.file(o)
 	c.mutex.Lock()
@@ -116,14 +116,15 @@ func (c *cache) create(name string) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(name), "*"+unfinishedSuffix)
 }
 
-// failed logs that nothing can be stored, once until something can.
+// failed logs that nothing can be stored. It logs this once, until something can be
+// stored.
 func (c *cache) failed(err error) {
 	if !c.failing.Swap(true) {
 		c.log().Warn("objects cannot be kept on the local disk, and are read from the store each time", zap.Error(err))
 	}
 }
 
-// finish has a writer finish in the background.
+// finish lets a writer finish in the background.
 func (c *cache) finish(w *cacheWriter) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -137,7 +138,7 @@ func (c *cache) finish(w *cacheWriter) {
 // finishWriting waits for the writers that are finishing.
 func (c *cache) finishWriting() {
 	c.mutex.Lock()
-	c.closed = true // a WaitGroup must not grow while it is waited for
+	c.closed = true // a WaitGroup must not grow during Wait
 	c.mutex.Unlock()
 	c.finishing.Wait()
 }
@@ -167,7 +168,7 @@ func (w *cacheWriter) write(p []byte) (more bool) {
 	return false
 }
 
-// finish gives the content its name as soon as it is on the disk.
+// finish gives the content its name when it is on the disk.
 func (w *cacheWriter) finish() {
 	defer w.forget()
 	err := w.file.Sync()
@@ -184,7 +185,7 @@ func (w *cacheWriter) finish() {
 	w.cache.added(w.size)
 }
 
-// abandon removes what has been written.
+// abandon removes the written bytes.
 func (w *cacheWriter) abandon() {
 	defer w.forget()
 	w.file.Close()
@@ -197,7 +198,7 @@ func (w *cacheWriter) forget() {
 	delete(w.cache.writers, w.name)
 }
 
-// added makes room after a content has been added.
+// added makes room after a content was added.
 func (c *cache) added(size int64) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

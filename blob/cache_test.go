@@ -30,7 +30,8 @@ func cached(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// reads reads a file to its end, and waits until it is in the cache, if it is to be.
+// reads reads a file to its end, and waits until it is in the cache if it should be
+// cached.
 func reads(t *testing.T, b *Bucket, name, want string) {
 	t.Helper()
 	content, err := fs.ReadFile(b, name)
@@ -70,7 +71,7 @@ func TestObjectsAreReadOnceFromS3(t *testing.T) {
 	}
 }
 
-func TestWhatIsCached(t *testing.T) {
+func TestCachedFiles(t *testing.T) {
 	large := letters(3 * headSize)
 	begin := func(t *testing.T, size int64) (*Bucket, string) {
 		folder := filepath.Join(t.TempDir(), "cache")
@@ -151,7 +152,7 @@ func TestACacheThatCannotBeWrittenIsLeftOut(t *testing.T) {
 	}
 }
 
-// Requests go on reading while a configuration ends.
+// Requests continue to read while a configuration ends.
 func TestACacheIsClosedWhileItIsUsed(t *testing.T) {
 	b := openBucket(t, options{url: "mem://", cacheSize: 1 << 20, cacheDirectory: t.TempDir()})
 	want := letters(2 * headSize)
@@ -168,7 +169,7 @@ func TestACacheIsClosedWhileItIsUsed(t *testing.T) {
 	}
 	wait.Go(func() { b.Destruct() })
 	wait.Wait()
-	for writing := true; writing; runtime.Gosched() { // or the folder could not be removed
+	for writing := true; writing; runtime.Gosched() { // otherwise the folder could not be removed
 		b.cache.mutex.Lock()
 		writing = len(b.cache.writers) > 0
 		b.cache.mutex.Unlock()

@@ -10,11 +10,13 @@ import (
 	gocloud "gocloud.dev/blob"
 )
 
-// A dialect covers what gocloud.dev/blob leaves to its drivers: what identifies the
-// content of an object, how to request exactly that content, and what errors mean.
+// A dialect covers the differences that gocloud.dev/blob leaves to its drivers: the
+// identity of an object's content, requests for exactly that content, and the meaning
+// of errors.
 //
 // The identity is called a tag. It is the same in listings, attributes and readers, and
-// changes whenever the content under a key does. It is empty if the store provides none.
+// changes whenever the content of a key changes. It is empty if the store provides
+// none.
 type dialect interface {
 	// open returns the bucket of a URL. It sends no request.
 	open(ctx context.Context, u *url.URL) (*gocloud.Bucket, error)

@@ -14,8 +14,8 @@ type directory struct {
 	listed bool
 }
 
-// FileSystem returns the Bucket of the directory. The registry finds the Bucket by it, as
-// Caddy hides file systems behind a wrapper that has nothing but Open.
+// FileSystem returns the Bucket of the directory. The registry finds the Bucket through
+// it, since Caddy hides file systems behind a wrapper that has only Open.
 func (d *directory) FileSystem() fs.FS { return d.bucket }
 
 // Stat implements fs.File.

@@ -14,17 +14,17 @@ import (
 )
 
 // ErrChanged is wrapped by the errors of reading a file whose object was replaced or
-// removed since it was opened. Opening it again gives what is there now.
+// removed since it was opened. Opening the file again returns the present object.
 var ErrChanged = errors.New("the object has changed since it was opened")
 
 // errTooSlow is the cause with which requests are canceled.
 var errTooSlow = fmt.Errorf("the store does not answer: %w", context.DeadlineExceeded)
 
-// errNoETag is the error of an object that the store gives no ETag for. If it were
-// replaced, nobody could tell.
+// errNoETag is the error for an object that has no ETag in the store. Its replacement
+// could not be detected.
 var errNoETag = &failure{text: "the store gives no ETag, which is needed to recognize changes"}
 
-// errSamePage is the error of a listing that does not advance.
+// errSamePage is the error for a listing that does not advance.
 var errSamePage = &failure{text: "the store lists the same page again and again"}
 
 // A failure is an error of the store, for callers and logs. It hides the SDK's error, which
@@ -39,8 +39,8 @@ func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
 // pathError returns the error of an operation for its caller. It wraps fs.ErrNotExist
-// only if the store said that there is no such object, and fs.ErrPermission only if this
-// object is archived.
+// only if the store said that there is no such object, and fs.ErrPermission only if
+// this object is archived.
 func (b *Bucket) pathError(ctx context.Context, op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -96,8 +96,8 @@ var query = regexp.MustCompile(`\?[^\s"']+`)
 // longest is the length to which texts of other errors are cut, in bytes.
 const longest = 400
 
-// printable returns the text of an error for a log: that of the network error in it, or
-// else its own, without the queries of URLs.
+// printable returns the text of an error for a log: the text of the network error in
+// it, or else its own text, without the queries of URLs.
 func printable(err error) string {
 	var dial *net.OpError
 	var request *url.Error
@@ -125,8 +125,8 @@ func (b *Bucket) refused(err error) bool {
 		status == http.StatusPreconditionFailed || status == http.StatusConflict
 }
 
-// changed reports whether the store refused to give an object's bytes because the object
-// has been replaced or removed.
+// changed reports whether the store refused to send an object's bytes because the
+// object was replaced or removed.
 func (b *Bucket) changed(err error) bool {
 	_, status := b.dialect.refusal(err)
 	return errors.Is(err, ErrChanged) || b.dialect.missing(err) || status == http.StatusPreconditionFailed ||

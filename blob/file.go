@@ -17,18 +17,19 @@ const (
 	headSize = 64 << 10
 
 	// leastAhead and mostAhead are how much ReadAt reads ahead, in bytes: leastAhead
-	// after a jump, and twice as much each time it goes on from there, up to mostAhead.
-	// The directory of a zip with thousands of files takes a handful of requests.
+	// after a jump, and twice as much each time it continues from there, up to
+	// mostAhead. The directory of a zip with thousands of files takes a handful of
+	// requests.
 	leastAhead, mostAhead = 256 << 10, 1 << 20
 
 	// mostResumed is how many times in a row reading resumes after the store broke off
-	// within less than headSize bytes. After more bytes the count starts again: stores
-	// close the connections that a slow client leaves idle.
+	// within less than headSize bytes. After more bytes the count starts again, since
+	// stores close the connections that a slow client leaves idle.
 	mostResumed = 3
 )
 
-// Open implements fs.FS. It reads the first bytes of a file in the same request. Whatever
-// is read later belongs to the same object, or the error is ErrChanged.
+// Open implements fs.FS. It reads the first bytes of a file in the same request. Later
+// reads return bytes of the same object, or ErrChanged.
 func (b *Bucket) Open(name string) (fs.File, error) {
 	if name == "." {
 		return &directory{bucket: b, name: name}, nil
@@ -55,7 +56,7 @@ func (b *Bucket) openFile(name string) (*file, error) {
 	f := &file{bucket: b, name: name}
 	r, err := b.reader(ctx, name, 0, headSize, "")
 	if err != nil {
-		// There is no range of an empty object.
+		// An empty object has no ranges.
 		if _, status := b.dialect.refusal(err); status == rangeNotSatisfiable {
 			if f.info, err = b.head(ctx, "open", name); err != nil {
 				return nil, err
@@ -83,12 +84,12 @@ func (b *Bucket) openFile(name string) (*file, error) {
 const rangeNotSatisfiable = 416
 
 // reader requests bytes of an object as they are stored. Unless the tag is empty, the
-// object must be the one with that tag.
+// object must have that tag.
 func (b *Bucket) reader(ctx context.Context, name string, offset, length int64, tag string) (*gocloud.Reader, error) {
 	return b.store.NewRangeReader(undecoded(ctx), b.prefix+name, offset, length, &gocloud.ReaderOptions{BeforeRead: b.dialect.beforeRead(tag)})
 }
 
-// noEOF returns the error of reading bytes that must be there: an end is unexpected.
+// noEOF returns the error of reading bytes that must exist: an end is unexpected.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -111,7 +112,7 @@ type file struct {
 	body      *body // of a sequential read; nil if there is none
 	bodyStart int64
 	bodyAt    int64
-	resumed   int          // how often in a row
+	resumed   int          // number of times in a row
 	cached    *os.File     // nil: not in the cache
 	caching   *cacheWriter // nil: not being written to it
 }
@@ -209,7 +210,7 @@ func (f *file) read(p []byte) (int, error) {
 	}
 }
 
-// readOnFrom requests the bytes from an offset on, unless they are the next of the body.
+// readOnFrom requests the bytes from an offset on, unless they are next in the body.
 func (f *file) readOnFrom(offset int64) error {
 	if f.body != nil && f.bodyAt == offset {
 		return nil
@@ -230,8 +231,7 @@ func (f *file) closeBody() {
 	}
 }
 
-// request requests a range of the object that was opened. A negative length means up to
-// its end.
+// request requests a range of the opened object. A negative length means up to the end.
 func (f *file) request(offset, length int64) (*body, error) {
 	b := f.bucket
 	ctx, w := b.patience.wait(context.Background(), b.patience.answer)
@@ -298,7 +298,8 @@ func (f *file) lookAhead(offset, length int64) error {
 		if onward {
 			length = f.info.size - start
 		}
-		// Readers of a zip begin at its end and go back to where its directory begins.
+		// Readers of a zip begin at its end and go back to the beginning of its
+		// directory.
 		start = f.info.size - length
 	}
 	for {

@@ -18,7 +18,7 @@ func (f *file) addToCache(p []byte) {
 	}
 }
 
-// stopCaching discards what has been cached of a file that is not read to its end.
+// stopCaching discards the cached part of a file that is not read to its end.
 func (f *file) stopCaching() {
 	if f.caching != nil {
 		f.caching.abandon()

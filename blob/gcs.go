@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// gcsDialect is that of Google Cloud Storage. The tag is the generation: an ETag also
-// changes with the metadata, and is not known when an object is read.
+// gcsDialect is the dialect of Google Cloud Storage. The tag is the generation: an ETag
+// also changes with the metadata, and is not known when an object is read.
 type gcsDialect struct{}
 
 func (gcsDialect) open(ctx context.Context, u *url.URL) (*gocloud.Bucket, error) {
@@ -53,7 +53,7 @@ func (gcsDialect) beforeRead(tag string) func(as func(any) bool) error {
 		if !as(&object) {
 			return nil
 		}
-		// Otherwise an object stored as gzip would be unpacked, to another size.
+		// Otherwise an object stored as gzip would be decompressed, to another size.
 		*object = (*object).ReadCompressed(true)
 		if tag == "" {
 			return nil
@@ -67,8 +67,8 @@ func (gcsDialect) beforeRead(tag string) func(as func(any) bool) error {
 	}
 }
 
-// missing knows the one error for an object. The driver also counts a missing bucket and
-// status 403 as "not found".
+// missing accepts only the error for an object. The driver also treats a missing bucket
+// and status 403 as "not found".
 func (gcsDialect) missing(err error) bool { return errors.Is(err, storage.ErrObjectNotExist) }
 
 func (gcsDialect) refusal(err error) (string, int) {

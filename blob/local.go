@@ -13,7 +13,8 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// localDialect is that of a folder and of memory. The tag is the time and the size.
+// localDialect is the dialect of a folder and of memory. The tag is the time and the
+// size.
 type localDialect struct{}
 
 func (localDialect) open(ctx context.Context, u *url.URL) (*gocloud.Bucket, error) {
@@ -38,8 +39,8 @@ func (localDialect) listedTag(o *gocloud.ListObject) string     { return localTa
 func (localDialect) attributesTag(a *gocloud.Attributes) string { return localTag(a.ModTime, a.Size) }
 func (localDialect) readerTag(r *gocloud.Reader) string         { return localTag(r.ModTime(), r.Size()) }
 
-// beforeRead checks the file that was opened, as it may be newer than the one whose
-// attributes the driver has read.
+// beforeRead checks the opened file, which may be newer than the file whose attributes
+// the driver has read.
 func (localDialect) beforeRead(tag string) func(as func(any) bool) error {
 	return func(as func(any) bool) error {
 		var f *os.File

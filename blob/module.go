@@ -1,8 +1,9 @@
-// Package blob is a file system for Caddy whose files are the objects of an object
-// store: S3 and what speaks its protocol, Google Cloud Storage, and Azure Blob Storage.
+// Package blob implements a file system for Caddy whose files are the objects of an
+// object store: S3 and stores with its protocol, Google Cloud Storage, and Azure Blob
+// Storage.
 //
-// It is a Go module of its own, so that only those who want it build the SDKs of these
-// stores.
+// It is a separate Go module, so that the SDKs of these stores are only built into
+// binaries that need them.
 package blob
 
 import (
@@ -36,9 +37,9 @@ type FileSystem struct {
 	// URL names the bucket:
 	//
 	//   - `s3://NAME?region=REGION` is S3. `endpoint=https://HOST` is another store with
-	//     its protocol, most of which need `use_path_style=true` as well. `profile`,
-	//     `role`, `anonymous`, `ssetype`, `kmskeyid`, `accelerate`, `dualstack`, `fips`
-	//     and others are those of https://pkg.go.dev/gocloud.dev/blob/s3blob#URLOpener.
+	//     its protocol. Most of these stores need `use_path_style=true` as well. `profile`,
+	//     `role`, `anonymous`, `ssetype`, `kmskeyid`, `accelerate`, `dualstack`, `fips` and
+	//     others are described in https://pkg.go.dev/gocloud.dev/blob/s3blob#URLOpener.
 	//   - `gs://NAME` is Google Cloud Storage, with the parameters of
 	//     https://pkg.go.dev/gocloud.dev/blob/gcsblob#URLOpener.
 	//   - `azblob://CONTAINER` is Azure Blob Storage, with the parameters of
@@ -64,10 +65,10 @@ type FileSystem struct {
 	bucket  *Bucket
 }
 
-// Cache is a folder for objects that have been read from start to end, except for those of
-// less than 64 KiB. The store is asked each time whether an object has changed, and its
-// answer includes the content of small ones. An object that was replaced is never served
-// from the cache.
+// Cache is a folder for objects that have been read from start to end, if they have at
+// least 64 KiB. The store is asked each time whether an object has changed, and its answer
+// includes the content of small objects. An object that was replaced is never served from
+// the cache.
 type Cache struct {
 	// Size limits the cache, in bytes. The least recently used objects are removed first.
 	// In a Caddyfile, it has a unit, such as 10GB or 500MiB.
@@ -102,7 +103,7 @@ func (f *FileSystem) Provision(caddy.Context) error {
 }
 
 // logger returns the logger of the current configuration. A bucket outlives the
-// configuration that it was opened for, and with it the outputs of that one's logger.
+// configuration for which it was opened, and the log outputs of that configuration.
 func logger() *zap.Logger { return caddy.Log().Named("caddy.fs.blob") }
 
 // expand returns the options with placeholders replaced.
@@ -139,8 +140,8 @@ func (f *FileSystem) Cleanup() error {
 	return err
 }
 
-// Open implements fs.FS, which is all that Caddy lets handlers call. The root directory that
-// it opens leads to the Bucket and its other methods.
+// Open implements fs.FS, the only method that Caddy lets handlers call. The root
+// directory that it opens leads to the Bucket and its other methods.
 func (f *FileSystem) Open(name string) (fs.File, error) { return f.bucket.Open(name) }
 
 // UnmarshalCaddyfile sets up the file system from Caddyfile tokens:

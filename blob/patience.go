@@ -32,7 +32,7 @@ type wait struct {
 // renew restarts the timer.
 func (w *wait) renew(life time.Duration) { w.timer.Reset(life) }
 
-// pause stops the timer while it is the caller's turn.
+// pause stops the timer while the caller has to act.
 func (w *wait) pause() { w.timer.Stop() }
 
 // stop stops the timer and cancels the context. It must be called.
@@ -49,7 +49,7 @@ type body struct {
 	idle time.Duration
 }
 
-// Read limits the time that the store takes, not that of the caller's client.
+// Read limits the time of the store, but not the time of the caller's client.
 func (b *body) Read(p []byte) (int, error) {
 	b.wait.renew(b.idle)
 	defer b.wait.pause()
@@ -67,10 +67,10 @@ type uploaded struct {
 	content io.Reader
 	wait    *wait
 	life    time.Duration
-	err     error // of the content
+	err     error // error of the content
 }
 
-// Read does not limit the time that the content takes: it comes from the caller's client.
+// Read does not limit the time of the content, which comes from the caller's client.
 func (u *uploaded) Read(p []byte) (int, error) {
 	u.wait.pause()
 	n, err := u.content.Read(p)

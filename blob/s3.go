@@ -18,7 +18,7 @@ import (
 // the SDK's 10, most requests of a fleet of clients would need a new connection.
 const idleConnections = 100
 
-// s3Dialect is that of S3 and of what speaks its protocol. The tag is the ETag.
+// s3Dialect is the dialect of S3 and of stores with its protocol. The tag is the ETag.
 type s3Dialect struct{}
 
 func (s3Dialect) open(ctx context.Context, u *url.URL) (*gocloud.Bucket, error) {
@@ -32,8 +32,8 @@ func (s3Dialect) open(ctx context.Context, u *url.URL) (*gocloud.Bucket, error) 
 		return nil, errors.New("the S3 driver has no client")
 	}
 	options := client.Options()
-	// A range of an object has no checksum to compare, which the SDK would report on
-	// the standard error each time.
+	// A range of an object has no checksum to compare. The SDK would report this on the
+	// standard error each time.
 	options.DisableLogOutputChecksumValidationSkipped = true
 	// The SDK has made a client with the certificate authorities of AWS_CA_BUNDLE.
 	if made, ok := options.HTTPClient.(*awshttp.BuildableClient); ok {
@@ -78,7 +78,7 @@ func (s3Dialect) missing(err error) bool {
 	if !errors.As(err, &api) {
 		return false
 	}
-	// The answer to a HEAD has no body, and so no code but this one.
+	// The answer to a HEAD has no body, and so has only this code.
 	return api.ErrorCode() == "NoSuchKey" || api.ErrorCode() == "NotFound"
 }
 

@@ -34,11 +34,11 @@ func TestS3IsAFileSystem(t *testing.T) {
 	}
 }
 
-// What is true of every store is true of S3.
+// The rules for every store apply to S3.
 func TestS3(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *Bucket){
 		"one content has one tag":        testTags,
-		"what does not exist":            testWhatDoesNotExist,
+		"missing files":                  testMissingFiles,
 		"one of many creates":            testCreate,
 		"a write that fails":             testBrokenContent,
 		"copy and remove":                testCopy,
@@ -125,7 +125,7 @@ func with(b *Bucket, name string, use func(openFile) error) error {
 	return use(f.(openFile))
 }
 
-// zipOf returns an archive with so many files, which are not compressed.
+// zipOf returns an archive with the given number of uncompressed files.
 func zipOf(t *testing.T, files int) string {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -147,8 +147,8 @@ func TestAHundredThousandFilesAreAHundredRequests(t *testing.T) {
 		t.Skip("makes 100,000 files")
 	}
 	s := newStore(t)
-	// The server keeps ETags beside the objects. Those of files that did not come through
-	// it, which is quicker, are all one.
+	// The server keeps ETags beside the objects. Files that were written around it,
+	// which is quicker, all have the same ETag.
 	etag := filepath.Join(t.TempDir(), "meta", "etag")
 	if err := errors.Join(os.Mkdir(filepath.Dir(etag), 0o700), os.WriteFile(etag, []byte("d41d8cd98f00b204e9800998ecf8427e"), 0o600)); err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestFailuresOfS3AreNotAbsence(t *testing.T) {
 		{"archived", right, 403, "InvalidObjectState", "archived"},
 		{"no such bucket", gone, 0, "", "NoSuchBucket"},
 		{"a wrong secret", wrong, 0, "", "refused these credentials"},
-		{"an unknown key", unknown, 0, "", "XAdminUserNotFound"}, // with status 404, where S3 itself has 403
+		{"an unknown key", unknown, 0, "", "XAdminUserNotFound"}, // with status 404; S3 itself has 403
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s.intercept(nil)
@@ -216,7 +216,7 @@ func TestFailuresOfS3AreNotAbsence(t *testing.T) {
 			b := test.bucket
 			for op, err := range operations(t, b) {
 				if (test.bucket == gone || test.bucket == unknown) && op == "remove" {
-					continue // the 404 of a HEAD has no code that tells one from the other
+					continue // the 404 of a HEAD has no code that distinguishes them
 				}
 				switch {
 				case err == nil:
@@ -234,7 +234,7 @@ func TestFailuresOfS3AreNotAbsence(t *testing.T) {
 	}
 }
 
-// operations returns the errors of everything that asks the store.
+// operations returns the errors of all operations that send requests to the store.
 func operations(t *testing.T, b *Bucket) map[string]error {
 	errs := make(map[string]error)
 	_, errs["stat"] = b.Stat("dir/a")
@@ -360,7 +360,7 @@ func TestTruncatedBodies(t *testing.T) {
 	}
 }
 
-// S3 need not know If-Match to be compared.
+// Tags are compared even if S3 does not know If-Match.
 func TestAReplacedObjectThatTheStoreGives(t *testing.T) {
 	s := newStore(t)
 	b := openBucket(t, options{url: s.url})
@@ -383,7 +383,7 @@ func TestAReplacedObjectThatTheStoreGives(t *testing.T) {
 	}
 }
 
-// A lost answer has the SDK write again, which the store refuses.
+// If an answer is lost, the SDK writes again, and the store refuses the second write.
 func TestCreateWhoseAnswerIsLost(t *testing.T) {
 	s := newStore(t)
 	b := openBucket(t, options{url: s.url})
@@ -405,7 +405,7 @@ func TestCreateWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// unanswered takes an answer that nobody gets.
+// unanswered discards an answer.
 type unanswered struct{}
 
 func (unanswered) Header() http.Header         { return http.Header{} }
@@ -504,7 +504,7 @@ func TestS3IsTrustedByACertificateAuthorityOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// Without ETags nothing tells one content from another.
+// Without ETags nothing distinguishes one content from another.
 func TestAStoreWithoutETagsIsNotServed(t *testing.T) {
 	s := newStore(t)
 	b := openBucket(t, options{url: s.url})
@@ -536,7 +536,7 @@ func TestAStoreWithoutETagsIsNotServed(t *testing.T) {
 	}
 }
 
-// A store that does not know continuation tokens gives the first page for ever.
+// A store that does not know continuation tokens sends the first page forever.
 func TestAListingThatDoesNotGoOnIsAnError(t *testing.T) {
 	s := newStore(t)
 	b := openBucket(t, options{url: s.url})
@@ -559,7 +559,7 @@ func TestAListingThatDoesNotGoOnIsAnError(t *testing.T) {
 	}
 }
 
-// A download by a slow client may take so long that the store breaks off often.
+// A download by a slow client may take so long that the store breaks it off often.
 func TestReadingGoesOnAsLongAsItGetsOn(t *testing.T) {
 	s := newStore(t)
 	b := openBucket(t, options{url: s.url})
@@ -579,8 +579,8 @@ func TestReadingGoesOnAsLongAsItGetsOn(t *testing.T) {
 	}
 }
 
-// An object that a lifecycle rule has archived is the only one that cannot be read. What
-// other refusals are about cannot be told.
+// If a lifecycle rule has archived an object, only that object cannot be read. Other
+// refusals may concern any number of objects.
 func TestAnArchivedObjectIsNoFailureOfTheStore(t *testing.T) {
 	s := newStore(t)
 	b := openBucket(t, options{url: s.url})

@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// An s3Server is versitygw over a folder, of which each folder is a bucket.
+// An s3Server is versitygw over a folder. Each folder in it is a bucket.
 type s3Server struct {
 	folder, metadata, socket string
-	missing                  error // why there is none
+	missing                  error // why there is no server
 }
 
 var gateway s3Server
@@ -168,7 +168,7 @@ func requestKind(r *http.Request) string {
 	return strings.ToLower(r.Method)
 }
 
-// requests returns how often the store was asked for what, and begins to count anew.
+// requests returns the number of requests of each kind, and resets the counts.
 func (s *store) requests() string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -177,7 +177,7 @@ func (s *store) requests() string {
 	return text
 }
 
-// intercept has a function answer requests. If it returns false, the store does.
+// intercept lets a function answer requests. If it returns false, the store answers.
 func (s *store) intercept(answer func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// writerKey is the metadata that tells the writes of an object apart.
+	// writerKey is the metadata that distinguishes the writes of an object.
 	writerKey = "writer"
 
-	// longestLink is how long S3 lets a signed URL live.
+	// longestLink is the longest life of a signed URL in S3.
 	longestLink = 7 * 24 * time.Hour
 )
 
 // Create writes a file that must not exist: if it does, the store refuses and the error
-// wraps fs.ErrExist. The file appears whole or not at all. A large one is sent in parts;
-// parts of one that was broken off are removed, or by the bucket's lifecycle rules if
-// the store could not be asked to.
+// wraps fs.ErrExist. The file appears whole or not at all. A large file is sent in
+// parts. The parts of an incomplete file are removed, by the bucket's lifecycle rules
+// if the store could not be asked to remove them.
 func (b *Bucket) Create(ctx context.Context, name string, content io.Reader) (fs.FileInfo, error) {
 	if b.creating != nil {
 		b.creating.Lock()
@@ -35,7 +35,7 @@ func (b *Bucket) Create(ctx context.Context, name string, content io.Reader) (fs
 	})
 }
 
-// Replace is Create for a file that may exist.
+// Replace is like Create, for a file that may exist.
 func (b *Bucket) Replace(ctx context.Context, name string, content io.Reader) (fs.FileInfo, error) {
 	return b.write(ctx, "replace", name, content, &gocloud.WriterOptions{})
 }
@@ -58,7 +58,7 @@ func (b *Bucket) upload(ctx context.Context, op, name string, content io.Reader,
 	if err != nil {
 		return err
 	}
-	// A part is sent while the content is not read. Twice the time is for the last ones.
+	// The content is not read while a part is sent. The last parts need twice the time.
 	life := b.patience.answer + b.patience.idle
 	sending, w := b.patience.wait(ctx, life)
 	defer w.stop()
@@ -84,16 +84,16 @@ func (b *Bucket) upload(ctx context.Context, op, name string, content io.Reader,
 	return b.pathError(sending, op, name, err)
 }
 
-// refusedCreate returns the error of a write that the store refused because there is a
-// file. If the answer to a write gets lost, the SDK sends it again and is refused for
-// the file that it has just written.
+// refusedCreate returns the error of a write that the store refused because the file
+// exists. If the answer to a write is lost, the SDK sends it again, and the store
+// refuses it because of the file that it has just written.
 func (b *Bucket) refusedCreate(ctx context.Context, op, name, key, writer string) error {
 	ctx, w := b.patience.wait(ctx, b.patience.answer)
 	defer w.stop()
 	a, err := b.store.Attributes(ctx, key)
 	switch {
 	case err != nil && b.dialect.missing(err):
-		// S3 also refuses when two writes cross, and one of them failed.
+		// S3 also refuses if two writes cross and one of them fails.
 		return &fs.PathError{Op: op, Path: name, Err: &failure{text: "the store refused to write beside another write, which failed"}}
 	case err != nil:
 		return b.pathError(ctx, op, name, err)
@@ -106,7 +106,7 @@ func (b *Bucket) refusedCreate(ctx context.Context, op, name, key, writer string
 // largestCopy is the size of the largest object that S3 copies in one request, in bytes.
 const largestCopy = 5 << 30
 
-// Copy has the store copy a file, replacing another one. A file that is too large for
+// Copy makes the store copy a file, replacing another one. A file that is too large for
 // that is read and written again.
 func (b *Bucket) Copy(ctx context.Context, from, to string) error {
 	source, err := b.key("copy", from)
@@ -123,7 +123,7 @@ func (b *Bucket) Copy(ctx context.Context, from, to string) error {
 	if err == nil {
 		return nil
 	}
-	// Only a copy that fails is worth the request for the size.
+	// The size is requested only if a copy has failed.
 	if i, e := b.head(waiting, "copy", from); e != nil || i.size <= b.largestCopy {
 		return err
 	}
@@ -141,7 +141,7 @@ func (b *Bucket) rewrite(ctx context.Context, from, to string) error {
 	return err
 }
 
-// Remove removes a file. That it does not exist is no error.
+// Remove removes a file. A missing file is not an error.
 func (b *Bucket) Remove(ctx context.Context, name string) error {
 	key, err := b.key("remove", name)
 	if err != nil {
@@ -155,10 +155,10 @@ func (b *Bucket) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// SignedURL returns a URL under which the store gives a file to anyone for so long, by
-// GET only; for seven days at most, and no longer than the credentials live that sign
-// it. The error wraps errors.ErrUnsupported if the store, or these credentials, have no
-// such URLs.
+// SignedURL returns a URL at which the store sends a file to anyone for the given time,
+// by GET only. The time is limited to seven days, and to the life of the credentials
+// that sign it. The error wraps errors.ErrUnsupported if the store, or these
+// credentials, cannot sign such URLs.
 func (b *Bucket) SignedURL(ctx context.Context, name string, life time.Duration) (string, error) {
 	key, err := b.key("sign", name)
 	if err != nil {

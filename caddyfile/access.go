@@ -18,7 +18,7 @@ func auth(d *caddyfile.Dispenser, h *module.Handler) error {
 	}
 	provider, err := caddyfile.UnmarshalModule(d, "http.authentication.providers."+name)
 	if err != nil {
-		return err // has the position
+		return err // err has the position
 	}
 	h.AuthRaw = append(h.AuthRaw, caddyconfig.JSONModuleObject(provider, "provider", name, nil))
 	return nil
@@ -65,8 +65,7 @@ func accessRules(d *caddyfile.Dispenser, h *module.Handler) error {
 	return nil
 }
 
-// seekRule advances d, which is at the beginning of a block of rules, to the rule with
-// a number.
+// seekRule advances d from the beginning of a block of rules to the rule with a number.
 func seekRule(d *caddyfile.Dispenser, number int) *caddyfile.Dispenser {
 	for nesting := d.Nesting(); number > 0 && d.NextBlock(nesting); {
 		if word := d.Val(); word == "allow" || word == "deny" {

@@ -20,8 +20,8 @@ import (
 const separator = "----------\n"
 
 // TestAdapt adapts every *.caddyfiletest: a Caddyfile, the separator, and either the
-// expected JSON or a part of the expected error. A Caddyfile that is not formatted as
-// by `caddy fmt` fails as well.
+// expected JSON or a part of the expected error. A Caddyfile that `caddy fmt` would
+// change fails as well.
 func TestAdapt(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "testdata", "caddyfiles", "*.caddyfiletest"))
 	if err != nil || len(files) == 0 {

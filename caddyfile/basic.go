@@ -12,7 +12,7 @@ import (
 // Caddyfile itself, since the directive basic_auth builds it.
 const httpBasic = "http_basic"
 
-// basicAuth parses what follows auth http_basic, with the syntax of basic_auth:
+// basicAuth parses the arguments of auth http_basic, with the syntax of basic_auth:
 //
 //	auth http_basic [<hash_algorithm> [<realm>]] {
 //	    <username> <hashed_password>

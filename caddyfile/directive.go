@@ -85,8 +85,8 @@ import (
 func init() {
 	httpcaddyfile.RegisterDirective("terraform_registry", parseDirective)
 
-	// After the directives that authenticate and those that refuse access, before
-	// those that answer every request.
+	// After the directives that authenticate or refuse access, and before the
+	// directives that answer every request.
 	httpcaddyfile.RegisterDirectiveOrder("terraform_registry", httpcaddyfile.Before, "reverse_proxy")
 }
 
@@ -94,15 +94,15 @@ func init() {
 func parseDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next() // the directive's name
 	if h.NextArg() && strings.HasPrefix(h.Val(), "/") {
-		// Caddy takes such an argument for a path matcher, but the root is meant. The
-		// registry would never answer, as the path of discovery would not match.
+		// Caddy would use such an argument as a path matcher, but the root is meant.
+		// The registry would never answer, since the path of discovery would not match.
 		return nil, h.Errf("'%s' is not a matcher the registry can have: the folder to serve goes into the block as 'root %s', a path to serve it under as 'prefix %s'", h.Val(), h.Val(), h.Val())
 	}
 	h.Reset()
 	h.Next()
 	matchers, err := h.ExtractMatcherSet()
 	if err != nil {
-		return nil, err // has the position
+		return nil, err // err has the position
 	}
 	handler := new(module.Handler)
 	if err := unmarshal(h.Dispenser, handler); err != nil {

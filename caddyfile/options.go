@@ -101,7 +101,7 @@ func names(all []option) string {
 	return strings.Join(names, ", ")
 }
 
-// text parses an option with one argument that is taken as it is.
+// text parses an option with one argument, which is not changed.
 func text(field func(*module.Handler) *string) func(*caddyfile.Dispenser, *module.Handler) error {
 	return func(d *caddyfile.Dispenser, h *module.Handler) error {
 		name := d.Val()
@@ -168,8 +168,8 @@ func ui(d *caddyfile.Dispenser, h *module.Handler) error {
 	return nil
 }
 
-// interval parses an option with one argument, a positive duration or off, which means
-// that there is nothing of that kind.
+// interval parses an option with one argument, a positive duration or off. off disables
+// the option.
 func interval(name, kind string, field func(*module.Handler) *caddy.Duration) func(*caddyfile.Dispenser, *module.Handler) error {
 	return func(d *caddyfile.Dispenser, h *module.Handler) error {
 		var value string
@@ -192,8 +192,8 @@ func interval(name, kind string, field func(*module.Handler) *caddy.Duration) fu
 	}
 }
 
-// defaultRedirect is how long URLs of a store are valid if no time is given, as long as
-// links.
+// defaultRedirect is how long URLs of a store are valid if no time is given. It is the
+// same as for links.
 const defaultRedirect = caddy.Duration(15 * time.Minute)
 
 func redirect(d *caddyfile.Dispenser, h *module.Handler) error {

@@ -6,7 +6,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
-// publish parses the block of publishing, which may be left out:
+// publish parses the optional block of publishing:
 //
 //	publish {
 //	    max_size        <size>

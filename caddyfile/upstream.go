@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
-// upstream parses a block of hostnames and how their registries are mirrored.
+// upstream parses hostnames and the block of options for mirroring them.
 func upstream(d *caddyfile.Dispenser, h *module.Handler) error {
 	u := &module.Upstream{Hostnames: d.RemainingArgs()}
 	if len(u.Hostnames) == 0 {

@@ -1,4 +1,4 @@
-// Package clientconfig writes what Terraform and OpenTofu have to be told to use a
+// Package clientconfig writes the configuration with which Terraform and OpenTofu use a
 // registry: blocks of their CLI configuration, which is in ~/.terraformrc or ~/.tofurc.
-// It is the one place where the command and the pages get them from.
+// Both the command and the pages use it.
 package clientconfig

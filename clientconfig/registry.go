@@ -9,37 +9,40 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A Registry is what its clients have to know of it.
+// A Registry describes a registry for its clients.
 type Registry struct {
-	// Hostnames are its names as users write them, with a port if that is not 443. The
-	// first is the one that clients are given.
+	// Hostnames are the registry's names as users write them, with a port unless it is
+	// 443. Clients are told the first one.
 	Hostnames []string
 
-	// URL begins the URLs of its services, such as "https://registry.example.com/v1".
+	// URL is the beginning of the URLs of its services, such as
+	// "https://registry.example.com/v1".
 	URL string
 
-	// HostsProviders reports whether it has providers of its own that clients get by the
-	// protocol of registries, which gives lock files the hashes of all platforms.
+	// HostsProviders reports whether the registry hosts providers. Clients get them by
+	// the protocol of registries, which provides the hashes of all platforms for lock
+	// files.
 	HostsProviders bool
 
-	// Private reports whether some of what it hosts requires a token.
+	// Private reports whether some of the hosted addresses require a token.
 	Private bool
 
 	// Login reports whether `terraform login` gets a token.
 	Login bool
 
-	// Origins are the other registries of which it has something, or gets it.
+	// Origins are the other registries from which this registry has files or fetches
+	// them.
 	Origins []Origin
 }
 
-// An Origin is a registry that another one stands in for.
+// An Origin is a registry for which another registry stands in.
 type Origin struct {
 	Hostname svchost.Hostname
 
-	// What there is of it.
+	// Whether there are providers and modules of the origin.
 	Providers, Modules bool
 
-	// Private reports whether some of that requires a token.
+	// Private reports whether some of them require a token.
 	Private bool
 }
 
@@ -47,12 +50,12 @@ type Origin struct {
 func (o Origin) String() string { return address.DisplayHostname(o.Hostname) }
 
 // Mirror returns the block with which clients get the providers of all other registries
-// from this one.
+// from this registry.
 //
-// The registry's own providers are excluded if it hosts some, as a mirror gives lock files
-// the hashes of one platform only. A name with a port has to be excluded in any case:
-// clients take the port for a part of a URL when they look for it in a mirror, and fail
-// (checklist 74).
+// The registry's own providers are excluded if it hosts some, since a mirror provides
+// only the hashes of one platform for lock files. A name with a port has to be excluded
+// in any case: clients treat the port as a part of a URL when they look for the name in
+// a mirror, and fail (checklist 74).
 func (r Registry) Mirror() string {
 	var own []string
 	for _, name := range r.Hostnames {
@@ -84,14 +87,15 @@ func (r Registry) Mirror() string {
 `
 }
 
-// publicServices begin the URLs of the services of the public registries. Clients that
-// are given a host block discover none, so what it leaves out does not exist for them.
+// publicServices are the base URLs of the public registries' services. Clients with a
+// host block do not discover services, so services missing in it do not exist for them.
 var publicServices = map[svchost.Hostname]string{
 	"registry.terraform.io": "https://registry.terraform.io/v1",
 	"registry.opentofu.org": "https://registry.opentofu.org/v1",
 }
 
-// StandIn returns the block with which clients take this registry for the origin.
+// StandIn returns the block with which clients use this registry in place of the
+// origin.
 func (r Registry) StandIn(o Origin) string {
 	base := r.URL + "/registries/" + string(o.Hostname)
 	var b strings.Builder
@@ -134,6 +138,6 @@ func Credentials(hostname, token string) string {
 	return fmt.Sprintf("credentials %s {\n  token = %s\n}\n", quote(hostname), quote(token))
 }
 
-// quote returns a string of a CLI configuration. Neither hostnames nor URLs have
-// anything that begins an interpolation.
+// quote returns a string of a CLI configuration. Neither hostnames nor URLs contain the
+// start of an interpolation.
 func quote(s string) string { return fmt.Sprintf("%q", s) }

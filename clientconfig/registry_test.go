@@ -62,7 +62,7 @@ func TestStandIn(t *testing.T) {
   }
 }
 `},
-		{"what is not here can come from the public registry", Origin{Hostname: "registry.opentofu.org", Providers: true}, `host "registry.opentofu.org" {
+		{"missing services can come from the public registry", Origin{Hostname: "registry.opentofu.org", Providers: true}, `host "registry.opentofu.org" {
   services = {
     "providers.v1" = "https://registry.example.com/v1/registries/registry.opentofu.org/providers/"
     # Its modules are not here. Where the public registry can be reached:

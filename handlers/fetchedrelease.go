@@ -136,7 +136,7 @@ func (k *fetchedRelease) file(kind address.ReleaseFileKind) *index.File {
 
 // download describes the package of a platform, whose sha256 is sum.
 func (k *fetchedRelease) download(p address.Platform, sum wire.SHA256) *wire.Document {
-	v := wire.Vouchers{Packages: k.hashes()}
+	v := wire.Evidence{Packages: k.hashes()}
 	for _, key := range k.keys {
 		v.Armor, v.IDs = append(v.Armor, key.Armor), append(v.IDs, key.ID)
 	}

@@ -325,7 +325,7 @@ func (r *Release) encodeNow() {
 	if len(r.Keys) == 0 {
 		return
 	}
-	v := wire.Vouchers{Packages: make(map[address.Platform]wire.PackageHashes)}
+	v := wire.Evidence{Packages: make(map[address.Platform]wire.PackageHashes)}
 	for _, k := range r.Keys {
 		v.Armor, v.IDs = append(v.Armor, k.Armor), append(v.IDs, k.ID)
 	}

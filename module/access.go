@@ -125,8 +125,8 @@ func (h *Handler) provisionAccess(ctx caddy.Context, app *App) (*access.Rules, e
 	return rules, nil
 }
 
-// rules returns the rules of the configuration; nil if anyone may read everything.
-// With authentication and without rules, authenticated requests may read everything.
+// rules returns the rules of the configuration; nil if anyone may read everything. With
+// authentication and without rules, authenticated requests may read everything.
 func (h *Handler) rules() (*access.Rules, error) {
 	configured := []AccessRule{{Effect: "allow", Who: "authenticated", Right: "read", Addresses: []string{"*"}}}
 	switch {
@@ -151,8 +151,9 @@ func (h *Handler) rules() (*access.Rules, error) {
 	return access.NewRules(rules...), nil
 }
 
-// warnOfManaging logs that no rule allows managing although a rule allows publishing, which
-// once included managing. Any rule about managing shows that this is known.
+// warnOfManaging logs that no one may manage anything although someone may publish. The
+// right to publish once included managing. A rule about managing shows that the
+// operator knows.
 func (h *Handler) warnOfManaging() {
 	if h.Access == nil || !h.Access.allows(access.Publish) {
 		return
@@ -167,10 +168,10 @@ func (a *Access) allows(right access.Right) bool {
 	return slices.ContainsFunc(a.Rules, func(r AccessRule) bool { return r.Effect == "allow" && r.Right == right.String() })
 }
 
-// authenticate returns who makes a request: the subject that an earlier handler has
-// set, or else the first that an authentication provider of the registry finds. An
-// error means that credentials cannot be checked at the moment; a request with invalid
-// ones is anonymous.
+// authenticate returns the subject that an earlier handler has set, or else the first
+// subject that an authentication provider of the registry finds. An error means that
+// credentials cannot be checked at the moment. A request with invalid credentials is
+// anonymous.
 func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
 	repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	if !ok {
@@ -198,19 +199,19 @@ func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
 	return access.Subject{}, unavailable
 }
 
-// subjectOfUser returns the subject that a user is whom a provider has found.
+// subjectOfUser returns the subject for a user that a provider has found.
 func (h *Handler) subjectOfUser(repl *caddy.Replacer, user caddyauth.User) access.Subject {
 	setUser(repl, user)
 	if s := h.subjectOf(repl); !s.Anonymous() {
 		return s
 	}
-	// The configured subject has other placeholders, such as the fields of a client
+	// The configured subject has other placeholders, such as the subject of a client
 	// certificate, which are empty for this request.
 	return access.Subject{ID: user.ID, Groups: access.ParseGroups(user.Metadata["groups"])}
 }
 
-// noteOutage logs that credentials cannot be checked, and that they can be checked
-// again: once each, as anyone can cause it by sending a token.
+// noteOutage logs that credentials cannot be checked, and later that they can be
+// checked again. Each is logged once, since anyone can cause it by sending a token.
 func (h *Handler) noteOutage(err error) {
 	switch {
 	case err != nil && h.outage.CompareAndSwap(false, true):
@@ -220,8 +221,8 @@ func (h *Handler) noteOutage(err error) {
 	}
 }
 
-// subjectOf returns the subject that the placeholders name. It is anonymous if all of
-// them are empty, whatever text is around them.
+// subjectOf returns the subject in the placeholders. It is anonymous if all of them are
+// empty, whatever text is around them.
 func (h *Handler) subjectOf(repl *caddy.Replacer) access.Subject {
 	named := false
 	id, err := repl.ReplaceFunc(h.subject, func(_ string, value any) (any, error) {
@@ -242,8 +243,8 @@ func (h *Handler) subjectOf(repl *caddy.Replacer) access.Subject {
 	return s
 }
 
-// setUser sets the placeholders that Caddy's authentication handler sets. The access
-// log takes the user from them.
+// setUser sets the same placeholders as Caddy's authentication handler. The access log
+// takes the user from them.
 func setUser(repl *caddy.Replacer, user caddyauth.User) {
 	repl.Set("http.auth.user.id", user.ID)
 	for key, value := range user.Metadata {
@@ -251,8 +252,8 @@ func setUser(repl *caddy.Replacer, user caddyauth.User) {
 	}
 }
 
-// discardedWriter is passed to authentication providers: the registry writes the
-// answer, and the challenge of one provider must not be in it if another one
+// discardedWriter is passed to authentication providers. The registry writes the
+// answer, and the answer must not have the challenge of one provider if another one
 // authenticates the client.
 type discardedWriter struct{}
 

@@ -17,13 +17,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
-// placeholderPrefix is that of the placeholders that describe a request.
+// placeholderPrefix starts the names of the placeholders that describe a request.
 const placeholderPrefix = "http.terraform_registry."
 
-// fieldNames are the names of these placeholders, and of the fields in the access log.
+// fieldNames are the names of the placeholders, and of the fields in the access log.
 var fieldNames = [...]string{"kind", "address", "version", "platform", "outcome"}
 
-// requestField returns what a request was about; empty if it had no such thing.
+// requestField returns a field of a request; empty if the request has no such field.
 func requestField(e *handlers.Exchange, name string) (value string, ok bool) {
 	switch name {
 	case "kind":
@@ -43,15 +43,15 @@ func requestField(e *handlers.Exchange, name string) (value string, ok bool) {
 	return "", false
 }
 
-// answered counts a request, adds what it was about to its entry in the access log, if
-// the server has one, and to its placeholders, and tells what has come of a file that was
-// sent.
+// answered counts a request. It adds the fields of the request to its entry in the
+// access log, if the server has one, and to its placeholders. It reports the result of
+// an uploaded file.
 func (h *Handler) answered(r *http.Request, e *handlers.Exchange) {
 	h.traffic.count(e)
 	if e.Upload != nil {
 		h.audit(r, e)
 	}
-	if h.server == nil || h.server.Logs != nil { // adding a field costs as much as finding a document
+	if h.server == nil || h.server.Logs != nil { // adding a field takes as long as finding a document
 		if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
 			extra.Add(zap.Object("terraform_registry", loggable{e}))
 		}
@@ -67,7 +67,7 @@ func (h *Handler) answered(r *http.Request, e *handlers.Exchange) {
 	}
 }
 
-// loggable makes the fields of an exchange only if its entry is written.
+// loggable makes the fields of an exchange only when its entry is written.
 type loggable struct{ *handlers.Exchange }
 
 // MarshalLogObject implements zapcore.ObjectMarshaler.
@@ -80,23 +80,22 @@ func (l loggable) MarshalLogObject(to zapcore.ObjectEncoder) error {
 	return nil
 }
 
-// An accessLog writes the entries of Caddy's access log for requests with signed links, and
-// for redirects to signed URLs of an object store, without the signatures: as long as a link
-// is valid it is as good as a password, and logs are copied and shared.
+// An accessLog writes the entries of Caddy's access log for requests with signed links,
+// and for redirects to signed URLs of an object store, without the signatures. A link
+// is as good as a password while it is valid, and logs are copied and shared.
 //
-// Caddy takes its copy of a request before any handler sees it. All a handler can do
-// is to make Caddy skip the entry, and to write the same entry to the same loggers
-// itself. What other handlers add to entries (`log_append`, `tracing`) cannot be read
-// and is missing in them. If credentials are logged on purpose (`log_credentials`),
-// the entries are left to Caddy.
+// Caddy copies a request before any handler sees it. A handler can only make Caddy skip
+// the entry, and write the same entry to the same loggers itself. Fields that other
+// handlers add to entries (`log_append`, `tracing`) cannot be read and are missing. If
+// credentials are logged on purpose (`log_credentials`), Caddy writes the entries.
 type accessLog struct {
 	logger    *zap.Logger // named http.log.access
 	redirects bool        // any download may be answered with a redirect
 }
 
-// httpApp stands for Caddy's HTTP app, to which the loggers of access logs belong.
-// Caddy advises modules not to request another module's logger, but which entries a
-// log gets depends on the module that its logger was made for.
+// httpApp represents Caddy's HTTP app, to which the loggers of access logs belong.
+// Caddy advises modules not to request another module's logger, but the entries of a
+// log are selected by the module for which its logger was made.
 type httpApp struct{}
 
 func (httpApp) CaddyModule() caddy.ModuleInfo { return caddy.ModuleInfo{ID: "http"} }
@@ -105,8 +104,8 @@ func newAccessLog(ctx caddy.Context, redirects bool) *accessLog {
 	return &accessLog{ctx.Logger(httpApp{}).Named("log.access"), redirects}
 }
 
-// serve calls the serve of the registry or its pages, and keeps the signatures of the
-// requests that it answers out of the log. A nil log does not: then no links are signed.
+// serve calls serve of the registry or its pages, and keeps the signatures of answered
+// requests out of the log. A nil log does nothing: no links are signed then.
 func (l *accessLog) serve(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request) bool) (answered bool) {
 	if l == nil {
 		return serve(w, r)
@@ -120,7 +119,7 @@ func (l *accessLog) serve(w http.ResponseWriter, r *http.Request, serve func(htt
 		return serve(w, r)
 	}
 	response := caddyhttp.NewResponseRecorder(w, nil, nil)
-	answered = true // also if serve panics: then the registry was answering
+	answered = true // even if serve panics, since the registry was then answering
 	defer func() {
 		// The location of a module is a signed link, too.
 		redirected := l.redirects && response.Status() == http.StatusTemporaryRedirect
@@ -132,7 +131,7 @@ func (l *accessLog) serve(w http.ResponseWriter, r *http.Request, serve func(htt
 	return answered
 }
 
-// write does what Caddy's server does after a request.
+// write does the same as Caddy's server after a request.
 func (l *accessLog) write(logs *caddyhttp.ServerLogConfig, r *http.Request, response caddyhttp.ResponseRecorder) {
 	ctx := r.Context()
 	if skip, _ := caddyhttp.GetVar(ctx, caddyhttp.LogSkipVar).(bool); skip {
@@ -165,10 +164,10 @@ func responseFields(r *http.Request, response caddyhttp.ResponseRecorder) []zap.
 	start, _ := caddyhttp.GetVar(r.Context(), "start_time").(time.Time)
 	header := redactHeader(response.Header())
 	if location, _, signed := strings.Cut(header.Get("Location"), "?"); signed && response.Status() == http.StatusTemporaryRedirect {
-		header.Set("Location", location+"?REDACTED") // of a store, each of which signs in its own way
+		header.Set("Location", location+"?REDACTED") // every store has its own form of signatures
 	}
 	fields := []zap.Field{
-		zap.Int("bytes_read", 0), // links are for reading: a file that is sent to one is not counted
+		zap.Int("bytes_read", 0), // links are for reading, so an upload to one is not counted
 		zap.String("user_id", user),
 		zap.Duration("duration", time.Since(start)),
 		zap.Int("size", response.Size()),
@@ -188,9 +187,9 @@ func responseFields(r *http.Request, response caddyhttp.ResponseRecorder) []zap.
 	})))
 }
 
-// accessLoggers returns the names, below http.log.access, of the loggers to which
-// Caddy logs a request: those chosen by `log_name`, those of its host, or that of the
-// server. The empty name is http.log.access itself.
+// accessLoggers returns the names, below http.log.access, of the loggers to which Caddy
+// logs a request: the loggers in `log_name`, or the loggers of the host, or the logger
+// of the server. The empty name is http.log.access itself.
 func accessLoggers(logs *caddyhttp.ServerLogConfig, r *http.Request) []string {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -213,8 +212,8 @@ func accessLoggers(logs *caddyhttp.ServerLogConfig, r *http.Request) []string {
 	return names
 }
 
-// mappedLoggers returns the loggers of a host: those of its name, or else of its name
-// with asterisks for the first label, the first two, and so on. A mapped host may
+// mappedLoggers returns the loggers of a host: the loggers of its name, or else of its
+// name with asterisks for the first label, the first two, and so on. A mapped host may
 // have none.
 func mappedLoggers(logs *caddyhttp.ServerLogConfig, host string) (names []string, mapped bool) {
 	labels := strings.Split(strings.ToLower(host), ".")
@@ -228,11 +227,10 @@ func mappedLoggers(logs *caddyhttp.ServerLogConfig, host string) (names []string
 	}
 }
 
-// signature finds signatures in URLs, and in URLs in the query of URLs.
+// signature matches signatures in URLs, and in URLs in the query of URLs.
 var signature = regexp.MustCompile(`(?i)((?:[?&]|%3f|%26)sig(?:=|%3d))[^&\s"'<>]*`)
 
-// hasSignature reports whether there may be a signature in a query, which may have a URL
-// in it, escaped.
+// hasSignature reports whether a query may have a signature, perhaps in an escaped URL.
 func hasSignature(query string) bool {
 	return strings.Contains(query, "sig=") || strings.Contains(query, "sig%3D") || strings.Contains(query, "sig%3d")
 }
@@ -251,8 +249,8 @@ func redactRequest(r *http.Request) *http.Request {
 	return redacted
 }
 
-// redactHeader returns a copy of the header without signatures. They are also in the
-// Referer of clients, and in fields that proxies add.
+// redactHeader returns a copy of the header without signatures. Signatures are also in
+// the Referer of clients, and in fields that proxies add.
 func redactHeader(h http.Header) http.Header {
 	h = h.Clone()
 	for _, values := range h {

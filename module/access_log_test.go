@@ -26,8 +26,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
-// unloggedHandler is a registry that does what the header fields of a request say: set
-// a user, and panic.
+// unloggedHandler is a registry that sets a user and panics if header fields of the
+// request say so.
 type unloggedHandler struct {
 	Handler
 	log *accessLog
@@ -66,8 +66,8 @@ type loggedSite struct {
 	stop      func()
 }
 
-// newLoggedSite runs Caddy with the logs of a server as in JSON. All entries go to the
-// file all, and those logged to one or one.* also to the file one.
+// newLoggedSite runs Caddy with the logs of a server in JSON. All entries go to the
+// file all, and entries for one or one.* also to the file one.
 func newLoggedSite(t *testing.T, logs string) *loggedSite {
 	t.Helper()
 	s := &loggedSite{t: t, dir: t.TempDir()}
@@ -136,7 +136,7 @@ func (s *loggedSite) get(method, host, target string, header ...string) http.Hea
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	// The server hangs up when it has logged the request, and not before.
+	// The server closes the connection when it has logged the request, and not before.
 	r.Close = true
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *loggedSite) entries(file string) (text string, entries []map[string]any
 	return string(raw), entries
 }
 
-// uriAndRest removes from an entry what differs between two requests.
+// uriAndRest removes the parts of an entry that differ between two requests.
 func uriAndRest(entry map[string]any) (uri string, rest map[string]any) {
 	for _, name := range []string{"ts", "duration"} {
 		entry[name] = reflect.TypeOf(entry[name]).String()
@@ -192,7 +192,7 @@ func uriAndRest(entry map[string]any) (uri string, rest map[string]any) {
 }
 
 // The entries of a request with and without a signature are the same, except for the
-// query, and in the same logs. None has the signature.
+// query, and in the same logs. No entry has the signature.
 func TestAccessLog(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
@@ -308,7 +308,7 @@ func TestAccessLogHidesSignaturesInHeaders(t *testing.T) {
 	}
 }
 
-// Pages are asked for with the URLs of what was asked for before.
+// The URLs of pages may contain URLs of earlier requests.
 func TestAccessLogHidesSignaturesInURLsOfPages(t *testing.T) {
 	s := newLoggedSite(t, `{}`)
 	to := url.QueryEscape(loggedFile + signedQuery)
@@ -326,8 +326,7 @@ func TestAccessLogHidesSignaturesInURLsOfPages(t *testing.T) {
 	}
 }
 
-// Requests to other handlers are left to Caddy, and so are all if credentials are
-// logged.
+// Caddy logs requests to other handlers, and all requests if credentials are logged.
 func TestAccessLogLeavesOtherRequestsToCaddy(t *testing.T) {
 	for _, test := range []struct{ rule, logs, path string }{
 		{"another handler", `{}`, "/elsewhere"},
@@ -367,8 +366,8 @@ func TestAccessLogDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A server without an access log needs no fields. What is left is the function that
-// placeholders are read from.
+// A server without an access log needs no fields. Only the function for the
+// placeholders is left.
 func TestDescribingARequestAllocatesLittleWithoutAccessLog(t *testing.T) {
 	for _, test := range []struct {
 		rule string

@@ -225,7 +225,8 @@ func TestProvisionAccessRefuses(t *testing.T) {
 	}
 }
 
-// Where an earlier version let publishers manage too, a line tells what to write now.
+// If an earlier version let publishers manage, too, a line says which rule to write
+// now.
 func TestWarnOfManaging(t *testing.T) {
 	for _, test := range []struct {
 		rule  string
@@ -267,7 +268,7 @@ func TestWarnOfManaging(t *testing.T) {
 	}
 }
 
-// The line comes when a configuration is loaded, once.
+// The line is logged when a configuration is loaded, once.
 func TestLoadingWarnsOfManaging(t *testing.T) {
 	options, _ := publishingHandler(t)
 	options.Access.Rules[0].Right = "publish"

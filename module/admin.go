@@ -26,18 +26,20 @@ func init() {
 
 // Admin adds to Caddy's admin API:
 //
-//   - `GET /terraform_registry/indexes`: the trees that are served, with numbers of
-//     what they offer, and the progress of a scan that reads archives;
+//   - `GET /terraform_registry/indexes`: the served trees, with numbers of their
+//     offers, and the progress of a scan that reads archives;
 //   - `GET /terraform_registry/report`: everything that is offered, withheld and
-//     ignored, with reasons; with `?root=` that of one tree only;
-//   - `POST /terraform_registry/rescan`: scans all trees, or that of `?root=`, and
-//     answers when it is done;
+//     ignored, with reasons; with `?root=` for one tree only;
+//   - `POST /terraform_registry/rescan`: scans all trees, or the tree of `?root=`, and
+//     answers when the scan is complete;
 //   - `POST /terraform_registry/keys/forget?namespace=acme`: forgets the keys that a
-//     namespace had, whose keys file is gone: its releases need none from then on. Of a
-//     mirrored namespace, it is `HOSTNAME/NAMESPACE`. With `?root=` in that tree only;
-//   - `GET /terraform_registry/access?as=USER&group=GROUP&right=read&address=acme/vpc/aws`:
-//     for each registry, whether its rules allow that, and which rule decides.
-//     `group` can be repeated; without `as`, the request is anonymous.
+//     namespace had and whose keys file is gone, so that its releases need no keys any
+//     more. For a mirrored namespace, it is `HOSTNAME/NAMESPACE`. With `?root=` in that
+//     tree only;
+//   - `GET
+//     /terraform_registry/access?as=USER&group=GROUP&right=read&address=acme/vpc/aws`:
+//     for each registry, whether its rules allow that, and which rule decides. `group`
+//     can be repeated; without `as`, the request is anonymous.
 type Admin struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -84,8 +86,7 @@ func (Admin) Routes() []caddy.AdminRoute {
 	}
 }
 
-// onIndexes serves a request with the indexes that it selects: that of `?root=`, or
-// all.
+// onIndexes serves a request with the index of `?root=`, or with all indexes.
 func onIndexes(serve func(*http.Request, map[string]*index.Index) (any, error)) func(*http.Request, *App) (any, error) {
 	return func(r *http.Request, app *App) (any, error) {
 		found, err := selectIndexes(r, app)
@@ -108,7 +109,7 @@ func selectIndexes(r *http.Request, app *App) (map[string]*index.Index, error) {
 	return map[string]*index.Index{root: found[root]}, nil
 }
 
-// decideAccess returns what the rules of each registry decide.
+// decideAccess returns the decisions of the rules of each registry.
 func decideAccess(r *http.Request, app *App) (any, error) {
 	query := r.URL.Query()
 	right, err := access.ParseRight(query.Get("right"))
@@ -137,7 +138,7 @@ type indexState struct {
 	Progress *progressState `json:"progress,omitempty"`
 }
 
-// A progressState is the progress of a scan with the archives that it has to read.
+// A progressState is the progress of a scan that reads archives.
 type progressState struct {
 	Done           int     `json:"done"`
 	Total          int     `json:"total"`
@@ -178,8 +179,8 @@ func reportIndexes(_ *http.Request, found map[string]*index.Index) (any, error) 
 	return reports, nil
 }
 
-// rescanIndexes scans, and tells other instances if something has changed: the event of
-// an object store reaches one of them.
+// rescanIndexes scans, and announces changes to other instances, since the event of an
+// object store reaches only one of them.
 func rescanIndexes(r *http.Request, app *App) (any, error) {
 	found, err := selectIndexes(r, app)
 	if err != nil {
@@ -198,9 +199,9 @@ func rescanIndexes(r *http.Request, app *App) (any, error) {
 	return listIndexes(r, found)
 }
 
-// forgetKeys forgets the keys that a namespace had, and tells other instances. It answers
-// with the roots of the trees in which it had some. Indexes of one tree share the copies of
-// its keys.
+// forgetKeys forgets the keys that a namespace had, and tells other instances. The
+// answer has the roots of the trees in which the namespace had keys. Indexes of one
+// tree share the copies of its keys.
 func forgetKeys(r *http.Request, app *App) (any, error) {
 	hostname, namespace, err := parseKeysNamespace(r.URL.Query().Get("namespace"))
 	if err != nil {
@@ -211,7 +212,7 @@ func forgetKeys(r *http.Request, app *App) (any, error) {
 		return nil, err
 	}
 	forgotten := []string{}
-	var refused error // by another tree
+	var refused error // the refusal of a tree
 	for _, root := range slices.Sorted(maps.Keys(found)) {
 		x := found[root]
 		switch err := x.ForgetKeys(r.Context(), hostname, namespace); {
@@ -236,7 +237,8 @@ func forgetKeys(r *http.Request, app *App) (any, error) {
 	return forgotten, nil
 }
 
-// parseKeysNamespace parses [HOSTNAME/]NAMESPACE, as keys files are named.
+// parseKeysNamespace parses [HOSTNAME/]NAMESPACE, which is the form of names of keys
+// files.
 func parseKeysNamespace(text string) (hostname svchost.Hostname, namespace string, err error) {
 	host, namespace, mirrored := strings.Cut(text, "/")
 	if !mirrored {
@@ -250,7 +252,7 @@ func parseKeysNamespace(text string) (hostname svchost.Hostname, namespace strin
 	return hostname, namespace, nil
 }
 
-// An AccessDecision is what the rules of one registry decide.
+// An AccessDecision is the decision of the rules of one registry.
 type AccessDecision struct {
 	// Root is the root of the registry, absolute on the local disk.
 	Root string `json:"root"`
@@ -263,16 +265,16 @@ type AccessDecision struct {
 	// Hosted reports whether the address is hosted by the registry, not mirrored.
 	Hosted bool `json:"hosted"`
 
-	// Note is a warning about how the address was understood, or empty.
+	// Note is a warning about the interpretation of the address, or empty.
 	Note string `json:"note,omitempty"`
 }
 
-// Decide asks the rules of every registry of the configuration whether s has the
-// right to the address, in the order in which Caddy provisions the registries.
-// Nothing is authenticated: the subject is taken as given.
+// Decide asks the rules of every registry of the configuration whether s has the right
+// to the address, in the order in which Caddy provisions the registries. It
+// authenticates nothing: the subject is assumed to be authenticated.
 //
-// An address that has the hostname of a site is hosted there even without the
-// option hostname, as it is for clients that use that hostname.
+// An address with the hostname of a site is hosted there even without the option
+// hostname, as for clients that use this hostname.
 func (a *App) Decide(s access.Subject, right access.Right, address access.Resource) []AccessDecision {
 	decisions := make([]AccessDecision, len(a.handlers))
 	for i, h := range a.handlers {

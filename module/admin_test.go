@@ -15,7 +15,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// live runs a configuration as that of the process, which the admin API describes.
+// live runs a configuration as the configuration of the process, which the admin API
+// describes.
 func live(t *testing.T, handlers ...Handler) {
 	t.Helper()
 	routes := []any{}
@@ -103,7 +104,7 @@ func TestAdmin(t *testing.T) {
 		var states map[string]indexState
 		administer(t, http.MethodPost, "/terraform_registry/rescan", &states)
 		status, header := administer(t, http.MethodGet, "/terraform_registry/indexes", &states)
-		for states[root].Progress != nil { // of the look again at what was just written, which ends
+		for states[root].Progress != nil { // of the second look at new files, which ends
 			status, header = administer(t, http.MethodGet, "/terraform_registry/indexes", &states)
 		}
 		if status != 200 || header.Get("Content-Type") != "application/json" {
@@ -120,7 +121,7 @@ func TestAdmin(t *testing.T) {
 			t.Errorf("got %+v", reports)
 		}
 	})
-	t.Run("what the rules of each registry decide", func(t *testing.T) {
+	t.Run("the decisions of the rules of each registry", func(t *testing.T) {
 		var decisions []AccessDecision
 		administer(t, http.MethodGet, "/terraform_registry/access?right=read&address=acme/demo", &decisions)
 		if len(decisions) != 2 || decisions[0].Root != root || decisions[1].Root != other || !decisions[0].Allowed || !decisions[0].Hosted {
@@ -162,7 +163,7 @@ func TestAdmin(t *testing.T) {
 	})
 }
 
-// A configuration without a registry has no indexes, which is no error.
+// A configuration without a registry has no indexes. This is not an error.
 func TestAdminWithoutARegistry(t *testing.T) {
 	live(t)
 	var states map[string]indexState

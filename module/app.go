@@ -1,14 +1,14 @@
-// Package module is the registry as Caddy modules: the app that owns the indexes,
-// the HTTP handler that answers from them, authenticators and the admin API.
+// Package module implements the registry's Caddy modules: the app that owns the
+// indexes, the HTTP handler that answers from them, authenticators and the admin API.
 //
-// It only connects other packages to Caddy. The index package decides what a tree
-// contains, the handlers package what an answer looks like, and the signing
-// package whether a signature is valid; none of them knows Caddy.
+// It only connects other packages to Caddy. The index package determines the content of
+// a tree, the handlers package the form of an answer, and the signing package the
+// validity of a signature. None of them knows Caddy.
 //
 // # Life of an index
 //
-// Reading a tree may take minutes, so neither a reload nor `caddy validate` may
-// cause it, and two sites with the same tree must not do it twice:
+// Reading a tree may take minutes. So neither a reload nor `caddy validate` may read
+// it, and two sites with the same tree must not read it twice:
 //
 //   - a handler is provisioned: it checks its options and registers its tree with
 //     the app, which gives it a source of snapshots;
@@ -59,13 +59,13 @@ type App struct {
 	events     *caddyevents.App
 	traffic    traffic
 	sources    []*source
-	handlers   []*Handler           // those that are provisioned
+	handlers   []*Handler           // provisioned handlers
 	publishers []*publish.Publisher // of the handlers
 	locks      namedLocks
 	started    chan struct{}            // closed after Start, even if it failed
 	links      *access.RotatingLinkKeys // nil: no handler signs links
 	generate   func() (*signing.Key, error)
-	passwords  *semaphore.Weighted // bounds how many are compared at once
+	passwords  *semaphore.Weighted // limits how many are compared at once
 
 	mutex   sync.Mutex // guards what follows: metrics and the admin API read it
 	indexes map[indexKey]*pooledIndex
@@ -91,7 +91,7 @@ func ConfiguredApp(ctx caddy.Context) (*App, error) {
 	return app.(*App), nil
 }
 
-// Provision sets up the app. It scans nothing, as `caddy validate` calls it too.
+// Provision sets up the app. It scans nothing, since `caddy validate` calls it, too.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx = ctx
 	a.logger, a.version = ctx.Slogger(), BuildVersion()
@@ -124,10 +124,10 @@ func (a *App) linkKeys() *access.RotatingLinkKeys {
 	return a.links
 }
 
-// Start takes the indexes from the pool and has the new ones scan. The registry's
+// Start takes the indexes from the pool and makes the new ones scan. The registry's
 // signing key is not needed before, and may have to be generated first.
 func (a *App) Start() error {
-	// Also if this fails, so that no request waits for an index that never comes.
+	// Close it even if Start fails, so that no request keeps waiting for an index.
 	defer close(a.started)
 
 	if a.links != nil {
@@ -165,8 +165,8 @@ func (a *App) Start() error {
 	return nil
 }
 
-// shortestPoll returns how often to look for changes in a tree that several handlers may
-// serve.
+// shortestPoll returns the shortest interval at which to look for changes in a tree.
+// Several handlers may serve it.
 func (a *App) shortestPoll(t servedTree) time.Duration {
 	shortest := t.poll
 	for _, s := range a.sources {
@@ -181,8 +181,8 @@ func (a *App) shortestPoll(t servedTree) time.Duration {
 // next configuration may already use them. See Cleanup.
 func (a *App) Stop() error { return nil }
 
-// Cleanup returns the references to indexes and fillers that this app took, and no
-// others: Caddy also calls it after a failed start, before some or all were taken.
+// Cleanup returns only the references to indexes and fillers that this app has taken:
+// Caddy also calls it after a failed start, before some or all were taken.
 func (a *App) Cleanup() error {
 	if a.links != nil {
 		a.links.Close()
@@ -210,9 +210,9 @@ type source struct {
 	index   atomic.Pointer[index.Index] // nil before the app has started
 }
 
-// snapshot returns what the registry offers now; nil if that is not known within
-// handlers.Patience. It waits because Caddy starts apps in any order, so that the
-// HTTP server may be listening first, and some clients make a single attempt.
+// snapshot returns the registry's present snapshot; nil if there is none within
+// handlers.Patience. It waits because Caddy starts apps in any order, so that the HTTP
+// server may be listening first, and some clients make a single attempt.
 func (s *source) snapshot() *index.Snapshot {
 	if x := s.index.Load(); x != nil {
 		if snapshot := x.Snapshot(); snapshot != nil {
@@ -251,8 +251,8 @@ func (s *source) next(ctx context.Context, after *index.Snapshot, wanted ...inde
 	return nil
 }
 
-// changed has the tree scanned soon. With folders this instance has changed it, and
-// others are told.
+// changed makes the index scan the tree soon. With folders, this instance has changed
+// them, and others are told.
 func (s *source) changed(folders ...string) {
 	x := s.index.Load()
 	switch {

@@ -13,17 +13,17 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
 
-// Who has published or withdrawn something, and who was refused, is told in the log and by
-// events, with the client's address. Each publication is told. Refusals are not all told:
-// anyone can cause as many as they like, without credentials.
+// The log and events report who has published or withdrawn something, and who was
+// refused, with the client's address. Each publication is reported. Not all refusals
+// are: anyone can cause any number of them, without credentials.
 
-// How often refusals of one subject are logged: at first some in a row. All clients without
-// valid credentials are one subject, so that their refusals do not hide the refusals of a
-// known subject.
+// How often refusals of a subject are reported. The first ones may follow one another.
+// All senders without valid credentials are one subject, so that refusals of known
+// subjects stay visible among them.
 const (
 	refusalsInARow  = 10
 	refusalInterval = 10 * time.Second
-	maxRefused      = 1000 // subjects whose refusals are counted
+	maxRefused      = 1000 // subjects with a known number of refusals
 )
 
 // refusedSubjects count the refusals of each subject. The mutex is for what the rates hold.
@@ -34,15 +34,15 @@ type refusedSubjects struct {
 
 type refusedRate struct {
 	limiter *rate.Limiter
-	untold  int // since the last one that was told
+	untold  int // since the last reported one
 }
 
 func newRefusedSubjects() *refusedSubjects {
 	return &refusedSubjects{rates: cache.Cache[string, *refusedRate]{MaxEntries: maxRefused}}
 }
 
-// note reports whether a refusal is told, and how many of the subject were not since the
-// last one that was.
+// note reports whether to report a refusal, and how many of the subject have not been
+// reported since the last reported one.
 func (s *refusedSubjects) note(subject string, now time.Time) (told bool, untold int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -59,7 +59,7 @@ func (s *refusedSubjects) note(subject string, now time.Time) (told bool, untold
 	return true, untold
 }
 
-// audit tells what has come of a file that was sent.
+// audit reports the result of an uploaded file.
 func (h *Handler) audit(r *http.Request, e *handlers.Exchange) {
 	client := clientAddress(r)
 	u := e.Upload
@@ -86,14 +86,14 @@ func (h *Handler) audit(r *http.Request, e *handlers.Exchange) {
 	}
 }
 
-// tell logs what has come of a file, with what it is of, and who has sent it.
+// tell logs the result of an uploaded file, with its address and its sender.
 func (h *Handler) tell(r *http.Request, e *handlers.Exchange, level slog.Level, message string, fields ...any) {
 	fields = append([]any{"address", e.Address(), "version", e.Version, "kind", e.Upload.Kind.String()}, fields...)
 	fields = append(fields, "subject", e.Upload.Subject, "client", clientAddress(r))
 	h.logger.Log(r.Context(), level, message, fields...)
 }
 
-// noticeFields returns the changes by a registry.hcl, as fields of a log.
+// noticeFields returns the changes of a registry.hcl as fields of a log.
 func noticeFields(n publish.NoticeChanges) (fields []any) {
 	for _, list := range []struct {
 		name     string

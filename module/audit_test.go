@@ -12,11 +12,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// Who publishes, withdraws or is refused is told in the log and by an event.
+// The log and an event report who publishes, withdraws or is refused.
 func TestAudit(t *testing.T) {
 	options, token := publishingHandler(t)
 	c := newConfiguration(t)
-	published, noticed, refused := c.hear(eventPublished), c.hear(eventNoticesChanged), c.hear(eventRefused)
+	published, changed, refused := c.hear(eventPublished), c.hear(eventNoticesChanged), c.hear(eventRefused)
 	h := c.mustHandle(options)
 	log := new(lockedBuffer)
 	h.logger = slog.New(slog.NewTextHandler(log, nil))
@@ -36,7 +36,7 @@ func TestAudit(t *testing.T) {
 		status                  int
 		log                     string   // the line
 		event                   string   // its name
-		data                    []string // what it has, among others
+		data                    []string // some of its data
 	}{
 		{"nobody", module, "", one, 401,
 			`level=WARN msg="publication refused" address=acme/vpc/aws version=1.0.0 kind=module file=1.0.0.tar.gz outcome=denied status=401 reason="it requires credentials to publish acme/vpc/aws: send a token as ` + "`Authorization: Bearer TOKEN`" + `" subject=""` + from,
@@ -45,7 +45,7 @@ func TestAudit(t *testing.T) {
 		{"somebody without the right", "/v1/modules/other/vpc/aws/1.0.0.tar.gz", token, one, 403,
 			`outcome=denied status=403 reason="your credentials do not allow you to publish other/vpc/aws: ask the registry's operator for a rule with the right ` + "`publish`" + `" subject=ci` + from,
 			eventRefused, []string{"address:other/vpc/aws", "subject:ci", "status:403"}},
-		{"what clients could not use", module, token, indextest.TarGz("main.tf", "a ="), 422,
+		{"a package that clients could not use", module, token, indextest.TarGz("main.tf", "a ="), 422,
 			`kind=module file=1.0.0.tar.gz outcome=refused status=422 reason="correct main.tf:1, which clients cannot parse`, eventRefused, []string{"subject:ci", "outcome:refused"}},
 		{"a publication", module, token, one, 201,
 			`level=INFO msg=published address=acme/vpc/aws version=1.0.0 kind=module files=[1.0.0.tar.gz] subject=ci` + from,
@@ -68,7 +68,7 @@ func TestAudit(t *testing.T) {
 				t.Errorf("the log has\n%s\nwant\n%s", line, step.log)
 			}
 			var events []caddy.Event
-			for _, h := range []*heard{published, noticed, refused} {
+			for _, h := range []*heard{published, changed, refused} {
 				events = append(events, h.take()...)
 			}
 			found := step.event == "" && len(events) == 0
@@ -90,8 +90,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Anyone can be refused as often as they like, and cannot fill the log. That keeps nobody
-// else's refusals, and no publication, out of it.
+// Anyone can be refused any number of times, and cannot fill the log. Refusals of
+// others, and publications, are still logged.
 func TestRefusalsAreToldAtARate(t *testing.T) {
 	s, now := newRefusedSubjects(), time.Now()
 	told := func(subject string, n int) (told, untold int) {

@@ -19,7 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// A download that is broken off reaches the client as an error through all of Caddy, and
+// A download that breaks off reaches the client as an error through all of Caddy, and
 // is logged and counted like any other.
 func TestDownloadThatIsBrokenOff(t *testing.T) {
 	content := make([]byte, 8<<20) // longer than all buffers between Caddy and the client

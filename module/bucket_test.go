@@ -48,8 +48,8 @@ func TestAnIndexOfABucketOutlivesItsConfiguration(t *testing.T) {
 	}
 }
 
-// While the store is down, what needs no file is answered, a download is refused for the
-// moment, and nothing is said not to be there.
+// While the store is down, requests that need no file are answered, downloads are
+// refused temporarily, and no file is reported as missing.
 func TestABucketThatIsDown(t *testing.T) {
 	b, content := bucketWithVPC()
 	var down atomic.Bool
@@ -111,7 +111,7 @@ func TestRedirectNeedsAStore(t *testing.T) {
 	}
 }
 
-// What comes in by itself needs a tree that can be written to.
+// Options that add files need a writable tree.
 func TestOnlyDisksAndBucketsAreWrittenTo(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -134,7 +134,7 @@ func TestOnlyDisksAndBucketsAreWrittenTo(t *testing.T) {
 	}
 }
 
-// Trees in different buckets have fillers of their own.
+// Trees in different buckets have separate fillers.
 func TestFillersOfBuckets(t *testing.T) {
 	one, two := new(treetest.Bucket), new(treetest.Bucket)
 	handler := Handler{FileSystem: "archive", Root: "/", Upstreams: mirrored(time.Minute)}

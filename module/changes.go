@@ -17,52 +17,53 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// Instances that share a tree announce what they have published or fetched: each adds an
-// entry to a document in Caddy's storage, and polls the document for the entries of others.
-// This takes the place of events, which network file systems and object stores do not have.
+// Instances that share a tree announce the files that they have published or fetched:
+// each adds an entry to a document in Caddy's storage, and polls the document for the
+// entries of others. This replaces events, which network file systems and object stores
+// do not have.
 //
-// Entries are added without a lock. If two instances add one at the same moment, the later
-// write replaces the earlier; that instance finds its entry missing at its next look, and
-// adds it again.
+// Entries are added without a lock. If two instances add one at the same moment, the
+// later write replaces the earlier. The other instance does not find its entry at its
+// next look, and adds it again.
 
 // A change is an entry of the document.
 type change struct {
 	// ID is unique.
 	ID string `json:"id"`
 
-	// Folders are those in which something has changed, as index.ReportedFolder names
-	// them. None stands for the whole tree.
+	// Folders are the folders with changes, in the form of index.ReportedFolder. None
+	// means the whole tree.
 	Folders []string `json:"folders"`
 }
 
 // Limits of the document.
 const (
 	maxChanges       = 64   // entries; the oldest are dropped
-	maxChangeFolders = 64   // of an entry; one with more is announced without any
+	maxChangeFolders = 64   // of an entry; an entry with more is announced without any
 	maxChangeFolder  = 1024 // bytes of a folder's path
 )
 
-// A changeLog is the document of one tree, as one instance sees it. It is safe for
+// A changeLog is the view of one instance on the document of one tree. It is safe for
 // concurrent use.
 type changeLog struct {
 	storage certmagic.Storage
 	key     string
-	refresh func(folders ...string) // of the index; without folders everything
+	refresh func(folders ...string) // method of the index; without folders it refreshes everything
 	logger  *slog.Logger
 
 	announced chan struct{} // has an element when there is something to add
-	ended     chan struct{} // is closed when run has returned
+	ended     chan struct{} // closed when run has returned
 
 	mutex   sync.Mutex
 	pending []change // of this instance, not yet seen in the document, oldest first
 
-	// These belong to run.
+	// The following fields belong to run.
 	last    []byte          // the document at the last look
 	known   map[string]bool // the IDs in it; nil before the first look
-	failing bool            // it has been logged that the storage fails
+	failing bool            // a failure of the storage has been logged
 }
 
-// changesKey is the key of the document of a tree.
+// changesKey returns the key of the document of a tree.
 func changesKey(identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	return "terraform_registry/changes/" + hex.EncodeToString(sum[:12]) + ".json"
@@ -84,7 +85,7 @@ func (l *changeLog) announce(folders []string) {
 	}
 	l.mutex.Lock()
 	l.pending = append(l.pending, change{ID: rand.Text(), Folders: slices.Clone(folders)})
-	if len(l.pending) > maxChanges { // the storage has failed for long: one change of everything
+	if len(l.pending) > maxChanges { // the storage has failed for long: replace them by one change of everything
 		l.pending = []change{{ID: rand.Text()}}
 	}
 	l.mutex.Unlock()
@@ -94,7 +95,7 @@ func (l *changeLog) announce(folders []string) {
 	}
 }
 
-// run looks at the document every interval, until ctx ends.
+// run looks at the document at every interval, until ctx ends.
 func (l *changeLog) run(ctx context.Context, interval time.Duration) {
 	defer close(l.ended)
 	tick := time.NewTicker(interval)
@@ -110,11 +111,12 @@ func (l *changeLog) run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// closePatience is how long close waits for a storage that is slow, or hangs.
+// closePatience is how long close waits for a storage that is slow or hangs.
 const closePatience = 2 * time.Second
 
-// close is called when the context of run has ended. It adds the changes that run has not
-// added, which others would notice at their next periodic scan only.
+// close is called when the context of run has ended. It adds the changes that run has
+// not added. Other instances would otherwise find them only at their next periodic
+// scan.
 func (l *changeLog) close() {
 	closed := make(chan struct{})
 	go func() {
@@ -135,11 +137,12 @@ func (l *changeLog) hasPending() bool {
 	return len(l.pending) > 0
 }
 
-// lookTimeout limits one look at the document. A slow storage delays announcements, and
-// nothing else.
+// lookTimeout limits one look at the document. A slow storage only delays
+// announcements.
 const lookTimeout = 10 * time.Second
 
-// look refreshes what other instances have changed, and adds the changes of this one.
+// look refreshes the folders that other instances have changed, and adds the changes of
+// this one.
 func (l *changeLog) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -194,8 +197,8 @@ func (l *changeLog) isPending(id string) bool {
 	return slices.ContainsFunc(l.pending, func(c change) bool { return c.ID == id })
 }
 
-// seen drops the pending changes that are in the document. They are kept until the look after
-// the one that added them, in case another instance has replaced them meanwhile.
+// seen removes the pending changes that are in the document. A change is kept until the
+// look after its addition, since another instance may have replaced it meanwhile.
 func (l *changeLog) seen() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -231,8 +234,8 @@ func (l *changeLog) report(ctx context.Context, err error) {
 	}
 }
 
-// decodeChanges returns the entries of a document, without invalid ones: an entry only says
-// where to look, and the periodic scan finds what is missed.
+// decodeChanges returns the valid entries of a document. An entry only says where to
+// look, and the periodic scan finds the changes of missing ones.
 func decodeChanges(content []byte) []change {
 	var changes []change
 	if json.Unmarshal(content, &changes) != nil {

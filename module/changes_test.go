@@ -45,7 +45,8 @@ func (s *memoryStorage) Store(_ context.Context, _ string, value []byte) error {
 	return s.fails
 }
 
-// A changeReader is an instance with its change log, and what it was told to look at.
+// A changeReader is an instance with its change log, and the folders that it was told
+// to look at.
 type changeReader struct {
 	*changeLog
 	refreshed []string
@@ -60,7 +61,8 @@ func newChangeReader(storage certmagic.Storage, log *bytes.Buffer) *changeReader
 	return r
 }
 
-// looks has the instance look once, and returns what it was told to look at.
+// looks makes the instance look once, and returns the folders that it was told to look
+// at.
 func (r *changeReader) looks(t *testing.T) []string {
 	r.refreshed = nil
 	r.look(t.Context())
@@ -139,7 +141,7 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 		a.looks(t)
 		wants(t, "another", b.looks(t), "everything")
 	})
-	t.Run("what a storage that fails does not take is told later, and logged once", func(t *testing.T) {
+	t.Run("changes that a failing storage does not accept are announced later, and logged once", func(t *testing.T) {
 		storage, a, b, log := begin()
 		b.looks(t)
 		storage.fails = errors.New("connection refused")
@@ -177,7 +179,7 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 	})
 }
 
-// A look that nothing comes of, at the interval, and one at once for what is announced.
+// A look without news at each interval, and one at once for an announcement.
 func TestChangesAreLookedForAtAnInterval(t *testing.T) {
 	storage := new(memoryStorage)
 	refreshed := make(chan string, 8)
@@ -191,8 +193,8 @@ func TestChangesAreLookedForAtAnInterval(t *testing.T) {
 	}
 }
 
-// A reload or a stop must not lose what was announced just before.
-func TestClosingAddsWhatHasBeenAnnounced(t *testing.T) {
+// A reload or a stop must not lose an announcement made just before.
+func TestClosingAddsAnnouncements(t *testing.T) {
 	storage := new(memoryStorage)
 	ctx, stop := context.WithCancel(t.Context())
 	writer := newChangeReader(storage, new(bytes.Buffer))

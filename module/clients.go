@@ -19,7 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A ClientSite is a registry of a configuration as its clients have to know it.
+// A ClientSite describes a registry of a configuration for its clients.
 type ClientSite struct {
 	// Registry has no Hostnames if the configuration does not say how clients reach it.
 	clientconfig.Registry
@@ -27,19 +27,20 @@ type ClientSite struct {
 	// Root is the root of the registry, absolute on the local disk.
 	Root string
 
-	// Proxied reports whether the site has no TLS, which clients require: the Hostnames
-	// are those that a proxy in front of it has, if it has the same.
+	// Proxied reports whether the site has no TLS, which clients require. The Hostnames
+	// are then the names of a proxy in front of the site, if the proxy has the same
+	// names.
 	Proxied bool
 
-	// HTTPSPort is the port of Caddy's global option https_port, if the Hostnames have it;
-	// 0 if they do not. Clients need it unless port 443 is forwarded to it, which is not in
-	// the configuration.
+	// HTTPSPort is the port of Caddy's global option https_port if the Hostnames have
+	// it, and otherwise 0. Clients need it unless port 443 is forwarded to it, which is
+	// not in the configuration.
 	HTTPSPort int
 }
 
 // ClientSites returns every registry of the configuration, in the order in which Caddy
-// provisions them, those that are the same once. What lies in their trees is found by the
-// names of folders: no file is read.
+// provisions them, without duplicates. It finds the content of the trees by the names
+// of folders, and reads no file.
 func (a *App) ClientSites(ctx context.Context) ([]ClientSite, error) {
 	httpsPort := caddyhttp.DefaultHTTPSPort
 	if app, err := a.ctx.AppIfConfigured("http"); err == nil {
@@ -58,7 +59,7 @@ func (a *App) ClientSites(ctx context.Context) ([]ClientSite, error) {
 	return sites, nil
 }
 
-// equal reports whether a client has to know the same of both. A site that is served by
+// equal reports whether both sites are the same for clients. A site that is served by
 // two servers has its registry twice.
 func (s ClientSite) equal(other ClientSite) bool {
 	return s.Root == other.Root && s.URL == other.URL && slices.Equal(s.Hostnames, other.Hostnames)
@@ -123,9 +124,9 @@ func (h *Handler) clientSite(ctx context.Context, httpsPort int) (ClientSite, er
 	return s, nil
 }
 
-// siteNames are the names by which clients reach the site, as far as the configuration
-// says: those of the routes around the handler, with the port if that is not 0, or else
-// that of the public URL.
+// siteNames returns the names by which clients reach the site, as far as the
+// configuration has them: the hosts of the routes around the handler, with the port if
+// it is not 0, or else the host of the public URL.
 func (h *Handler) siteNames(port int) (names []svchost.Hostname) {
 	repl, suffix := caddy.NewReplacer(), ""
 	if port != 0 {
@@ -144,9 +145,9 @@ func (h *Handler) siteNames(port int) (names []svchost.Hostname) {
 	return names
 }
 
-// tlsPort is the port that clients have to give: that of a server which has TLS, and not
-// on port 443. Of several it is Caddy's own, or else the first. It is 0 if clients need
-// not give one.
+// tlsPort returns the port that clients have to specify: the port of a server with TLS,
+// unless it is 443. If there are several, it is Caddy's own, or else the first. It is 0
+// if clients need not specify one.
 func (h *Handler) tlsPort(httpsPort int) (port int) {
 	if h.server == nil || len(h.server.TLSConnPolicies) == 0 {
 		return 0

@@ -12,8 +12,9 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// warnOfLoss tells the operator of a container what is not kept. It is told only where it is
-// certain: a folder that is lost in another way looks like any other.
+// warnOfLoss warns the operator of a container about data that is not kept. It warns
+// only if the loss is certain: a folder that is lost in another way looks like any
+// other.
 func (a *App) warnOfLoss() {
 	files, ok := a.ctx.Storage().(*certmagic.FileStorage)
 	if !ok || !inContainer() {
@@ -24,13 +25,13 @@ func (a *App) warnOfLoss() {
 		return // not Linux
 	}
 	defer mounts.Close()
-	if goesWithContainer(mounts, files.Path) {
+	if isLostWithContainer(mounts, files.Path) {
 		a.logger.Warn("the container has no volume for Caddy's data, and loses certificates and the signing key with it: mount one", "folder", files.Path)
 	}
 }
 
-// inContainer reports whether this is a container of Docker, Podman or Kubernetes. Elsewhere
-// a root file system of the same type may well be kept.
+// inContainer reports whether this is a container of Docker, Podman or Kubernetes.
+// Elsewhere a root file system of the same type may be kept.
 func inContainer() bool {
 	_, kubernetes := os.LookupEnv("KUBERNETES_SERVICE_HOST")
 	return kubernetes || slices.ContainsFunc([]string{"/.dockerenv", "/run/.containerenv"}, func(name string) bool {
@@ -39,14 +40,15 @@ func inContainer() bool {
 	})
 }
 
-// unnamedVolume matches the folders of volumes that have no name, which engines make for an
-// image: those of Docker and Podman, and of containerd in Kubernetes. The next container gets
-// one of its own.
+// unnamedVolume matches the folders of volumes that have no name, which engines make
+// for an image: Docker, Podman, and containerd in Kubernetes. The next container gets a
+// new volume.
 var unnamedVolume = regexp.MustCompile(`/volumes/[0-9a-f]{64}/_data$|/io\.containerd\.grpc\.v1\.cri/containers/[^/]+/volumes/[^/]+$`)
 
-// goesWithContainer reports whether a folder of a container is in its own layer, or in a
-// volume that is made for it alone. mounts are those of /proc/self/mountinfo.
-func goesWithContainer(mounts io.Reader, folder string) bool {
+// isLostWithContainer reports whether a folder of a container is in the container's own
+// layer, or in a volume that is made for it alone. mounts has the content of
+// /proc/self/mountinfo.
+func isLostWithContainer(mounts io.Reader, folder string) bool {
 	if real, err := filepath.EvalSymlinks(folder); err == nil {
 		folder = real
 	}
@@ -59,7 +61,7 @@ func goesWithContainer(mounts io.Reader, folder string) bool {
 		}
 		root, point := fields[3], fields[4]
 		within := folder == point || strings.HasPrefix(folder, strings.TrimSuffix(point, "/")+"/")
-		if within && len(point) >= len(longest) { // a later one hides what was mounted there before
+		if within && len(point) >= len(longest) { // a later mount hides earlier ones at the same place
 			longest = point
 			lost = point == "/" && typ[0] == "overlay" || unnamedVolume.MatchString(root)
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A container is told what it will lose only if that is certain.
+// The warning about lost data is logged only if the loss is certain.
 func TestDataThatGoesWithTheContainer(t *testing.T) {
 	const (
 		layer = "1022 888 0:66 / / rw,relatime master:288 - overlay overlay rw,lowerdir=/a,upperdir=/b\n"
@@ -28,9 +28,9 @@ func TestDataThatGoesWithTheContainer(t *testing.T) {
 		{"a volume of Kubernetes", layer + volume("/var/lib/kubelet/pods/x/volumes/kubernetes.io~csi/data/mount"), false},
 		{"a volume over an unnamed one", layer + volume("/var/lib/docker/volumes/"+hex+"/_data") + volume("/srv/caddy"), false},
 		{"another root file system", disk, false},
-		{"what cannot be read", "nonsense\n1 2 3\n", false},
+		{"mounts that cannot be read", "nonsense\n1 2 3\n", false},
 	} {
-		if got := goesWithContainer(strings.NewReader(test.mounts), "/data/caddy"); got != test.lost {
+		if got := isLostWithContainer(strings.NewReader(test.mounts), "/data/caddy"); got != test.lost {
 			t.Errorf("%s: it is lost: %t", test.rule, got)
 		}
 	}

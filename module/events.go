@@ -19,13 +19,13 @@ const (
 
 	// eventWithheld is emitted for each release that was not withheld before, with
 	// root, path, address, version, reason and detail. For a file that may still be
-	// written it is emitted only once the file stays unchanged.
+	// written it is emitted only when the file no longer changes.
 	eventWithheld = "terraform_registry_withheld"
 
-	// eventKeysChanged is emitted for each keys file that has appeared, disappeared or got
-	// other keys since the scan before, with root, hostname, namespace, before and keys, the
-	// IDs of its keys then and now, and missing, whether the file is gone. The hostname of a
-	// hosted namespace is empty.
+	// eventKeysChanged is emitted for each keys file that has appeared, disappeared or
+	// got other keys since the previous scan, with root, hostname, namespace, before
+	// and keys, the IDs of its keys then and now, and missing, whether the file is
+	// gone. The hostname of a hosted namespace is empty.
 	eventKeysChanged = "terraform_registry_keys_changed"
 
 	// eventBytesChanged is emitted for each file that is offered with other bytes than
@@ -41,24 +41,23 @@ const (
 	// release that none of them has signed, with hostname and namespace.
 	eventSignatureLost = "terraform_registry_signature_lost"
 
-	// eventPublished is emitted when a file that a client has sent came into the tree,
-	// and all that was staged with it, with root, address, version, kind, such as
+	// eventPublished is emitted when a file that a client has sent was added to the
+	// tree, with all files staged with it. It has root, address, version, kind, such as
 	// package, module, docs or metadata, files, subject, the user, and client, their IP
-	// address. The version of metadata and the subject of an anonymous request are empty.
-	// The kind of a release is that of its last file.
+	// address. The version of metadata and the subject of an anonymous request are
+	// empty. The kind of a release is the kind of its last file.
 	eventPublished = "terraform_registry_published"
 
-	// eventNoticesChanged is emitted when a registry.hcl that a client has sent says
-	// something else of versions than the one before, with root, address, withdrawn,
-	// deprecated and restored, the constraints of versions that are so now, subject and
-	// client.
+	// eventNoticesChanged is emitted when a registry.hcl that a client has sent changes
+	// the notices of versions, with root, address, withdrawn, deprecated and restored,
+	// the constraints of the affected versions, subject and client.
 	eventNoticesChanged = "terraform_registry_notices_changed"
 
-	// eventRefused is emitted when a file that a client has sent is refused: for lack of
-	// valid credentials or a right, since the version has other bytes, or since it cannot
-	// be published as it is. It has root, address, version, kind, file, outcome, status,
-	// reason, subject and client, and more_like_it, how many refusals of the subject there
-	// were since the last event, which had none.
+	// eventRefused is emitted when a file that a client has sent is refused: for lack
+	// of valid credentials or a right, because the version has other bytes, or because
+	// the file cannot be published. It has root, address, version, kind, file, outcome,
+	// status, reason, subject and client, and more_like_it, the number of refusals of
+	// the subject without an event since the last event.
 	eventRefused = "terraform_registry_refused"
 )
 
@@ -71,8 +70,8 @@ func (a *App) provisionEvents() error {
 	return nil
 }
 
-// warnOfRoot logs a hint about a root without anything of a tree, once. A tree that is
-// filled from upstreams may start empty.
+// warnOfRoot logs a hint about a root without any folder of a tree, once. A tree that
+// is filled from upstreams may start empty.
 func (a *App) warnOfRoot(t servedTree, before, now *index.Snapshot) {
 	hint := now.Report.Hint
 	if hint == "" || t.filled || before != nil && before.Report.Hint == hint {
@@ -81,8 +80,8 @@ func (a *App) warnOfRoot(t servedTree, before, now *index.Snapshot) {
 	a.logger.Warn(hint, "root", t.directories.Root)
 }
 
-// emitScanned emits an event for a scan. The index may outlive the configuration,
-// whose event handlers must not be called any more then.
+// emitScanned emits an event for a scan. The index may outlive the configuration, whose
+// event handlers must then not be called any more.
 func (a *App) emitScanned(t servedTree, now *index.Snapshot, took time.Duration) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventRescanned) {
 		return
@@ -154,7 +153,7 @@ func (a *App) emitUpstream(e fill.Event) {
 	}
 }
 
-// emitPublished emits an event for what a request has published.
+// emitPublished emits an event for the files that a request has published.
 func (a *App) emitPublished(t servedTree, e *handlers.Exchange, client string) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventPublished) {
 		return
@@ -170,8 +169,8 @@ func (a *App) emitPublished(t servedTree, e *handlers.Exchange, client string) {
 	})
 }
 
-// emitNoticesChanged emits an event for what a request has withdrawn, deprecated or
-// restored.
+// emitNoticesChanged emits an event for the versions that a request has withdrawn,
+// deprecated or restored.
 func (a *App) emitNoticesChanged(t servedTree, e *handlers.Exchange, client string) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventNoticesChanged) {
 		return
@@ -187,7 +186,7 @@ func (a *App) emitNoticesChanged(t servedTree, e *handlers.Exchange, client stri
 	})
 }
 
-// emitRefused emits an event for a file that a request has sent and that is refused.
+// emitRefused emits an event for a file that a request has sent and that was refused.
 func (a *App) emitRefused(t servedTree, e *handlers.Exchange, client string, untold int) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventRefused) {
 		return

@@ -96,7 +96,7 @@ func TestEvents(t *testing.T) {
 	}
 
 	const bad = "providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip"
-	files.Write(bad+".tmp", "not a zip") // or it could be seen empty
+	files.Write(bad+".tmp", "not a zip") // otherwise it could be seen while it is empty
 	if err := files.Fs.Rename(bad+".tmp", bad); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestEventsOfAConfigurationThatIsGone(t *testing.T) {
 	after := now.hear(eventRescanned)
 	h := now.mustHandle(shared)
 	now.mustStart()
-	rescan(t, h) // one at a time: none that the old one hears of is left
+	rescan(t, h) // one at a time: no scan that the old configuration could receive is left
 	old.cancel()
 	before.take()
 	after.take()
@@ -229,7 +229,7 @@ func (b *lockedBuffer) String() string {
 }
 
 // A root without a tree is logged once, with the folder that is probably meant. A root
-// that is filled by upstreams is not.
+// that is filled by upstreams is not logged.
 func TestWarningOfAMisplacedRoot(t *testing.T) {
 	misplaced := t.TempDir()
 	indextest.OnDisk(t, misplaced).ProviderIn("data/providers/acme/demo", "demo", "1.0.0", "linux_amd64")

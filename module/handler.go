@@ -57,7 +57,7 @@ func init() {
 // `{http.terraform_registry.address}` | the provider or module, such as `acme/demo`
 // `{http.terraform_registry.version}` | its version
 // `{http.terraform_registry.platform}` | its platform, such as `linux_amd64`
-// `{http.terraform_registry.outcome}` | what has come of a file that was sent to be published, such as `staged` or `refused`
+// `{http.terraform_registry.outcome}` | the result for a file that was sent to be published, such as `staged` or `refused`
 //
 // Requests for other paths go to the next handler; if none answers, the answer is 404. With
 // `publish`, so is that to requests for other paths below the prefix which would change
@@ -74,8 +74,8 @@ type Handler struct {
 	// of it.
 	Root string `json:"root,omitempty"`
 
-	// The folder with the providers: a path relative to the root, or an absolute
-	// path, which may be anywhere, such as that of an existing mirror. Default:
+	// The folder with the providers: a path relative to the root, or an absolute path,
+	// which may be anywhere, such as the path of an existing mirror. Default:
 	// `providers`.
 	Providers string `json:"providers,omitempty"`
 
@@ -194,11 +194,11 @@ type Handler struct {
 	source   *source
 	traffic  *traffic
 	registry *handlers.Registry
-	pages    *pages.Site    // nil: there are none
-	signIn   *signin.SignIn // to the pages; nil: nobody signs in with the issuer of login
+	pages    *pages.Site    // nil: no pages
+	signIn   *signin.SignIn // to the pages; nil: people cannot sign in with the issuer of login
 
 	site            []string          // its hosts, for Decide and ClientSites; empty: any
-	server          *caddyhttp.Server // that it is part of; nil in none
+	server          *caddyhttp.Server // server of the handler; nil if it has none
 	log             *accessLog        // nil: no links are signed
 	login           *login
 	authenticators  []caddyauth.Authenticator
@@ -215,7 +215,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// ServeHTTP answers requests to the registry and passes all others on.
+// ServeHTTP answers requests to the registry and passes other requests on.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if h.log.serve(w, r, h.registry.ServeHTTP) {
 		return nil
@@ -224,12 +224,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return nil
 	}
 	if h.signIn != nil {
-		signin.RemoveCookies(r.Header) // who has signed in here is nobody else's business
+		signin.RemoveCookies(r.Header) // other handlers must not receive the session
 	}
 	return serveNext(w, r, next)
 }
 
-// Cleanup releases what Provision acquired.
+// Cleanup releases the resources of Provision.
 func (h *Handler) Cleanup() error { return h.login.close() }
 
 // Interface guards

@@ -81,7 +81,7 @@ func TestRequestBeforeStart(t *testing.T) {
 	}
 }
 
-// A change that a request notices is in the answers to later ones.
+// A change that a request finds is in the answers to later requests.
 func TestChangedHasTheTreeScanned(t *testing.T) {
 	root := sampleTree(t)
 	c := newConfiguration(t)

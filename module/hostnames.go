@@ -34,11 +34,11 @@ func parseHostnames(option string, names []string) ([]svchost.Hostname, error) {
 
 // CheckRuleHostnames returns an error, and the number of the rule, counted from 1, if
 // an address pattern of a rule has the hostname of the public URL and the option
-// hostname is not set. It is for configurations whose placeholders are not replaced
-// yet; Provision checks the hostnames of the site too.
+// hostname is not set. It is meant for configurations whose placeholders are not
+// replaced yet; Provision checks the hostnames of the site, too.
 //
-// Without the option hostname, a registry answers under every hostname and takes each
-// hostname in a rule for that of another registry. A rule with a hostname of this
+// Without the option hostname, a registry answers under every hostname and assumes that
+// each hostname in a rule belongs to another registry. A rule with a hostname of this
 // registry would match nothing, which is dangerous for a rule that denies something.
 func (h *Handler) CheckRuleHostnames() (rule int, err error) {
 	if h.Access == nil || len(h.Hostnames) > 0 {
@@ -52,7 +52,7 @@ func (h *Handler) CheckRuleHostnames() (rule int, err error) {
 	return checkRuleHostnames(access.NewRules(rules...), h.PublicURL, nil)
 }
 
-// checkRuleHostnames is CheckRuleHostnames for parsed rules, and for a site with the
+// checkRuleHostnames is like CheckRuleHostnames, for parsed rules and a site with the
 // given hosts.
 func checkRuleHostnames(rules *access.Rules, publicURL string, site []string) (rule int, err error) {
 	publicHost := ""
@@ -80,9 +80,9 @@ func checkRuleHostnames(rules *access.Rules, publicURL string, site []string) (r
 	return 0, nil
 }
 
-// siteHosts returns the hosts that the routes around the handler match that is being
-// provisioned: those of the innermost route that matches hosts. The hosts of other
-// sites are left out, as these may well be mirrored here.
+// siteHosts returns the hosts of the innermost route that matches hosts, around the
+// handler that is being provisioned. It leaves out the hosts of other sites, which may
+// be mirrored here.
 func siteHosts(ctx caddy.Context) (hosts []string) {
 	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok {
 		hosts = hostsBeingProvisioned(server.Routes)
@@ -159,8 +159,9 @@ func baseURL(r *http.Request) string {
 	return "https://" + strings.TrimSuffix(host, ":443")
 }
 
-// forwarded returns the value that a proxy set in a header field, and whether it is
-// set. Several fields, of proxies that may disagree, yield an empty value.
+// forwarded returns the value that a proxy has set in a header field, and whether it is
+// set. The value is empty if there are several fields, since their proxies may
+// disagree.
 func forwarded(r *http.Request, field string) (value string, set bool) {
 	values := r.Header[field]
 	switch len(values) {

@@ -14,7 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// onSiteRoute is a route as the Caddyfile adapter writes it.
+// onSiteRoute returns a route in the form of the Caddyfile adapter.
 func onSiteRoute(host, registry string) string {
 	return `{"match":[{"host":["` + host + `"]}],"terminal":true,"handle":[{"handler":"subroute","routes":[{"handle":[` + registry + `]}]}]}`
 }
@@ -169,8 +169,8 @@ func TestIsAuthority(t *testing.T) {
 	}
 }
 
-// The URLs that some tools do not resolve are absolute where the name is known, and
-// lead to what they are of. All others stay as they are.
+// URLs that some tools do not resolve are absolute if the name is known, and lead to
+// the right files. All others stay as they are.
 func TestAbsoluteURLs(t *testing.T) {
 	auth, tokens := tokensProvider(t, "ci")
 	root := sampleTree(t)
@@ -265,13 +265,13 @@ func TestAbsoluteURLs(t *testing.T) {
 				}
 			}
 		}
-		if len(seen) != 5 { // of three hosts, of none, and of the public URL
+		if len(seen) != 5 { // for three hosts, for none, and for the public URL
 			t.Errorf("there are %d documents", len(seen))
 		}
 	})
 }
 
-// What a proxy says counts where Caddy trusts it, and nowhere else.
+// The headers of a proxy count only if Caddy trusts it.
 func TestAbsoluteURLsBehindProxies(t *testing.T) {
 	root := sampleTree(t)
 	const routes = `"listen":[%q],"automatic_https":{"disable":true},"routes":[{"handle":[{"handler":"terraform_registry","root":%q,"signing_key":{"off":true}}]}]`

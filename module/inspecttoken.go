@@ -11,29 +11,29 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 )
 
-// A TokenVerdict is what a provider of the option auth makes of a token.
+// A TokenVerdict is the verdict of a provider of the option auth on a token.
 type TokenVerdict struct {
 	// Root is the root of the registry, absolute on the local disk.
 	Root string
 
-	// Provider is the provider as in a Caddyfile, without its block.
+	// Provider is the provider in the form of a Caddyfile, without its block.
 	Provider string
 
-	// Err says why the token is not accepted. If it wraps oidc.ErrUnavailable, that is not
-	// known.
+	// Err says why the token is not accepted. If it wraps oidc.ErrUnavailable, it is
+	// not known whether the token is valid.
 	Err error
 
 	// Subject is the subject that an accepted token identifies.
 	Subject access.Subject
 
-	// Rules are the rules about the subject, with their numbers. The first that covers an
-	// address decides.
+	// Rules are the rules about the subject, with their numbers. The first rule that
+	// covers an address decides.
 	Rules []string
 }
 
-// InspectToken returns what the registries of the configuration make of a token: one
-// verdict for each of their providers that knows tokens. They are asked in the same way as
-// for a request.
+// InspectToken returns the verdicts of the registries of the configuration on a token:
+// one verdict for each provider that accepts tokens. The providers are asked in the
+// same way as for a request.
 func (a *App) InspectToken(ctx context.Context, token string) (verdicts []TokenVerdict) {
 	for _, h := range a.handlers {
 		for _, authenticator := range h.authenticators {
@@ -61,8 +61,8 @@ func (a *App) InspectToken(ctx context.Context, token string) (verdicts []TokenV
 	return verdicts
 }
 
-// equal reports whether users have to know the same of both. A site that is served by two
-// servers has its registry twice.
+// equal reports whether both verdicts are the same for users. A site that is served by
+// two servers has its registry twice.
 func (v TokenVerdict) equal(other TokenVerdict) bool {
 	return v.Root == other.Root && v.Provider == other.Provider && fmt.Sprint(v.Err) == fmt.Sprint(other.Err) &&
 		v.Subject.ID == other.Subject.ID && slices.Equal(v.Subject.Groups, other.Subject.Groups) && slices.Equal(v.Rules, other.Rules)

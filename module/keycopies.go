@@ -19,14 +19,15 @@ type keyCopies struct {
 	folder string
 }
 
-// maxKeyCopyCalls limits the calls that wait for a storage which hangs.
+// maxKeyCopyCalls limits the calls that wait for a storage that hangs.
 const maxKeyCopyCalls = 16
 
 func newKeyCopies(storage func() (certmagic.Storage, error), identity string) keyCopies {
 	return keyCopies{newStorageCalls(storage, maxKeyCopyCalls), treeFolder("keys", identity)}
 }
 
-// key is that of a namespace. It is no path, as a hostname may have a port.
+// key returns the key for a namespace. It is not a path, since a hostname may have a
+// port.
 func (c keyCopies) key(namespace string) string {
 	return path.Join(c.folder, url.QueryEscape(namespace)+".json")
 }
@@ -58,7 +59,8 @@ func (c keyCopies) Delete(ctx context.Context, namespace string) error {
 	return err
 }
 
-// keyCopies are those of a tree in the storage of the app's configuration.
+// keyCopies returns the copies of a tree's keys in the storage of the app's
+// configuration.
 func (a *App) keyCopies(t servedTree) keyCopies {
 	return newKeyCopies(func() (certmagic.Storage, error) { return a.ctx.Storage(), nil }, t.identity())
 }

@@ -19,10 +19,10 @@ import (
 
 func TestKeyCopiesInAStorage(t *testing.T) {
 	s := &certmagic.FileStorage{Path: t.TempDir()}
-	of := func(identity string) keyCopies {
+	copiesOf := func(identity string) keyCopies {
 		return newKeyCopies(func() (certmagic.Storage, error) { return s, nil }, identity)
 	}
-	c := of("tree")
+	c := copiesOf("tree")
 	namespaces := []string{"acme", "registry.terraform.io/hashicorp", "localhost:8443/acme", "localhost/acme"}
 	for _, n := range namespaces {
 		if _, err := c.Load(t.Context(), n); !errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +39,7 @@ func TestKeyCopiesInAStorage(t *testing.T) {
 		if copied, err := c.Load(t.Context(), n); err != nil || string(copied) != n {
 			t.Errorf("%s: %q, %v", n, copied, err)
 		}
-		if _, err := of("another tree").Load(t.Context(), n); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := copiesOf("another tree").Load(t.Context(), n); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s in another tree: %v", n, err)
 		}
 		if err := c.Delete(t.Context(), n); err != nil {
@@ -54,8 +54,8 @@ func TestKeyCopiesInAStorage(t *testing.T) {
 	}
 }
 
-// A namespace goes on requiring its keys over restarts, wherever the tree is served with the
-// same storage.
+// A namespace still requires its keys after restarts, wherever the tree is served with
+// the same storage.
 func TestLostKeysFile(t *testing.T) {
 	root, storage := t.TempDir(), t.TempDir()
 	author, forger := indextest.NewPublisher(t), indextest.NewPublisher(t)
@@ -88,10 +88,10 @@ func TestLostKeysFile(t *testing.T) {
 	_, h, _ = begin(storage)
 	s := snapshot(t, h)
 	if got := signedBy(s, "1.0.0"); got != "publisher "+author.ID() {
-		t.Errorf("what the file verified is signed by %q", got)
+		t.Errorf("the release that the file verified is signed by %q", got)
 	}
 	if got := signedBy(s, "1.1.0"); got != "" {
-		t.Errorf("what it did not is offered, signed by %s", got)
+		t.Errorf("the other release is offered, signed by %s", got)
 	}
 	if _, withheld := counts(s.Report); withheld[tree.KeysMissing] != 2 {
 		t.Errorf("withheld are %v", s.Report.Withheld)

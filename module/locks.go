@@ -14,11 +14,11 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// lock waits for the lock of a name that all instances of a cluster share, or for the
-// end of ctx. An error means that the lock was not to be had.
+// lock waits for a lock that all instances of a cluster share, or for the end of ctx.
+// An error means that it could not take the lock.
 //
-// The requests of this process wait for each other first: while a lock of a storage is
-// taken, certmagic looks at it once a second.
+// The requests of this process wait for each other first, since certmagic checks a
+// taken lock of a storage only once a second.
 func (a *App) lock(ctx context.Context, name string) (unlock func(), err error) {
 	release, err := a.locks.acquire(ctx, name)
 	if err != nil {
@@ -31,17 +31,17 @@ func (a *App) lock(ctx context.Context, name string) (unlock func(), err error) 
 	return func() { l.giveBack(context.WithoutCancel(ctx)) }, nil
 }
 
-// A storageLock is a lock in Caddy's storage. A storage may fail in any way: it may hang,
-// refuse, or not let go of a lock. The requests for one lock may then fail, but none waits
-// longer than its context.
+// A storageLock is a lock in Caddy's storage. A storage may fail in any way: it may
+// hang, refuse a lock, or not release it. The requests for one lock may then fail, but
+// none waits longer than its context.
 type storageLock struct {
 	storage certmagic.Storage
 	name    string
 	logger  *slog.Logger
-	release func() // once the storage does not have the lock for this process
+	release func() // called when this process certainly does not have the lock in the storage
 }
 
-// take takes the lock. Without it, its release is called as soon as that is certain.
+// take takes the lock. If it fails, it calls release as soon as the failure is certain.
 func (l *storageLock) take(ctx context.Context) error {
 	taken := make(chan error, 1)
 	go func() { taken <- l.obtain(ctx) }()
@@ -52,7 +52,7 @@ func (l *storageLock) take(ctx context.Context) error {
 		}
 		l.release()
 		return l.notTaken(cmp.Or(context.Cause(ctx), err))
-	case <-ctx.Done(): // which not every storage heeds
+	case <-ctx.Done(): // not every storage respects it
 		go func() {
 			if err := <-taken; err == nil {
 				l.giveBack(context.WithoutCancel(ctx))
@@ -64,7 +64,8 @@ func (l *storageLock) take(ctx context.Context) error {
 	}
 }
 
-// notTaken says which lock it is, and what can be done if nobody has it.
+// notTaken returns an error with the name of the lock, and with a remedy if the lock is
+// dead.
 func (l *storageLock) notTaken(err error) error {
 	if _, ok := l.storage.(*certmagic.FileStorage); ok {
 		return fmt.Errorf("the lock %s: %w: if no instance is at work on this, delete %s in the storage", l.name, err, l.file())
@@ -72,20 +73,20 @@ func (l *storageLock) notTaken(err error) error {
 	return fmt.Errorf("the lock %s: %w: if no instance is at work on this, delete it in the storage", l.name, err)
 }
 
-// file is the key of a lock in a storage of files.
+// file returns the key of a lock in a storage of files.
 func (l *storageLock) file() string { return "locks/" + certmagic.StorageKeys.Safe(l.name) + ".lock" }
 
-// How a storage of files works: who has a lock writes the time into its file every five
-// seconds. certmagic takes a lock for a leftover if that time is old. A file with a time in
-// the future, or one that was cut off, is none for it, and would stay for ever; but nobody
-// writes to it.
+// A storage of files works as follows. The process that has a lock writes the time into
+// its file every five seconds. certmagic treats the lock as a leftover if the time is
+// old. It waits forever for a file with a time in the future, or for a truncated file,
+// although no process writes to it.
 const (
 	lockLookInterval = 5 * time.Second
 	lockDeadAfter    = 20 * time.Second
 	lockRetry        = time.Second
 )
 
-// obtain waits until the storage gives the lock, or refuses it for good.
+// obtain waits until the storage grants the lock, or refuses it permanently.
 func (l *storageLock) obtain(ctx context.Context) error {
 	files, ok := l.storage.(*certmagic.FileStorage)
 	if !ok {
@@ -108,8 +109,9 @@ func (l *storageLock) obtain(ctx context.Context) error {
 	}
 }
 
-// removeDead removes the file of the lock once nobody has written to it for long enough.
-// It reads the file each time: what a network file system knows of it may be old.
+// removeDead removes the file of the lock if no process has written to it for long
+// enough. It reads the file each time, since a network file system may have old
+// metadata.
 func (l *storageLock) removeDead(ctx context.Context, files *certmagic.FileStorage) {
 	var last []byte
 	var since time.Time
@@ -136,17 +138,17 @@ func (l *storageLock) removeDead(ctx context.Context, files *certmagic.FileStora
 	}
 }
 
-// How often and for how long it is tried to give back a lock. certmagic keeps a lock of a
-// storage of files fresh for as long as its file is there and the process lives.
+// How often and for how long unlocking is attempted. certmagic refreshes a lock in a
+// storage of files for as long as the file is there and the process lives.
 const (
 	minUnlockRetry = time.Second
 	maxUnlockRetry = 30 * time.Second
 	unlockPatience = 10 * time.Minute
 )
 
-// giveBack unlocks. If the storage fails, that is tried again in the background. Until it
-// has succeeded, no other request of this process takes the lock: what is unlocked late
-// must not be somebody else's.
+// giveBack unlocks. If the storage fails, it tries again in the background. Until it
+// succeeds, no other request of this process takes the lock: a late unlock must not
+// release another request's lock.
 func (l *storageLock) giveBack(ctx context.Context) {
 	err := l.unlock(ctx)
 	if err == nil {
@@ -167,8 +169,8 @@ func (l *storageLock) giveBack(ctx context.Context) {
 	}()
 }
 
-// unlock unlocks once. A lock that is not there is given back: the answer to an earlier
-// attempt may have been lost.
+// unlock unlocks once. A missing lock counts as unlocked, since the answer to an
+// earlier attempt may have been lost.
 func (l *storageLock) unlock(ctx context.Context) error {
 	err := l.storage.Unlock(ctx, l.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -184,11 +186,11 @@ type namedLocks struct {
 }
 
 type namedLock struct {
-	taken chan struct{} // has an element while it is taken
-	users int           // that have taken it or wait for it
+	taken chan struct{} // has an element while the lock is taken
+	users int           // requests that have taken the lock or wait for it
 }
 
-// acquire takes the lock of a name, unless ctx ends before.
+// acquire takes the lock with a name, unless ctx ends before.
 func (l *namedLocks) acquire(ctx context.Context, name string) (release func(), err error) {
 	lock := l.use(name)
 	select {

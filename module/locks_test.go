@@ -20,7 +20,7 @@ func TestNamedLocks(t *testing.T) {
 	t.Run("one at a time has the lock of a name", func(t *testing.T) {
 		var l namedLocks
 		var users sync.WaitGroup
-		count := 0 // the race detector sees who has no lock
+		count := 0 // the race detector reports access without the lock
 		for range 100 {
 			users.Go(func() {
 				release, err := l.acquire(t.Context(), "a")
@@ -75,7 +75,7 @@ func TestNamedLocks(t *testing.T) {
 	})
 }
 
-// A lock is that of all instances with the same storage.
+// A lock is shared by all instances with the same storage.
 func TestLockIsShared(t *testing.T) {
 	one := newConfiguration(t)
 	other := newConfigurationIn(t, one.storage)
@@ -135,8 +135,8 @@ func newStorageLock(s certmagic.Storage) (l *storageLock, released *atomic.Int32
 	}, released, log
 }
 
-// Whatever a storage does with a lock, a request waits no longer than its context, and is
-// told which lock it was.
+// Whatever a storage does with a lock, a request waits no longer than its context, and
+// its error names the lock.
 func TestLocksThatAStorageDoesNotGive(t *testing.T) {
 	for _, test := range []struct {
 		rule string
@@ -182,7 +182,7 @@ func TestLocksThatAStorageDoesNotGive(t *testing.T) {
 	})
 }
 
-// A lock that a storage does not take back is given back later, and is not another
+// A lock that a storage does not release is released later, and does not become another
 // request's meanwhile.
 func TestLocksThatAStorageDoesNotTakeBack(t *testing.T) {
 	for _, test := range []struct {
@@ -220,8 +220,8 @@ func TestLocksThatAStorageDoesNotTakeBack(t *testing.T) {
 	}
 }
 
-// A storage of files keeps a lock for as long as somebody keeps it up. What is dated in the
-// future, or was cut off, nobody does.
+// A storage of files keeps a lock as long as a process refreshes it. No process
+// refreshes a lock that is dated in the future or truncated.
 func TestLockFilesThatAreLeftovers(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
@@ -245,7 +245,7 @@ func TestLockFilesThatAreLeftovers(t *testing.T) {
 					t.Fatal(err)
 				}
 				l.giveBack(t.Context())
-				time.Sleep(lockLookInterval) // who keeps it up ends
+				time.Sleep(lockLookInterval) // the refreshing ends
 			})
 		})
 	}
@@ -256,7 +256,7 @@ func TestLockFilesThatAreLeftovers(t *testing.T) {
 			if err := holder.take(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(lockRetry / 2) // two processes hardly use the file at the same moment
+			time.Sleep(lockRetry / 2) // two processes rarely use the file at the same moment
 			l, _, _ := newStorageLock(files)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()

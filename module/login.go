@@ -29,9 +29,9 @@ import (
 // sent to the redirect URI, clients keep waiting.
 //
 // People sign in to the pages with the same client, if there is an `issuer` and one of
-// the `terraform_oidc` providers in `auth` has that issuer too: its options say who
-// somebody is. The server has to accept the redirect URI `/_registry/callback` of this
-// site, below the path of `ui` if that has one.
+// the `terraform_oidc` providers in `auth` has the same issuer. The options of this
+// provider determine the subject. The server has to accept the redirect URI
+// `/_registry/callback` of this site, below the path of `ui` if that has one.
 //
 // Placeholders known when the configuration is loaded, such as `{env.*}`, are
 // replaced.
@@ -76,10 +76,10 @@ const (
 )
 
 // loginTimeout is how long discovery waits for the issuer. Clients can do everything
-// else without the login.
+// else without a login.
 const loginTimeout = 2 * time.Second
 
-// A login provides the part of the discovery document about `terraform login`.
+// login provides the part of the discovery document about `terraform login`.
 type login struct {
 	configured wire.Login   // without the endpoints of the issuer
 	secret     string       // of the client
@@ -88,7 +88,7 @@ type login struct {
 
 	mutex       sync.Mutex
 	last        *wire.Login
-	unavailable bool // the issuer, the last time
+	unavailable bool // the issuer was unavailable the last time
 }
 
 // read checks the options. It returns nil if no login is configured, otherwise a login
@@ -153,7 +153,7 @@ func (l *login) document(ctx context.Context) *wire.Login {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if err != nil {
-		// If the client went away, this is no error of the issuer.
+		// If the client has left, this is not an error of the issuer.
 		if !l.unavailable && ctx.Err() == nil {
 			l.unavailable = true
 			l.logger.Warn("clients are not told of a login, as its issuer is unavailable", "issuer", l.issuer.URL(), "error", err.Error())
@@ -238,8 +238,8 @@ func validateEndpoint(s string) error {
 	return err
 }
 
-// validateLoginPorts accepts what all clients accept and can use: they choose ports from
-// the lowest to the one below the highest (checklist 99).
+// validateLoginPorts accepts ports that all clients accept and can use: they choose
+// ports from the lowest to the one below the highest (checklist 99).
 func validateLoginPorts(ports []int) error {
 	if len(ports) == 0 {
 		return nil
@@ -265,8 +265,8 @@ func isScope(s string) bool {
 	})
 }
 
-// UnmarshalCaddyfile sets up the login from Caddyfile tokens, of which the current one
-// is the name of the option. Syntax:
+// UnmarshalCaddyfile sets up the login from Caddyfile tokens. The current token is the
+// name of the option. Syntax:
 //
 //	login {
 //	    client <id>

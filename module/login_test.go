@@ -89,7 +89,7 @@ func TestLoginOutageEnds(t *testing.T) {
 	}
 }
 
-// A client that goes away says nothing about the issuer.
+// A client that leaves says nothing about the issuer.
 func TestLoginAfterTheClientWentAway(t *testing.T) {
 	s := newOIDCServer(t)
 	s.broken.Store(true)
@@ -126,7 +126,7 @@ func TestLoginSharesTheIssuer(t *testing.T) {
 	if n, _ := issuerPool.References(s.URL); n != 1 {
 		t.Errorf("%d references, want 1", n)
 	}
-	l.issuer = nil // given back
+	l.issuer = nil // released
 }
 
 func TestLoginOptions(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// TestMain keeps Caddy out of the developer's directories. It has read the environment
-// for some of them already, so its variables are set too.
+// TestMain keeps Caddy out of the developer's directories. Caddy has already read the
+// environment for some of them, so its variables are set, too.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "module")
@@ -102,7 +102,7 @@ func (c *configuration) handle(h Handler) (*Handler, error) {
 	return loaded.(*Handler), nil
 }
 
-// mustHandle is handle for a valid handler.
+// mustHandle is like handle, for a valid handler.
 func (c *configuration) mustHandle(h Handler) *Handler {
 	c.t.Helper()
 	loaded, err := c.handle(h)
@@ -179,7 +179,7 @@ func awaitLive(t *testing.T) {
 	}
 }
 
-// listen signals everything that the app's indexes log.
+// listen signals every log line of the app's indexes.
 func (c *configuration) listen() <-chan struct{} {
 	logged := make(logSignal, 1)
 	c.app().logger = slog.New(logged)
@@ -249,7 +249,8 @@ func wantPooled(t *testing.T, root string, count, references int) {
 	}
 }
 
-// testFS is a file system module for tests: that of testFileSystems with the name.
+// testFS is a file system module for tests. It has the file system of testFileSystems
+// with the same name.
 type testFS struct {
 	Name string `json:"name"`
 	fs.FS

@@ -32,8 +32,8 @@ func quoted(text string) (spans []string) {
 	return slices.Compact(spans)
 }
 
-// The table of metrics in the manual has all that the app collects with their labels, and
-// no other.
+// The table of metrics in the manual has exactly the metrics that the app collects,
+// with their labels.
 func TestManualHasEveryMetric(t *testing.T) {
 	documented := make(map[string]string) // labels by name
 	row := regexp.MustCompile("(?m)^\\| `(caddy_terraform_registry_\\w+)` \\| (?:gauge|counter) \\| ([^|]*) \\|")

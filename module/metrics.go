@@ -17,9 +17,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// The metrics of the indexes, collected from them at each scrape. Their labels have
-// few values: the roots of the configured trees, the reasons for withholding, and the names
-// of tokens that expire.
+// The metrics of the indexes, collected at each scrape. Their labels have few values:
+// the roots of the configured trees, the reasons for withholding, and the names of
+// tokens that expire.
 var (
 	metricOffered = prometheus.NewDesc("caddy_terraform_registry_offered",
 		"Versions of providers and modules that are offered to clients.", []string{"root", "kind"}, nil)
@@ -45,8 +45,8 @@ var (
 		"Days until a token of a tokens file expires; negative if it has expired. Within 90 days of that only.", []string{"file", "name"}, nil)
 )
 
-// tokenExpiryShown is how long before and after a token expires there is a metric of it. A
-// file may have thousands of tokens, and each token is a series.
+// tokenExpiryShown is the time before and after the expiry of a token during which it
+// has a metric. A file may have thousands of tokens, and each would be a series.
 const tokenExpiryShown = 90 * 24 * time.Hour
 
 // A collector collects the metrics of an app.
@@ -122,7 +122,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// tokens returns the tokens of all tokens files by the path of the file.
+// tokens returns the tokens of all tokens files, by the path of the file.
 func (a *App) tokens() map[string][]tokenfile.Entry {
 	tokens := make(map[string][]tokenfile.Entry)
 	for _, h := range a.handlers {
@@ -147,8 +147,8 @@ func counts(r *index.Report) (offered map[string]int, withheld map[tree.Reason]i
 	return offered, withheld
 }
 
-// traffic counts the requests of a configuration by kind and status, and the files that
-// are sent to be published, without locks or allocations.
+// traffic counts the requests of a configuration by kind and status, and the uploaded
+// files, without locks or allocations.
 type traffic struct {
 	requests [handlers.Kinds][len(statuses)]atomic.Uint64
 	bytes    [handlers.Kinds]atomic.Uint64
@@ -221,7 +221,7 @@ type fillCounter struct {
 	duration time.Duration
 }
 
-// observe counts an event of the filler, and emits those about signatures and keys.
+// observe counts an event of the filler, and emits events about signatures and keys.
 func (p *pooledFiller) observe(e fill.Event) {
 	p.count(e)
 	if e.Kind != fill.KeyAdded && e.Kind != fill.SignatureLost {

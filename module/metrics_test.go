@@ -57,7 +57,7 @@ func TestMetrics(t *testing.T) {
 	files := indextest.OnDisk(t, root)
 	life := 365 * 24 * time.Hour
 	expiring := indextest.NewExpiringPublisher(t, time.Minute, time.Hour)
-	before := expiring.PublicKey() // of copies of one key the one that expires last counts
+	before := expiring.PublicKey() // of several copies of a key, the copy that expires last counts
 	expiring.Extend(t, life)
 	files.Write("keys/acme.asc", before+expiring.PublicKey()+indextest.NewPublisher(t).PublicKey())
 	files.Provider("acme/signed", "1.0.0", "linux_amd64").Signed(expiring)

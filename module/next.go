@@ -7,9 +7,9 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// serveNext has the next handler answer, and answers 404 if none does. Caddy's own end of all
-// handlers is an empty page with status 200, which a script takes for success, and a client
-// for a broken answer.
+// serveNext calls the next handler, and answers 404 if no handler answers. Without it,
+// Caddy would answer an empty page with status 200, which is a success for scripts and
+// a broken answer for clients.
 func serveNext(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	recorder := caddyhttp.NewResponseRecorder(w, nil, nil)
 	if err := next.ServeHTTP(recorder, r); err != nil || recorder.Status() != 0 || r.Method == http.MethodConnect {

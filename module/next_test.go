@@ -11,8 +11,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// What no handler answers is 404, and what one answers stays as it is.
-func TestWhatNoHandlerAnswers(t *testing.T) {
+// A request that no handler answers gets 404. Other answers stay unchanged.
+func TestRequestsThatNoHandlerAnswers(t *testing.T) {
 	c := newConfiguration(t)
 	h := c.mustHandle(Handler{Root: sampleTree(t)})
 	c.mustStart()

@@ -35,18 +35,18 @@ func (h *Handler) provisionPages() {
 	if slices.ContainsFunc(h.authenticators, worksInBrowser) {
 		h.pages.Challenge = h.challenge
 	}
-	// With a subject of its own, people are authenticated before the registry.
+	// If the subject is configured, people are authenticated before the registry.
 	if h.signIn == nil && h.pages.Challenge == nil && len(h.authenticators) > 0 && h.subject == defaultSubject {
 		h.logger.Warn("people cannot sign in to the pages with a browser, as no provider in auth works there: add login with an issuer that one of terraform_oidc has, or http_basic")
 	}
 }
 
-// challenge adds to the header of a 401 what the authentication providers ask a
-// browser for, such as the user name and password of `http_basic`.
+// challenge adds the challenges of the authentication providers for a browser to the
+// header of a 401, such as the request of `http_basic` for a user name and password.
 func (h *Handler) challenge(header http.Header, r *http.Request) {
 	for _, a := range h.authenticators {
 		offer := offeredHeader{make(http.Header)}
-		if _, known, _ := a.Authenticate(offer, r); known { // what failed has been logged
+		if _, known, _ := a.Authenticate(offer, r); known { // a failure has been logged
 			continue
 		}
 		for _, value := range offer.header.Values("WWW-Authenticate") {
@@ -57,8 +57,7 @@ func (h *Handler) challenge(header http.Header, r *http.Request) {
 	}
 }
 
-// An offeredHeader is the writer for an authentication provider of which only the
-// header counts.
+// An offeredHeader is a writer for an authentication provider. Only the header counts.
 type offeredHeader struct{ header http.Header }
 
 func (o offeredHeader) Header() http.Header         { return o.header }

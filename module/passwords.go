@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// passwordPatience is how long a request waits until its password is compared.
+	// passwordPatience is how long a request waits for the comparison of its password.
 	passwordPatience = 8 * time.Second
 
-	// maxKnownPasswords are as many as Caddy remembers the results of.
+	// maxKnownPasswords is the number of results that Caddy remembers, too.
 	maxKnownPasswords = 1000
 )
 
-// errPasswords: a password cannot be compared at the moment.
+// errPasswords means that a password cannot be compared at the moment.
 var errPasswords = errors.New("too many passwords are waiting to be compared")
 
-// newPasswordSlots bounds how many passwords are compared at the same time, for all
-// clients together: each comparison takes most of a second of a processor, and other requests
-// have to be answered meanwhile.
+// newPasswordSlots limits how many passwords are compared at the same time, for all
+// senders together: each comparison occupies a processor for most of a second, and
+// other requests have to be answered meanwhile.
 func newPasswordSlots() *semaphore.Weighted {
 	return semaphore.NewWeighted(int64(min(2, max(1, runtime.GOMAXPROCS(0)/2))))
 }
 
-// boundedPasswords is Caddy's http_basic, with its comparisons bounded. Users whose password
-// was right before do not wait for those who try others.
+// boundedPasswords is Caddy's http_basic with limited comparisons. Users whose password
+// was right before do not wait for users who try others.
 type boundedPasswords struct {
 	*caddyauth.HTTPBasicAuth
 	slots *semaphore.Weighted

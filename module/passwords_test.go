@@ -17,7 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 )
 
-// A slowHash compares passwords as they are, and takes a second for each.
+// slowHash compares plain passwords, and takes a second for each.
 type slowHash struct {
 	mutex           sync.Mutex
 	now, most, done int
@@ -37,7 +37,7 @@ func (s *slowHash) Compare(hashed, password []byte) (bool, error) {
 	return bytes.Equal(hashed, password), nil
 }
 
-// passwordsOf returns http_basic as a configuration has it, with one account.
+// passwordsOf returns a configuration's http_basic with one account.
 func passwordsOf(t *testing.T, hash caddyauth.Comparer) boundedPasswords {
 	t.Helper()
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
@@ -56,8 +56,9 @@ func withPassword(name, password string) *http.Request {
 	return r
 }
 
-// However many passwords are tried at once, one or two are compared at a time. A user whose
-// password was right before does not wait, and who waits for long is told so.
+// However many passwords are tried at once, one or two are compared at a time. A user
+// whose password was right before does not wait, and a request that waits for too long
+// is told so.
 func TestPasswordsAreComparedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hash := new(slowHash)
@@ -102,8 +103,8 @@ func TestPasswordsAreComparedOneByOne(t *testing.T) {
 	})
 }
 
-// A password that cannot be compared is not a wrong one: the answer is that the client has
-// to try again.
+// A password that cannot be compared is not a wrong one: the answer tells the client to
+// try again.
 func TestPasswordsThatCannotBeComparedAreNotWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := passwordsOf(t, new(slowHash))

@@ -21,12 +21,12 @@ import (
 
 // Values of the option signatures.
 const (
-	PreferSignatures  = "prefer"  // the registry signs what publishers did not
+	PreferSignatures  = "prefer"  // the registry signs releases without a publisher's signature
 	RequireSignatures = "require" // releases without a publisher's signature are withheld
 )
 
-// Defaults of intervals. A change made by another instance is to be served within a
-// second, of which the scan needs a part.
+// Default intervals. A change made by another instance is served within a second, and
+// the scan needs a part of this time.
 const (
 	defaultRescan = caddy.Duration(5 * time.Minute)
 	defaultPoll   = caddy.Duration(500 * time.Millisecond)
@@ -151,8 +151,8 @@ func (h *Handler) provisionTree(ctx caddy.Context, repl *caddy.Replacer) (served
 	}, nil
 }
 
-// checkRedirect checks that the tree lies on a store that can be redirected to. That the
-// store cannot be asked at the moment is no reason not to start.
+// checkRedirect checks that the tree is in a store that can sign URLs. A store that
+// does not answer at the moment does not prevent the start.
 func (h *Handler) checkRedirect(ctx context.Context, t servedTree) error {
 	life := time.Duration(h.Redirect)
 	if life == 0 {
@@ -173,11 +173,12 @@ func (h *Handler) checkRedirect(ctx context.Context, t servedTree) error {
 	return nil
 }
 
-// signTimeout limits waiting for the credentials of a store when a configuration is loaded.
+// signTimeout limits the wait for the credentials of a store when a configuration is
+// loaded.
 const signTimeout = 5 * time.Second
 
 // expand replaces the placeholders of all options. A placeholder that is only known
-// within a request is an error: what is served is decided before.
+// within a request is an error, since the options are needed before.
 func (h *Handler) expand(repl *caddy.Replacer) error {
 	if h.UI != nil {
 		if err := expand(repl, scalar("ui", &h.UI.Path)); err != nil {
@@ -213,8 +214,8 @@ func list(name string, values []string) option {
 	return o
 }
 
-// expand replaces the placeholders in the values of options. One that is unknown or
-// empty is an error.
+// expand replaces the placeholders in the values of options. A placeholder that is
+// unknown or empty is an error.
 func expand(repl *caddy.Replacer, options ...option) error {
 	for _, o := range options {
 		for _, value := range o.values {
@@ -234,7 +235,7 @@ func (h *Handler) fileSystem(ctx caddy.Context) (fs.FS, error) {
 		return nil, nil
 	}
 	// Caddy provisions apps in no particular order. Requesting the app that registers
-	// the file systems has it provisioned first.
+	// the file systems makes Caddy provision it first.
 	if _, err := ctx.AppIfConfigured("caddy.filesystems"); err != nil && !errors.Is(err, caddy.ErrNotConfigured) {
 		return nil, fmt.Errorf("fs: %w", err)
 	}
@@ -246,7 +247,7 @@ func (h *Handler) fileSystem(ctx caddy.Context) (fs.FS, error) {
 		return nil, nil // the local disk under its name
 	}
 	if b, ok := tree.BucketOf(fsys); ok {
-		return b, nil // which is the same for all configurations that have it
+		return b, nil // the same value for all configurations that have it
 	}
 	return fsys, nil
 }
@@ -302,8 +303,8 @@ func validatePublicURL(s string) error {
 	case u.Hostname() == "":
 		return fmt.Errorf("public_url: %q has no host", s)
 	case u.User != nil:
-		// Clients refuse such URLs. The message does not have it, as it may contain a
-		// password.
+		// Clients refuse such URLs. The message does not quote the URL, as it may
+		// contain a password.
 		return errors.New("public_url: it must not have a user name or password")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(s, "#"):
 		return fmt.Errorf("public_url: %q must not have a query or a fragment", s)

@@ -29,14 +29,14 @@ import (
 // `signatures` is `require`, its signature are there and verified. What is published
 // never changes: other bytes for the same version are refused.
 //
-// The rules of `access` with the right `publish` say who may publish what, and those with
-// the right `manage`, which includes it, who may also read and write a registry.hcl, of
-// mirrored providers and modules too:
+// The rules of `access` with the right `publish` determine who may publish. The rules
+// with the right `manage`, which includes it, determine who may also read and write a
+// registry.hcl, even of mirrored providers and modules:
 //
 //	PREFIX/registries/HOSTNAME/providers/NAMESPACE/TYPE/registry.hcl
 //	PREFIX/registries/HOSTNAME/modules/NAMESPACE/NAME/SYSTEM/registry.hcl
 //
-// Without such a rule nobody may.
+// Without such a rule, publishing is not allowed.
 //
 // The folder must be on the local disk, or `fs` a file system of `caddy.fs.blob`, and Caddy
 // must be able to write to it. Instances that share the folder or bucket must share Caddy's
@@ -81,7 +81,7 @@ func (p *Publish) Validate() error {
 	return nil
 }
 
-// provisionPublish sets up publishing. It changes nothing in the tree.
+// provisionPublish sets up publishing. It does not change the tree.
 func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error {
 	if h.Publish == nil {
 		return nil
@@ -99,7 +99,7 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 			if x := h.source.index.Load(); x != nil {
 				return x
 			}
-			return nil // not an *index.Index that is nil
+			return nil // not a nil *index.Index
 		},
 		Lock:              app.lock,
 		Hostnames:         hostnames,
@@ -120,7 +120,7 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 	return nil
 }
 
-// warnOfPublishing logs that no rule lets anyone publish anything.
+// warnOfPublishing logs that no rule lets anyone publish.
 func (h *Handler) warnOfPublishing() {
 	if h.Access == nil || !h.Access.allows(access.Publish) && !h.Access.allows(access.Manage) {
 		h.logger.Warn("publish is on, but nobody may publish: add a rule such as `allow ci publish acme` to access")

@@ -42,8 +42,8 @@ func publishedRelease(t *testing.T, version string) map[string]string {
 	return files
 }
 
-// publishingHandler is a handler of an empty tree in which ci may manage acme, and its
-// token.
+// publishingHandler returns a handler of an empty tree in which ci may manage acme, and
+// the token of ci.
 func publishingHandler(t *testing.T) (h Handler, token string) {
 	t.Helper()
 	file, token, _ := tokensFile(t)
@@ -74,7 +74,7 @@ func put(t *testing.T, h *Handler, path, token, body string) (*httptest.Response
 	return w, repl
 }
 
-// What is published is offered, and told to metrics, events and placeholders.
+// A published release is offered, and reported to metrics, events and placeholders.
 func TestPublish(t *testing.T) {
 	options, token := publishingHandler(t)
 	c := newConfiguration(t)
@@ -180,7 +180,7 @@ func TestPublishLimits(t *testing.T) {
 	}
 }
 
-// What a process that was killed has left is tidied up once the app starts.
+// The files of a killed process are tidied up when the app starts.
 func TestPublishTidiesUp(t *testing.T) {
 	options, _ := publishingHandler(t)
 	left := filepath.Join(options.Root, "providers", ".staging")
@@ -256,8 +256,8 @@ func TestProvisionPublish(t *testing.T) {
 	}
 }
 
-// Publishing works through Caddy's server, which asks for a body only after the rules,
-// and its access log says what has come of it.
+// Publishing works through Caddy's server, which asks for a body only after the rules.
+// The access log has the result.
 func TestPublishThroughCaddy(t *testing.T) {
 	options, token := publishingHandler(t)
 	handler, err := json.Marshal(options)
@@ -320,7 +320,7 @@ func TestPublishThroughCaddy(t *testing.T) {
 				io.Copy(io.Discard, a.Body)
 				io.WriteString(conn, "GET /nothing HTTP/1.1\r\nHost: registry.example.com\r\nConnection: close\r\n\r\n")
 			}
-			io.Copy(io.Discard, received) // the server hangs up when it has logged the request
+			io.Copy(io.Discard, received) // the server closes the connection when it has logged the request
 		})
 	}
 	stop()

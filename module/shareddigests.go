@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// sharedDigests is where instances share the digests of a tree: a folder in Caddy's
+// sharedDigests shares the digests of a tree between instances: a folder in Caddy's
 // storage, with a value for each segment.
 type sharedDigests struct {
 	storageCalls
@@ -21,20 +21,20 @@ type sharedDigests struct {
 }
 
 const (
-	// segmentSuffix tells segments from what a storage itself keeps in the folder: a
-	// file storage has its temporary files there, others their locks.
+	// segmentSuffix distinguishes segments from other files of the storage in the
+	// folder: a file storage has its temporary files there, others have their locks.
 	segmentSuffix = ".digests"
 
-	// maxStorageCalls limits the calls that wait for a storage which hangs.
+	// maxStorageCalls limits the calls that wait for a storage that hangs.
 	maxStorageCalls = 4
 
-	// maxLists limits how often segments are listed again because one of them disappeared
+	// maxLists limits how often segments are listed again because one disappeared
 	// during the listing.
 	maxLists = 5
 )
 
-// newSharedDigests returns the sharedDigests of the tree with an identity. lock is
-// called for each operation, as storage is.
+// newSharedDigests returns the sharedDigests of a tree, given its identity. lock and
+// storage are called for each operation.
 func newSharedDigests(
 	storage func() (certmagic.Storage, error),
 	lock func(ctx context.Context, name string) (unlock func(), err error),
@@ -54,7 +54,7 @@ func (d sharedDigests) List(ctx context.Context) ([]string, error) {
 			if !errors.Is(err, fs.ErrNotExist) {
 				break
 			}
-			// The folder does not exist, or a file storage met a file that is gone.
+			// The folder does not exist, or a file disappeared from a file storage.
 			if !storage.Exists(ctx, d.folder) {
 				return nil, nil
 			}

@@ -20,8 +20,8 @@ import (
 // or that does not answer at all.
 type fickleStorage struct {
 	*certmagic.FileStorage
-	vanishing int           // how many listings meet a file that is gone
-	hangs     chan struct{} // nil: it answers; else when it is closed, whatever the context
+	vanishing int           // number of listings that meet a missing file
+	hangs     chan struct{} // nil: answers at once; otherwise when it is closed, whatever the context
 }
 
 func (s *fickleStorage) List(ctx context.Context, folder string, recursive bool) ([]string, error) {
@@ -75,7 +75,7 @@ func TestSharedDigestsInAStorage(t *testing.T) {
 		_, d := begin(t)
 		listed(t, d)
 	})
-	t.Run("what is stored is listed by its name, and loaded", func(t *testing.T) {
+	t.Run("a stored segment is listed by its name, and loaded", func(t *testing.T) {
 		_, d := begin(t)
 		store(t, d, "a", "b")
 		listed(t, d, "a", "b")
@@ -139,7 +139,7 @@ func TestSharedDigestsInAStorage(t *testing.T) {
 	})
 }
 
-// Whether instances share is decided anew by each configuration.
+// Each configuration decides again whether instances share.
 func TestPollIsSwitchedByAReload(t *testing.T) {
 	root, storage := sampleTree(t), t.TempDir()
 	begin := func(poll caddy.Duration) (c *configuration, x *index.Index) {

@@ -13,8 +13,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
 )
 
-// provisionSignIn has people sign in to the pages with the issuer of the login, if
-// providers in auth accept its tokens: the same options say who somebody is.
+// provisionSignIn lets people sign in to the pages with the issuer of the login, if
+// providers in auth accept its tokens. The options of these providers determine the
+// subject.
 func (h *Handler) provisionSignIn(sealer *access.Sealer) {
 	if h.UI == nil || h.login == nil || h.login.issuer == nil {
 		return
@@ -35,7 +36,7 @@ func (h *Handler) provisionSignIn(sealer *access.Sealer) {
 		Issuer: h.login.issuer, ID: h.Login.Client, Secret: h.login.secret,
 		Authorization: h.Login.Authz, Scopes: h.Login.Scopes, Verifiers: verifiers,
 	}
-	// A path is on this host, by whatever name: the secret is not sent there.
+	// A path is on this host, under any name: the secret is not sent there.
 	if !strings.HasPrefix(h.Login.Token, "/") {
 		client.Token = h.Login.Token
 	}
@@ -43,8 +44,8 @@ func (h *Handler) provisionSignIn(sealer *access.Sealer) {
 	h.registry.AuthenticateVisitor = h.authenticateVisitor
 }
 
-// authenticateVisitor is authenticate for a request for a page: what has no credentials may
-// belong to a session.
+// authenticateVisitor is like authenticate, for a request for a page: without
+// credentials, the request may belong to a session.
 func (h *Handler) authenticateVisitor(r *http.Request) (access.Subject, error) {
 	subject, err := h.authenticate(r)
 	if err != nil || !subject.Anonymous() {
@@ -59,8 +60,8 @@ func (h *Handler) authenticateVisitor(r *http.Request) (access.Subject, error) {
 	return subject, nil
 }
 
-// worksInBrowser reports whether people can authenticate to a provider with a browser: not
-// by the tokens of clients.
+// worksInBrowser reports whether people can authenticate to a provider with a browser,
+// unlike to a provider for the tokens of clients.
 func worksInBrowser(a caddyauth.Authenticator) bool {
 	switch a.(type) {
 	case *OpenID, *Tokens:

@@ -55,8 +55,8 @@ func (b *reader) ask(h *Handler, method, target string, header ...string) *httpt
 	return w
 }
 
-// begin begins to sign in, and returns the URL that the issuer would send the browser back
-// to.
+// begin begins to sign in, and returns the URL to which the issuer would send the
+// browser back.
 func (b *reader) begin(s *oidcServer, h *Handler, to string) string {
 	b.t.Helper()
 	w := b.ask(h, http.MethodGet, "/_registry/login?to="+url.QueryEscape(to))
@@ -172,7 +172,7 @@ func TestPeopleSignIn(t *testing.T) {
 	}
 }
 
-// Whatever leads to the sign-in, it leads back to a page of this site.
+// Signing in always leads back to a page of this site.
 func TestSignInLeadsToPagesAlone(t *testing.T) {
 	t.Setenv("REGISTRY_TEST_SECRET", "hush")
 	s := newOIDCServer(t)
@@ -195,7 +195,7 @@ func TestSignInLeadsToPagesAlone(t *testing.T) {
 		"/_registry/login?to=/_registry/login":       "/",
 		"/_registry/callback?code=a":                 "/",
 		"/_registry/logout":                          "/",
-		"/search?q=" + strings.Repeat("long", 1000):  "/", // which fits into no cookie
+		"/search?q=" + strings.Repeat("long", 1000):  "/", // too long for a cookie
 		"/modules/acme/vpc/aws//evil.example":        "/",
 		"/modules/acme/vpc/aws/1.0.0#//evil.example": privatePage,
 	} {
@@ -216,7 +216,7 @@ func TestSignInLeadsToPagesAlone(t *testing.T) {
 	}
 }
 
-// Each failure is a page with a way on, from which nothing goes on by itself.
+// Each failure is a page with a link, and without an automatic redirect.
 func TestSigningInFails(t *testing.T) {
 	t.Setenv("REGISTRY_TEST_SECRET", "hush")
 	for _, test := range []struct {

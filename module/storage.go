@@ -20,8 +20,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Keys in Caddy's storage. Instances that share the storage share what is kept
-// there.
+// Keys in Caddy's storage. Instances that share the storage share their values.
 const (
 	signingKeyName = "terraform_registry/signing_key.asc"
 	linkKeysName   = "terraform_registry/link_keys.json"
@@ -47,15 +46,15 @@ type SigningKey struct {
 	Off bool `json:"off,omitempty"`
 }
 
-// A signingPolicy says how releases are signed: with the registry's key in Caddy's
-// storage, with the signer, or, without either, not at all.
+// A signingPolicy determines how releases are signed: with the registry's key in
+// Caddy's storage, with the signer, or, without either, not at all.
 type signingPolicy struct {
 	stored bool
 	signer index.Signer
 }
 
-// read returns the policy for the options. The file is read now and not when it is
-// needed, so that `caddy validate` fails if its passphrase is wrong.
+// read returns the policy for the options. It reads the file now and not when it is
+// needed, so that `caddy validate` fails if the passphrase is wrong.
 func (k *SigningKey) read(repl *caddy.Replacer) (signingPolicy, error) {
 	if k == nil {
 		return signingPolicy{stored: true}, nil
@@ -85,12 +84,12 @@ func (k *SigningKey) read(repl *caddy.Replacer) (signingPolicy, error) {
 	return signingPolicy{signer: key}, nil
 }
 
-// signingKeyTimeout limits waiting for another instance to generate the key, and
-// for a slow storage.
+// signingKeyTimeout limits the wait for another instance to generate the key, and for a
+// slow storage.
 const signingKeyTimeout = 2 * time.Minute
 
-// signingKey returns the registry's key in Caddy's storage. It is generated if
-// there is none.
+// signingKey returns the registry's key in Caddy's storage. It generates a key if there
+// is none.
 func (a *App) signingKey() (*signing.Key, error) {
 	ctx, cancel := context.WithTimeout(a.ctx, signingKeyTimeout)
 	defer cancel()
@@ -110,13 +109,13 @@ func (a *App) loadOrGenerateKey(ctx context.Context, storage certmagic.Storage) 
 		return nil, fmt.Errorf("locking it: %w", err)
 	}
 	defer func() {
-		// A lock that stays behind becomes stale, and is then ignored.
+		// A remaining lock becomes stale, and is then ignored.
 		if err := storage.Unlock(context.WithoutCancel(ctx), signingKeyName); err != nil {
 			a.logger.Warn("unlocking the signing key", "error", err.Error())
 		}
 	}()
-	// Another instance may have generated it meanwhile, and mirrors may know its key
-	// already: they would refuse another one.
+	// Another instance may have generated the key meanwhile, and mirrors may know it
+	// already: they would refuse a different key.
 	key, err = loadKey(ctx, storage)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return key, err
@@ -145,7 +144,7 @@ func loadKey(ctx context.Context, storage certmagic.Storage) (*signing.Key, erro
 	}
 	key, err := signing.ReadKey(armored, "")
 	if errors.Is(err, signing.ErrClock) {
-		return nil, err // nobody should delete the key for it
+		return nil, err // the key must not be deleted
 	}
 	if err != nil {
 		return nil, fmt.Errorf("it is damaged, restore it or delete it to have a new one: %w", err)
@@ -176,15 +175,15 @@ func (s linkKeyStore) Unlock(ctx context.Context) error {
 	return s.storage.Unlock(ctx, linkKeysName)
 }
 
-// Memo returns where a registry that serves a tree on the local disk keeps what it has read of
-// it, and the name of the tree there, if it runs as the same user.
+// Memo returns the store of a registry that serves a tree on the local disk, and the
+// identity of the tree in it. The registry must run as the same user.
 func Memo(directories tree.Directories) (store index.Store, identity string) {
 	t := servedTree{directories: directories}
 	return t.memo(), t.identity()
 }
 
-// memo returns the file for the memo of a tree. It is in Caddy's data directory,
-// but not in its storage: it can be large, and is of use on this machine only.
+// memo returns the file for the memo of a tree. It is in Caddy's data directory, but
+// not in the storage, since it can be large and is useful on this machine only.
 func (t servedTree) memo() memoFile {
 	sum := sha256.Sum256([]byte(t.identity()))
 	dir := filepath.Join(caddy.AppDataDir(), "terraform_registry", "memo")
@@ -202,7 +201,7 @@ type memoFile string
 func (f memoFile) Load() ([]byte, error) {
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(string(f)), f.temporary()))
 	for _, name := range left {
-		// A recent one may be in use by another process.
+		// A recent file may be in use by another process.
 		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
 			os.Remove(name)
 		}

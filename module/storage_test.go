@@ -79,7 +79,7 @@ func TestDamagedSigningKeyIsNotReplaced(t *testing.T) {
 	}
 }
 
-// A clock that is late is nothing to delete a key for.
+// A late clock is not a reason to delete a key.
 func TestSigningKeyWithALateClock(t *testing.T) {
 	tomorrow := time.Now().Add(24 * time.Hour)
 	config := &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, Time: func() time.Time { return tomorrow }}
@@ -118,7 +118,7 @@ func TestSigningKeyWithALateClock(t *testing.T) {
 	})
 }
 
-// A failingStorage has nothing, and fails to load it from some load on.
+// A failingStorage is empty, and its loads fail from the nth on.
 type failingStorage struct {
 	certmagic.Storage
 	loads, failFrom int
@@ -318,11 +318,11 @@ func TestDamagedLinkKeysAreMadeAgain(t *testing.T) {
 func TestLinksAreBoundToTheTree(t *testing.T) {
 	root, other, storage := sampleTree(t), sampleTree(t), t.TempDir()
 	auth, tokens := tokensProvider(t, "ci")
-	of := func(root string) Handler {
+	handlerOf := func(root string) Handler {
 		return Handler{Root: root, AuthRaw: []json.RawMessage{auth}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}}
 	}
 	c := newConfigurationIn(t, storage)
-	h, named, elsewhere := c.mustHandle(of(root)), of(root), c.mustHandle(of(other))
+	h, named, elsewhere := c.mustHandle(handlerOf(root)), handlerOf(root), c.mustHandle(handlerOf(other))
 	named.Hostnames = []string{"other.example.com"}
 	alias := c.mustHandle(named)
 	c.mustStart()
@@ -332,7 +332,7 @@ func TestLinksAreBoundToTheTree(t *testing.T) {
 	link := ask(t, h, "/v1/modules/acme/vpc/aws/1.0.0/download", tokens["ci"], nil).Header().Get("X-Terraform-Get")
 
 	again := newConfigurationIn(t, storage)
-	restarted := again.mustHandle(of(root))
+	restarted := again.mustHandle(handlerOf(root))
 	again.mustStart()
 	snapshot(t, restarted)
 	for _, test := range []struct {

@@ -8,9 +8,9 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// storageCalls call Caddy's storage for what belongs to a tree.
+// storageCalls call Caddy's storage for data about a tree.
 type storageCalls struct {
-	storage func() (certmagic.Storage, error) // for each call, as a configuration's is closed when it ends
+	storage func() (certmagic.Storage, error) // called each time, since the storage of a configuration is closed when the configuration ends
 	calls   chan struct{}                     // has an element for each call
 }
 
@@ -18,7 +18,7 @@ func newStorageCalls(storage func() (certmagic.Storage, error), atOnce int) stor
 	return storageCalls{storage, make(chan struct{}, atOnce)}
 }
 
-// call calls the storage, and returns when ctx ends, even if the call does not return: a
+// call calls the storage. It returns when ctx ends, even if the call does not return: a
 // file storage ignores the context, and may hang on a network disk.
 func call[T any](ctx context.Context, s storageCalls, do func(certmagic.Storage) (T, error)) (T, error) {
 	type answer struct {
@@ -49,7 +49,7 @@ func call[T any](ctx context.Context, s storageCalls, do func(certmagic.Storage)
 	}
 }
 
-// treeFolder is the folder for what belongs to the tree with an identity.
+// treeFolder returns the folder for data about the tree with an identity.
 func treeFolder(kind, identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	return "terraform_registry/" + kind + "/" + hex.EncodeToString(sum[:12])

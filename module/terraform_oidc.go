@@ -21,14 +21,13 @@ func init() {
 	caddy.RegisterModule(new(OpenID))
 }
 
-// OpenID authenticates requests by tokens of an OpenID Connect issuer: those of
-// users who logged in, and those that CI services issue to their jobs. They must
-// be JSON Web Tokens.
+// OpenID authenticates requests by tokens of an OpenID Connect issuer: tokens of users
+// who logged in, and tokens that CI services issue to their jobs. They must be JSON Web
+// Tokens.
 //
 // Clients send the token as `Authorization: Bearer`, or as the password of basic
-// authentication, which is what a `.netrc` file is for, with any user name. A
-// request without a token, or with one of another kind, is left to other
-// providers.
+// authentication with any user name, as with a `.netrc` file. A request without a
+// token, or with a token of another kind, is left to other providers.
 //
 // A token is accepted if one of the issuer's keys signed it, with an asymmetric
 // algorithm that the issuer supports, if it has an expiry and has not expired, and
@@ -158,13 +157,13 @@ func (o *OpenID) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth
 	return caddyauth.User{}, false, nil
 }
 
-// identify returns the user of a token. The error is one of oidc.Verifier.Verify.
+// identify returns the user of a token. The error comes from oidc.Verifier.Verify.
 func (o *OpenID) identify(ctx context.Context, token string) (caddyauth.User, error) {
 	subject, err := o.verifier.Verify(ctx, token)
 	return userOf(subject), err
 }
 
-// userOf returns a subject as Caddy's placeholders have it.
+// userOf returns a subject in the form of Caddy's placeholders.
 func userOf(s access.Subject) caddyauth.User {
 	if s.Anonymous() {
 		return caddyauth.User{}
@@ -235,7 +234,7 @@ func (o *OpenID) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 // reloaded while an issuer is down, and so does the discovery that logins need.
 var issuerPool = caddy.NewUsagePool()
 
-// A pooledIssuer needs no clean-up: its fetches end by themselves.
+// A pooledIssuer needs no clean-up, since its fetches end by themselves.
 type pooledIssuer struct{ *oidc.Issuer }
 
 // Destruct implements caddy.Destructor.
@@ -254,9 +253,9 @@ func acquireIssuer(url string) (*oidc.Issuer, error) {
 	return pooled.(pooledIssuer).Issuer, nil
 }
 
-// releaseIssuer releases an issuer that was acquired. It ignores nil: Caddy also
-// cleans up after a failed Provision, which must not release an issuer that other
-// modules have acquired.
+// releaseIssuer releases an acquired issuer. It ignores nil: Caddy also cleans up after
+// a failed Provision, which must not release an issuer that other modules have
+// acquired.
 func releaseIssuer(issuer *oidc.Issuer) error {
 	if issuer == nil {
 		return nil

@@ -214,7 +214,7 @@ func TestOpenIDOfAnUnavailableIssuer(t *testing.T) {
 	}
 }
 
-// What is known of an issuer is kept across reloads.
+// The cached keys of an issuer are kept across reloads.
 func TestOpenIDSurvivesReloads(t *testing.T) {
 	s := newOIDCServer(t)
 	options := OpenID{Issuer: s.URL, Audience: []string{"registry"}}
@@ -282,7 +282,7 @@ func TestOpenIDOptions(t *testing.T) {
 }
 
 // Caddy also cleans up after a failed Provision.
-func TestOpenIDReleasesOnlyWhatItAcquired(t *testing.T) {
+func TestOpenIDReleasesOnlyAcquiredIssuers(t *testing.T) {
 	s := newOIDCServer(t)
 	mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
 	for _, wrong := range []OpenID{

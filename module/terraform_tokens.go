@@ -20,10 +20,10 @@ func init() {
 	caddy.RegisterModule(new(Tokens))
 }
 
-// Tokens authenticates clients by tokens whose names and hashes are listed in a
-// file. Tokens are what Terraform and OpenTofu can send: they take one from a
-// `credentials` block or a variable `TF_TOKEN_*`, and support no other credentials
-// except those of `terraform login`.
+// Tokens authenticates clients by tokens whose names and hashes are listed in a file.
+// Terraform and OpenTofu can send such tokens. They take a token from a `credentials`
+// block or a variable `TF_TOKEN_*`, and support no other credentials except for
+// `terraform login`.
 //
 // Every token has a line in the file, with a name, the SHA-256 of the token and
 // options; text after a `#` is a comment:
@@ -42,12 +42,12 @@ func init() {
 // loaded; later, such a line disables its own token, with an error in the log.
 // Without the file no token is accepted.
 //
-// A token is sent as `Authorization: Bearer TOKEN`. It is also accepted as the
-// password of Basic authentication, with any user name, which is what clients send
-// when they download with the credentials of a `.netrc` file. A request with an
-// unknown or expired token is treated as one without credentials. The debug log
-// has the reason, and never the token. A warning in the log tells that a token
-// expires within 14 days, and another one that it has expired.
+// A token is sent as `Authorization: Bearer TOKEN`. It is also accepted as the password
+// of Basic authentication, with any user name, since clients send it in this way when
+// they download with the credentials of a `.netrc` file. A request with an unknown or
+// expired token is treated as one without credentials. The debug log has the reason,
+// and never the token. A warning in the log tells that a token expires within 14 days,
+// and another one that it has expired.
 //
 // These placeholders describe the authenticated client:
 //

@@ -22,8 +22,8 @@ import (
 // packages. If the option is removed later, they are still served.
 //
 // A package that several clients request is downloaded once, even if they use several
-// instances that share the tree and Caddy's storage. While a registry is down, what is
-// known of it is served.
+// instances that share the tree and Caddy's storage. While a registry is down, the
+// mirror serves its stored lists and files.
 //
 // The tree must be on the local disk, or `fs` a file system of `caddy.fs.blob`. With a
 // bucket, packages on their way into it are kept in the folder for temporary files of the
@@ -189,8 +189,8 @@ func (h *UpstreamHost) host() (upstream.Host, error) {
 	return host, nil
 }
 
-// CheckAllow returns what is wrong with a pattern of repositories. With a placeholder that
-// is not known yet.
+// CheckAllow returns an error if a pattern of repositories is wrong. It accepts a
+// pattern with a placeholder, whose value is not known yet.
 func (h *UpstreamHost) CheckAllow(pattern string) error {
 	if strings.Contains(h.Name+pattern, "{") {
 		return nil
@@ -199,7 +199,7 @@ func (h *UpstreamHost) CheckAllow(pattern string) error {
 	return err
 }
 
-// checkModules returns what is wrong with the options about modules.
+// checkModules returns an error if the options about modules are wrong.
 func (u *Upstream) checkModules() error {
 	switch {
 	case !u.Modules && u.ModulesURL != "":
@@ -295,8 +295,9 @@ func parsePatterns(words []string) ([]address.Pattern, error) {
 	return patterns, nil
 }
 
-// pathOf returns where providers, or modules, are written to on the local disk: in the tree,
-// or among the temporary files of the system, from which they are sent to a bucket.
+// pathOf returns the path on the local disk to which providers or modules are written:
+// in the tree, or among the temporary files of the system, from which they are sent to
+// a bucket.
 func (t servedTree) pathOf(a address.Address) string {
 	if t.fsys != nil {
 		return os.TempDir()

@@ -62,7 +62,7 @@ func mirrored(ttl time.Duration) []*Upstream {
 	return []*Upstream{{Hostnames: []string{"origin.example.com"}, VersionsTTL: caddy.Duration(ttl)}}
 }
 
-// A reload neither interrupts downloads nor discards what is known of an upstream whose
+// A reload neither interrupts downloads nor discards the state of an upstream whose
 // options do not change.
 func TestFillersOutliveReloads(t *testing.T) {
 	root := sampleTree(t)
@@ -120,7 +120,7 @@ func TestFillerAfterAFailedReload(t *testing.T) {
 	running.mustStart()
 	failed := newConfiguration(t)
 	failed.mustHandle(Handler{Root: root, Upstreams: mirrored(time.Minute)})
-	failed.mustStart() // and then something else did not
+	failed.mustStart() // and then another app failed to start
 	failed.cancel()
 	filler := h.registry.Upstream.(*pooledFiller)
 	if filler.newest() != running.app() {

@@ -17,17 +17,17 @@ const (
 	BinaryName = "caddy-terraform-registry"
 )
 
-// A Version says what a binary was built from.
+// A Version describes the versions that a binary was built from.
 type Version struct {
 	Registry string `json:"registry"`           // such as v1.2.0; "(devel)" if it was not built from a release
 	Caddy    string `json:"caddy"`              // such as v2.11.2
 	Go       string `json:"go"`                 // such as go1.26.1
-	Commit   string `json:"commit,omitempty"`   // of the registry; empty if Go did not note it
-	Modified bool   `json:"modified,omitempty"` // there were changes that were not committed
+	Commit   string `json:"commit,omitempty"`   // of the registry; empty if Go did not record it
+	Modified bool   `json:"modified,omitempty"` // there were uncommitted changes
 }
 
-// BuildVersion is the version of this binary. If the registry is a dependency of another
-// program, as in what xcaddy builds, Go notes no commit.
+// BuildVersion returns the version of this binary. If the registry is a dependency of
+// another program, as in builds by xcaddy, Go records no commit.
 func BuildVersion() Version {
 	v := Version{Registry: "(devel)", Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
@@ -54,7 +54,7 @@ func BuildVersion() Version {
 			}
 		}
 	}
-	// Releases have their version in the place of Caddy's: "v1.2.0 with Caddy".
+	// Releases have their version in place of Caddy's: "v1.2.0 with Caddy".
 	if release, _, _ := strings.Cut(caddy.CustomVersion, " "); release != "" && caddy.CustomBinaryName == BinaryName {
 		v.Registry = release
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// maxSize bounds what is read from a keys file, a key file or a signature. Real
-// ones have a few kilobytes.
+// maxSize limits the size of a keys file, a key file or a signature. Real files have a
+// few kilobytes.
 const maxSize = 1 << 20
 
-// OpenPGP packet tags, RFC 9580 section 5. The library keeps its own names
-// for them to itself.
+// OpenPGP packet tags, RFC 9580 section 5. The library does not export its own
+// constants.
 const (
 	tagSignature     = 2
 	tagPrivateKey    = 5
@@ -26,17 +26,17 @@ const (
 	tagPublicSubkey  = 14
 )
 
-// errCutOff is what is wrong with an armor block that does not end.
+// errCutOff reports an armor block that does not end.
 var errCutOff = errors.New("it is cut off, its END line is missing: copy the whole block")
 
-// A block is one ASCII armor block of a file.
+// A block is an ASCII armor block of a file.
 type block struct {
-	label string // what stands after BEGIN: "PGP PUBLIC KEY BLOCK"
+	label string // the text after BEGIN: "PGP PUBLIC KEY BLOCK"
 	text  []byte // from the BEGIN line to the END line
 	ended bool
 }
 
-// blocks finds the armor blocks of a file; the text around them is skipped.
+// blocks finds the armor blocks of a file and skips the text around them.
 func blocks(file []byte) []block {
 	var found []block
 	open := false
@@ -59,8 +59,8 @@ func blocks(file []byte) []block {
 	return found
 }
 
-// keys decodes the block into keys: a primary key's packet and all that follow
-// it up to the next primary key.
+// keys decodes the block into keys. A key is the packet of a primary key and all
+// packets up to the next primary key.
 func (b block) keys() ([][]*packet.OpaquePacket, error) {
 	if !b.ended {
 		return nil, errCutOff
@@ -92,7 +92,7 @@ func (b block) keys() ([][]*packet.OpaquePacket, error) {
 	return keys, nil
 }
 
-// enarmor is the reverse: one block of packets. The text depends on them alone.
+// enarmor makes one armor block of packets. The text depends on the arguments alone.
 func enarmor(label string, packets []byte) ([]byte, error) {
 	var text bytes.Buffer
 	body, err := armor.Encode(&text, label, nil)
@@ -109,8 +109,9 @@ func enarmor(label string, packets []byte) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// noBlock says what to do about a file without any armor block. Exports without
-// --armor, and those redirected by a Windows shell into UTF-16, end up here.
+// noBlock says what to do about a file without any armor block. This happens with
+// exports without --armor, and with exports that a Windows shell has redirected into
+// UTF-16.
 func noBlock(want string) error {
 	option := "--export"
 	if want == openpgp.PrivateKeyType {

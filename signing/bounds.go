@@ -8,25 +8,24 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// MaxKeys is how many keys a document may have.
+// MaxKeys is the maximum number of keys in a document.
 const MaxKeys = 50
 
-// Keys come from origins, and the library verifies all of a
-// key's signatures on itself while it reads the key. Numbers of any size make
-// that take minutes, as do a thousand signatures. These bounds are above what
-// tools make, and are applied to the packets as they are, before the library
-// computes anything.
+// Keys come from origins, and the library verifies all signatures of a key on itself
+// while it reads the key. That takes minutes with numbers of any size, or with a
+// thousand signatures. These bounds are above what tools make. They are applied to the
+// undecoded packets, before the library computes anything.
 const (
 	maxModulus       = 16_384 // bits of n of RSA, and of p of Elgamal
-	maxExponent      = 17     // bits of e of RSA: 65537, or one of the smaller ones
+	maxExponent      = 17     // bits of e of RSA: 65537 or smaller
 	maxPrime         = 3072   // bits of p of DSA
 	maxSubgroup      = 256    // bits of q of DSA
 	maxSubkeys       = 50
 	maxVerifyingWork = 1 << 16 // of a document, see verifyingWork: about two seconds
 )
 
-// OpenPGP's public-key algorithms that compute with numbers of any size, RFC
-// 9580 section 9.1. The points of all others have the size of their curve.
+// OpenPGP's public-key algorithms that compute with numbers of any size, RFC 9580
+// section 9.1. The points of all other algorithms have the size of their curve.
 const (
 	algorithmRSA            = 1
 	algorithmRSAEncryptOnly = 2
@@ -37,11 +36,11 @@ const (
 	algorithmElgamalBoth    = 20 // no longer in use
 )
 
-// errKeyCutOff is what is wrong with a key that ends in the middle of a number.
+// errKeyCutOff reports a key that ends in the middle of a number.
 var errKeyCutOff = errors.New("it is cut off: export it again")
 
-// checkBounds refuses a key that would take too long to read. Its packets are
-// a primary key's and all that follow up to the next.
+// checkBounds refuses a key that would take too long to read. packets are the packet of
+// a primary key and all packets up to the next.
 func checkBounds(packets []*packet.OpaquePacket) error {
 	subkeys := 0
 	for _, p := range packets {
@@ -61,7 +60,7 @@ func checkBounds(packets []*packet.OpaquePacket) error {
 	return nil
 }
 
-// checkNumbers bounds the numbers of a key's packet.
+// checkNumbers limits the numbers in the packet of a key.
 func checkNumbers(contents []byte) error {
 	algorithm, numbers := publicNumbers(contents)
 	var names []string
@@ -91,8 +90,8 @@ func checkNumbers(contents []byte) error {
 	return nil
 }
 
-// publicNumbers splits a key's packet into its algorithm, zero if it has none,
-// and the numbers that follow.
+// publicNumbers splits the packet of a key into its algorithm and the numbers that
+// follow. The algorithm is zero if the packet has none.
 func publicNumbers(contents []byte) (algorithm byte, numbers []byte) {
 	header := 6 // version, time of creation, algorithm
 	if len(contents) > 0 && contents[0] >= 5 {
@@ -104,12 +103,13 @@ func publicNumbers(contents []byte) (algorithm byte, numbers []byte) {
 	return contents[5], contents[header:]
 }
 
-// errTooMuchWork is what is wrong with a key that signed itself hundreds of times.
+// errTooMuchWork reports a key that signed itself hundreds of times.
 var errTooMuchWork = errors.New("it, with those before it, has too many signatures on itself: export it with gpg --export-options export-minimal")
 
-// verifyingWork estimates what it takes to verify a key's signatures on itself,
-// in what one by an RSA key of 1024 bits takes. The library verifies all that
-// follow a subkey, and of the others those that name the primary key.
+// verifyingWork estimates the time to verify a key's signatures on itself. The unit is
+// the time for one signature by an RSA key of 1024 bits. The library verifies all
+// signatures that follow a sub-key, and other signatures only if they name the primary
+// key.
 func verifyingWork(packets []*packet.OpaquePacket) int {
 	parsed, err := packets[0].Parse()
 	primary, ok := parsed.(*packet.PublicKey)
@@ -123,7 +123,7 @@ func verifyingWork(packets []*packet.OpaquePacket) int {
 			sub = signatureWork(p.Contents)
 		case tagSignature:
 			if sub > 0 {
-				work += own + sub // one by each
+				work += own + sub // a signature by each
 				continue
 			}
 			parsed, err := p.Parse()
@@ -135,8 +135,8 @@ func verifyingWork(packets []*packet.OpaquePacket) int {
 	return work
 }
 
-// signatureWork estimates what one signature by a key takes to verify. The
-// factors are measured.
+// signatureWork estimates the time to verify one signature by a key. The factors are
+// measured.
 func signatureWork(contents []byte) int {
 	algorithm, numbers := publicNumbers(contents)
 	if len(numbers) < 2 {
@@ -149,7 +149,7 @@ func signatureWork(contents []byte) int {
 	case algorithmDSA:
 		return 1 + 14*kilobits*kilobits
 	case algorithmECDSA:
-		return 900 // of the slowest curve
+		return 900 // for the slowest curve
 	}
 	return 20
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// keyPacket is the packet of a key with numbers of so many bits.
+// keyPacket returns the packet of a key with numbers of the given sizes.
 func keyPacket(tag, algorithm byte, bits ...int) *packet.OpaquePacket {
 	contents := []byte{4, 0x60, 0, 0, 0, algorithm}
 	for _, n := range bits {
@@ -33,7 +33,7 @@ func keyPacket(tag, algorithm byte, bits ...int) *packet.OpaquePacket {
 	return &packet.OpaquePacket{Tag: tag, Contents: contents}
 }
 
-// armoredPackets are packets as a keys file has them.
+// armoredPackets returns packets in the form of a keys file.
 func armoredPackets(t testing.TB, packets ...*packet.OpaquePacket) []byte {
 	t.Helper()
 	var raw bytes.Buffer
@@ -49,7 +49,7 @@ func armoredPackets(t testing.TB, packets ...*packet.OpaquePacket) []byte {
 	return text
 }
 
-// packetsOf are those of a key.
+// packetsOf returns the packets of a key.
 func packetsOf(t testing.TB, key *openpgp.Entity) []*packet.OpaquePacket {
 	t.Helper()
 	keys, err := blocks(armored(t, key))[0].keys()
@@ -92,7 +92,7 @@ func TestNumbersOfAnySizeAreRefused(t *testing.T) {
 				if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
 					t.Errorf("packet %d: %v", tag, err)
 				}
-				// What is refused is so before the library looks at it.
+				// A bad key is refused before the library looks at it.
 				ring, problems := ReadKeyring(armoredPackets(t, packets...))
 				if test.says != "" && (len(ring.Keys()) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Error(), test.says)) {
 					t.Errorf("packet %d, in a keys file: %v", tag, problems)
@@ -107,8 +107,8 @@ func TestNumbersOfAnySizeAreRefused(t *testing.T) {
 	}
 }
 
-// manyPrimes is an RSA key of many small primes, which is made in a moment
-// whatever its size.
+// manyPrimes is an RSA key of many small primes, which is generated quickly whatever
+// its size.
 type manyPrimes struct {
 	public rsa.PublicKey
 	primes []*big.Int
@@ -135,7 +135,7 @@ func (k *manyPrimes) inverse(p *big.Int) *big.Int {
 
 func (k *manyPrimes) Public() crypto.PublicKey { return &k.public }
 
-// Sign signs as PKCS #1 version 1.5 does, by each prime.
+// Sign signs as PKCS #1 version 1.5 does, modulo each prime.
 func (k *manyPrimes) Sign(_ io.Reader, digest []byte, _ crypto.SignerOpts) ([]byte, error) {
 	prefix := []byte("\x30\x31\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x01\x05\x00\x04\x20") // SHA-256
 	size := (k.public.N.BitLen() + 7) / 8
@@ -151,7 +151,7 @@ func (k *manyPrimes) Sign(_ io.Reader, digest []byte, _ crypto.SignerOpts) ([]by
 	return sum.Mod(sum, k.public.N).FillBytes(make([]byte, size)), nil
 }
 
-// A key of 16,384 bits is read, and what it signs is verified.
+// A key of 16,384 bits can be read, and its signatures can be verified.
 func TestTheLargestKeyIsUsable(t *testing.T) {
 	now := time.Now()
 	signer := newManyPrimes(t, 32, 512)
@@ -236,7 +236,7 @@ func TestSignaturesWithoutNumberAreRefused(t *testing.T) {
 	}
 }
 
-// No key passes that the library would compute with for long.
+// A key that passes does not keep the library computing for long.
 func FuzzCheckBounds(f *testing.F) {
 	for _, p := range []*packet.OpaquePacket{
 		keyPacket(tagPublicKey, algorithmRSA, 2048, 17), keyPacket(tagPublicKey, algorithmDSA, 3072, 256, 3072, 3072),

@@ -9,7 +9,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// seeds are keys of all kinds, each with a signing sub-key and a signature.
+// seeds adds keys of all kinds, each with a signing sub-key and a signature.
 func seeds(f *testing.F, add func(key, document, signature []byte)) {
 	for _, algorithm := range []packet.PublicKeyAlgorithm{
 		packet.PubKeyAlgoEdDSA, packet.PubKeyAlgoEd25519, packet.PubKeyAlgoEd448, packet.PubKeyAlgoECDSA, packet.PubKeyAlgoRSA,
@@ -39,8 +39,8 @@ func seeds(f *testing.F, add func(key, document, signature []byte)) {
 	}
 }
 
-// Whatever is in a keys file, there is a key or a reason, and clients can read
-// the key.
+// Whatever is in a keys file, reading it returns a key or an error, and clients can
+// read the key.
 func FuzzReadKeyring(f *testing.F) {
 	seeds(f, func(key, _, _ []byte) {
 		f.Add(key)
@@ -67,7 +67,7 @@ func FuzzReadKeyring(f *testing.F) {
 	})
 }
 
-// No signature is accepted that clients refuse.
+// Clients accept every signature that Verify accepts.
 func FuzzVerify(f *testing.F) {
 	seeds(f, func(key, document, signature []byte) { f.Add(key, document, signature) })
 	f.Fuzz(func(t *testing.T, key, document, signature []byte) {

@@ -11,15 +11,16 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// userID names generated keys; tools that list keys show it.
+// userID is the user ID of generated keys. Tools that list keys show it.
 const userID = "Terraform registry"
 
-// clockSkew dates a generated key back, for a client whose clock is late would
-// otherwise take its signatures for signatures from the future (checklist 56).
+// clockSkew is subtracted from the creation time of a generated key. A client whose
+// clock is late would otherwise take its signatures for signatures from the future
+// (checklist 56).
 const clockSkew = 24 * time.Hour
 
-// Generate makes a new private key: RSA with 4096 bits, which every client since
-// Terraform 0.13 verifies, and without an end.
+// Generate makes a new private key. It has RSA with 4096 bits, which every client since
+// Terraform 0.13 verifies, and does not expire.
 func Generate() (*Key, error) { return generate(4096) }
 
 func generate(bits int) (*Key, error) {
@@ -38,8 +39,8 @@ func generate(bits int) (*Key, error) {
 	return ReadKey(armored, "")
 }
 
-// newEntity leaves out the encryption sub-key the library would add: it takes as
-// long to generate and has no use here.
+// newEntity leaves out the encryption sub-key that the library would add. It takes as
+// long to generate and is not used.
 func newEntity(bits int, created time.Time) (*openpgp.Entity, error) {
 	numbers, err := rsa.GenerateKey(rand.Reader, bits)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// gnupg is the real gpg with a home of its own: what publishers sign with.
+// gnupg runs the real gpg, with which publishers sign, in a home of its own.
 type gnupg struct {
 	*testing.T
 	home string
@@ -35,7 +35,7 @@ func newGnuPG(t *testing.T) gnupg {
 	return g
 }
 
-// run returns what gpg prints.
+// run returns the output of gpg.
 func (g gnupg) run(stdin []byte, args ...string) []byte {
 	g.Helper()
 	args = append([]string{"--batch", "--no-tty", "--yes", "--pinentry-mode", "loopback", "--trust-model", "always"}, args...)
@@ -57,7 +57,7 @@ func (g gnupg) generate(name, algorithm, usage, expire string, options ...string
 	g.run(nil, append(options, "--passphrase", "", "--quick-gen-key", name, algorithm, usage, expire)...)
 }
 
-// fingerprint is that of the primary key.
+// fingerprint returns the fingerprint of the primary key.
 func (g gnupg) fingerprint(name string) string {
 	g.Helper()
 	_, rest, _ := strings.Cut(string(g.run(nil, "--with-colons", "--list-keys", name)), "\nfpr:")
@@ -79,7 +79,7 @@ func (g gnupg) sign(name string, document []byte, options ...string) []byte {
 	return g.run(document, append(options, "--local-user", name, "--detach-sign")...)
 }
 
-// verify has gpg check a signature by any key it has.
+// verify checks a signature with gpg, by any key in its home.
 func (g gnupg) verify(document, signature []byte) {
 	g.Helper()
 	file := filepath.Join(g.home, "document.sig")

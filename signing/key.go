@@ -11,8 +11,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// ErrClock: the key is dated in the future, so this machine's clock is wrong. Nothing is
-// wrong with the key.
+// ErrClock means that the key is dated in the future, so this machine's clock is wrong.
+// The key itself is valid.
 var ErrClock = errors.New("the clock of this machine is wrong")
 
 // A Key is a private key that signs SHA256SUMS documents. It does not change,
@@ -23,9 +23,9 @@ type Key struct {
 	packets []byte             // the whole key, not encrypted
 }
 
-// ReadKey reads a file with one private key in ASCII armor, as written by
-// gpg --armor --export-secret-keys. The passphrase does not matter to a key
-// that has none. The error is ErrClock if only the clock is in the way.
+// ReadKey reads a file with one private key in ASCII armor, as written by gpg --armor
+// --export-secret-keys. The passphrase is ignored if the key has none. The error is
+// ErrClock if the key would be usable at another time.
 func ReadKey(armored []byte, passphrase string) (*Key, error) {
 	return readKey(armored, passphrase, time.Now())
 }
@@ -49,8 +49,8 @@ func readKey(armored []byte, passphrase string, now time.Time) (*Key, error) {
 		return fail(err)
 	}
 	key := &Key{private: signer, packets: u.packets}
-	// Private numbers that do not belong to the public ones had better show here
-	// than on a user's machine.
+	// If the private numbers do not belong to the public ones, fail here and not on a
+	// user's machine.
 	signature, err := key.Sign(nil)
 	if err != nil {
 		return fail(err)
@@ -62,12 +62,12 @@ func readKey(armored []byte, passphrase string, now time.Time) (*Key, error) {
 	return key, nil
 }
 
-// PublicKey is the key that clients verify the signatures with.
+// PublicKey returns the key with which clients verify the signatures.
 func (k *Key) PublicKey() PublicKey { return k.public }
 
-// Sign returns a binary detached signature over document. It is a function of
-// key and document alone, so that all instances with this key serve the same
-// bytes: dated to when the key was made, and without the library's random salt.
+// Sign returns a binary detached signature of document. The signature depends on key
+// and document alone, so that all instances with this key serve the same bytes. It is
+// dated to the creation of the key, and lacks the library's random salt.
 func (k *Key) Sign(document []byte) ([]byte, error) {
 	made := &packet.Signature{
 		Version:      k.private.Version,
@@ -97,13 +97,13 @@ func unsalted() *packet.Config {
 	return &packet.Config{NonDeterministicSignaturesViaNotation: packet.BoolPointer(false)}
 }
 
-// Armor returns the private key in ASCII armor and without a passphrase, for a
-// place that is safe as it is. ReadKey reads it back.
+// Armor returns the private key in ASCII armor and without a passphrase, for storage
+// that is itself protected. ReadKey reads it back.
 func (k *Key) Armor() ([]byte, error) {
 	return enarmor(openpgp.PrivateKeyType, k.packets)
 }
 
-// onlyPrivateKey finds the one private key of a file.
+// onlyPrivateKey returns the private key of a file that has only one.
 func onlyPrivateKey(armored []byte) ([]*packet.OpaquePacket, error) {
 	if len(armored) > maxSize {
 		return nil, fmt.Errorf("the file is larger than %d bytes: keep only the key in it", maxSize)
@@ -127,15 +127,15 @@ func onlyPrivateKey(armored []byte) ([]*packet.OpaquePacket, error) {
 	return keys[0], nil
 }
 
-// An unlocked private key.
+// unlocked is a decrypted private key.
 type unlocked struct {
 	packets []byte                        // the whole key
-	public  []*packet.OpaquePacket        // its public half
+	public  []*packet.OpaquePacket        // the public half of the key
 	private map[string]*packet.PrivateKey // the primary key and the sub-keys, by fingerprint
 }
 
-// unlock decrypts a private key. Each part is parsed once, as that takes long: the library
-// checks the numbers of an RSA key.
+// unlock decrypts a private key. It parses each part only once, because parsing is
+// slow: the library checks the numbers of an RSA key.
 func unlock(locked []*packet.OpaquePacket, passphrase string) (*unlocked, error) {
 	u := &unlocked{private: make(map[string]*packet.PrivateKey)}
 	var all bytes.Buffer
@@ -181,8 +181,8 @@ func unlock(locked []*packet.OpaquePacket, passphrase string) (*unlocked, error)
 	return u, nil
 }
 
-// signingKey chooses the part of a key that signs, as gpg does: the newest
-// sub-key that may, or else the primary key.
+// signingKey returns the part of a key that signs, as gpg selects it: the newest
+// sub-key that may sign, or else the primary key.
 func (u *unlocked) signingKey(m member, now time.Time) (*packet.PrivateKey, error) {
 	if made := newestPart(m.read()[0]); made.Unix() > now.Unix() {
 		return nil, fmt.Errorf("%w: the key was made at %s, and the clock says %s: set the clock", ErrClock, inUTC(made), inUTC(now))
@@ -210,9 +210,9 @@ func (u *unlocked) signingKey(m member, now time.Time) (*packet.PrivateKey, erro
 	return key, nil
 }
 
-// newestPart is when the newest part of a key that has to do with signing was made. A clock
-// before that is wrong. Going on with an older part would give other signatures than those of
-// instances whose clocks are right.
+// newestPart returns the creation time of the newest part of a key that concerns
+// signing. A clock before that time is wrong. Signing with an older part instead would
+// make other signatures than the instances whose clocks are right.
 func newestPart(entity *openpgp.Entity) time.Time {
 	newest := entity.PrimaryKey.CreationTime
 	consider := func(made time.Time) {

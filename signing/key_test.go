@@ -9,7 +9,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-	//lint:ignore SA1019 it is what Terraform 0.13 verifies with
+	//lint:ignore SA1019 Terraform 0.13 verifies with it
 	oldpgp "golang.org/x/crypto/openpgp"
 )
 
@@ -154,7 +154,7 @@ func TestReadKey(t *testing.T) {
 	}
 }
 
-// Each half of this key is sound, but they are of two keys.
+// Each half of this key is sound, but the halves belong to two keys.
 func TestReadKeyOfTwoHalves(t *testing.T) {
 	config := &packet.Config{Algorithm: packet.PubKeyAlgoEd25519}
 	one, other := newKey(t, config), newKey(t, config)
@@ -172,19 +172,19 @@ func TestReadKeyOfTwoHalves(t *testing.T) {
 	}
 }
 
-// A clock that is late is told from a key that is of no use.
+// A late clock has another error than an unusable key.
 func TestReadKeyWithALateClock(t *testing.T) {
 	g := newGnuPG(t)
-	at := func(day string) string { return "--faked-system-time=2026" + day + "T000000!" }
-	g.generate("whole", "ed25519", "sign", "0", at("0110"))
-	g.generate("split", "ed25519", "cert", "0", at("0110"))
-	g.run(nil, at("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("split"), "ed25519", "sign", "0")
-	g.generate("both", "ed25519", "sign", "0", at("0110"))
-	g.run(nil, at("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("both"), "ed25519", "sign", "0")
-	g.generate("sealing", "ed25519", "sign", "0", at("0110"))
-	g.run(nil, at("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("sealing"), "cv25519", "encr", "0")
-	g.generate("extended", "ed25519", "sign", "1y", at("0110"))
-	g.run(nil, at("0120"), "--quick-set-expire", g.fingerprint("extended"), "2y")
+	fakedTime := func(day string) string { return "--faked-system-time=2026" + day + "T000000!" }
+	g.generate("whole", "ed25519", "sign", "0", fakedTime("0110"))
+	g.generate("split", "ed25519", "cert", "0", fakedTime("0110"))
+	g.run(nil, fakedTime("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("split"), "ed25519", "sign", "0")
+	g.generate("both", "ed25519", "sign", "0", fakedTime("0110"))
+	g.run(nil, fakedTime("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("both"), "ed25519", "sign", "0")
+	g.generate("sealing", "ed25519", "sign", "0", fakedTime("0110"))
+	g.run(nil, fakedTime("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("sealing"), "cv25519", "encr", "0")
+	g.generate("extended", "ed25519", "sign", "1y", fakedTime("0110"))
+	g.run(nil, fakedTime("0120"), "--quick-set-expire", g.fingerprint("extended"), "2y")
 
 	for _, test := range []struct {
 		rule, key string

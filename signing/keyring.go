@@ -13,14 +13,14 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// A Keyring is a namespace's public keys. It does not change, and is safe for
+// A Keyring has the public keys of a namespace. It does not change, and is safe for
 // concurrent use.
 type Keyring struct {
 	members []member
 	now     func() time.Time
 }
 
-// A member is a public key twice: as clients are given it, and as they read it.
+// A member is a public key in two forms: as clients receive it, and as they read it.
 type member struct {
 	public PublicKey
 	read   func() openpgp.EntityList
@@ -28,21 +28,21 @@ type member struct {
 
 // KnownKeyring returns a keyring of keys that ReadKeyring has returned before, perhaps
 // before a restart. Reading a key verifies the signatures in it, which takes most of a
-// millisecond: that is put off until a signature has to be verified.
+// millisecond, so it is postponed until a signature has to be verified.
 func KnownKeyring(keys []PublicKey) *Keyring {
 	ring := &Keyring{now: time.Now}
 	for _, key := range keys {
 		ring.members = append(ring.members, member{public: key, read: sync.OnceValue(func() openpgp.EntityList {
-			entities, _ := openpgp.ReadArmoredKeyRing(strings.NewReader(key.Armor)) // it could be read before
+			entities, _ := openpgp.ReadArmoredKeyRing(strings.NewReader(key.Armor)) // ReadKeyring has read it before
 			return entities
 		})})
 	}
 	return ring
 }
 
-// ReadKeyring reads a keys file: ASCII armor blocks of public keys, with any
-// text between them. Blocks and keys that clients could not use are left out and
-// reported, one error each; the Keyring holds the rest and is never nil.
+// ReadKeyring reads a keys file, which has ASCII armor blocks of public keys with any
+// text between them. It leaves out blocks and keys that clients could not use and
+// returns an error for each. The Keyring has the other keys and is never nil.
 func ReadKeyring(armored []byte) (*Keyring, []error) {
 	ring := &Keyring{now: time.Now}
 	if len(armored) > maxSize {
@@ -54,7 +54,7 @@ func ReadKeyring(armored []byte) (*Keyring, []error) {
 	}
 	var problems []error
 	count, work := 0, 0
-	keys := make([][][]*packet.OpaquePacket, len(found)) // of each block
+	keys := make([][][]*packet.OpaquePacket, len(found)) // keys of each block
 	failed := make([]error, len(found))
 	for i, b := range found {
 		keys[i], failed[i] = b.publicKeys()
@@ -78,10 +78,10 @@ func ReadKeyring(armored []byte) (*Keyring, []error) {
 	return ring, problems
 }
 
-// add adds a key. Of several copies of one key, say from before and after its publisher
-// extended it, the one that lasts counts, at the place of the first: some clients go no
-// further than the first that knows the signature's issuer. Another copy stays, behind
-// all keys so far, if it has sub-keys that this one lacks.
+// add adds a key. A publisher may have extended a key, so that there are several copies
+// of it. The copy that is valid for longest counts, at the position of the first copy:
+// some clients stop at the first key with the ID of the signature's issuer. The other
+// copy stays, behind all keys so far, if it has sub-keys that the first copy lacks.
 func (r *Keyring) add(m member) {
 	i := slices.IndexFunc(r.members, m.sameKey)
 	if i < 0 {
@@ -101,8 +101,9 @@ func (m member) sameKey(other member) bool {
 	return bytes.Equal(m.read()[0].PrimaryKey.Fingerprint, other.read()[0].PrimaryKey.Fingerprint)
 }
 
-// outlasts reports whether this copy of a key counts instead of another one: it is revoked,
-// expires later, or was signed by the key later, as when a sub-key has been extended.
+// outlasts reports whether this copy of a key counts instead of the other copy: it is
+// revoked, expires later, or was signed by the key later, as when a sub-key has been
+// extended.
 func (m member) outlasts(other member) bool {
 	mine, others := m.read()[0], other.read()[0]
 	switch end, otherEnd := m.public.Expires, other.public.Expires; {
@@ -114,7 +115,8 @@ func (m member) outlasts(other member) bool {
 	return lastSelfSignature(mine).After(lastSelfSignature(others))
 }
 
-// lastSelfSignature is when a key last signed one of its user IDs or sub-keys.
+// lastSelfSignature returns the time at which a key last signed one of its user IDs or
+// sub-keys.
 func lastSelfSignature(entity *openpgp.Entity) (last time.Time) {
 	note := func(s *packet.Signature) {
 		if s != nil && s.CreationTime.After(last) {
@@ -130,7 +132,7 @@ func lastSelfSignature(entity *openpgp.Entity) (last time.Time) {
 	return last
 }
 
-// hasSubkeysOf reports whether a copy has all sub-keys of another one.
+// hasSubkeysOf reports whether m has all sub-keys of the other copy.
 func (m member) hasSubkeysOf(other member) bool {
 	return !slices.ContainsFunc(other.read()[0].Subkeys, func(sub openpgp.Subkey) bool {
 		return !slices.ContainsFunc(m.read()[0].Subkeys, func(own openpgp.Subkey) bool {
@@ -139,9 +141,8 @@ func (m member) hasSubkeysOf(other member) bool {
 	})
 }
 
-// Counts reports whether a key would count beside those of the ring, so that it is worth
-// keeping: neither it nor a copy that lasts longer is there. A key that cannot be used does
-// not count.
+// Counts reports whether a key is worth keeping: the ring has neither the key nor a
+// copy that is valid for longer. A key that cannot be used does not count.
 func (r *Keyring) Counts(key PublicKey) bool {
 	if slices.ContainsFunc(r.Keys(), func(known PublicKey) bool { return known.Armor == key.Armor }) {
 		return false
@@ -154,7 +155,8 @@ func (r *Keyring) Counts(key PublicKey) bool {
 	return !slices.EqualFunc(with.Keys(), r.Keys(), func(a, b PublicKey) bool { return a.Armor == b.Armor })
 }
 
-// Keys lists the usable public keys in the order of the file, of each the copy that counts.
+// Keys returns the usable public keys in the order of the file. Of several copies of a
+// key it returns only the copy that counts.
 func (r *Keyring) Keys() []PublicKey {
 	keys := make([]PublicKey, len(r.members))
 	for i, m := range r.members {
@@ -163,7 +165,7 @@ func (r *Keyring) Keys() []PublicKey {
 	return keys
 }
 
-// publicKeys decodes a block, if it is one of public keys.
+// publicKeys decodes a block of public keys.
 func (b block) publicKeys() ([][]*packet.OpaquePacket, error) {
 	switch b.label {
 	case openpgp.PublicKeyType:
@@ -174,13 +176,14 @@ func (b block) publicKeys() ([][]*packet.OpaquePacket, error) {
 	return nil, fmt.Errorf("it is a %s, not a public key: remove it", b.label)
 }
 
-// errPrivate goes by packets, too: a wrong label makes a private key no less
+// errPrivate depends on the packets, too: a private key with a wrong label is still
 // private.
 var errPrivate = errors.New("it is a private key and is not used: remove it, " +
 	"and put in the public key as written by gpg --armor --export KEY; if others could read this file, replace the key")
 
-// newMember makes one public key of its packets, or says why clients could not
-// use it (checklist 42). It adds to the work that the document's keys have taken.
+// newMember makes a member of the packets of a public key. The error says why clients
+// could not use the key (checklist 42). newMember adds to the work for reading the keys
+// of the document.
 func newMember(packets []*packet.OpaquePacket, work *int) (member, error) {
 	var raw bytes.Buffer
 	for _, p := range packets {
@@ -235,11 +238,12 @@ func newMember(packets []*packet.OpaquePacket, work *int) (member, error) {
 	}, nil
 }
 
-// usable finds what is wrong with a key that this version of the library reads.
+// usable returns an error if clients cannot use a key that this version of the library
+// reads.
 func usable(entities openpgp.EntityList) error {
 	entity := entities[0]
-	// Clients' versions of the library do not know post-quantum sub-keys, and
-	// then take their signatures for those of the sub-key before.
+	// Clients' versions of the library do not know post-quantum sub-keys, and then take
+	// the signatures of such a sub-key for signatures of the sub-key before it.
 	modern := entity.PrimaryKey.Version != 4
 	signs := len(entities.KeysByIdUsage(entity.PrimaryKey.KeyId, packet.KeyFlagSign)) > 0
 	for _, sub := range entity.Subkeys {
@@ -250,7 +254,7 @@ func usable(entities openpgp.EntityList) error {
 		return errors.New("it is newer than OpenPGP version 4: use an RSA or Ed25519 key of version 4")
 	}
 	// The library dereferences the self-signature of a user ID that has only been
-	// revoked, and takes the client down.
+	// revoked, and so makes the client crash.
 	for _, identity := range entity.Identities {
 		if identity.SelfSignature == nil {
 			return fmt.Errorf("its user ID %.200q is not self-signed: export it again with --export-options export-clean", identity.Name)
@@ -262,9 +266,9 @@ func usable(entities openpgp.EntityList) error {
 	return nil
 }
 
-// primarySelfSignature is the library's, but always the same one: of user IDs that
-// are equally good, say because they were added within the same second, the library
-// takes any.
+// primarySelfSignature is like the library's method, but always returns the same
+// signature. If user IDs are equally good, for example because they were added within
+// the same second, the library takes any of them.
 func primarySelfSignature(entity *openpgp.Entity) (*packet.Signature, *openpgp.Identity) {
 	self, chosen := entity.PrimarySelfSignature()
 	if chosen == nil {
@@ -282,7 +286,8 @@ func primarySelfSignature(entity *openpgp.Entity) (*packet.Signature, *openpgp.I
 	return self, chosen
 }
 
-// expiry is when the self-signature ends the key's life; zero for never.
+// expiry returns the time at which a key expires by its self-signature; zero means
+// never.
 func expiry(key *packet.PublicKey, self *packet.Signature) time.Time {
 	if self == nil || self.KeyLifetimeSecs == nil || *self.KeyLifetimeSecs == 0 {
 		return time.Time{}

@@ -84,7 +84,7 @@ func TestReadKeyring(t *testing.T) {
 	}
 }
 
-// Sub-keys, user IDs and expiry reach the clients.
+// Clients receive the sub-keys, the user IDs and the expiry of a key.
 func TestKeysAreServedWhole(t *testing.T) {
 	g := newGnuPG(t)
 	g.generate("whole", "ed25519", "cert", "2y")
@@ -98,7 +98,7 @@ func TestKeysAreServedWhole(t *testing.T) {
 	other := newGnuPG(t)
 	other.run([]byte(ring.Keys()[0].Armor), "--import")
 	if !bytes.Equal(other.public("whole"), g.public("whole")) {
-		t.Error("what is served is not what gpg exported")
+		t.Error("the served key differs from gpg's export")
 	}
 	if year := 365 * 24 * time.Hour; time.Until(ring.Keys()[0].Expires).Round(year) != 2*year {
 		t.Errorf("expires %v, want in two years", ring.Keys()[0].Expires)
@@ -130,8 +130,8 @@ func TestRevokedUserIDWithoutSelfSignature(t *testing.T) {
 	}
 }
 
-// The library keeps user IDs in a map. What is shown of a key, and when it expires,
-// must not depend on the order of a map.
+// The library keeps user IDs in a map. The shown user ID of a key, and its expiry, must
+// not depend on the order of a map.
 func TestUserIDsOfTheSameSecond(t *testing.T) {
 	made := time.Now().Add(-time.Hour)
 	config := &packet.Config{Algorithm: packet.PubKeyAlgoEd25519, Time: func() time.Time { return made }}

@@ -13,11 +13,11 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// Verify returns the key that made the binary detached signature over document,
-// as clients do. The key's Expires is that of the sub-key that signed if that is
-// earlier; a time in the past means that the key has expired since it signed. The
-// error wraps ErrUnknownKey, ErrKeyExpired, ErrSignedInFuture or, for anything else
-// a client would refuse, ErrBadSignature.
+// Verify returns the key that made the binary detached signature of document, as
+// clients determine it. If the sub-key that signed expires earlier than the key,
+// Expires is the time of the sub-key. A time in the past means that the key has expired
+// since it signed. The error wraps ErrUnknownKey, ErrKeyExpired, ErrSignedInFuture or,
+// for anything else that a client would refuse, ErrBadSignature.
 func (r *Keyring) Verify(document, signature []byte) (PublicKey, error) {
 	if len(signature) == 0 {
 		return PublicKey{}, fmt.Errorf("%w: the signature file is empty: sign again", ErrBadSignature)
@@ -37,7 +37,7 @@ func (r *Keyring) Verify(document, signature []byte) (PublicKey, error) {
 		key, err := m.judge(made, err, now)
 		switch {
 		case errors.Is(err, ErrKeyExpired):
-			// Another key may have signed, too; OpenTofu looks for it.
+			// Another key may have signed, too; OpenTofu looks for such a key.
 			refusal = err
 		case err != nil:
 			return PublicKey{}, err
@@ -56,14 +56,14 @@ func (r *Keyring) Verify(document, signature []byte) (PublicKey, error) {
 	return PublicKey{}, unknown(signature)
 }
 
-// judge turns what the library said of a signature by this key into an answer.
+// judge returns the answer of Verify for the library's result with this key.
 func (m member) judge(made *packet.Signature, err error, now time.Time) (PublicKey, error) {
 	switch {
 	case err == nil, errors.Is(err, pgperrors.ErrKeyExpired):
 		// Terraform accepts a signature by an expired key and OpenTofu does so
 		// with a warning, whenever it was made (checklist 56).
 	case errors.Is(err, pgperrors.ErrSignatureExpired) && made.CreationTime.After(now):
-		// As below; with an expired key the library reports only that.
+		// As below; with an expired key the library reports only this error.
 	case errors.Is(err, pgperrors.ErrSignatureExpired):
 		return PublicKey{}, fmt.Errorf("%w: the time it was made for, or the key's own signature, is over (%w): sign again", ErrBadSignature, err)
 	case errors.Is(err, pgperrors.ErrKeyRevoked):
@@ -88,16 +88,16 @@ func (m member) judge(made *packet.Signature, err error, now time.Time) (PublicK
 	return key, nil
 }
 
-// CheckSignature returns an error unless these bytes are a binary detached signature that
-// clients can read, by whatever key and over whatever document. The error wraps
+// CheckSignature returns an error unless signature is a binary detached signature that
+// clients can read. Neither the key nor the document matters. The error wraps
 // ErrBadSignature.
 func CheckSignature(signature []byte) error {
 	_, err := issuersOf(signature)
 	return err
 }
 
-// unknown tells a signature by a key that is not there from bytes that clients
-// would pass over as well, but which no key can make good.
+// unknown returns the error for a signature that none of the keys made. Clients skip
+// other bytes, too: for bytes that no key could verify the error is another one.
 func unknown(signature []byte) error {
 	issuers, err := issuersOf(signature)
 	if err != nil {
@@ -106,7 +106,7 @@ func unknown(signature []byte) error {
 	return fmt.Errorf("%w: key ID %s", ErrUnknownKey, strings.Join(issuers, ", "))
 }
 
-// issuersOf returns the IDs of the keys that a detached signature names.
+// issuersOf returns the IDs of the keys that are named in a detached signature.
 func issuersOf(signature []byte) (issuers []string, err error) {
 	reason := errors.New("it names no key")
 	packets := packet.NewOpaqueReader(bytes.NewReader(signature))

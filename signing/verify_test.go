@@ -42,7 +42,7 @@ func TestVerify(t *testing.T) {
 		key       string // the only one in the file
 		signature []byte
 		document  []byte        // if another
-		in        time.Duration // from now
+		after     time.Duration // from now
 		signer    string        // if good
 		expired   bool
 		err       error
@@ -52,13 +52,13 @@ func TestVerify(t *testing.T) {
 		{rule: "RSA", key: "classic", signature: classic, signer: "classic"},
 		{rule: "text mode", key: "classic", signature: g.sign("classic", document, "--textmode"), signer: "classic"},
 		{rule: "a sub-key signs for its key", key: "split", signature: g.sign("split", document), signer: "split"},
-		{rule: "a sub-key expires by itself", key: "split", signature: g.sign("split", document), in: 2 * 365 * 24 * time.Hour, signer: "split", expired: true},
+		{rule: "a sub-key expires by itself", key: "split", signature: g.sign("split", document), after: 2 * 365 * 24 * time.Hour, signer: "split", expired: true},
 		{rule: "a key that expired since is named", key: "lapsed", signature: lapsed, signer: "lapsed", expired: true},
 		{rule: "a key that had expired", key: "belated", signature: belated, err: ErrKeyExpired, says: "expired 2020-03-01T00:00:00Z, signed 2020-06-01T00:00:00Z"},
 		{rule: "a revoked key", key: "revoked", signature: revoked, err: ErrBadSignature, says: "is revoked"},
-		{rule: "dated in the future", key: "publisher", signature: good, in: -time.Hour, err: ErrSignedInFuture},
-		{rule: "dated in the future, by an expired key", key: "belated", signature: belated, in: time.Until(time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC)), err: ErrSignedInFuture},
-		{rule: "past its own lifetime", key: "publisher", signature: g.sign("publisher", document, "--default-sig-expire=1d"), in: 48 * time.Hour, err: ErrBadSignature, says: "time it was made for"},
+		{rule: "dated in the future", key: "publisher", signature: good, after: -time.Hour, err: ErrSignedInFuture},
+		{rule: "dated in the future, by an expired key", key: "belated", signature: belated, after: time.Until(time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC)), err: ErrSignedInFuture},
+		{rule: "past its own lifetime", key: "publisher", signature: g.sign("publisher", document, "--default-sig-expire=1d"), after: 48 * time.Hour, err: ErrBadSignature, says: "time it was made for"},
 		{rule: "an unknown key is named", key: "publisher", signature: strange, err: ErrUnknownKey, says: g.fingerprint("stranger")[24:]},
 		{rule: "several signatures, the second by the key", key: "publisher", signature: append(bytes.Clone(strange), good...), signer: "publisher"},
 		{rule: "several signatures, none by the key", key: "publisher", signature: append(bytes.Clone(strange), classic...), err: ErrUnknownKey, says: ", "},
@@ -82,7 +82,7 @@ func TestVerify(t *testing.T) {
 			if test.key != "" {
 				ring, _ = ReadKeyring(g.public(test.key))
 			}
-			now := time.Now().Add(test.in)
+			now := time.Now().Add(test.after)
 			ring.now = func() time.Time { return now }
 			if test.document == nil {
 				test.document = document
@@ -115,8 +115,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Of several copies of one key the one that lasts counts, wherever it is in the file. Some
-// clients, as Terraform 1.6.0, go no further than the first copy.
+// Of several copies of one key, the copy that is valid for longest counts, wherever it
+// is in the file. Some clients, such as Terraform 1.6.0, read only the first copy.
 func TestOneCopyOfAKeyCounts(t *testing.T) {
 	g := newGnuPG(t)
 	in2020 := "--faked-system-time=20200101T000000!"
@@ -184,7 +184,7 @@ func TestOneCopyOfAKeyCounts(t *testing.T) {
 	}
 }
 
-// What is given to be kept beside a ring counts if it changes what clients are given.
+// A key beside a ring counts if it changes the keys that clients receive.
 func TestWhichKeysCountBeside(t *testing.T) {
 	g := newGnuPG(t)
 	g.generate("publisher", "ed25519", "sign", "1y", "--faked-system-time=20200101T000000!")
@@ -234,8 +234,8 @@ func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
 	all.Wait()
 }
 
-// clientVerify does what Terraform's and OpenTofu's findSigningKey do, as
-// strictly as either of them.
+// clientVerify does the same as findSigningKey of Terraform and of OpenTofu, as
+// strictly as the stricter of them.
 func clientVerify(keys []PublicKey, document, signature []byte, now time.Time) error {
 	config := &packet.Config{Time: func() time.Time { return now }}
 	expired := pgperrors.ErrUnknownIssuer
@@ -256,7 +256,7 @@ func clientVerify(keys []PublicKey, document, signature []byte, now time.Time) e
 	return expired
 }
 
-// revoke imports the certificate gpg wrote when it made the key.
+// revoke imports the revocation certificate that gpg wrote when it made the key.
 func (g gnupg) revoke(name string) {
 	g.Helper()
 	certificate, err := os.ReadFile(filepath.Join(g.home, "openpgp-revocs.d", g.fingerprint(name)+".rev"))

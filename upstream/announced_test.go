@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// What OpenTofu's registry tells of the packages of all platforms counts as far as it
-// agrees with SHA256SUMS.
+// The packages that OpenTofu's registry announces for all platforms count only as far
+// as they agree with SHA256SUMS.
 func TestAnnouncedPackages(t *testing.T) {
 	s := newAcme(t)
 	zh := func(platform string) string {
@@ -61,7 +61,7 @@ func TestAnnouncedPackages(t *testing.T) {
 	}
 }
 
-// The protocols are those of the package, otherwise those of the list of versions.
+// The protocols come from the package, or else from the list of versions.
 func TestReleaseProtocols(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})

@@ -24,7 +24,7 @@ const userAgent = "caddy-terraform-registry"
 type Client struct {
 	origin     Origin
 	base       *url.URL
-	modulesURL *url.URL // nil: it is discovered, if the origin has modules
+	modulesURL *url.URL // nil: discovered, if the origin has modules
 	guard      guard
 	breaker    breaker
 	protocol   protocol
@@ -40,8 +40,8 @@ type Client struct {
 	maxPackage, maxModule, maxRepository, maxRefs, maxUnpacked int64 // bytes
 }
 
-// connections are an origin's for one purpose. Documents and packages have their
-// own: neither waits for the other.
+// connections are the connections to an origin for one purpose. Documents and packages
+// have separate connections, so that neither waits for the other.
 type connections struct {
 	http  *retryablehttp.Client
 	slots *slots
@@ -53,24 +53,25 @@ type protocol interface {
 	published(ctx context.Context, a address.Address, version string) (time.Time, error)
 	release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error)
 
-	// packageLink is requested for each download: it may be valid for minutes only.
+	// packageLink requests the link for each download, since a link may be valid for
+	// minutes only.
 	packageLink(context.Context, *Release, Package) (link, error)
 }
 
-// A Network is how clients connect. The zero Network is that of the machine; tests
-// have others.
+// A Network determines how clients connect. The zero Network is the network of the
+// machine; tests use others.
 type Network struct {
-	// Roots are the authorities that certificates are verified with. Nil: the
+	// Roots are the authorities with which certificates are verified. Nil means the
 	// system's.
 	Roots *x509.CertPool
 
-	// Connect makes connections with the dialer that the client chose for them. Nil:
-	// with that dialer's DialContext.
+	// Connect makes connections with the dialer that the client chose for them. Nil
+	// means the dialer's DialContext.
 	Connect func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)
 }
 
-// NewClient returns the client of an origin. It reads the proxies from the
-// environment and sends no request yet. Errors say what is wrong with the origin.
+// NewClient returns the client of an origin. It reads the proxies from the environment
+// and sends no request yet. The error describes what is wrong with the origin.
 func NewClient(o Origin, n Network) (*Client, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -117,17 +118,17 @@ func NewClient(o Origin, n Network) (*Client, error) {
 	return c, nil
 }
 
-// Hostname is that of the origin's providers and modules.
+// Hostname returns the hostname of the origin's providers and modules.
 func (c *Client) Hostname() svchost.Hostname { return c.origin.Hostname }
 
-// HasModules reports whether modules can be asked for. A mirror has none, and of a URL
-// that is the provider service itself it is not known where the module service is:
-// both need Origin.ModulesURL.
+// HasModules reports whether the origin can be asked for modules. A mirror has none. If
+// the origin's URL is the provider service itself, the module service is unknown. Both
+// need Origin.ModulesURL.
 func (c *Client) HasModules() bool { return c.modulesURL != nil || c.origin.needsDiscovery(c.base) }
 
-// Versions returns the versions of a provider or a module, newest first, each once; of
-// a module's only Version is set. Nothing about them is verified. The error is a
-// Failure, or says that the address is of another origin.
+// Versions returns the versions of a provider or a module, newest first and without
+// duplicates. Versions of a module have only the field Version. Nothing about them is
+// verified. The error is a Failure, or says that the address belongs to another origin.
 func (c *Client) Versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
 	if err := c.check(a); err != nil {
 		return nil, err
@@ -138,8 +139,8 @@ func (c *Client) Versions(ctx context.Context, a address.Address) ([]wire.Provid
 	return c.protocol.versions(ctx, a)
 }
 
-// Published returns when a version was published, according to the public registry's
-// API. ErrNotFound means that this origin does not say.
+// Published returns the time at which a version was published, according to the public
+// registry's API. ErrNotFound means that this origin does not say.
 func (c *Client) Published(ctx context.Context, a address.Address, version string) (time.Time, error) {
 	if err := c.checkVersion(a, version); err != nil {
 		return time.Time{}, err
@@ -150,9 +151,10 @@ func (c *Client) Published(ctx context.Context, a address.Address, version strin
 	return c.protocol.published(ctx, a, version)
 }
 
-// Release fetches and verifies the documents that vouch for the packages of a
-// version. If pinned is not nil only its keys count, otherwise the keys the origin
-// sends. v needs only the version; its platforms save requests for others.
+// Release fetches and verifies the documents that authenticate the packages of a
+// version. If pinned is not nil, only its keys count, otherwise the keys that the
+// origin sends. v needs only the version, but its platforms save requests for other
+// platforms.
 func (c *Client) Release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error) {
 	if err := c.checkVersion(a, v.Version); err != nil {
 		return nil, err
@@ -161,8 +163,8 @@ func (c *Client) Release(ctx context.Context, a address.Address, v wire.Provider
 	return c.protocol.release(ctx, a, v, pinned)
 }
 
-// check refuses addresses of other origins, and those that would not be segments of a
-// path.
+// check refuses addresses of other origins, and addresses that would not be segments of
+// a path.
 func (c *Client) check(a address.Address) error {
 	if a.Hostname != "" && a.Hostname != c.origin.Hostname {
 		return fmt.Errorf("%s is not of %s", a, c.origin)
@@ -184,15 +186,15 @@ func (c *Client) checkVersion(a address.Address, version string) error {
 	if err := c.check(a); err != nil {
 		return err
 	}
-	// The normal form of a module's version is that of a provider's.
+	// A module's version in normal form is also a valid version of a provider.
 	if _, err := address.ParseProviderVersion(version); err != nil {
 		return fail(c.base, ErrNotFound, "that is not a version")
 	}
 	return nil
 }
 
-// isOriginHost reports whether a URL is on one of the origin's own hosts, which get
-// its token and count for its breaker. Hosts it links to do not.
+// isOriginHost reports whether a URL is on one of the origin's own hosts, which receive
+// its token and count for its breaker. Hosts that the origin links to do not.
 func (c *Client) isOriginHost(u *url.URL) bool {
 	for _, base := range []*url.URL{c.base, c.modulesURL, c.providers.last(), c.modules.last()} {
 		if base != nil && sameHost(u, base) {
@@ -202,14 +204,14 @@ func (c *Client) isOriginHost(u *url.URL) bool {
 	return false
 }
 
-// A document is the body of an answer and its URL after redirects, which links in it
-// are relative to.
+// A document is the body of an answer, and its URL after redirects. Links in the body
+// are relative to the URL.
 type document struct {
 	body []byte
 	url  *url.URL
 }
 
-// read gets a whole document of the origin, or one that it links to.
+// read reads a whole document of the origin, or a document that the origin links to.
 func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (document, error) {
 	a, err := c.ask(ctx, location{u, trusted}, limit)
 	if err == nil && a.status == http.StatusNoContent {
@@ -218,7 +220,7 @@ func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (document, e
 	return a.document, err
 }
 
-// An answer is a document, or 204, with its header.
+// An answer is an answer with its header. It has a document or the status 204.
 type answer struct {
 	document
 	trust  trust // in its URL, after redirects
@@ -226,7 +228,7 @@ type answer struct {
 	header http.Header
 }
 
-// ask gets a whole answer. The origin's timeout starts when the request gets its slot.
+// ask reads a whole answer. The origin's timeout starts when the request gets its slot.
 func (c *Client) ask(ctx context.Context, l location, limit int64) (a answer, err error) {
 	u := l.url
 	release, ok, err := c.documents.slots.take(ctx)
@@ -259,7 +261,7 @@ func (c *Client) ask(ctx context.Context, l location, limit int64) (a answer, er
 	return a, err
 }
 
-// readBounded reads the body of an answer, as decompressed by net/http.
+// readBounded reads the body of an answer, which net/http decompresses.
 func readBounded(answer *http.Response, limit int64) (body []byte, tooLarge bool, err error) {
 	if answer.ContentLength > limit {
 		return nil, true, nil
@@ -268,8 +270,8 @@ func readBounded(answer *http.Response, limit int64) (body []byte, tooLarge bool
 	return body, err == nil && int64(len(body)) > limit, err
 }
 
-// guarded runs a request to the origin's own hosts through the breaker. Whether
-// another host is up says nothing about the origin.
+// guarded runs a request to the origin's own hosts through the breaker. The state of
+// other hosts says nothing about the origin.
 func (c *Client) guarded(ctx context.Context, u *url.URL, request func() error) error {
 	if !c.isOriginHost(u) {
 		return request()
@@ -277,16 +279,17 @@ func (c *Client) guarded(ctx context.Context, u *url.URL, request func() error) 
 	return c.breaker.run(ctx, u.Host, request)
 }
 
-// open gets what is at a location, with retries. The caller closes the body of a success.
+// open requests a location, with retries. The caller closes the body of a successful
+// answer.
 func (c *Client) open(ctx context.Context, client *retryablehttp.Client, l location, h Host, header http.Header) (*http.Response, error) {
 	return c.send(ctx, client, http.MethodGet, l, h, nil, header)
 }
 
-// send sends a request, with retries, and with the credentials of a Host, if it is not
-// zero. The caller closes the body of a success.
+// send sends a request, with retries, and with the credentials of h unless it is zero.
+// The caller closes the body of a successful answer.
 func (c *Client) send(ctx context.Context, client *retryablehttp.Client, method string, l location, h Host, body []byte, header http.Header) (*http.Response, error) {
 	u := l.url
-	r, err := retryablehttp.NewRequestWithContext(errand{l.trust, h}.in(ctx), method, u.String(), body)
+	r, err := retryablehttp.NewRequestWithContext(privileges{l.trust, h}.context(ctx), method, u.String(), body)
 	if err != nil {
 		return nil, fail(u, ErrMalformed, "the link to it is not a URL")
 	}
@@ -311,10 +314,9 @@ func (c *Client) send(ctx context.Context, client *retryablehttp.Client, method 
 	return answer, nil
 }
 
-// ReserveDownload waits for one of the slots in which the origin's packages are
-// received; clients take turns (ForClient). The caller ends the reservation with
-// release. The error is that of ctx, or a Failure that is ErrBusy when too many
-// requests wait already.
+// ReserveDownload waits for one of the slots for the origin's packages. Clients take
+// turns (ForClient). The caller ends the reservation with release. The error is the
+// error of ctx, or a Failure that is ErrBusy if too many requests wait already.
 func (c *Client) ReserveDownload(ctx context.Context) (release func(), err error) {
 	release, ok, err := c.packages.slots.take(ctx)
 	if err == nil && !ok {

@@ -36,7 +36,7 @@ func TestConcurrentUse(t *testing.T) {
 	group.Wait()
 }
 
-// An origin gets no requests for invalid addresses, nor for those of another.
+// An origin gets no requests for invalid addresses, nor for addresses of other origins.
 func TestAddressesAreChecked(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})

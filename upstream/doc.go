@@ -1,63 +1,68 @@
-// Package upstream is the client of one origin: a registry of providers and modules, or
-// a network mirror. Package fill brings what it fetches into a tree.
+// Package upstream implements the client of one origin: a registry of providers and
+// modules, or a network mirror. Package fill stores the fetched files in a tree.
 //
 // # What is trusted
 //
-// A [Client] belongs to one [Origin]. It accepts that origin's list of versions over
-// verified TLS, and nothing about their bytes: a [Release] is what a signed
-// SHA256SUMS vouches for, verified with the keys the caller pins or, without any,
-// those the origin sends; [Client.Download] compares the package with that. What an
-// origin cannot prove is marked as unsigned, and the caller decides.
+// A [Client] belongs to one [Origin]. It accepts the origin's list of versions over
+// verified TLS, but not the bytes of the versions. A [Release] has a signed SHA256SUMS,
+// verified with the keys that the caller pins or, without pinned keys, with the keys
+// that the origin sends. [Client.Download] compares the package with SHA256SUMS. A
+// release that an origin cannot prove is marked as unsigned, and the caller decides.
 //
-// Modules are not signed. A [ModuleSource] is where the origin says over verified TLS
-// that the files of a version are; [Client.FetchModule] brings them, and with them
-// their commit or digest, by which the caller can tell when they change. What is in an
-// archive or a repository is unpacked and never run, and no link in it leads out.
+// Modules are not signed. A [ModuleSource] is the location of the files of a version,
+// according to the origin over verified TLS. [Client.FetchModule] fetches the files,
+// with their commit or digest, by which the caller can tell when they change. The files
+// of an archive or a repository are unpacked and never run, and no link in them leads
+// out.
 //
 // An origin cannot reach the server's private network either. Links and redirects to
-// private addresses are refused unless the host is configured by name, and the check
-// is made on the address that is dialled.
+// private addresses are refused unless the host is configured by name. The check
+// applies to the address that is dialled.
 //
-// # What leads where
+// # Which locations are trusted
 //
-// What is fetched for a module may be read by more people than its source. The token of
-// the origin, the credentials of a [Host], and the exemption of configured hosts from the
-// check of addresses are therefore used only for locations that the origin itself named:
-// in an answer of its own hosts, without a detour by others. From such a location
+// The files of a module may be read by more people than its source. The token of the
+// origin, the credentials of a [Host], and the exemption of configured hosts from the
+// check of addresses are therefore used only for locations that the origin itself
+// named: in an answer of its own hosts, without a detour through other hosts. From such
+// a location
 //
-//   - a redirect on the same host, and a location that its answer names there in
-//     X-Terraform-Get, are as good as that;
-//   - a submodule on the same host keeps the exemption. It gets credentials if Host.Allow
-//     has both its repository and the one that names it: on a host that strangers use,
-//     too, the registry names their repositories, and they name any they like;
-//   - a redirect to another host, from one that the operator configured, keeps the
-//     exemption, without credentials;
-//   - all else keeps nothing, and gets nothing back where it comes to the same host again.
+//   - a redirect on the same host, and a location on the same host that its answer
+//     names in X-Terraform-Get, are trusted like the location itself;
+//   - a submodule on the same host keeps the exemption. It gets credentials if
+//     Host.Allow has both its repository and the repository that names it. On a host
+//     that is also used by strangers, the registry names the repositories of strangers,
+//     which can name any other repository;
+//   - a redirect to another host keeps the exemption, without credentials, if the
+//     operator configured the redirecting host;
+//   - all other locations keep nothing, and regain nothing if they lead to the same
+//     host again.
 //
-// With Host.Allow, credentials are only for what it has, and what it has not can name
-// nothing that gets them. Hosts are compared with their ports, and paths as far as all
-// servers agree on them.
+// With Host.Allow, credentials are used only for the repositories in it, and other
+// repositories cannot name anything that gets credentials. Hosts are compared with
+// their ports, and paths as far as all servers agree on them.
 //
-// Modules may come from git repositories. The git binary gets them through a relay in
-// this process, which sends its requests as all others are sent: git itself connects to
-// no server, sees no credentials, and nothing of a repository is run.
+// Modules may come from git repositories. The git binary fetches them through a relay
+// in this process, which sends its requests like all other requests. Git itself does
+// not connect to any server or see any credentials, and nothing from a repository is
+// run.
 //
-// # What an origin may cost
+// # Limits for an origin
 //
 // Every document has a maximum size and one timeout for all attempts, and a list has
 // a maximum number of versions. A package has no overall timeout as long as bytes
 // keep arriving at a minimum rate. After several consecutive failures an origin gets
 // no requests for a while, and callers get an error at once.
 //
-// # What a client may cost
+// # Limits for a client
 //
-// Any client may request anything. Clients ([ForClient]) take turns at each origin,
-// and each may have a limited number of requests waiting.
+// Any client may request anything. Clients ([ForClient]) take turns at each origin, and
+// the number of waiting requests of each client is limited.
 //
 // # Errors
 //
-// All failures are a [*Failure] of one kind, which callers match with errors.Is.
-// Their texts name hosts and statuses, never a URL or a token, and may be shown to
-// clients. When the caller's context ends, its error is the kind; errors of the
-// caller's writer are returned wrapped.
+// All failures are a [*Failure] of one kind, which callers match with errors.Is. Their
+// texts name hosts and statuses, never a URL or a token, and may be shown to clients.
+// If the caller's context ends, its error is the kind. Errors of the caller's writer
+// are returned wrapped.
 package upstream

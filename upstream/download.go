@@ -18,7 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A Digest describes a package as it was received.
+// A Digest describes the received bytes of a package.
 type Digest struct {
 	Size   int64 // bytes
 	SHA256 wire.SHA256
@@ -27,16 +27,16 @@ type Digest struct {
 // A link is the URL of a package.
 type link struct {
 	url  *url.URL
-	size int64 // of the package in bytes, as announced; zero if it was not
+	size int64 // of the package in bytes, as announced; zero if it was not announced
 }
 
-// An Expecter is a writer that gets the size of a package in bytes before its
-// content, if it is known, perhaps more than once. An error ends the download.
+// An Expecter is a writer that receives the size of a package in bytes before its
+// content, if the size is known, perhaps more than once. An error ends the download.
 type Expecter interface{ Expect(size int64) error }
 
-// Download writes the package of a platform to w and returns its digest. The bytes
-// are verified after the last one: on any error the caller must discard what was
-// written. Errors are Failures, or those of w, wrapped. See Package.H1 for packages
+// Download writes the package of a platform to w and returns its digest. The bytes are
+// verified after the last one, so on any error the caller must discard the written
+// bytes. Errors are Failures, or wrap the errors of w. See Package.H1 for packages
 // without a sha256.
 func (c *Client) Download(ctx context.Context, r *Release, platform address.Platform, w io.Writer) (Digest, error) {
 	p, ok := r.Package(platform)
@@ -67,14 +67,15 @@ func (c *Client) Download(ctx context.Context, r *Release, platform address.Plat
 	return digest, nil
 }
 
-// A pace measures how fast bytes arrive, in each rateWindow of waiting for them.
+// A pace measures how fast bytes arrive, for each rateWindow of waiting.
 type pace struct {
 	patience time.Duration // after which the rate counts, at most a rateWindow
 	waited   time.Duration
 	received int64
 }
 
-// tooSlow counts n bytes and the time they took, and reports whether there are too few.
+// tooSlow counts n bytes and the time they took, and reports whether the rate is too
+// low.
 func (p *pace) tooSlow(n int, took time.Duration) bool {
 	p.received += int64(n)
 	if p.waited += took; p.waited < min(p.patience, rateWindow) {
@@ -87,7 +88,7 @@ func (p *pace) tooSlow(n int, took time.Duration) bool {
 	return slow
 }
 
-// A download is a package that is being received, over one connection or several.
+// A download receives a package over one connection or several.
 type download struct {
 	client    *Client
 	location  location
@@ -106,10 +107,10 @@ func (c *Client) newDownload(l location, w io.Writer, limit int64) *download {
 	return &download{client: c, location: l, w: w, hash: sha256.New(), limit: limit, size: -1, pace: pace{patience: max(c.origin.Timeout, defaultTimeout)}}
 }
 
-// digest is that of what was received.
+// digest returns the digest of the received bytes.
 func (d *download) digest() Digest { return Digest{d.received, wire.SHA256(d.hash.Sum(nil))} }
 
-// errBroken: the connection broke before the end of the package.
+// errBroken means that the connection broke before the end of the package.
 var errBroken = errors.New("the connection broke off")
 
 func (d *download) run(ctx context.Context) error {
@@ -119,7 +120,7 @@ func (d *download) run(ctx context.Context) error {
 			return err
 		}
 		if d.received > 0 && d.received == d.size {
-			return nil // it broke after the last byte
+			return nil // the connection broke after the last byte
 		}
 		if try == maxResumes {
 			return fail(d.location.url, ErrUnavailable, "the package broke off %d times", try+1)
@@ -127,8 +128,8 @@ func (d *download) run(ctx context.Context) error {
 	}
 }
 
-// stream receives the package over one connection. The error is errBroken if it can
-// be resumed.
+// stream receives the package over one connection. The error is errBroken if the
+// download can be resumed.
 func (d *download) stream(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -149,7 +150,7 @@ func (d *download) stream(parent context.Context) error {
 		stalled.Reset(timeout)
 		began := time.Now()
 		n, failed := answer.Body.Read(buffer)
-		stalled.Stop() // the time w takes does not count
+		stalled.Stop() // the time that w takes does not count
 		slow := d.pace.tooSlow(n, time.Since(began))
 		if err := d.write(buffer[:n]); err != nil {
 			return err
@@ -171,7 +172,7 @@ func (d *download) stream(parent context.Context) error {
 
 // open requests the rest of the package.
 func (d *download) open(ctx context.Context) (answer *http.Response, err error) {
-	// A range of a compressed body is not one of the package.
+	// A range of a compressed body is not a range of the package.
 	header := http.Header{"Accept-Encoding": {"identity"}}
 	if d.received > 0 {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", d.received))
@@ -186,8 +187,8 @@ func (d *download) open(ctx context.Context) (answer *http.Response, err error) 
 	return answer, err
 }
 
-// accept reads which range of the package an answer has, and refuses it if the
-// package is not the same as before.
+// accept reads which range of the package an answer has. It refuses the answer if the
+// package has changed.
 func (d *download) accept(answer *http.Response) error {
 	start, size := int64(0), answer.ContentLength
 	if answer.StatusCode == http.StatusNoContent {
@@ -218,7 +219,7 @@ func (d *download) tooLarge(from *url.URL) error {
 	return fail(from, ErrTooLarge, "the limit of a package is %d bytes", d.limit)
 }
 
-// expect passes the size of the package on to the writer.
+// expect passes the size of the package to the writer.
 func (d *download) expect() error {
 	w, ok := d.w.(Expecter)
 	if !ok || d.size < 0 {
@@ -230,8 +231,8 @@ func (d *download) expect() error {
 	return nil
 }
 
-// contentRange reads where the body of a 206 begins in the package, and the size of
-// the package, negative if unknown.
+// contentRange reads the position of a 206's body in the package, and the size of the
+// package, which is negative if unknown.
 func contentRange(h http.Header) (start, size int64, ok bool) {
 	text, ok := strings.CutPrefix(h.Get("Content-Range"), "bytes ")
 	first, rest, found := strings.Cut(text, "-")
@@ -247,7 +248,8 @@ func contentRange(h http.Header) (start, size int64, ok bool) {
 	return start, size, err == nil && size >= 0
 }
 
-// validator is a value for If-Range, which must not be a weak ETag (RFC 9110 13.1.5).
+// validator returns a value for If-Range, which must not be a weak ETag (RFC 9110
+// 13.1.5).
 func validator(h http.Header) string {
 	if tag := h.Get("Etag"); tag != "" && !strings.HasPrefix(tag, "W/") {
 		return tag
@@ -255,7 +257,7 @@ func validator(h http.Header) string {
 	return h.Get("Last-Modified")
 }
 
-// write passes on what was not received before.
+// write passes on the bytes that were not received before.
 func (d *download) write(bytes []byte) error {
 	repeated := min(d.skip, int64(len(bytes)))
 	d.skip -= repeated

@@ -203,7 +203,7 @@ func TestLinkDisagreesWithRelease(t *testing.T) {
 	})
 }
 
-// A resumed download is of the same file, which If-Range identifies.
+// A resumed download continues the same file, which If-Range identifies.
 func TestResumeSendsIfRange(t *testing.T) {
 	s := newAcme(t)
 	var ranges []string
@@ -271,7 +271,7 @@ func TestPace(t *testing.T) {
 			t.Errorf("%s: got slow %v after %v", test.rule, slow, took)
 		}
 	}
-	p := upstream.NewPace(patience) // fast bytes of before do not count for long
+	p := upstream.NewPace(patience) // earlier fast bytes do not count for long
 	p.TooSlow(1<<30, upstream.RateWindow)
 	p.TooSlow(1, patience/2)
 	if !p.TooSlow(1, patience/2) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What the tests of this package use.
+// Constants for the tests of this package.
 const (
 	FailuresInARow    = failuresInARow
 	BreakerPause      = breakerPause
@@ -27,7 +27,7 @@ func LimitPackages(c *Client, bytes int64) { c.maxPackage = bytes }
 // LimitModules replaces the limit of a module's archive.
 func LimitModules(c *Client, bytes int64) { c.maxModule = bytes }
 
-// LimitRepositories replaces the limit of what is received of a repository.
+// LimitRepositories replaces the limit for the bytes received from a repository.
 func LimitRepositories(c *Client, bytes int64) { c.maxRepository = bytes }
 
 // LimitRefs replaces the limit of a list of branches and tags.
@@ -59,23 +59,23 @@ func UnpackModule(ctx context.Context, name, format, into string) (commit string
 	return u.commit, checkLinks(ctx, root)
 }
 
-// KeepReached removes what a module in a folder does not need.
-func KeepReached(ctx context.Context, dir, folder string) error {
+// KeepNeeded removes the files that a module in a folder does not need.
+func KeepNeeded(ctx context.Context, dir, folder string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return keepReached(ctx, root, folder)
+	return keepNeeded(ctx, root, folder)
 }
 
-// Named is a source as if the origin had named it.
+// Named returns a source as if the origin had named it.
 func Named(s ModuleSource) ModuleSource {
 	s.trust = trusted
 	return s
 }
 
-// Covers reports whether a URL is that of one of some repositories.
+// Covers reports whether a URL belongs to one of the repositories.
 func Covers(r Repositories, u *url.URL) bool { return r.cover(u) }
 
 func NewPace(patience time.Duration) *pace { return &pace{patience: patience} }

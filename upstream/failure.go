@@ -22,24 +22,24 @@ var (
 	ErrTimeout = errors.New("it takes too long")
 
 	// ErrUnavailable: no connection, a server error, too many requests, or an origin
-	// that gets no requests for a while because of those.
+	// that gets no requests for a while because of such failures.
 	ErrUnavailable = errors.New("it is not available")
 
-	// ErrBusy: too many requests wait for the origin, of this client or of all. The
+	// ErrBusy: too many requests wait for the origin, from this client or from all. The
 	// error is ErrUnavailable as well.
 	ErrBusy = errors.New("too many requests are waiting")
 
-	// ErrRefused: it requires a token, or another one.
+	// ErrRefused: the origin requires a token, or another one.
 	ErrRefused = errors.New("it refuses access")
 
-	// ErrMalformed: the answer is not one that clients accept.
+	// ErrMalformed: clients would not accept the answer.
 	ErrMalformed = errors.New("its answer is not usable")
 
 	// ErrBadChecksum: the bytes do not have the checksum that the origin gave.
 	ErrBadChecksum = errors.New("the checksum does not match")
 
-	// ErrBadSignature: SHA256SUMS is not signed by a key that counts. The error is
-	// also that of signing.Keyring.Verify.
+	// ErrBadSignature: SHA256SUMS is not signed by a key that counts. The error also
+	// wraps the error of signing.Keyring.Verify.
 	ErrBadSignature = errors.New("the signature does not verify")
 
 	// ErrTooLarge: the answer exceeds its maximum size.
@@ -57,20 +57,20 @@ func IsKind(err error, kinds ...error) bool {
 
 // A Failure is the error of a request to an origin.
 type Failure struct {
-	// Host that the request was sent to. It may be one that the origin links to.
+	// Host to which the request was sent. The origin may have linked to it.
 	Host string
 
-	// Status of its answer; zero without one.
+	// Status of the answer; zero without an answer.
 	Status int
 
-	// Kind is one of the errors above, or that of the caller's context.
+	// Kind is one of the errors above, or the error of the caller's context.
 	Kind error
 
-	// Detail says more, in a sentence for the operator. May be empty.
+	// Detail has more information for the operator, in a sentence. May be empty.
 	Detail string
 
-	// Cause is ErrBusy, or an error of the caller or of package signing that says more
-	// than Kind. May be nil.
+	// Cause is ErrBusy, or an error of the caller or of package signing that is more
+	// precise than Kind. May be nil.
 	Cause error
 }
 
@@ -99,7 +99,7 @@ func fail(u *url.URL, kind error, format string, args ...any) *Failure {
 	return &Failure{Host: u.Host, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// brokenLink replaces a 404 for something that the origin itself links to: ErrNotFound
+// brokenLink replaces a 404 for a file that the origin itself links to: ErrNotFound
 // would mean that the release does not exist.
 func brokenLink(err error, what string) error {
 	var f *Failure
@@ -109,12 +109,12 @@ func brokenLink(err error, what string) error {
 	return err
 }
 
-// statusFailure is the failure that a status stands for; nil for success.
+// statusFailure returns the failure for a status; nil for success.
 func (c *Client) statusFailure(r *http.Response, ranged bool) *Failure {
 	f := &Failure{Host: r.Request.URL.Host, Status: r.StatusCode}
 	switch s := r.StatusCode; {
 	case s == http.StatusOK, s == http.StatusNoContent, s == http.StatusPartialContent && ranged:
-		return nil // what needs a body refuses 204 itself
+		return nil // callers that need a body refuse 204 themselves
 	case s == http.StatusNotFound, s == http.StatusGone:
 		f.Kind = ErrNotFound
 	case s == http.StatusUnauthorized, s == http.StatusForbidden:
@@ -137,12 +137,12 @@ func (c *Client) statusFailure(r *http.Response, ranged bool) *Failure {
 	return f
 }
 
-// errTimeout is the cause with which a request is cancelled that takes too long; a
-// caller who cancels gives another.
+// errTimeout is the cause for the cancellation of a request that takes too long. A
+// caller who cancels gives another cause.
 var errTimeout = errors.New("timeout")
 
-// transportFailure is the failure of a request without an answer. It leaves out the
-// libraries' texts, which have whole URLs and addresses in them.
+// transportFailure returns the failure of a request without an answer. It leaves out
+// the libraries' texts, which contain whole URLs and addresses.
 func transportFailure(ctx context.Context, u *url.URL, err error) *Failure {
 	f := &Failure{Host: u.Host, Kind: ErrUnavailable}
 	var last *url.Error // after redirects

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// archiveOf is where a code host has the files of a commit as an archive, for servers
-// without git. It has no submodules.
+// archiveOf returns the location at which a code host has the files of a commit as an
+// archive, for servers without git. The archive has no submodules.
 func archiveOf(s ModuleSource) (ModuleSource, error) {
 	ref := s.Ref
 	if ref == "" {
@@ -27,7 +27,8 @@ func archiveOf(s ModuleSource) (ModuleSource, error) {
 	return ModuleSource{URL: u, Folder: s.Folder, InTopFolder: true, Format: "tar.gz", trust: s.trust}, nil
 }
 
-// checkCommit refuses the archive of another commit than was asked for by its whole ID.
+// checkCommit refuses the archive of another commit if the source has the whole ID of
+// one.
 func checkCommit(s ModuleSource, content ModuleContent) error {
 	if s.Git && isCommit(strings.ToLower(s.Ref)) && !strings.EqualFold(s.Ref, content.Commit) {
 		return fail(s.URL, ErrMalformed, "it sends the archive of another commit than that which the origin names")

@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// certificateOf makes a certificate that is valid for some names.
+// certificateOf makes a certificate that is valid for the names.
 func certificateOf(t *testing.T, names ...string) *tls.Certificate {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -31,13 +31,13 @@ func certificateOf(t *testing.T, names ...string) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}
 }
 
-// Without git, repositories of the code hosts that have archives are fetched as those.
+// Without git, modules are fetched as archives from code hosts that have archives.
 func TestGitModulesWithoutGit(t *testing.T) {
 	packed := tarGz(t, entry{kind: tar.TypeXGlobalHeader, name: "pax_global_header", content: commit},
 		entry{name: "vpc-1/a/main.tf", content: "# a\n"}, entry{name: "vpc-1/b/main.tf"})
 	for _, test := range []struct {
 		rule, source string
-		path         string // that is requested
+		path         string // the requested path
 		want         []string
 		kind         error
 		says         string

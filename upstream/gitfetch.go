@@ -14,25 +14,26 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
-// A gitFetch is one module that is being fetched from git.
+// A gitFetch fetches one module from git.
 type gitFetch struct {
 	client  *Client
 	relay   *gitRelay
 	ssh     map[string]*gitSSHRelay // by address
-	scratch string                  // what git writes, which is removed with the fetch
+	scratch string                  // folder for git's files, removed with the fetch
 	fetched []*git.Repository
 }
 
 // fetchGit writes the files of a module from a git repository to an empty folder, and
 // returns their commit. See FetchModule.
 func (c *Client) fetchGit(ctx context.Context, s ModuleSource, into string) (commit string, err error) {
-	// What a killed process leaves is removed with the files of the module.
+	// After a crash, the scratch folder is removed together with the files of the
+	// module.
 	scratch, err := os.MkdirTemp(into, ".git-*")
 	if err != nil {
 		return "", fmt.Errorf("fetching a module: %w", err)
 	}
 	defer func() {
-		if failed := os.RemoveAll(scratch); failed != nil && err == nil { // it is no part of the module
+		if failed := os.RemoveAll(scratch); failed != nil && err == nil { // it is not part of the module
 			commit, err = "", fmt.Errorf("fetching a module: %w", failed)
 		}
 	}()
@@ -85,7 +86,8 @@ func (f *gitFetch) commit(ctx context.Context, s ModuleSource) (*gitCommit, erro
 	return &gitCommit{repository: repository, id: id, url: s.URL, where: where, submodules: submodules}, nil
 }
 
-// source is how git reaches a repository. Where that is may change with each request.
+// source returns the source from which git fetches a repository. where returns the
+// location of the repository, which may change with each request.
 func (f *gitFetch) source(ctx context.Context, s ModuleSource) (from git.Source, where func() location, err error) {
 	from = git.Source{Name: s.URL.Host, Ref: s.Ref}
 	if s.URL.Scheme == "https" {
@@ -98,13 +100,13 @@ func (f *gitFetch) source(ctx context.Context, s ModuleSource) (from git.Source,
 	if !ok {
 		return from, nil, f.client.mayFetch(s)
 	}
-	at := sshAddress(s.URL)
-	relay := f.ssh[at]
+	host := sshAddress(s.URL)
+	relay := f.ssh[host]
 	if relay == nil {
 		if relay, err = f.relay.newSSHRelay(ctx, s.URL); err != nil {
 			return from, nil, err
 		}
-		f.ssh[at] = relay
+		f.ssh[host] = relay
 	}
 	u := *s.URL
 	u.Host = strings.TrimSuffix(u.Host, ":"+u.Port()) // the port is the relay's
@@ -113,8 +115,8 @@ func (f *gitFetch) source(ctx context.Context, s ModuleSource) (from git.Source,
 	return from, s.location, nil
 }
 
-// failure is why something of a repository cannot be had. What git says is not told:
-// it may have paths and URLs of this machine.
+// failure returns the failure to fetch something from a repository. It leaves out git's
+// own messages, which may contain paths and URLs of this machine.
 func (f *gitFetch) failure(ctx context.Context, u *url.URL, err error) error {
 	if ctx.Err() != nil {
 		return transportFailure(ctx, u, err)

@@ -34,7 +34,7 @@ const codeHost = "git.example.com"
 // A gitSite is a server of repositories by path.
 type gitSite struct {
 	http.ServeMux
-	certificate *tls.Certificate // nil: that of httptest
+	certificate *tls.Certificate // nil: httptest's
 
 	mutex    sync.Mutex
 	requests []*http.Request
@@ -49,13 +49,13 @@ func (s *gitSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *gitSite) serve(path string, r *upstreamtest.Repository) { s.Handle(path+"/", r.Handler(path)) }
 
-// client is that of an origin whose modules are on the site, under any name.
+// client returns the client of an origin whose modules are on the site, under any name.
 func (s *gitSite) client(t *testing.T, o upstream.Origin) *upstream.Client {
 	t.Helper()
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute // more than any answer takes on a busy machine
 	}
-	// What is fetched must not be left on the disk.
+	// Nothing may remain on the disk after a fetch.
 	scratch := t.TempDir()
 	t.Setenv("TMPDIR", scratch)
 	t.Cleanup(func() {
@@ -75,7 +75,7 @@ func (s *gitSite) client(t *testing.T, o upstream.Origin) *upstream.Client {
 	return newClient(t, o, upstream.Network{Roots: roots(server), Connect: resolving(server)})
 }
 
-// gitSource reads a location as an origin has it.
+// gitSource parses a location in the form that origins use.
 func gitSource(t *testing.T, location string) upstream.ModuleSource {
 	t.Helper()
 	s, err := upstream.ParseModuleSource(location, &url.URL{Scheme: "https", Host: host, Path: "/"})
@@ -85,7 +85,7 @@ func gitSource(t *testing.T, location string) upstream.ModuleSource {
 	return upstream.Named(s)
 }
 
-// files lists what is in a folder: names and contents, or the targets of symlinks.
+// filesOf lists the files in a folder: names and contents, or the targets of symlinks.
 func filesOf(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
@@ -117,13 +117,14 @@ func filesOf(t *testing.T, dir string) (files []string) {
 	return files
 }
 
-// call is the call of a module, named after its source.
+// call returns the call of a module, named after its source.
 func call(source string) string {
 	return fmt.Sprintf("module %q {\n  source = %q\n}\n", strings.NewReplacer(".", "_", "/", "-").Replace(source), source)
 }
 
-// What is kept of a repository is the folder of the module and what it leads to.
-func TestGitModulesAreFetchedWithWhatTheyNeed(t *testing.T) {
+// The files kept of a repository are the module's folder and the files that it leads
+// to.
+func TestGitModulesAreFetchedWithNeededFiles(t *testing.T) {
 	lfs := "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
 	for _, test := range []struct {
 		rule   string
@@ -140,7 +141,7 @@ func TestGitModulesAreFetchedWithWhatTheyNeed(t *testing.T) {
 		{"a call of the root", []string{"a/main.tf", call("../"), "main.tf", "", "b/x.tf", ""}, nil, "a", []string{"a/main.tf", "b/x.tf", "main.tf"}},
 		{"calls that lead nowhere", []string{"a/main.tf", call("../no") + call("../../out") + call("acme/vpc/aws")}, nil, "a", []string{"a/main.tf"}},
 		{"configuration in JSON and of OpenTofu", []string{"a/main.tf.json", `{"module":{"a":{"source":"../b"}}}`, "a/x.tofu", call("../c"), "b/x.tf", "", "c/x.tf", ""}, nil, "a", []string{"a/main.tf.json", "a/x.tofu", "b/x.tf", "c/x.tf"}},
-		{"what a file calls that OpenTofu replaces", []string{"a/main.tf", call("../b"), "a/main.tofu", call("../c"), "b/x.tf", "", "c/x.tf", ""}, nil, "a", []string{"a/main.tf", "a/main.tofu", "b/x.tf", "c/x.tf"}},
+		{"calls in a file that OpenTofu replaces", []string{"a/main.tf", call("../b"), "a/main.tofu", call("../c"), "b/x.tf", "", "c/x.tf", ""}, nil, "a", []string{"a/main.tf", "a/main.tofu", "b/x.tf", "c/x.tf"}},
 		{"a call through a symlink beside", []string{"a/main.tf", call("../l/x"), "b/x/y.tf", "", "c/x.tf", ""}, []string{"l", "b"}, "a", []string{"a/main.tf", "b/x/y.tf", "l -> b"}},
 		{"files that configuration reads", []string{"a/main.tf", "x = file(\"${path.module}/../files/x.json\")", "files/x.json", "", "files/y.json", ""}, nil, "a", []string{"a/main.tf", "files/x.json"}},
 		{"symlinks inside", []string{"a/x.tf", ""}, []string{"a/y.tf", "x.tf"}, "a", []string{"a/x.tf", "a/y.tf -> x.tf"}},
@@ -215,7 +216,7 @@ func TestGitRunsAFewTimes(t *testing.T) {
 	c := s.client(t, upstream.Origin{})
 	bin := t.TempDir()
 	log := filepath.Join(bin, "log")
-	script := fmt.Sprintf("#!/bin/sh\n[ -z \"$GIT_PROTOCOL_FROM_USER\" ] || echo \"$@\" >>'%s'\nexec '%s' \"$@\"\n", log, real) // not for the server's
+	script := fmt.Sprintf("#!/bin/sh\n[ -z \"$GIT_PROTOCOL_FROM_USER\" ] || echo \"$@\" >>'%s'\nexec '%s' \"$@\"\n", log, real) // not for the server's git
 	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +299,7 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 	}
 }
 
-// A server that does not do what it should costs a bounded time and space, and is named.
+// A server that fails costs limited time and space, and the failure names it.
 func TestGitServersThatFail(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("main.tf", "# 1\n")
@@ -416,8 +417,8 @@ func TestGitServersThatFail(t *testing.T) {
 	}
 }
 
-// All that is written is in the folder for the module: whoever removes that after a crash
-// removes all.
+// All files are written to the folder for the module, so that removing the folder after
+// a crash removes everything.
 func TestGitWritesNowhereElse(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("main.tf", "# 1\n")
@@ -442,7 +443,7 @@ func TestGitWritesNowhereElse(t *testing.T) {
 	}
 }
 
-// A few bytes do not fill the disk.
+// A small pack does not fill the disk.
 func TestGitModulesThatUnpackToVeryMuch(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("main.tf", strings.Repeat("#", 257<<20))
@@ -453,7 +454,7 @@ func TestGitModulesThatUnpackToVeryMuch(t *testing.T) {
 	mustFail(t, err, upstream.ErrTooLarge, "the limit for the files of a module is 268435456 bytes")
 }
 
-// A repository that was renamed is found, and its packs are requested where it is.
+// A renamed repository is found, and its packs are requested from the new location.
 func TestGitFollowsRedirects(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("main.tf", "")
@@ -509,7 +510,7 @@ func TestGitTokens(t *testing.T) {
 	}
 }
 
-// A fetch ends with its caller.
+// A fetch ends when its caller cancels.
 func TestGitFetchesAreCancelled(t *testing.T) {
 	s := &gitSite{}
 	requested := make(chan struct{})
@@ -527,7 +528,7 @@ func TestGitFetchesAreCancelled(t *testing.T) {
 	mustFail(t, err, context.Canceled, "")
 }
 
-// Of a large repository only the module is received, if its server can do that.
+// Of a large repository only the module is received, if the server supports it.
 func TestGitModulesInLargeRepositories(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	noise := make([]byte, 2<<20)
@@ -558,7 +559,7 @@ func TestGitModulesInLargeRepositories(t *testing.T) {
 	}
 }
 
-// A tag that was moved gives the commit that it names now, which callers compare.
+// For a moved tag, the commit is the one that it names now. Callers compare commits.
 func TestGitTagsThatMove(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	s := &gitSite{}
@@ -575,7 +576,7 @@ func TestGitTagsThatMove(t *testing.T) {
 	}
 }
 
-// Repositories take long: packages do not wait for them.
+// Repositories take long, and packages do not wait for them.
 func TestGitModulesHaveSlotsOfTheirOwn(t *testing.T) {
 	upstreamtest.NewRepository(t) // there is git
 	synctest.Test(t, func(t *testing.T) {

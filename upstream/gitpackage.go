@@ -15,30 +15,30 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
-// A gitPackage collects which files of a commit a module needs: those of its folder, and
-// of what these lead to: what configuration names by relative paths, targets of symlinks,
-// and submodules. Contents are fetched of these alone.
+// A gitPackage collects the files of a commit that a module needs: the files of its
+// folder, and the files that these lead to by relative paths in configuration, as
+// targets of symlinks, and as submodules. Only their contents are fetched.
 type gitPackage struct {
 	fetch  *gitFetch
 	module string // its folder; empty for the root
 
-	commits []*gitCommit // the first one is that of the package, the others of submodules
+	commits []*gitCommit // of the package, and then of submodules
 	folders map[string]bool
 	files   map[string]packageFile // by path in the package
 
-	configuration int64 // bytes that were read of it
-	named         int   // paths in it
+	configuration int64 // bytes that were read
+	named         int   // paths in the configuration
 }
 
 // A gitCommit is a commit of a repository, at a path of the package.
 type gitCommit struct {
 	repository *git.Repository
 	id         string
-	at         string // empty: the root
+	folder     string // empty: the root
 	url        *url.URL
-	where      func() location // of the repository, after the redirects so far
+	where      func() location // location of the repository, after the redirects so far
 	depth      int
-	submodules map[string]string // URLs as they are written, by path in the commit
+	submodules map[string]string // URLs in their original form, by path in the commit
 }
 
 // A packageFile is a file of a commit, with its name in the package.
@@ -48,9 +48,9 @@ type packageFile struct {
 	target string // of a symlink, in the package
 }
 
-// entry is what the commit has at a path of the package.
+// entry returns the file or folder of the commit at a path of the package.
 func (c *gitCommit) entry(ctx context.Context, name string) (f git.File, ok bool, err error) {
-	return c.repository.Entry(ctx, c.id, strings.TrimPrefix(strings.TrimPrefix(name, c.at), "/"))
+	return c.repository.Entry(ctx, c.id, strings.TrimPrefix(strings.TrimPrefix(name, c.folder), "/"))
 }
 
 // within reports whether a path is a folder or below it.
@@ -67,10 +67,11 @@ func (p *gitPackage) collect(ctx context.Context) error {
 	return err
 }
 
-// maxSymlinks is how many a path may go through, as for systems.
+// maxSymlinks is the number of symlinks that a path may go through. Systems have the
+// same limit.
 const maxSymlinks = 40
 
-// followed replaces symlinks in a path by what they lead to.
+// followed replaces symlinks in a path by their targets.
 func (p *gitPackage) followed(name string) string {
 	for range maxSymlinks {
 		next, ok := p.follow(name)
@@ -95,11 +96,11 @@ func (p *gitPackage) follow(name string) (next string, ok bool) {
 	return "", false
 }
 
-// addNamed adds what configuration among files of a commit leads to by relative paths.
-// What is not there is not an error: clients say so when it matters.
+// addNamed adds the files that the configuration in files leads to by relative paths. A
+// missing file is not an error: clients report it when it matters.
 func (p *gitPackage) addNamed(ctx context.Context, c *gitCommit, files []git.File) error {
 	if p.folders[""] {
-		return nil // all there is
+		return nil // everything is added already
 	}
 	files = slices.DeleteFunc(slices.Clone(files), func(f git.File) bool {
 		return f.Mode == git.Symlink || f.Mode == git.Submodule || !moduledoc.IsConfiguration(path.Base(f.Name))
@@ -137,8 +138,8 @@ func (p *gitPackage) addNamed(ctx context.Context, c *gitCommit, files []git.Fil
 	return nil
 }
 
-// fetchNamed fetches what is at paths all at once, where each by itself would be a request
-// of its own.
+// fetchNamed fetches the files at all paths at once, since each of them alone would
+// need a request.
 func (p *gitPackage) fetchNamed(ctx context.Context, names []string) error {
 	objects := make(map[*gitCommit][]string)
 	for _, name := range names {
@@ -164,8 +165,8 @@ func (p *gitPackage) fetchNamed(ctx context.Context, names []string) error {
 	return nil
 }
 
-// addPath adds what is at a path that something leads to, unless that is outside of the
-// package.
+// addPath adds the file or folder at a path that a file leads to, unless the path is
+// outside of the package.
 func (p *gitPackage) addPath(ctx context.Context, name string) error {
 	for range maxSymlinks {
 		if name = p.followed(name); name == "." {
@@ -185,8 +186,8 @@ func (p *gitPackage) addPath(ctx context.Context, name string) error {
 	return nil
 }
 
-// addSymlinkTo adds the symlink that a path goes through, if one above it is not known
-// yet. What is at the path may be there then.
+// addSymlinkTo adds the symlink that a path goes through, if a symlink above it is not
+// known yet. The path may then exist.
 func (p *gitPackage) addSymlinkTo(ctx context.Context, name string) (added bool, err error) {
 	for i := range len(name) {
 		if name[i] != '/' {
@@ -208,10 +209,11 @@ func (p *gitPackage) addSymlinkTo(ctx context.Context, name string) (added bool,
 	return false, nil
 }
 
-// add adds a folder or a file with what it leads to, and reports whether it is there.
+// add adds a folder or a file with everything that it leads to. It returns whether the
+// file exists.
 func (p *gitPackage) add(ctx context.Context, name string) (there bool, err error) {
-	if at := p.submoduleOf(name); at != "" {
-		added, err := p.addSubmodule(ctx, at)
+	if folder := p.submoduleOf(name); folder != "" {
+		added, err := p.addSubmodule(ctx, folder)
 		if err != nil || !added {
 			return false, err
 		}
@@ -250,7 +252,7 @@ func (p *gitPackage) add(ctx context.Context, name string) (there bool, err erro
 	return true, p.addFiles(ctx, c, entry.Object, listed.Files)
 }
 
-// addFiles adds files of a commit, whose contents are those of an object.
+// addFiles adds files of a commit, with the contents of an object.
 func (p *gitPackage) addFiles(ctx context.Context, c *gitCommit, object string, files []git.File) error {
 	if err := c.repository.FetchContents(ctx, []string{object}); err != nil {
 		return p.fetch.failure(ctx, c.url, err)
@@ -299,40 +301,41 @@ func (p *gitPackage) addFiles(ctx context.Context, c *gitCommit, object string, 
 	return p.addNamed(ctx, c, files)
 }
 
-// commitOf returns the commit that has what is at a path of the package.
+// commitOf returns the commit that contains a path of the package.
 func (p *gitPackage) commitOf(name string) *gitCommit {
 	var innermost *gitCommit
 	for _, c := range p.commits {
-		if within(name, c.at) && (innermost == nil || len(c.at) > len(innermost.at)) {
+		if within(name, c.folder) && (innermost == nil || len(c.folder) > len(innermost.folder)) {
 			innermost = c
 		}
 	}
 	return innermost
 }
 
-// submoduleOf returns the submodule that a path is in or at, if that is not fetched yet.
-func (p *gitPackage) submoduleOf(name string) (at string) {
+// submoduleOf returns the submodule that a path is in or at, if it is not fetched yet.
+func (p *gitPackage) submoduleOf(name string) (folder string) {
 	c := p.commitOf(name)
 	for submodule := range c.submodules {
-		if at := path.Join(c.at, submodule); at != c.at && within(name, at) {
-			return at
+		if folder := path.Join(c.folder, submodule); folder != c.folder && within(name, folder) {
+			return folder
 		}
 	}
 	return ""
 }
 
-// addSubmodule fetches the commit of a submodule and adds its files. Not added: the
-// commit has no submodule there, as when .gitmodules still lists one that was removed.
-func (p *gitPackage) addSubmodule(ctx context.Context, at string) (added bool, err error) {
-	c := p.commitOf(at)
-	relative := strings.TrimPrefix(strings.TrimPrefix(at, c.at), "/")
+// addSubmodule fetches the commit of a submodule and adds its files. It returns false
+// if the commit has no submodule there, as when .gitmodules still lists a removed
+// submodule.
+func (p *gitPackage) addSubmodule(ctx context.Context, folder string) (added bool, err error) {
+	c := p.commitOf(folder)
+	relative := strings.TrimPrefix(strings.TrimPrefix(folder, c.folder), "/")
 	written, listed := c.submodules[relative]
 	delete(c.submodules, relative)
 	entry, ok, err := c.repository.Entry(ctx, c.id, relative)
 	if err != nil {
 		return false, p.fetch.failure(ctx, c.url, err)
 	}
-	if !ok || entry.Mode != git.Submodule || c.at == at {
+	if !ok || entry.Mode != git.Submodule || c.folder == folder {
 		return false, nil
 	}
 	if !listed {
@@ -353,13 +356,13 @@ func (p *gitPackage) addSubmodule(ctx context.Context, at string) (added bool, e
 	if err != nil {
 		return false, err
 	}
-	submodule.at, submodule.depth = at, c.depth+1
+	submodule.folder, submodule.depth = folder, c.depth+1
 	p.commits = append(p.commits, submodule)
-	return p.add(ctx, at)
+	return p.add(ctx, folder)
 }
 
-// submoduleSource is where a submodule of a repository is, given its URL as it is written
-// in .gitmodules.
+// submoduleSource returns the source of a submodule of a repository, given its URL in
+// .gitmodules.
 func (c *Client) submoduleSource(of *gitCommit, name, written string) (s ModuleSource, err error) {
 	parent, text := of.url, written
 	if strings.HasPrefix(written, "./") || strings.HasPrefix(written, "../") {
@@ -408,7 +411,7 @@ func (p *gitPackage) write(ctx context.Context, into string) error {
 	return nil
 }
 
-// refusal is the failure of a repository with a file that is refused.
+// refusal returns the failure of a repository that has a refused file.
 func (p *gitPackage) refusal(from *url.URL, r git.Refusal) error {
 	switch r.Reason {
 	case git.TooManyFiles:
@@ -421,7 +424,7 @@ func (p *gitPackage) refusal(from *url.URL, r git.Refusal) error {
 	return fail(from, ErrMalformed, "%.200q in the module is not a name for a file", r.Name)
 }
 
-// newGitPackage is that of a commit, of which nothing is collected yet.
+// newGitPackage returns the package of a commit. Nothing is collected yet.
 func newGitPackage(f *gitFetch, c *gitCommit, module string) *gitPackage {
 	return &gitPackage{
 		fetch: f, module: module, commits: []*gitCommit{c},

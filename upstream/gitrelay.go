@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// A gitRelay is what git connects to in place of the servers of repositories. The process
-// that runs here sends the requests: with the origin's guard against private networks,
-// its limits, and credentials that git never sees. Git fetches what it is told to; the
-// relay knows the repositories by number and passes on nothing else.
+// A gitRelay is a local server that git connects to instead of the servers of
+// repositories. It sends git's requests from this process, with the origin's guard
+// against private networks, its limits, and credentials that git never sees. The relay
+// knows the repositories by number and serves no others.
 type gitRelay struct {
 	client   *Client
 	secret   string // keeps other users of this machine out
@@ -34,11 +34,11 @@ type gitRelay struct {
 	failed       error      // the first failure
 }
 
-// gitSecret is the header that has the secret. The URL would be among git's arguments,
-// which other users of the machine can see.
+// gitSecret is the header with the secret. In the URL, the secret would be among git's
+// arguments, which other users of the machine can see.
 const gitSecret = "X-Relay-Secret"
 
-// gitUserAgent begins as git's own, by which some servers tell its requests from those of
+// gitUserAgent begins like git's own, by which some servers distinguish git from
 // browsers.
 const gitUserAgent = "git/2 (" + userAgent + ")"
 
@@ -67,36 +67,37 @@ func (g *gitRelay) close() {
 	<-g.ended
 }
 
-// header is what each of git's requests must have.
+// header returns the header that each of git's requests must have.
 func (g *gitRelay) header() string { return gitSecret + ": " + g.secret }
 
-// add returns the URL by which git gets a repository from now on, and its number.
+// add registers a repository. It returns the URL from which git fetches the repository,
+// and its number.
 func (g *gitRelay) add(repository location) (u string, number int) {
-	at := *repository.url
-	at.Path, at.RawPath = strings.TrimSuffix(at.Path, "/"), strings.TrimSuffix(at.RawPath, "/")
-	at.User, at.RawQuery, at.Fragment = nil, "", ""
+	base := *repository.url
+	base.Path, base.RawPath = strings.TrimSuffix(base.Path, "/"), strings.TrimSuffix(base.RawPath, "/")
+	base.User, base.RawQuery, base.Fragment = nil, "", ""
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	number = len(g.repositories)
-	g.repositories = append(g.repositories, location{&at, repository.trust})
+	g.repositories = append(g.repositories, location{&base, repository.trust})
 	return fmt.Sprintf("http://%s/%d", g.listener.Addr(), number), number
 }
 
-// repository is where a repository is, after redirects.
+// repository returns the location of a repository, after redirects.
 func (g *gitRelay) repository(number int) location {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	return g.repositories[number]
 }
 
-// failure returns why a request of git was not answered; nil if all were.
+// failure returns the reason why a request of git was not answered; nil if all were.
 func (g *gitRelay) failure() error {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	return g.failed
 }
 
-// A gitService is one of the two requests of git's smart protocol that read.
+// A gitService is one of the two requests in git's smart protocol that read.
 type gitService struct{ method, path, query, answer string }
 
 var gitServices = []gitService{
@@ -107,8 +108,8 @@ var gitServices = []gitService{
 // gitHeaders are the headers of git's requests that belong to the protocol.
 var gitHeaders = []string{"Git-Protocol", "Content-Type", "Content-Encoding", "Accept"}
 
-// listRefs is how git's request for a list of refs begins in the second version of its
-// protocol. In the first one the list is in the answer to /info/refs.
+// listRefs is the beginning of git's request for a list of refs in the second version
+// of its protocol. In the first version, the list is in the answer to /info/refs.
 const listRefs = "0014command=ls-refs\n"
 
 func (g *gitRelay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +128,7 @@ func (g *gitRelay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				if !errors.Is(err, errGitLeft) && r.Context().Err() == nil {
 					g.fail(err)
 				}
-				if w.Header().Get("Content-Type") != "" { // an answer has begun, and must not end as if it were whole
+				if w.Header().Get("Content-Type") != "" { // a started answer must not look complete
 					panic(http.ErrAbortHandler)
 				}
 				w.WriteHeader(http.StatusBadGateway)
@@ -192,8 +193,8 @@ func (g *gitRelay) pass(w http.ResponseWriter, r *http.Request, repository int, 
 	return g.stream(ctx, w, answer, limit, stalled)
 }
 
-// gitRefusal says what to do about a repository that needs credentials. Code hosts do not
-// tell these from repositories that do not exist.
+// gitRefusal says what to do about a repository that needs credentials. Code hosts do
+// not distinguish such repositories from missing ones.
 func (c *Client) gitRefusal(err error, repository location) error {
 	f, is := errors.AsType[*Failure](err)
 	if !is || f.Kind != ErrRefused {
@@ -212,8 +213,8 @@ func (c *Client) gitRefusal(err error, repository location) error {
 	return &changed
 }
 
-// moved remembers where the first request for a repository was redirected to: git sends
-// the others there as well.
+// moved remembers the location to which the first request for a repository was
+// redirected: git sends the other requests there as well.
 func (g *gitRelay) moved(repository int, to location, service gitService) error {
 	base := *to.url
 	path, ok := strings.CutSuffix(to.url.Path, service.path)
@@ -228,7 +229,7 @@ func (g *gitRelay) moved(repository int, to location, service gitService) error 
 	return nil
 }
 
-// errGitLeft: git has ended before the answer, and says itself why.
+// errGitLeft means that git has ended before the answer. Git itself reports the reason.
 var errGitLeft = errors.New("git no longer reads")
 
 // stream writes an answer of at most limit bytes to git, as long as it keeps coming.
@@ -240,7 +241,7 @@ func (g *gitRelay) stream(ctx context.Context, w http.ResponseWriter, answer *ht
 		stalled.Reset(g.client.origin.Timeout)
 		began := time.Now()
 		n, failed := answer.Body.Read(buffer)
-		stalled.Stop() // the time git takes does not count
+		stalled.Stop() // the time that git takes does not count
 		slow := p.tooSlow(n, time.Since(began))
 		if left -= int64(n); left < 0 && limit < g.client.maxRepository {
 			return fail(answer.Request.URL, ErrTooLarge, "the limit for the list of a repository's branches and tags is %d bytes", limit)
@@ -259,14 +260,14 @@ func (g *gitRelay) stream(ctx context.Context, w http.ResponseWriter, answer *ht
 		case slow:
 			return fail(answer.Request.URL, ErrTimeout, "it sends less than %d bytes a second", minRate)
 		}
-		// Git takes what it has got while the server prepares the rest.
+		// Git processes the received bytes while the server prepares the rest.
 		if err := http.NewResponseController(w).Flush(); err != nil {
 			return errGitLeft
 		}
 	}
 }
 
-// take counts bytes that were received, and reports whether there may be as many.
+// take counts received bytes, and reports whether they are within the limit.
 func (g *gitRelay) take(n int64) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -274,7 +275,7 @@ func (g *gitRelay) take(n int64) bool {
 	return g.left >= 0
 }
 
-// received is how many bytes of repositories have been received.
+// received returns how many bytes of repositories have been received.
 func (g *gitRelay) received() int64 {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

@@ -33,7 +33,7 @@ func newSSHKey(t *testing.T) (ssh.Signer, ed25519.PrivateKey) {
 	return signer, key
 }
 
-// serveSSH serves a repository over SSH to one key, whatever path is requested.
+// serveSSH serves a repository over SSH to one key, for any requested path.
 func serveSSH(t *testing.T, r *upstreamtest.Repository, host ssh.Signer, user ssh.PublicKey) net.Listener {
 	t.Helper()
 	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
@@ -60,7 +60,7 @@ func serveSSH(t *testing.T, r *upstreamtest.Repository, host ssh.Signer, user ss
 	return listener
 }
 
-// uploadPack answers the requests of one connection to run a command with git's.
+// uploadPack answers the command requests of one connection with git's upload-pack.
 func uploadPack(c net.Conn, config *ssh.ServerConfig, dir string) {
 	defer c.Close()
 	_, channels, requests, err := ssh.NewServerConn(c, config)
@@ -98,8 +98,8 @@ func uploadPack(c net.Conn, config *ssh.ServerConfig, dir string) {
 	}
 }
 
-// Repositories are fetched over SSH from hosts that are configured for it, with the key
-// that is, and only if the host has the key that it should have.
+// Repositories are fetched over SSH from hosts that are configured for it, with the
+// configured key, and only if the host has the configured host key.
 func TestGitModulesOverSSH(t *testing.T) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		if os.Getenv("CI") != "" {

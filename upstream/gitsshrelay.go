@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// A gitSSHRelay is what ssh connects to in place of a host, for the same limits as over
-// HTTPS. It accepts one connection at a time, and passes on bytes that it cannot read.
+// A gitSSHRelay is a local server that ssh connects to instead of a host, with the same
+// limits as over HTTPS. It accepts one connection at a time, and passes on bytes that
+// it cannot read.
 type gitSSHRelay struct {
 	relay    *gitRelay // counts bytes, and remembers failures
 	host     *url.URL
@@ -19,8 +20,8 @@ type gitSSHRelay struct {
 	ended    sync.WaitGroup
 }
 
-// newSSHRelay starts a relay to a host that the operator has configured for SSH. Whoever
-// connects to it gets no further than to the host's own authentication.
+// newSSHRelay starts a relay to a host that the operator has configured for SSH. A
+// local user who connects to it still has to authenticate to the host.
 func (g *gitRelay) newSSHRelay(ctx context.Context, host *url.URL) (*gitSSHRelay, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *gitSSHRelay) pass(ctx context.Context, near net.Conn) error {
 	var sending sync.WaitGroup
 	sending.Go(func() {
 		io.Copy(far, near)
-		// When ssh has ended the host is not waited for.
+		// When ssh has ended, do not wait for the host.
 		near.Close()
 		far.Close()
 	})
@@ -75,7 +76,7 @@ func (s *gitSSHRelay) pass(ctx context.Context, near net.Conn) error {
 	return s.receive(ctx, near, far, stalled)
 }
 
-// receive passes on what the host sends.
+// receive passes on the bytes that the host sends.
 func (s *gitSSHRelay) receive(ctx context.Context, near io.Writer, far io.Reader, stalled *time.Timer) error {
 	timeout := s.relay.client.origin.Timeout
 	buffer := make([]byte, 64<<10)
@@ -91,14 +92,14 @@ func (s *gitSSHRelay) receive(ctx context.Context, near io.Writer, far io.Reader
 		case ctx.Err() != nil:
 			return transportFailure(ctx, s.host, failed)
 		case failed == io.EOF, errors.Is(failed, net.ErrClosed), err != nil:
-			return nil // ssh says what it makes of that
+			return nil // ssh reports it
 		case failed != nil:
 			return transportFailure(ctx, s.host, failed)
 		}
 	}
 }
 
-// sshAddress is where a host is connected to over SSH.
+// sshAddress returns the address of a host for SSH.
 func sshAddress(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -107,7 +108,7 @@ func sshAddress(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// sshAlias is the name of a host in known_hosts.
+// sshAlias returns the name of a host in known_hosts.
 func sshAlias(u *url.URL) string {
 	if port := u.Port(); port != "" && port != "22" {
 		return "[" + u.Hostname() + "]:" + port

@@ -11,23 +11,25 @@ import (
 	"strings"
 )
 
-// A Host is a server of modules that the operator knows.
+// A Host is a server of modules that the operator has configured.
 type Host struct {
-	// Name or IP address, with a port if it is not that of https or ssh.
+	// Name or IP address, with a port unless it is the default port of https or ssh.
 	Name string
 
-	// User and Token are sent as Basic credentials over TLS, to this host alone, for what
-	// the operator can know of: see the comment of the package. With a Token and without a
-	// User, the user is "git", which code hosts do not look at.
+	// User and Token are sent as Basic credentials over TLS, to this host alone, and
+	// only for trusted locations: see the comment of the package. With a Token and
+	// without a User, the user is "git", which code hosts ignore.
 	User, Token string
 
-	// SSHKey is the path of a private key that is not encrypted, with which repositories
-	// are fetched over SSH; empty: they are not. KnownHosts is the path of a file with the
-	// host's public key, as ssh writes it. Both are needed for SSH.
+	// SSHKey is the path of an unencrypted private key with which repositories are
+	// fetched over SSH. KnownHosts is the path of a file with the host's public key, as
+	// ssh writes it. Both are needed for SSH; without SSHKey, repositories are not
+	// fetched over SSH.
 	SSHKey, KnownHosts string
 
-	// Allow are the repositories, and archives, that the credentials are for. Empty: those
-	// that the origin itself names; with it also submodules of these that are among them.
+	// Allow lists the repositories and archives for which the credentials are used. If
+	// it is empty, they are used only for repositories that the origin itself names.
+	// Otherwise they are also used for listed submodules of listed repositories.
 	Allow []Repositories
 }
 
@@ -37,7 +39,7 @@ func (h Host) String() string { return h.Name }
 // GoString leaves out the token, for logs.
 func (h Host) GoString() string { return fmt.Sprintf("upstream.Host(%q)", h.Name) }
 
-// url is that of the host's root over HTTPS.
+// url returns the URL of the host's root over HTTPS.
 func (h Host) url() *url.URL {
 	name := h.Name
 	if ip, err := netip.ParseAddr(name); err == nil && ip.Is6() {
@@ -72,7 +74,7 @@ func (h Host) check() error {
 	return nil
 }
 
-// allows reports whether the credentials are for what is at a URL of the host.
+// allows reports whether the credentials are used for a URL of the host.
 func (h Host) allows(u *url.URL) bool {
 	return len(h.Allow) == 0 || slices.ContainsFunc(h.Allow, func(r Repositories) bool { return r.cover(u) })
 }
@@ -87,7 +89,8 @@ func (c *Client) host(u *url.URL) (Host, bool) {
 	return Host{}, false
 }
 
-// authorization is what a host gets in the header of that name; empty for nothing.
+// authorization returns the value of the header Authorization for the host; empty for
+// none.
 func (h Host) authorization() string {
 	if h.Token == "" {
 		return ""

@@ -2,22 +2,23 @@ package upstream
 
 import "time"
 
-// What an origin may cost: how large and how slow its answers may be, how often
-// it is asked, and what may wait for it. All of it is here.
+// The limits for an origin: the size and the slowness of its answers, the frequency of
+// requests, and the number of waiting requests. All limits are in this file.
 
-// The maximum sizes of documents, in bytes. Real ones have a tenth of it and less; a
-// registry that needs more would not be read by every client either.
+// The maximum sizes of documents, in bytes. Real documents have a tenth of it and less.
+// Not every client could read the documents of a registry that needs more.
 const (
-	maxDiscovery = 1 << 20 // that of the clients
+	maxDiscovery = 1 << 20 // the clients' limit
 	maxVersions  = 8 << 20
 	maxMetadata  = 4 << 20
 
-	// The public registry lists all submodules of all versions of a module, with what
-	// they call and require, and describes every input of every submodule.
+	// The public registry lists all submodules of all versions of a module, with the
+	// modules that they call and their requirements, and describes every input of every
+	// submodule.
 	maxModuleDocument = 16 << 20
 
 	// Callers keep these in memory for many releases. SHA256SUMS has a line of some
-	// 110 bytes for each platform, of which the largest providers have 15 to 20.
+	// 110 bytes for each platform. The largest providers have 15 to 20 platforms.
 	maxChecksums = 64 << 10
 	maxSignature = 16 << 10
 	maxManifest  = 16 << 10
@@ -26,53 +27,56 @@ const (
 // MaxPackage is the size in bytes beyond which a package is refused.
 const MaxPackage = 4 << 30
 
-// What a module may cost, beyond which it is refused. Real ones have a few hundred
-// files and less than a megabyte; those that bring programs along have some hundred. A
-// repository that is larger is better fetched by git, which receives one folder of it.
+// The limits for a module. A larger module is refused. Real modules have a few hundred
+// files and less than a megabyte; modules with programs have some hundred megabytes.
+// Git is better for a larger repository, since it receives one folder of it.
 const (
 	maxModule       = 1 << 30   // bytes of an archive
-	maxUnpacked     = 4 << 30   // bytes of its files…
-	maxModuleRatio  = 100       // …and times its own size, or that of what git received…
-	freeUnpacked    = 256 << 20 // …but these bytes always
-	maxArchiveFiles = 50_000    // and folders, also of what is not kept of it
-	maxModuleFiles  = 10_000    // of a repository: the index packs no more
-	maxModuleNames  = 4 << 20   // bytes of all their names, which are in memory
-	maxModuleDepth  = 100       // folders, each of which is opened for every file in it
+	maxUnpacked     = 4 << 30   // bytes of the unpacked files…
+	maxModuleRatio  = 100       // …and ratio to the size of the archive, or of git's packs…
+	freeUnpacked    = 256 << 20 // …but this many bytes are always allowed
+	maxArchiveFiles = 50_000    // files and folders, also those that are not kept
+	maxModuleFiles  = 10_000    // of a repository; the index does not pack more
+	maxModuleNames  = 4 << 20   // bytes of all names, which are in memory
+	maxModuleDepth  = 100       // folders; each is opened for every file in it
 
-	// maxModuleCalls is how many bytes of configuration are read to find what else of its
-	// package a module needs, and maxModulePaths how many paths in them are looked for.
+	// maxModuleCalls is the number of bytes of configuration that are read to find the
+	// files of its package that a module needs, and maxModulePaths the number of paths
+	// in them.
 	maxModuleCalls = 32 << 20
 	maxModulePaths = 10_000
 )
 
-// How much is done at the same time for each origin. A client requests all platforms
-// and files of a release within moments, and any client may request anything: that
-// must overload neither the origin nor this server.
+// The limits for concurrent work for each origin. A client requests all platforms and
+// files of a release within moments, and any client may request anything. That must
+// overload neither the origin nor this server.
 const (
-	// MaxDownloads saturate any line, and leave the disk able to keep up. More of
-	// them would only each be slower.
+	// MaxDownloads saturate any line, and the disk can keep up with them. More
+	// downloads would only be slower.
 	MaxDownloads = 8
 
-	// maxDocuments are small: their requests wait for answers rather than for bytes.
+	// maxDocuments is higher: documents are small, and their requests wait for answers
+	// rather than for bytes.
 	maxDocuments = 16
 
-	// MaxWaiting may be queued. Each costs a few kilobytes; with more, clients would
-	// have given up before it is their turn.
+	// MaxWaiting is the number of requests that may be queued. Each costs a few
+	// kilobytes. With more of them, clients would give up before their turn.
 	MaxWaiting = 256
 
-	// maxWaitingPerClient is more than a fleet behind one address requests within
-	// seconds.
+	// maxWaitingPerClient is more than the requests of a fleet behind one address
+	// within seconds.
 	maxWaitingPerClient = 64
 
-	// maxClients that request the same thing are told apart; one more has no effect.
+	// maxClients is the number of clients whose requests for the same thing are
+	// distinguished. Further clients have no effect.
 	maxClients = 64
 )
 
-// A package without a minimum rate could occupy its slot for days. This is a little
-// less than each of MaxDownloads gets on a line of 1 Mbit/s. The rate is the mean since the
-// download began, or since the last full rateWindow, and counts from the time on
-// that an origin may take for a document. Git's servers compute before they send: they have
-// the whole window.
+// A package without a minimum rate could occupy its slot for days. This rate is a
+// little lower than the share of each of MaxDownloads on a line of 1 Mbit/s. The rate
+// is the mean since the download began, or since the last full rateWindow. It counts
+// after the time that an origin may take for a document. Git's servers compute before
+// they send, so they have the whole window.
 const (
 	minRate    = 10 << 10 // bytes a second
 	rateWindow = time.Minute
@@ -81,7 +85,7 @@ const (
 // maxResumes is how many times a download is resumed after its connection broke.
 const maxResumes = 4
 
-// Few attempts and short waits: a client is waiting, and retries by itself.
+// Few attempts and short waits, since a client is waiting and retries by itself.
 const (
 	maxRetries = 2
 	minWait    = 250 * time.Millisecond
@@ -89,40 +93,40 @@ const (
 )
 
 const (
-	// failuresInARow open the breaker of an origin. Each is a request with all its
+	// failuresInARow open the breaker of an origin. A failure is a request with all its
 	// retries.
 	failuresInARow = 3
 
-	// breakerPause is how long it stays open.
+	// breakerPause is the time for which the breaker stays open.
 	breakerPause = 30 * time.Second
 )
 
-// maxRedirects is the limit of the clients.
+// maxRedirects is the same as in clients.
 const maxRedirects = 10
 
-// maxModuleHops is how many times a URL is asked where a module's archive is. Real ones
-// know it.
+// maxModuleHops is the number of times that a URL is asked for the location of a
+// module's archive. Real URLs know it.
 const maxModuleHops = 2
 
-// defaultTimeout is that of the clients, which are waiting meanwhile.
+// defaultTimeout is the same as in clients, which are waiting meanwhile.
 const defaultTimeout = 10 * time.Second
 
-// discoveryLifetime is how long the URL of a service is reused.
+// discoveryLifetime is the time for which the URL of a service is reused.
 const discoveryLifetime = time.Hour
 
-// What a repository of modules may cost. Of most servers only the files of one module are
-// received; those that cannot leave out the others send the whole commit. Repositories of
-// modules have some megabytes.
+// The limits for a repository of modules. Most servers send only the files of one
+// module; servers that cannot leave out the others send the whole commit. Repositories
+// of modules have some megabytes.
 const (
-	maxRepository = 1 << 30  // bytes that are received, with those of submodules
-	maxGitRequest = 16 << 20 // bytes of one request of git, which names what it lacks
+	maxRepository = 1 << 30  // received bytes, with submodules
+	maxGitRequest = 16 << 20 // bytes of one request of git, which lists the missing objects
 	maxRefs       = 64 << 20 // bytes of a list of refs, which git has in memory; half a million
 
-	// maxGitTime ends what neither stalls nor is slow, such as packs that take long to
-	// unpack.
+	// maxGitTime ends fetches that neither stall nor are slow, such as packs that take
+	// long to unpack.
 	maxGitTime = 10 * time.Minute
 
-	// maxRepositories are fetched from at the same time: git and its server both
+	// maxRepositories is the number of concurrent fetches. Git and its server both
 	// compute more than they send.
 	maxRepositories = 2
 

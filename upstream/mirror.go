@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// mirror is the provider network mirror protocol.
+// mirror implements the provider network mirror protocol.
 type mirror struct{ *Client }
 
 func (c mirror) get(ctx context.Context, a address.Address, limit int64, name string) (document, error) {
@@ -74,8 +74,8 @@ func parseArchives(body []byte, from *url.URL) (map[address.Platform]archive, er
 	return archives, nil
 }
 
-// release looks for SHA256SUMS and its signature beside the archives. They are not in
-// the protocol, but mirrors that keep whole releases have them there.
+// release looks for SHA256SUMS and its signature beside the archives. The protocol does
+// not have them, but mirrors of whole releases keep them there.
 func (c mirror) release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error) {
 	archives, err := c.archives(ctx, a, v.Version)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c mirror) release(ctx context.Context, a address.Address, v wire.ProviderV
 	return r, nil
 }
 
-// archived is the package of an archive; nil if SHA256SUMS does not list it.
+// archived returns the package of an archive; nil if SHA256SUMS does not list it.
 func (r *Release) archived(platform address.Platform, a archive) (*Package, error) {
 	p := &Package{Platform: platform, Name: address.PackageName(r.Address.Name, r.Version, platform), Digests: a.zh}
 	if r.Sums != nil {
@@ -129,8 +129,8 @@ func (r *Release) archived(platform address.Platform, a archive) (*Package, erro
 	if len(p.Digests) == 1 {
 		p.SHA256 = p.Digests[0]
 	} else {
-		// They are used only without a sha256: they are unsigned, and beside a sha256
-		// nothing compares them with the package, so clients must not get them.
+		// H1 is used only without a sha256: the hashes are unsigned, and beside a
+		// sha256 nothing compares them with the package, so clients must not get them.
 		p.H1 = a.h1
 	}
 	return p, nil

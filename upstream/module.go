@@ -15,10 +15,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// modules is the module registry protocol, modules.v1.
+// modules implements the module registry protocol, modules.v1.
 type modules struct{ *Client }
 
-// url is that of a document of a module by the segments of its path.
+// url returns the URL of a document of a module for the segments of its path.
 func (c modules) url(ctx context.Context, a address.Address, segments ...string) (*url.URL, error) {
 	base, err := c.modulesBase(ctx)
 	if err != nil {
@@ -59,8 +59,8 @@ func (c modules) published(ctx context.Context, a address.Address, version strin
 	return d.published()
 }
 
-// ModuleSource asks the origin where the files of a version of a module are. The error
-// is a Failure: ErrUnsafe or ErrMalformed where the origin names what is not fetched.
+// ModuleSource asks the origin for the location of a module's files. The error is a
+// Failure. It is ErrUnsafe or ErrMalformed if the location is not fetched.
 func (c *Client) ModuleSource(ctx context.Context, a address.Address, version string) (ModuleSource, error) {
 	if err := c.checkVersion(a, version); err != nil {
 		return ModuleSource{}, err
@@ -80,12 +80,12 @@ func (c *Client) ModuleSource(ctx context.Context, a address.Address, version st
 	if text == "" {
 		return ModuleSource{}, fail(got.url, ErrMalformed, "it does not say where the files of the module are")
 	}
-	// Relative locations are relative to what was requested, also after redirects.
+	// Relative locations are relative to the requested URL, even after redirects.
 	s, err := ParseModuleSource(text, u)
 	if err != nil {
 		return ModuleSource{}, asSourceFailure(got.url, err)
 	}
-	if s.trust = got.trust; s.trust < trusted { // another host has answered in the origin's place
+	if s.trust = got.trust; s.trust < trusted { // another host has answered instead of the origin
 		s.trust = c.named(location{got.url, got.trust}, s.URL)
 	}
 	if s, err = c.followed(ctx, s); err != nil {
@@ -94,8 +94,8 @@ func (c *Client) ModuleSource(ctx context.Context, a address.Address, version st
 	return s, c.mayFetch(s)
 }
 
-// location is where an answer says that a package is. OpenTofu prefers what is in the
-// body of a 200 to the header; Terraform reads the header alone.
+// location returns the location of a package according to an answer. OpenTofu prefers
+// the body of a 200 to the header; Terraform reads only the header.
 func (a answer) location() string {
 	var body struct {
 		Location string `json:"location"`
@@ -106,8 +106,8 @@ func (a answer) location() string {
 	return a.header.Get("X-Terraform-Get")
 }
 
-// followed asks a URL that is not evidently an archive where the archive is, as clients
-// do.
+// followed asks a URL that is not evidently an archive for the location of the archive,
+// as clients do.
 func (c *Client) followed(ctx context.Context, s ModuleSource) (ModuleSource, error) {
 	for range maxModuleHops {
 		if s.Git || s.Format != "" {
@@ -119,7 +119,7 @@ func (c *Client) followed(ctx context.Context, s ModuleSource) (ModuleSource, er
 		u.RawQuery = query.Encode()
 		got, err := c.ask(ctx, location{&u, s.trust}, maxMetadata)
 		if IsKind(err, ErrTooLarge) {
-			break // an archive, of which clients do not know the kind either
+			break // an archive whose format clients do not know either
 		}
 		if err != nil {
 			return s, brokenLink(err, "module")
@@ -145,7 +145,7 @@ func (c *Client) followed(ctx context.Context, s ModuleSource) (ModuleSource, er
 	return s, fail(s.URL, ErrMalformed, "the link to the module is neither an archive nor a git repository: it must end in .tar.gz, .tgz, .tar.bz2 or .zip, have archive=tar.gz or the like, or begin with git::https")
 }
 
-// mayFetch refuses what only a configured host allows.
+// mayFetch refuses sources that need a configured host.
 func (c *Client) mayFetch(s ModuleSource) error {
 	if s.URL.Scheme != "ssh" {
 		return nil
@@ -160,9 +160,9 @@ func (c *Client) mayFetch(s ModuleSource) error {
 	return fail(s.URL, ErrUnsafe, "the module is in a git repository over SSH: configure this host with ssh_key and known_hosts")
 }
 
-// ReserveModule waits for one of the slots in which modules of such a source are received.
-// Repositories have slots of their own: they may take minutes, and packages must not wait
-// for them. Otherwise it is like ReserveDownload.
+// ReserveModule waits for one of the slots for modules of this kind of source.
+// Repositories have slots of their own: they may take minutes, and packages must not
+// wait for them. Otherwise it is like ReserveDownload.
 func (c *Client) ReserveModule(ctx context.Context, s ModuleSource) (release func(), err error) {
 	if !s.Git || !git.Available() {
 		return c.ReserveDownload(ctx)
@@ -175,12 +175,13 @@ func (c *Client) ReserveModule(ctx context.Context, s ModuleSource) (release fun
 }
 
 // FetchModule writes the files of a module to a folder on the local disk, which exists
-// and is empty. Temporary files are in it until it returns, so that a caller who removes
-// it after a crash leaves nothing. Of a source with a Folder they are those of that
-// folder, at the same path, and what its configuration leads to beside it by relative
-// paths: modules that are called, and files that are read through ${path.module}. Links
-// are links, and lead to what is in the folder. On an error the caller must discard what
-// was written. The caller has reserved a slot (ReserveModule).
+// and is empty. Temporary files are in the folder until FetchModule returns, so that a
+// caller who removes the folder after a crash leaves nothing. If the source has a
+// Folder, only the files of that folder are written, at the same path, with the files
+// outside of it that its configuration leads to by relative paths: called modules, and
+// files that are read through ${path.module}. Links stay links, and lead to files in
+// the folder. On an error the caller must discard the written files. The caller has
+// reserved a slot (ReserveModule).
 func (c *Client) FetchModule(ctx context.Context, s ModuleSource, into string) (content ModuleContent, err error) {
 	if err := c.mayFetch(s); err != nil {
 		return content, err
@@ -207,8 +208,8 @@ func (c *Client) FetchModule(ctx context.Context, s ModuleSource, into string) (
 		return content, fmt.Errorf("writing the module: %w", err)
 	}
 	defer root.Close()
-	if s.Folder != "" && !s.Git { // of a repository, no more was fetched
-		if err := keepReached(ctx, root, s.Folder); err != nil {
+	if s.Folder != "" && !s.Git { // from a repository, only these files were fetched
+		if err := keepNeeded(ctx, root, s.Folder); err != nil {
 			return content, asModuleFailure(ctx, s.URL, err)
 		}
 	}

@@ -61,14 +61,14 @@ func TestModulePublished(t *testing.T) {
 	}
 }
 
-// Where the module service is. A mirror has none, and that of a URL with a path is not
-// known, unless it is configured.
+// The location of the module service. A mirror has none, and the location for a URL
+// with a path is unknown unless it is configured.
 func TestModuleService(t *testing.T) {
 	const at = "https://" + host + "/v1/modules"
 	for _, test := range []struct {
 		rule      string
 		origin    upstream.Origin
-		discovery string // empty: that of the site
+		discovery string // empty: the site's
 		discovers int
 		says      string
 	}{
@@ -134,7 +134,8 @@ func TestModuleAddressesAreChecked(t *testing.T) {
 	}
 }
 
-// What says where a module is: the header, and as in OpenTofu the body of a 200 first.
+// The header has the location of a module. The body of a 200 comes first, as in
+// OpenTofu.
 func TestModuleSource(t *testing.T) {
 	answer := func(code int, header, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

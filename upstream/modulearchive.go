@@ -47,7 +47,7 @@ func (c *Client) fetchArchive(ctx context.Context, s ModuleSource, into string) 
 	return ModuleContent{Commit: u.commit, SHA256: digest.SHA256}, nil
 }
 
-// archiveRefused says what to do about a link that is refused.
+// archiveRefused says what to do about a link to which access is refused.
 func (c *Client) archiveRefused(err error, l location) error {
 	f, is := errors.AsType[*Failure](err)
 	if !is || f.Kind != ErrRefused {
@@ -66,7 +66,7 @@ func (c *Client) archiveRefused(err error, l location) error {
 	return &changed
 }
 
-// A badModule says what is wrong with the files of a module.
+// A badModule describes what is wrong with the files of a module.
 type badModule struct {
 	kind error
 	text string
@@ -83,8 +83,8 @@ func tooMuch(format string, args ...any) error {
 	return &badModule{ErrTooLarge, fmt.Sprintf(format, args...)}
 }
 
-// asModuleFailure is the failure of a module whose files are not what they should be.
-// What the disk cannot do is no fault of the origin.
+// asModuleFailure returns the failure of a module with bad files. Errors of the disk
+// are not the origin's fault.
 func asModuleFailure(ctx context.Context, from *url.URL, err error) error {
 	var module *badModule
 	var file *fs.PathError
@@ -102,15 +102,15 @@ func asModuleFailure(ctx context.Context, from *url.URL, err error) error {
 	return fail(from, ErrMalformed, "the module's archive is damaged")
 }
 
-// An archiveFile is an archive that is read as long as ctx is not done. The directory
-// of a zip is bounded: it is read into memory as a whole.
+// An archiveFile is an archive that can be read until ctx is done. The size of a zip's
+// directory is limited, since it is read into memory as a whole.
 type archiveFile struct {
 	ctx  context.Context
 	file *os.File
 	size int64 // bytes
 
 	listing bool  // the directory is being read
-	listed  int64 // bytes of it
+	listed  int64 // bytes of the directory
 }
 
 func (a *archiveFile) Read(p []byte) (int, error) {
@@ -124,12 +124,12 @@ func (a *archiveFile) ReadAt(p []byte, offset int64) (int, error) {
 	if err := a.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if offset < 0 { // where a directory may claim an entry to be
+	if offset < 0 { // a directory may have such an offset
 		return 0, zip.ErrFormat
 	}
 	n, err := a.file.ReadAt(p, offset)
 	if a.listing {
-		// The end of a zip64 claims a number of entries, and archive/zip allocates memory
+		// The end of a zip64 has a number of entries, and archive/zip allocates memory
 		// for all of them before it has read one.
 		if a.listed += int64(n); a.listed > maxModuleNames || n == 56 && string(p[:4]) == "PK\x06\x06" && binary.LittleEndian.Uint64(p[32:]) > maxArchiveFiles {
 			return 0, tooManyFiles()

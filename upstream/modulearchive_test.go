@@ -21,7 +21,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// An entry of an archive, with its content or the target of a link in it.
+// An entry of an archive, with its content or with the target of a link.
 type entry struct {
 	name, content string
 	kind          byte // of tar; zero is a file
@@ -78,7 +78,7 @@ func zipOf(t testing.TB, comment string, entries ...entry) string {
 	return b.String()
 }
 
-// fetchModule fetches the module of a site and lists its files: an asterisk is an
+// fetchModule fetches the module of a site and lists its files. An asterisk marks an
 // executable, an arrow a link.
 func fetchModule(t testing.TB, s *site, o upstream.Origin) (string, upstream.ModuleContent, error) {
 	t.Helper()
@@ -207,7 +207,7 @@ func TestModuleArchiveIsRefused(t *testing.T) {
 			mustFail(t, err, test.kind, test.says)
 			for _, e := range test.entries {
 				if e.kind == tar.TypeLink || e.kind == tar.TypeChar || e.kind == tar.TypeFifo {
-					return // which a zip does not have
+					return // a zip has no such entries
 				}
 			}
 			s.ModuleArchive(zipOf(t, "", test.entries...), "?archive=zip")
@@ -267,8 +267,7 @@ func TestModuleArchiveFails(t *testing.T) {
 	}
 }
 
-// A host of modules gets the credentials that are configured for it, on its own port,
-// and nobody else does.
+// Only a configured host of modules gets its credentials, and only on its own port.
 func TestModuleCredentials(t *testing.T) {
 	hosts := []upstream.Host{{Name: "files.example.com", User: "me", Token: "secret"}, {Name: host, Token: "other"}}
 	basic := func(user, token string) string {
@@ -320,7 +319,7 @@ func TestFetchModuleEndsWithItsCaller(t *testing.T) {
 	mustFail(t, err, context.Canceled, "")
 }
 
-// Whatever an archive has in it, nothing is written outside of its folder, and no link
+// Whatever an archive contains, nothing is written outside of its folder, and no link
 // leads there.
 func FuzzUnpackModule(f *testing.F) {
 	f.Add(true, []byte(tarGz(f, entry{name: "a/main.tf", content: "x"}, entry{name: "a/l", kind: tar.TypeSymlink, content: "../../x"}, entry{name: "h", kind: tar.TypeLink, content: "a/main.tf"})))

@@ -13,33 +13,34 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// A reach finds what a module in a folder of a package needs of it: the folder, what
-// configuration in it leads to by relative paths, and what links lead to, from there on
-// too. What is not there is not an error: clients say so when it matters.
-type reach struct {
+// A moduleClosure is the part of a package that a module in a folder needs: the folder,
+// the files that its configuration leads to by relative paths, the targets of links,
+// and everything that these lead to. A missing file is not an error: clients report it
+// when it matters.
+type moduleClosure struct {
 	ctx  context.Context
 	root *os.Root
 
 	paths map[string]bool // found so far; "." is the whole package
 	read  int64           // bytes of configuration
-	named int             // paths in it
+	named int             // paths in the configuration
 }
 
-// from finds what the module in a folder needs.
-func (r *reach) from(folder string) error {
+// collect finds everything that the module in a folder needs.
+func (c *moduleClosure) collect(folder string) error {
 	for next := []string{folder}; len(next) > 0; {
 		found := make(map[string]bool)
 		for _, p := range next {
-			r.paths[p] = true
+			c.paths[p] = true
 		}
 		for _, p := range next {
-			if err := r.look(p, found); err != nil {
+			if err := c.look(p, found); err != nil {
 				return err
 			}
 		}
 		next = nil
 		for p := range found {
-			if !r.covers(p) {
+			if !c.covers(p) {
 				next = append(next, p)
 			}
 		}
@@ -47,10 +48,10 @@ func (r *reach) from(folder string) error {
 	return nil
 }
 
-// covers reports whether a path, or a folder above it, has been found.
-func (r *reach) covers(p string) bool {
+// covers reports whether a path or a folder above it has been found.
+func (c *moduleClosure) covers(p string) bool {
 	for ; ; p = path.Dir(p) {
-		if r.paths[p] {
+		if c.paths[p] {
 			return true
 		}
 		if p == "." {
@@ -59,57 +60,57 @@ func (r *reach) covers(p string) bool {
 	}
 }
 
-// look adds what a path leads to.
-func (r *reach) look(start string, found map[string]bool) error {
-	// A call may go through a link, which is needed then.
+// look adds the paths that a path leads to.
+func (c *moduleClosure) look(start string, found map[string]bool) error {
+	// A call may go through a link, which is then needed.
 	for above := path.Dir(start); above != "."; above = path.Dir(above) {
-		if info, err := r.root.Lstat(above); err == nil && info.Mode().Type() == fs.ModeSymlink {
+		if info, err := c.root.Lstat(above); err == nil && info.Mode().Type() == fs.ModeSymlink {
 			found[above] = true
 		}
 	}
-	switch info, err := r.root.Lstat(start); {
+	switch info, err := c.root.Lstat(start); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
-	case info.Mode().Type() == fs.ModeSymlink: // which the walk would follow
-		return r.follow(start, found)
+	case info.Mode().Type() == fs.ModeSymlink: // the walk would follow it
+		return c.follow(start, found)
 	}
-	return fs.WalkDir(r.root.FS(), start, func(name string, e fs.DirEntry, err error) error {
+	return fs.WalkDir(c.root.FS(), start, func(name string, e fs.DirEntry, err error) error {
 		if err == nil {
-			err = r.ctx.Err()
+			err = c.ctx.Err()
 		}
 		switch {
 		case err != nil:
 			return err
 		case e.IsDir():
-			return r.lookInFolder(name, found)
+			return c.lookInFolder(name, found)
 		case e.Type() == fs.ModeSymlink:
-			return r.follow(name, found)
+			return c.follow(name, found)
 		}
 		return nil
 	})
 }
 
-// follow adds where a link leads.
-func (r *reach) follow(name string, found map[string]bool) error {
-	target, err := r.root.Readlink(name)
+// follow adds the target of a link.
+func (c *moduleClosure) follow(name string, found map[string]bool) error {
+	target, err := c.root.Readlink(name)
 	if err == nil {
 		add(found, path.Dir(name), target)
 	}
 	return err
 }
 
-// add adds where a relative path leads, unless that is outside of the package.
+// add adds the target of a relative path, unless it is outside of the package.
 func add(found map[string]bool, from, relative string) {
 	if to := path.Join(from, relative); !path.IsAbs(relative) && filepath.IsLocal(to) {
 		found[to] = true
 	}
 }
 
-// lookInFolder adds what the configuration in a folder leads to.
-func (r *reach) lookInFolder(name string, found map[string]bool) error {
-	entries, err := fs.ReadDir(r.root.FS(), name)
+// lookInFolder adds the paths that the configuration in a folder leads to.
+func (c *moduleClosure) lookInFolder(name string, found map[string]bool) error {
+	entries, err := fs.ReadDir(c.root.FS(), name)
 	if err != nil {
 		return err
 	}
@@ -117,23 +118,23 @@ func (r *reach) lookInFolder(name string, found map[string]bool) error {
 		if !e.Type().IsRegular() || !moduledoc.IsConfiguration(e.Name()) {
 			continue
 		}
-		f, err := r.root.Open(path.Join(name, e.Name()))
+		f, err := c.root.Open(path.Join(name, e.Name()))
 		if err != nil {
 			return err
 		}
-		content, err := io.ReadAll(io.LimitReader(f, maxModuleCalls-r.read+1))
+		content, err := io.ReadAll(io.LimitReader(f, maxModuleCalls-c.read+1))
 		f.Close()
 		if err != nil {
 			return err
 		}
-		if r.read += int64(len(content)); r.read > maxModuleCalls {
+		if c.read += int64(len(content)); c.read > maxModuleCalls {
 			return tooMuch("the module has more than %d bytes of configuration", maxModuleCalls)
 		}
 		paths, err := pathsFrom(e.Name(), content)
 		if err != nil {
 			return err
 		}
-		if r.named += len(paths); r.named > maxModulePaths {
+		if c.named += len(paths); c.named > maxModulePaths {
 			return tooMuch("the configuration of the module has more than %d relative paths", maxModulePaths)
 		}
 		for _, p := range paths {
@@ -143,8 +144,8 @@ func (r *reach) lookInFolder(name string, found map[string]bool) error {
 	return nil
 }
 
-// keepReached removes from a package what the module in a folder of it does not need.
-func keepReached(ctx context.Context, root *os.Root, folder string) error {
+// keepNeeded removes the files of a package that the module in a folder does not need.
+func keepNeeded(ctx context.Context, root *os.Root, folder string) error {
 	for p := folder; p != "."; p = path.Dir(p) {
 		if info, err := root.Lstat(p); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 			return bad("the package has no folder %q, in which the origin says that the module is", folder)
@@ -152,37 +153,37 @@ func keepReached(ctx context.Context, root *os.Root, folder string) error {
 			return err
 		}
 	}
-	r := reach{ctx: ctx, root: root, paths: make(map[string]bool)}
-	if err := r.from(folder); err != nil {
+	c := moduleClosure{ctx: ctx, root: root, paths: make(map[string]bool)}
+	if err := c.collect(folder); err != nil {
 		return err
 	}
 	above := make(map[string]bool)
-	for p := range r.paths {
+	for p := range c.paths {
 		for p != "." {
 			p = path.Dir(p)
 			above[p] = true
 		}
 	}
-	return r.prune(".", above)
+	return c.prune(".", above)
 }
 
-// prune removes what is in a folder and is not needed.
-func (r *reach) prune(name string, above map[string]bool) error {
-	if r.paths[name] {
+// prune removes the files in a folder that are not needed.
+func (c *moduleClosure) prune(name string, above map[string]bool) error {
+	if c.paths[name] {
 		return nil
 	}
-	entries, err := fs.ReadDir(r.root.FS(), name)
+	entries, err := fs.ReadDir(c.root.FS(), name)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		p := path.Join(name, e.Name())
 		switch {
-		case r.paths[p]:
+		case c.paths[p]:
 		case above[p] && e.IsDir():
-			err = r.prune(p, above)
+			err = c.prune(p, above)
 		default:
-			err = r.root.RemoveAll(p)
+			err = c.root.RemoveAll(p)
 		}
 		if err != nil {
 			return err
@@ -191,7 +192,7 @@ func (r *reach) prune(name string, above map[string]bool) error {
 	return nil
 }
 
-// checkLinks refuses links that lead out of a package. One that leads to nothing stays:
+// checkLinks refuses links that lead out of a package. A link to a missing file stays:
 // clients unpack it as it is.
 func checkLinks(ctx context.Context, root *os.Root) error {
 	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
@@ -205,7 +206,8 @@ func checkLinks(ctx context.Context, root *os.Root) error {
 		if err != nil {
 			return err
 		}
-		// Links can lead out together that do not alone, which the root finds out.
+		// Several links can lead out together even if none does alone. The root finds
+		// this out.
 		_, err = root.Stat(name)
 		if path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &badModule{ErrUnsafe, fmt.Sprintf("the module has a link %.200q that leads out of its package", name)}

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// Of a package, a module in a folder keeps what it needs, at the same paths.
+// Of a package, the files that a module in a folder needs are kept, at the same paths.
 func TestModuleFolders(t *testing.T) {
 	call := func(sources ...string) string {
 		var b strings.Builder
@@ -27,25 +27,25 @@ func TestModuleFolders(t *testing.T) {
 	}{
 		{"the folder with all that is in it", map[string]string{"main.tf": "", "a/main.tf": "", "a/b/c.txt": "", "ab/main.tf": "", "b/main.tf": ""}, "a", "a/b/c.txt a/main.tf"},
 		{"a folder in a folder", map[string]string{"modules/a/main.tf": "", "modules/b/main.tf": "", "modules/main.tf": ""}, "modules/a", "modules/a/main.tf"},
-		{"what it calls beside it", map[string]string{"m/a/main.tf": call("../b"), "m/b/main.tf": "", "m/c/main.tf": ""}, "m/a", "m/a/main.tf m/b/main.tf"},
-		{"what that calls", map[string]string{"a/main.tf": call("../b"), "b/main.tf": call("../c/d"), "c/d/main.tf": call("../../b", "../../a"), "c/e/main.tf": ""}, "a", "a/main.tf b/main.tf c/d/main.tf"},
-		{"what modules in it call, which are used by //", map[string]string{"a/modules/x/main.tf": call("../../../b"), "b/main.tf": "", "c/main.tf": ""}, "a", "a/modules/x/main.tf b/main.tf"},
+		{"a called folder beside it", map[string]string{"m/a/main.tf": call("../b"), "m/b/main.tf": "", "m/c/main.tf": ""}, "m/a", "m/a/main.tf m/b/main.tf"},
+		{"calls of called folders", map[string]string{"a/main.tf": call("../b"), "b/main.tf": call("../c/d"), "c/d/main.tf": call("../../b", "../../a"), "c/e/main.tf": ""}, "a", "a/main.tf b/main.tf c/d/main.tf"},
+		{"calls of modules in it, which are used by //", map[string]string{"a/modules/x/main.tf": call("../../../b"), "b/main.tf": "", "c/main.tf": ""}, "a", "a/modules/x/main.tf b/main.tf"},
 		{"in JSON, and for OpenTofu alone", map[string]string{"a/main.tf.json": `{"module":{"b":{"source":"../b"}}}`, "a/x.tofu": call("../c"), "b/main.tf": "", "c/main.tf": "", "d/main.tf": ""}, "a", "a/main.tf.json a/x.tofu b/main.tf c/main.tf"},
 		{"a call of the whole package", map[string]string{"a/main.tf": call("../"), "b/main.tf": "", "README": ""}, "a", "README a/main.tf b/main.tf"},
 		{"a call of a folder above", map[string]string{"m/a/main.tf": call("../"), "m/b/main.tf": "", "main.tf": ""}, "m/a", "m/a/main.tf m/b/main.tf"},
 		{"calls that lead out or nowhere", map[string]string{"a/main.tf": call("../../etc", "../gone", "acme/vpc/aws", "git::https://example.com/x//../b"), "b/main.tf": ""}, "a", "a/main.tf"},
 		{"the folder of a source with a variable in it, as OpenTofu allows", map[string]string{"a/main.tf": call("../b/${var.x}"), "b/x/main.tf": "", "c/main.tf": ""}, "a", "a/main.tf b/x/main.tf"},
-		{"what a file calls that OpenTofu replaces or that is overridden", map[string]string{"a/main.tf": call("../b"), "a/main.tofu": call("../c"), "a/x_override.tf": call("../d"), "b/main.tf": "", "c/main.tf": "", "d/main.tf": "", "e/main.tf": ""}, "a", "a/main.tf a/main.tofu a/x_override.tf b/main.tf c/main.tf d/main.tf"},
+		{"calls in a file that OpenTofu replaces or that is overridden", map[string]string{"a/main.tf": call("../b"), "a/main.tofu": call("../c"), "a/x_override.tf": call("../d"), "b/main.tf": "", "c/main.tf": "", "d/main.tf": "", "e/main.tf": ""}, "a", "a/main.tf a/main.tofu a/x_override.tf b/main.tf c/main.tf d/main.tf"},
 		{"files that it reads", map[string]string{"a/main.tf": `x = file("${path.module}/../files/x.json")`, "files/x.json": "", "files/y.json": ""}, "a", "a/main.tf files/x.json"},
 		{"a file with an error", map[string]string{"a/main.tf": call("../b") + "}}}", "b/main.tf": ""}, "a", "a/main.tf b/main.tf"},
-		{"what links lead to", map[string]string{"a/versions.tf": "->../versions.tf", "versions.tf": "->shared/versions.tf", "shared/versions.tf": call("../c"), "shared/other": "", "c/main.tf": ""}, "a", "a/versions.tf->../versions.tf shared/versions.tf versions.tf->shared/versions.tf"},
+		{"the targets of links", map[string]string{"a/versions.tf": "->../versions.tf", "versions.tf": "->shared/versions.tf", "shared/versions.tf": call("../c"), "shared/other": "", "c/main.tf": ""}, "a", "a/versions.tf->../versions.tf shared/versions.tf versions.tf->shared/versions.tf"},
 		{"folders that links lead to", map[string]string{"a/b": "->../b", "b/main.tf": call("../c"), "c/main.tf": "", "d/main.tf": ""}, "a", "a/b->../b b/main.tf c/main.tf"},
 		{"a call through a link", map[string]string{"a/main.tf": call("../l/x"), "l": "->b", "b/x/main.tf": "", "c/main.tf": ""}, "a", "a/main.tf b/x/main.tf l->b"},
 		{"a link that leads out is not followed", map[string]string{"a/l": "->../../etc", "b/main.tf": ""}, "a", "a/l->../../etc"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			dir := moduleFolder(t, test.files)
-			if err := upstream.KeepReached(background(), dir, test.folder); err != nil {
+			if err := upstream.KeepNeeded(background(), dir, test.folder); err != nil {
 				t.Fatal(err)
 			}
 			if got := listed(t, dir); got != test.want {
@@ -82,7 +82,7 @@ func TestModuleFolderIsNotThere(t *testing.T) {
 		"a folder of another": {"b/a/main.tf": ""},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			err := upstream.KeepReached(background(), moduleFolder(t, files), "a")
+			err := upstream.KeepNeeded(background(), moduleFolder(t, files), "a")
 			if !errors.Is(err, upstream.ErrMalformed) || !strings.Contains(err.Error(), `no folder "a"`) {
 				t.Errorf("got %v", err)
 			}
@@ -90,14 +90,14 @@ func TestModuleFolderIsNotThere(t *testing.T) {
 	}
 }
 
-// Configuration without end costs an error, not hours.
+// Configuration without end causes an error, and does not take hours.
 func TestModuleFoldersAreBounded(t *testing.T) {
 	large := "# ./" + strings.Repeat(" ", 2300<<10)
 	files := make(map[string]string)
 	for i := range 16 {
 		files["a/"+strings.Repeat("b", i+1)+"/main.tf"] = large
 	}
-	err := upstream.KeepReached(background(), moduleFolder(t, files), "a")
+	err := upstream.KeepNeeded(background(), moduleFolder(t, files), "a")
 	if !errors.Is(err, upstream.ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// Configuration leads to the modules that it calls and to the files that it reads.
+// Configuration leads to called modules and to files that are read.
 func TestPathsInConfiguration(t *testing.T) {
 	for _, test := range []struct {
 		rule, name, content string
@@ -29,7 +29,7 @@ func TestPathsInConfiguration(t *testing.T) {
 		{"a path in a command", "main.tf", "x = <<EOT\n  sh ${path.module}/../x.sh --now\nEOT\n", []string{"../x.sh", "../x.sh --now"}},
 		{"two in a line", "main.tf", `x = ["${path.module}/../x", "${path.module}/../y"]`, []string{"../x", "../y"}},
 		{"the same twice", "main.tf", `x = ["${path.module}/../x", "${path.module}/../x"]`, []string{"../x"}},
-		{"what stays in the folder", "main.tf", `x = "${path.module}/x..y/z"`, nil},
+		{"paths that stay in the folder", "main.tf", `x = "${path.module}/x..y/z"`, nil},
 		{"other folders", "main.tf", `x = "${path.root}/../x"`, nil},
 		{"a broken file", "main.tf", call("../b") + "}}} ${path.module}/../x\"", []string{"../b", "../x"}},
 	} {

@@ -12,41 +12,41 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A ModuleSource says where the files of a module's version are, as registries tell
-// clients in X-Terraform-Get (checklist 82 to 90).
+// A ModuleSource is the location of the files of a module's version, as registries send
+// it to clients in X-Terraform-Get (checklist 82 to 90).
 type ModuleSource struct {
-	// Git reports that URL is a repository, otherwise it is an archive.
+	// Git reports that URL is a repository. Otherwise it is an archive.
 	Git bool
 
-	// URL has the scheme https, or ssh for a Host that allows it, and no password. The
-	// query of an archive's may be a secret.
+	// URL has the scheme https, or ssh if a Host allows it, and no password. The query
+	// of an archive's URL may be a secret.
 	URL *url.URL
 
-	// Ref is the commit, tag or branch of the repository. Empty: its default branch.
-	// It is one that git accepts as the name of a ref, so that it is no option either.
+	// Ref is the commit, tag or branch of the repository. Empty means the default
+	// branch. Git accepts it as the name of a ref, so it cannot be an option either.
 	Ref string
 
-	// Folder of the package in which the module lies, what follows // in clients'
+	// Folder is the folder of the module in the package, which follows // in clients'
 	// addresses; empty for the root. It has no dots that lead out, and is safe in a URL
-	// as it is.
+	// without escaping.
 	Folder string
 
-	// InTopFolder: an archive has one folder at its root, of any name, and what is in
-	// that is the package (//*, which no current client understands).
+	// InTopFolder means that the archive has one folder at its root, of any name, and
+	// that the package is in this folder (//*, which no current client understands).
 	InTopFolder bool
 
-	// Format of an archive: "tar.gz", "tar.bz2" or "zip". Empty where the URL has to be
-	// asked for another location, which ModuleSource of a Client has done.
+	// Format of an archive: "tar.gz", "tar.bz2" or "zip". It is empty if the URL has to
+	// be asked for another location, which Client.ModuleSource has done.
 	Format string
 
-	// SHA256 that an archive must have (checksum=sha256:…); zero if none is given.
+	// SHA256 of the archive (checksum=sha256:…); zero if none is given.
 	SHA256 wire.SHA256
 
-	trust trust // in the URL: none, unless ModuleSource of a Client has found it
+	trust trust // trust in the URL: none, unless Client.ModuleSource has returned it
 }
 
-// String is the source as a client would write it, without the query of an archive's
-// URL.
+// String returns the source as a client would write it, without the query of an
+// archive's URL.
 func (s ModuleSource) String() string {
 	u := *s.URL
 	query := make(url.Values)
@@ -79,20 +79,20 @@ func (s ModuleSource) String() string {
 	return text
 }
 
-// ModuleContent describes the files of a module as they were fetched.
+// ModuleContent describes the fetched files of a module.
 type ModuleContent struct {
-	// Commit that they are of, in hexadecimal. Empty if an archive does not say so.
+	// Commit of the files, in hexadecimal. Empty if an archive does not name its
+	// commit.
 	Commit string
 
-	// SHA256 of the archive as it was received; zero for a repository.
+	// SHA256 of the received archive; zero for a repository.
 	SHA256 wire.SHA256
 }
 
-// maxLocation is the length in bytes beyond which a location is refused. Signed URLs
-// have some 2 KB.
+// maxLocation is the maximum length of a location in bytes. Signed URLs have some 2 KB.
 const maxLocation = 8 << 10
 
-// A sourceError says why a location is refused. It has nothing of the location in it.
+// A sourceError says why a location is refused. It does not quote the location.
 type sourceError struct {
 	kind error
 	text string
@@ -104,7 +104,7 @@ func (e *sourceError) Unwrap() error { return e.kind }
 func refuse(text string) error       { return &sourceError{ErrMalformed, text} }
 func refuseUnsafe(text string) error { return &sourceError{ErrUnsafe, text} }
 
-// asSourceFailure is the failure of the host that gave a location.
+// asSourceFailure returns the failure of the host that sent a location.
 func asSourceFailure(from *url.URL, err error) error {
 	kind := ErrMalformed
 	if errors.Is(err, ErrUnsafe) {
@@ -113,16 +113,16 @@ func asSourceFailure(from *url.URL, err error) error {
 	return fail(from, kind, "%v", err)
 }
 
-// otherKinds are the kinds of sources that clients know and this does not, by their
-// prefix or scheme.
+// otherKinds are the kinds of sources that clients know and this package does not, by
+// their prefix or scheme.
 var otherKinds = map[string]string{
 	"hg": "a Mercurial repository", "s3": "a bucket of S3", "gcs": "a bucket of Google Cloud Storage", "gs": "a bucket of Google Cloud Storage",
 	"oci": "an OCI registry", "file": "a file on a disk", "ext": "a command",
 }
 
-// ParseModuleSource reads a location as clients do: from is the URL that was requested,
-// to which it may be relative. The error is a sentence that names the form of the
-// location without repeating it; it is ErrUnsafe or ErrMalformed.
+// ParseModuleSource reads a location as clients do. It may be relative to from, the
+// requested URL. The error is a sentence that names the form of the location without
+// quoting it. It is ErrUnsafe or ErrMalformed.
 func ParseModuleSource(location string, from *url.URL) (s ModuleSource, err error) {
 	switch {
 	case len(location) > maxLocation:
@@ -173,7 +173,7 @@ func refuseKind(kind string) error {
 	return refuse("the module is in " + what + ", which is not fetched: it must be in an archive or a git repository over HTTPS")
 }
 
-// cutFolder splits what follows // from a location, as clients do.
+// cutFolder splits the part after // from a location, as clients do.
 func cutFolder(text string) (rest, folder string) {
 	path, query, asked := strings.Cut(text, "?")
 	start := 0
@@ -191,7 +191,7 @@ func cutFolder(text string) (rest, folder string) {
 	return rest, folder
 }
 
-// parseFolder reads what follows // in a location.
+// parseFolder reads the part after // in a location.
 func parseFolder(text string) (folder string, inTop bool, err error) {
 	if first, rest, _ := strings.Cut(text, "/"); first == "*" {
 		inTop, text = true, rest
@@ -214,12 +214,12 @@ func parseFolder(text string) (folder string, inTop bool, err error) {
 	return strings.Join(segments, "/"), inTop, nil
 }
 
-// safeInURL are the characters that clients find in a folder's name: they look for it
+// safeInURL has the characters with which clients find a folder: they look for its name
 // as written in the URL, escaped, and as a glob pattern.
 const safeInURL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+"
 
-// parseLocation reads the URL of an archive or a repository. shorthand reports that it
-// is a repository because it is written without a scheme.
+// parseLocation reads the URL of an archive or a repository. shorthand reports that the
+// location is a repository because it has no scheme.
 func parseLocation(text string) (u *url.URL, shorthand bool, err error) {
 	path, _, _ := strings.Cut(text, "?")
 	host, _, _ := strings.Cut(path, "/")
@@ -232,7 +232,7 @@ func parseLocation(text string) (u *url.URL, shorthand bool, err error) {
 		}
 		shorthand = true
 	case strings.HasPrefix(text, "git@"):
-		// scp's form: what follows the colon is a path.
+		// scp's form, in which a path follows the colon.
 		name, rest, found := strings.Cut(strings.TrimPrefix(text, "git@"), ":")
 		if !found || strings.Contains(name, "/") {
 			return nil, false, refuse("the link to the module is not a URL")
@@ -254,8 +254,8 @@ func parseLocation(text string) (u *url.URL, shorthand bool, err error) {
 	return u, shorthand, checkLocation(u)
 }
 
-// expandShorthand makes a URL of a repository of HOST/OWNER/NAME. GitLab has groups in
-// groups.
+// expandShorthand turns HOST/OWNER/NAME into the URL of a repository. GitLab has groups
+// in groups.
 func expandShorthand(u *url.URL) error {
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	u.RawPath = ""
@@ -268,8 +268,8 @@ func expandShorthand(u *url.URL) error {
 	return nil
 }
 
-// checkLocation refuses what is not to be requested, and brings the rest into a normal
-// form.
+// checkLocation refuses locations that must not be requested, and normalises the
+// others.
 func checkLocation(u *url.URL) error {
 	u.ForceQuery = false
 	usual := ":443"
@@ -315,8 +315,8 @@ var (
 	hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9.])?$`)
 )
 
-// repository completes the source of a git repository. Of its parameters the depth does
-// not matter, and a key that comes from a registry is not used.
+// repository completes the source of a git repository. It ignores the parameter depth,
+// which does not matter, and sshkey, since a key from a registry is not used.
 func (s ModuleSource) repository(query url.Values) (ModuleSource, error) {
 	for name := range query {
 		if name != "ref" && name != "depth" && name != "sshkey" {
@@ -337,8 +337,8 @@ func (s ModuleSource) repository(query url.Values) (ModuleSource, error) {
 	return s, nil
 }
 
-// isRef reports whether git accepts a name for a tag, branch or commit (git
-// check-ref-format), and no option is meant.
+// isRef reports whether git accepts a name as a tag, branch or commit (git
+// check-ref-format), and not as an option.
 func isRef(ref string) bool {
 	if len(ref) > 255 || ref == "@" || ref[0] == '-' || !utf8.ValidString(ref) || strings.ContainsAny(ref, ` ~^:?*[\`) || strings.ContainsFunc(ref, unicode.IsControl) {
 		return false
@@ -356,15 +356,15 @@ func isRef(ref string) bool {
 	return true
 }
 
-// archiveSuffixes are the kinds of archives by the suffix of a path, and by what
-// archive= says.
+// archiveSuffixes are the formats of archives by the suffix of a path, and by the value
+// of archive=.
 var archiveSuffixes = []struct{ suffix, format string }{
 	{"tar.gz", "tar.gz"}, {"tgz", "tar.gz"}, {"tar.bz2", "tar.bz2"}, {"tar.tbz2", "tar.bz2"}, {"tbz2", "tar.bz2"}, {"zip", "zip"},
 	{"tar.xz", ""}, {"txz", ""}, {"xz", ""}, {"tar.zst", ""}, {"tzst", ""}, {"zst", ""}, {"tar", ""}, {"gz", ""}, {"bz2", ""},
 }
 
 // archive completes the source of an archive. Clients remove the two parameters that
-// are for them, and send the rest in this order.
+// are meant for them, and send the others in this order.
 func (s ModuleSource) archive(query url.Values) (ModuleSource, error) {
 	kind := query.Get("archive")
 	for _, a := range archiveSuffixes {

@@ -21,8 +21,8 @@ func parseSource(t testing.TB, location string) (upstream.ModuleSource, error) {
 	return upstream.ParseModuleSource(location, from)
 }
 
-// What registries answer. The source is written as its String, with the query of an
-// archive after a space.
+// Answers of registries. The source is written in the form of String, with the query of
+// an archive after a space.
 func TestParseModuleSource(t *testing.T) {
 	const sum = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for _, test := range []struct{ rule, location, want string }{
@@ -141,7 +141,7 @@ func TestModuleSourceIsRefused(t *testing.T) {
 	}
 }
 
-// Whatever a registry answers, what is requested is safe to request.
+// An accepted location is safe to request.
 func FuzzParseModuleSource(f *testing.F) {
 	for _, seed := range []string{
 		"git::https://github.com/a/b//c?ref=v1&depth=1", "github.com/a/b", "git@a:b//c", "git::ssh://git@a:22/b?sshkey=a", "../x.tar.gz//d?checksum=sha256:00",

@@ -16,14 +16,14 @@ import (
 	"unicode/utf8"
 )
 
-// An unpacker writes the entries of an archive into a folder. Links are made when all
-// files are there, so that nothing is written through one.
+// An unpacker writes the entries of an archive into a folder. Links are made after all
+// files, so that nothing is written through a link.
 type unpacker struct {
 	root  *os.Root
 	limit int64 // bytes of all files…
-	left  int64 // …and of them those that may still come
+	left  int64 // …and the bytes left until the limit
 
-	// What is there, by the name in lower case: a disk may not tell cases apart.
+	// The written entries, by name in lower case: a disk may not distinguish case.
 	entries map[string]entry
 	names   int // bytes of all names
 	links   []symlink
@@ -31,7 +31,7 @@ type unpacker struct {
 	inTop bool
 	top   string
 
-	commit string // of which the archive says it is; empty if it does not
+	commit string // commit named in the archive; empty if it names none
 }
 
 // An entry is a file or folder of an archive.
@@ -60,7 +60,8 @@ func (u *unpacker) tooLarge() error {
 	return tooMuch("the module's archive unpacks to more than %d bytes", u.limit)
 }
 
-// unpack writes all entries. The error is a badModule, or that of reading or writing.
+// unpack writes all entries. The error is a badModule, or the error of reading or
+// writing.
 func (u *unpacker) unpack(a *archiveFile, format string) (err error) {
 	switch format {
 	case "zip":
@@ -180,10 +181,11 @@ func isCommit(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// maxEntryName is the length in bytes of a name in a package, and of a link's target.
+// maxEntryName is the maximum length in bytes of a name in a package, and of a link's
+// target.
 const maxEntryName = 1 << 10
 
-// entryName is the path of an entry, "." for the folder itself.
+// entryName returns the path of an entry, "." for the folder itself.
 func entryName(name string) (string, error) {
 	switch {
 	case len(name) > maxEntryName:
@@ -205,7 +207,7 @@ func entryName(name string) (string, error) {
 	return name, nil
 }
 
-// place is the path at which an entry belongs, "." if it is not written.
+// place returns the path for an entry, "." if the entry is not written.
 func (u *unpacker) place(name string, kind entryKind) (string, error) {
 	name, err := entryName(name)
 	if err != nil || !u.inTop || name == "." {
@@ -224,7 +226,7 @@ func (u *unpacker) place(name string, kind entryKind) (string, error) {
 	return rest, nil
 }
 
-// add makes the place for an entry: the folders above it, and itself if it is one.
+// add makes the folders above an entry, and the entry itself if it is a folder.
 func (u *unpacker) add(name string, kind entryKind) (string, error) {
 	name, err := u.place(name, kind)
 	if err != nil || name == "." {
@@ -247,8 +249,8 @@ func (u *unpacker) add(name string, kind entryKind) (string, error) {
 	return name, u.root.MkdirAll(dir, 0o755)
 }
 
-// note refuses names that are there already, unless they are the same folder, or the
-// same file, of which clients keep the last one too.
+// note records a name. It refuses names that are there already, unless both are folders
+// or both are files. Clients keep the last of several files, too.
 func (u *unpacker) note(name string, kind entryKind) error {
 	folded := strings.ToLower(name)
 	have, known := u.entries[folded]
@@ -293,7 +295,7 @@ func (u *unpacker) addFile(name string, mode fs.FileMode, content io.Reader) err
 	return nil
 }
 
-// addCopy unpacks a hard link as a file of its own, as it is one for its readers.
+// addCopy unpacks a hard link as a file of its own, which is the same for readers.
 func (u *unpacker) addCopy(name, target string) error {
 	target, err := u.place(target, fileEntry)
 	if err != nil {
@@ -317,8 +319,8 @@ func (u *unpacker) addCopy(name, target string) error {
 	return u.addFile(name, info.Mode(), f)
 }
 
-// addLink notes a symbolic link. Where it leads is checked when it is known whether it
-// is needed.
+// addLink records a symbolic link. Its target is checked later, when it is known
+// whether the link is needed.
 func (u *unpacker) addLink(name, target string) error {
 	if target == "" || len(target) > maxEntryName || strings.ContainsRune(target, 0) {
 		return bad("the module has a link %.200q that leads nowhere", name)

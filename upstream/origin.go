@@ -14,18 +14,18 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// An Origin is where the providers and modules of one hostname come from.
+// An Origin is the source of the providers and modules of one hostname.
 type Origin struct {
 	// Hostname of the addresses of its providers and modules.
 	Hostname svchost.Hostname
 
-	// URL of the same registry at another location. Without a path the provider
-	// service is discovered there, as on the hostname; with one it is the service
+	// URL is another location of the same registry. If it has no path, the provider
+	// service is discovered there, as on the hostname. With a path it is the service
 	// itself, as in the host blocks of the clients' configuration.
 	URL string
 
-	// ModulesURL is the module service itself, as URL with a path is the provider
-	// service. Empty: it is discovered where the provider service is.
+	// ModulesURL is the module service itself. If it is empty, the service is
+	// discovered in the same place as the provider service.
 	ModulesURL string
 
 	// Mirror is the base URL of a network mirror to use instead of the registry.
@@ -35,16 +35,16 @@ type Origin struct {
 	// Token is sent to the origin's own hosts, over TLS only.
 	Token string
 
-	// Timeout is how long a document may take, and how long a package may send
+	// Timeout limits the time for a document, and the time for which a package may send
 	// nothing. Zero means 10 seconds.
 	Timeout time.Duration
 
-	// Private are hosts, names or IP addresses without a port, that may be in a
-	// private network. The host of URL, ModulesURL, Mirror or Hostname always may.
+	// Private has hosts that may be in a private network: names or IP addresses without
+	// a port. The host of URL, ModulesURL, Mirror or Hostname always may.
 	Private []string
 
-	// Hosts are those that modules may come from with credentials, or over SSH. They
-	// may be in a private network too.
+	// Hosts are servers of modules that need credentials or SSH. They may be in a
+	// private network, too.
 	Hosts []Host
 }
 
@@ -94,7 +94,7 @@ func isHost(s string) bool {
 	return err == nil && !strings.ContainsAny(s, ":/")
 }
 
-// baseURL is where the first request goes.
+// baseURL returns the URL for the first request.
 func (o Origin) baseURL() (*url.URL, error) {
 	switch {
 	case o.Mirror != "":
@@ -105,7 +105,7 @@ func (o Origin) baseURL() (*url.URL, error) {
 	return parseBase("hostname", "https://"+string(o.Hostname))
 }
 
-// modulesBaseURL is the module service; nil if it is not configured.
+// modulesBaseURL returns the URL of the module service; nil if it is not configured.
 func (o Origin) modulesBaseURL() (*url.URL, error) {
 	if o.ModulesURL == "" {
 		return nil, nil
@@ -113,8 +113,8 @@ func (o Origin) modulesBaseURL() (*url.URL, error) {
 	return parseBase("module service's URL", o.ModulesURL)
 }
 
-// parseBase reads a URL in the configuration of an origin. It ends in a slash, without
-// which resolving a reference drops its last segment.
+// parseBase reads a URL in the configuration of an origin. The result ends in a slash,
+// since without it resolving a reference drops the last segment.
 func parseBase(name, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -133,7 +133,8 @@ func parseBase(name, text string) (*url.URL, error) {
 	return u, nil
 }
 
-// named are the hosts that the operator named, which may be in a private network.
+// named returns the hosts that the operator has named, which may be in a private
+// network.
 func (o Origin) named(base, modules *url.URL) []string {
 	named := append(slices.Clone(o.Private), base.Hostname())
 	if modules != nil {

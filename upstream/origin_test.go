@@ -62,7 +62,7 @@ func TestOriginDoesNotPrintItsToken(t *testing.T) {
 	}
 }
 
-// A URL with a path is the provider service; without one it is discovered.
+// A URL with a path is the provider service. Without a path, the service is discovered.
 func TestOriginAtAnotherURL(t *testing.T) {
 	for _, test := range []struct {
 		url       string

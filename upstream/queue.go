@@ -12,22 +12,22 @@ type (
 	clientsKey struct{} // of a *Clients
 )
 
-// ForClient says by its address which client something is requested for. Clients take
-// turns at an origin, however much each of them requests. Requests without a client
-// are the server's own; they count as one client, which may have every slot.
+// ForClient names the client of a request, by its address. Clients take waiters at an
+// origin, however much each of them requests. Requests without a client are the
+// server's own; they count as one client, which may have every slot.
 func ForClient(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, clientKey{}, network(address))
 }
 
-// ClientOf returns the client that something is requested for, as ForClient tells
-// clients apart; empty without one.
+// ClientOf returns the client of a request as ForClient identifies it; empty if the
+// request has none.
 func ClientOf(ctx context.Context) string {
 	client, _ := ctx.Value(clientKey{}).(string)
 	return client
 }
 
-// network identifies a client: an IPv4 address, or the /64 that one client with IPv6
-// has.
+// network identifies a client by its IPv4 address, or by the /64 that one client with
+// IPv6 has.
 func network(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
@@ -43,28 +43,28 @@ func network(address string) string {
 	return prefix.String()
 }
 
-// Clients are those that one piece of work is done for, such as a download that
-// several of them requested. It waits in the queues of all of them, so that a client
-// who joins does not wait behind the other requests of the first. It is safe for
-// concurrent use.
+// Clients are the clients of one piece of work, such as a download that several of them
+// requested. The work waits in the queues of all of them, so that a client who joins
+// does not wait behind the other requests of the first. Clients are safe for concurrent
+// use.
 type Clients struct {
 	mutex   sync.Mutex
 	clients []string
-	needed  []*Clients // those of work that this work waits for
+	needed  []*Clients // clients of the work that this work waits for
 
-	turn  *turn // that it waits for, at slots; nil: none
-	slots *slots
+	waiter *waiter // waits for one of the slots; nil: none
+	slots  *slots
 }
 
-// NewClients returns the clients of new work that ctx requests.
+// NewClients returns the clients of new work that is requested with ctx.
 func NewClients(ctx context.Context) *Clients {
 	c := new(Clients)
 	c.Join(ctx)
 	return c
 }
 
-// Join adds the clients that ctx is for. If that is the context of other work, it
-// also adds those that join the other work later.
+// Join adds the clients of ctx. If ctx is the context of other work, clients that join
+// the other work later are also added.
 func (c *Clients) Join(ctx context.Context) {
 	if other, ok := ctx.Value(clientsKey{}).(*Clients); ok {
 		other.passTo(c)
@@ -73,7 +73,7 @@ func (c *Clients) Join(ctx context.Context) {
 	c.add(ClientOf(ctx))
 }
 
-// passTo adds all clients of c, and those that will join it, to work that it needs.
+// passTo adds all present and future clients of c to work that it needs.
 func (c *Clients) passTo(needed *Clients) {
 	c.mutex.Lock()
 	if !slices.Contains(c.needed, needed) {
@@ -93,8 +93,8 @@ func (c *Clients) add(client string) {
 		return
 	}
 	c.clients = append(c.clients, client)
-	if c.turn != nil {
-		c.slots.enqueue(c.turn, client)
+	if c.waiter != nil {
+		c.slots.enqueue(c.waiter, client)
 	}
 	needed := slices.Clone(c.needed)
 	c.mutex.Unlock()
@@ -103,110 +103,110 @@ func (c *Clients) add(client string) {
 	}
 }
 
-// In returns the context of the work.
-func (c *Clients) In(ctx context.Context) context.Context {
+// Context returns the context of the work.
+func (c *Clients) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, clientsKey{}, c)
 }
 
-// wait queues a turn for all clients, and for those that join until done. It reports
-// false if too many turns wait.
-func (c *Clients) wait(s *slots, t *turn) (ok bool) {
+// wait adds w to the queues of all clients, and of clients that join before done. It
+// returns false if too many waiters are queued.
+func (c *Clients) wait(s *slots, w *waiter) (ok bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.turn, c.slots = t, s
-	return s.enqueue(t, c.clients...)
+	c.waiter, c.slots = w, s
+	return s.enqueue(w, c.clients...)
 }
 
 func (c *Clients) done() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.turn, c.slots = nil, nil
+	c.waiter, c.slots = nil, nil
 }
 
-// slots bound how much is done at the same time, and how much waits for it. Clients
-// take turns: the requests of one do not delay another, and none gets more slots than it
-// leaves free, so that a few clients whose downloads take long do not have them all.
-// golang.org/x/sync/semaphore grants in order of arrival instead, so that a client
-// with a thousand requests would delay all others.
+// slots limit the amount of concurrent and of waiting work. Clients take waiters: the
+// requests of one client do not delay another. No client gets more slots than it leaves
+// free, so that a few clients with long downloads do not occupy all slots.
+// golang.org/x/sync/semaphore grants in order of arrival instead, so that a client with
+// a thousand requests would delay all others.
 type slots struct {
 	size int
 
 	mutex   sync.Mutex
 	taken   int
-	waiting int               // turns
+	waiting int               // waiters
 	queues  map[string]*queue // by client
-	ring    []*queue          // those with turns waiting; the next one first
+	ring    []*queue          // queues with waiters, the next one first
 }
 
-// A queue has the turns that wait for one client.
+// A queue has the waiters of one client.
 type queue struct {
-	client string
-	taken  int // slots
-	turns  []*turn
+	client  string
+	taken   int // slots
+	waiters []*waiter
 }
 
-// A turn is a slot that is waited for, in the queues of one client or several.
-type turn struct {
-	ended   chan struct{} // closed when it is granted or refused
+// A waiter waits for a slot, in the queues of one client or several.
+type waiter struct {
+	ended   chan struct{} // closed when the slot is granted or refused
 	over    bool          // granted, refused or given up
 	refused bool
-	queues  int    // that it is in
-	queue   *queue // that it was granted to; nil before
+	queues  int    // number of queues that it is in
+	queue   *queue // to which the slot was granted; nil before
 }
 
 func newSlots(n int) *slots {
 	return &slots{size: n, queues: make(map[string]*queue)}
 }
 
-// take waits for a slot as long as ctx lasts. With a nil error, ok reports false if
-// too many turns wait already.
+// take waits for a slot as long as ctx lasts. ok is false, without an error, if too
+// many waiters are queued already.
 func (s *slots) take(ctx context.Context) (release func(), ok bool, err error) {
 	clients, shared := ctx.Value(clientsKey{}).(*Clients)
 	if !shared {
 		clients = NewClients(ctx)
 	}
-	t := &turn{ended: make(chan struct{})}
+	w := &waiter{ended: make(chan struct{})}
 	defer clients.done()
-	if !clients.wait(s, t) {
+	if !clients.wait(s, w) {
 		return nil, false, nil
 	}
 	select {
-	case <-t.ended:
+	case <-w.ended:
 	case <-ctx.Done():
-		s.giveUp(t)
+		s.giveUp(w)
 		return nil, false, context.Cause(ctx)
 	}
-	if t.refused {
+	if w.refused {
 		return nil, false, nil
 	}
-	return sync.OnceFunc(func() { s.release(t) }), true, nil
+	return sync.OnceFunc(func() { s.release(w) }), true, nil
 }
 
-// enqueue adds a turn to the queues of clients. When too many turns wait, the last of
-// the longest queue is refused; ok reports false if it is this one.
-func (s *slots) enqueue(t *turn, clients ...string) (ok bool) {
+// enqueue adds a waiter to the queues of clients. If there are too many waiters, the
+// last one of the longest queue is refused. ok is false if this is w.
+func (s *slots) enqueue(w *waiter, clients ...string) (ok bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if t.over {
-		return !t.refused
+	if w.over {
+		return !w.refused
 	}
-	before := t.queues
+	before := w.queues
 	for _, client := range clients {
 		q := s.queues[client]
 		if q == nil {
 			q = &queue{client: client}
 			s.queues[client] = q
 		}
-		if client != "" && len(q.turns) >= maxWaitingPerClient {
+		if client != "" && len(q.waiters) >= maxWaitingPerClient {
 			continue
 		}
-		if q.turns = append(q.turns, t); len(q.turns) == 1 {
+		if q.waiters = append(q.waiters, w); len(q.waiters) == 1 {
 			s.ring = append(s.ring, q)
 		}
-		t.queues++
+		w.queues++
 	}
-	if t.queues == 0 {
-		t.over, t.refused = true, true
+	if w.queues == 0 {
+		w.over, w.refused = true, true
 		return false
 	}
 	if before == 0 {
@@ -214,12 +214,12 @@ func (s *slots) enqueue(t *turn, clients ...string) (ok bool) {
 	}
 	s.grant()
 	for s.waiting > MaxWaiting {
-		s.refuseOne(t)
+		s.refuseOne(w)
 	}
-	return !t.refused
+	return !w.refused
 }
 
-// grant gives free slots to the next clients.
+// grant grants free slots to the next clients.
 func (s *slots) grant() {
 	for s.taken < s.size {
 		i := slices.IndexFunc(s.ring, func(q *queue) bool { return q.client == "" || q.taken < s.size-s.taken })
@@ -227,28 +227,28 @@ func (s *slots) grant() {
 			return
 		}
 		q := s.ring[i]
-		t := q.turns[0]
-		s.ring = append(slices.Delete(s.ring, i, i+1), q) // behind all others
+		w := q.waiters[0]
+		s.ring = append(slices.Delete(s.ring, i, i+1), q) // after all others
 		s.taken++
 		q.taken++
-		t.over, t.queue = true, q
-		s.remove(t)
-		close(t.ended)
+		w.over, w.queue = true, q
+		s.remove(w)
+		close(w.ended)
 	}
 }
 
-// refuseOne removes the last turn of the longest queue; of several, of one that the
-// newest turn is in.
-func (s *slots) refuseOne(newest *turn) {
+// refuseOne removes the last waiter of the longest queue. If several are the longest,
+// it prefers a queue of the newest waiter.
+func (s *slots) refuseOne(newest *waiter) {
 	var longest *queue
 	for _, q := range s.ring {
-		if longest == nil || len(q.turns) > len(longest.turns) ||
-			len(q.turns) == len(longest.turns) && slices.Contains(q.turns, newest) {
+		if longest == nil || len(q.waiters) > len(longest.waiters) ||
+			len(q.waiters) == len(longest.waiters) && slices.Contains(q.waiters, newest) {
 			longest = q
 		}
 	}
-	last := longest.turns[len(longest.turns)-1]
-	longest.turns = longest.turns[:len(longest.turns)-1]
+	last := longest.waiters[len(longest.waiters)-1]
+	longest.waiters = longest.waiters[:len(longest.waiters)-1]
 	s.tidy(longest)
 	if last.queues--; last.queues == 0 {
 		s.waiting--
@@ -257,58 +257,58 @@ func (s *slots) refuseOne(newest *turn) {
 	}
 }
 
-// remove takes a turn out of all its queues.
-func (s *slots) remove(t *turn) {
+// remove removes a waiter from all its queues.
+func (s *slots) remove(w *waiter) {
 	for _, q := range slices.Clone(s.ring) {
-		if i := slices.Index(q.turns, t); i >= 0 {
-			q.turns = slices.Delete(q.turns, i, i+1)
-			t.queues--
+		if i := slices.Index(q.waiters, w); i >= 0 {
+			q.waiters = slices.Delete(q.waiters, i, i+1)
+			w.queues--
 			s.tidy(q)
 		}
-		if t.queues == 0 {
+		if w.queues == 0 {
 			break
 		}
 	}
 	s.waiting--
 }
 
-// tidy drops a queue that is empty.
+// tidy removes a queue that is empty.
 func (s *slots) tidy(q *queue) {
-	if len(q.turns) == 0 {
+	if len(q.waiters) == 0 {
 		s.ring = slices.DeleteFunc(s.ring, func(other *queue) bool { return other == q })
 	}
-	if len(q.turns) == 0 && q.taken == 0 {
+	if len(q.waiters) == 0 && q.taken == 0 {
 		delete(s.queues, q.client)
 	}
 }
 
-// giveUp ends a turn whose caller no longer waits.
-func (s *slots) giveUp(t *turn) {
+// giveUp removes a waiter whose caller no longer waits.
+func (s *slots) giveUp(w *waiter) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	switch {
-	case t.queue != nil:
-		s.releaseLocked(t)
-	case !t.over:
-		s.remove(t)
-		t.over = true
+	case w.queue != nil:
+		s.releaseLocked(w)
+	case !w.over:
+		s.remove(w)
+		w.over = true
 	}
 }
 
-func (s *slots) release(t *turn) {
+func (s *slots) release(w *waiter) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.releaseLocked(t)
+	s.releaseLocked(w)
 }
 
-func (s *slots) releaseLocked(t *turn) {
+func (s *slots) releaseLocked(w *waiter) {
 	s.taken--
-	t.queue.taken--
-	s.tidy(t.queue)
+	w.queue.taken--
+	s.tidy(w.queue)
 	s.grant()
 }
 
-// busy is the failure of a request that would wait behind too many others.
+// busy returns the failure of a request that would wait behind too many others.
 func busy(host string) *Failure {
 	return &Failure{Host: host, Kind: ErrUnavailable, Detail: "too much of it is waited for already: try again later", Cause: ErrBusy}
 }

@@ -6,30 +6,31 @@ import (
 	"testing"
 )
 
-// queued is a turn of one client.
-func queued(s *slots, client string) (t *turn, ok bool) {
-	t = &turn{ended: make(chan struct{})}
-	return t, NewClients(ForClient(context.Background(), client)).wait(s, t)
+// queued adds a waiter of one client.
+func queued(s *slots, client string) (w *waiter, ok bool) {
+	w = &waiter{ended: make(chan struct{})}
+	return w, NewClients(ForClient(context.Background(), client)).wait(s, w)
 }
 
-func granted(t *turn) bool { return t.queue != nil }
+func granted(w *waiter) bool { return w.queue != nil }
 
-// One client has two of four slots and requests more. The first request of another gets the
-// third at once, that of a third client the fourth, and that of a fourth is before all that
-// the first waits for.
+// One client has two of four slots and requests more. The first request of a second
+// client gets the third slot at once, and the first request of a third client gets the
+// fourth. The request of a fourth client comes before all waiting requests of the
+// first.
 func TestSlotsAreSharedByClients(t *testing.T) {
 	const flood, first, second, third = "192.0.2.1", "192.0.2.2", "2001:db8::1", "192.0.2.3"
 	s := newSlots(4)
-	var turns []*turn
+	var waiters []*waiter
 	refused := 0
 	for range 300 {
 		w, ok := queued(s, flood)
 		if !ok {
 			refused++
 		}
-		turns = append(turns, w)
+		waiters = append(waiters, w)
 	}
-	if want := 300 - 2 - maxWaitingPerClient; refused != want || !granted(turns[1]) || granted(turns[2]) {
+	if want := 300 - 2 - maxWaitingPerClient; refused != want || !granted(waiters[1]) || granted(waiters[2]) {
 		t.Fatalf("%d are refused, want %d", refused, want)
 	}
 	one, _ := queued(s, first)
@@ -55,11 +56,11 @@ func TestSlotsAreSharedByClients(t *testing.T) {
 	}
 	s.release(three)
 	s.release(more)
-	s.release(turns[0])
-	if !granted(turns[2]) {
+	s.release(waiters[0])
+	if !granted(waiters[2]) {
 		t.Error("the flooding client gets no slot")
 	}
-	for _, w := range turns[1:] {
+	for _, w := range waiters[1:] {
 		if granted(w) {
 			s.release(w)
 		}
@@ -69,33 +70,33 @@ func TestSlotsAreSharedByClients(t *testing.T) {
 	}
 }
 
-// A client that joins the work of another does not wait longer than if it had
-// requested it first, also if the work is part of other work.
+// A client that joins the work of another waits no longer than if it had requested the
+// work first, even if the work is part of other work.
 func TestJoiningDoesNotWaitBehindTheFirst(t *testing.T) {
 	s := newSlots(1)
 	running, _ := queued(s, "192.0.2.1")
-	var behind []*turn
+	var behind []*waiter
 	for range 10 {
 		w, _ := queued(s, "192.0.2.1")
 		behind = append(behind, w)
 	}
 	whole := NewClients(ForClient(context.Background(), "192.0.2.1"))
-	part := NewClients(whole.In(context.Background()))
-	wanted := &turn{ended: make(chan struct{})}
-	part.wait(s, wanted)
+	part := NewClients(whole.Context(context.Background()))
+	last := &waiter{ended: make(chan struct{})}
+	part.wait(s, last)
 	whole.Join(ForClient(context.Background(), "192.0.2.2"))
 	s.release(running)
 	s.release(behind[0])
-	if !granted(wanted) {
+	if !granted(last) {
 		t.Error("it waits behind the earlier requests of the first client")
 	}
 }
 
-// When the queues are full, a client with few turns takes the place of one with many.
+// When the queues are full, a client with few waiters takes the place of one with many.
 func TestLongestQueueIsCutFirst(t *testing.T) {
 	s := newSlots(1)
 	queued(s, "192.0.2.0")
-	var last *turn
+	var last *waiter
 	for i := range MaxWaiting {
 		w, ok := queued(s, fmt.Sprintf("192.0.2.%d", 1+i%8))
 		if !ok {
@@ -111,7 +112,7 @@ func TestLongestQueueIsCutFirst(t *testing.T) {
 		t.Errorf("%d wait", s.waiting)
 	}
 	if _, ok := queued(s, "192.0.2.1"); ok {
-		t.Error("a client with many turns is accepted")
+		t.Error("a client with many waiters is accepted")
 	}
 }
 

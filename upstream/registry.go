@@ -14,10 +14,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// registry is the provider registry protocol, providers.v1.
+// registry implements the provider registry protocol, providers.v1.
 type registry struct{ *Client }
 
-// get reads a document of the provider service by the segments of its path.
+// get reads a document of the provider service for the segments of its path.
 func (c registry) get(ctx context.Context, limit int64, segments ...string) (document, error) {
 	base, err := c.providersBase(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (c registry) versions(ctx context.Context, a address.Address) ([]wire.Provi
 	return versions, nil
 }
 
-// badList is the failure of a list of versions that does not decode.
+// badList returns the failure for a list of versions that does not decode.
 func badList(from *url.URL, err error) error {
 	if errors.Is(err, wire.ErrTooManyVersions) {
 		return fail(from, ErrTooLarge, "%v", err)
@@ -54,8 +54,8 @@ func (c registry) published(ctx context.Context, a address.Address, version stri
 	return d.published()
 }
 
-// published reads when a version was published from the public registry's details of
-// a provider or a module.
+// published reads the publication time of a version from the public registry's details
+// of a provider or a module.
 func (d document) published() (time.Time, error) {
 	var details struct {
 		PublishedAt time.Time `json:"published_at"`
@@ -76,10 +76,10 @@ type metadata struct {
 	filename string
 	sha256   string // lower-case hexadecimal
 	size     int64  // of the package in bytes; zero if the registry does not say
-	armor    []byte // of all keys
+	armor    []byte // all keys
 
 	protocols []string
-	packages  map[address.Platform]wire.PackageHashes // of all platforms of the version
+	packages  map[address.Platform]wire.PackageHashes // for all platforms of the version
 
 	download, checksums, signature *url.URL
 }
@@ -180,7 +180,7 @@ func (c registry) release(ctx context.Context, a address.Address, v wire.Provide
 	return r, nil
 }
 
-// announced are those packages that SHA256SUMS lists too, with the same sha256.
+// announced returns the packages that SHA256SUMS lists, too, with the same sha256.
 func (r *Release) announced(packages map[address.Platform]wire.PackageHashes) map[address.Platform]wire.PackageHashes {
 	announced := make(map[address.Platform]wire.PackageHashes)
 	for _, p := range r.Packages {
@@ -194,7 +194,7 @@ func (r *Release) announced(packages map[address.Platform]wire.PackageHashes) ma
 	return announced
 }
 
-// agreesWith compares the description of a package with what was signed.
+// agreesWith compares the description of a package with the signed SHA256SUMS.
 func (m *metadata) agreesWith(sums wire.Checksums) error {
 	sum, listed := sums[m.filename]
 	switch {

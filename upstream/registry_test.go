@@ -61,7 +61,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// Documents that do not vouch for a release.
+// Documents that do not authenticate a release.
 func TestReleaseIsRefused(t *testing.T) {
 	otherKeys, _ := signing.ReadKeyring([]byte(indextest.NewPublisher(t).PublicKey()))
 	tests := []struct {
@@ -129,7 +129,7 @@ func TestRegistryWithoutKeys(t *testing.T) {
 	}
 }
 
-// Names that no tree can have are refused, though clients accept them.
+// Names that no tree can have are refused, although clients accept them.
 func TestPackagesOfOtherNames(t *testing.T) {
 	folders, publisher := acme(t)
 	sums := fmt.Sprintf("%064x  demo.zip\n", 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A Release is one version of a provider with the documents that vouch for its
+// A Release is a version of a provider with the documents that authenticate its
 // packages. It does not change.
 type Release struct {
 	Address address.Address
@@ -20,25 +20,25 @@ type Release struct {
 	// Packages are ordered by platform.
 	Packages []Package
 
-	// SHA256SUMS, its signature and the release's manifest, byte for byte. Each is
-	// nil if the origin has none. The manifest has the sha256 that SHA256SUMS lists.
+	// SHA256SUMS, its signature and the release's manifest, byte for byte. Each is nil
+	// if the origin has none. SHA256SUMS has the sha256 of the manifest.
 	Checksums, Signature, Manifest []byte
 
-	// Keys with one of which Signature was verified. Empty means that the signature is
-	// missing, or that no key was pinned and the origin sent none: a mirror, or the
-	// public OpenTofu registry.
+	// Keys include the key that has verified Signature. Empty means that the
+	// signature is missing, or that no key was pinned and the origin sent none: a
+	// mirror, or the public OpenTofu registry.
 	Keys []signing.PublicKey
 
-	// Sums are Checksums decoded.
+	// Sums are the decoded Checksums.
 	Sums wire.Checksums
 
 	// Protocols are the plugin protocol versions according to the origin; empty if it
 	// does not say.
 	Protocols []string
 
-	// Announced are hashes and sizes of packages according to the origin alone: OpenTofu's
-	// registry has them, and nobody has signed them. Each has at least one h1: and, as its
-	// last one, the zh: that is in Sums.
+	// Announced are hashes and sizes of packages according to the origin alone.
+	// OpenTofu's registry sends them unsigned. Each has at least one h1: and, at the
+	// end, the zh: that is in Sums.
 	Announced map[address.Platform]wire.PackageHashes
 }
 
@@ -46,7 +46,7 @@ type Release struct {
 type Package struct {
 	address.Platform
 
-	// Name of its file, as SHA256SUMS lists it.
+	// Name of the file in SHA256SUMS.
 	Name string
 
 	// SHA256 of the file. It is zero if a mirror without SHA256SUMS gives none or
@@ -54,13 +54,13 @@ type Package struct {
 	SHA256 wire.SHA256
 
 	// H1 are a mirror's hashes of the files in the zip, "h1:…", if SHA256 is zero.
-	// Download does not check them, since that takes the whole file. The caller has
-	// to: dirhash.HashZip(file, dirhash.Hash1) of golang.org/x/mod must be one of
+	// Download does not check them, since that needs the whole file. The caller has to
+	// check that dirhash.HashZip(file, dirhash.Hash1) of golang.org/x/mod is one of
 	// them.
 	H1 []string
 
-	// Digests of the file. It must have any one of them, as clients require. If there
-	// are neither Digests nor H1, the mirror vouches for nothing.
+	// Digests of the file. The file must have any one of them, as clients require. If
+	// there are neither Digests nor H1, the mirror does not authenticate the package.
 	Digests []wire.SHA256
 }
 
@@ -76,8 +76,8 @@ func (r *Release) Package(p address.Platform) (Package, bool) {
 	return r.Packages[i], true
 }
 
-// ListedPackages are the packages that SHA256SUMS lists. Those with other names are
-// left out: no tree could hold them as they were signed.
+// ListedPackages returns the packages in SHA256SUMS. It leaves out packages with other
+// names, since no tree could store them under the signed names.
 func (r *Release) ListedPackages() (packages []Package) {
 	for name, sum := range r.Sums {
 		f, err := address.ParseReleaseFile(r.Address.Name, name)
@@ -90,8 +90,8 @@ func (r *Release) ListedPackages() (packages []Package) {
 	return packages
 }
 
-// readChecksums fetches SHA256SUMS. It refuses what some clients cannot read, since
-// the release could not be served.
+// readChecksums fetches SHA256SUMS. It refuses a document that some clients cannot
+// read, since the release could not be served.
 func (c *Client) readChecksums(ctx context.Context, r *Release, u *url.URL) error {
 	d, err := c.read(ctx, u, maxChecksums)
 	if err != nil {
@@ -123,8 +123,8 @@ func (c *Client) readSignature(ctx context.Context, r *Release, u *url.URL, keys
 	return nil
 }
 
-// readManifest fetches the manifest that SHA256SUMS lists, from beside it. It is not
-// in the protocol, and a release is complete without it.
+// readManifest fetches the manifest that SHA256SUMS lists, from the same folder. The
+// protocol does not have it, and a release is complete without it.
 func (c *Client) readManifest(ctx context.Context, r *Release, sums *url.URL) {
 	name := address.ManifestName(r.Address.Name, r.Version)
 	sum, listed := r.Sums[name]

@@ -9,16 +9,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// Repositories are those of a host whose path matches a pattern, with all that is below
-// it. Archives are named in the same way.
+// Repositories are the repositories of a host whose path matches a pattern, with
+// everything below them. Archives are named in the same way.
 type Repositories struct {
-	path address.Wildcard // without slashes around it, and without .git
+	path address.Wildcard // without leading and trailing slashes, and without .git
 }
 
 const maxAllow = 512 // bytes of a pattern
 
 // ParseRepositories reads a pattern of repositories of the host: github.com/acme, or
-// github.com/acme/terraform-*, where * stands for any characters.
+// github.com/acme/terraform-*, in which * matches any characters.
 func (h Host) ParseRepositories(s string) (Repositories, error) {
 	host, path, _ := strings.Cut(s, "/")
 	path = strings.TrimSuffix(strings.TrimSuffix(path, "/"), ".git")
@@ -29,7 +29,7 @@ func (h Host) ParseRepositories(s string) (Repositories, error) {
 	return Repositories{address.Wildcard(path)}, nil
 }
 
-// cover reports whether a URL of the host is that of one of the repositories, or below.
+// cover reports whether a URL of the host is in one of the repositories.
 func (r Repositories) cover(u *url.URL) bool {
 	path := strings.Trim(u.Path, "/")
 	if !isPlain(path) {
@@ -43,8 +43,8 @@ func (r Repositories) cover(u *url.URL) bool {
 	return false
 }
 
-// isPlain reports whether all servers see the same in a path. With dots, empty segments,
-// backslashes, or escapes in what was unescaped, it may be another one.
+// isPlain reports whether all servers read a path in the same way. A path with dots,
+// empty segments, backslashes, or escapes in the unescaped path may mean another path.
 func isPlain(path string) bool {
 	if strings.ContainsAny(path, `\%`) {
 		return false

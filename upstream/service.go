@@ -11,21 +11,21 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A service is the URL of one of the origin's services, and when it was discovered.
+// A service is the URL of one of the origin's services, and the time of its discovery.
 type service struct {
 	mutex      sync.Mutex
 	base       *url.URL
 	discovered time.Time
 }
 
-// last returns the base that was discovered last; nil if none was.
+// last returns the last discovered URL; nil if there is none.
 func (s *service) last() *url.URL {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.base
 }
 
-// fresh returns that base if it may be reused.
+// fresh returns the last discovered URL if it may be reused.
 func (s *service) fresh() *url.URL {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -41,7 +41,7 @@ func (s *service) set(base *url.URL) {
 	s.base, s.discovered = base, time.Now()
 }
 
-// providersBase is what the URLs of the provider service are resolved against.
+// providersBase returns the base for the URLs of the provider service.
 func (c *Client) providersBase(ctx context.Context) (*url.URL, error) {
 	if !c.origin.needsDiscovery(c.base) {
 		return c.base, nil
@@ -49,7 +49,7 @@ func (c *Client) providersBase(ctx context.Context) (*url.URL, error) {
 	return c.discovered(ctx, wire.ProvidersService, &c.providers)
 }
 
-// modulesBase is what the URLs of the module service are resolved against.
+// modulesBase returns the base for the URLs of the module service.
 func (c *Client) modulesBase(ctx context.Context) (*url.URL, error) {
 	switch {
 	case c.modulesURL != nil:
@@ -60,7 +60,7 @@ func (c *Client) modulesBase(ctx context.Context) (*url.URL, error) {
 	return c.discovered(ctx, wire.ModulesService, &c.modules)
 }
 
-// discovered returns the URL of a service, which is discovered if it has to be.
+// discovered returns the URL of a service, and discovers it if necessary.
 func (c *Client) discovered(ctx context.Context, id wire.Service, s *service) (*url.URL, error) {
 	if base := s.fresh(); base != nil {
 		return base, nil
@@ -69,7 +69,7 @@ func (c *Client) discovered(ctx context.Context, id wire.Service, s *service) (*
 	if err == nil {
 		s.set(base)
 	} else if last := s.last(); last != nil && IsKind(err, ErrUnavailable, ErrTimeout) {
-		return last, nil // which is likely still right
+		return last, nil // probably still right
 	}
 	return base, err
 }
@@ -78,7 +78,7 @@ func (c *Client) discover(ctx context.Context, id wire.Service) (*url.URL, error
 	d, err := c.read(ctx, c.base.JoinPath(wire.DiscoveryPath), maxDiscovery)
 	var f *Failure
 	if errors.As(err, &f) && f.Kind == ErrNotFound {
-		// Nothing was said about the address, so it must not become ErrNotFound.
+		// This says nothing about the address, so it must not become ErrNotFound.
 		return nil, &Failure{Host: f.Host, Status: f.Status, Kind: ErrMalformed, Detail: "it is not a registry: configure its URL or a mirror"}
 	}
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *Client) discover(ctx context.Context, id wire.Service) (*url.URL, error
 	return base, nil
 }
 
-// parseDiscovery follows the clients' rules for the URL of a service: they append the
-// slash that the module service lacks, and not that of the provider service.
+// parseDiscovery follows the clients' rules for the URL of a service: they append a
+// missing slash for the module service, but not for the provider service.
 func parseDiscovery(body []byte, from *url.URL, id wire.Service) (*url.URL, error) {
 	text, err := wire.DecodeService(body, id)
 	if err != nil {
@@ -123,7 +123,7 @@ func resolve(from *url.URL, text string) (*url.URL, error) {
 	return u, nil
 }
 
-// below is the URL of a document of a service by the segments of its path.
+// below returns the URL of a document of a service for the segments of its path.
 func below(base *url.URL, segments ...string) *url.URL {
 	return base.ResolveReference(&url.URL{Path: strings.Join(segments, "/")})
 }

@@ -37,13 +37,13 @@ func connect(ctx context.Context, d *net.Dialer, network, address string) (net.C
 	return d.DialContext(ctx, network, address)
 }
 
-// A transport sends every request of a Client, after redirects too, or refuses to.
+// A transport sends every request of a Client, even after redirects, or refuses to.
 type transport struct {
-	guard   guard
-	proxy   func(*url.URL) (*url.URL, error)
-	direct  *http.Transport
-	strange *http.Transport // for what is not trusted: connections are reused, and thus kept apart
-	proxied *http.Transport
+	guard     guard
+	proxy     func(*url.URL) (*url.URL, error)
+	direct    *http.Transport
+	untrusted *http.Transport // for untrusted locations, since connections are reused
+	proxied   *http.Transport
 }
 
 // newTransport makes three transports: only connections to a proxy may go to any
@@ -70,8 +70,8 @@ func newTransport(g guard, timeout time.Duration, roots *x509.CertPool, connect 
 		// All requests to a host share a connection, which may have died unnoticed.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: timeout},
 	}
-	t.strange = t.direct.Clone()
-	t.strange.DialContext = dial(g.withoutExemptions())
+	t.untrusted = t.direct.Clone()
+	t.untrusted.DialContext = dial(g.withoutExemptions())
 	t.proxied = t.direct.Clone()
 	t.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return t.proxy(r.URL) }
 	t.proxied.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -84,16 +84,16 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" {
 		return nil, &unsafeAddress{"its URL is without TLS"}
 	}
-	e := errandOf(r).redirected(r, t.guard)
+	p := privilegesOf(r).redirected(r, t.guard)
 	direct, g := t.direct, t.guard
-	if e.trust < reachable {
-		direct, g = t.strange, t.guard.withoutExemptions()
+	if p.trust < reachable {
+		direct, g = t.untrusted, t.guard.withoutExemptions()
 	}
 	if err := g.checkName(r.URL.Hostname()); err != nil {
 		return nil, err
 	}
 	if r.Response != nil {
-		r = redirected(r, e.keepsCredentials(r.URL))
+		r = redirected(r, p.keepsCredentials(r.URL))
 	}
 	proxy, err := t.proxy(r.URL)
 	switch {
@@ -108,13 +108,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // CloseIdleConnections is called by retryablehttp after a request has failed.
 func (t *transport) CloseIdleConnections() {
 	t.direct.CloseIdleConnections()
-	t.strange.CloseIdleConnections()
+	t.untrusted.CloseIdleConnections()
 	t.proxied.CloseIdleConnections()
 }
 
-// redirected removes headers that net/http copies from the request before. Credentials
-// are for one host and port, while net/http passes them on to other ports and to
-// subdomains. The URL before may be a signed one, so Referer is removed.
+// redirected removes headers that net/http copies from the previous request.
+// Credentials are for one host and port, but net/http passes them on to other ports and
+// to subdomains. Referer is removed because the previous URL may be a signed one.
 func redirected(r *http.Request, keepsCredentials bool) *http.Request {
 	r = r.Clone(r.Context())
 	r.Header.Del("Referer")
@@ -141,7 +141,8 @@ func port(u *url.URL) string {
 type guard struct {
 	named map[string]bool // hosts that the operator configured
 
-	// Those may be anywhere, unless it is not the origin that leads there.
+	// Configured hosts may be anywhere, unless another host than the origin leads
+	// there.
 	exemptions bool
 }
 
@@ -158,16 +159,17 @@ func newGuard(named []string) guard {
 	return g
 }
 
-// withoutExemptions is the guard of what others than the origin lead to.
+// withoutExemptions returns the guard for locations that others than the origin have
+// named.
 func (g guard) withoutExemptions() guard { return guard{named: g.named} }
 
-// isNamed reports whether the operator configured a host.
+// isNamed reports whether the operator has configured a host.
 func (g guard) isNamed(host string) bool { return g.named[bareHost(host)] }
 
-// exempts reports whether a host may be anywhere.
+// exempts reports whether a host may have any address.
 func (g guard) exempts(host string) bool { return g.exemptions && g.isNamed(host) }
 
-// bareHost is the normal form of a host, to compare it.
+// bareHost returns the normal form of a host for comparisons.
 func bareHost(host string) string {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.Unmap().String()
@@ -197,14 +199,14 @@ func checkName(host string) error {
 	case last == "localhost":
 		return &unsafeAddress{"it is the server itself: configure the host by name to allow it"}
 	case host == "" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"):
-		// Some resolvers take 127.1, 2130706433 and 0x7f.1 for 127.0.0.1. No top-level
+		// Some resolvers read 127.1, 2130706433 and 0x7f.1 as 127.0.0.1. No top-level
 		// domain is a number.
 		return &unsafeAddress{"it is neither a name nor an IP address"}
 	}
 	return nil
 }
 
-// explained says of a configured host why it is refused nevertheless.
+// explained adds the reason why a configured host is refused nevertheless.
 func (g guard) explained(host string, refused error) error {
 	if refused == nil || !g.isNamed(host) {
 		return refused
@@ -212,8 +214,8 @@ func (g guard) explained(host string, refused error) error {
 	return &unsafeAddress{"it is in a private network, and neither the registry itself nor a configured host leads there"}
 }
 
-// dialer returns the dialer for a host. It checks the address that is about to be dialled,
-// so that a name which resolves differently the next time (DNS rebinding) is no way around
+// dialer returns the dialer for a host. It checks the address that it is about to dial,
+// so that a name which resolves differently the next time (DNS rebinding) cannot bypass
 // the guard.
 func (g guard) dialer(host string) *net.Dialer {
 	if g.exempts(host) {
@@ -228,7 +230,7 @@ func (g guard) dialer(host string) *net.Dialer {
 	}}
 }
 
-// specialNetworks are those that the methods of netip.Addr do not know.
+// specialNetworks are networks that the methods of netip.Addr do not know.
 var specialNetworks = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),     // this network
 	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT
@@ -237,7 +239,7 @@ var specialNetworks = []netip.Prefix{
 	netip.MustParsePrefix("240.0.0.0/4"),   // reserved, and broadcast
 	netip.MustParsePrefix("::/96"),         // deprecated IPv4-compatible addresses
 	netip.MustParsePrefix("64:ff9b:1::/48"),
-	netip.MustParsePrefix("2001::/23"), // protocol assignments, Teredo among them
+	netip.MustParsePrefix("2001::/23"), // protocol assignments, such as Teredo
 	netip.MustParsePrefix("fec0::/10"), // deprecated site-local addresses
 }
 
@@ -246,12 +248,12 @@ var (
 	sixToFour = netip.MustParsePrefix("2002::/16")
 )
 
-// checkIP refuses addresses that are not those of hosts on the internet.
+// checkIP refuses addresses that hosts on the internet cannot have.
 func checkIP(ip netip.Addr) error {
 	ip = ip.Unmap().WithZone("")
 	bytes := ip.As16()
 	switch {
-	case nat64.Contains(ip): // how a network without IPv4 reaches IPv4 hosts
+	case nat64.Contains(ip): // a network without IPv4 reaches IPv4 hosts in this way
 		ip = netip.AddrFrom4([4]byte(bytes[12:16]))
 	case sixToFour.Contains(ip):
 		ip = netip.AddrFrom4([4]byte(bytes[2:6]))
@@ -263,8 +265,8 @@ func checkIP(ip netip.Addr) error {
 	return nil
 }
 
-// newRetrying retries by the clients' own rules: after a broken connection, a 429 or
-// a server error, but not after a certificate that does not verify. Unlike theirs it
+// newRetrying retries by the clients' own rules: after a broken connection, a 429 or a
+// server error, but not after a certificate that does not verify. Unlike clients, it
 // does not wait as long as a server says.
 func newRetrying(client *http.Client, timeout time.Duration) *retryablehttp.Client {
 	longest := min(maxWait, timeout/4)
@@ -294,7 +296,7 @@ func newRetrying(client *http.Client, timeout time.Duration) *retryablehttp.Clie
 	}
 }
 
-// retryAfter is how long a server says to wait.
+// retryAfter returns the time that a server says to wait.
 func retryAfter(answer *http.Response) time.Duration {
 	wait := retryablehttp.DefaultBackoff(0, 0, 0, answer)
 	if wait < 0 { // an overflow
@@ -303,8 +305,8 @@ func retryAfter(answer *http.Response) time.Duration {
 	return wait
 }
 
-// A breaker keeps an origin that is down from costing every client a timeout: while
-// it is open requests fail at once, and then one is sent to try.
+// A breaker prevents an origin that is down from costing every client a timeout. While
+// it is open, requests fail at once. Then one request is sent as a test.
 type breaker struct {
 	circuit *gobreaker.CircuitBreaker[struct{}]
 }
@@ -318,7 +320,7 @@ func newBreaker(name string) breaker {
 		IsSuccessful: func(err error) bool {
 			return !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrTimeout)
 		},
-		// A caller who cancels says nothing about it.
+		// A caller who cancels says nothing about the origin.
 		IsExcluded: func(err error) bool {
 			return errors.Is(err, errOptional) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 		},
@@ -327,13 +329,13 @@ func newBreaker(name string) breaker {
 
 type optionalKey struct{}
 
-// optional is the context of requests for what an origin need not have. Some
-// registries fail on all of them, which must not open the breaker.
+// optional returns the context of requests for documents that an origin may lack. Some
+// registries fail on all such requests, which must not open the breaker.
 func optional(ctx context.Context) context.Context {
 	return context.WithValue(ctx, optionalKey{}, true)
 }
 
-// errOptional stands for the failure of an optional request.
+// errOptional replaces the failure of an optional request.
 var errOptional = errors.New("an optional request failed")
 
 // run sends a request, unless the breaker is open.

@@ -16,8 +16,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
 
-// The token is sent to the host and port it is configured for, and to those of its
-// services only; no host gets the URL before a redirect.
+// The token is sent only to the host and port for which it is configured, and to those
+// of the services. No host receives the URL before a redirect.
 func TestTokenIsForTheOriginOnly(t *testing.T) {
 	const other = "/elsewhere"
 	tests := []struct {
@@ -57,7 +57,7 @@ func TestTokenIsForTheOriginOnly(t *testing.T) {
 			c.Versions(background(), demo) // the answer does not matter
 			requests := s.Requests(test.path)
 			if test.rule == "a redirect to a host below it" {
-				// The certificate of the tests is not for it.
+				// The certificate of the tests is not valid for this host.
 				if len(requests) != 0 {
 					t.Error("a request reached a host with the certificate of another")
 				}
@@ -154,8 +154,8 @@ func TestCheckIP(t *testing.T) {
 	}
 }
 
-// An origin's links and redirects do not lead into the private network, neither by
-// an address nor by a name that resolves to one.
+// An origin's links and redirects cannot lead into the private network, neither by an
+// address nor by a name that resolves to one.
 func TestOriginDoesNotReachThePrivateNetwork(t *testing.T) {
 	for _, test := range []struct {
 		rule, to string
@@ -216,7 +216,7 @@ func isUnsafe(err error) bool {
 	return err != nil && strings.Contains(err.Error(), upstream.ErrUnsafe.Error())
 }
 
-// A proxy resolves and dials itself. It may be in a private network.
+// A proxy resolves and dials by itself. It may be in a private network.
 func TestProxy(t *testing.T) {
 	s := newAcme(t)
 	server := s.Serve(t)
@@ -260,7 +260,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// The attempts and the time that failures cost.
+// The number of attempts and the time for each failure.
 func TestFailures(t *testing.T) {
 	const timeout = 8 * time.Second
 	after := func(code int, retryAfter string) http.HandlerFunc {
@@ -380,7 +380,7 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotOpenTheBreaker(t *testing.T) {
+func TestFailuresThatDoNotOpenTheBreaker(t *testing.T) {
 	for rule, answer := range map[string]http.HandlerFunc{
 		"404": status(404), "401": status(401), "422": status(422), "garbage": body("?"),
 	} {

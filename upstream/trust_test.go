@@ -19,17 +19,17 @@ import (
 // Hosts of the tests of trust, besides host and codeHost.
 const (
 	evilHost   = "evil.example.com"   // on the internet, and not configured
-	insideHost = "inside.example.com" // in the private network, and configured to be
+	insideHost = "inside.example.com" // in the private network, and configured
 )
 
-// A network of a registry, a code host with private repositories, and somebody who wants
-// to have them.
+// A network of a registry, a code host with private repositories, and an attacker who
+// wants to read them.
 type hostileNetwork struct {
 	gitSite
-	named  string       // what the registry says of where its module is
-	answer http.Handler // of the registry; nil: it says so
+	named  string       // location of the module, according to the registry
+	answer http.Handler // of the registry; nil: it sends named
 
-	reached  bool // what is inside was reached
+	reached  bool // the private network was reached
 	server   *httptest.Server
 	connect  func(context.Context, *net.Dialer, string, string) (net.Conn, error)
 	connects []string
@@ -63,7 +63,7 @@ func newHostileNetwork(t *testing.T) *hostileNetwork {
 	return n
 }
 
-// private serves something of codeHost to who has its token.
+// private serves something of codeHost to clients with its token.
 func (n *hostileNetwork) private(path string, h http.Handler) {
 	n.HandleFunc(codeHost+path, func(w http.ResponseWriter, r *http.Request) {
 		if user, token, _ := r.BasicAuth(); user != "git" || token != "secret" {
@@ -74,7 +74,7 @@ func (n *hostileNetwork) private(path string, h http.Handler) {
 	})
 }
 
-// inside serves something to everybody in the private network.
+// inside serves something to everyone in the private network.
 func (n *hostileNetwork) inside(path string, h http.Handler) {
 	n.HandleFunc(insideHost+path, func(w http.ResponseWriter, r *http.Request) {
 		n.mutex.Lock()
@@ -107,7 +107,7 @@ func (n *hostileNetwork) fetch(t *testing.T, h upstream.Host, allow ...string) (
 	return filesOf(t, into), nil
 }
 
-// withSubmodule is a repository whose only submodule is a commit elsewhere.
+// withSubmodule returns a repository whose only submodule is a commit elsewhere.
 func withSubmodule(t *testing.T, at, commit string) *upstreamtest.Repository {
 	t.Helper()
 	r := upstreamtest.NewRepository(t)
@@ -118,9 +118,10 @@ func withSubmodule(t *testing.T, at, commit string) *upstreamtest.Repository {
 	return r
 }
 
-// The credentials of a host are for what the registry itself names, and for the host's
-// own redirects of that. Nobody else who names something on the host gets it.
-func TestCredentialsAreForWhatTheRegistryNames(t *testing.T) {
+// The credentials of a host are used for locations that the registry itself names, and
+// for the host's own redirects from them. No other server that names something on the
+// host gets it.
+func TestCredentialsAreForLocationsOfTheRegistry(t *testing.T) {
 	secret := upstreamtest.NewRepository(t)
 	secret.Write("secret.tf", "# secret\n")
 	commit := secret.Commit()
@@ -138,7 +139,7 @@ func TestCredentialsAreForWhatTheRegistryNames(t *testing.T) {
 		allow []string // repositories of codeHost
 		url   string   // of the submodule of /acme/vpc.git on codeHost, and /evil/mod.git on codeHost and evilHost
 		serve func(n *hostileNetwork)
-		gets  bool // what is private
+		gets  bool // the private repository
 	}{
 		{rule: "a repository that the registry names", named: repository, gets: true},
 		{rule: "an archive that the registry names", named: "https://" + codeHost + "/acme/secret.tar.gz", gets: true},
@@ -215,12 +216,12 @@ func TestCredentialsAreForWhatTheRegistryNames(t *testing.T) {
 			serve: func(n *hostileNetwork) { n.Handle(codeHost+"/ask", upstreamtest.Location(repository)) }},
 		{rule: "a repository that is allowed, and what is not on the host names", named: "https://" + codeHost + "/ask", allow: []string{codeHost + "/acme/*"},
 			serve: func(n *hostileNetwork) { n.Handle(codeHost+"/ask", upstreamtest.Location(repository)) }},
-		{rule: "what another host says in the place of the registry",
+		{rule: "an answer of another host in place of the registry",
 			serve: func(n *hostileNetwork) {
 				n.answer = redirect("https://" + evilHost + "/says")
 				n.Handle(evilHost+"/says", upstreamtest.Location(repository))
 			}},
-		{rule: "what the registry says at another path", gets: true,
+		{rule: "an answer of the registry at another path", gets: true,
 			serve: func(n *hostileNetwork) {
 				n.answer = redirect("/says")
 				n.Handle(host+"/says", upstreamtest.Location(repository))
@@ -267,9 +268,10 @@ func TestCredentialsAreForWhatTheRegistryNames(t *testing.T) {
 	}
 }
 
-// A configured host may be in a private network for what the registry itself names, and
-// for where configured hosts redirect that. Nobody else leads there.
-func TestPrivateNetworkIsForWhatTheRegistryNames(t *testing.T) {
+// A configured host may be in a private network for locations that the registry itself
+// names, and for the redirects of configured hosts from them. No other server can lead
+// there.
+func TestPrivateNetworkIsForLocationsOfTheRegistry(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("inside.tf", "# inside\n")
 	commit := r.Commit()
@@ -290,7 +292,7 @@ func TestPrivateNetworkIsForWhatTheRegistryNames(t *testing.T) {
 				n.Handle(codeHost+"/x.tar.gz", redirect("https://"+insideHost+"/x.tar.gz"))
 			}},
 		{rule: "a submodule on the same host", named: "git::https://" + insideHost + "/acme/mod.git", url: "../../acme/vpc.git", reaches: true},
-		{rule: "what a server names on the same host", named: "https://" + insideHost + "/ask", reaches: true,
+		{rule: "a location on the same host that a server names", named: "https://" + insideHost + "/ask", reaches: true,
 			serve: func(n *hostileNetwork) { n.Handle(insideHost+"/ask", upstreamtest.Location("/x.tar.gz")) }},
 
 		{rule: "a submodule of a stranger", named: "git::https://" + evilHost + "/evil/mod.git", url: "https://" + insideHost + "/acme/vpc.git"},
@@ -310,9 +312,9 @@ func TestPrivateNetworkIsForWhatTheRegistryNames(t *testing.T) {
 					http.Redirect(w, q, "https://"+insideHost+"/acme/vpc.git/info/refs?"+q.URL.RawQuery, http.StatusFound)
 				})
 			}},
-		{rule: "what a stranger's server names", named: "https://" + evilHost + "/ask",
+		{rule: "a location that a stranger's server names", named: "https://" + evilHost + "/ask",
 			serve: func(n *hostileNetwork) { n.Handle(evilHost+"/ask", upstreamtest.Location(repository)) }},
-		{rule: "what a stranger's server names on the registry", named: "https://" + evilHost + "/ask",
+		{rule: "a location on the registry that a stranger's server names", named: "https://" + evilHost + "/ask",
 			serve: func(n *hostileNetwork) {
 				n.Handle(evilHost+"/ask", upstreamtest.Location("https://"+host+"/x.tar.gz"))
 				n.Handle(host+"/x.tar.gz", redirect("https://"+insideHost+"/x.tar.gz"))
@@ -321,7 +323,7 @@ func TestPrivateNetworkIsForWhatTheRegistryNames(t *testing.T) {
 			serve: func(n *hostileNetwork) {
 				n.HandleFunc(evilHost+"/x.git/", func(w http.ResponseWriter, q *http.Request) {
 					n.mutex.Lock()
-					n.reached = false // by the registry, until now
+					n.reached = false // the registry has reached it until now
 					n.mutex.Unlock()
 					http.Redirect(w, q, "https://"+insideHost+"/acme/vpc.git/info/refs?"+q.URL.RawQuery, http.StatusFound)
 				})
@@ -356,9 +358,9 @@ func TestPrivateNetworkIsForWhatTheRegistryNames(t *testing.T) {
 	}
 }
 
-// The origin's token is for what the origin names, too, and not for what repositories of
-// the same host do.
-func TestOriginsTokenIsForWhatItNames(t *testing.T) {
+// The origin's token is used for locations that the origin names, too, but not for
+// locations that repositories of the same host name.
+func TestOriginsTokenIsForItsLocations(t *testing.T) {
 	secret := upstreamtest.NewRepository(t)
 	secret.Write("secret.tf", "# secret\n")
 	commit := secret.Commit()
@@ -393,7 +395,7 @@ func TestOriginsTokenIsForWhatItNames(t *testing.T) {
 	}
 }
 
-// Which repositories a pattern is for. In doubt it is for none.
+// The repositories that a pattern matches. In doubt it matches none.
 func TestRepositories(t *testing.T) {
 	for _, test := range []struct {
 		rule, pattern, path string
@@ -402,7 +404,7 @@ func TestRepositories(t *testing.T) {
 		{"a repository", "/acme/vpc", "/acme/vpc", true},
 		{"with and without .git", "/acme/vpc", "/acme/vpc.git", true},
 		{"without and with .git", "/acme/vpc.git", "/acme/vpc", true},
-		{"what is below it", "/acme/vpc", "/acme/vpc.git/info/refs", true},
+		{"a path below it", "/acme/vpc", "/acme/vpc.git/info/refs", true},
 		{"a folder", "/acme", "/acme/vpc", true},
 		{"a folder with a slash", "/acme/", "/acme/vpc", true},
 		{"any name", "/acme/*", "/acme/a/b.git", true},

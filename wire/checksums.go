@@ -12,7 +12,7 @@ import (
 // SHA256 is the digest of a file's bytes.
 type SHA256 [sha256.Size]byte
 
-// String is the digest in lower-case hexadecimal.
+// String returns the digest in lower-case hexadecimal.
 func (s SHA256) String() string { return hex.EncodeToString(s[:]) }
 
 // SHA256Of returns the digest of content.
@@ -35,7 +35,7 @@ const maxChecksumsLine = 4096
 // ErrNoChecksums means that a SHA256SUMS document is empty.
 var ErrNoChecksums = errors.New("SHA256SUMS is empty: copy it again")
 
-// Checksums is a SHA256SUMS document, by file name.
+// Checksums is a SHA256SUMS document: digests by file name.
 type Checksums map[string]SHA256
 
 // DecodeChecksums reads a SHA256SUMS document and refuses every form that some

@@ -86,7 +86,7 @@ func TestTheDocumentOfChecksums(t *testing.T) {
 	}
 }
 
-// clientDigest is how clients look for the digest of a package.
+// clientDigest looks for the digest of a package as clients do.
 func clientDigest(document []byte, name string) string {
 	for _, line := range bytes.Split(document, []byte("\n")) {
 		if parts := bytes.Fields(line); len(parts) > 1 && string(parts[1]) == name {
@@ -96,8 +96,8 @@ func clientDigest(document []byte, name string) string {
 	return ""
 }
 
-// clientHashes is how clients collect what a lock file gets. It panics as they
-// do, and gives nothing where they give nothing.
+// clientHashes collects the hashes for a lock file as clients do. It panics where they
+// panic, and returns nothing where they find nothing.
 func clientHashes(document []byte) (hashes []string) {
 	lines := bufio.NewScanner(bytes.NewReader(document))
 	for lines.Scan() {
@@ -117,7 +117,7 @@ func clientHashes(document []byte) (hashes []string) {
 	return hashes
 }
 
-// Whatever is accepted, clients find every package in it and keep every hash.
+// In an accepted document, clients find every package and keep every hash.
 func FuzzDecodeChecksums(f *testing.F) {
 	for _, test := range checksums {
 		f.Add([]byte(test.document))

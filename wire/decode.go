@@ -9,8 +9,8 @@ import (
 
 var errNoObject = errors.New("it is not one JSON object")
 
-// eachMember reads a JSON object member by member, so that the whole of a large
-// one is never in memory twice.
+// eachMember reads a JSON object member by member, so that a large object is never in
+// memory twice.
 func eachMember(body []byte, read func(name string, d *json.Decoder) error) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
@@ -25,7 +25,7 @@ func eachMember(body []byte, read func(name string, d *json.Decoder) error) erro
 	return nil
 }
 
-// members reads what follows the opening brace of an object.
+// members reads the members after the opening brace of an object.
 func members(d *json.Decoder, read func(name string, d *json.Decoder) error) error {
 	for d.More() {
 		token, err := d.Token()
@@ -63,7 +63,7 @@ func eachElement(d *json.Decoder, read func(json.RawMessage) error) error {
 	return err
 }
 
-// lenient reads the elements of an array that are of type T and skips the rest.
+// lenient reads the elements of an array that have type T, and skips the others.
 func lenient[T any](raw json.RawMessage) (list []T) {
 	var elements []json.RawMessage
 	if json.Unmarshal(raw, &elements) != nil {

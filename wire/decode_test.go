@@ -21,10 +21,10 @@ var (
 	zh = "zh:" + strings.Repeat("0a", 32)
 )
 
-// text is a document as clients get it.
+// text returns a document as clients receive it.
 func text(d *wire.Document) []byte { return slices.Concat(d.Head, d.Tail) }
 
-// What is encoded can be decoded, and is the same.
+// Decoding an encoded document returns the same values.
 func TestRoundTrip(t *testing.T) {
 	versions := []wire.ProviderVersion{
 		{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.0"}, Platforms: []address.Platform{darwin, linux}},
@@ -46,9 +46,9 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("archives are %+v, %v", got, err)
 	}
 	downloads := []wire.Download{{Protocols: []string{"5.0"}, Platform: linux, Filename: "a.zip", SHA256: zh[3:], URL: "a.zip", ChecksumsURL: "sums", SignatureURL: "sums.sig"}}
-	vouchers := wire.Vouchers{Armor: []string{"one", "two"}, IDs: []string{"1", "2"}, Packages: map[address.Platform]wire.PackageHashes{linux: {Hashes: []string{zh}, Size: 7}}}
-	d, v, err := wire.DecodeDownload(text(wire.EncodeDownloads(downloads, vouchers)[0]), linux)
-	if err != nil || !reflect.DeepEqual(d, downloads[0]) || !slices.Equal(v.Armor, vouchers.Armor) || !reflect.DeepEqual(v.Packages, vouchers.Packages) {
+	evidence := wire.Evidence{Armor: []string{"one", "two"}, IDs: []string{"1", "2"}, Packages: map[address.Platform]wire.PackageHashes{linux: {Hashes: []string{zh}, Size: 7}}}
+	d, v, err := wire.DecodeDownload(text(wire.EncodeDownloads(downloads, evidence)[0]), linux)
+	if err != nil || !reflect.DeepEqual(d, downloads[0]) || !slices.Equal(v.Armor, evidence.Armor) || !reflect.DeepEqual(v.Packages, evidence.Packages) {
 		t.Errorf("the download is %+v, %+v, %v", d, v, err)
 	}
 	discovery := wire.Discovery{Modules: "/v1/modules/", Providers: "/v1/providers/"}
@@ -60,7 +60,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The links of a document are where its names of files are, escaped.
+// The links of a document are the positions of its escaped file names.
 func TestLinks(t *testing.T) {
 	d := wire.EncodeArchives([]wire.Archive{{Platform: linux, URL: "a b.zip"}, {Platform: darwin, URL: "c.zip"}})
 	var names []string
@@ -72,13 +72,13 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Entries that some client would refuse are left out, and the others are in order.
+// Entries that some client would refuse are left out, and the others are ordered.
 func TestDecodeProviderVersions(t *testing.T) {
 	for _, test := range []struct{ rule, document, want string }{
 		{"newest first", `{"versions":[{"version":"1.9.0"},{"version":"1.10.0"}]}`, "1.10.0 1.9.0"},
 		{"the plain one of several builds first", `{"versions":[{"version":"1.0.0+a"},{"version":"1.0.0"},{"version":"1.0.0+b"}]}`, "1.0.0 1.0.0+b 1.0.0+a"},
 		{"short forms are written out, once", `{"versions":[{"version":"1"},{"version":"1.0"},{"version":"1.0.0"}]}`, "1.0.0"},
-		{"what is not a version is left out", `{"versions":[{"version":"v1.0.0"},{"version":"latest"},{"version":1},{"version":"2.0.0"}]}`, "2.0.0"},
+		{"other texts than versions are left out", `{"versions":[{"version":"v1.0.0"},{"version":"latest"},{"version":1},{"version":"2.0.0"}]}`, "2.0.0"},
 		{"a version of any length is left out", `{"versions":[{"version":"1.0.0-` + strings.Repeat("a", 300) + `"},{"version":"2.0.0"}]}`, "2.0.0"},
 		{"protocols that are not MAJOR.MINOR are left out", `{"versions":[{"version":"1.0.0","protocols":["5","5.0",6.0,null]}]}`, "1.0.0[5.0]"},
 		{"platforms that no client requests are left out, and none is listed twice", `{"versions":[{"version":"1.0.0","platforms":[{"os":"Linux","arch":"amd64"},{"os":"linux","arch":"amd64"},{"os":"linux","arch":"amd64"},3]}]}`, "1.0.0[linux_amd64]"},
@@ -150,7 +150,7 @@ func TestDecodeArchives(t *testing.T) {
 	}
 }
 
-// Whatever an origin answers, what is decoded is what clients accept.
+// Clients accept whatever is decoded, whatever an origin answers.
 func FuzzDecode(f *testing.F) {
 	for _, document := range []string{
 		`{"versions":[{"version":"1.0","protocols":["5.0"],"platforms":[{"os":"linux","arch":"amd64"}]}]}`, `{"versions":{"1.0.0":{}}}`,

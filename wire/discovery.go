@@ -9,7 +9,7 @@ import (
 // DiscoveryPath is fixed by the remote service discovery protocol.
 const DiscoveryPath = "/.well-known/terraform.json"
 
-// Login is what clients need to know for `terraform login`: login.v1 of the
+// Login has the settings that clients need for `terraform login`: login.v1 of the
 // discovery document.
 type Login struct {
 	Client     string   `json:"client"`
@@ -20,8 +20,8 @@ type Login struct {
 	Scopes     []string `json:"scopes,omitempty"`
 }
 
-// A Discovery is the service discovery document. What is not offered is not in
-// it (checklist 10).
+// A Discovery is the service discovery document. Services that are not offered are not
+// in it (checklist 10).
 type Discovery struct {
 	Login *Login `json:"login.v1,omitempty"`
 

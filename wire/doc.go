@@ -1,5 +1,5 @@
-// Package wire knows every document that clients, this registry and other
-// registries exchange: how it is written and how it is read.
+// Package wire encodes and decodes the documents that clients, this registry and other
+// registries exchange.
 //
 //   - provider registry: the list of versions (providerversions.go) and the
 //     description of a package (download.go)
@@ -10,14 +10,14 @@
 //   - service discovery (discovery.go)
 //   - the files of a release: SHA256SUMS (checksums.go) and manifest (manifest.go)
 //
-// What is written here has the form that every client reads; the numbers in
-// comments are those of docs/clients.md. What is read comes from other servers
-// and may be malformed, hostile or huge: entries that some client would refuse
-// are left out, and whatever no client could use is an error.
+// Documents are written in the form that every client reads; the checklist numbers in
+// comments are explained in docs/clients.md. Documents that are read come from other
+// servers and may be malformed, hostile or huge: entries that some client would refuse
+// are left out, and a document that no client could use is an error.
 //
 // # Written once
 //
-// A Document is encoded once and then sent to every client. It names files by
-// their bare names. Registries that hand out longer URLs, or signed ones, insert
-// them at the places the Document records.
+// A Document is encoded once and then sent to every client. It contains bare file
+// names. Registries that use longer or signed URLs insert them at the positions that
+// the Document records.
 package wire

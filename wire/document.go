@@ -8,19 +8,19 @@ import (
 	"net/url"
 )
 
-// A Document is a JSON answer, encoded once for all requests. It names files
-// by their bare names; a site that hands out longer URLs inserts a prefix before
-// each of them, which is why their positions are recorded.
+// A Document is a JSON answer, encoded once for all requests. It contains bare file
+// names. A site that uses longer URLs inserts a prefix before each name, so a Document
+// records the positions of the names.
 type Document struct {
-	// Head and Tail together are the document. The tail is shared between
-	// documents that end alike, and has no links.
+	// Head and Tail together are the document. Documents with the same end share the
+	// tail, which has no links.
 	Head, Tail []byte
 
 	// Links are the positions of file names in Head, in order.
 	Links []Link
 
-	// Tag is a strong validator of the document without what a site inserts, quoted as
-	// in an ETag.
+	// Tag is a strong validator of the document without the prefixes that a site
+	// inserts, quoted as in an ETag.
 	Tag string
 }
 
@@ -33,8 +33,8 @@ type writer struct {
 	links []Link
 }
 
-// value writes v as JSON. What is encoded here are strings, numbers and
-// structures of them, which always encode.
+// value writes v as JSON. v consists of strings, numbers and structures of them, which
+// always encode.
 func (w *writer) value(v any) {
 	encoded, err := json.Marshal(v)
 	if err != nil {
@@ -43,8 +43,8 @@ func (w *writer) value(v any) {
 	w.Write(encoded)
 }
 
-// link writes the URL of a file as a JSON string and records its position.
-// Escaped for a URL, a file name has no character that JSON would escape.
+// link writes the URL of a file as a JSON string and records its position. A file name
+// that is escaped for a URL has no character that JSON would escape.
 func (w *writer) link(file string) {
 	w.WriteByte('"')
 	start := w.Len()
@@ -66,7 +66,7 @@ func (w *writer) document(tail *tail) *Document {
 	return d
 }
 
-// A tail is the end of several documents.
+// A tail is the common end of several documents.
 type tail struct {
 	content []byte
 	sum     SHA256

@@ -26,30 +26,30 @@ type Download struct {
 	URL, ChecksumsURL, SignatureURL string
 }
 
-// Vouchers are what the descriptions of all platforms of a release have in
-// common: the keys, and the hashes of all packages.
-type Vouchers struct {
-	// Armor has the public keys, one armor block each (checklist 43). IDs are
-	// their long IDs, which no client reads (47).
+// Evidence is the part of a release's descriptions that clients verify packages with:
+// the public keys, and the hashes of all packages. It is the same for all platforms.
+type Evidence struct {
+	// Armor has the public keys, one armor block each (checklist 43). IDs has their
+	// long IDs, which no client reads (47).
 	Armor, IDs []string
 
-	// Packages are the hashes and sizes of all platforms, for OpenTofu ≥ 1.12
-	// (checklist 48). They are left out if there are none, or if two platforms have a
-	// hash in common, on which OpenTofu panics (49).
+	// Packages has the hashes and sizes of all platforms, for OpenTofu ≥ 1.12
+	// (checklist 48). It is left out if it is empty, or if two platforms have a hash in
+	// common, since OpenTofu then panics (49).
 	Packages map[address.Platform]PackageHashes
 }
 
-// PackageHashes are the hashes and the size in bytes of a package. Each of the hashes
-// begins with its scheme; those of "h1:" and "zh:" that are decoded are well-formed.
+// PackageHashes has the hashes and the size in bytes of a package. Each hash begins
+// with its scheme. Decoded hashes with the schemes "h1:" and "zh:" are well-formed.
 type PackageHashes struct {
 	Hashes []string `json:"hashes"`
 	Size   int64    `json:"package_size"`
 }
 
-// EncodeDownloads returns the documents of a release's platforms, in the order
-// given. They share the encoded vouchers, which are by far the larger part.
-func EncodeDownloads(downloads []Download, v Vouchers) []*Document {
-	shared := v.encode()
+// EncodeDownloads returns the documents for the platforms of a release, in the given
+// order. They share the encoded evidence, which is by far the larger part.
+func EncodeDownloads(downloads []Download, e Evidence) []*Document {
+	shared := e.encode()
 	documents := make([]*Document, len(downloads))
 	for i, d := range downloads {
 		var w writer
@@ -74,7 +74,7 @@ func EncodeDownloads(downloads []Download, v Vouchers) []*Document {
 	return documents
 }
 
-func (v Vouchers) encode() *tail {
+func (e Evidence) encode() *tail {
 	type key struct {
 		ID             string `json:"key_id"`
 		Armor          string `json:"ascii_armor"`
@@ -85,15 +85,15 @@ func (v Vouchers) encode() *tail {
 	var keys struct {
 		Keys []key `json:"gpg_public_keys"`
 	}
-	for i, armor := range v.Armor {
-		keys.Keys = append(keys.Keys, key{ID: v.IDs[i], Armor: armor})
+	for i, armor := range e.Armor {
+		keys.Keys = append(keys.Keys, key{ID: e.IDs[i], Armor: armor})
 	}
 	var w writer
 	w.WriteString(`,"signing_keys":`)
 	w.value(keys)
-	if len(v.Packages) > 0 && !v.hashesRepeat() {
-		packages := make(map[string]PackageHashes, len(v.Packages))
-		for platform, p := range v.Packages {
+	if len(e.Packages) > 0 && !e.hashesRepeat() {
+		packages := make(map[string]PackageHashes, len(e.Packages))
+		for platform, p := range e.Packages {
 			packages[platform.String()] = p
 		}
 		w.WriteString(`,"packages":`)
@@ -104,9 +104,9 @@ func (v Vouchers) encode() *tail {
 }
 
 // hashesRepeat reports whether two platforms have a hash in common.
-func (v Vouchers) hashesRepeat() bool {
+func (e Evidence) hashesRepeat() bool {
 	seen := make(map[string]bool)
-	for _, p := range v.Packages {
+	for _, p := range e.Packages {
 		for _, hash := range p.Hashes {
 			if seen[hash] {
 				return true
@@ -117,11 +117,11 @@ func (v Vouchers) hashesRepeat() bool {
 	return false
 }
 
-// DecodeDownload reads another registry's description of the package of a
-// platform. It is as strict as clients are: what they refuse is not worth
-// fetching. Of the vouchers it reads the keys' armor, and of the packages, which
-// Terraform does not read, those that OpenTofu accepts.
-func DecodeDownload(body []byte, p address.Platform) (Download, Vouchers, error) {
+// DecodeDownload reads another registry's description of the package for a platform. It
+// is as strict as clients are, since a package that they refuse is not worth fetching.
+// The returned Evidence has no IDs. It has only the packages that OpenTofu accepts;
+// Terraform does not read them.
+func DecodeDownload(body []byte, p address.Platform) (Download, Evidence, error) {
 	var answer struct {
 		Protocols   json.RawMessage `json:"protocols"`
 		OS          string          `json:"os"`
@@ -139,25 +139,25 @@ func DecodeDownload(body []byte, p address.Platform) (Download, Vouchers, error)
 		Packages json.RawMessage `json:"packages"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return Download{}, Vouchers{}, errors.New("its description of a package is not the JSON it should be")
+		return Download{}, Evidence{}, errors.New("its description of a package is not the JSON it should be")
 	}
 	if answer.OS != p.OS || answer.Arch != p.Arch {
-		return Download{}, Vouchers{}, errors.New("it describes the package of another platform")
+		return Download{}, Evidence{}, errors.New("it describes the package of another platform")
 	}
 	if answer.DownloadURL == "" || answer.SumsURL == "" || answer.SigURL == "" {
-		return Download{}, Vouchers{}, errors.New("it does not link to the package, SHA256SUMS and its signature")
+		return Download{}, Evidence{}, errors.New("it does not link to the package, SHA256SUMS and its signature")
 	}
 	d := Download{
 		Protocols: ValidProtocols(lenient[string](answer.Protocols)), Platform: p,
 		Filename: answer.Filename, SHA256: answer.Shasum,
 		URL: answer.DownloadURL, ChecksumsURL: answer.SumsURL, SignatureURL: answer.SigURL,
 	}
-	var v Vouchers
+	var e Evidence
 	for _, key := range answer.SigningKeys.Keys {
-		v.Armor = append(v.Armor, key.Armor)
+		e.Armor = append(e.Armor, key.Armor)
 	}
-	v.Packages = decodePackages(answer.Packages)
-	return d, v, nil
+	e.Packages = decodePackages(answer.Packages)
+	return d, e, nil
 }
 
 const (
@@ -165,8 +165,8 @@ const (
 	maxHashSize = 128 // bytes
 )
 
-// decodePackages reads what is said of the packages of all platforms. A package with
-// something that OpenTofu refuses is left out.
+// decodePackages reads the hashes and sizes of the packages for all platforms. It
+// leaves out packages that OpenTofu refuses.
 func decodePackages(raw json.RawMessage) map[address.Platform]PackageHashes {
 	var entries map[string]json.RawMessage
 	if json.Unmarshal(raw, &entries) != nil || len(entries) > maxPlatforms {

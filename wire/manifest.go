@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// DefaultProtocols is what a provider speaks whose release has no manifest.
+// DefaultProtocols returns the protocols of a provider whose release has no manifest.
 func DefaultProtocols() []string { return []string{"5.0"} }
 
 var protocolVersion = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
 
-// ValidProtocols removes from list what is not a protocol version, MAJOR.MINOR:
-// anything else breaks the answer it is passed on in (checklist 15).
+// ValidProtocols removes elements that are not protocol versions, MAJOR.MINOR, from
+// list: anything else makes the whole answer unreadable for clients (checklist 15).
 func ValidProtocols(list []string) []string {
 	return slices.DeleteFunc(list, func(p string) bool { return !protocolVersion.MatchString(p) })
 }
@@ -23,8 +23,8 @@ func ValidProtocols(list []string) []string {
 //
 //	{"version": 1, "metadata": {"protocol_versions": ["5.0", "6.0"]}}
 //
-// They must be strings of the form MAJOR.MINOR: a number among them breaks the
-// whole answer for clients (checklist 15).
+// The versions must be strings of the form MAJOR.MINOR: a number among them makes the
+// whole answer unreadable for clients (checklist 15).
 func DecodeManifest(document []byte) ([]string, error) {
 	var m struct {
 		Version  int `json:"version"`

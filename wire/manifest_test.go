@@ -17,7 +17,7 @@ var manifests = []struct {
 }{
 	{"one protocol", `{"version":1,"metadata":{"protocol_versions":["5.0"]}}`, []string{"5.0"}, ""},
 	{"several", `{"version":1,"metadata":{"protocol_versions":["5.0","6.10"]}}`, []string{"5.0", "6.10"}, ""},
-	{"what is not known is left alone", `{"version":1,"x":[],"metadata":{"protocol_versions":["6.0"],"y":{}}}`, []string{"6.0"}, ""},
+	{"unknown members are ignored", `{"version":1,"x":[],"metadata":{"protocol_versions":["6.0"],"y":{}}}`, []string{"6.0"}, ""},
 
 	{"a number", `{"version":1,"metadata":{"protocol_versions":[5.0]}}`, nil, "not the JSON of a manifest"},
 	{"no list", `{"version":1,"metadata":{"protocol_versions":"5.0"}}`, nil, "not the JSON of a manifest"},
@@ -55,8 +55,8 @@ func TestDecodeManifest(t *testing.T) {
 	}
 }
 
-// Whatever is accepted, clients can read as a list of strings, each of which
-// they can parse.
+// Clients can read the accepted protocol versions as a list of strings, and can parse
+// each of them.
 func FuzzDecodeManifest(f *testing.F) {
 	for _, test := range manifests {
 		f.Add([]byte(test.document))

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// EncodeMirrorIndex is a mirror's index.json. The values are objects
+// EncodeMirrorIndex returns a mirror's index.json. Its values are objects
 // (checklist 64).
 func EncodeMirrorIndex(versions []string) *Document {
 	var w writer
@@ -26,8 +26,8 @@ func EncodeMirrorIndex(versions []string) *Document {
 	return w.document(nil)
 }
 
-// DecodeMirrorIndex reads the versions of a mirror's index.json, newest first,
-// each once. The error is ErrTooManyVersions or says what is wrong.
+// DecodeMirrorIndex reads the versions of a mirror's index.json, newest first and
+// without duplicates. The error is ErrTooManyVersions or describes the problem.
 func DecodeMirrorIndex(body []byte) ([]ProviderVersion, error) {
 	var versions []ProviderVersion
 	err := eachMember(body, func(name string, d *json.Decoder) error {
@@ -52,7 +52,7 @@ func DecodeMirrorIndex(body []byte) ([]ProviderVersion, error) {
 			return d.Decode(new(json.RawMessage))
 		})
 	})
-	// The JSON object has no order, and of two spellings of a version the first counts.
+	// The JSON object has no order, and the first of two spellings of a version counts.
 	slices.SortFunc(versions, func(a, b ProviderVersion) int { return strings.Compare(a.Version, b.Version) })
 	return decodedVersions(versions, err)
 }
@@ -61,16 +61,16 @@ func DecodeMirrorIndex(body []byte) ([]ProviderVersion, error) {
 type Archive struct {
 	Platform address.Platform
 
-	// URL of the package. To be encoded, it is the bare name of a file beside the
+	// URL of the package. For encoding, it is the bare name of a file beside the
 	// document.
 	URL string
 
-	// Hashes are "h1:…" and "zh:…", optional, and any one of them will do. Each
-	// of those decoded is well-formed.
+	// Hashes are "h1:…" and "zh:…". They are optional, and clients accept any of them.
+	// Decoded hashes are well-formed.
 	Hashes []string
 }
 
-// SHA256 are the digests of the "zh:" hashes.
+// SHA256 returns the digests in the "zh:" hashes.
 func (a Archive) SHA256() (sums []SHA256) {
 	for _, hash := range a.Hashes {
 		if digits, ok := strings.CutPrefix(hash, "zh:"); ok {
@@ -82,7 +82,7 @@ func (a Archive) SHA256() (sums []SHA256) {
 	return sums
 }
 
-// H1 are the "h1:" hashes.
+// H1 returns the "h1:" hashes.
 func (a Archive) H1() (hashes []string) {
 	for _, hash := range a.Hashes {
 		if strings.HasPrefix(hash, "h1:") {
@@ -92,7 +92,7 @@ func (a Archive) H1() (hashes []string) {
 	return hashes
 }
 
-// EncodeArchives is a mirror's VERSION.json.
+// EncodeArchives returns a mirror's VERSION.json.
 func EncodeArchives(archives []Archive) *Document {
 	var w writer
 	w.WriteString(`{"archives":{`)
@@ -156,8 +156,8 @@ func DecodeArchives(body []byte) ([]Archive, error) {
 	return archives, nil
 }
 
-// checkHash reports whether the scheme of a package's hash is one that clients know. The
-// error says why they refuse it.
+// checkHash reports whether clients know the scheme of a package's hash. The error says
+// why they refuse the hash.
 func checkHash(hash string) (known bool, err error) {
 	scheme, value, ok := strings.Cut(hash, ":")
 	switch {

@@ -1,17 +1,18 @@
 package wire
 
-// A ModuleDetail is everything the API says about a version of a module.
+// A ModuleDetail is the API's description of a version of a module.
 type ModuleDetail struct {
 	ListedModule
 
-	// Root is the module itself, Submodules and Examples are others in its package.
+	// Root is the module itself. Submodules and Examples are other modules in its
+	// package.
 	Root                 ModulePart
 	Submodules, Examples []ModulePart
 
-	// Systems for which there is a module of this namespace and name.
+	// Systems that have a module of this namespace and name.
 	Systems []string
 
-	// Versions are the oldest first (checklist 116).
+	// Versions, oldest first (checklist 116).
 	Versions []string
 
 	// Deprecation of this version; nil if it is not deprecated.
@@ -31,8 +32,8 @@ type ModulePart struct {
 	Resources    []ModuleResource   `json:"resources"`
 }
 
-// A ModuleInput is a variable. Its default is JSON in a string; an empty one is none
-// (checklist 113).
+// A ModuleInput is a variable. Its default is JSON in a string, which is empty if there
+// is no default (checklist 113).
 type ModuleInput struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
@@ -68,7 +69,7 @@ type ModuleResource struct {
 	Type string `json:"type"`
 }
 
-// written returns the part with all its lists, none of them nil.
+// written returns the part with empty lists instead of nil.
 func (p ModulePart) written() ModulePart {
 	p.Inputs, p.Outputs, p.Dependencies = emptied(p.Inputs), emptied(p.Outputs), emptied(p.Dependencies)
 	p.Providers, p.Resources = emptied(p.Providers), emptied(p.Resources)
@@ -83,7 +84,7 @@ func writtenParts(parts []ModulePart) []ModulePart {
 	return list
 }
 
-// EncodeModuleDetail is the answer to {modules.v1}/NAMESPACE/NAME/SYSTEM, with and
+// EncodeModuleDetail returns the answer to {modules.v1}/NAMESPACE/NAME/SYSTEM, with or
 // without /VERSION.
 func EncodeModuleDetail(d *ModuleDetail) *Document {
 	var w writer

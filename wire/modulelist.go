@@ -2,8 +2,8 @@ package wire
 
 import "time"
 
-// A ListedModule is what lists and searches say about a module, and its detail too: of
-// one version of it, which in lists is the latest.
+// A ListedModule describes one version of a module, in lists, searches and the detail.
+// Lists and searches describe the latest version.
 type ListedModule struct {
 	Namespace, Name, System string
 	Version                 string
@@ -24,7 +24,7 @@ type moduleHead struct {
 	Description string `json:"description"`
 	Source      string `json:"source"`
 	PublishedAt string `json:"published_at"`
-	Downloads   int    `json:"downloads"` // which are not counted
+	Downloads   int    `json:"downloads"` // not counted
 	Verified    bool   `json:"verified"`
 }
 
@@ -33,13 +33,13 @@ func (m *ListedModule) head() moduleHead {
 		ID:    m.Namespace + "/" + m.Name + "/" + m.System + "/" + m.Version,
 		Owner: m.Owner, Namespace: m.Namespace, Name: m.Name, Version: m.Version, Provider: m.System,
 		Description: m.Description, Source: m.Source, PublishedAt: publishedAt(m.Published),
-		// The operator has put it into the registry, which has read all of it. Tools that
-		// filter by this mean "by somebody who is known".
+		// The operator has put the module into the registry, which has read all of it.
+		// Tools filter by this field for modules of known publishers.
 		Verified: true,
 	}
 }
 
-// EncodeModuleList is the answer to {modules.v1}, and to searches there.
+// EncodeModuleList returns the answer to {modules.v1}, and to searches there.
 func EncodeModuleList(p Page, modules []ListedModule) *Document {
 	heads := make([]moduleHead, len(modules))
 	for i := range modules {

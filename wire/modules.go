@@ -11,23 +11,24 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A ModuleVersion is one version in a module registry's list.
+// A ModuleVersion is a version in a module registry's list.
 type ModuleVersion struct {
 	Version     string
 	Deprecation *Deprecation // nil: it is not deprecated
 }
 
-// A Deprecation says why a version of a module is deprecated, in the form that HCP
-// Terraform's registry has for it. No client reads it so far.
+// A Deprecation says why a version of a module is deprecated, in the form of HCP
+// Terraform's registry. No client reads it so far.
 type Deprecation struct {
 	Reason string `json:"reason"`
 	Link   string `json:"link"`
 }
 
-// EncodeModuleVersions is the answer to {modules.v1}/NAMESPACE/NAME/SYSTEM/versions.
-// There is exactly one element in modules (checklist 75). source is the URL of the
-// module's source code, where tools look for its changes; it may be empty. If a
-// version is deprecated, the others say that they are not.
+// EncodeModuleVersions returns the answer to
+// {modules.v1}/NAMESPACE/NAME/SYSTEM/versions. Its list of modules has exactly one
+// element (checklist 75). source is the URL of the module's source code, in which tools
+// look for changes; it may be empty. If a version is deprecated, the other versions
+// state that they are not.
 func EncodeModuleVersions(versions []ModuleVersion, source string) *Document {
 	deprecated := slices.ContainsFunc(versions, func(v ModuleVersion) bool { return v.Deprecation != nil })
 	var w writer
@@ -55,9 +56,9 @@ func EncodeModuleVersions(versions []ModuleVersion, source string) *Document {
 }
 
 // DecodeModuleVersions reads the versions of a module registry's list in their normal
-// form, newest first, each once. Like clients it reads the first element of modules
-// alone, and skips what is not a version. The error is ErrTooManyVersions or says what
-// is wrong.
+// form, newest first and without duplicates. Like clients it reads only the first
+// element of modules, and skips entries that are not versions. The error is
+// ErrTooManyVersions or describes the problem.
 func DecodeModuleVersions(body []byte) ([]string, error) {
 	var versions []string
 	found := false
@@ -112,8 +113,8 @@ func DecodeModuleVersions(body []byte) ([]string, error) {
 	return normalModuleVersions(versions), nil
 }
 
-// normalModuleVersions brings versions into their normal form and order, newest first,
-// and leaves out duplicates and what is not a version.
+// normalModuleVersions returns versions in their normal form, newest first. It leaves
+// out duplicates and entries that are not versions.
 func normalModuleVersions(list []string) []string {
 	var values []*version.Version
 	seen := make(map[string]bool)

@@ -14,7 +14,7 @@ func TestDecodeModuleVersions(t *testing.T) {
 		{"newest first, each once", `{"modules":[{"versions":[{"version":"1.9.0"},{"version":"1.10.0"},{"version":"1.9.0"}]}]}`, "[1.10.0 1.9.0]"},
 		{"the plain one of several builds first", `{"modules":[{"versions":[{"version":"1.0.0+a"},{"version":"1.0.0"},{"version":"1.0.0+b"}]}]}`, "[1.0.0 1.0.0+b 1.0.0+a]"},
 		{"in the form in which clients request them", `{"modules":[{"versions":[{"version":"v1.2"},{"version":"1.2.0"},{"version":"2.0.0+b.1"}]}]}`, "[2.0.0+b.1 1.2.0]"},
-		{"what is not a version is skipped", `{"modules":[{"versions":[{"version":"latest"},{"version":1},null,7,{"version":"1.0.0"}]}]}`, "[1.0.0]"},
+		{"other values than versions are skipped", `{"modules":[{"versions":[{"version":"latest"},{"version":1},null,7,{"version":"1.0.0"}]}]}`, "[1.0.0]"},
 		{"the first module counts", `{"modules":[{"versions":[{"version":"1.0.0"}]},{"versions":[{"version":"2.0.0"}]},3]}`, "[1.0.0]"},
 		{"the rest is skipped", `{"meta":{"a":[1]},"modules":[{"source":"acme/vpc/aws","versions":[{"version":"1.0.0","root":{"providers":[]},"submodules":[{}]}]}]}`, "[1.0.0]"},
 		{"no versions", `{"modules":[{"versions":[]}]}`, "[]"},

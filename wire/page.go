@@ -2,8 +2,8 @@ package wire
 
 import "time"
 
-// A Page says which part of a list a document has. The URLs are paths with a query;
-// they and the offsets are left out if there is no such page (checklist 111).
+// A Page says which part of a list a document contains. The URLs are paths with a
+// query. URLs and offsets of pages that do not exist are left out (checklist 111).
 type Page struct {
 	Limit         int    `json:"limit"`
 	CurrentOffset int    `json:"current_offset"`
@@ -13,12 +13,12 @@ type Page struct {
 	PrevURL       string `json:"prev_url,omitempty"`
 }
 
-// publishedAt writes a time as the public registry does. Editors decide by it how to
-// read a module's inputs, so that it has to be one at which there were modules
+// publishedAt writes a time as the public registry does. Editors choose by it how to
+// read a module's inputs, so it has to be a time at which there were modules
 // (checklist 114).
 func publishedAt(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// emptied makes a list that JSON writes as [] where it would be null (checklist 113).
+// emptied returns a list that JSON writes as [] instead of null (checklist 113).
 func emptied[T any](list []T) []T {
 	if list == nil {
 		return []T{}

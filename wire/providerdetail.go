@@ -1,17 +1,17 @@
 package wire
 
-// A ProviderDetail is everything the API says about a version of a provider.
+// A ProviderDetail is the API's description of a version of a provider.
 type ProviderDetail struct {
 	ListedProvider
 
-	// Versions are the oldest first (checklist 116).
+	// Versions, oldest first (checklist 116).
 	Versions []string
 
 	Docs []ProviderDoc
 }
 
-// A ProviderDoc is a page of a provider's documentation, without its content. Its ID
-// names it among all pages of the registry.
+// A ProviderDoc is a page of a provider's documentation, without its content. The ID is
+// unique among all pages of the registry.
 type ProviderDoc struct {
 	ID          string `json:"id"`
 	Title       string `json:"title"`
@@ -22,7 +22,7 @@ type ProviderDoc struct {
 	Language    string `json:"language"`
 }
 
-// EncodeProviderDetail is the answer to {providers.v1}/NAMESPACE/TYPE, with and
+// EncodeProviderDetail returns the answer to {providers.v1}/NAMESPACE/TYPE, with or
 // without /VERSION.
 func EncodeProviderDetail(d *ProviderDetail) *Document {
 	var w writer

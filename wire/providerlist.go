@@ -2,8 +2,8 @@ package wire
 
 import "time"
 
-// A ListedProvider is what lists and searches say about a provider, and its detail too:
-// of one version of it, which in lists is the latest.
+// A ListedProvider describes one version of a provider, in lists, searches and the
+// detail. Lists and searches describe the latest version.
 type ListedProvider struct {
 	Namespace, Type string
 	Version         string
@@ -25,7 +25,7 @@ type providerHead struct {
 	Description string `json:"description"`
 	Source      string `json:"source"`
 	PublishedAt string `json:"published_at"`
-	Downloads   int    `json:"downloads"` // which are not counted
+	Downloads   int    `json:"downloads"` // not counted
 	Tier        string `json:"tier"`
 	LogoURL     string `json:"logo_url"`
 }
@@ -34,13 +34,13 @@ func (p *ListedProvider) head() providerHead {
 	return providerHead{
 		ID:    p.Namespace + "/" + p.Type + "/" + p.Version,
 		Owner: p.Owner, Namespace: p.Namespace, Name: p.Type, Version: p.Version,
-		Tag:         "v" + p.Version, // of a release, by the convention of the public registry
+		Tag:         "v" + p.Version, // the public registry's convention for releases
 		Description: p.Description, Source: p.Source, PublishedAt: publishedAt(p.Published),
-		Tier: "community", // which claims nothing
+		Tier: "community", // claims nothing
 	}
 }
 
-// EncodeProviderList is the answer to {providers.v1}, and to searches there.
+// EncodeProviderList returns the answer to {providers.v1}, and to searches there.
 func EncodeProviderList(p Page, providers []ListedProvider) *Document {
 	heads := make([]providerHead, len(providers))
 	for i := range providers {

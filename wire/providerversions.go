@@ -12,24 +12,24 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A ProviderVersion is one version in a provider registry's list.
+// A ProviderVersion is a version in a provider registry's list.
 type ProviderVersion struct {
 	// Version in the normal form by which clients request it.
 	Version string `json:"version"`
 
-	// Protocols it speaks, MAJOR.MINOR. Decoded, it is empty where the origin
-	// does not tell.
+	// Protocols of the provider, MAJOR.MINOR. After decoding, the list is empty if the
+	// origin does not say.
 	Protocols []string `json:"protocols"`
 
-	// Platforms with a package. Decoded, it is empty where the origin does not
-	// tell.
+	// Platforms with a package. After decoding, the list is empty if the origin does
+	// not say.
 	Platforms []address.Platform `json:"platforms"`
 }
 
-// EncodeProviderVersions is the answer to {providers.v1}/NAMESPACE/TYPE/versions.
-// It returns nil for an empty list, which gives clients a worse message than a
-// 404 does (checklist 18). Clients print all warnings at each init that asks for the
-// list, whichever version they install (checklist 22).
+// EncodeProviderVersions returns the answer to {providers.v1}/NAMESPACE/TYPE/versions.
+// It returns nil for an empty list, because clients then print a worse message than for
+// a 404 (checklist 18). Clients print all warnings at each init that asks for the list,
+// whichever version they install (checklist 22).
 func EncodeProviderVersions(versions []ProviderVersion, warnings []string) *Document {
 	if len(versions) == 0 {
 		return nil
@@ -42,13 +42,13 @@ func EncodeProviderVersions(versions []ProviderVersion, warnings []string) *Docu
 	return w.document(nil)
 }
 
-// MaxVersions is how many versions of one provider or module are read. The largest
+// MaxVersions is the maximum number of versions of one provider or module. The largest
 // provider of the public registry has some 700.
 const MaxVersions = 10_000
 
 const (
 	maxVersionSize = 256 // bytes
-	maxPlatforms   = 256 // of a version; also its protocols
+	maxPlatforms   = 256 // of a version; also the maximum number of its protocols
 )
 
 // ErrTooManyVersions means that a list has more than MaxVersions.
@@ -56,10 +56,10 @@ var ErrTooManyVersions = fmt.Errorf("it lists more than %d versions", MaxVersion
 
 var errBadVersions = errors.New("its list of versions is not the JSON it should be")
 
-// DecodeProviderVersions reads a registry's list of versions, newest first, each
-// once. Clients differ in what they tolerate; an entry that some refuse is left
-// out and the others stay. Equal parts of different versions share memory. The
-// error is ErrTooManyVersions or says what is wrong.
+// DecodeProviderVersions reads a registry's list of versions, newest first and without
+// duplicates. Clients differ in what they tolerate: an entry that some client refuses
+// is left out, and the others stay. Equal parts of different versions share memory. The
+// error is ErrTooManyVersions or describes the problem.
 func DecodeProviderVersions(body []byte) ([]ProviderVersion, error) {
 	var versions []ProviderVersion
 	shared := sharing{platforms: make(map[string][]address.Platform), words: make(map[string]string)}
@@ -81,7 +81,7 @@ func DecodeProviderVersions(body []byte) ([]ProviderVersion, error) {
 	return decodedVersions(versions, err)
 }
 
-// decodedVersions ends the decoding of a list.
+// decodedVersions returns the result of decoding a list.
 func decodedVersions(versions []ProviderVersion, err error) ([]ProviderVersion, error) {
 	switch {
 	case errors.Is(err, ErrTooManyVersions):
@@ -92,8 +92,8 @@ func decodedVersions(versions []ProviderVersion, err error) ([]ProviderVersion, 
 	return NormalVersions(versions), nil
 }
 
-// NormalVersions brings versions into their normal form and order, newest first,
-// and leaves out duplicates and what clients do not accept as a version.
+// NormalVersions returns versions in their normal form, newest first. It leaves out
+// duplicates and entries that clients do not accept as versions.
 func NormalVersions(list []ProviderVersion) []ProviderVersion {
 	type parsed struct {
 		ProviderVersion
@@ -102,7 +102,7 @@ func NormalVersions(list []ProviderVersion) []ProviderVersion {
 	var kept []parsed
 	seen := make(map[string]bool)
 	for _, v := range list {
-		value, err := address.ParseModuleVersion(v.Version) // which accepts 1.0 for 1.0.0
+		value, err := address.ParseModuleVersion(v.Version) // accepts 1.0 for 1.0.0
 		if err != nil || strings.HasPrefix(v.Version, "v") {
 			continue
 		}
@@ -121,14 +121,14 @@ func NormalVersions(list []ProviderVersion) []ProviderVersion {
 	return sorted
 }
 
-// sharing makes versions share equal platforms and words: an origin repeats them
+// sharing lets versions share equal platforms and words, since an origin repeats them
 // in thousands of entries.
 type sharing struct {
 	platforms map[string][]address.Platform // by the JSON they are written in
 	words     map[string]string
 }
 
-// version reads an entry; it reports false if no client could use it.
+// version reads an entry. It returns false if no client could use the entry.
 func (s *sharing) version(raw json.RawMessage) (v ProviderVersion, ok bool) {
 	var entry struct {
 		Version   string          `json:"version"`

@@ -1,5 +1,5 @@
-// Command xcaddy is Caddy with its standard modules and the registry: what
-// `xcaddy build` would make of it, for those who would rather use `go build`.
+// Command xcaddy is Caddy with its standard modules and the registry, as `xcaddy build`
+// would build it. It is meant for people who prefer `go build`.
 //
 //	go build -tags nobadger,nomysql,nopgx -o caddy ./xcaddy
 package main

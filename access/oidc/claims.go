@@ -78,9 +78,9 @@ func (r requiredClaim) allows(value string) bool {
 	return slices.ContainsFunc(r.values, func(pattern string) bool { return address.Wildcard(pattern).Matches(value) })
 }
 
-// listable reports whether a group can be an element of a list separated by
-// commas, which is what Caddy's placeholders hold. A user who can create a group
-// "a,admins" or " admins" must not become a member of admins.
+// listable reports whether a group can be an element of a list separated by commas, as
+// in Caddy's placeholders. A user who can create a group "a,admins" or " admins" must
+// not become a member of admins.
 func listable(group string) bool {
 	return group != "" && !strings.Contains(group, ",") && strings.TrimSpace(group) == group
 }

@@ -103,8 +103,8 @@ func TestRequiredClaims(t *testing.T) {
 	}
 }
 
-// Whatever the claims, a subject has an ID, and groups that survive being joined
-// and split again.
+// For any claims, a subject has an ID, and its groups stay the same when they are
+// joined and split again.
 func FuzzClaimMapping(f *testing.F) {
 	for _, claims := range []string{
 		`{"sub":"alice","groups":["a","b"]}`,
@@ -150,8 +150,7 @@ func FuzzClaimMapping(f *testing.F) {
 	})
 }
 
-// Whatever is presented as a token, it is refused with an error that does not
-// contain it.
+// A text presented as a token is refused with an error that does not contain it.
 func FuzzVerify(f *testing.F) {
 	p := newProvider(f)
 	v := p.verifier(Options{})

@@ -14,47 +14,48 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Errors of Client.Redeem, beside ErrUnavailable and ErrRefused.
+// Errors of Client.Redeem, in addition to ErrUnavailable and ErrRefused.
 var (
-	// ErrCode means that the issuer does not take the code: it has been used already, has
-	// expired, or belongs to another login.
+	// ErrCode means that the issuer does not accept the code: it has been used already,
+	// has expired, or belongs to another login.
 	ErrCode = errors.New("the issuer does not accept the code")
 
-	// ErrClient means that the issuer and the client do not agree on the client: its ID,
-	// its secret, or what it may do. An operator has to mend it.
+	// ErrClient means that the issuer and the registry do not agree on the client: its
+	// ID, its secret, or its permissions. An operator has to correct the configuration.
 	ErrClient = errors.New("the issuer does not accept the client of the registry")
 )
 
-// A Client has people log in at an issuer with their browser, by the authorization code
-// grant of OpenID Connect with PKCE. Its fields must not change once it is used.
+// A Client logs people in at an issuer with their browser, by the authorization code
+// grant of OpenID Connect with PKCE. Its fields must not change after its first use.
 type Client struct {
 	Issuer *Issuer
 
 	// ID of the client at the issuer, and its secret if it has one.
 	ID, Secret string
 
-	// Authorization and Token are used in place of the issuer's endpoints; empty: those.
+	// Authorization and Token replace the issuer's endpoints unless they are empty.
 	Authorization, Token string
 
-	// Scopes that are requested beside `openid`.
+	// Scopes to request in addition to `openid`.
 	Scopes []string
 
-	// Verifiers are of tokens of the issuer, and say who their subject is: the first that
-	// accepts a token decides. At least one is required.
+	// Verifiers verify tokens of the issuer and determine their subject. The first
+	// Verifier that accepts a token decides. At least one is required.
 	Verifiers []*Verifier
 }
 
-// A Challenge is what one login is bound to. All of it but the state, which the browser
-// brings back, and the nonce, which the ID token does, is known to this registry alone.
+// A Challenge binds an answer of the issuer to one login. The browser brings back the
+// state, and the ID token contains the nonce; only this registry knows the other
+// fields.
 type Challenge struct {
 	State, Nonce, Verifier string
 
-	// RedirectURI is where the browser comes back to.
+	// RedirectURI is the URL to which the browser returns.
 	RedirectURI string
 }
 
-// AuthorizationURL returns where a browser logs in. Again has the issuer ask for a user
-// although one is logged in there. The error is an ErrUnavailable.
+// AuthorizationURL returns the URL at which a browser logs in. With again, the issuer
+// asks for a user even if one is logged in there. The error is an ErrUnavailable.
 func (c *Client) AuthorizationURL(ctx context.Context, to Challenge, again bool) (string, error) {
 	config, err := c.config(ctx, to.RedirectURI)
 	if err != nil {
@@ -78,7 +79,7 @@ func (c *Client) config(ctx context.Context, redirectURI string) (*oauth2.Config
 		if err != nil {
 			return nil, err
 		}
-		// Without a list it is the header (OpenID Connect Discovery, 3).
+		// Without a list, the header is the default (OpenID Connect Discovery, 3).
 		if methods := configuration.AuthMethods; len(methods) == 0 || slices.Contains(methods, "client_secret_basic") {
 			endpoint.AuthStyle = oauth2.AuthStyleInHeader
 		}
@@ -90,13 +91,14 @@ func (c *Client) config(ctx context.Context, redirectURI string) (*oauth2.Config
 	return &oauth2.Config{ClientID: c.ID, ClientSecret: c.Secret, Endpoint: endpoint, RedirectURL: redirectURI, Scopes: scopes}, nil
 }
 
-// Redeem returns who has logged in, for the code that the browser has brought back.
+// Redeem returns the identity of the person who has logged in, for the code that the
+// browser has brought back.
 //
-// The ID token proves that this login was meant: it has the nonce and this client as its
-// audience. If one of the verifiers accepts the access token, which is what `terraform
-// login` would store, its subject and groups are those of the person here too; otherwise
+// The ID token proves that the code belongs to this login: it has the nonce, and this
+// client as its audience. `terraform login` would store the access token. If a verifier
+// accepts the access token, the person has its subject and groups here, too. Otherwise
 // the same claims of the ID token count. The identity ends with the access token, whose
-// life the issuer tells, or else with the ID token.
+// life the issuer states, or else with the ID token.
 func (c *Client) Redeem(ctx context.Context, code string, of Challenge) (Identity, error) {
 	config, err := c.config(ctx, of.RedirectURI)
 	if err != nil {
@@ -157,8 +159,8 @@ func (c *Client) checkLogin(login *oidc.IDToken, nonce, accessToken string) erro
 	return nil
 }
 
-// exchangeFailed is the error for a failed exchange of a code. It has nothing of the
-// answer but its status and its code, as the rest may be a secret.
+// exchangeFailed returns the error for a failed exchange of a code. The error has only
+// the status and the code of the answer, since the rest may be a secret.
 func exchangeFailed(err error) error {
 	var answer *oauth2.RetrieveError
 	switch {
@@ -176,8 +178,9 @@ func exchangeFailed(err error) error {
 	return fmt.Errorf("%w: its token endpoint answers %d %q", ErrClient, answer.Response.StatusCode, answer.ErrorCode)
 }
 
-// EndSessionURL returns where a browser ends the session of its user at the issuer, and is
-// led back from; empty if the issuer has no such place, or does not tell in time.
+// EndSessionURL returns the URL at which a browser ends the session of its user at the
+// issuer and is redirected back. It is empty if the issuer has no such URL, or does not
+// answer in time.
 func (c *Client) EndSessionURL(ctx context.Context, back string) string {
 	configuration, err := c.Issuer.configured(ctx)
 	if err != nil {
@@ -194,7 +197,7 @@ func (c *Client) EndSessionURL(ctx context.Context, back string) string {
 	return u.String()
 }
 
-// exchanger is the client that sends codes and secrets, which follow no redirect.
+// exchanger returns the HTTP client for codes and secrets. It follows no redirects.
 func (i *Issuer) exchanger() *http.Client {
 	c := *i.client
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -25,7 +25,7 @@ func (p *provider) answersTokens(answer map[string]any) {
 	}
 }
 
-// idToken is that of the test's login, with changes to its claims.
+// idToken returns the ID token of the test's login, with changes to its claims.
 func (p *provider) idToken(changes ...any) string {
 	p.t.Helper()
 	return p.token(append([]any{"aud", "cli", "nonce", testChallenge.Nonce}, changes...)...)
@@ -115,7 +115,7 @@ func TestRedeem(t *testing.T) {
 			map[string]any{"id_token": p.idToken("email", "a@example.com"), "access_token": "opaque"},
 			[]Options{{Require: map[string][]string{"org": {"acme"}}}, {SubjectClaim: "email"}},
 			Identity{Subject: subjectNamed("a@example.com"), Expiry: end(time.Hour)}, nil},
-		{"what is required of tokens is required of ID tokens",
+		{"requirements for tokens apply to ID tokens",
 			map[string]any{"id_token": p.idToken(), "access_token": "opaque"}, []Options{{Require: map[string][]string{"org": {"acme"}}}}, Identity{}, ErrRefused},
 		{"a subject without a name", map[string]any{"id_token": p.idToken(), "access_token": "opaque"}, []Options{{SubjectClaim: "email"}}, Identity{}, ErrRefused},
 		{"the access token that its hash says", map[string]any{"id_token": p.idToken("at_hash", hash("opaque")), "access_token": "opaque"}, nil, Identity{alice(), end(time.Hour)}, nil},
@@ -207,7 +207,7 @@ func TestRedeemFails(t *testing.T) {
 		{"a redirect is not followed", answers(307, `hush`), ErrClient},
 		{"too many requests", answers(429, `{"error":"slow_down"}`), ErrUnavailable},
 		{"a failure", answers(500, `hush`), ErrUnavailable},
-		{"what is no JSON", answers(200, `<p>hush</p>`), ErrUnavailable},
+		{"an answer that is not JSON", answers(200, `<p>hush</p>`), ErrUnavailable},
 		{"no answer", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, ErrUnavailable},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

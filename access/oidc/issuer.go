@@ -16,13 +16,13 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// ErrUnavailable means that the issuer could not be reached, or did not answer as
-// an issuer does, and that the token cannot be verified without it. A later
+// ErrUnavailable means that the issuer could not be reached, or did not answer as an
+// issuer does, and that the token cannot be verified without the issuer. A later
 // attempt may succeed.
 var ErrUnavailable = errors.New("the issuer of tokens is unavailable")
 
 const (
-	// issuerTimeout is for one answer of an issuer, up to its last byte.
+	// issuerTimeout limits the time for one answer of an issuer, up to its last byte.
 	issuerTimeout = 5 * time.Second
 
 	// maxDocument bounds a document, in bytes. Issuers' documents are far smaller.
@@ -31,9 +31,9 @@ const (
 
 // An Issuer is an OpenID provider: it signs tokens, and users log in there.
 //
-// Its configuration and its keys are fetched when they are first needed, never
-// before, and stay cached: if the issuer goes down later, only changes that it
-// makes meanwhile are missed. It is safe for concurrent use.
+// The configuration and the keys of an issuer are fetched when they are first needed,
+// and stay cached: if the issuer goes down later, the registry misses only changes made
+// meanwhile. An Issuer is safe for concurrent use.
 type Issuer struct {
 	url           string
 	client        *http.Client
@@ -42,19 +42,21 @@ type Issuer struct {
 	keys          document[[]jose.JSONWebKey]
 }
 
-// A configuration is what an issuer says of itself.
+// A configuration is the discovery document of an issuer.
 type configuration struct {
 	oidc.ProviderConfig
 
-	// EndSessionURL is where a browser ends the session of its user at the issuer.
+	// EndSessionURL is the URL at which a browser ends the session of its user at the
+	// issuer.
 	EndSessionURL string `json:"end_session_endpoint"`
 
-	// AuthMethods are how clients with a secret present it at the token endpoint.
+	// AuthMethods are the ways in which clients may present a secret at the token
+	// endpoint.
 	AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
 }
 
-// NewIssuer returns the issuer with the URL, which is exactly what the claim
-// `iss` of its tokens says. The error is about the URL: nothing is fetched yet.
+// NewIssuer returns the issuer with the URL, which must be equal to the claim `iss` of
+// its tokens. The error is about the URL: nothing is fetched yet.
 func NewIssuer(url string) (*Issuer, error) {
 	return newIssuer(url, new(http.Client), time.Now)
 }
@@ -102,15 +104,15 @@ func (i *Issuer) configured(ctx context.Context) (configuration, error) {
 	return c, nil
 }
 
-// fetchConfiguration performs the discovery. That of go-oidc, oidc.NewProvider,
-// neither bounds the size of the answer nor checks the scheme of jwks_uri.
+// fetchConfiguration performs the discovery. oidc.NewProvider of go-oidc neither limits
+// the size of the answer nor checks the scheme of jwks_uri.
 func (i *Issuer) fetchConfiguration() (configuration, error) {
 	var c configuration
 	if err := i.fetch(strings.TrimSuffix(i.url, "/")+"/.well-known/openid-configuration", &c); err != nil {
 		return c, err
 	}
-	// The document vouches for keys, so one of another issuer must not be accepted.
-	// With one slash more or less, every token would be refused.
+	// The document names the keys to trust, so the document of another issuer must not
+	// be accepted. With one slash more or less, every token would be refused.
 	if c.IssuerURL != i.url {
 		return c, fmt.Errorf("the issuer configured as %q calls itself %q: configure it as it calls itself", i.url, c.IssuerURL)
 	}
@@ -165,9 +167,9 @@ func secureClient(client *http.Client) *http.Client {
 	return &c
 }
 
-// SecureURL parses a URL that is to be trusted with keys or credentials: its
-// scheme is https, or http for the machine itself, where the connection cannot be
-// intercepted. The error is a sentence about the URL, and quotes no password.
+// SecureURL parses a URL to which keys or credentials are entrusted. Its scheme is
+// https, or http for the machine itself, where the connection cannot be intercepted.
+// The error is a sentence about the URL, and does not quote a password.
 func SecureURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 
 var errSignature = errors.New("none of the issuer's keys made its signature")
 
-// asymmetric are the signature algorithms that a token may have: never "none",
-// and none with a shared key, since anyone could sign a token with the public key
-// taken for one (RFC 8725, 2.1).
+// asymmetric are the signature algorithms that a token may have. "none" and algorithms
+// with a shared key are never allowed: anyone could sign a token with the public key
+// used as a shared one (RFC 8725, 2.1).
 var asymmetric = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512,
 	jose.ES256, jose.ES384, jose.ES512,
@@ -23,8 +23,8 @@ var asymmetric = []jose.SignatureAlgorithm{
 	jose.EdDSA,
 }
 
-// algorithms returns the algorithms the issuer says it signs with; without any,
-// the one that every implementation has to support.
+// algorithms returns the signature algorithms that the issuer names. If it names none,
+// it is the algorithm that every implementation has to support.
 func (i *Issuer) algorithms(ctx context.Context) ([]string, error) {
 	c, err := i.configured(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (i *Issuer) algorithms(ctx context.Context) ([]string, error) {
 // arrives, gives up on a whole set for one malformed key, uses keys meant for
 // encryption, and does not bound the size of the answer.
 func (i *Issuer) fetchKeys() ([]jose.JSONWebKey, error) {
-	c, err := i.configuration.get(context.Background()) // takes a bounded time too
+	c, err := i.configuration.get(context.Background()) // takes a bounded time, too
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +73,9 @@ func (i *Issuer) fetchKeys() ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// verify returns the payload of a token that the issuer signed. If no cached key
-// made the signature, a new one may have, so the keys are fetched again. The
-// error is an ErrUnavailable if that fails and the token's key is not cached.
+// verify returns the payload of a token that the issuer signed. If no cached key made
+// the signature, a new key may have made it, so the keys are fetched again. The error
+// is an ErrUnavailable if that fails and the token's key is not cached.
 func (i *Issuer) verify(ctx context.Context, token *jose.JSONWebSignature) ([]byte, error) {
 	keys, err := i.keys.get(ctx)
 	if err != nil {
@@ -95,8 +95,8 @@ func (i *Issuer) verify(ctx context.Context, token *jose.JSONWebSignature) ([]by
 	return nil, errSignature
 }
 
-// verifyWith returns the token's payload if one of the keys made its signature,
-// and whether the keys include the one the token names. A token may name none.
+// verifyWith returns the token's payload if one of the keys made its signature, and
+// whether the keys include the key named in the token. A token may name none.
 func verifyWith(keys []jose.JSONWebKey, token *jose.JSONWebSignature) (payload []byte, known bool) {
 	id := token.Signatures[0].Header.KeyID
 	for k := range keys {

@@ -31,7 +31,7 @@ func TestAlgorithmsAreThoseTheIssuerNames(t *testing.T) {
 	}{
 		{"RS256 if it names none", nil, jose.RS256, true},
 		{"nothing else if it names none", nil, jose.ES256, false},
-		{"what it names", []string{"PS256"}, jose.PS256, true},
+		{"the named ones", []string{"PS256"}, jose.PS256, true},
 		{"not what it does not name", []string{"RS256"}, jose.ES256, false},
 		{"RS256 if it names only unacceptable ones", []string{"HS256", "none"}, jose.RS256, true},
 	}

@@ -30,7 +30,7 @@ type provider struct {
 
 	mutex  sync.Mutex
 	time   time.Time
-	keys   []providerKey             // the last signs
+	keys   []providerKey             // the last one signs
 	extra  []any                     // further entries of the key set
 	config func(c map[string]any)    // changes its configuration
 	answer func(http.ResponseWriter) // in place of a document
@@ -151,8 +151,8 @@ func (p *provider) rotate(id string, algorithm jose.SignatureAlgorithm) {
 	p.change(func() { p.keys = []providerKey{k} })
 }
 
-// claims are those of a valid token, with changes: names and values in turn, nil
-// to leave a claim out.
+// claims returns the claims of a valid token, with changes: names and values in turn. A
+// nil value removes the claim.
 func (p *provider) claims(changes ...any) map[string]any {
 	c := map[string]any{
 		"iss": p.server.URL,
@@ -210,7 +210,7 @@ func (p *provider) issuer() *Issuer {
 	return p.issuerAt(p.now)
 }
 
-// issuerAt returns the issuer with another clock, for when the provider's is
+// issuerAt returns the issuer with another clock, for use while the provider's clock is
 // locked.
 func (p *provider) issuerAt(now func() time.Time) *Issuer {
 	p.t.Helper()

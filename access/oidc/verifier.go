@@ -1,10 +1,10 @@
 // Package oidc authenticates clients by tokens of OpenID Connect issuers: JSON
 // Web Tokens of users who logged in and of CI jobs.
 //
-// An [Issuer] is asked for its configuration and its keys when they are first
-// needed, and never more often than a few times a minute, whatever tokens clients
-// present. A [Verifier] checks a token's signature, issuer, audience, lifetime and
-// claims, and returns the [access.Subject] it was issued to.
+// An [Issuer] is asked for its configuration and its keys when they are first needed,
+// and not more often than a few times a minute, whatever tokens clients present. A
+// [Verifier] checks a token's signature, issuer, audience, lifetime and claims, and
+// returns the [access.Subject] to which it was issued.
 package oidc
 
 import (
@@ -25,23 +25,22 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 )
 
-// ErrRefused means that a JSON Web Token is not accepted: it has expired, has
-// another audience or another issuer, or is forged. The error it wraps says which,
-// and contains nothing that could be used if it appears in a log.
+// ErrRefused means that a JSON Web Token is not accepted: it has expired, has another
+// audience or another issuer, or is forged. The error that wraps it says which, and is
+// safe to appear in a log.
 var ErrRefused = errors.New("the token is refused")
 
-// errNotJWT means that the token is of another kind, which another authenticator
-// may accept.
+// errNotJWT means that the token is of another kind. Another authenticator may accept
+// it.
 var errNotJWT = errors.New("the token is not a JWT")
 
 const (
-	// maxVerdicts bounds the cache. A registry with more tokens in use at a time
+	// maxVerdicts limits the cache. A registry with more tokens in use at a time
 	// verifies some of them again.
 	maxVerdicts = 4096
 
-	// verdictLife is how long a verdict is cached at most. After that, a key that
-	// its issuer has withdrawn, once that is known, verifies no token any more. A
-	// verdict also ends with its token.
+	// verdictLife is the maximum time for which a verdict is cached. After it, a key
+	// whose withdrawal is known no longer verifies any token.
 	verdictLife = 5 * time.Minute
 )
 
@@ -58,26 +57,27 @@ type Verifier struct {
 	verdicts cache.Cache[[sha256.Size]byte, access.Subject]
 }
 
-// Options determine which tokens of an issuer are accepted, and what subject they
-// identify. A claim within another is named with a dot, as in
+// Options determine which tokens of an issuer are accepted, and which subject they
+// identify. A claim within another claim is named with a dot, as in
 // `realm_access.roles`.
 type Options struct {
-	// Audience lists the names of this registry at the issuer. The audience of a token
-	// must include one of them. Required: the issuer's tokens for other services
-	// must not be accepted.
+	// Audience lists the names of this registry at the issuer. A token must have one of
+	// them as its audience. Required: the issuer's tokens for other services must not
+	// be accepted.
 	Audience []string
 
-	// SubjectClaim names the subject. It must be a string. Empty: `sub`.
+	// SubjectClaim is the claim with the subject, which must be a string. Default:
+	// `sub`.
 	SubjectClaim string
 
-	// GroupsClaims name the subject's groups, each a string or a list of strings.
-	// Groups with a comma or with a space at either end are left out, as they could
-	// be taken for others in a list separated by commas. Empty: `groups`.
+	// GroupsClaims are the claims with the subject's groups, each a string or a list of
+	// strings. Groups with a comma or with a space at either end are left out, since in
+	// a list separated by commas they could look like other groups. Default: `groups`.
 	GroupsClaims []string
 
-	// Require are claims that a token must have, with their accepted values, in
-	// which `*` stands for any run of characters. They keep out the tokens of others
-	// who share the issuer.
+	// Require has claims that a token must have, with their accepted values. A `*` in a
+	// value matches any run of characters. The claims exclude the tokens of other users
+	// of the issuer.
 	Require map[string][]string
 }
 
@@ -119,13 +119,13 @@ func (v *Verifier) Verify(ctx context.Context, token string) (access.Subject, er
 	return identity.Subject, nil
 }
 
-// An Identity is a subject, and until when its token proves that.
+// An Identity is a subject, and the time until which its token proves it.
 type Identity struct {
 	Subject access.Subject
 	Expiry  time.Time
 }
 
-// identify is Verify without the cache.
+// identify does the same as Verify, without the cache.
 func (v *Verifier) identify(ctx context.Context, token string) (Identity, error) {
 	if strings.Count(token, ".") != 2 || !hasJWTHeader(token) {
 		return Identity{}, errNotJWT
@@ -147,9 +147,9 @@ func (v *Verifier) verify(ctx context.Context, token string) (*oidc.IDToken, err
 	if err != nil {
 		return nil, refused(err)
 	}
-	// The unverified issuer only decides whether this one is asked at all: with
-	// several issuers every token is presented to each of them, and one that is down
-	// must not affect the tokens of the others.
+	// The unverified issuer only decides whether to ask this issuer at all. With
+	// several issuers, every token is presented to each of them, and an issuer that is
+	// down must not affect the tokens of the others.
 	var claimed struct {
 		Issuer string `json:"iss"`
 	}
@@ -178,8 +178,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (*oidc.IDToken, err
 	return verified, nil
 }
 
-// subject returns the subject of a verified token, if it is meant for this
-// registry.
+// subject returns the subject of a verified token that is meant for this registry.
 func (v *Verifier) subject(token *oidc.IDToken) (access.Subject, error) {
 	if !slices.ContainsFunc(token.Audience, func(a string) bool { return slices.Contains(v.audience, a) }) {
 		return access.Subject{}, fmt.Errorf("its audience is %q, not one of %q", token.Audience, v.audience)
@@ -187,7 +186,7 @@ func (v *Verifier) subject(token *oidc.IDToken) (access.Subject, error) {
 	return v.claimed(token)
 }
 
-// claimed returns the subject of the claims of a verified token for any audience.
+// claimed returns the subject of the claims of a verified token, for any audience.
 func (v *Verifier) claimed(token *oidc.IDToken) (access.Subject, error) {
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
@@ -196,15 +195,16 @@ func (v *Verifier) claimed(token *oidc.IDToken) (access.Subject, error) {
 	return v.claims.apply(claims)
 }
 
-// A parsedKeySet verifies the signature of one token for go-oidc, and keeps the
-// error: go-oidc keeps only its text.
+// A parsedKeySet verifies the signature of one token for go-oidc. It keeps the error
+// itself, since go-oidc keeps only the text of it.
 type parsedKeySet struct {
 	issuer *Issuer
 	token  *jose.JSONWebSignature
 	err    error
 }
 
-// VerifySignature implements oidc.KeySet. The token is parsed already.
+// VerifySignature implements oidc.KeySet. It ignores its token, which is already
+// parsed.
 func (s *parsedKeySet) VerifySignature(ctx context.Context, _ string) ([]byte, error) {
 	payload, err := s.issuer.verify(ctx, s.token)
 	s.err = err

@@ -26,11 +26,11 @@ type issuer struct {
 	down atomic.Bool
 
 	mutex  sync.Mutex
-	logins map[string]url.Values // what was asked for, by its code, until that is redeemed
+	logins map[string]url.Values // the request of each code, until the code is redeemed
 
-	// Claims of the next ID tokens, beside those that each has.
+	// Claims of the next ID tokens, in addition to the usual ones.
 	claims map[string]any
-	life   time.Duration // of the access token; zero: it does not tell
+	life   time.Duration // of the access token; zero: the issuer does not say
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -104,8 +104,8 @@ func (i *issuer) idToken(nonce string) string {
 	return token
 }
 
-// login is what happens to a browser that is sent to the issuer: it is sent back with the
-// query that it returns.
+// login logs in at the issuer like a browser that was sent there. It returns the query
+// with which the issuer sends the browser back.
 func (i *issuer) login(location string) url.Values {
 	i.t.Helper()
 	u, err := url.Parse(location)

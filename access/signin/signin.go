@@ -1,9 +1,9 @@
-// Package signin signs people in with their browser: it has them log in at an OpenID
-// Connect issuer, and remembers who they are in a cookie.
+// Package signin signs people in with their browser: they log in at an OpenID Connect
+// issuer, and a cookie stores their identity.
 //
-// Nothing is kept on the server. An attempt to sign in and a session are cookies that are
-// encrypted and authenticated with keys that all instances of a registry share (see
-// [access.Sealer]), so any of them can go on with what another has begun.
+// Nothing is kept on the server. An attempt to sign in and a session are cookies. They
+// are encrypted and authenticated with keys that all instances of a registry share (see
+// [access.Sealer]), so any instance can continue the work of another.
 package signin
 
 import (
@@ -24,14 +24,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 )
 
-// Errors of Finish, beside those of oidc.Client.Redeem.
+// Errors of Finish, in addition to the errors of oidc.Client.Redeem.
 var (
-	// ErrNoAttempt means that this browser has not begun to sign in, or too long ago, or
-	// has done so already: somebody may have sent it here.
+	// ErrNoAttempt means that this browser has not begun to sign in, has begun too long
+	// ago, or has already finished. Another site may have sent it here.
 	ErrNoAttempt = errors.New("the browser is not signing in")
 
-	// ErrDeclined means that the issuer has not let the person in, or that the person has
-	// changed their mind.
+	// ErrDeclined means that the issuer has not let the person in, or that the person
+	// has cancelled.
 	ErrDeclined = errors.New("the issuer has not let anyone in")
 
 	// ErrTooLarge means that the session does not fit into a cookie.
@@ -39,27 +39,30 @@ var (
 )
 
 const (
-	// attemptLife is how long logging in may take.
+	// attemptLife is the time that people have for logging in.
 	attemptLife = 10 * time.Minute
 
-	// maxSession is how long a session lasts at most: half as long as a key is sure to
-	// open what it has sealed, see access.Sealer.
+	// maxSession is the maximum length of a session. It is half the time for which a
+	// key is certain to open the data that it has sealed, see access.Sealer.
 	maxSession = 12 * time.Hour
 )
 
-// A SignIn signs people in to one registry. Its fields must not change once it is used.
+// A SignIn signs people in to one registry. Its fields must not change after its first
+// use.
 type SignIn struct {
 	Client *oidc.Client
 	Sealer *access.Sealer
 
-	// Rules say which groups a session has to remember. It ends when they name others.
+	// Rules determine which groups a session has to remember. A session ends if the
+	// rules name other groups.
 	Rules *access.Rules
 
-	// Scope is what a session depends on beside the client and the groups that rules name,
-	// such as which claims say who somebody is. With another scope it is nobody's.
+	// Scope is the configuration that a session depends on besides the client and the
+	// groups in rules, such as the claims that identify a subject. Sessions of another
+	// scope are anonymous.
 	Scope string
 
-	// Now is the clock. Nil: that of the system.
+	// Now is the clock. Nil means the system's clock.
 	Now func() time.Time
 }
 
@@ -70,22 +73,23 @@ func (s *SignIn) now() time.Time {
 	return time.Now()
 }
 
-// purpose is what a cookie is sealed for.
-func (s *SignIn) purpose(of string) string {
-	text, _ := json.Marshal([]any{of, s.Client.Issuer.URL(), s.Client.ID, s.Scope, s.Rules.Groups()}) // strings always encode
+// purpose returns the purpose for which a cookie is sealed.
+func (s *SignIn) purpose(cookie string) string {
+	text, _ := json.Marshal([]any{cookie, s.Client.Issuer.URL(), s.Client.ID, s.Scope, s.Rules.Groups()}) // strings always encode
 	return string(text)
 }
 
-// An attempt is what this registry remembers while somebody logs in at the issuer.
+// An attempt is the data that this registry needs after a person has logged in at the
+// issuer.
 type attempt struct {
 	Challenge oidc.Challenge `json:"c"`
 	To        string         `json:"t"`
 	Ends      int64          `json:"e"`
 }
 
-// Begin returns where a browser logs in, and the cookie of this attempt. It comes back to
-// the redirect URI, and is to go to the page To then. Again has the issuer ask for a user
-// although one is logged in there.
+// Begin returns the URL at which a browser logs in, and the cookie of this attempt. The
+// browser returns to redirectURI, and should then go to the page to. With again, the
+// issuer asks for a user even if one is logged in there.
 func (s *SignIn) Begin(ctx context.Context, redirectURI, to string, again bool) (location string, cookie *http.Cookie, err error) {
 	a := attempt{
 		Challenge: oidc.Challenge{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), RedirectURI: redirectURI},
@@ -101,16 +105,17 @@ func (s *SignIn) Begin(ctx context.Context, redirectURI, to string, again bool) 
 	return location, newCookie(attemptCookie, sealed, attemptLife), nil
 }
 
-// Finish returns the cookie of the session that begins with the request that the issuer
-// has sent a browser back with, and the page to go to. The page is empty if this browser
-// has not begun to sign in; whatever the error, the attempt has ended: see EndAttempt.
+// Finish handles the request with which the issuer has sent a browser back. It returns
+// the cookie of a new session and the page to go to. The page is empty if this browser
+// has not begun to sign in. Whatever the error, the attempt has ended: see EndAttempt.
 func (s *SignIn) Finish(r *http.Request) (to string, session *http.Cookie, err error) {
 	query := r.URL.Query()
 	a, err := s.attemptOf(r, query)
 	if err != nil {
 		return "", nil, err
 	}
-	// An answer of another issuer, to confuse them (RFC 9207). Many do not tell.
+	// Another issuer's answer is an attack on both issuers (RFC 9207). Many issuers do
+	// not say who they are.
 	if issuer := query.Get("iss"); issuer != "" && issuer != s.Client.Issuer.URL() {
 		return a.To, nil, fmt.Errorf("%w: the answer is that of another issuer", oidc.ErrRefused)
 	}
@@ -125,7 +130,7 @@ func (s *SignIn) Finish(r *http.Request) (to string, session *http.Cookie, err e
 	return a.To, session, err
 }
 
-// attemptOf returns the attempt that a browser has begun and comes back from.
+// attemptOf returns the attempt that a browser has begun, when it comes back.
 func (s *SignIn) attemptOf(r *http.Request, query url.Values) (a attempt, err error) {
 	if err := s.open(r, attemptCookie, &a); errors.Is(err, access.ErrNoLinkKeys) {
 		return a, err
@@ -137,14 +142,15 @@ func (s *SignIn) attemptOf(r *http.Request, query url.Values) (a attempt, err er
 	return a, nil
 }
 
-// A session is who somebody is, as far as rules depend on it.
+// A session is the identity of a person, as far as rules depend on it.
 type session struct {
 	Subject string   `json:"s"`
 	Groups  []string `json:"g,omitempty"`
 	Ends    int64    `json:"e"`
 }
 
-// newSession returns the cookie of a new session: of nothing that was there before.
+// newSession returns the cookie of a new session. It does not depend on earlier
+// sessions.
 func (s *SignIn) newSession(of oidc.Identity) (*http.Cookie, error) {
 	now := s.now()
 	life := min(of.Expiry.Sub(now), maxSession)
@@ -158,8 +164,9 @@ func (s *SignIn) newSession(of oidc.Identity) (*http.Cookie, error) {
 	return newCookie(sessionCookie, sealed, life), nil
 }
 
-// Subject returns whose session a request belongs to; anonymous if it has none, or one
-// that has ended. The error means that sessions cannot be read at the moment.
+// Subject returns the subject of the session to which a request belongs. It is
+// anonymous if the request has no session, or a session that has ended. The error means
+// that sessions cannot be read at the moment.
 func (s *SignIn) Subject(r *http.Request) (access.Subject, error) {
 	var of session
 	err := s.open(r, sessionCookie, &of)
@@ -198,19 +205,19 @@ func (s *SignIn) open(r *http.Request, name string, v any) error {
 	return json.Unmarshal(plaintext, v)
 }
 
-// The names of the cookies. Browsers take one with such a prefix from this host alone,
-// over TLS, not from a sibling that shares its domain.
+// The names of the cookies. Browsers accept a cookie with such a prefix only from this
+// host itself, over TLS, and not from a sibling in its domain.
 const (
 	cookiePrefix  = "__Host-terraform-registry"
 	sessionCookie = cookiePrefix
 	attemptCookie = cookiePrefix + "-sign-in"
 )
 
-// maxCookie is what browsers keep of a name and a value together.
+// maxCookie is the maximum size of a name and a value together that browsers accept.
 const maxCookie = 4096
 
-// newCookie returns a cookie that no script reads. It is sent along when another site
-// leads here, as the issuer does, but not when it sends a form.
+// newCookie returns a cookie that scripts cannot read. Browsers send it if another site
+// links or redirects here, as the issuer does, but not if another site sends a form.
 func newCookie(name, value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, MaxAge: int(life / time.Second),
@@ -218,14 +225,14 @@ func newCookie(name, value string, life time.Duration) *http.Cookie {
 	}
 }
 
-// EndSession is the cookie that ends a session in the browser.
+// EndSession returns the cookie that ends a session in the browser.
 func EndSession() *http.Cookie { return newCookie(sessionCookie, "", -time.Second) }
 
-// EndAttempt is the cookie that ends an attempt to sign in.
+// EndAttempt returns the cookie that ends an attempt to sign in.
 func EndAttempt() *http.Cookie { return newCookie(attemptCookie, "", -time.Second) }
 
-// RemoveCookies removes the cookies of this package from the header of a request, which
-// others are to answer.
+// RemoveCookies removes the cookies of this package from the header of a request that
+// other handlers answer.
 func RemoveCookies(h http.Header) {
 	lines, found := h["Cookie"], false
 	for _, line := range lines {

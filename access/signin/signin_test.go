@@ -18,7 +18,7 @@ import (
 
 const redirectURI = "https://registry.example.com/_registry/callback"
 
-// A site is one instance of a registry, and what its tests change.
+// A site is an instance of a registry, and the settings that tests change.
 type site struct {
 	*SignIn
 	keys  *access.LinkKeys
@@ -38,14 +38,14 @@ func rulesOf(t *testing.T, lines ...string) *access.Rules {
 	return access.NewRules(rules...)
 }
 
-// newSite returns an instance with the keys; with new ones for nil.
+// newSite returns an instance with the given keys, or with new keys if they are nil.
 func newSite(t *testing.T, i *issuer, keys *access.LinkKeys) *site {
 	t.Helper()
-	at, err := oidc.NewIssuer(i.URL)
+	issuer, err := oidc.NewIssuer(i.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	verifier, err := oidc.NewVerifier(at, oidc.Options{Audience: []string{"registry"}})
+	verifier, err := oidc.NewVerifier(issuer, oidc.Options{Audience: []string{"registry"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func newSite(t *testing.T, i *issuer, keys *access.LinkKeys) *site {
 	}
 	s := &site{keys: keys}
 	s.SignIn = &SignIn{
-		Client: &oidc.Client{Issuer: at, ID: "cli", Verifiers: []*oidc.Verifier{verifier}},
+		Client: &oidc.Client{Issuer: issuer, ID: "cli", Verifiers: []*oidc.Verifier{verifier}},
 		Sealer: &access.Sealer{Keys: func() *access.LinkKeys { return s.keys }},
 		Rules:  rulesOf(t, "allow group:dev read acme", "allow group:ops-* read *"),
 		Scope:  "a registry",
@@ -89,7 +89,7 @@ func (b browser) request(query url.Values) *http.Request {
 	return r
 }
 
-// begin sends a browser to the issuer, and returns where.
+// begin sends a browser to the issuer, and returns the location.
 func (b browser) begin(t *testing.T, s *site, to string) string {
 	t.Helper()
 	location, cookie, err := s.Begin(t.Context(), redirectURI, to, false)
@@ -134,7 +134,7 @@ func TestSignIn(t *testing.T) {
 	if u, err := url.Parse(location); err != nil || len(u.Query().Get("state")) < 26 || len(u.Query().Get("nonce")) < 26 || len(u.Query().Get("code_challenge")) != 43 {
 		t.Errorf("the browser is sent to %s", location)
 	}
-	to, session, err := other.Finish(b.request(i.login(location))) // what one instance begins another finishes
+	to, session, err := other.Finish(b.request(i.login(location))) // another instance may finish the attempt
 	if err != nil || to != "/search?q=vpc" {
 		t.Fatalf("got %q, %v", to, err)
 	}
@@ -145,7 +145,7 @@ func TestSignIn(t *testing.T) {
 	if len(b) != 1 {
 		t.Errorf("the browser keeps %v", b)
 	}
-	b.wantSubject(t, one, alice) // and all know who it is, and the groups that rules name
+	b.wantSubject(t, one, alice) // all instances know the subject, and the groups in rules
 	b.wantSubject(t, other, alice)
 	b.take(t, EndSession())
 	b.wantSubject(t, one, nobody)
@@ -154,8 +154,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// Whoever has not begun to sign in with this browser, on this site, a moment ago, does
-// not finish it.
+// Only the browser that has begun to sign in on this site, a moment ago, can finish.
 func TestOnlyWhoBeginsFinishes(t *testing.T) {
 	i, other := newIssuer(t), newIssuer(t)
 	keys := access.NewLinkKeys(time.Now())
@@ -205,7 +204,7 @@ func TestOnlyWhoBeginsFinishes(t *testing.T) {
 			if !errors.Is(err, test.want) || (session == nil) != (err != nil) {
 				t.Fatalf("got %v, %v, want %v", session, err, test.want)
 			}
-			// The way back is known to who has begun.
+			// Only a browser that has begun has a page to return to.
 			if began := !errors.Is(err, ErrNoAttempt) && !errors.Is(err, access.ErrNoLinkKeys); (to == "/browse/modules") != began {
 				t.Errorf("the way back is %q", to)
 			}
@@ -232,8 +231,8 @@ func TestAnAnswerCountsOnce(t *testing.T) {
 	b.wantSubject(t, s, access.Subject{ID: "alice"})
 }
 
-// A session that was there before says nothing about the next one.
-func TestSignInStartsAnew(t *testing.T) {
+// A new session does not depend on the session before.
+func TestASignInDoesNotContinueASession(t *testing.T) {
 	i := newIssuer(t)
 	s, b := newSite(t, i, nil), browser{}
 	i.claims = map[string]any{"groups": []string{"dev"}}

@@ -13,8 +13,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// List lists the tokens of a file. Entries of valid lines are returned with an
-// error about the others, too.
+// List lists the tokens of a file. It returns the entries of valid lines even if there
+// is an error about other lines.
 func List(path string) ([]Entry, error) {
 	content, _, err := read(path)
 	if err != nil {
@@ -27,8 +27,8 @@ func List(path string) ([]Entry, error) {
 	return tokens.Entries(), nil
 }
 
-// Add appends a token to a file. A missing file is created, readable by its owner
-// only.
+// Add appends a token to a file. A missing file is created, and only its owner can read
+// it.
 func Add(path string, entry Entry, secret string) error {
 	if secret == "" {
 		return errors.New("the token is empty")
@@ -67,7 +67,7 @@ func (t *token) appendLine(content []byte) []byte {
 	return append(t.appendTo(content), end...)
 }
 
-// ErrNoToken: there is no token of the name.
+// ErrNoToken means that there is no token with the name.
 var ErrNoToken = errors.New("no token in the file has this name: list the tokens to see their names")
 
 // Revoke removes a token from a file, even if its line or another one is
@@ -94,15 +94,15 @@ func Revoke(path, name string) error {
 	})
 }
 
-// lockTimeout is how long an edit waits for another one, which takes a moment.
+// lockTimeout is how long an edit waits for another edit, which takes only a moment.
 const lockTimeout = 10 * time.Second
 
-// edit replaces a file by the result of a function, which gets its content or
-// the error of reading it. Only one process edits at a time, and readers see the
-// old file or the new one.
+// edit replaces the content of a file by the result of a function. The function
+// receives the content or the error of reading it. Only one process edits at a time,
+// and readers see either the old file or the new one.
 func edit(path string, change func(content []byte, err error) ([]byte, error)) error {
-	// The target of a symbolic link is replaced, not the link. An error is left
-	// to whatever uses the path next.
+	// The target of a symbolic link is replaced, not the link. If this fails, the next
+	// use of the path returns the error.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -126,9 +126,9 @@ func edit(path string, change func(content []byte, err error) ([]byte, error)) e
 	return replace(path, content, info)
 }
 
-// replace replaces a file atomically: after a crash there is the old file or the
-// new one. Owner and mode are those of the old file, described by info; nil if
-// there is none.
+// replace replaces a file atomically: after a crash there is the old file or the new
+// one. info describes the old file, whose owner and mode are kept; it is nil if there
+// is none.
 //
 // google/renameio is not used as it is not available on Windows, keeps no owner,
 // and does not sync the directory.
@@ -145,7 +145,7 @@ func replace(path string, content []byte, info fs.FileInfo) error {
 	if err := os.Rename(temporary.Name(), path); err != nil {
 		return err
 	}
-	// A power failure must not bring back a revoked token. Not every system can
+	// A revoked token must not come back after a power failure. Not every system can
 	// sync a directory.
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
@@ -168,9 +168,9 @@ func write(temporary *os.File, content []byte, info fs.FileInfo) error {
 	return err
 }
 
-// copyPermissions sets the owner and the mode of the file that is replaced. The
-// owner comes first, so that the mode never opens the file to others. The edit
-// fails if the server could no longer read its tokens afterwards.
+// copyPermissions sets the owner and the mode of the replaced file. The owner comes
+// first, so that the mode never opens the file to others. The edit fails if the server
+// could no longer read its tokens afterwards.
 func copyPermissions(temporary *os.File, info fs.FileInfo) error {
 	if err := copyOwner(temporary, info); err != nil {
 		return fmt.Errorf("the file would no longer belong to its owner, edit it as the owner: %w", err)

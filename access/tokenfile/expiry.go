@@ -7,19 +7,20 @@ import (
 )
 
 const (
-	// ExpiresSoon is how long before a token expires the log says so: time to hand out
-	// another one.
+	// ExpiresSoon is the time before the expiry of a token at which the log mentions
+	// it: time to hand out another one.
 	ExpiresSoon = 14 * 24 * time.Hour
 
-	// expiryInterval is how often expiry is looked at while no client presents a token.
+	// expiryInterval is the interval of checks for expiry while no client presents a
+	// token.
 	expiryInterval = time.Hour
 
-	// maxNamed bounds the tokens that a line of the log names.
+	// maxNamed is the maximum number of tokens that a line of the log names.
 	maxNamed = 10
 )
 
-// Run has the log say which tokens expire, also while no client presents one, until the
-// context ends.
+// Run logs tokens that expire, even while no client presents one, until the context
+// ends.
 func (f *File) Run(ctx context.Context) {
 	ticker := time.NewTicker(expiryInterval)
 	defer ticker.Stop()
@@ -33,8 +34,8 @@ func (f *File) Run(ctx context.Context) {
 	}
 }
 
-// logExpiry logs the tokens that have begun to expire soon, or have expired, since it was
-// last called. The first call logs all that expire soon or have expired.
+// logExpiry logs the tokens that since its last call have expired or have begun to
+// expire soon. The first call logs all such tokens.
 func (f *File) logExpiry(now time.Time) {
 	since := f.expiryLogged
 	if f.expiryLogged = now; !now.After(since) {
@@ -59,7 +60,7 @@ func (f *File) logExpiry(now time.Time) {
 	}
 }
 
-// someOf keeps a long list short.
+// someOf shortens a long list.
 func someOf(names []string) []string {
 	if more := len(names) - maxNamed; more > 0 {
 		return append(names[:maxNamed:maxNamed], fmt.Sprintf("and %d more", more))

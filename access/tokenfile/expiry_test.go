@@ -53,7 +53,7 @@ func TestFileLogsExpiry(t *testing.T) {
 	}
 }
 
-// Of many tokens it names some.
+// A line about many tokens names some of them.
 func TestFileLogsFewNames(t *testing.T) {
 	var file strings.Builder
 	for i := range 30 {
@@ -62,7 +62,7 @@ func TestFileLogsFewNames(t *testing.T) {
 	watch(t, file.String()).logged(1, "and 20 more]")
 }
 
-// No client has to present a token for that.
+// Expiry is logged even if no client presents a token.
 func TestFileLogsExpiryWithoutRequests(t *testing.T) {
 	w := watch(t, lineOf("a", "a", "expires="+testTime.Add(time.Hour).Format(time.RFC3339)))
 	w.logged(1, "expire within")

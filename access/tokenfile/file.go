@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// checkInterval is how often the file is checked for changes at most. A
+	// checkInterval is the minimum interval between checks for changes of the file. A
 	// revoked token is refused within a second.
 	checkInterval = 250 * time.Millisecond
 
-	// settleTime is how long ago a file must have been modified before its time
-	// and size are trusted to reveal the next change. File system clocks advance
+	// settleTime is the minimum age of a modification. Only if the file is older, its
+	// time and size are trusted to reveal the next change. File system clocks advance
 	// in steps, and two changes within one step look like one.
 	settleTime = 3 * time.Second
 )
 
-// A File is the tokens of a file that may change at any time. It is safe for
+// A File has the tokens of a file that may change at any time. It is safe for
 // concurrent use.
 //
-// An invalid line disables its own token. Without the file there are no tokens.
-// If the file exists but cannot be read, the tokens known so far are still
-// accepted: an I/O error should not lock out all clients. Each of these problems
-// is logged once, and so is that tokens expire soon or have expired.
+// An invalid line disables its own token. Without the file there are no tokens. If the
+// file exists but cannot be read, the tokens known so far are still accepted: an I/O
+// error should not lock out all clients. Each of these problems is logged once. Tokens
+// that have expired or expire soon are logged once, too.
 type File struct {
 	path   string
 	logger *slog.Logger
@@ -51,9 +51,9 @@ type File struct {
 	expiryLogged time.Time // the tokens that expired before, or soon after, are logged
 }
 
-// Open reads a file. It fails if the file is missing or has an invalid line, so
-// that the start of the server shows it; the error wraps that of the file system.
-// Now is the clock.
+// Open reads a file. It fails if the file is missing or has an invalid line, so that
+// the problem shows when the server starts. The error wraps the error of the file
+// system. now is the clock.
 func Open(path string, logger *slog.Logger, now func() time.Time) (*File, error) {
 	f := &File{path: path, logger: logger, now: now, opened: now()}
 	content, info, err := read(path)
@@ -85,7 +85,7 @@ func (f *File) Entries() []Entry {
 	return tokens.Entries()
 }
 
-// current returns the tokens, and the time at which they are those of the file.
+// current returns the current tokens of the file, and the present time.
 func (f *File) current() (*Tokens, time.Time) {
 	now := f.now()
 	if !f.recent(now) {
@@ -94,16 +94,16 @@ func (f *File) current() (*Tokens, time.Time) {
 	return f.tokens.Load(), now
 }
 
-// recent reports whether the last check is recent. After the clock was set back
-// it is not.
+// recent reports whether the last check is recent. After the clock was set back, it
+// returns false.
 func (f *File) recent(now time.Time) bool {
 	age := now.Sub(f.opened) - time.Duration(f.checked.Load())
 	return 0 <= age && age < checkInterval
 }
 
-// check reads the file if it has changed. Requests wait for it: without recent
-// requests the tokens in memory may be old, and the token presented may have been
-// revoked since.
+// check reads the file if it has changed. Requests wait for it: without recent requests
+// the tokens in memory may be old, and the presented token may have been revoked since
+// then.
 func (f *File) check() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -165,7 +165,7 @@ func (f *File) report(message string, err error) {
 	}
 }
 
-// remember keeps what the next check compares the file with.
+// remember records the state of the file for the next check.
 func (f *File) remember(content []byte, info fs.FileInfo, now time.Time) {
 	f.sum = sha256.Sum256(content)
 	f.info = info
@@ -174,8 +174,8 @@ func (f *File) remember(content []byte, info fs.FileInfo, now time.Time) {
 	}
 }
 
-// read reads a file, up to one byte more than allowed, and returns the info of
-// what it has read.
+// read reads a file, up to one byte more than allowed, and returns the info of the file
+// that it has read.
 func read(path string) ([]byte, fs.FileInfo, error) {
 	// Opening a named pipe would wait for a writer.
 	if info, err := os.Stat(path); err != nil {

@@ -36,7 +36,7 @@ func watch(t *testing.T, content string) *watchedFile {
 	return w
 }
 
-// write replaces the file by one that was modified long ago.
+// write replaces the file by a file that was modified long ago.
 func (w *watchedFile) write(content string) {
 	w.t.Helper()
 	temporary := w.path + ".tmp"

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever is in a file, its tokens are as if Add had written them: written again,
-// they are the same.
+// The tokens of any file are as if Add had written them: written again, they are the
+// same.
 func FuzzParse(f *testing.F) {
 	for _, test := range sampleFiles {
 		if len(test.file) < 1000 {

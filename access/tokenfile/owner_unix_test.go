@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The server may run as another user than the one that edits.
+// The server may run as another user than the person who edits the file.
 func TestEditKeepsTheOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can change the owner of a file")

@@ -14,16 +14,17 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 )
 
-// Results of Tokens.Find. Neither contains any of the token that was presented.
+// Errors of Tokens.Find. They do not contain any part of the presented token.
 var (
 	errUnknown = errors.New("the token is unknown or revoked")
 	errExpired = errors.New("the token has expired")
 )
 
-// maxFile bounds a file, in bytes: room for about ten thousand tokens.
+// maxFile limits the size of a file, in bytes. There is room for about ten thousand
+// tokens.
 const maxFile = 1 << 20
 
-// digestPrefix begins the second word of a line.
+// digestPrefix starts the second word of a line.
 const digestPrefix = "sha256:"
 
 // Tokens are the tokens of a file at one moment. They are immutable.
@@ -32,7 +33,7 @@ type Tokens struct {
 	byPrefix map[uint64][]int
 }
 
-// A token is one line of the file.
+// A token is a line of the file.
 type token struct {
 	Entry
 	digest digest
@@ -50,13 +51,13 @@ func newTokens(tokens []token) *Tokens {
 	return t
 }
 
-// Find returns the subject that a token identifies. The error says whether the
-// token is unknown or has expired, and has nothing of it.
+// Find returns the subject that a token identifies. The error says whether the token is
+// unknown or has expired, and does not quote it.
 //
-// Its timing does not help to guess tokens. Only digests are compared, never
-// secrets: the map finds candidates by the beginning of the digest, and the
-// whole digest is compared in constant time. Measuring the map would reveal part
-// of a digest, from which no random secret can be derived.
+// Its timing does not help to guess tokens. Only digests are compared, never secrets:
+// the map finds candidates by the beginning of the digest, and the whole digest is
+// compared in constant time. Measuring the map would reveal part of a digest, but no
+// random secret can be derived from a digest.
 func (t *Tokens) Find(secret string, now time.Time) (access.Subject, error) {
 	d := digestOf(secret)
 	found := -1
@@ -84,10 +85,9 @@ func (t *Tokens) Entries() []Entry {
 
 // Parse reads the content of a file.
 //
-// Each error is about one line, whose token is left out; all other lines are
-// used. A file that is too large has no valid lines. Errors quote the number of
-// the line, and a name only where it cannot be anything else: a word in the wrong
-// place may be a secret.
+// Each error is about one line, whose token is left out; all other lines are used. A
+// file that is too large has no valid lines. Errors quote the number of the line, and a
+// name only if it cannot be anything else: a word in the wrong place may be a secret.
 func Parse(content []byte) (*Tokens, []error) {
 	if len(content) > maxFile {
 		return newTokens(nil), []error{fmt.Errorf("it is larger than %d KiB: remove what is not a token", maxFile>>10)}
@@ -122,8 +122,8 @@ func Parse(content []byte) (*Tokens, []error) {
 	return newTokens(tokens), errs
 }
 
-// joinErrors joins the errors of a file, and keeps the result short where the
-// file is something else entirely.
+// joinErrors joins the errors of a file. The result is short even for a file of a
+// completely different kind.
 func joinErrors(errs []error) error {
 	const limit = 10
 	if more := len(errs) - limit; more > 0 {
@@ -132,8 +132,8 @@ func joinErrors(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// numberedLines yields the lines of a file, with their line ends, by number from
-// one.
+// numberedLines yields the numbers of the lines of a file, from one, and the lines with
+// their line ends.
 func numberedLines(content []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		number := 0
@@ -233,7 +233,7 @@ func (t *token) appendTo(b []byte) []byte {
 	return b
 }
 
-// hasName reports whether a line is, or was meant to be, that of a name.
+// hasName reports whether a line is the line of a name, or was meant to be.
 func hasName(line []byte, name string) bool {
 	words := wordsOf(line)
 	return len(words) > 0 && words[0] == name

@@ -1,5 +1,6 @@
-// Package tokenfile authenticates clients by tokens that a file lists: the
-// file's format, edits of it, and lookups while it changes.
+// Package tokenfile authenticates clients by tokens that are listed in a file. It
+// defines the file's format, edits the file, and looks tokens up while the file
+// changes.
 //
 // Every token has a line:
 //
@@ -32,12 +33,12 @@ const tokenPrefix = "tfr_"
 // random bits.
 func Generate() string { return tokenPrefix + rand.Text() }
 
-// A digest is all that the file has of a token.
+// A digest of a token is all that the file has of the token.
 type digest [sha256.Size]byte
 
-// digestOf hashes a token. One round of SHA-256 without a salt is enough as the
-// secret is random: there is no dictionary to try, and 130 bits cannot be
-// enumerated. A slow hash would only slow down every request.
+// digestOf hashes a token. One round of SHA-256 without a salt is enough since the
+// secret is random: there is no dictionary to try, and 130 bits cannot be enumerated. A
+// slow hash would only slow down every request.
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 
 // An Entry describes a token without its secret.
@@ -52,8 +53,8 @@ func (e Entry) Expired(now time.Time) bool {
 	return !e.Expires.IsZero() && !now.Before(e.Expires)
 }
 
-// validate returns an error if the entry cannot be written to a file. The error
-// does not quote what was given, which may be a secret in the wrong place.
+// validate returns an error if the entry cannot be written to a file. The error does
+// not quote its input, which may be a secret in the wrong place.
 func (e Entry) validate() error {
 	if err := validateName(e.Name); err != nil {
 		return err
@@ -67,8 +68,8 @@ func (e Entry) validate() error {
 // maxName bounds names, in bytes: they appear in every line of the access log.
 const maxName = 255
 
-// validateName refuses what is not a name, and what a rule would not take for
-// the ID of this one subject.
+// validateName refuses words that are not names, and words that a rule would not treat
+// as the ID of this one subject.
 func validateName(name string) error {
 	if err := validateWord(name); err != nil {
 		return fmt.Errorf("the name %w", err)
@@ -99,8 +100,8 @@ func validateGroups(groups []string) error {
 	return nil
 }
 
-// validateExpiry refuses years that RFC 3339 cannot write; a time zone can turn
-// the end of 9999 into one.
+// validateExpiry refuses years that cannot be written in RFC 3339. A time zone can turn
+// the end of 9999 into such a year.
 func validateExpiry(expires time.Time) error {
 	if year := expires.UTC().Year(); year < 1 || year > 9999 {
 		return errors.New("the year it expires in must have four digits")
@@ -108,8 +109,8 @@ func validateExpiry(expires time.Time) error {
 	return nil
 }
 
-// validateWord refuses what would end a word of the file, begin a comment, or be
-// a wildcard in a rule.
+// validateWord refuses characters that would end a word of the file, begin a comment,
+// or be a wildcard in a rule.
 func validateWord(s string) error {
 	switch {
 	case s == "":

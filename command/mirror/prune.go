@@ -143,7 +143,7 @@ func scanToPrune(ctx context.Context, directories tree.Directories, modules bool
 // their files.
 type treeReleases struct {
 	in       tree.Part
-	all      []fill.Held
+	all      []fill.StoredRelease
 	sizes    map[string]int64 // of packages in bytes, by path
 	unpacked map[string]bool  // packages that are folders
 }
@@ -168,7 +168,7 @@ func moduleVersionsOf(in tree.Part, s *index.Snapshot) *treeReleases {
 	t := newTreeReleases(in)
 	for m := range s.Modules() {
 		for _, v := range m.Versions {
-			t.all = append(t.all, fill.Held{Address: m.Address, Version: v.Version, Files: []string{t.notePackage(v.Archive)}})
+			t.all = append(t.all, fill.StoredRelease{Address: m.Address, Version: v.Version, Files: []string{t.notePackage(v.Archive)}})
 		}
 	}
 	return t
@@ -181,8 +181,8 @@ func (t *treeReleases) notePackage(f *index.File) string {
 }
 
 // filesOf lists the files of a release: its packages, then its documents.
-func (t *treeReleases) filesOf(a address.Address, r *index.Release) fill.Held {
-	held := fill.Held{Address: a, Version: r.Version}
+func (t *treeReleases) filesOf(a address.Address, r *index.Release) fill.StoredRelease {
+	held := fill.StoredRelease{Address: a, Version: r.Version}
 	for _, p := range r.Packages {
 		held.Files = append(held.Files, t.notePackage(p.File))
 	}
@@ -244,7 +244,7 @@ func (p *pruning) keepShared() {
 		info, err := p.in.Lookup(name)
 		return err == nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
 	}
-	var remove []fill.Held
+	var remove []fill.StoredRelease
 	for _, h := range p.plan.Remove {
 		var files []string
 		packages, kept := 0, 0
@@ -311,17 +311,17 @@ func (p *pruning) size() (sum int64) {
 // remove carries out the plan. After a failure it goes on with the next release, and does not
 // report the failed release as removed.
 func (p *pruning) remove() {
-	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h fill.Held) bool {
+	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h fill.StoredRelease) bool {
 		failed := len(p.failed)
 		p.removeRelease(h)
 		return len(p.failed) > failed
 	})
 }
 
-// removeRelease removes the packages first, and the documents only if no package is left:
-// without the documents, the registry would offer a package that it withholds because of its
-// checksum.
-func (p *pruning) removeRelease(h fill.Held) {
+// removeRelease removes the packages first, and the documents only if no package is
+// left: without them, a package that is withheld because it does not match its
+// checksum would be offered.
+func (p *pruning) removeRelease(h fill.StoredRelease) {
 	var documents []string
 	for _, file := range h.Files {
 		if !isPackage(file) {
@@ -365,9 +365,8 @@ func (p *pruning) removeFolder(dir string) bool {
 	return err == nil && len(entries) == 0 && p.in.Fs.Remove(path.Join(p.in.Dir, dir)) == nil
 }
 
-// hasPackages reports whether a folder has packages of a release, offered or not. A folder
-// that cannot be read may have some.
-func (p *pruning) hasPackages(dir string, h fill.Held) bool {
+// hasPackages reports whether a folder has packages of a release, offered or not.
+func (p *pruning) hasPackages(dir string, h fill.StoredRelease) bool {
 	entries, err := p.in.ReadDir(dir)
 	return err != nil || slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
 		return strings.HasPrefix(e.Name(), address.ReleaseFileName(h.Address.Name, h.Version, "")) && isPackage(e.Name())

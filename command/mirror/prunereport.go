@@ -41,8 +41,8 @@ func (r *pruneResult) requireOwn(given bool) error {
 	return fmt.Errorf("%s may be %s of the registry itself: give its hostnames with --own, or --own \"\" if it has no providers under a hostname of its own", strings.Join(hostnames, ", "), noun)
 }
 
-// removed returns the removed releases of all parts.
-func (r *pruneResult) removed() (all []fill.Held) {
+// removed returns what is removed of all parts.
+func (r *pruneResult) removed() (all []fill.StoredRelease) {
 	for _, p := range r.parts {
 		all = append(all, p.plan.Remove...)
 	}
@@ -61,7 +61,7 @@ func (r *pruneResult) WriteText(out, errs io.Writer) error {
 	if r.dry {
 		heading = "WOULD BE REMOVED"
 	}
-	cli.WriteSection(out, heading, r.removed(), func(h fill.Held) string {
+	cli.WriteSection(out, heading, r.removed(), func(h fill.StoredRelease) string {
 		text := fmt.Sprintf("%s %s\n", h.Address, h.Version)
 		for _, file := range h.Files {
 			text += fmt.Sprintf("  %s\n", cli.Printable(strings.TrimPrefix(file, h.Address.String()+"/")))

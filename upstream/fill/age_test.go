@@ -23,8 +23,8 @@ const day = 24 * time.Hour
 
 var threeDays = fill.Policy{MinAge: 3 * day}
 
-// lists has the site list versions, the newest first, each of the given age; one with
-// a negative age has no date.
+// lists makes the site list versions, newest first, each of the given age. A version
+// with a negative age has no date.
 func lists(s *site, versionsAndAges ...any) {
 	var entries []string
 	for i := 0; i < len(versionsAndAges); i += 2 {
@@ -82,8 +82,8 @@ func TestVersionsMature(t *testing.T) {
 	})
 }
 
-// Versions without a date count from when they were first seen, those of the first
-// list too.
+// Versions without a date count from when they were first seen. This includes the
+// versions of the first list.
 func TestMinAgeWithoutDates(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
@@ -97,7 +97,7 @@ func TestMinAgeWithoutDates(t *testing.T) {
 		lists(s, "1.2.0", -day, "1.1.0", -day, "1.0.0", -day)
 		versionsOf(t, m)
 		m.Close()
-		m = inMemory(t, c, threeDays, folders) // which knows from the record when they were seen
+		m = inMemory(t, c, threeDays, folders) // knows from the record when they were seen
 		defer m.Close()
 		time.Sleep(day)
 		if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
@@ -113,7 +113,7 @@ func TestMinAgeWithoutDates(t *testing.T) {
 	})
 }
 
-// matured has the record of a tree know two versions without a date for ten days.
+// matured makes the record of a tree know two versions without a date for ten days.
 func matured(t *testing.T, s *site, c *upstream.Client, folders *indextest.Tree) {
 	t.Helper()
 	m := inMemory(t, c, threeDays, folders)
@@ -167,7 +167,7 @@ func TestMinAgeWhileTheRecordCannotBeRead(t *testing.T) {
 	}
 }
 
-// A list that lacks versions once does not make them new when they are back.
+// A version that is missing in one list is not new when it is back.
 func TestMinAgeAfterAShortList(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprintf("with a restart: %v", restarts), func(t *testing.T) {
@@ -198,8 +198,8 @@ func TestMinAgeAfterAShortList(t *testing.T) {
 	}
 }
 
-// Of a damaged record nothing counts. What the tree has was there before, and all else is
-// new, so that nothing is old that is not.
+// Nothing in a damaged record counts. Versions in the tree existed before, and all
+// others are new, so that no version counts as older than it is.
 func TestMinAgeWithADamagedRecord(t *testing.T) {
 	for _, test := range []struct{ rule, content, path, version string }{
 		{"it is truncated", `{"format":1,"fetched":"2020-01-01T00:00:00Z","versions":[{"version":"1.1.0","seen":"2020-01-01T00:00:00Z"},`, directory + linuxZip, "1.0.0"},
@@ -259,7 +259,7 @@ func TestMinAgeOfAnEarlierRecord(t *testing.T) {
 	})
 }
 
-// That the origin does not answer for dates makes no version old.
+// If the origin does not answer requests for dates, no version becomes old.
 func TestMinAgeWhileDatesFail(t *testing.T) {
 	s := newAcme(t)
 	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
@@ -301,8 +301,7 @@ func TestMinAgeWhileDatesFail(t *testing.T) {
 	})
 }
 
-// An origin that only fails to tell dates is up: what it is asked for otherwise
-// must not suffer from it.
+// An origin that only fails to send dates is up, and other requests must not suffer.
 func TestDatesThatFailDoNotCloseTheOrigin(t *testing.T) {
 	s := newAcme(t)
 	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
@@ -385,9 +384,9 @@ func TestTooYoungAVersion(t *testing.T) {
 	})
 }
 
-// Of a provider's many versions so many are dated whenever its list is renewed, the
-// newest first, and then all others with the next requests. A version without a date
-// is not listed, but its date is requested when it is.
+// Each time a provider's list is renewed, dates are requested for a limited number of
+// versions, newest first, and for the others with the next requests. A version without
+// a date is not listed, but its date is requested when the version is.
 func TestDatesOfManyVersions(t *testing.T) {
 	for _, test := range []struct {
 		rule  string

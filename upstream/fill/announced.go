@@ -13,11 +13,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// OpenTofu's registry tells the hashes of all packages of a release, which lock files are
-// complete with. They are kept beside the packages, so that they are still told when the
-// origin is down: of packages that are not in the tree they cannot be computed.
+// OpenTofu's registry announces the hashes of all packages of a release, which complete
+// lock files. They are kept beside the packages, so that they are still known when the
+// origin is down: for packages that are not in the tree they cannot be computed.
 
-// announcedFile is what is kept of a release. Nothing is verified by it.
+// An announcedFile has the announced hashes of a release. Nothing is verified with
+// them.
 type announcedFile struct {
 	Format    int                           `json:"format"`
 	Protocols []string                      `json:"protocols,omitempty"`
@@ -25,14 +26,14 @@ type announcedFile struct {
 }
 
 const (
-	announcedFormat = 1       // the only one there is
+	announcedFormat = 1       // the only format
 	maxAnnounced    = 1 << 18 // bytes; twenty platforms have a tenth
 )
 
-// announcedName is hidden: the index ignores it.
+// AnnouncedName returns a hidden name, which the index ignores.
 func AnnouncedName(version string) string { return "." + version + ".packages.json" }
 
-// encodeAnnounced returns what is kept of a release; nil if its origin announced nothing.
+// encodeAnnounced returns the content of the file; nil if the origin announced nothing.
 func encodeAnnounced(r *upstream.Release) []byte {
 	if len(r.Announced) == 0 {
 		return nil
@@ -45,7 +46,7 @@ func encodeAnnounced(r *upstream.Release) []byte {
 	return append(content, '\n')
 }
 
-// decodeAnnounced adds to a release what encodeAnnounced wrote, of packages that its
+// decodeAnnounced adds the content of the file to a release, for packages that
 // SHA256SUMS lists with the same sum. Anything else is ignored.
 func decodeAnnounced(content []byte, r *upstream.Release) {
 	var file announcedFile
@@ -66,8 +67,8 @@ func decodeAnnounced(content []byte, r *upstream.Release) {
 	}
 }
 
-// agreesWithSums reports whether the hashes of a package are such as clients know, with the
-// sum that SHA256SUMS lists among them.
+// agreesWithSums reports whether clients know the hashes of a package, and whether they
+// include the sum in SHA256SUMS.
 func agreesWithSums(hashes wire.PackageHashes, p address.Platform, r *upstream.Release) bool {
 	sum, listed := r.Sums[address.PackageName(r.Address.Name, r.Version, p)]
 	zh := "zh:" + sum.String()
@@ -75,8 +76,8 @@ func agreesWithSums(hashes wire.PackageHashes, p address.Platform, r *upstream.R
 	return listed && hashes.Size > 0 && slices.Contains(hashes.Hashes, zh) && !slices.ContainsFunc(hashes.Hashes, func(hash string) bool { return !known(hash) })
 }
 
-// keepAnnounced writes what the origin announces of a release, unless that is there
-// already.
+// keepAnnounced writes the hashes that the origin announces for a release, unless the
+// file exists.
 func (d *directory) keepAnnounced(r *upstream.Release) error {
 	now := encodeAnnounced(r)
 	if now == nil || len(now) > maxAnnounced {
@@ -93,7 +94,7 @@ func (d *directory) keepAnnounced(r *upstream.Release) error {
 	return d.providers.WriteFile(name, now)
 }
 
-// addAnnounced adds to a release from the tree what its origin announced of it.
+// addAnnounced adds the kept hashes to a release from the tree.
 func (f *Filler) addAnnounced(r *upstream.Release) error {
 	_, in, dir, err := f.folder(r.Address)
 	if err != nil {

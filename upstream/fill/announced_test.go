@@ -14,7 +14,8 @@ import (
 
 var linuxAMD64, darwinARM64 = address.Platform{OS: "linux", Arch: "amd64"}, address.Platform{OS: "darwin", Arch: "arm64"}
 
-// announcing is a release of two platforms whose origin announces the hashes of both.
+// announcing returns a release of two platforms whose origin announces the hashes of
+// both.
 func announcing() *upstream.Release {
 	r := &upstream.Release{
 		Address: address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "demo"}, Version: "1.0.0",
@@ -28,8 +29,7 @@ func announcing() *upstream.Release {
 	return r
 }
 
-// What is kept of a release's hashes is told again of those packages that are still the
-// same.
+// Kept hashes are announced again for packages that have not changed.
 func TestAnnouncedHashesAreKept(t *testing.T) {
 	r := announcing()
 	content := string(encodeAnnounced(r))

@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// What an origin announces of all packages of a release is still told when it is down,
-// and after a restart, also of those that are not in the tree.
+// The hashes that an origin announces for a release are still announced when the origin
+// is down, and after a restart, even for packages that are not in the tree.
 func TestAnnouncedHashesOutliveAnOutage(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {

@@ -17,8 +17,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// failingFrom has a bucket fail at an operation, and at those that follow if it is down.
-// asked is how many there were.
+// failingFrom makes a bucket fail at operation n, and at all later ones if it is down.
+// asked counts the operations.
 func failingFrom(b *treetest.Bucket, n int64, down bool) (asked *atomic.Int64) {
 	asked = new(atomic.Int64)
 	b.Fail = func(string, string) error {
@@ -30,8 +30,8 @@ func failingFrom(b *treetest.Bucket, n int64, down bool) (asked *atomic.Int64) {
 	return asked
 }
 
-// Wherever the store fails, the error is that of the store, no package is in the tree
-// without its documents, and the next fill completes what is missing.
+// Wherever the store fails, the store's error is returned, no package is in the tree
+// without its documents, and the next fill adds the missing files.
 func TestFillsThatAStoreInterrupts(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
@@ -86,7 +86,7 @@ func TestModuleFillsThatAStoreInterrupts(t *testing.T) {
 	}
 }
 
-// A version that is withdrawn stays out while the store cannot say so.
+// A withdrawn version is not fetched while the store cannot say that it is withdrawn.
 func TestWithdrawnModulesWhileTheStoreFails(t *testing.T) {
 	s := newModules(t, "")
 	root := treeKind{bucket: true}.root(t)
@@ -104,8 +104,8 @@ func TestWithdrawnModulesWhileTheStoreFails(t *testing.T) {
 	}
 }
 
-// While a release in a bucket gets further platforms, every scan offers the packages that
-// it did before, signed by their publisher.
+// While a release in a bucket gets further platforms, every scan offers the packages
+// that it offered before, signed by their publisher.
 func TestPlatformsThatAreAddedLaterInABucket(t *testing.T) {
 	g := newGrowing(t, "linux_amd64")
 	c := g.Client(t, upstream.Origin{})
@@ -130,8 +130,8 @@ func TestPlatformsThatAreAddedLaterInABucket(t *testing.T) {
 	}
 }
 
-// An extension whose SHA256SUMS is not written leaves no signature, which would be that of
-// another document for whoever has one there.
+// An extension whose SHA256SUMS is not written leaves no signature. The signature would
+// otherwise belong to a different document.
 func TestAdditionsWithoutChecksumsHaveNoSignature(t *testing.T) {
 	g := newGrowing(t, "linux_amd64")
 	c := g.Client(t, upstream.Origin{})
@@ -187,11 +187,12 @@ func TestAdditionsThatAStoreInterrupts(t *testing.T) {
 	}
 }
 
-// isDuplicate reports whether a problem is that the documents that were to be replaced have
-// stayed: the index takes the others.
+// isDuplicate reports whether a problem is that the replaced documents are still there.
+// The index uses the others.
 func isDuplicate(p index.Problem) bool { return p.Reason == tree.Duplicate }
 
-// What is mirrored is added up from flat listings, and kept below the quota.
+// The sizes of mirrored files are added up from flat listings, and stay within the
+// quota.
 func TestQuotasOfABucket(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
@@ -224,7 +225,7 @@ func TestQuotasOfABucket(t *testing.T) {
 	}
 }
 
-// The indexes of the tree take over what was read while a package came in.
+// The indexes of the tree reuse the digests computed while a package was received.
 func TestFilledPackagesAreNotReadAgain(t *testing.T) { eachTree(t, testFilledPackagesAreNotReadAgain) }
 
 func testFilledPackagesAreNotReadAgain(t *testing.T, on treeKind) {

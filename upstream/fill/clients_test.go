@@ -44,14 +44,14 @@ func TestRequestsForMadeUpNamesDoNotDelayOtherClients(t *testing.T) {
 		for i := range 60 {
 			ask(madeUp(i))
 		}
-		ask(demo) // which waits behind this client's other requests
+		ask(demo) // waits behind this client's other requests
 		for i := range 300 {
 			ask(madeUp(100 + i))
 		}
 		if o, err := m.Versions(from("192.0.2.2"), demo); err != nil || listedIn(o) != "1.0.0" {
 			t.Errorf("another client: got %+v, %v", o, err)
 		}
-		ask(madeUp(999)) // in the place of demo
+		ask(madeUp(999)) // instead of demo
 		_, err := m.Versions(from("192.0.2.1"), madeUp(1000))
 		if !errors.Is(err, upstream.ErrBusy) || !errors.Is(err, upstream.ErrUnavailable) {
 			t.Errorf("one more: got %v", err)
@@ -67,7 +67,7 @@ func TestRequestsForMadeUpNamesDoNotDelayOtherClients(t *testing.T) {
 	})
 }
 
-// Providers that do not exist evict none that do.
+// Providers that do not exist evict no existing providers.
 func TestMadeUpNamesEvictNothing(t *testing.T) {
 	s := newAcme(t)
 	mirrored(t, s, fill.Policy{}, func(t *testing.T, m *mirroring) {
@@ -88,7 +88,7 @@ func TestMadeUpNamesEvictNothing(t *testing.T) {
 	})
 }
 
-// An origin that hangs, with a full queue, does not delay packages of another one.
+// An origin that hangs, with a full queue, does not delay packages of other origins.
 func TestASlowOriginDelaysNoOther(t *testing.T) {
 	const most = upstream.MaxDownloads + upstream.MaxWaiting
 	s, names := many(t, most+1)
@@ -121,7 +121,7 @@ func TestASlowOriginDelaysNoOther(t *testing.T) {
 	})
 }
 
-// A list of versions is bounded, and platforms that versions share are kept once.
+// The length of a list of versions is limited, and shared platforms are stored once.
 func TestListsAreBounded(t *testing.T) {
 	long := func(n int) http.HandlerFunc {
 		var b strings.Builder
@@ -157,7 +157,7 @@ func TestListsAreBounded(t *testing.T) {
 	mustFail(t, err, upstream.ErrTooLarge, "more than 10000 versions")
 }
 
-// The number of downloads at a time is bounded, and so is the queue for them. A
+// The number of concurrent downloads is limited, and so is the queue for them. A
 // package that is requested twice counts once.
 func TestFillsWaitForTheirTurn(t *testing.T) {
 	const most = upstream.MaxDownloads + upstream.MaxWaiting

@@ -24,9 +24,9 @@ import (
 // A directory is a provider's directory on the disk, and the keys file of its
 // namespace. Both may be missing; they are made with the first file.
 //
-// The index's snapshot answers what it can. The directory is read where the
-// snapshot may be behind: before something is written, since other instances and
-// the operator write there too, and for what has come in since the last scan.
+// The index's snapshot answers as much as it can. The directory is read only where the
+// snapshot may be out of date: before files are written, since other instances and the
+// operator write there, too, and for files that were added since the last scan.
 type directory struct {
 	address   address.Address
 	tree      tree.Tree
@@ -35,11 +35,11 @@ type directory struct {
 	path      string // in providers
 	keysFile  string // in keys
 
-	requireKeys func() error // is asked where there is no such file
+	requireKeys func() error // called if there is no such file
 }
 
-// folder finds the folder of a provider or module by what its name means, since it may
-// have been made by hand: the part of the tree, and the path in it.
+// folder finds the folder of a provider or module by the meaning of its name, since it
+// may have been made by hand. It returns the part of the tree, and the path in it.
 func (f *Filler) folder(a address.Address) (files tree.Tree, in tree.Part, dir string, err error) {
 	if files, err = f.opener.Tree(); err != nil {
 		return files, in, "", unread(err)
@@ -48,8 +48,9 @@ func (f *Filler) folder(a address.Address) (files tree.Tree, in tree.Part, dir s
 	return files, in, dir, unread(err)
 }
 
-// withdrawn returns ErrWithdrawn for a version that a registry.hcl in the tree withdraws.
-// While that cannot be read, no version comes in or is handed out: it may be withdrawn.
+// withdrawn returns ErrWithdrawn if a registry.hcl in the tree withdraws a version.
+// While the file cannot be read, no version is fetched or served, since it may be
+// withdrawn.
 func (f *Filler) withdrawn(a address.Address, v *version.Version) error {
 	files, err := f.opener.Tree()
 	if err != nil {
@@ -82,29 +83,29 @@ func (f *Filler) directory(a address.Address) (*directory, error) {
 	return d, unread(err)
 }
 
-// folder is that of a version.
+// folder returns the path of a version's folder.
 func (d *directory) folder(version string) string { return path.Join(d.path, version) }
 
-// list returns what is in a folder, symlinks as such.
+// list returns the entries of a folder. It does not follow symlinks.
 func (d *directory) list(dir string) ([]fs.FileInfo, error) {
 	entries, err := d.providers.ReadDir(dir)
 	return entries, unread(err)
 }
 
-// A listing is what the folders have in which the files of a version may lie, at one look.
-// What is in it and cannot be read is an error, and nothing is fetched in its place: only
-// what is not in it is missing.
+// A listing has the entries of all folders in which a version may have files, read at
+// the same time. An entry that cannot be read is an error, and nothing is fetched
+// instead of it: only a file without an entry is missing.
 type listing struct {
 	*directory
 	version string
-	own     listedFolder // that of the version, which counts first
+	own     listedFolder // the version's, which takes precedence
 	beside  listedFolder // the provider's
 }
 
 type listedFolder struct {
 	dir     string
-	entries []fs.FileInfo // symlinks as such
-	partial bool          // it is being uploaded to a bucket, or removed from it
+	entries []fs.FileInfo // symlinks are not followed
+	partial bool          // being uploaded to a bucket, or removed from it
 }
 
 // look lists the folders of a version.
@@ -131,7 +132,7 @@ func (d *directory) look(version string) (l listing, err error) {
 	return l, nil
 }
 
-// entry returns what has a name; nil if there is nothing.
+// entry returns the entry with a name; nil if there is none.
 func (f listedFolder) entry(name string) fs.FileInfo {
 	i := slices.IndexFunc(f.entries, func(e fs.FileInfo) bool { return e.Name() == name })
 	if i < 0 {
@@ -140,8 +141,8 @@ func (f listedFolder) entry(name string) fs.FileInfo {
 	return f.entries[i]
 }
 
-// isFolder reports whether an entry of a folder is a folder. A symlink to nothing is an
-// error: what it leads to may be back in a moment.
+// isFolder reports whether an entry of a folder is a folder. A symlink to a missing
+// file is an error, since its target may be back in a moment.
 func (d *directory) isFolder(name string, e fs.FileInfo) (bool, error) {
 	if e.Mode()&fs.ModeSymlink == 0 {
 		return e.IsDir(), nil
@@ -150,10 +151,10 @@ func (d *directory) isFolder(name string, e fs.FileInfo) (bool, error) {
 	return err == nil && info.IsDir(), unread(err)
 }
 
-// locate returns the path of a file by its name; empty if there is none. If it is both in
-// the version's folder and in the provider's, the index takes the former, unless that is
-// still being uploaded. An empty file has nothing in it that counts: it may be a name that
-// somebody is about to write to.
+// locate returns the path of a file by its name; empty if there is none. If both the
+// version's folder and the provider's have the file, the index uses the version's,
+// unless that folder is still being uploaded. An empty file does not count: it may be a
+// name that another process is about to write to.
 func (l listing) locate(name string) (string, error) {
 	for _, in := range []listedFolder{l.own, l.beside} {
 		e := in.entry(name)
@@ -174,7 +175,7 @@ func (l listing) locate(name string) (string, error) {
 	return "", nil
 }
 
-// locate is that of a listing.
+// locate returns the path of a file of a version; see listing.locate.
 func (d *directory) locate(version, name string) (string, error) {
 	l, err := d.look(version)
 	if err != nil {
@@ -196,8 +197,8 @@ func (l listing) packages() (paths []string) {
 	return paths
 }
 
-// unpacked returns the platforms of which there is an unpacked package, which the index
-// packs.
+// unpacked returns the platforms with an unpacked package. The index packs such
+// packages.
 func (l listing) unpacked() (platforms []string, err error) {
 	for _, e := range l.own.entries {
 		os, arch, _ := strings.Cut(e.Name(), "_")
@@ -221,7 +222,7 @@ func (l listing) unpacked() (platforms []string, err error) {
 	return platforms, nil
 }
 
-// documents are the files beside the packages of a version. They may lie in the
+// documents are the files beside the packages of a version. They may be in the
 // provider's directory or in the version's folder.
 type documents struct {
 	version                        string
@@ -266,15 +267,15 @@ func (d *directory) documents(version string) (files documents, err error) {
 	return files, nil
 }
 
-// release returns the release that signed documents are of; nil if they are not
-// signed by the namespace's keys. Only its packages are needed from the origin then,
-// and no other release of the same version can take its place.
+// release returns the release of signed documents; nil if they are not signed by the
+// namespace's keys. Only its packages are then needed from the origin, and no other
+// release of the same version can replace it.
 func (files documents) release(a address.Address, keys namespaceKeys) *upstream.Release {
 	if files.checksums == nil || files.signature == nil || keys.ring == nil {
 		return nil
 	}
 	if _, err := keys.ring.Verify(files.checksums, files.signature); err != nil {
-		return nil // the origin's may be another one: reconcile says so
+		return nil // the origin's release may differ: reconcile reports it
 	}
 	return signedRelease(a, files.version, files.checksums, files.signature, files.manifest, keys.ring.Keys())
 }
@@ -302,24 +303,25 @@ func (files documents) lists(name string, sum wire.SHA256) bool {
 	return err == nil && ok && listed == sum
 }
 
-// keysMarker begins the keys files that a Filler writes. Without it a file is its
+// keysMarker starts the keys files that a Filler writes. A file without it is the
 // operator's, and pins the keys of a namespace.
 const (
 	keysMarker = "Kept by the registry: "
 	keysHeader = keysMarker + "these keys came from the origin. Delete this line to pin them, so that no others count.\n\n"
 )
 
-// namespaceKeys are the keys of a namespace that the tree has.
+// namespaceKeys are the keys of a namespace in the tree.
 type namespaceKeys struct {
-	ring     *signing.Keyring // nil: there is no file, or it says that the namespace is not signed
+	ring     *signing.Keyring // nil: no file, or the file says that the namespace is not signed
 	pinned   bool
-	unsigned bool // it says so
+	unsigned bool // the file says so
 	content  []byte
 }
 
-// readKeys reads the keys file of the namespace. A pinned file without a usable
-// key lets nothing in: its purpose is to keep other keys out. So does a file that is
-// gone, if the namespace had keys: the origin's must not take their place.
+// readKeys reads the keys file of the namespace. If a pinned file has no usable key, no
+// release is accepted: the purpose of the file is to exclude other keys. The same is
+// true if the namespace had keys and its file is gone: the origin's keys must not
+// replace them.
 func (d *directory) readKeys() (k namespaceKeys, err error) {
 	if k.content, err = read(d.keys, d.keysFile, tree.MaxDocument); err != nil {
 		return k, err
@@ -335,7 +337,7 @@ func (d *directory) readKeys() (k namespaceKeys, err error) {
 	return k, nil
 }
 
-// pin is the keyring that alone counts; nil if the origin's keys do.
+// pin returns the pinned keyring; nil if the origin's keys count.
 func (k namespaceKeys) pin() *signing.Keyring {
 	if k.pinned {
 		return k.ring
@@ -346,9 +348,10 @@ func (k namespaceKeys) pin() *signing.Keyring {
 // known reports whether the namespace has any keys.
 func (k namespaceKeys) known() bool { return k.ring != nil && len(k.ring.Keys()) > 0 }
 
-// with returns the file with further keys, or nil if none of them counts beside those it
-// has, or it wants none. The keys in it stay: releases in the tree may be signed by them.
-func (k namespaceKeys) with(keys []signing.PublicKey) ([]byte, error) {
+// withKeys returns the file with further keys. It returns nil if none of them is worth
+// adding, or if the file must not get any. The keys in the file stay, since releases in
+// the tree may be signed by them.
+func (k namespaceKeys) withKeys(keys []signing.PublicKey) ([]byte, error) {
 	if k.unsigned {
 		return nil, nil
 	}
@@ -378,8 +381,8 @@ func (k namespaceKeys) with(keys []signing.PublicKey) ([]byte, error) {
 	return nil, fmt.Errorf("%w: the namespace has had too many keys, remove those in its keys file that are not needed", ErrConflict)
 }
 
-// read returns a small file; nil if there is none. The error is ErrConflict for one that is
-// too large, and else ErrUnread.
+// read reads a small file; nil if there is none. The error is ErrConflict if the file
+// is too large, and otherwise ErrUnread.
 func read(in tree.Part, name string, limit int64) ([]byte, error) {
 	content, err := in.ReadFile(name, limit)
 	if errors.Is(err, tree.ErrDocumentTooLarge) {
@@ -388,8 +391,8 @@ func read(in tree.Part, name string, limit int64) ([]byte, error) {
 	return content, unread(err)
 }
 
-// create writes a small file of which there is none. The error is index.ErrChanged if there
-// is one by now, which stays.
+// create writes a small file that does not exist. If it exists meanwhile, it stays, and
+// the error is index.ErrChanged.
 func create(ctx context.Context, in tree.Part, name string, content []byte) error {
 	t, err := in.NewTemporary(ctx, name)
 	if err != nil {

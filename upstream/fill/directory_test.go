@@ -16,7 +16,7 @@ func TestAKeysFileStaysReadable(t *testing.T) {
 	for range signing.MaxKeys {
 		keys = append(keys, signing.PublicKey{Armor: indextest.NewPublisher(t).PublicKey()})
 	}
-	full, err := (&namespaceKeys{}).with(keys)
+	full, err := (&namespaceKeys{}).withKeys(keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,16 +25,16 @@ func TestAKeysFileStaysReadable(t *testing.T) {
 		t.Fatalf("%d keys are read: %v", len(ring.Keys()), problems)
 	}
 	k := &namespaceKeys{ring: ring, content: full}
-	if file, err := k.with(ring.Keys()); file != nil || err != nil {
+	if file, err := k.withKeys(ring.Keys()); file != nil || err != nil {
 		t.Errorf("the same keys change the file: %v", err)
 	}
-	if _, err := k.with([]signing.PublicKey{{Armor: indextest.NewPublisher(t).PublicKey()}}); !errors.Is(err, ErrConflict) {
+	if _, err := k.withKeys([]signing.PublicKey{{Armor: indextest.NewPublisher(t).PublicKey()}}); !errors.Is(err, ErrConflict) {
 		t.Errorf("one more: %v", err)
 	}
 }
 
-// A copy of a key from before it was extended is not written beside the extended one,
-// whatever the origin goes on sending, and an extended copy is.
+// An old copy of a key that has been extended is not written beside the extended one,
+// even if the origin still sends it. An extended copy is written.
 func TestAKeysFileGetsTheCopyThatCounts(t *testing.T) {
 	publisher := indextest.NewExpiringPublisher(t, time.Hour, time.Minute)
 	read := func(content []byte) namespaceKeys {
@@ -45,13 +45,13 @@ func TestAKeysFileGetsTheCopyThatCounts(t *testing.T) {
 	publisher.Extend(t, 0)
 	after := read([]byte(publisher.PublicKey()))
 
-	file, err := before.with(after.ring.Keys())
+	file, err := before.withKeys(after.ring.Keys())
 	if now := read(file).ring.Keys(); err != nil || !slices.Equal(now, after.ring.Keys()) {
 		t.Errorf("the file has %d keys, error %v", len(now), err)
 	}
 	for _, has := range []namespaceKeys{after, read(file)} {
 		for _, origin := range []namespaceKeys{before, after} {
-			if file, err := has.with(origin.ring.Keys()); file != nil || err != nil {
+			if file, err := has.withKeys(origin.ring.Keys()); file != nil || err != nil {
 				t.Errorf("the file grows: %s, error %v", file, err)
 			}
 		}

@@ -11,11 +11,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// What a Filler can fail at beyond the kinds of upstream.Failure and what the disk
-// reports, see index.StorageError. Callers tell them apart with errors.Is.
+// The errors of a Filler, in addition to the kinds of upstream.Failure and the errors
+// of the disk, see index.StorageError. Callers distinguish them with errors.Is.
 var (
-	// ErrNotMirrored: nothing is mirrored from that hostname, or not modules, or there is
-	// no such name. The error is upstream.ErrNotFound as well.
+	// ErrNotMirrored: nothing is mirrored from the hostname, or no modules are, or
+	// there is no such name. The error is upstream.ErrNotFound as well.
 	ErrNotMirrored error = absent{text: "it is not mirrored"}
 
 	// ErrExcluded: the Policy excludes the address or the platform. The error is
@@ -23,11 +23,11 @@ var (
 	ErrExcluded error = absent{"the configuration of this mirror excludes it", ErrNotMirrored}
 
 	// ErrTooYoung: the version has not reached the minimum release age. The error is
-	// upstream.ErrNotFound as well: for now there is no such version.
+	// upstream.ErrNotFound as well, since there is no such version yet.
 	ErrTooYoung error = absent{text: "the version was published too recently to be mirrored yet"}
 
 	// ErrUnlisted: the origin was asked, and does not list the version. The error is
-	// upstream.ErrNotFound as well. Where the origin cannot be asked, the error is
+	// upstream.ErrNotFound as well. If the origin cannot be asked, the error is
 	// upstream.ErrUnavailable or upstream.ErrTimeout.
 	ErrUnlisted error = absent{text: "its registry does not list the version"}
 
@@ -39,11 +39,11 @@ var (
 	// require it, or there is no hash of the package at all.
 	ErrUnsigned = errors.New("the release is not signed by a known key")
 
-	// ErrConflict: the tree has other files of the version than the origin, or had
-	// others. They stay.
+	// ErrConflict: the tree has or had other files of the version than the origin. The
+	// files in the tree stay.
 	ErrConflict = errors.New("the version in the tree differs from the origin's")
 
-	// ErrUnread: what the tree has cannot be read at the moment. Nothing comes in its place,
+	// ErrUnread: files in the tree cannot be read at the moment. Nothing replaces them,
 	// and the next request tries again. The error is one of index.StorageError as well.
 	ErrUnread = errors.New("what is there of it cannot be read at the moment")
 
@@ -54,7 +54,7 @@ var (
 // absent is a kind of upstream.ErrNotFound with a text of its own.
 type absent struct {
 	text string
-	also error // a further kind that it is of; may be nil
+	also error // a further kind; may be nil
 }
 
 func (a absent) Error() string { return a.text }
@@ -63,7 +63,7 @@ func (a absent) Is(target error) bool {
 	return target == upstream.ErrNotFound || a.also != nil && target == a.also
 }
 
-// unread is ErrUnread for an error of the tree; nil for nil.
+// unread returns ErrUnread for an error of the tree; nil for nil.
 func unread(err error) error {
 	if err == nil || errors.Is(err, ErrUnread) {
 		return err
@@ -71,10 +71,10 @@ func unread(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnread, tree.StorageError(err))
 }
 
-// How long failures are remembered: a client that asks again at once, or many that
-// ask at the same time, must not make it harder for the origin.
+// The times for which failures are remembered. A client that asks again at once, or
+// many that ask at the same time, must not put more load on the origin.
 const (
-	shortLifetime = 15 * time.Second // of what may be over in a moment
+	shortLifetime = 15 * time.Second // for failures that may soon be over
 	longLifetime  = time.Minute
 )
 
@@ -85,20 +85,21 @@ func lifetimeOf(err error) time.Duration {
 	return longLifetime
 }
 
-// isCanceled reports whether this side ended the request, which says nothing about
-// the origin and is not remembered.
+// isCanceled reports whether this side ended the request. This says nothing about the
+// origin and is not remembered.
 func isCanceled(err error) bool {
 	return upstream.IsKind(err, context.Canceled, context.DeadlineExceeded, upstream.ErrBusy)
 }
 
-// isForgotten reports whether an error is not remembered: it says nothing about the origin,
-// and without it the next request asks the tree again, which costs little.
+// isForgotten reports whether an error is not remembered. Such an error says nothing
+// about the origin. Without it, the next request reads the tree again, which costs
+// little.
 func isForgotten(err error) bool {
 	return isCanceled(err) || upstream.IsKind(err, ErrUnread, ErrWithdrawn, tree.ErrChanged)
 }
 
-// Reason is a word for the kind of an error of this package, one of a few: for
-// metrics.
+// Reason returns a word for the kind of an error of this package, for metrics. There
+// are only a few words.
 func Reason(err error) string {
 	for _, r := range []struct {
 		kind error

@@ -17,12 +17,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// An Event is something that a Filler has done, for metrics.
+// An Event is an action of a Filler, for metrics.
 type Event struct {
 	Kind     EventKind
 	Hostname svchost.Hostname // of the providers and modules
 	Reason   string           // of a failure, as Reason returns it
-	Bytes    int64            // of a package that was fetched
+	Bytes    int64            // of a fetched package
 	Took     time.Duration
 
 	// Namespace and the IDs of its Keys, for events about keys.
@@ -30,28 +30,28 @@ type Event struct {
 	Keys      []string
 }
 
-// An EventKind says what an Event is about.
+// An EventKind is the kind of an Event.
 type EventKind string
 
 const (
-	// VersionsFetched: an origin was asked for a list of versions. With a Reason it
-	// did not send it.
+	// VersionsFetched: an origin was asked for a list of versions. With a Reason, the
+	// origin did not send it.
 	VersionsFetched EventKind = "versions_fetched"
 
-	// VersionsStale: a list was used that should have been renewed.
+	// VersionsStale: a list was used although it should have been renewed.
 	VersionsStale EventKind = "versions_stale"
 
-	// ReleaseRefused: a release cannot be verified, or its documents not be fetched.
+	// ReleaseRefused: a release cannot be verified, or its documents cannot be fetched.
 	ReleaseRefused EventKind = "release_refused"
 
-	// PackageFilled: a package came into the tree. With a Reason it did not.
+	// PackageFilled: a package was added to the tree. With a Reason, it was not.
 	PackageFilled EventKind = "package_filled"
 
-	// KeyAdded: the origin sends keys for a namespace that it did not send before.
+	// KeyAdded: the origin sends keys for a namespace that it has not sent before.
 	KeyAdded EventKind = "key_added"
 
-	// SignatureLost: a namespace with known keys has a release that none of them has
-	// signed.
+	// SignatureLost: a namespace with known keys has a release that none of the keys
+	// has signed.
 	SignatureLost EventKind = "signature_lost"
 )
 
@@ -71,8 +71,8 @@ func (f *Filler) log(level slog.Level, message string, args ...any) {
 	}
 }
 
-// Outages are conditions that are logged once, however often they are noticed. The
-// zero value is ready for use.
+// outages are conditions that are logged once, however often they occur. The zero value
+// is ready for use.
 type outages struct {
 	mutex   sync.Mutex
 	present map[string]bool
@@ -108,7 +108,7 @@ func (o *outages) forget(prefix string) {
 	maps.DeleteFunc(o.present, func(name string, _ bool) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// kindOf is the word for what an address is of.
+// kindOf returns the word for an address: provider or module.
 func kindOf(a address.Address) string {
 	if a.IsModule() {
 		return "module"
@@ -116,9 +116,9 @@ func kindOf(a address.Address) string {
 	return "provider"
 }
 
-// noteRefresh logs that a list could not be renewed: once for an origin that is
-// down, once for a known provider or module that it fails to list, and once for each way
-// in which it fails for others. An origin that does not know a name does not fail.
+// noteRefresh logs that a list could not be renewed: once for an origin that is down,
+// once for a known provider or module that the origin fails to list, and once for each
+// kind of failure for others. An unknown name is not a failure.
 func (f *Filler) noteRefresh(a address.Address, known bool, err error) {
 	origin, kind, name := a.Hostname.ForDisplay(), kindOf(a), a.String()
 	failing := origin + " " + Reason(err)
@@ -140,16 +140,16 @@ func (f *Filler) noteRefresh(a address.Address, known bool, err error) {
 		if f.outages.begin(name) {
 			f.log(slog.LevelWarn, "the origin does not list the "+kind+", what it listed before is served", kind, name, "error", err.Error())
 		}
-	case f.outages.begin(failing): // not by name: clients may request any
+	case f.outages.begin(failing): // not by name, since clients may request any name
 		f.log(slog.LevelWarn, "the origin sends no list of a "+kind, kind, name, "error", err.Error())
 	}
 }
 
-// quiet is how long refusals for the same reason are not logged again: clients may
-// request any release, and must not be able to fill the log.
+// quiet is the time for which refusals for the same reason are not logged again:
+// clients may request any release, and must not be able to fill the log.
 const quiet = 10 * time.Minute
 
-// Refusals count what was refused and not logged. Origins and reasons are few. The
+// refusals count refusals that were not logged. There are few origins and reasons. The
 // zero value is ready for use.
 type refusals struct {
 	mutex sync.Mutex
@@ -163,8 +163,8 @@ type refusal struct {
 	unlogged int
 }
 
-// note reports whether a refusal is to be logged, and how many were not since the
-// last one that was.
+// note reports whether to log a refusal, and how many have not been logged since the
+// last logged one.
 func (r *refusals) note(id refusalID, now time.Time) (log bool, unlogged int) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -184,8 +184,8 @@ func (r *refusals) note(id refusalID, now time.Time) (log bool, unlogged int) {
 	return true, unlogged
 }
 
-// noteRefusal logs what cannot be mirrored, once in a while for each way in which an
-// origin fails. That something does not exist is no failure.
+// noteRefusal logs that something cannot be mirrored, once in a while for each kind of
+// failure of an origin. A missing release is not a failure.
 func (f *Filler) noteRefusal(message string, a address.Address, err error, details ...any) {
 	level := slog.LevelWarn
 	log, unlogged := f.refusals.note(refusalID{message, a.Hostname.ForDisplay(), Reason(err)}, time.Now())
@@ -200,8 +200,8 @@ func (f *Filler) noteRefusal(message string, a address.Address, err error, detai
 	f.log(level, message, args...)
 }
 
-// noteKeys reports keys of a namespace that the origin sends and the tree did not
-// have before, except for the first ones.
+// noteKeys reports keys of a namespace that the origin sends and the tree did not have,
+// except for the first ones.
 func (f *Filler) noteKeys(r *upstream.Release, before namespaceKeys) {
 	if !r.Signed() || !before.known() || before.pinned {
 		return

@@ -1,6 +1,6 @@
 package fill
 
-// Bounds, for tests outside of the package.
+// Limits, for tests outside of the package.
 const (
 	Spare    = spare
 	MaxDates = maxDates

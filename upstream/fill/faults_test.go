@@ -18,14 +18,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// An outage says which operations of a file system fail, beginning with number n.
+// An outage determines which operations of a file system fail, beginning with number n.
 type outage struct {
 	rule string
 	from func(faults *treetest.Faults, n int)
 }
 
-// outages are of the kinds that network disks, servers short of descriptors and dying disks
-// have.
+// outages are the kinds of outages of network disks, servers with too few descriptors
+// and failing disks.
 var outages = []outage{
 	{"one operation", func(faults *treetest.Faults, n int) { faults.Once(n, syscall.ESTALE) }},
 	{"ten in a row", func(faults *treetest.Faults, n int) { faults.Between(n, n+9, syscall.EMFILE) }},
@@ -41,8 +41,8 @@ var outages = []outage{
 	}},
 }
 
-// each runs a test for every operation with which the outage may begin. The test returns
-// how many operations there were.
+// each runs a test for every operation at which the outage may begin. The test returns
+// the number of operations.
 func (o outage) each(test func(n int) (asked int)) {
 	for n := 1; n <= test(n); n++ {
 	}
@@ -54,7 +54,7 @@ func faulty(t *testing.T, c *upstream.Client, policy fill.Policy, folders *index
 	return (&mirroring{Tree: folders}).start(t, c, fill.Options{Sources: sourceOf(c, policy), Open: faults.Open(folders.Open)})
 }
 
-// contents are those of all files in a tree in memory that do not change afterwards.
+// contents returns the contents of all files in a tree in memory.
 func (m *mirroring) contents(t *testing.T) map[string]string {
 	contents := make(map[string]string)
 	for _, name := range m.files(t) {
@@ -63,9 +63,9 @@ func (m *mirroring) contents(t *testing.T) map[string]string {
 	return contents
 }
 
-// ageReservations has the minutes pass for which an empty file reserves its name. A file
-// system in memory has no other way to create a file that must not be there, and a disk
-// that fails for good leaves the reservation.
+// ageReservations makes empty files older than the minutes for which they reserve a
+// name. A file system in memory has no other way to create a file exclusively, and a
+// disk that fails permanently leaves the reservation.
 func (m *mirroring) ageReservations(t *testing.T) {
 	past := time.Now().Add(-time.Hour)
 	for name, content := range m.contents(t) {
@@ -89,8 +89,8 @@ func (m *mirroring) mustKeep(t *testing.T, before map[string]string) {
 	}
 }
 
-// While what the tree has of a release cannot be read, a release of the same version that
-// the origin has now does not take its place. The next request tries again.
+// While the files of a release in the tree cannot be read, the origin's present release
+// of the same version does not replace it. The next request tries again.
 func TestNothingReplacesAReleaseThatCannotBeRead(t *testing.T) {
 	s, before := rereleased(t)
 	c := s.Client(t, upstream.Origin{})
@@ -143,7 +143,7 @@ func TestNothingReplacesAReleaseThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// The same for a module of which the origin has another one now.
+// The same for a module that has changed at the origin.
 func TestNothingReplacesAModuleThatCannotBeRead(t *testing.T) {
 	s := newModules(t, "")
 	c := s.Client(t, upstream.Origin{})
@@ -191,12 +191,12 @@ func TestNothingReplacesAModuleThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Wherever the disk fails, the error is that of the disk, no package is in the tree without
-// its documents, and the next fill completes what is missing.
+// Wherever the disk fails, the disk's error is returned, no package is in the tree
+// without its documents, and the next fill adds the missing files.
 func TestFillsThatADiskInterrupts(t *testing.T) {
 	s := newModules(t, "")
 	c := s.Client(t, upstream.Origin{})
-	for _, o := range []outage{outages[0], outages[2]} { // each operation once, and all from it on
+	for _, o := range []outage{outages[0], outages[2]} { // each operation once, and then all after it
 		t.Run(o.rule, func(t *testing.T) {
 			o.each(func(n int) int {
 				var faults treetest.Faults
@@ -236,7 +236,7 @@ func TestFillsThatADiskInterrupts(t *testing.T) {
 	}
 }
 
-// A version that is withdrawn is neither fetched nor handed out while nothing says so,
+// A withdrawn version is neither fetched nor served while registry.hcl cannot be read,
 // whether its package is in the tree or not.
 func TestWithdrawnVersionsWhileTheDiskFails(t *testing.T) {
 	s := newModules(t, "")
@@ -286,8 +286,8 @@ func TestWithdrawnVersionsWhileTheDiskFails(t *testing.T) {
 	}
 }
 
-// A symlink to nothing, as to a volume that is not mounted, and one that leaves the root,
-// are not taken for a file that is missing.
+// A symlink to nothing, for example to a volume that is not mounted, and a symlink out
+// of the root are not treated as missing files.
 func TestLinksOfAReleaseThatLeadToNothing(t *testing.T) {
 	s := newModules(t, "")
 	c := s.Client(t, upstream.Origin{})
@@ -323,8 +323,9 @@ func TestLinksOfAReleaseThatLeadToNothing(t *testing.T) {
 	}
 }
 
-// What another instance or the operator puts into the tree between the look and the
-// creation of a file stays. If it is the same, it is taken; if not, the fill is refused.
+// A file that another instance or the operator adds to the tree just before the
+// creation of the same file stays. If it is identical, it is used; if not, the fill is
+// refused.
 func TestFilesThatComeIntoTheTreeMeanwhile(t *testing.T) {
 	s := newModules(t, "")
 	c := s.Client(t, upstream.Origin{})
@@ -346,7 +347,7 @@ func TestFilesThatComeIntoTheTreeMeanwhile(t *testing.T) {
 		{"another package", directory + linuxZip, indextest.Zip("terraform-provider-demo", "by hand"), fill.ErrConflict},
 		{"the same record of a module", moduleSource, first.Read(moduleSource), nil},
 		{"another record of a module", moduleSource, strings.Replace(first.Read(moduleSource), `"package_sha256": "`, `"folder": "other", "package_sha256": "`, 1), fill.ErrConflict},
-		{"another package of a module", modulePackage, indextest.TarGz("main.tf", "# by hand"), nil}, // it is the one that counts
+		{"another package of a module", modulePackage, indextest.TarGz("main.tf", "# by hand"), nil}, // the package by hand counts
 		{"another package of a module that is broken", modulePackage, "x", fill.ErrConflict},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -17,14 +17,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// A Source is the origin of a hostname's providers and modules, and which of them to
-// mirror.
+// A Source is the origin of a hostname's providers and modules, and the policy for
+// mirroring them.
 type Source struct {
 	Client *upstream.Client
 	Policy Policy
 
-	// Quota bounds the size of what is mirrored, together with other sources that
-	// have the same one. Nil: only the disk does.
+	// Quota limits the size of the mirrored files, together with other sources that
+	// have the same Quota. If it is nil, only the disk limits it.
 	Quota *Quota
 }
 
@@ -33,38 +33,38 @@ type Options struct {
 	// Sources by the hostname of their addresses.
 	Sources map[svchost.Hostname]Source
 
-	// Open opens the tree. It is called again for work that begins more than a
-	// second later, so that a root that is replaced by a rename is noticed.
+	// Open opens the tree. It is called again for work that begins more than a second
+	// later, so that the Filler follows a root that is replaced by a rename.
 	Open func() (tree.Tree, error)
 
-	// Digests returns the digests of the indexes of the tree, which then need not read again
-	// the files that have come into it. Nil: there are none.
+	// Digests returns the digests of the tree's indexes, so that these need not read
+	// new files again. Nil: there are none.
 	Digests func() []*index.Digests
 
-	// KeyCopies are the copies of keys that the indexes of the tree have. Nothing comes in for a namespace that
-	// had keys and has no keys file. Nil: there are none.
+	// KeyCopies are the copies of keys of the tree's indexes. Nothing is fetched for a
+	// namespace that had keys and has no keys file. Nil: there are none.
 	KeyCopies index.KeyCopies
 
-	// FreeSpace returns how many bytes there is room for on the disk that a provider or
-	// module is kept on. Nil: it is not known before the disk is full.
+	// FreeSpace returns the free bytes on the disk of a provider or module. Nil: the
+	// Filler does not know before the disk is full.
 	FreeSpace func(address.Address) (int64, error)
 
-	// Lock makes one of several instances that share a tree do something. It waits
-	// for the lock of that name, or the end of ctx. Nil: this is the only instance.
+	// Lock makes one of several instances that share a tree do something. It waits for
+	// the lock with that name, or the end of ctx. Nil: this is the only instance.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)
 
-	// ReadOnly writes nothing: a fill of a package that is missing ends with
+	// ReadOnly means that nothing is written. A fill of a missing package ends with
 	// ErrWouldFill before it begins.
 	ReadOnly bool
 
-	// Observe is told what is done, by several goroutines. May be nil.
+	// Observe receives events, from several goroutines. May be nil.
 	Observe func(Event)
 
 	// Logger logs outages, refusals, and files that cannot be written. May be nil.
 	Logger *slog.Logger
 }
 
-// A Filler fills a tree from origins, as its packages are requested. It is safe for
+// A Filler fills a tree from origins when packages are requested. It is safe for
 // concurrent use.
 type Filler struct {
 	options Options
@@ -99,7 +99,7 @@ type Filler struct {
 	refusals refusals
 }
 
-// A releaseID names a release, a fileID a file of one.
+// A releaseID names a release, a fileID names a file of a release.
 type (
 	releaseID struct {
 		address.Address
@@ -111,15 +111,15 @@ type (
 	}
 )
 
-// String tells the release from all others.
+// String returns a unique name of the release.
 func (id releaseID) String() string { return id.Address.String() + " " + id.version }
 
-// String tells the file from all others.
+// String returns a unique name of the file.
 func (id fileID) String() string { return id.Address.String() + " " + id.name }
 
-// How much is remembered. A provider's list takes some ten kilobytes, a release
-// less, everything else little. Names that do not exist are remembered apart, so
-// that a flood of them evicts no real one.
+// Limits of memory. A provider's list takes some ten kilobytes, a release less,
+// everything else little. Names that do not exist are remembered separately, so that a
+// flood of them does not evict real ones.
 const (
 	maxCatalogs     = 4096
 	maxCatalogBytes = 64 << 20
@@ -129,11 +129,11 @@ const (
 	maxFiles        = 8192
 )
 
-// New makes a Filler, which sends nothing until it is asked.
+// New makes a Filler. It sends no requests yet.
 func New(o Options) (*Filler, error) {
 	sources := maps.Clone(o.Sources)
 	for hostname, s := range sources {
-		// The index tells a hostname from a namespace by this.
+		// The index distinguishes hostnames from namespaces in this way.
 		if name := hostname.ForDisplay(); name != "localhost" && !strings.ContainsAny(name, ".:") {
 			return nil, fmt.Errorf("%s: a tree has no folder for a hostname without a dot", name)
 		}
@@ -165,7 +165,7 @@ func New(o Options) (*Filler, error) {
 	}, nil
 }
 
-// digests returns the digests of the indexes of the tree.
+// digests returns the digests of the tree's indexes.
 func (f *Filler) digests() []*index.Digests {
 	if f.options.Digests == nil {
 		return nil
@@ -173,11 +173,11 @@ func (f *Filler) digests() []*index.Digests {
 	return f.options.Digests()
 }
 
-// Close ends everything under way without waiting for it. Interrupted fills leave
+// Close ends all work in progress without waiting for it. Interrupted fills leave
 // nothing behind.
 func (f *Filler) Close() { f.cancel() }
 
-// Mirrors reports whether the Filler gets packages of a provider or module.
+// Mirrors reports whether the Filler fetches packages of a provider or module.
 func (f *Filler) Mirrors(a address.Address) bool {
 	_, err := f.source(a)
 	return err == nil
@@ -195,8 +195,8 @@ func (f *Filler) source(a address.Address) (*Source, error) {
 	return &s, nil
 }
 
-// lock waits for other instances. Without the lock the work is done all the same:
-// the lock only saves other instances from doing it too.
+// lock waits for other instances. Without the lock the work is done nevertheless, since
+// the lock only avoids doing it twice.
 func (f *Filler) lock(name string) (unlock func(), err error) {
 	if f.options.Lock == nil {
 		return func() {}, nil

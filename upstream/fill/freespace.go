@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// FreeSpace returns how many bytes the server may still write to the disk that a
-// directory is on, or will be on if it does not exist yet. The error wraps
-// errors.ErrUnsupported on systems that cannot be asked.
+// FreeSpace returns how many bytes the server may still write to the disk of a
+// directory, which need not exist yet. The error wraps errors.ErrUnsupported on systems
+// that have no call for it.
 func FreeSpace(dir string) (int64, error) {
 	for {
 		free, err := freeSpaceOn(dir)

@@ -4,7 +4,7 @@ package fill
 
 import "golang.org/x/sys/unix"
 
-// freeSpaceOn is FreeSpace for a directory that exists.
+// freeSpaceOn is like FreeSpace, for a directory that exists.
 func freeSpaceOn(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

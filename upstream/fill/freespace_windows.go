@@ -2,7 +2,7 @@ package fill
 
 import "golang.org/x/sys/windows"
 
-// freeSpaceOn is FreeSpace for a directory that exists.
+// freeSpaceOn is like FreeSpace, for a directory that exists.
 func freeSpaceOn(dir string) (int64, error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -24,7 +24,7 @@ func withCopies(t testing.TB, s *site, root treeRoot, copies index.KeyCopies) *m
 	})
 }
 
-// The keys of an origin do not take the place of those that a namespace had.
+// The keys of an origin do not replace the keys that a namespace had.
 func TestKeysThatAreMissing(t *testing.T) { eachTree(t, testKeysThatAreMissing) }
 
 func testKeysThatAreMissing(t *testing.T, on treeKind) {
@@ -42,7 +42,7 @@ func testKeysThatAreMissing(t *testing.T, on treeKind) {
 	}
 }
 
-// What the operator says stays: no keys of the origin are written beside it.
+// The operator's file stays: no keys of the origin are added to it.
 func TestNamespaceThatIsNotSigned(t *testing.T) { eachTree(t, testNamespaceThatIsNotSigned) }
 
 func testNamespaceThatIsNotSigned(t *testing.T, on treeKind) {
@@ -56,7 +56,7 @@ func testNamespaceThatIsNotSigned(t *testing.T, on treeKind) {
 	}
 }
 
-// Links that lead nowhere stand for keys that are not known.
+// Links to missing files mean that the keys are unknown.
 func TestKeysThatCannotBeRead(t *testing.T) {
 	for _, name := range []string{keysFile, "keys/" + host, "keys"} {
 		t.Run(name, func(t *testing.T) {

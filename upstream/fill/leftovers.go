@@ -8,10 +8,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// RemoveLeftovers removes the temporary files of instances that were killed, below
-// the hostnames that are mirrored and, if modules are, among those of the system. It
-// returns how many files and folders there were. It is meant for
-// the start and need not be waited for: leftovers are never served.
+// RemoveLeftovers removes the temporary files of killed instances, below the mirrored
+// hostnames and, if modules are mirrored, among the system's temporary files. It
+// returns the number of removed files and folders. It is meant for the start, but
+// callers need not wait for it: leftovers are never served.
 func (f *Filler) RemoveLeftovers(ctx context.Context) int {
 	files, err := f.opener.Tree()
 	if err != nil {
@@ -20,10 +20,10 @@ func (f *Filler) RemoveLeftovers(ctx context.Context) int {
 	removed := 0
 	for _, in := range []struct {
 		tree.Part
-		depth int // of the files below the hostname
+		depth int // depth of the files below the hostname
 	}{{files.Providers, 3}, {files.Modules, 3}, {files.Keys, 0}} {
 		if in.InBucket() {
-			continue // what comes into a bucket has no temporary name there
+			continue // uploads to a bucket have no temporary names
 		}
 		hosts, _ := in.ReadDir(".")
 		for _, host := range hosts {

@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// Temporary files of a killed instance are removed. Those that another instance is
-// writing, and all other files, stay.
+// Temporary files of a killed instance are removed. Temporary files of running
+// instances, and all other files, stay.
 func TestLeftovers(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})

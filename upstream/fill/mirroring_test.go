@@ -48,7 +48,7 @@ type mirroring struct {
 	log  *logged
 }
 
-// A treeRoot is where a tree lies.
+// A treeRoot is the location of a tree.
 type treeRoot struct {
 	dir    string           // on the disk
 	bucket *treetest.Bucket // nil: on the disk
@@ -68,7 +68,7 @@ func (r treeRoot) open() (tree.Tree, error) {
 	return tree.Directories{Root: r.dir}.Open()
 }
 
-// A treeKind is what a tree lies on.
+// A treeKind is the kind of storage of a tree.
 type treeKind struct{ bucket bool }
 
 // eachTree runs a test over a tree on the disk and over one in a bucket.
@@ -92,7 +92,7 @@ func (k treeKind) mirror(t testing.TB, c *upstream.Client, policy fill.Policy) *
 	return over(t, c, policy, k.root(t))
 }
 
-// logged is the log and the events.
+// logged has the log and the events.
 type logged struct {
 	mutex  sync.Mutex
 	text   bytes.Buffer
@@ -165,12 +165,12 @@ func (m *mirroring) start(t testing.TB, c *upstream.Client, o fill.Options) *mir
 	return m
 }
 
-// Fill fills a file of which the index knows nothing.
+// Fill fills a file that the index does not know.
 func (m *mirroring) Fill(ctx context.Context, a address.Address, name string) (*fill.Filled, error) {
 	return m.Filler.Fill(ctx, a, name, nil)
 }
 
-// Available lists packages of a release of which the index knows nothing.
+// Available lists packages of a release that the index does not know.
 func (m *mirroring) Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error) {
 	return m.Filler.Available(ctx, a, version, nil)
 }
@@ -210,8 +210,8 @@ func (m *mirroring) mustRefuse(t testing.TB, name string, kind error, says strin
 	}
 }
 
-// files returns the paths of all files in the tree. That a folder in a bucket was uploaded is
-// left out.
+// files returns the paths of all files in the tree. It leaves out the markers of
+// uploaded folders in a bucket.
 func (m *mirroring) files(t testing.TB) (paths []string) {
 	t.Helper()
 	if m.root.bucket != nil {
@@ -230,8 +230,8 @@ func (m *mirroring) files(t testing.TB) (paths []string) {
 	return paths
 }
 
-// mustHave checks which files the tree has. What an origin announces is beside packages of
-// a registry, and has a test of its own.
+// mustHave checks the names of the files in the tree. It ignores the announced hashes
+// of packages, which have a test of their own.
 func (m *mirroring) mustHave(t testing.TB, want ...string) {
 	t.Helper()
 	slices.Sort(want)
@@ -240,7 +240,7 @@ func (m *mirroring) mustHave(t testing.TB, want ...string) {
 	}
 }
 
-// scan returns what the index offers of the tree, without a Filler.
+// scan returns the index's snapshot of the tree, without a Filler.
 func (m *mirroring) scan(t testing.TB) *index.Snapshot {
 	t.Helper()
 	open := m.Open
@@ -290,7 +290,7 @@ func listedIn(o fill.Offering) string {
 
 func sumOf(content string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(content))) }
 
-// scanned returns what the index offers of an origin's tree.
+// scanned returns the index's snapshot of an origin's tree.
 func scanned(t testing.TB, folders *indextest.Tree) *index.Snapshot {
 	t.Helper()
 	return (&mirroring{Tree: folders}).scan(t)

@@ -12,27 +12,28 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// A FilledModule is the package of a module's version in the tree, though the index
-// may not have seen it yet. Clients get its file as archive.tar.gz.
+// A FilledModule is the package of a module's version in the tree. The index may not
+// have seen it yet. Clients get its file as archive.tar.gz.
 type FilledModule struct {
 	Filled
 
-	// Folder of the package in which the module lies; empty for the root.
+	// Folder of the module in the package; empty for the root.
 	Folder string
 }
 
-// A wantedModule is a version of a module that is asked for.
-type wantedModule struct {
+// A moduleRequest is a request for a version of a module.
+type moduleRequest struct {
 	*Source
 	releaseID
 	number *version.Version
 }
 
-// fileID is the key by which failures to get the module are remembered.
-func (w *wantedModule) fileID() fileID { return fileID{w.Address, w.version} }
+// fileID returns the ID under which failures are remembered.
+func (w *moduleRequest) fileID() fileID { return fileID{w.Address, w.version} }
 
-// wanted returns a version of a module, or why it is not mirrored.
-func (f *Filler) wanted(a address.Address, text string) (*wantedModule, error) {
+// moduleRequest returns the request for a version of a module. The error says why the
+// version is not mirrored.
+func (f *Filler) moduleRequest(a address.Address, text string) (*moduleRequest, error) {
 	s, err := f.source(a)
 	if err != nil {
 		return nil, err
@@ -41,15 +42,15 @@ func (f *Filler) wanted(a address.Address, text string) (*wantedModule, error) {
 	if err != nil || !a.IsModule() {
 		return nil, ErrNotMirrored
 	}
-	return &wantedModule{s, releaseID{a, v.String()}, v}, nil
+	return &moduleRequest{s, releaseID{a, v.String()}, v}, nil
 }
 
-// FillModule gets the package of a version of a module into the tree, and returns when
-// it is there. It is fetched once for all callers, and goes on being fetched when they
-// have left. The module as the index has it saves requests and reading; nil if it has
-// none.
+// FillModule adds the package of a version of a module to the tree, and returns when it
+// is there. The package is fetched once for all callers, and the fetch continues when
+// they have left. present is the module in the index, which saves requests and reading;
+// it may be nil.
 func (f *Filler) FillModule(ctx context.Context, a address.Address, version string, present *index.Module) (*FilledModule, error) {
-	w, err := f.wanted(a, version)
+	w, err := f.moduleRequest(a, version)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 	}
 	return f.fillingModules.do(ctx, w.String(), func(clients *upstream.Clients) (*FilledModule, error) {
 		began := time.Now()
-		v, fetched, err := f.fillModule(clients.In(f.ctx), w)
+		v, fetched, err := f.fillModule(clients.Context(f.ctx), w)
 		if err != nil {
 			f.noteUnfilled(w.fileID(), began, err)
 			return nil, err
@@ -89,11 +90,10 @@ func (f *Filler) newFilledModule(v *index.ModuleVersion) *FilledModule {
 	return &FilledModule{Filled{File: v.Archive, opener: f.opener}, v.Folder}
 }
 
-// ModuleFolder returns the Folder that the package of a version of a module has, or
-// will have once it is in the tree. It asks the origin, and does not wait for the
-// package.
+// ModuleFolder returns the Folder of the package of a version of a module, which need
+// not be in the tree yet. It asks the origin, and does not wait for the package.
 func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version string) (string, error) {
-	w, err := f.wanted(a, version)
+	w, err := f.moduleRequest(a, version)
 	if err != nil {
 		return "", err
 	}
@@ -107,7 +107,7 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 		return "", err
 	}
 	return f.locating.do(ctx, w.String(), func(clients *upstream.Clients) (string, error) {
-		ctx := clients.In(f.ctx)
+		ctx := clients.Context(f.ctx)
 		err := f.mayCome(ctx, w)
 		if err == nil {
 			var s upstream.ModuleSource
@@ -122,8 +122,8 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 	})
 }
 
-// locate asks the origin where the files of a module are.
-func (f *Filler) locate(ctx context.Context, w *wantedModule) (upstream.ModuleSource, error) {
+// locate asks the origin for the location of a module's files.
+func (f *Filler) locate(ctx context.Context, w *moduleRequest) (upstream.ModuleSource, error) {
 	s, err := w.Client.ModuleSource(ctx, w.Address, w.version)
 	if err == nil {
 		f.folders.Put(w.releaseID, s.Folder, longLifetime)
@@ -131,9 +131,9 @@ func (f *Filler) locate(ctx context.Context, w *wantedModule) (upstream.ModuleSo
 	return s, err
 }
 
-// mayCome returns why a version of a module may not come into the tree: its origin does
-// not list the version, or it is too young or withdrawn; nil if it may.
-func (f *Filler) mayCome(ctx context.Context, w *wantedModule) error {
+// mayCome returns why a version of a module may not be fetched: its origin does not
+// list it, or the version is too young or withdrawn. It returns nil otherwise.
+func (f *Filler) mayCome(ctx context.Context, w *moduleRequest) error {
 	_, listed, err := f.listed(ctx, w.Address, w.version)
 	if err != nil {
 		return err

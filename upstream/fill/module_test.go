@@ -25,7 +25,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
 
-// The module of the tests, and the files that are kept of it.
+// The module of the tests, and the files of its package.
 var vpc = upstreamtest.VPC
 
 const (
@@ -38,22 +38,22 @@ const (
 
 var withModules = fill.Policy{Modules: true}
 
-// vpcArchive is what the origin sends, with two modules in it.
+// vpcArchive returns the origin's archive, which has two modules.
 func vpcArchive() string {
 	return indextest.TarGz("main.tf", `variable "cidr" {}`, "README.md", "# VPC", "modules/a/main.tf", `module "b" { source = "../b" }`, "modules/b/main.tf", "", "modules/c/main.tf", "")
 }
 
-// newModules is an origin with a module in an archive, at the end of whose location is
-// what follows.
+// newModules returns an origin with a module in an archive. more is appended to its
+// location.
 func newModules(t testing.TB, more string) *site {
 	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir()) // where nothing must be left
+	t.Setenv("TMPDIR", t.TempDir()) // nothing must be left there
 	s := newAcme(t)
 	s.ModuleArchive(vpcArchive(), more)
 	return s
 }
 
-// fillModule gets version 1.0.0, which must succeed.
+// fillModule fills version 1.0.0, which must succeed.
 func (m *mirroring) fillModule(t testing.TB) *fill.FilledModule {
 	t.Helper()
 	f, err := m.FillModule(background(), vpc, "1.0.0", nil)
@@ -64,7 +64,7 @@ func (m *mirroring) fillModule(t testing.TB) *fill.FilledModule {
 	return f
 }
 
-// mustRefuseModule checks that version 1.0.0 is not fetched, and nothing is left.
+// mustRefuseModule checks that version 1.0.0 is not fetched, and that nothing is left.
 func (m *mirroring) mustRefuseModule(t testing.TB, kind error, says string) {
 	t.Helper()
 	before := m.files(t)
@@ -78,7 +78,7 @@ func (m *mirroring) mustRefuseModule(t testing.TB, kind error, says string) {
 	nothingInScratch(t)
 }
 
-// tarNames are those in a .tar.gz.
+// tarNames returns the names in a .tar.gz.
 func tarNames(t testing.TB, content string) (names []string) {
 	t.Helper()
 	z, err := gzip.NewReader(strings.NewReader(content))
@@ -99,8 +99,8 @@ func tarNames(t testing.TB, content string) (names []string) {
 	}
 }
 
-// A folder that is being copied is handed out when it has rested, and then as it is: what
-// is added later is not missing from it.
+// A folder that is being copied is served when it has not changed for a while, and then
+// in its present state: files that are added later are part of it.
 func TestModuleFoldersThatAreBeingCopied(t *testing.T) {
 	s := newModules(t, "")
 	m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, indextest.New(t))
@@ -226,7 +226,7 @@ func TestFillModuleOnceForAll(t *testing.T) {
 	nothingInScratch(t)
 }
 
-// A fetch goes on when the client that requested it has left.
+// A fetch continues when the client that requested it has left.
 func TestModulesComeInWithoutTheirClient(t *testing.T) {
 	s := newModules(t, "")
 	begun, rest := make(chan struct{}), make(chan struct{})
@@ -261,7 +261,7 @@ func TestModulesComeInWithoutTheirClient(t *testing.T) {
 	}
 }
 
-// What the tree has of a version is used, in whatever form.
+// A version in the tree is used, in whatever form.
 func TestModulesInTheTree(t *testing.T) {
 	for rule, test := range map[string]struct {
 		files  []string
@@ -293,7 +293,7 @@ func TestModulesInTheTree(t *testing.T) {
 			}
 		})
 	}
-	t.Run("what cannot be offered is not replaced", func(t *testing.T) {
+	t.Run("a package that cannot be offered is not replaced", func(t *testing.T) {
 		s := newModules(t, "")
 		folders := indextest.New(t).Write(modulePackage, "broken")
 		inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders).mustRefuseModule(t, fill.ErrConflict, "cannot offer it")
@@ -335,8 +335,7 @@ func TestModulesInTheTree(t *testing.T) {
 	})
 }
 
-// Each reason for which a module is not mirrored has its own error, and a sentence that
-// is true.
+// Each reason for not mirroring a module has its own error, and a correct sentence.
 func TestModulesThatAreNotMirrored(t *testing.T) {
 	const withdrawal = `withdrawn "1.0.0" { reason = "it is broken" }`
 	deny, err := fill.ParsePattern("acme/*/aws")
@@ -402,7 +401,7 @@ func TestModulesThatAreNotMirrored(t *testing.T) {
 	}
 }
 
-// A version that is another one now is refused, whether it is still in the tree or not.
+// A version that has changed is refused, whether it is still in the tree or not.
 func TestModulesThatHaveMoved(t *testing.T) { eachTree(t, testModulesThatHaveMoved) }
 
 func testModulesThatHaveMoved(t *testing.T, on treeKind) {
@@ -431,15 +430,15 @@ func testModulesThatHaveMoved(t *testing.T, on treeKind) {
 	}
 	s.ModuleArchive(vpcArchive(), "")
 	if again := over(t, c, withModules, root).fillModule(t); again.SHA256 != kept.SHA256 {
-		t.Errorf("what has moved back is %+v", again)
+		t.Errorf("the package after the tag has moved back is %+v", again)
 	}
 	if m.Read(moduleSource) != source {
 		t.Error("the record has changed")
 	}
 }
 
-// What was on its way into the tree when the registry or the store failed, nobody has had:
-// the version may be another one by now.
+// If the registry or the store failed before a package was in the tree, no client has
+// received the package: the version may have changed by now.
 func TestModulesThatHaveMovedBeforeTheyWereThere(t *testing.T) {
 	s := newModules(t, "")
 	c := s.Client(t, upstream.Origin{})
@@ -461,11 +460,12 @@ func TestModulesThatHaveMovedBeforeTheyWereThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ModuleArchive(indextest.TarGz("main.tf", "# moved"), "")
-	failing(moduleSource, 2) // once the package is there
+	failing(moduleSource, 2) // after the package was written
 	m := over(t, c, withModules, root)
 	kept := m.fillModule(t)
 
-	// By the package that is there, the record of it counts, though nobody has completed it.
+	// The record counts because the package is there, although the record is still
+	// pending.
 	root.bucket.Fail = nil
 	if again := over(t, c, withModules, root).fillModule(t); again.SHA256 != kept.SHA256 {
 		t.Errorf("the one in the tree became %+v", again)
@@ -475,7 +475,7 @@ func TestModulesThatHaveMovedBeforeTheyWereThere(t *testing.T) {
 	over(t, c, withModules, root).mustRefuseModule(t, fill.ErrConflict, "differs from the origin's")
 }
 
-// Without a record that can be read nothing shows whether a version has moved.
+// Without a readable record, nothing shows whether a version has moved.
 func TestModulesWithADamagedRecord(t *testing.T) { eachTree(t, testModulesWithADamagedRecord) }
 
 func testModulesWithADamagedRecord(t *testing.T, on treeKind) {
@@ -504,7 +504,7 @@ func TestModulesStayWithinTheQuota(t *testing.T) {
 		asks int // how often the archive is requested
 	}{
 		{"there is more in the tree already", 1000, 1 << 40, fill.ErrMaxHeld, 0},
-		{"what is left of it is less than the module", 20_001, 1 << 40, fill.ErrMaxHeld, 1},
+		{"the free part of it is smaller than the module", 20_001, 1 << 40, fill.ErrMaxHeld, 1},
 		{"it is large enough", 1 << 30, 1 << 40, nil, 1},
 		{"the disk is full", 1 << 30, 1000, tree.ErrDiskFull, 0},
 	} {
@@ -517,9 +517,9 @@ func TestModulesStayWithinTheQuota(t *testing.T) {
 			}()
 			folders := indextest.New(t).Write("providers/"+host+"/a/b/x", strings.Repeat("x", 10_000)).Write("modules/"+host+"/a/b/c/x", strings.Repeat("x", 10_000))
 			source := sourceOf(c, withModules)
-			of := source[host]
-			of.Quota = fill.NewQuota(test.max, []svchost.Hostname{host})
-			source[host] = of
+			changed := source[host]
+			changed.Quota = fill.NewQuota(test.max, []svchost.Hostname{host})
+			source[host] = changed
 			m := (&mirroring{Tree: folders}).start(t, c, fill.Options{
 				Sources: source, Open: folders.Open,
 				FreeSpace: func(a address.Address) (int64, error) {
@@ -549,7 +549,7 @@ func TestReadOnlyFillersFetchNoModules(t *testing.T) {
 	}
 }
 
-// Where a module lies in its package is known before the package is there.
+// The folder of a module in its package is known before the package is there.
 func TestModuleFolder(t *testing.T) {
 	s := newModules(t, "//modules/a")
 	s.Fault(archivePath, status(503))
@@ -573,9 +573,10 @@ func TestModuleFolder(t *testing.T) {
 	m.mustHave(t)
 }
 
-// Once an origin has listed a module, its list outlives an outage and a restart.
-// What clients are told before a package is in the tree is what the index says of it: it
-// is where the origin says, though the one folder of an archive looks like the module.
+// Once an origin has listed a module, its list outlives an outage and a restart. The
+// folder that clients receive before a package is in the tree is the folder that the
+// index returns later: the origin's folder, even if the only folder of an archive looks
+// like the module.
 func TestModulesWithoutConfigurationAtTheRoot(t *testing.T) {
 	s := newModules(t, "")
 	s.ModuleArchive(indextest.TarGz("vpc-1.0.0/main.tf", "", "vpc-1.0.0/modules/a/main.tf", ""), "")

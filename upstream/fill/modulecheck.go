@@ -10,12 +10,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// CheckModule asks the origin what a version of a module in the tree is now, and returns
-// ErrConflict if that is something else than what was fetched. It fetches nothing: where
-// the origin names neither a commit nor a checksum, or does not answer, there is nothing
-// to compare.
+// CheckModule asks the origin for the present content of a version of a module in the
+// tree. It returns ErrConflict if it differs from the fetched content. It fetches
+// nothing: if the origin names neither a commit nor a checksum, or does not answer,
+// there is nothing to compare.
 func (f *Filler) CheckModule(ctx context.Context, a address.Address, version string) error {
-	w, err := f.wanted(a, version)
+	w, err := f.moduleRequest(a, version)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (f *Filler) CheckModule(ctx context.Context, a address.Address, version str
 		return err
 	}
 	before, err := readSourceRecord(in, dir, w.version)
-	if err != nil || before == nil || before.Pending { // which may be that of another package
+	if err != nil || before == nil || before.Pending { // it may belong to another package
 		return err
 	}
 	s, err := f.locate(ctx, w)
@@ -43,8 +43,8 @@ func (f *Filler) CheckModule(ctx context.Context, a address.Address, version str
 	return nil
 }
 
-// namedContent is what a source says of the files: the commit, unless it names a tag or a
-// branch, or the checksum of the archive.
+// namedContent returns the content that a source names: the commit, unless it names a
+// tag or a branch, or the checksum of the archive.
 func namedContent(s upstream.ModuleSource) (c upstream.ModuleContent) {
 	const sha1, sha256 = 40, 64 // hexadecimal digits
 	if _, err := hex.DecodeString(s.Ref); s.Git && err == nil && (len(s.Ref) == sha1 || len(s.Ref) == sha256) {

@@ -15,9 +15,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// fillModule finds the package of a module in the tree, or fetches it when it is its
-// turn. It takes no lock before that, since others wait for the locks.
-func (f *Filler) fillModule(ctx context.Context, w *wantedModule) (v *index.ModuleVersion, fetched bool, err error) {
+// fillModule finds the package of a module in the tree, or fetches it when it gets a
+// slot. It takes no lock before that, since others wait for the locks.
+func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.ModuleVersion, fetched bool, err error) {
 	if err := f.withdrawn(w.Address, w.number); err != nil {
 		return nil, false, err
 	}
@@ -52,22 +52,22 @@ func (f *Filler) fillModule(ctx context.Context, w *wantedModule) (v *index.Modu
 		if v, err = f.fetchModule(ctx, w, source); !errors.Is(err, tree.ErrReplaced) {
 			break
 		}
-		f.opener.Forget() // the next one is opened where it is now
+		f.opener.Forget() // open the tree again
 	}
 	if !errors.Is(err, tree.ErrChanged) {
 		return v, true, err
 	}
-	// Another instance or the operator has put it there meanwhile, which counts.
+	// Another instance or the operator has added the package meanwhile. It counts.
 	if v, err = f.presentModule(w); v == nil && err == nil {
 		err = unread(tree.ErrChanged)
 	}
 	return v, false, err
 }
 
-// presentModule returns a package that came into the tree by another way: another
-// instance has filled it, or the index has not read it yet. It may be a folder, or be
-// packed otherwise. Without one it returns nil.
-func (f *Filler) presentModule(w *wantedModule) (*index.ModuleVersion, error) {
+// presentModule returns a package that was added to the tree in another way: another
+// instance has filled it, or the index has not read it yet. It may be a folder, or
+// another kind of archive. If there is none, presentModule returns nil.
+func (f *Filler) presentModule(w *moduleRequest) (*index.ModuleVersion, error) {
 	files, _, _, err := f.folder(w.Address)
 	if err != nil {
 		return nil, err
@@ -83,8 +83,9 @@ func (f *Filler) presentModule(w *wantedModule) (*index.ModuleVersion, error) {
 	return v, err
 }
 
-// fetchModule gets the files of a module from its origin, and its package into the tree.
-func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstream.ModuleSource) (*index.ModuleVersion, error) {
+// fetchModule fetches the files of a module from its origin, and adds its package to
+// the tree.
+func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstream.ModuleSource) (*index.ModuleVersion, error) {
 	before, _, _, err := f.folder(w.Address)
 	if err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstre
 	room := f.reserve(w.Source, before, w.Address)
 	kept := false
 	defer func() { room.end(kept) }()
-	if err := room.expect(1); err != nil { // before megabytes come in for nothing
+	if err := room.expect(1); err != nil { // before megabytes are received for nothing
 		return nil, err
 	}
 	from, err := newScratch()
@@ -103,7 +104,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstre
 	content, err := w.Client.FetchModule(ctx, source, from.files())
 	var failure *upstream.Failure
 	switch {
-	case err != nil && ctx.Err() == nil && !errors.As(err, &failure): // of the local disk
+	case err != nil && ctx.Err() == nil && !errors.As(err, &failure): // an error of the local disk
 		return nil, tree.StorageError(err)
 	case err != nil:
 		return nil, err
@@ -136,7 +137,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstre
 		return nil, err
 	}
 	kept = true
-	if pending { // if that fails, the next one who finds the package does it
+	if pending { // if this fails, the next request for the package does it
 		in.WriteFile(path.Join(dir, sourceRecordName(w.version)), record.settled().encode())
 	}
 	for _, d := range f.digests() {
@@ -145,9 +146,9 @@ func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstre
 	return index.NewModuleVersion(w.Address, w.number, name, info, digest), nil
 }
 
-// packModule writes the package of a module, and reads it again as a scan will. One that
-// the index would withhold is refused.
-func (f *Filler) packModule(w *wantedModule, files archive.FetchedModule, to *reservedPackage) (archive.ModuleDigest, error) {
+// packModule writes the package of a module, and reads it again as a scan will. It
+// refuses a package that the index would withhold.
+func (f *Filler) packModule(w *moduleRequest, files archive.FetchedModule, to *reservedPackage) (archive.ModuleDigest, error) {
 	hash := sha256.New()
 	err := files.Pack(f.ctx, io.MultiWriter(to, hash))
 	var digest archive.ModuleDigest
@@ -166,9 +167,9 @@ func (f *Filler) packModule(w *wantedModule, files archive.FetchedModule, to *re
 	return digest, tree.StorageError(err)
 }
 
-// keepSource writes the record of where a module came from, unless there is one already
-// that agrees. Otherwise it returns ErrConflict. The package is not there yet: a record
-// that is pending is replaced, and the new one is pending.
+// keepSource records the source of a module, unless there is a record that agrees. If
+// there is one that disagrees, it returns ErrConflict. The package does not exist yet:
+// a pending record is replaced, and the new one is pending.
 func keepSource(ctx context.Context, in tree.Part, dir, version string, now *sourceRecord) (pending bool, err error) {
 	name := path.Join(dir, sourceRecordName(version))
 	now.Pending = true
@@ -187,7 +188,7 @@ func keepSource(ctx context.Context, in tree.Part, dir, version string, now *sou
 		default:
 			return false, now.conflict(before)
 		}
-		// Another instance may write one at this moment, which counts.
+		// If another instance writes a record at this moment, that record counts.
 		err = create(ctx, in, name, now.encode())
 		if !errors.Is(err, tree.ErrChanged) {
 			return true, err
@@ -196,9 +197,9 @@ func keepSource(ctx context.Context, in tree.Part, dir, version string, now *sou
 	return false, unread(tree.ErrChanged)
 }
 
-// settleSource completes what whoever fetched a package that is there could not. Errors do
-// not matter: a pending record counts as long as its package is there.
-func (f *Filler) settleSource(w *wantedModule, v *index.ModuleVersion) {
+// settleSource completes the record of a package in the tree if its fetch could not.
+// Errors are ignored: a pending record counts if its package is in the tree.
+func (f *Filler) settleSource(w *moduleRequest, v *index.ModuleVersion) {
 	if v == nil || f.options.ReadOnly {
 		return
 	}

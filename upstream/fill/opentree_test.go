@@ -29,7 +29,7 @@ func many(t testing.TB, n int) (s *site, names []string) {
 	return newSite(t, folders), names
 }
 
-// descriptors counts those of this process that are of a directory.
+// descriptors counts the descriptors of this process for files in a directory.
 func descriptors(t testing.TB, dir string) (n int) {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")
@@ -59,13 +59,13 @@ func TestFilledFilesKeepNothingOpen(t *testing.T) {
 		m = over(t, c, fill.Policy{}, treeRoot{dir: root})
 		for _, name := range names {
 			m.fill(t, name)
-			time.Sleep(time.Second) // until what is open is not used any more
+			time.Sleep(time.Second) // until the open tree is no longer used
 		}
 		m.Close()
 	})
 	// The garbage collector closes what is unreachable, some time later.
 	deadline := time.Now().Add(20 * time.Second)
-	const most = 2 // that of the test's own tree, and the one opened last
+	const most = 2 // the test's own tree, and the last opened one
 	for descriptors(t, root) > most && time.Now().Before(deadline) {
 		runtime.GC()
 	}
@@ -75,8 +75,8 @@ func TestFilledFilesKeepNothingOpen(t *testing.T) {
 	runtime.KeepAlive(m)
 }
 
-// However often remembered files are checked, the tree is opened once a second. A
-// root that was replaced is noticed then.
+// However often remembered files are checked, the tree is opened once a second. The
+// Filler then follows a root that was replaced.
 func TestTheTreeIsOpenedOnceInASecond(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {

@@ -7,13 +7,13 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 )
 
-// An Origin is a registry that a Filler gets packages from.
+// An Origin is a registry from which a Filler fetches packages.
 type Origin struct {
 	Hostname svchost.Hostname
-	Modules  bool // and not only providers
+	Modules  bool // modules, too, and not only providers
 }
 
-// Origins returns the registries that packages are taken from, by hostname.
+// Origins returns the registries from which packages are fetched, by hostname.
 func (f *Filler) Origins() []Origin {
 	var origins []Origin
 	for _, hostname := range slices.Sorted(maps.Keys(f.sources)) {

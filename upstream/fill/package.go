@@ -23,31 +23,28 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// maxAttempts is how often a fill is begun when the tree is replaced meanwhile.
+// maxAttempts is how often a fill starts again because the tree has been replaced.
 const maxAttempts = 5
 
-// filledLifetime is how long a filled file is remembered: longer than any index
-// takes to see it, and not for ever, since keys may be pinned meanwhile.
+// filledLifetime is how long a filled file is remembered. It is longer than any index
+// takes to see the file. It is limited since keys may be pinned later.
 const filledLifetime = 15 * time.Minute
 
-// A Filled file is one of a verified release, though the index may not have seen it
-// yet.
+// A Filled file belongs to a verified release. The index may not have seen it yet.
 type Filled struct {
 	*index.File
 
 	// H1 are the "h1:" hashes of a provider's package.
 	H1 []string
 
-	// New reports whether the index does not know yet that there is something new
-	// in the tree.
+	// New reports whether the index does not know of the new file yet.
 	New bool
 
 	opener *tree.Opener // nil: the file is not in the tree
 }
 
-// Open opens the file as it was verified, in the tree as it is now: a snapshot's may
-// be a root that has been replaced since. The error is index.ErrChanged when the file
-// is not that one any more.
+// Open opens the verified file in the present tree: a snapshot's tree may be a root
+// that has been replaced since. The error is index.ErrChanged if the file has changed.
 func (f *Filled) Open() (*index.OpenFile, error) {
 	var files tree.Tree
 	if f.opener != nil {
@@ -69,18 +66,17 @@ func (f *Filled) unchanged() bool {
 	return true
 }
 
-// Fill gets a file of a provider into the tree by its name, and returns when it is
-// there and verified. A package is fetched once for all callers, and goes on being
-// fetched when they have left. SHA256SUMS and the like come into the tree only with
-// a package. The provider as the index has it saves requests and reading; nil if it
-// has none.
+// Fill adds a file of a provider to the tree, and returns when it is there and
+// verified. A package is fetched once for all callers, and the fetch continues when
+// they have left. SHA256SUMS and similar files are added only with a package. present
+// is the provider in the index, which saves requests and reading; it may be nil.
 func (f *Filler) Fill(ctx context.Context, a address.Address, name string, present *index.Provider) (*Filled, error) {
 	return f.fill(ctx, a, name, present, nil)
 }
 
-// FillWatched is Fill with a function that is told while the package comes in how
-// many bytes there are, and how many there will be; zero if that is not known. It is
-// called from one goroutine at a time, and no more once FillWatched has returned.
+// FillWatched is like Fill, and calls progress with the received bytes and the total,
+// which is zero if it is not known. progress is called from one goroutine at a time,
+// and never after FillWatched has returned.
 func (f *Filler) FillWatched(ctx context.Context, a address.Address, name string, progress func(received, size int64)) (*Filled, error) {
 	return f.fill(ctx, a, name, nil, progress)
 }
@@ -118,7 +114,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	defer f.watchers.add(id, progress)()
 	return f.filling.do(ctx, id.String(), func(clients *upstream.Clients) (*Filled, error) {
 		began := time.Now()
-		filled, fetched, err := f.fillPackage(clients.In(f.ctx), s, &packageFill{approved: r, id: id, platform: file.Platform, indexed: present})
+		filled, fetched, err := f.fillPackage(clients.Context(f.ctx), s, &packageFill{approved: r, id: id, platform: file.Platform, indexed: present})
 		if err != nil {
 			f.noteUnfilled(id, began, err)
 			return nil, err
@@ -132,7 +128,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	})
 }
 
-// noteFilled reports a package that came into the tree.
+// noteFilled reports a package that was added to the tree.
 func (f *Filler) noteFilled(a address.Address, began time.Time, file *index.File) {
 	e := Event{Kind: PackageFilled, Hostname: a.Hostname, Bytes: file.Size, Took: time.Since(began)}
 	text, args := "filled "+a.String()+" "+file.Version, []any{kindOf(a), a.String(), "version", file.Version}
@@ -143,7 +139,7 @@ func (f *Filler) noteFilled(a address.Address, began time.Time, file *index.File
 	f.observe(e, nil)
 }
 
-// noteUnfilled remembers and reports a package that did not come into the tree.
+// noteUnfilled remembers and reports a package that was not added to the tree.
 func (f *Filler) noteUnfilled(id fileID, began time.Time, err error) {
 	if !isForgotten(err) && !errors.Is(err, ErrWouldFill) {
 		f.unfilled.Put(id, err, lifetimeOf(err))
@@ -154,8 +150,7 @@ func (f *Filler) noteUnfilled(id fileID, began time.Time, err error) {
 	f.observe(Event{Kind: PackageFilled, Hostname: id.Hostname, Took: time.Since(began)}, err)
 }
 
-// recent returns a file that was filled a short time ago and has not changed, or
-// nil.
+// recent returns a file that was filled a short time ago and has not changed, or nil.
 func (f *Filler) recent(id fileID) *Filled {
 	filled, ok := f.filled.Get(id)
 	if !ok || !filled.unchanged() {
@@ -164,8 +159,8 @@ func (f *Filler) recent(id fileID) *Filled {
 	return filled
 }
 
-// document returns one of the files beside the packages, for mirrors that are
-// chained to this one.
+// document returns a file beside the packages, for mirrors that are chained to this
+// one.
 func (f *Filler) document(ctx context.Context, a address.Address, name string, file address.ReleaseFile, present *index.Release) (*Filled, error) {
 	version := file.Version.String()
 	r, _, err := f.approved(ctx, a, version, present)
@@ -199,16 +194,16 @@ func (f *Filler) document(ctx context.Context, a address.Address, name string, f
 	return &Filled{File: index.NewDocumentFile(name, version, content)}, nil
 }
 
-// A packageFill is the fill of one package of a release.
+// A packageFill is a package of a release while it is added to the tree.
 type packageFill struct {
 	*approved
 	id       fileID
 	platform address.Platform
-	indexed  *index.Release // as the index has it, signed by its publisher or not; may be nil
+	indexed  *index.Release // from the index, signed by its publisher or not; may be nil
 }
 
-// fillPackage finds a package in the tree, or fetches it when it is its turn. It
-// takes no lock before that, since others wait for the locks.
+// fillPackage finds a package in the tree, or fetches it when it gets a slot. It takes
+// no lock before that, since others wait for the locks.
 func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (filled *Filled, fetched bool, err error) {
 	p, ok := k.Package(k.platform)
 	if !ok {
@@ -245,7 +240,7 @@ func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (fi
 		if !errors.Is(err, tree.ErrReplaced) {
 			break
 		}
-		f.opener.Forget() // the next one is opened where it is now
+		f.opener.Forget() // open the tree again
 	}
 	if errors.Is(err, upstream.ErrBadChecksum) {
 		f.releases.Remove(releaseID{k.Address, k.Version})
@@ -266,14 +261,14 @@ func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p u
 	if !errors.Is(err, tree.ErrChanged) {
 		return filled, true, err
 	}
-	// Another instance or the operator has put it there meanwhile, which counts.
+	// Another instance or the operator has added the package meanwhile. It counts.
 	if filled, err = f.findPackage(d, k, p); filled == nil && err == nil {
 		err = unread(tree.ErrChanged)
 	}
 	return filled, false, err
 }
 
-// findPackage returns a package in the tree, once it is verified; nil if there is none.
+// findPackage verifies and returns a package in the tree; nil if there is none.
 func (f *Filler) findPackage(d *directory, k *packageFill, p upstream.Package) (*Filled, error) {
 	name, err := d.locate(k.Version, p.Name)
 	if err != nil || name == "" {
@@ -282,14 +277,14 @@ func (f *Filler) findPackage(d *directory, k *packageFill, p upstream.Package) (
 	return f.verifyPresent(d, k, p, name)
 }
 
-// verifyPresent verifies a package that came into the tree by another way: another
+// verifyPresent verifies a package that was added to the tree in another way: another
 // instance has filled it, or the index has not read it yet.
 func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package, name string) (*Filled, error) {
 	files, err := d.check(k.Release, k.indexed)
 	if err != nil {
 		return nil, err
 	}
-	file, info, err := d.providers.Open(name) // if it changes later, it will not be opened
+	file, info, err := d.providers.Open(name) // a file that changes later will not be opened
 	if err != nil {
 		return nil, unread(err)
 	}
@@ -306,8 +301,8 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 	return f.newFilled(k, p, name, info, digest), nil
 }
 
-// verify reads a package to its end and compares it with its release. A package that
-// the index would withhold is refused. The sha256 is computed unless it is known.
+// verify reads a whole package and compares it with its release. It refuses a package
+// that the index would withhold. It computes the sha256 unless it is known.
 func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, size int64, known wire.SHA256) (d archive.PackageDigest, err error) {
 	refuse := func(kind error, detail string) error {
 		return &upstream.Failure{Host: k.Address.Hostname.ForDisplay(), Kind: kind, Detail: detail}
@@ -329,13 +324,13 @@ func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, siz
 	return d, nil
 }
 
-// fetchPackage gets a package from its origin.
+// fetchPackage fetches a package from its origin.
 func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *packageFill, p upstream.Package) (*Filled, error) {
-	files, err := d.check(k.Release, k.indexed) // before megabytes come in for nothing
+	files, err := d.check(k.Release, k.indexed) // before megabytes are received for nothing
 	if err != nil {
 		return nil, err
 	}
-	if p.SHA256 != (wire.SHA256{}) && !files.after(k.Release).lists(p.Name, p.SHA256) {
+	if p.SHA256 != (wire.SHA256{}) && !files.written(k.Release).lists(p.Name, p.SHA256) {
 		return nil, conflict("SHA256SUMS")
 	}
 	if f.options.ReadOnly {
@@ -373,8 +368,8 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	return f.newFilled(k, p, name, info, digest), nil
 }
 
-// keepDocuments writes the documents of a package, for one release of a namespace at
-// a time: they share a keys file.
+// keepDocuments writes the documents of a package. It writes only one release of a
+// namespace at a time, since the releases share a keys file.
 func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package, digest archive.PackageDigest) error {
 	namespace := path.Join(string(k.Address.Hostname), k.Address.Namespace)
 	defer f.writing.lock(namespace)()
@@ -391,7 +386,7 @@ func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package,
 	if err == nil {
 		f.noteKeys(k.Release, before)
 	}
-	if err == nil && !files.after(k.Release).lists(p.Name, digest.SHA256) {
+	if err == nil && !files.written(k.Release).lists(p.Name, digest.SHA256) {
 		err = conflict("SHA256SUMS")
 	}
 	if err == nil {
@@ -400,7 +395,7 @@ func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package,
 	return err
 }
 
-// explain tells an origin that has released a version again from one that sends
+// explain distinguishes an origin that has released a version again from one that sends
 // wrong bytes.
 func (k *packageFill) explain(ctx context.Context, s *Source, wrong error) error {
 	if !k.present {
@@ -417,14 +412,14 @@ func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info
 	return &Filled{File: index.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), H1: digest.H1, opener: f.opener}
 }
 
-// Watchers are told how far the fills are that they wait for. The zero value is
+// watchers receive the progress of the fills that they wait for. The zero value is
 // ready for use.
 type watchers struct {
 	mutex sync.Mutex
 	all   map[fileID][]*func(received, size int64)
 }
 
-// add adds a watcher, which may be nil, until it is removed.
+// add adds a watcher until remove is called. The watcher may be nil.
 func (w *watchers) add(id fileID, progress func(received, size int64)) (remove func()) {
 	if progress == nil {
 		return func() {}
@@ -453,13 +448,13 @@ func (w *watchers) tell(id fileID, received, size int64) {
 	}
 }
 
-// A watchedPackage is a temporary package whose watchers are told as it grows.
+// A watchedPackage is a temporary package that tells its watchers how it grows.
 type watchedPackage struct {
 	reservedPackage
 	watchers *watchers
 	id       fileID
 	received int64
-	size     int64 // zero: not known
+	size     int64 // zero: unknown
 }
 
 // Expect implements upstream.Expecter.

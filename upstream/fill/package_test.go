@@ -57,7 +57,7 @@ func TestFill(t *testing.T) {
 	if got := m.log.observed(fill.PackageFilled); len(got) != 1 || got[0] != "" {
 		t.Errorf("observed %q", got)
 	}
-	m.fill(t, linuxZip) // which is there by now
+	m.fill(t, linuxZip) // already there
 	if n := m.log.count("filled registry.example.com/acme/demo 1.0.0 linux_amd64"); n != 1 {
 		t.Errorf("it is logged %d times:\n%s", n, &m.log.text)
 	}
@@ -115,7 +115,7 @@ func testInstancesFillOnce(t *testing.T, on treeKind) {
 	}
 }
 
-// A lock that is not available costs work, and nothing else.
+// An unavailable lock costs work, and nothing else.
 func TestFillWithoutItsLock(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
@@ -130,7 +130,7 @@ func TestFillWithoutItsLock(t *testing.T) {
 	}
 }
 
-// A fill goes on when the client that requested it has left.
+// A fill continues when the client that requested it has left.
 func TestFillsGoOnWithoutTheirClient(t *testing.T) {
 	s := newAcme(t)
 	begun, rest := make(chan struct{}), make(chan struct{})
@@ -306,8 +306,8 @@ func TestInvalidFileNames(t *testing.T) {
 	}
 }
 
-// A root that is replaced just after a fill, while the tree is still open, gets the
-// next package all the same.
+// If a root is replaced just after a fill, while the tree is still open, the next
+// package is written to the new root.
 func TestFillIntoARootThatWasReplaced(t *testing.T) {
 	s := newAcme(t)
 	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
@@ -356,7 +356,7 @@ func TestFillIntoAFolderThatIsGone(t *testing.T) {
 	}
 }
 
-// An unreadable file system refuses to open what has a name.
+// An unreadable file system refuses to open files with a name.
 type unreadable struct {
 	afero.Fs
 	name string
@@ -369,8 +369,7 @@ func (u unreadable) Open(name string) (afero.File, error) {
 	return u.Fs.Open(name)
 }
 
-// A Filler that must not write reports which packages it would fetch, and which it
-// cannot read.
+// A read-only Filler reports packages to be fetched and packages that cannot be read.
 func TestReadOnlyFiller(t *testing.T) {
 	folders, publisher := acme(t)
 	s := newSite(t, folders)
@@ -401,12 +400,12 @@ func TestReadOnlyFiller(t *testing.T) {
 	}
 }
 
-// zipWith is a package that has a further file.
+// zipWith returns a package with a further file.
 func zipWith(name string) string {
 	return indextest.Zip("terraform-provider-demo", "hello", name, "hello")
 }
 
-// wrongCRC is a package whose directory has another checksum of its file.
+// wrongCRC returns a package whose directory has a wrong checksum.
 func wrongCRC() string {
 	content := []byte(indextest.Zip("terraform-provider-demo", noise(1000)))
 	directory := bytes.LastIndex(content, []byte("PK\x01\x02"))
@@ -414,7 +413,7 @@ func wrongCRC() string {
 	return string(content)
 }
 
-// bomb is a package whose directory lists the same bytes many times.
+// bomb returns a package whose directory lists the same bytes many times.
 func bomb() string {
 	content := indextest.Zip("terraform-provider-demo", strings.Repeat("\x00", 10<<20))
 	end := len(content) - 22
@@ -428,7 +427,7 @@ func bomb() string {
 	return string(out)
 }
 
-// zip64Directory is the end of a zip64 that claims so many entries.
+// zip64Directory returns the end of a zip64 with this number of entries in it.
 func zip64Directory(entries uint64) string {
 	var b bytes.Buffer
 	for _, v := range []any{

@@ -11,23 +11,23 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A Held release is one in a tree, or a version of a module, with its files.
-type Held struct {
+// A StoredRelease is a provider's release or a module's version in a tree, with its
+// files.
+type StoredRelease struct {
 	Address address.Address
 	Version string
-	Files   []string // as the caller names them
+	Files   []string // names that only the caller interprets
 }
 
-// PruneOptions say what of a tree may be removed.
+// PruneOptions determine what may be removed from a tree.
 type PruneOptions struct {
-	// Own are the hostnames that the registry answers as. Releases of addresses
-	// under them, and without a hostname, are hosted: nothing can bring them back, so
-	// they stay.
+	// Own are the hostnames of the registry. Releases of addresses under them, and
+	// without a hostname, are hosted: nothing could restore them, so they stay.
 	Own []svchost.Hostname
 }
 
-// A Lock is a release that a lock file names, by its hostname, or a version of a module
-// that a configuration needs.
+// A Lock is a release in a lock file, by its hostname, or a version of a module that a
+// configuration needs.
 type Lock struct {
 	Address address.Address
 	Version string
@@ -35,14 +35,14 @@ type Lock struct {
 
 // A Pruning is a plan to remove releases.
 type Pruning struct {
-	Remove []Held // by address, then by version
-	Kept   int    // releases
+	Remove []StoredRelease // by address, then by version
+	Kept   int             // releases
 }
 
-// PlanPruning plans to remove what no lock file names: of all mirrored
-// releases, those that are in none of the given lock files. Lock files that
-// together name nothing are refused, since that would remove everything.
-func PlanPruning(releases []Held, lockFiles [][]Lock, options PruneOptions) (Pruning, error) {
+// PlanPruning plans to remove all mirrored releases that are in none of the given lock
+// files. If the lock files together have no release, it returns an error, since
+// everything would be removed.
+func PlanPruning(releases []StoredRelease, lockFiles [][]Lock, options PruneOptions) (Pruning, error) {
 	if len(lockFiles) == 0 {
 		return Pruning{}, errors.New("no lock file is given: name those of all configurations that use the registry")
 	}
@@ -58,9 +58,9 @@ func PlanPruning(releases []Held, lockFiles [][]Lock, options PruneOptions) (Pru
 	return planPruning(releases, needed, options), nil
 }
 
-// PlanModulePruning plans to remove modules like PlanPruning, given those that
+// PlanModulePruning is like PlanPruning for modules, given the modules that
 // configurations need.
-func PlanModulePruning(modules []Held, needed []Lock, options PruneOptions) (Pruning, error) {
+func PlanModulePruning(modules []StoredRelease, needed []Lock, options PruneOptions) (Pruning, error) {
 	if len(needed) == 0 {
 		return Pruning{}, errors.New("the configurations call no module that is in the tree: all would be removed")
 	}
@@ -71,7 +71,7 @@ func PlanModulePruning(modules []Held, needed []Lock, options PruneOptions) (Pru
 	return planPruning(modules, all, options), nil
 }
 
-func planPruning(releases []Held, needed map[Lock]bool, options PruneOptions) (plan Pruning) {
+func planPruning(releases []StoredRelease, needed map[Lock]bool, options PruneOptions) (plan Pruning) {
 	stays := make(map[string]bool) // by file
 	for _, h := range releases {
 		id := options.lock(h.Address, h.Version)
@@ -85,17 +85,17 @@ func planPruning(releases []Held, needed map[Lock]bool, options PruneOptions) (p
 		plan.Remove = append(plan.Remove, h)
 	}
 	for i, h := range plan.Remove {
-		// A file may be of several releases, and stays with one of them.
+		// A file may belong to several releases, and stays with one of them.
 		plan.Remove[i].Files = slices.DeleteFunc(slices.Clone(h.Files), func(file string) bool { return stays[file] })
 	}
-	slices.SortStableFunc(plan.Remove, func(a, b Held) int {
+	slices.SortStableFunc(plan.Remove, func(a, b StoredRelease) int {
 		return cmp.Or(strings.Compare(a.Address.String(), b.Address.String()), compareVersions(a.Version, b.Version))
 	})
 	return plan
 }
 
-// lock is how releases of trees and lock files are compared: hosted ones have no
-// hostname.
+// lock returns the form in which releases of trees and lock files are compared: hosted
+// releases have no hostname.
 func (o PruneOptions) lock(a address.Address, version string) Lock {
 	if slices.Contains(o.Own, a.Hostname) {
 		a.Hostname = ""
@@ -103,7 +103,7 @@ func (o PruneOptions) lock(a address.Address, version string) Lock {
 	return Lock{a, version}
 }
 
-// compareVersions compares texts that are not versions as such.
+// compareVersions compares texts that are not versions as texts.
 func compareVersions(a, b string) int {
 	va, errA := address.ParseProviderVersion(a)
 	vb, errB := address.ParseProviderVersion(b)
@@ -113,7 +113,7 @@ func compareVersions(a, b string) int {
 	return cmp.Or(va.Compare(vb), strings.Compare(a, b))
 }
 
-// Files returns the files to remove, sorted, each once.
+// Files returns the files to remove, sorted and without duplicates.
 func (p Pruning) Files() []string {
 	var files []string
 	for _, h := range p.Remove {

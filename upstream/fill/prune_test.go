@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// treeRelease is [HOSTNAME/]NAMESPACE/TYPE@VERSION, with a file of its own.
-func treeRelease(t *testing.T, s string, files ...string) Held {
+// treeRelease parses [HOSTNAME/]NAMESPACE/TYPE@VERSION, and adds a file.
+func treeRelease(t *testing.T, s string, files ...string) StoredRelease {
 	t.Helper()
 	source, version, _ := strings.Cut(s, "@")
 	parts := strings.Split(source, "/")
@@ -22,7 +22,7 @@ func treeRelease(t *testing.T, s string, files ...string) Held {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Held{Address: a, Version: version, Files: append([]string{source + "/" + version + ".zip"}, files...)}
+	return StoredRelease{Address: a, Version: version, Files: append([]string{source + "/" + version + ".zip"}, files...)}
 }
 
 func lockOf(t *testing.T, releases ...string) []Lock {
@@ -35,8 +35,8 @@ func lockOf(t *testing.T, releases ...string) []Lock {
 	return locked
 }
 
-func TestPruningRemovesWhatNoLockFileNames(t *testing.T) {
-	releases := []Held{
+func TestPruningRemovesReleasesInNoLockFile(t *testing.T) {
+	releases := []StoredRelease{
 		treeRelease(t, "b.example.com/acme/demo@1.10.0"),
 		treeRelease(t, "b.example.com/acme/demo@1.9.0"),
 		treeRelease(t, "b.example.com/acme/demo@1.9.0+build.5"),
@@ -86,7 +86,7 @@ func TestPruningRemovesWhatNoLockFileNames(t *testing.T) {
 }
 
 func TestPruningWithoutLockFilesIsRefused(t *testing.T) {
-	releases := []Held{treeRelease(t, "a.example.com/acme/demo@1.0.0")}
+	releases := []StoredRelease{treeRelease(t, "a.example.com/acme/demo@1.0.0")}
 	for _, test := range []struct {
 		rule, says string
 		locks      [][]Lock
@@ -105,7 +105,7 @@ func TestPruningWithoutLockFilesIsRefused(t *testing.T) {
 }
 
 func TestAFileOfTwoReleasesStaysWithOne(t *testing.T) {
-	releases := []Held{
+	releases := []StoredRelease{
 		treeRelease(t, "a.example.com/acme/demo@1.0.0", "shared", "old"),
 		treeRelease(t, "a.example.com/acme/demo@1.1.0", "old"),
 		treeRelease(t, "a.example.com/acme/demo@2.0.0", "shared"),

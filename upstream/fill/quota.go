@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// spare is what is left free of a disk, in bytes: others write to it as well, and
-	// the index and its keys are small.
+	// spare is the space that is left free on a disk, in bytes: others write to the
+	// disk, too, and the index and its keys are small.
 	spare = 32 << 20
 
-	// spareEvery is how many bytes come in until the disk is measured again.
+	// spareEvery is how many bytes are received until the free space is measured again.
 	spareEvery = 16 << 20
 
-	// measuredFor is how long the size of the mirrored files is relied on: others add
-	// to the tree and remove from it too.
+	// measuredFor is how long the measured size of the mirrored files is used: others
+	// add files to the tree and remove them, too.
 	measuredFor = time.Minute
 )
 
@@ -38,34 +38,35 @@ type full string
 func (f full) Error() string        { return string(f) }
 func (f full) Is(target error) bool { return target == tree.ErrDiskFull }
 
-// A Quota bounds the size of what is mirrored of some hostnames, all together.
+// A Quota limits the total size of the files that are mirrored from some hostnames.
 type Quota struct {
 	max       int64
 	hostnames []svchost.Hostname
 
-	measuring sync.Mutex // is held by who walks the tree
+	measuring sync.Mutex // held while the tree is walked
 
 	mutex    sync.Mutex
 	used     int64
 	measured time.Time // zero: never
-	kept     int64     // since the walk began, which may have seen it or not
-	reserved int64     // for what comes in now
+	kept     int64     // since the walk began, which may or may not have counted it
+	reserved int64     // for fills in progress
 }
 
-// NewQuota is for the sources of these hostnames, in bytes.
+// NewQuota returns a quota in bytes for the sources of these hostnames.
 func NewQuota(max int64, hostnames []svchost.Hostname) *Quota {
 	return &Quota{max: max, hostnames: hostnames}
 }
 
-// measure has the mirrored files added up, unless that was done a short time ago. The walk
-// may take minutes: only the first one is waited for, and until the end of another the sum
-// of before counts. The snapshot is no help: what is withheld or not read yet takes up room.
+// measure adds up the sizes of the mirrored files, unless this was done a short time
+// ago. The walk may take minutes. Only the first walk is waited for; during others the
+// previous sum counts. The snapshot does not help, since withheld and unread files take
+// up space, too.
 func (q *Quota) measure(in ...tree.Part) {
 	switch known, due := q.due(); {
 	case !known:
 		q.measuring.Lock()
 		defer q.measuring.Unlock()
-		if known, _ := q.due(); !known { // nobody has measured meanwhile
+		if known, _ := q.due(); !known { // not measured meanwhile
 			q.walk(in)
 		}
 	case due && q.measuring.TryLock():
@@ -76,7 +77,7 @@ func (q *Quota) measure(in ...tree.Part) {
 	}
 }
 
-// due reports whether there is a sum, and whether it is too old to be relied on.
+// due reports whether there is a sum, and whether it is too old to be used.
 func (q *Quota) due() (known, due bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
@@ -100,10 +101,10 @@ func (q *Quota) walk(in []tree.Part) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	used += q.kept
-	if failed != nil { // files that cannot be read now take up room all the same
+	if failed != nil { // files that cannot be read now take up space nevertheless
 		used = max(used, q.used)
 	}
-	q.used, q.measured = used, time.Now() // not when it began
+	q.used, q.measured = used, time.Now() // the time of the end, not of the beginning
 }
 
 // sum adds up the sizes of the mirrored files that can be read.
@@ -128,18 +129,18 @@ func (q *Quota) sum(in tree.Part) (used int64, failed error) {
 	return used, failed
 }
 
-// reserve fails if there is no room for n further bytes.
+// reserve returns an error if there is no room for n further bytes.
 func (q *Quota) reserve(n int64) error {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	if n > q.max-q.used-q.reserved { // no size makes it overflow
+	if n > q.max-q.used-q.reserved { // cannot overflow for any size
 		return fmt.Errorf("%w, %s: raise it, or remove releases with `prune`", ErrMaxHeld, humanize.IBytes(uint64(q.max)))
 	}
 	q.reserved += n
 	return nil
 }
 
-// end gives back what was reserved, of which some bytes were kept.
+// end releases reserved bytes, and counts kept ones.
 func (q *Quota) end(reserved, kept int64) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
@@ -148,8 +149,8 @@ func (q *Quota) end(reserved, kept int64) {
 	q.kept += kept
 }
 
-// A reservedPackage is a package on its way into the tree, which takes up the room
-// that is reserved for it.
+// A reservedPackage is a package while it is added to the tree. It uses the space that
+// is reserved for it.
 type reservedPackage struct {
 	*tree.TemporaryFile
 	reservation *reservation
@@ -165,11 +166,11 @@ func (p *reservedPackage) Write(b []byte) (int, error) {
 	return p.TemporaryFile.Write(b)
 }
 
-// A reservation is the room for a package that comes in.
+// A reservation is the space for a package that is being received.
 type reservation struct {
-	quota *Quota                               // nil: unbounded
-	free  func(address.Address) (int64, error) // nil: not known
-	of    address.Address
+	quota   *Quota                               // nil: unlimited
+	free    func(address.Address) (int64, error) // nil: unknown
+	address address.Address
 
 	expected, received, unchecked int64
 }
@@ -178,10 +179,10 @@ func (f *Filler) reserve(s *Source, files tree.Tree, a address.Address) *reserva
 	if s.Quota != nil {
 		s.Quota.measure(files.Providers, files.Modules)
 	}
-	return &reservation{quota: s.Quota, free: f.options.FreeSpace, of: a}
+	return &reservation{quota: s.Quota, free: f.options.FreeSpace, address: a}
 }
 
-// expect reserves room for a package of a size, before it comes in.
+// expect reserves space for a package of a size, before the package is received.
 func (r *reservation) expect(size int64) error {
 	if size <= r.expected {
 		return nil
@@ -198,7 +199,7 @@ func (r *reservation) expect(size int64) error {
 	return nil
 }
 
-// use is for bytes that have come in.
+// use counts received bytes. It checks the quota and the disk.
 func (r *reservation) use(n int64) error {
 	if beyond := r.received + n - max(r.expected, r.received); r.quota != nil && beyond > 0 {
 		if err := r.quota.reserve(beyond); err != nil {
@@ -217,14 +218,14 @@ func (r *reservation) checkDisk(further int64) error {
 	if r.free == nil {
 		return nil
 	}
-	// Where it is not known, the disk itself reports that it is full.
-	if free, err := r.free(r.of); err == nil && free-further < spare {
+	// If the free space is not known, the disk itself reports that it is full.
+	if free, err := r.free(r.address); err == nil && free-further < spare {
 		return fmt.Errorf("%w: make room for the tree", tree.ErrDiskFull)
 	}
 	return nil
 }
 
-// end gives back what was reserved for a package that is kept or not.
+// end releases the space of a package. kept says whether the package was kept.
 func (r *reservation) end(kept bool) {
 	if r.quota == nil {
 		return

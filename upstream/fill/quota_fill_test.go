@@ -33,14 +33,14 @@ func TestFillsStayWithinTheQuota(t *testing.T) {
 		}
 		s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 			into := indextest.New(t)
-			into.Write("providers/other.example.com/acme/demo/README", strings.Repeat("x", 1<<20)) // which does not count
+			into.Write("providers/other.example.com/acme/demo/README", strings.Repeat("x", 1<<20)) // does not count
 			quota := fill.NewQuota(size(linuxZip)+size(darwinZip)+size(sums)+size(sums+".sig"), []svchost.Hostname{host})
 			m := (&mirroring{Tree: into}).start(t, c, fill.Options{
 				Sources: map[svchost.Hostname]fill.Source{host: {Client: c, Quota: quota}}, Open: into.Open,
 			})
 			defer m.Close()
 			m.fill(t, linuxZip)
-			time.Sleep(2 * time.Minute) // and with what vouches for it, measured
+			time.Sleep(2 * time.Minute) // the package is measured, with its documents
 			before := s.Count(files + darwinZip)
 			m.mustRefuse(t, darwinZip, fill.ErrMaxHeld, "prune")
 			if _, err := m.Fill(background(), demo, darwinZip); !errors.Is(err, tree.ErrDiskFull) || fill.Reason(err) != "max_held" {
@@ -55,14 +55,14 @@ func TestFillsStayWithinTheQuota(t *testing.T) {
 			if err := into.Fs.Remove(filepath.Join(directory, linuxZip)); err != nil {
 				t.Fatal(err)
 			}
-			into.Fs.Remove(announcedFile) // which was not reckoned with
+			into.Fs.Remove(announcedFile) // not part of the quota above
 			time.Sleep(2 * time.Minute)
 			m.fill(t, darwinZip)
 		})
 	}
 }
 
-// A package that the disk has no room for is not fetched.
+// A package that does not fit on the disk is not fetched.
 func TestFillsLeaveRoomOnTheDisk(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
@@ -140,7 +140,7 @@ func TestAnnouncedSizesThatAreTooLarge(t *testing.T) {
 		s := newAcme(t)
 		s.Fault(metadata, s.Edited(`"package_size":`, fmt.Sprintf(`"package_size":%d,"size":`, size)))
 		folders, c := indextest.New(t), s.Client(t, upstream.Origin{})
-		folders.Write("providers/"+host+"/acme/other/README.md", "what is held")
+		folders.Write("providers/"+host+"/acme/other/README.md", "held")
 		m := (&mirroring{Tree: folders}).start(t, c, fill.Options{
 			Sources: map[svchost.Hostname]fill.Source{host: {Client: c, Quota: fill.NewQuota(1, []svchost.Hostname{host})}}, Open: folders.Open,
 			FreeSpace: func(address.Address) (int64, error) { return 1 << 40, nil },

@@ -40,8 +40,8 @@ func newMeasured(t *testing.T) (*measuredDisk, tree.Part, *Quota) {
 	return d, tree.Part{Fs: d, Dir: "providers"}, NewQuota(10, []svchost.Hostname{"registry.example.com"})
 }
 
-// Mirrored files are not added up again at once, even if that takes longer than the
-// sum is relied on.
+// Mirrored files are not added up again at once, even if this takes longer than the sum
+// is valid.
 func TestASlowDiskIsMeasuredOnceInAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, in, q := newMeasured(t)
@@ -63,7 +63,7 @@ func TestASlowDiskIsMeasuredOnceInAWhile(t *testing.T) {
 	})
 }
 
-// While the files are added up again, packages come in by the sum of before, and count.
+// While the files are added up again, fills use the previous sum, and are counted.
 func TestFillsDoNotWaitForASlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, in, q := newMeasured(t)
@@ -86,7 +86,7 @@ func TestFillsDoNotWaitForASlowDisk(t *testing.T) {
 		}
 		time.Sleep(24 * time.Hour)
 		if err := q.reserve(1); !errors.Is(err, ErrMaxHeld) {
-			t.Errorf("what came in meanwhile does not count: %v", err)
+			t.Errorf("packages filled meanwhile do not count: %v", err)
 		}
 	})
 }

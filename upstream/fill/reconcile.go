@@ -18,17 +18,17 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// check makes sure that a release agrees with the files of it in the tree, or else
-// returns ErrConflict: what is in the tree is never replaced, and never made invalid
-// by what is put beside it. It returns the documents in the tree. The release as the
-// index knows it saves reading its packages; nil if it does not.
+// check returns ErrConflict unless a release agrees with its files in the tree: files
+// in the tree are never replaced, and never made invalid by files beside them. It
+// returns the documents in the tree. present is the release in the index, which saves
+// reading its packages; it may be nil.
 func (d *directory) check(r *upstream.Release, present *index.Release) (documents, error) {
 	_, files, _, err := d.compare(r, present)
 	return files, err
 }
 
-// keep is check, and then writes the documents and keys that are missing, in an
-// order in which the index always offers what it did before.
+// keep calls check, and then writes the missing documents and keys, in an order in
+// which the index always offers the same as before.
 func (d *directory) keep(ctx context.Context, r *upstream.Release, present *index.Release) (documents, error) {
 	for range maxAttempts {
 		now, files, keys, err := d.compare(r, present)
@@ -38,7 +38,7 @@ func (d *directory) keep(ctx context.Context, r *upstream.Release, present *inde
 		if err = d.write(ctx, now, files, keys); !errors.Is(err, tree.ErrChanged) {
 			return files, err
 		}
-		// Another instance or the operator has written one of them meanwhile, which counts.
+		// Another instance or the operator has written a document meanwhile. It counts.
 	}
 	return documents{}, unread(tree.ErrChanged)
 }
@@ -71,15 +71,15 @@ func (d *directory) compare(r *upstream.Release, present *index.Release) (*upstr
 	return r, files, keys, nil
 }
 
-// after returns the documents once those of a release have been written.
-func (files documents) after(r *upstream.Release) documents {
+// written returns the documents after the documents of a release have been written.
+func (files documents) written(r *upstream.Release) documents {
 	if r.Checksums != nil {
 		files.checksums = r.Checksums
 	}
 	return files
 }
 
-// conflict is the error for a file that the tree has and the origin has otherwise.
+// conflict returns the error for a file that differs between the tree and the origin.
 func conflict(name string) error {
 	return fmt.Errorf("%w: its %s differs: to have the origin's, remove the version from the tree", ErrConflict, name)
 }
@@ -88,7 +88,7 @@ var errPinned = fmt.Errorf("%w: the keys of the namespace are pinned", ErrUnsign
 
 // checkDocuments compares a release with the documents and keys in the tree.
 func (d *directory) checkDocuments(r *upstream.Release, files documents, keys namespaceKeys) error {
-	if keys.pinned { // perhaps since the release was verified
+	if keys.pinned { // perhaps pinned since the release was verified
 		if !r.Signed() {
 			return errPinned
 		}
@@ -110,8 +110,8 @@ func (d *directory) checkDocuments(r *upstream.Release, files documents, keys na
 		}
 	}
 	if files.signature != nil && r.Signed() && !extended && !bytes.Equal(files.signature, r.Signature) {
-		// A second signature is as good as the first if the keys that will lie beside
-		// it verify it.
+		// A second signature is as good as the first if the keys beside it will verify
+		// it.
 		if files.checksums == nil || !verifies(r, files.signature) {
 			return conflict("signature")
 		}
@@ -135,8 +135,8 @@ func verifies(r *upstream.Release, signature []byte) bool {
 	return err == nil
 }
 
-// checkPackages compares packages without a SHA256SUMS, such as those copied in by
-// `terraform providers mirror`, with the one that is to come beside them.
+// checkPackages compares packages without a SHA256SUMS, such as packages copied in by
+// `terraform providers mirror`, with the SHA256SUMS to be written beside them.
 func (d *directory) checkPackages(r *upstream.Release, present *index.Release) error {
 	l, err := d.look(r.Version)
 	if err != nil {
@@ -152,19 +152,19 @@ func (d *directory) checkPackages(r *upstream.Release, present *index.Release) e
 		}
 	}
 	unpacked, err := l.unpacked()
-	if err == nil && len(unpacked) > 0 { // no publisher signs what the registry packs
+	if err == nil && len(unpacked) > 0 { // no publisher signs packages that the registry packs
 		err = conflict("unpacked " + unpacked[0])
 	}
 	return err
 }
 
-// write writes what the tree lacks. Keys come first, since a signature is worth
-// nothing without them, and SHA256SUMS before its signature: until that is there
-// the registry signs the release itself. The error is index.ErrChanged if a document has
-// come into the tree since it was looked for.
+// write writes the files that the tree lacks. Keys come first, since a signature is
+// useless without them. SHA256SUMS comes before its signature: until the signature is
+// there, the registry signs the release itself. The error is index.ErrChanged if a
+// document has been added to the tree since it was looked for.
 func (d *directory) write(ctx context.Context, r *upstream.Release, files documents, keys namespaceKeys) error {
 	if r.Signed() && !keys.pinned {
-		file, err := keys.with(r.Keys)
+		file, err := keys.withKeys(r.Keys)
 		if err != nil {
 			return err
 		}
@@ -198,8 +198,8 @@ func (d *directory) write(ctx context.Context, r *upstream.Release, files docume
 // An origin may add platforms to a version that it has released. Its SHA256SUMS
 // then lists further files, and has another signature.
 
-// extends reports whether a SHA256SUMS lists all that another one does, with the same
-// sums, and more. How it is written does not matter: the publisher has signed it.
+// extends reports whether a SHA256SUMS lists everything in another one, with the same
+// sums, and more. Its form does not matter, since the publisher has signed it.
 func extends(before, now []byte) bool {
 	had, hadErr := wire.DecodeChecksums(before)
 	has, hasErr := wire.DecodeChecksums(now)
@@ -214,8 +214,8 @@ func extends(before, now []byte) bool {
 	return true
 }
 
-// mayReplace reports whether a release, signed by keys that count, is the one with
-// the given SHA256SUMS and further packages.
+// mayReplace reports whether a release, signed by keys that count, is the release of
+// the given SHA256SUMS with further packages.
 func mayReplace(r *upstream.Release, checksums []byte) bool {
 	return r.Signed() && r.Signature != nil && extends(checksums, r.Checksums)
 }
@@ -239,12 +239,12 @@ func (d *directory) canExtend(files documents) (bool, error) {
 	return !slices.ContainsFunc(l.own.entries, func(e fs.FileInfo) bool { return !slices.Contains(documents, e.Name()) }), nil
 }
 
-// extend replaces SHA256SUMS and its signature. One without the other would have a
-// scan in between withhold the release. Of two pairs the index takes the one in
-// the version's folder, and a folder appears or disappears at once. So if the old
-// pair is in the provider's directory, the new one comes in a version's folder;
-// otherwise the new one is written to the provider's directory before the folder
-// with the old one is removed.
+// extend replaces SHA256SUMS and its signature. A scan that sees only one of them
+// replaced would withhold the release. If there are two pairs, the index uses the pair
+// in the version's folder, and a folder appears or disappears at once. So if the old
+// pair is in the provider's directory, the new pair is written to a version's folder.
+// Otherwise the new pair is written to the provider's directory before the folder of
+// the old pair is removed.
 func (d *directory) extend(ctx context.Context, r *upstream.Release, files documents) error {
 	sums, sig := address.ChecksumsName(d.address.Name, r.Version), address.SignatureName(d.address.Name, r.Version)
 	in, folder := d.providers, d.folder(r.Version)
@@ -262,12 +262,12 @@ func (d *directory) extend(ctx context.Context, r *upstream.Release, files docum
 		}
 		return in.RemoveFolder(ctx, folder, sums)
 	}
-	if in.InBucket() { // what an interrupted extension has left
+	if in.InBucket() { // files that an interrupted extension has left
 		if err := in.RemoveFolder(ctx, folder, sums); err != nil {
 			return err
 		}
 	} else {
-		in.Fs.Remove(path.Join(in.Dir, folder)) // which is empty, if it exists
+		in.Fs.Remove(path.Join(in.Dir, folder)) // empty, if it exists
 	}
 	if err := in.InstallDocuments(ctx, map[string][]byte{sums: r.Checksums, sig: r.Signature}, folder, sums); err != nil {
 		return tree.StorageError(err)

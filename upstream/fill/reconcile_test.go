@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
 
-// The signed documents in the tree verify further packages of a release: the origin
-// is only asked where they are.
+// The signed documents in the tree verify further packages of a release: the origin is
+// only asked for their location.
 func TestDocumentsInTheTreeVerifyFurtherPackages(t *testing.T) {
 	eachTree(t, testDocumentsInTheTreeVerifyFurtherPackages)
 }
@@ -41,8 +41,8 @@ func testDocumentsInTheTreeVerifyFurtherPackages(t *testing.T, on treeKind) {
 	}
 }
 
-// rereleased returns an origin that has replaced a release by another one of the same
-// version and publisher, and the tree it had before.
+// rereleased returns an origin that has replaced a release by a different one of the
+// same version and publisher, and the origin's tree before that.
 func rereleased(t *testing.T) (now *site, before *indextest.Tree) {
 	t.Helper()
 	before, publisher := acme(t)
@@ -62,7 +62,7 @@ func TestConflicts(t *testing.T) { eachTree(t, testConflicts) }
 func testConflicts(t *testing.T, on treeKind) {
 	for _, test := range []struct {
 		rule    string
-		present []string // of the release as it was before
+		present []string // files of the release before
 		policy  fill.Policy
 		says    string
 	}{
@@ -174,7 +174,7 @@ func testFillBesidePackagesAlone(t *testing.T, on treeKind) {
 	}
 }
 
-// A package that came into the tree by another way is verified and not fetched.
+// A package that was added to the tree in another way is verified and not fetched.
 func TestAPackageInTheTree(t *testing.T) { eachTree(t, testAPackageInTheTree) }
 
 func testAPackageInTheTree(t *testing.T, on treeKind) {
@@ -189,7 +189,7 @@ func testAPackageInTheTree(t *testing.T, on treeKind) {
 	}
 }
 
-// A file that was replaced by hand is not served as the one that was filled.
+// A file that was replaced by hand is not served as the filled one.
 func TestAFilledFileThatChanges(t *testing.T) {
 	c := newAcme(t).Client(t, upstream.Origin{})
 	m := onDisk(t, c, fill.Policy{})
@@ -198,7 +198,7 @@ func TestAFilledFileThatChanges(t *testing.T) {
 	if _, err := f.Open(); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
-	m.mustRefuse(t, linuxZip, fill.ErrConflict, linuxZip+" differs") // nor taken to be there
+	m.mustRefuse(t, linuxZip, fill.ErrConflict, linuxZip+" differs") // nor treated as present
 	m.Remove(directory + linuxZip)
 	if _, err := f.Open(); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("got %v", err)
@@ -206,8 +206,8 @@ func TestAFilledFileThatChanges(t *testing.T) {
 	over(t, c, fill.Policy{}, m.root).fill(t, linuxZip)
 }
 
-// Directories that were made by hand are used as they are spelled: the index offers
-// one spelling of an address.
+// Directories that were made by hand keep their spelling: the index offers one spelling
+// of an address.
 func TestFoldersWrittenOtherwise(t *testing.T) { eachTree(t, testFoldersWrittenOtherwise) }
 
 func testFoldersWrittenOtherwise(t *testing.T, on treeKind) {
@@ -266,7 +266,7 @@ func testKeyRotation(t *testing.T, on treeKind) {
 	}
 }
 
-// If the origin sends no keys any more, those that it sent before count.
+// If the origin no longer sends keys, the keys that it sent before count.
 func TestKeysAreRemembered(t *testing.T) { eachTree(t, testKeysAreRemembered) }
 
 func testKeysAreRemembered(t *testing.T, on treeKind) {
@@ -292,8 +292,8 @@ func TestKeysPinnedInBetween(t *testing.T) {
 	m.mustRefuse(t, linuxZip, upstream.ErrBadSignature, "pinned")
 }
 
-// Another signature of the same SHA256SUMS is no conflict if the release's keys verify
-// it.
+// Another signature of the same SHA256SUMS is not a conflict if the release's keys
+// verify it.
 func TestAReleaseSignedTwice(t *testing.T) { eachTree(t, testAReleaseSignedTwice) }
 
 func testAReleaseSignedTwice(t *testing.T, on treeKind) {
@@ -322,8 +322,8 @@ func testAReleaseSignedTwice(t *testing.T, on treeKind) {
 	}
 }
 
-// The index's snapshot may be older than the tree: what has been put there since is
-// not replaced either, and keys that have been pinned since count.
+// The index's snapshot may be older than the tree: files added since are not replaced
+// either, and keys that have been pinned since count.
 func TestATreeThatIsNewerThanTheSnapshot(t *testing.T) {
 	now, before := rereleased(t)
 	for _, test := range []struct {
@@ -379,7 +379,7 @@ func TestAReleaseThatTheIndexHasNoLonger(t *testing.T) {
 	if _, err := m.Filler.Available(background(), demo, "1.0.0", scanned(t, mine).Provider(demo).Release("1.0.0")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{darwinZip, sums, sums + ".sig"} { // to have the origin's
+	for _, name := range []string{darwinZip, sums, sums + ".sig"} { // to get the origin's
 		if err := mine.Fs.Remove(directory + name); err != nil {
 			t.Fatal(err)
 		}

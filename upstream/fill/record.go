@@ -17,55 +17,57 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// recordName is the file beside the packages of a provider or module in which its list
-// of versions outlives a restart, and is shared by instances over the same tree. The
-// index ignores it.
+// recordName is the file beside the packages of a provider or module that keeps the
+// list of versions for a restart and for other instances that share the tree. The index
+// ignores it.
 const recordName = ".versions.json"
 
-// damagedSuffix is added to the name of a record that is damaged.
+// damagedSuffix is added to the name of a damaged record.
 const damagedSuffix = ".damaged"
 
-// IsRecord reports whether a file of that name, beside packages, has a list of versions, or
-// had one before it was damaged. Without packages it has no use.
+// IsRecord reports whether a file beside packages is a list of versions, or a damaged
+// one. Without packages the file is useless.
 func IsRecord(name string) bool { return name == recordName || name == recordName+damagedSuffix }
 
-// recordFormat is the only one there is.
+// recordFormat is the only format.
 const recordFormat = 1
 
-// maxRecord bounds what is read back, in bytes; no list of versions is larger.
+// maxRecord limits the size of a record that is read, in bytes; no list of versions is
+// larger.
 const maxRecord = 8 << 20
 
-// A version that is missing in an origin's list may be back in the next one. For so long, and
-// of so many versions, it is remembered when they were first seen.
+// A version that is missing in an origin's list may be back in the next list. The time
+// at which it was first seen is remembered for this long, and for this many versions.
 const (
 	missingFor = 90 * 24 * time.Hour
 	maxMissing = 2000
 )
 
-// A record is a list of versions as an origin sent it. It does not change.
+// A record is a list of versions from an origin. It does not change.
 type record struct {
 	Fetched  time.Time
-	Versions []datedVersion   // the newest first
-	Missing  []missingVersion // the last ones first
+	Versions []datedVersion   // newest first
+	Missing  []missingVersion // the last missing ones first
 }
 
-// A missingVersion was in earlier lists and is not in the record's.
+// A missingVersion was in earlier lists and is not in this record's list.
 type missingVersion struct {
 	datedVersion           // without protocols and platforms
-	Listed       time.Time // when an origin last listed it
+	Listed       time.Time // time of the last list with the version
 }
 
-// A datedVersion is a version with what is known of its age.
+// A datedVersion is a version with the known facts about its age.
 type datedVersion struct {
 	wire.ProviderVersion
 	Published time.Time // according to the origin; zero: unknown
-	Seen      time.Time // when this mirror first had it in a list
+	Seen      time.Time // time of the first list with the version
 	Asked     bool      // the origin has been asked for Published
 }
 
-// matures is when a version reaches the minimum release age, counted from its
-// publication. If the origin does not tell that, from when it was first seen:
-// nothing is concluded from its number, nor from its place in the list.
+// matures returns when a version reaches the minimum release age, counted from its
+// publication. If the origin does not say when that was, it counts from when the
+// version was first seen: neither its number nor its place in the list says anything
+// about its age.
 func (d datedVersion) matures(minAge time.Duration) time.Time {
 	switch {
 	case minAge == 0:
@@ -76,7 +78,8 @@ func (d datedVersion) matures(minAge time.Duration) time.Time {
 	return d.Seen.Add(minAge)
 }
 
-// newRecord makes the record of a list, with what was known before; nil: nothing.
+// newRecord makes the record of a list. before is the previous record; nil if there is
+// none.
 func newRecord(list []wire.ProviderVersion, before *record, now time.Time) *record {
 	r := &record{Fetched: now, Versions: make([]datedVersion, len(list))}
 	for i, v := range list {
@@ -88,9 +91,9 @@ func newRecord(list []wire.ProviderVersion, before *record, now time.Time) *reco
 	return r.withPastOf(before)
 }
 
-// withPastOf is the record with what the other one knows of the past: when versions were
-// first seen and published, and which ones there were. The other one may be the earlier or
-// the later one, and of another instance.
+// withPastOf returns the record with the facts about the past in another record: when
+// versions were first seen and published, and which versions there were. The other
+// record may be earlier or later, and from another instance.
 func (r *record) withPastOf(other *record) *record {
 	forgotten := func(m missingVersion) bool { return !m.Listed.Add(missingFor).After(r.Fetched) }
 	missing := make(map[string]missingVersion)
@@ -122,7 +125,8 @@ func (r *record) withPastOf(other *record) *record {
 	return merged
 }
 
-// listed are the versions of the record, for the case that another one lacks them.
+// listed returns the versions of the record, in the form for versions missing in
+// another one.
 func (r *record) listed() []missingVersion {
 	list := make([]missingVersion, len(r.Versions))
 	for i, d := range r.Versions {
@@ -132,7 +136,7 @@ func (r *record) listed() []missingVersion {
 	return list
 }
 
-// withPastOf is the version with what is known of it from another record.
+// withPastOf returns the version with the known facts about it in another record.
 func (d datedVersion) withPastOf(known datedVersion) datedVersion {
 	if !d.Asked {
 		d.Published, d.Asked = known.Published, known.Asked
@@ -159,23 +163,23 @@ func (r *record) version(text string) (datedVersion, bool) {
 	return r.Versions[i], true
 }
 
-// mature lists the versions that have the minimum release age, until when there
-// will be more of them; zero: never.
+// mature returns the versions that have the minimum release age, and the time at which
+// there will be more of them; zero: never.
 func (r *record) mature(minAge time.Duration, now time.Time) (list []wire.ProviderVersion, until time.Time) {
 	list = make([]wire.ProviderVersion, 0, len(r.Versions))
 	for _, d := range r.Versions {
-		at := d.matures(minAge)
-		if !at.After(now) {
+		date := d.matures(minAge)
+		if !date.After(now) {
 			list = append(list, d.ProviderVersion)
-		} else if until.IsZero() || at.Before(until) {
-			until = at
+		} else if until.IsZero() || date.Before(until) {
+			until = date
 		}
 	}
 	return list, until
 }
 
-// weigh is about how many bytes a record and the listing of it take in memory.
-// Platforms that versions share count once.
+// weigh estimates how many bytes a record and its list take in memory. Platforms that
+// versions share count once.
 func (r *record) weigh() int64 {
 	total := 256 * len(r.Missing)
 	shared := make(map[*address.Platform]bool)
@@ -200,7 +204,8 @@ type recordFile struct {
 	Fetched  time.Time       `json:"fetched"`
 	Versions []recordVersion `json:"versions"`
 
-	// Earlier releases do not know it, and write records without it.
+	// Earlier releases do not know this field, and leave it out of the records that
+	// they write.
 	Missing []recordVersion `json:"missing,omitempty"`
 }
 
@@ -235,8 +240,8 @@ func (r *record) encode() []byte {
 
 var errBadRecord = errors.New("the record of versions is damaged")
 
-// decodeRecord reads what encode wrote. Nothing counts of a record with anything wrong in
-// it: a date in it may be wrong too.
+// decodeRecord reads a result of encode. If anything is wrong in a record, the whole
+// record is refused, since its dates may be wrong, too.
 func decodeRecord(content []byte) (*record, error) {
 	var file recordFile
 	if err := json.Unmarshal(content, &file); err != nil || file.Format != recordFormat || file.Fetched.IsZero() {
@@ -254,7 +259,7 @@ func decodeRecord(content []byte) (*record, error) {
 			v.Platforms = shared[written]
 		}
 		list[i] = wire.ProviderVersion{Version: v.Version, Protocols: v.Protocols, Platforms: v.Platforms}
-		if v.Seen.IsZero() { // it was written before versions of a first list had one
+		if v.Seen.IsZero() { // the record was written before versions of a first list had this date
 			v.Seen = file.Fetched
 		}
 		r.Versions = append(r.Versions, datedVersion{list[i], v.Published, v.Seen, v.Asked || !v.Published.IsZero()})
@@ -279,8 +284,8 @@ func decodeRecord(content []byte) (*record, error) {
 	return r, nil
 }
 
-// order brings the versions, which are the versions of list, into the order of lists. Earlier
-// releases have written builds before the plain version.
+// order puts the versions into the order of list, which has the same versions. Earlier
+// releases wrote builds before the version without metadata.
 func (r *record) order(list []wire.ProviderVersion) error {
 	dated := make(map[string]datedVersion, len(r.Versions))
 	for _, d := range r.Versions {
@@ -292,7 +297,7 @@ func (r *record) order(list []wire.ProviderVersion) error {
 	}
 	for i, v := range normal {
 		d, ok := dated[v.Version]
-		if !ok { // it is written otherwise there
+		if !ok { // the record has another spelling
 			return errBadRecord
 		}
 		r.Versions[i] = d
@@ -301,7 +306,7 @@ func (r *record) order(list []wire.ProviderVersion) error {
 }
 
 // readRecord returns the record in the tree, or nil if there is none. The error is
-// errBadRecord for one that is damaged, or else ErrUnread.
+// errBadRecord if the record is damaged, or else ErrUnread.
 func (c *catalog) readRecord() (*record, error) {
 	_, in, dir, err := c.folder(c.address)
 	if err != nil {
@@ -317,7 +322,7 @@ func (c *catalog) readRecord() (*record, error) {
 func readRecord(in tree.Part, dir string) (*record, error) {
 	content, err := read(in, path.Join(dir, recordName), maxRecord)
 	switch {
-	case errors.Is(err, ErrConflict): // it is too large
+	case errors.Is(err, ErrConflict): // the file is too large
 		return nil, errBadRecord
 	case err != nil || content == nil:
 		return nil, err
@@ -325,14 +330,14 @@ func readRecord(in tree.Part, dir string) (*record, error) {
 	return decodeRecord(content)
 }
 
-// keepRecord writes a record if the tree has a folder of the provider or module: clients
-// may request any, and must not fill the tree with directories that way.
-// With a minimum release age it is always written, since it says when versions
-// were first seen. So it is written over no record that cannot be read now, and what that
-// in the tree knows of the past stays: another instance may have written it. A damaged
-// one is kept aside.
+// keepRecord writes a record if the tree has a folder of the provider or module:
+// clients may request any address, and must not fill the tree with directories. With a
+// minimum release age it is always written, since it says when versions were first
+// seen. So it does not replace a record that cannot be read now, and keeps the past in
+// the record of the tree, which another instance may have written. A damaged record is
+// set aside.
 func (c *catalog) keepRecord(r *record) error {
-	c.keeping.Lock() // or one of two would be lost that are kept at the same time
+	c.keeping.Lock() // otherwise one of two concurrent records would be lost
 	defer c.keeping.Unlock()
 	_, in, dir, err := c.folder(c.address)
 	if err != nil {
@@ -353,7 +358,7 @@ func (c *catalog) keepRecord(r *record) error {
 			kindOf(c.address), c.address.String(), "kept_as", recordName+damagedSuffix)
 	case err != nil:
 		return err
-	case before != nil && before.Fetched.After(r.Fetched): // it was written meanwhile
+	case before != nil && before.Fetched.After(r.Fetched): // another instance has written it meanwhile
 		r = before.withPastOf(r)
 	case before != nil:
 		r = r.withPastOf(before)
@@ -369,11 +374,11 @@ func (c *catalog) keepRecord(r *record) error {
 	return nil
 }
 
-// provenRecord returns a record that is made from the tree, in place of a damaged one: a
-// version was there at the time of its packages, or of the record of where its package came
-// from. Nothing of the damaged record counts, since any date in it may be wrong. So versions
-// that are not in the tree, and whose date the origin does not tell, wait for the minimum
-// release age once more.
+// provenRecord returns the past that the tree proves although the record is damaged: a
+// version existed at the time of its packages, or of the record of its package's
+// source. No part of the damaged record counts, since any of its dates may be wrong. So
+// versions that are not in the tree, and for which the origin has no date, wait for the
+// minimum release age once more.
 func (c *catalog) provenRecord() (*record, error) {
 	_, in, dir, err := c.folder(c.address)
 	if err != nil {
@@ -390,7 +395,7 @@ func (c *catalog) provenRecord() (*record, error) {
 	return proven, unread(err)
 }
 
-// provenBy returns the version that was there when a file was written.
+// provenBy returns the version that existed when a file was written.
 func (c *catalog) provenBy(dir, name string) (version string, ok bool) {
 	if c.address.IsModule() {
 		version, ok = versionOfSourceRecord(path.Base(name))
@@ -403,8 +408,8 @@ func (c *catalog) provenBy(dir, name string) (version string, ok bool) {
 	return f.Version.String(), true
 }
 
-// keepRecordOf writes, with the first package of a provider or module, what there was no
-// directory for before.
+// keepRecordOf writes the record with the first package of a provider or module, since
+// there was no directory for it before.
 func (f *Filler) keepRecordOf(a address.Address) {
 	c, ok := f.catalogs.Get(a)
 	if !ok || c.kept.Load() {

@@ -51,29 +51,29 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Dates stay those of their versions, also in a record of an earlier release.
+// Versions keep their dates, even in a record of an earlier release.
 func TestRecordsInAnotherOrder(t *testing.T) {
 	seen := func(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC) }
-	of := func(version string, day int) datedVersion {
+	dated := func(version string, day int) datedVersion {
 		return datedVersion{ProviderVersion: wire.ProviderVersion{Version: version}, Seen: seen(day)}
 	}
 	for _, test := range []struct {
 		rule     string
 		versions []datedVersion
 	}{
-		{"builds before the plain version", []datedVersion{of("1.0.0+b", 2), of("1.0.0+a", 3), of("1.0.0", 1)}},
-		{"none", []datedVersion{of("1.0.0+a", 3), of("1.0.0", 1), of("1.0.0+b", 2)}},
+		{"builds before the plain version", []datedVersion{dated("1.0.0+b", 2), dated("1.0.0+a", 3), dated("1.0.0", 1)}},
+		{"none", []datedVersion{dated("1.0.0+a", 3), dated("1.0.0", 1), dated("1.0.0+b", 2)}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r, err := decodeRecord((&record{Fetched: seen(4), Versions: test.versions}).encode())
-			if want := []datedVersion{of("1.0.0", 1), of("1.0.0+b", 2), of("1.0.0+a", 3)}; err != nil || !reflect.DeepEqual(r.Versions, want) {
+			if want := []datedVersion{dated("1.0.0", 1), dated("1.0.0+b", 2), dated("1.0.0+a", 3)}; err != nil || !reflect.DeepEqual(r.Versions, want) {
 				t.Errorf("got %+v, %v", r, err)
 			}
 		})
 	}
 }
 
-// Versions that a list lacks keep their dates for some time, and so many of them.
+// A limited number of versions that a list lacks keep their dates for some time.
 func TestMissingVersions(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	listOf := func(versions ...string) (list []wire.ProviderVersion) {

@@ -122,7 +122,7 @@ func TestOriginsThatDoNotAnswer(t *testing.T) {
 	})
 }
 
-// Failures are remembered for a while, those that may pass soon for less.
+// Failures are remembered for a while, and for less time if they may soon be over.
 func TestFailuresAreForgotten(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
@@ -157,7 +157,7 @@ func TestFailuresAreForgotten(t *testing.T) {
 type disk struct {
 	afero.Fs
 	fails error
-	part  string // of the names it fails at
+	part  string // of the names at which it fails
 }
 
 func (d disk) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
@@ -207,7 +207,7 @@ func TestDisksThatFail(t *testing.T) {
 	}
 }
 
-// Packages that clients could not use are refused, though they are signed.
+// Packages that clients could not use are refused, although they are signed.
 func TestPackagesThatClientsCannotUse(t *testing.T) { eachTree(t, testPackagesThatClientsCannotUse) }
 
 func testPackagesThatClientsCannotUse(t *testing.T, on treeKind) {
@@ -243,7 +243,7 @@ func testPackagesThatClientsCannotUse(t *testing.T, on treeKind) {
 	}
 }
 
-// Pinned keys alone count, with and without a signature.
+// Only pinned keys count, with and without a signature.
 func TestPinnedKeys(t *testing.T) { eachTree(t, testPinnedKeys) }
 
 func testPinnedKeys(t *testing.T, on treeKind) {
@@ -294,7 +294,8 @@ func TestPinnedKeysOfAMirrorWithoutSignatures(t *testing.T) {
 	m.mustRefuse(t, linuxZip, fill.ErrUnsigned, "pinned")
 }
 
-// If the origin sends no keys, signatures are verified with those it sent before.
+// If the origin sends no keys, signatures are verified with the keys that it sent
+// before.
 func TestSignaturesByKeptKeys(t *testing.T) { eachTree(t, testSignaturesByKeptKeys) }
 
 func testSignaturesByKeptKeys(t *testing.T, on treeKind) {
@@ -317,7 +318,8 @@ func testSignaturesByKeptKeys(t *testing.T, on treeKind) {
 				s.Fault("/v1/providers/acme/demo/1.0.0/download/darwin/arm64", s.Edited(`"gpg_public_keys"`, `"no_keys"`))
 				s.Fault(sigFile, body(test.signature))
 				root := on.root(t)
-				// Packages in the tree must not be withheld because of documents that come in beside them.
+				// Documents that are added beside packages in the tree must not cause
+				// them to be withheld.
 				root.tree(t).Write(keysFile, kept+publisher.PublicKey()).Write(directory+darwinZip, folders.Read("providers/acme/demo/"+darwinZip))
 				m := over(t, s.Client(t, upstream.Origin{Mirror: mirror}), fill.Policy{Signatures: fill.PreferSignatures}, root)
 				if test.kind != nil {
@@ -398,8 +400,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// However many packages and releases are refused, the log has one line for each way
-// in which the origin fails, and later how many there were.
+// However many packages and releases are refused, the log has one line for each kind of
+// failure of the origin, and later the number of refusals.
 func TestRefusalsAreLoggedOnce(t *testing.T) {
 	s, names := many(t, 20)
 	broken := func(w http.ResponseWriter, r *http.Request) {
@@ -417,7 +419,7 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 			if _, err := m.Fill(background(), demo, name); err == nil {
 				t.Fatal("the package came in")
 			}
-			m.Fill(background(), demo, fmt.Sprintf("terraform-provider-demo_9.0.%d_linux_amd64.zip", i)) // there is none
+			m.Fill(background(), demo, fmt.Sprintf("terraform-provider-demo_9.0.%d_linux_amd64.zip", i)) // there is no such version
 		}
 		if n := m.log.count("level=WARN"); n != 1 || m.log.count("a package could not be mirrored") != 1 {
 			t.Errorf("there are %d warnings", n)

@@ -13,19 +13,19 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// releaseLifetime is how long a release is not requested again. It does not change;
-// if the origin releases the version again all the same, its packages do not match
-// and are refused until then.
+// releaseLifetime is how long a release is not requested again. A release does not
+// change. If the origin nevertheless releases the version again, its packages do not
+// match and are refused until then.
 const releaseLifetime = DefaultVersionsTTL
 
-// An approved release may come into the tree, with its packages.
+// An approved release may be added to the tree, with its packages.
 type approved struct {
 	*upstream.Release
 	present bool           // the tree has its signed documents
-	indexed *index.Release // where they were taken from; nil: from the disk
+	indexed *index.Release // source of the documents; nil: the disk
 }
 
-// weigh is about how many bytes a release takes in memory.
+// weigh estimates how many bytes a release takes in memory.
 func (r *approved) weigh() int {
 	total := 1024 + len(r.Checksums) + len(r.Signature) + len(r.Manifest)
 	for _, key := range r.Keys {
@@ -54,9 +54,9 @@ func (r *approved) has(p address.Platform) bool {
 	return ok
 }
 
-// Available returns the packages of a version that Fill gets. Packages without any
-// hash that a client could check are left out. The release as the index has it
-// saves requests and reading; nil if it has none.
+// Available returns the packages of a version that Fill can fetch. It leaves out
+// packages without any hash that a client could check. present is the release in the
+// index, which saves requests and reading; it may be nil.
 func (f *Filler) Available(ctx context.Context, a address.Address, version string, present *index.Release) ([]wire.Archive, error) {
 	r, s, err := f.approved(ctx, a, version, present)
 	if err != nil {
@@ -76,10 +76,10 @@ func (f *Filler) Available(ctx context.Context, a address.Address, version strin
 	return list, nil
 }
 
-// ReleaseFor returns a release as the tree or else the origin has it. If the release in
-// the tree has no package for the platform, the origin is asked: it may have added the
-// package meanwhile. The release as the index has it saves requests and reading; nil if it has
-// none.
+// ReleaseFor returns a release of the tree, or else of the origin. If the release in
+// the tree has no package for the platform, the origin may have added it meanwhile, and
+// is asked. present is the release in the index, which saves requests and reading; it
+// may be nil.
 func (f *Filler) ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error) {
 	r, s, err := f.approved(ctx, a, version, present)
 	if err != nil {
@@ -102,8 +102,8 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 		return nil, nil, ErrNotMirrored
 	}
 	if s.Policy.MinAge > 0 {
-		// An origin has no date of a version that it does not list. Such a release
-		// can only come from the tree.
+		// An origin has no date for a version that it does not list. Such a release can
+		// only come from the tree.
 		if _, _, err := f.listed(ctx, a, version); errors.Is(err, ErrTooYoung) || err != nil && !errors.Is(err, upstream.ErrNotFound) {
 			return nil, nil, err
 		}
@@ -125,7 +125,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 		return nil, nil, err
 	}
 	r, err := f.approving.do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
-		r, err := f.approve(clients.In(f.ctx), s, a, version)
+		r, err := f.approve(clients.Context(f.ctx), s, a, version)
 		switch {
 		case err == nil:
 			f.releases.Put(id, r, releaseLifetime)
@@ -143,8 +143,9 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 	return r, s, err
 }
 
-// indexedRelease is a release that the index has verified; nil for nil. The error is that
-// what its origin announced could not be read: the release is as good, and not remembered.
+// indexedRelease returns a release that the index has verified; nil for nil. The error
+// means that the announced hashes could not be read: the release is valid, but is not
+// remembered.
 func (f *Filler) indexedRelease(a address.Address, present *index.Release) (*approved, error) {
 	if present == nil {
 		return nil, nil
@@ -157,7 +158,7 @@ func (f *Filler) indexedRelease(a address.Address, present *index.Release) (*app
 	return &approved{r, true, present}, f.addAnnounced(r)
 }
 
-// releaseWithdrawn is withdrawn for a version of a provider.
+// releaseWithdrawn is like withdrawn, for a version of a provider.
 func (f *Filler) releaseWithdrawn(a address.Address, text string) error {
 	v, err := address.ParseProviderVersion(text)
 	if err != nil {
@@ -166,8 +167,8 @@ func (f *Filler) releaseWithdrawn(a address.Address, text string) error {
 	return f.withdrawn(a, v)
 }
 
-// approve takes a release from the disk, where the index may not have seen it yet,
-// or else from the origin.
+// approve reads a release from the disk, where the index may not have seen it yet, or
+// else requests it from the origin.
 func (f *Filler) approve(ctx context.Context, s *Source, a address.Address, version string) (*approved, error) {
 	if err := f.releaseWithdrawn(a, version); err != nil {
 		return nil, err
@@ -203,13 +204,13 @@ func (f *Filler) approve(ctx context.Context, s *Source, a address.Address, vers
 	return &approved{Release: r}, err
 }
 
-// accept decides by the policy and the keys in the tree whether a release may come
-// in, and returns why it may not.
+// accept applies the policy and the keys in the tree. It returns why a release may not
+// be added to the tree.
 func (s *Source) accept(r *upstream.Release, keys namespaceKeys) error {
 	if !r.Signed() && r.Signature != nil && keys.ring != nil {
 		// The origin sends no keys now, but did before. A signature that is wrong, or
-		// by another key, is refused whatever the policy: the index would withhold the
-		// release.
+		// by another key, is refused whatever the policy says: the index would withhold
+		// the release.
 		if _, err := keys.ring.Verify(r.Checksums, r.Signature); err != nil {
 			return &upstream.Failure{Host: r.Address.Hostname.ForDisplay(), Kind: upstream.ErrBadSignature, Detail: err.Error(), Cause: err}
 		}
@@ -218,7 +219,7 @@ func (s *Source) accept(r *upstream.Release, keys namespaceKeys) error {
 	switch {
 	case r.Signed():
 		return nil
-	case keys.pinned: // or an origin could evade them by leaving signatures out
+	case keys.pinned: // otherwise an origin could evade the keys by leaving signatures out
 		return errPinned
 	case s.Policy.Signatures == RequireSignatures:
 		return fmt.Errorf("%w: put the publisher's public key into keys/%s/%s.asc, or take it all the same with `signatures prefer`",
@@ -227,12 +228,11 @@ func (s *Source) accept(r *upstream.Release, keys namespaceKeys) error {
 	return nil
 }
 
-// errNoAdditions: a release has no more packages than it had.
+// errNoAdditions means that a release has no more packages than before.
 var errNoAdditions = fmt.Errorf("the origin has added nothing to the release: %w", upstream.ErrNotFound)
 
 // MayHaveMore reports whether the origin may have packages of a release for further
-// platforms, according to the list of versions as it is known now. It makes no
-// request.
+// platforms, according to the known list of versions. It sends no request.
 func (f *Filler) MayHaveMore(a address.Address, present *index.Release) bool {
 	return f.mayHaveMore(a, present.Version, func(p address.Platform) bool { return present.Package(p.OS, p.Arch) != nil })
 }
@@ -242,8 +242,8 @@ func (f *Filler) mayHaveMore(a address.Address, version string, has func(address
 	return listed && (len(platforms) == 0 || slices.ContainsFunc(platforms, func(p address.Platform) bool { return !has(p) }))
 }
 
-// listedPlatforms returns the platforms of a version according to the list as it is
-// known now. An origin that is a mirror lists none.
+// listedPlatforms returns the platforms of a version according to the known list of
+// versions. An origin that is a mirror lists none.
 func (f *Filler) listedPlatforms(a address.Address, version string) (platforms []address.Platform, listed bool) {
 	c, ok := f.catalogs.Get(a)
 	if !ok {
@@ -253,22 +253,22 @@ func (f *Filler) listedPlatforms(a address.Address, version string) (platforms [
 	return d.Platforms, ok
 }
 
-// withAdditions returns a release of the tree with what the origin has added to it.
-// The caller waits for the origin only if its list has further platforms. A mirror's
-// list does not say so: it is asked in the background.
+// withAdditions returns a release of the tree with the packages that the origin has
+// added. The caller waits for the origin only if its list has further platforms. A
+// mirror's list has no platforms, so the mirror is asked in the background.
 func (f *Filler) withAdditions(ctx context.Context, s *Source, r *approved) *approved {
 	if !r.present || !f.mayHaveMore(r.Address, r.Version, r.has) {
 		return r
 	}
 	if platforms, _ := f.listedPlatforms(r.Address, r.Version); len(platforms) == 0 {
 		if _, known := f.unextended.Get(releaseID{r.Address, r.Version}); !known {
-			go f.extended(upstream.NewClients(ctx).In(f.ctx), s, r)
+			go f.extended(upstream.NewClients(ctx).Context(f.ctx), s, r)
 		}
 		return r
 	}
 	extended, err := f.extended(ctx, s, r)
 	if err != nil {
-		return r // which is good, whatever state the origin is in
+		return r // valid whatever the state of the origin
 	}
 	return extended
 }
@@ -285,15 +285,15 @@ func (f *Filler) withPlatform(ctx context.Context, s *Source, r *approved, p add
 	return extended, err
 }
 
-// extended returns a release of the tree as the origin has it now, by one request
-// for all callers. The error is errNoAdditions when it is the same.
+// extended returns the origin's present version of a release in the tree, by one
+// request for all callers. The error is errNoAdditions if it has no further packages.
 func (f *Filler) extended(ctx context.Context, s *Source, r *approved) (*approved, error) {
 	id := releaseID{r.Address, r.Version}
 	if err, ok := f.unextended.Get(id); ok {
 		return nil, err
 	}
 	return f.extending.do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
-		extended, err := f.fetchExtended(clients.In(f.ctx), s, r)
+		extended, err := f.fetchExtended(clients.Context(f.ctx), s, r)
 		switch {
 		case err == nil:
 			f.releases.Put(id, extended, releaseLifetime)
@@ -317,7 +317,7 @@ func (f *Filler) fetchExtended(ctx context.Context, s *Source, r *approved) (*ap
 	}
 	now, err := s.Client.Release(ctx, r.Address, wire.ProviderVersion{Version: r.Version}, keys.pin())
 	switch {
-	case errors.Is(err, upstream.ErrNotFound): // the tree keeps what it has, whatever has become of it there
+	case errors.Is(err, upstream.ErrNotFound): // the tree keeps its release even if the origin has none
 		return nil, errNoAdditions
 	case err != nil:
 		return nil, err
@@ -331,7 +331,7 @@ func (f *Filler) fetchExtended(ctx context.Context, s *Source, r *approved) (*ap
 	case !mayReplace(now, r.Checksums):
 		return nil, conflict("SHA256SUMS")
 	}
-	// A mirror lists the packages it has, which may be fewer than there are here.
+	// A mirror lists its own packages, and may have fewer than this tree.
 	for _, p := range r.Packages {
 		if _, ok := now.Package(p.Platform); !ok {
 			now.Packages = append(now.Packages, p)

@@ -90,9 +90,9 @@ func (g *growing) grow(t *testing.T, platforms ...string) {
 
 func zipFor(platform string) string { return "terraform-provider-demo_1.0.0_" + platform + ".zip" }
 
-// Platforms that are added to a release reach a mirror that has it, again and again.
-// Whenever the index scans meanwhile, it offers the packages it did before, with the
-// publisher's signature.
+// Platforms that are added to a release reach a mirror that has the release, again and
+// again. Whenever the index scans meanwhile, it offers the same packages as before,
+// with the publisher's signature.
 func TestPlatformsThatAreAddedLater(t *testing.T) {
 	for _, mirror := range []string{"", mirrorBase} {
 		t.Run("from "+mirror, func(t *testing.T) {
@@ -115,9 +115,9 @@ func TestPlatformsThatAreAddedLater(t *testing.T) {
 				for i, platform := range []string{"darwin_arm64", "linux_arm64", "windows_amd64"} {
 					g.grow(t, platform)
 					time.Sleep(11 * time.Minute)
-					m.Versions(background(), demo) // as clients do first
+					m.Versions(background(), demo) // clients do this first
 					time.Sleep(time.Second)
-					if mirror != "" { // which does not list platforms
+					if mirror != "" { // a mirror does not list platforms
 						m.Available(background(), demo, "1.0.0")
 						synctest.Wait()
 					}
@@ -136,9 +136,9 @@ func TestPlatformsThatAreAddedLater(t *testing.T) {
 	}
 }
 
-// A request for a package makes the mirror look for it at the origin, even without a
-// list of versions. An origin that cannot be asked is another error than a package
-// that does not exist.
+// A request for a package makes the mirror ask the origin for it, even without a list
+// of versions. The error for an origin that cannot be asked differs from the error for
+// a missing package.
 func TestAPlatformThatIsRequested(t *testing.T) {
 	g := newGrowing(t, "linux_amd64")
 	g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
@@ -146,7 +146,7 @@ func TestAPlatformThatIsRequested(t *testing.T) {
 		before := inMemory(t, c, fill.Policy{}, folders)
 		before.fill(t, zipFor("linux_amd64"))
 		before.Close()
-		m := inMemory(t, c, fill.Policy{}, folders) // that knows nothing but the tree
+		m := inMemory(t, c, fill.Policy{}, folders) // knows only the tree
 		defer m.Close()
 		g.Fault(metadata, status(501))
 		g.Fault("/v1/providers/acme/demo/1.0.0/download/darwin/arm64", status(501))
@@ -166,8 +166,8 @@ func TestAPlatformThatIsRequested(t *testing.T) {
 	})
 }
 
-// SHA256SUMS is replaced by one that lists the same and more, however it is written and
-// by whichever of the keys that count it is signed.
+// SHA256SUMS is replaced by a longer one with the same lines, in whatever form and
+// signed by whichever of the keys that count.
 func TestAdditionsThatAreWrittenOtherwise(t *testing.T) {
 	for rule, change := range map[string]func(t *testing.T, g *growing){
 		"in another order": func(_ *testing.T, g *growing) {
@@ -215,8 +215,8 @@ func TestAdditionsThatAreWrittenOtherwise(t *testing.T) {
 	}
 }
 
-// SHA256SUMS is not replaced by one that changes or lacks a line, or is not signed by
-// keys that count, nor if it cannot be replaced in one step.
+// SHA256SUMS is not replaced by a document that changes or lacks a line or is not
+// signed by keys that count, nor if it cannot be replaced in one step.
 func TestAdditionsThatAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
@@ -270,8 +270,8 @@ func TestAdditionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// The same on the disk, by instances that only know the tree: SHA256SUMS and its
-// signature move to the version's folder, and with the next platform back.
+// The same on the disk, by instances that know only the tree: SHA256SUMS and its
+// signature move to the version's folder, and back with the next platform.
 func TestPlatformsThatAreAddedLaterOnTheDisk(t *testing.T) {
 	eachTree(t, testPlatformsThatAreAddedLaterOnTheDisk)
 }
@@ -349,8 +349,8 @@ func testAdditionsLeaveOtherFilesInTheFolder(t *testing.T, on treeKind) {
 	}
 }
 
-// When one instance extends a release, another one that remembers it as it was can
-// still fetch its packages, and does not undo the extension.
+// If one instance extends a release, another instance that remembers the old release
+// can still fetch its packages, and does not undo the extension.
 func TestAdditionsByAnotherInstance(t *testing.T) {
 	for _, from := range []string{"", mirrorBase} {
 		t.Run("from "+from, func(t *testing.T) {
@@ -369,8 +369,8 @@ func TestAdditionsByAnotherInstance(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			first.fill(t, zipFor("darwin_arm64")) // which comes in
-			first.fill(t, zipFor("linux_arm64"))  // which is there
+			first.fill(t, zipFor("darwin_arm64")) // fetched
+			first.fill(t, zipFor("linux_arm64"))  // already there
 			if after, err := os.ReadFile(filepath.Join(root, directory+"1.0.0/"+sums)); string(after) != string(before) {
 				t.Errorf("SHA256SUMS was %q and is %q, %v", before, after, err)
 			}
@@ -451,8 +451,8 @@ func (f readFile) Read(b []byte) (int, error) {
 	return f.File.Read(b)
 }
 
-// Packages that the index has read are not read again before SHA256SUMS comes beside
-// them, unless they have changed.
+// Packages that the index has read are not read again before SHA256SUMS is written
+// beside them, unless they have changed.
 func TestPackagesThatTheIndexHasRead(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		folders, _ := acme(t)

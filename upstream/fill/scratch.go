@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// The files of a module come in as they are in their repository, which may be far more
-// than what is kept of them. They do so in a scratch folder outside of the tree, among
+// A module is fetched with all files of its repository, which may be far more than the
+// files that are kept. They are stored in a scratch folder outside of the tree, among
 // the temporary files of the system.
 
 const (
@@ -24,11 +24,11 @@ const (
 	scratchFiles  = "files" // of the module
 )
 
-// scratchUnlocked is how old a scratch folder without a lock is when it is certainly a
-// leftover, and none that is being made.
+// scratchUnlocked is the age at which a scratch folder without a lock is certainly a
+// leftover, and not a folder that is being made.
 const scratchUnlocked = time.Hour
 
-// A scratch is such a folder, until it is removed.
+// A scratch is a scratch folder, until it is removed.
 type scratch struct {
 	dir  string
 	lock *flock.Flock
@@ -53,7 +53,7 @@ func newScratch() (*scratch, error) {
 	return s, nil
 }
 
-// files is the path of the folder for the files, which is empty at first.
+// files returns the path of the folder for the files, which is empty at first.
 func (s *scratch) files() string { return filepath.Join(s.dir, scratchFiles) }
 
 func (s *scratch) remove() {
@@ -61,8 +61,8 @@ func (s *scratch) remove() {
 	removeWritable(s.dir)
 }
 
-// removeWritable removes a folder with all that is in it. What was fetched may have
-// folders that nothing can be removed from.
+// removeWritable removes a folder with everything in it. Fetched files may include
+// read-only folders.
 func removeWritable(dir string) error {
 	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -77,8 +77,8 @@ func removeWritable(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// removeScratches removes the scratch folders of processes that were killed, and returns
-// how many there were. Those in use are locked.
+// removeScratches removes the scratch folders of killed processes, and returns their
+// number. Folders in use are locked.
 func removeScratches(ctx context.Context) (removed int) {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {
@@ -94,7 +94,7 @@ func removeScratches(ctx context.Context) (removed int) {
 
 func removeIfUnused(dir string, e fs.DirEntry) (removed bool) {
 	name := filepath.Join(dir, scratchLock)
-	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) { // its process may be about to make it
+	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) { // its process may be about to make the lock
 		info, err := e.Info()
 		return err == nil && time.Since(info.ModTime()) >= scratchUnlocked && removeWritable(dir) == nil
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What a killed process has left is removed. What another process uses, or may be about
-// to use, and what is no scratch folder, stays.
+// The scratch folder of a killed process is removed. The scratch folder of a process
+// that is running or starting stays, and so do other folders.
 func TestScratchesOfKilledProcesses(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	used, err := newScratch()
@@ -71,7 +71,8 @@ func names(t *testing.T) (names []string) {
 	return names
 }
 
-// A scratch folder that cannot be made is an error of the disk, which names no path.
+// Failing to make a scratch folder is an error of the disk, which does not name the
+// path.
 func TestScratchesThatCannotBeMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	t.Setenv("TMPDIR", dir)

@@ -13,34 +13,34 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// Nobody signs modules: TLS and the first fetch decide what a version is. What was fetched
-// is recorded beside the package, and stays when that is removed, so that a tag which
-// has been moved meanwhile is noticed.
+// Modules are not signed: TLS and the first fetch determine the content of a version.
+// The fetched content is recorded beside the package, and the record stays when the
+// package is removed, so that the registry detects a tag that has been moved.
 
-// A sourceRecord says where the package of a module's version came from, and what it was.
-// It comes before the package, which is offered as soon as it is there, and is pending
-// until then. Whoever finds a pending one without its package knows that nobody has had
-// that, and that the version may be another one now. Otherwise it does not change.
+// A sourceRecord describes the source and the content of a module's package. It is
+// written before the package, which is offered as soon as it is there, and is pending
+// until then. If a pending record has no package, no client has received the package,
+// and the version may have other content now. Otherwise the record does not change.
 type sourceRecord struct {
 	Format  int       `json:"format"`
-	Source  string    `json:"source"` // without the query of an archive, which may be a secret
+	Source  string    `json:"source"` // without the query of an archive's URL, which may be a secret
 	Folder  string    `json:"folder,omitempty"`
-	Commit  string    `json:"commit,omitempty"`         // of a repository, or of an archive that says so
-	Archive string    `json:"archive_sha256,omitempty"` // as it was received
-	Package string    `json:"package_sha256"`           // as it was kept
+	Commit  string    `json:"commit,omitempty"`         // of a repository, or of an archive that names its commit
+	Archive string    `json:"archive_sha256,omitempty"` // of the received archive
+	Package string    `json:"package_sha256"`           // of the kept package
 	Fetched time.Time `json:"fetched"`
 	Pending bool      `json:"pending,omitempty"`
 }
 
 const (
-	sourceRecordFormat = 1    // the only one there is
-	maxSourceRecord    = 8192 // bytes; a URL and some hashes have a tenth
+	sourceRecordFormat = 1    // the only format
+	maxSourceRecord    = 8192 // bytes; a URL and some hashes need a tenth
 )
 
-// sourceRecordName is hidden: the index ignores it.
+// sourceRecordName returns a hidden name, which the index ignores.
 func sourceRecordName(version string) string { return "." + version + ".source.json" }
 
-// versionOfSourceRecord is the version whose record has a name.
+// versionOfSourceRecord returns the version of a record, given the name of its file.
 func versionOfSourceRecord(name string) (version string, ok bool) {
 	name, hidden := strings.CutPrefix(name, ".")
 	text, ok := strings.CutSuffix(name, ".source.json")
@@ -51,7 +51,7 @@ func versionOfSourceRecord(name string) (version string, ok bool) {
 	return v.String(), true
 }
 
-// newSourceRecord is for a module that has just been fetched and packed.
+// newSourceRecord returns the record of a module that has just been fetched and packed.
 func newSourceRecord(s upstream.ModuleSource, c upstream.ModuleContent, packed wire.SHA256) *sourceRecord {
 	r := &sourceRecord{
 		Format: sourceRecordFormat, Source: s.String(), Folder: s.Folder,
@@ -63,16 +63,17 @@ func newSourceRecord(s upstream.ModuleSource, c upstream.ModuleContent, packed w
 	return r
 }
 
-// settled is the record once its package is there.
+// settled returns the record with the state after its package was written.
 func (r *sourceRecord) settled() *sourceRecord {
 	s := *r
 	s.Pending = false
 	return &s
 }
 
-// agrees reports whether two records are of the same module. A commit says so of what is
-// in a repository, however it was received. Of other archives it is only what they say
-// about themselves: what was received counts, or else what is kept of it.
+// agrees reports whether two records describe the same module. A commit proves it for
+// the files of a repository, in whatever form they were received. The commit in other
+// archives proves nothing: for them the received archive counts, or else the kept
+// package.
 func (r *sourceRecord) agrees(other *sourceRecord) bool {
 	switch {
 	case r.Folder != other.Folder:
@@ -85,17 +86,17 @@ func (r *sourceRecord) agrees(other *sourceRecord) bool {
 	return r.Package == other.Package
 }
 
-// ofRepository reports whether the source is a repository, of which a code host sends the
-// commit as an archive to servers without git.
+// ofRepository reports whether the source is a repository. A code host sends the commit
+// of a repository as an archive to servers without git.
 func (r *sourceRecord) ofRepository() bool { return strings.HasPrefix(r.Source, "git::") }
 
-// conflict is the error for a version that was another one when it was fetched before.
+// conflict returns the error for a version with other content than at an earlier fetch.
 func (r *sourceRecord) conflict(before *sourceRecord) error {
 	return fmt.Errorf("%w: it was %s when it was fetched on %s, and is now %s: if it is meant to be, remove %s from its folder",
 		ErrConflict, before.identity(), before.Fetched.Format(time.DateOnly), r.identity(), sourceRecordName("VERSION"))
 }
 
-// identity is what a record is told from others by, in short.
+// identity returns a short text that distinguishes the record from others.
 func (r *sourceRecord) identity() (text string) {
 	switch {
 	case r.ofRepository() && r.Commit != "":
@@ -118,7 +119,7 @@ func (r *sourceRecord) encode() []byte {
 	return append(content, '\n')
 }
 
-// decodeSourceRecord reads what encode wrote; nil for anything else.
+// decodeSourceRecord reads a result of encode; nil for anything else.
 func decodeSourceRecord(content []byte) *sourceRecord {
 	r := new(sourceRecord)
 	if err := json.Unmarshal(content, r); err != nil || r.Format != sourceRecordFormat || r.Commit+r.Archive == "" || r.Package == "" || r.Fetched.IsZero() {
@@ -128,10 +129,10 @@ func decodeSourceRecord(content []byte) *sourceRecord {
 }
 
 // readSourceRecord returns the record of a version in the folder of its module; nil if
-// there is none. One that cannot be read is ErrConflict: without it, nothing shows whether
-// the version is still the one that was fetched before. An empty file is no record: records
-// come to their place whole, and it only reserves the name. Creating a record decides whether
-// somebody still writes to it.
+// there is none. The error is ErrConflict if the record cannot be decoded: without it,
+// nothing shows whether the version still has the fetched content. An empty file is not
+// a record: it only reserves the name, since records are renamed to their place. The
+// creation of the record then finds out whether another process is still writing it.
 func readSourceRecord(in tree.Part, dir, version string) (*sourceRecord, error) {
 	content, err := read(in, path.Join(dir, sourceRecordName(version)), maxSourceRecord)
 	if err != nil || len(content) == 0 {

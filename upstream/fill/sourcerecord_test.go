@@ -42,7 +42,7 @@ func TestSourceRecords(t *testing.T) {
 	}
 }
 
-// Whether a module is still the one that was fetched before.
+// Whether a module is the same as at the earlier fetch.
 func TestSourceRecordsAgree(t *testing.T) {
 	for _, test := range []struct {
 		rule        string

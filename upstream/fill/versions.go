@@ -17,36 +17,36 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// patience is how long a request waits for a list that is far out of date to be
-// renewed, before it is answered with the old one.
+// patience is how long a request waits for the renewal of a list that is far out of
+// date, before it is answered with the old list.
 const patience = 3 * time.Second
 
-// An origin tells the publication date of one version a request. A provider may
-// have hundreds of versions, so only this many are requested each time its list
-// is renewed, the newest first; the rest follow with the next requests for it.
+// An origin sends the publication date of one version a request. A provider may have
+// hundreds of versions, so only this many are requested each time its list is renewed,
+// newest first. The rest follow with the next requests for the list.
 const (
 	maxDates      = 128
-	parallelDates = 8 // fewer than an origin's slots: lists go on being renewed
+	parallelDates = 8 // fewer than an origin's slots, so that lists are still renewed
 )
 
-// An Offering is the versions of a provider or module that can be mirrored.
+// An Offering lists the versions of a provider or module that can be mirrored.
 type Offering struct {
-	// Versions are ordered newest first. They are not changed. Those of a module have a
-	// number alone.
+	// Versions are ordered newest first. They are not changed. Versions of a module
+	// have only a number.
 	Versions []wire.ProviderVersion
 
-	// Age is how long ago the origin sent it.
+	// Age is the time since the origin sent the list.
 	Age time.Duration
 
 	// Stale reports whether the list should have been renewed by now.
 	Stale bool
 }
 
-// Versions returns the versions of a provider or module that its origin lists and that have
-// the minimum release age. The origin is asked once for all callers, and the
-// request goes on when they have left. A known list is returned at once, even if
-// the origin fails; one that is more than twice as old as it should be, after
-// waiting a moment for a new one.
+// Versions returns the versions of a provider or module that its origin lists and that
+// have the minimum release age. The origin is asked once for all callers, and the
+// request continues when they have left. A known list is returned at once, even if the
+// origin fails. If the list is more than twice as old as it should be, Versions first
+// waits a moment for a new one.
 func (f *Filler) Versions(ctx context.Context, a address.Address) (Offering, error) {
 	c, err := f.catalog(a)
 	if err != nil {
@@ -58,8 +58,8 @@ func (f *Filler) Versions(ctx context.Context, a address.Address) (Offering, err
 	return c.offering()
 }
 
-// listed finds a version in the list. The error is ErrTooYoung for one that has
-// not reached the minimum release age.
+// listed finds a version in the list. The error is ErrTooYoung if the version has not
+// reached the minimum release age.
 func (f *Filler) listed(ctx context.Context, a address.Address, version string) (v wire.ProviderVersion, ok bool, err error) {
 	c, err := f.catalog(a)
 	if err != nil {
@@ -81,13 +81,14 @@ func (f *Filler) listed(ctx context.Context, a address.Address, version string) 
 	return d.ProviderVersion, ok, nil
 }
 
-// catalog returns the one of a provider or module, or why it has no list.
+// catalog returns the catalog of a provider or module. The error says why it has no
+// list.
 func (f *Filler) catalog(a address.Address) (*catalog, error) {
 	s, err := f.source(a)
 	if err != nil {
 		return nil, err
 	}
-	f.opening.mutex.Lock() // a catalog that has left this is in one of the others
+	f.opening.mutex.Lock() // a catalog that is no longer opening is in one of the caches
 	defer f.opening.mutex.Unlock()
 	if c := f.opening.catalogs[a]; c != nil {
 		return c, nil
@@ -103,8 +104,8 @@ func (f *Filler) catalog(a address.Address) (*catalog, error) {
 	return c, nil
 }
 
-// openingCatalogs are those without a list so far. They are kept apart so that
-// requests for names that do not exist evict no list.
+// openingCatalogs are the catalogs without a list so far. They are kept separately so
+// that requests for names that do not exist evict no list.
 type openingCatalogs struct {
 	mutex    sync.Mutex
 	catalogs map[address.Address]*catalog
@@ -118,7 +119,7 @@ func (o *openingCatalogs) remove(c *catalog) {
 	}
 }
 
-// opened puts a catalog among those with a list, or remembers why it has none.
+// opened moves a catalog to the catalogs with a list, or remembers why it has none.
 func (c *catalog) opened(listed bool, err error) {
 	switch {
 	case listed:
@@ -136,7 +137,7 @@ type catalog struct {
 	address address.Address
 
 	mutex   sync.Mutex
-	loaded  bool    // the record in the tree has been read, or there is none of use
+	loaded  bool    // the record in the tree has been read, or there is no usable one
 	record  *record // nil: nothing is known
 	failure error   // of the last refresh, or request for a date
 	retry   time.Time
@@ -148,14 +149,14 @@ type catalog struct {
 	size atomic.Int64 // of record, in bytes
 	kept atomic.Bool  // the tree has a record
 
-	offered      []wire.ProviderVersion // of record; nil: not known
+	offered      []wire.ProviderVersion // of record; nil: unknown
 	offeredUntil time.Time              // zero: as long as the record
 }
 
-// weigh is about how many bytes a catalog takes in memory.
+// weigh estimates how many bytes a catalog takes in memory.
 func (c *catalog) weigh() int { return int(c.size.Load()) }
 
-// set replaces the record. The mutex is held.
+// set replaces the record. The caller holds the mutex.
 func (c *catalog) set(r *record) {
 	c.record, c.offered = r, nil
 	c.size.Store(r.weigh())
@@ -171,7 +172,8 @@ func (c *catalog) version(text string) (datedVersion, bool) {
 	return c.record.version(text)
 }
 
-// wait returns when there is a record to be used, or the failure to get one.
+// wait returns when there is a usable record. Otherwise the error is the failure to get
+// one.
 func (c *catalog) wait(ctx context.Context) error {
 	c.mutex.Lock()
 	if !c.loaded && c.record == nil {
@@ -220,8 +222,8 @@ func (c *catalog) wait(ctx context.Context) error {
 	return c.failure
 }
 
-// age is how old the record is. One from the future is infinitely old: a clock was
-// wrong, and nothing says by how much.
+// age returns the age of the record. A record from the future is infinitely old: a
+// clock was wrong, and the difference is unknown.
 func (c *catalog) age(now time.Time) time.Duration {
 	if c.record == nil || c.record.Fetched.After(now) {
 		return 1<<63 - 1
@@ -235,7 +237,7 @@ func (c *catalog) offering() (Offering, error) {
 	defer c.mutex.Unlock()
 	now := time.Now()
 	list := c.mature(now)
-	if len(list) == 0 && c.lacksDates(c.record, now) { // which is not that there are none
+	if len(list) == 0 && c.lacksDates(c.record, now) { // versions may exist although none is mature
 		if c.failure != nil {
 			return Offering{}, c.failure
 		}
@@ -248,7 +250,7 @@ func (c *catalog) offering() (Offering, error) {
 	return o, nil
 }
 
-// mature is the versions with the minimum release age. The mutex is held.
+// mature returns the versions with the minimum release age. The caller holds the mutex.
 func (c *catalog) mature(now time.Time) []wire.ProviderVersion {
 	if c.offered == nil || !c.offeredUntil.IsZero() && !now.Before(c.offeredUntil) {
 		c.offered, c.offeredUntil = c.record.mature(c.source.Policy.MinAge, now)
@@ -261,7 +263,7 @@ func (c *catalog) fetchRecord(clients *upstream.Clients) (struct{}, error) {
 	c.mutex.Lock()
 	before := c.record
 	c.mutex.Unlock()
-	r, err := c.fetch(clients.In(c.ctx), before)
+	r, err := c.fetch(clients.Context(c.ctx), before)
 	c.mutex.Lock()
 	if r != nil {
 		if c.record != nil {
@@ -279,14 +281,14 @@ func (c *catalog) fetchRecord(clients *upstream.Clients) (struct{}, error) {
 	return struct{}{}, err
 }
 
-// fetch returns both a record and an error when dates are missing.
+// fetch fetches the list. If dates are missing, it returns both a record and an error.
 func (c *catalog) fetch(ctx context.Context, before *record) (*record, error) {
 	kept, err := c.readRecord()
 	if errors.Is(err, errBadRecord) && before == nil {
 		before, err = c.provenRecord()
 	}
 	if err != nil && before == nil && c.source.Policy.MinAge > 0 {
-		return nil, err // without it all versions would have been seen today for the first time
+		return nil, err // without the record all versions would count as first seen today
 	}
 	switch {
 	case kept != nil && before != nil && before.Fetched.After(kept.Fetched):
@@ -315,14 +317,14 @@ func (c *catalog) fetch(ctx context.Context, before *record) (*record, error) {
 	return r, err
 }
 
-// keep writes a record, on which nothing depends.
+// keep writes a record. Nothing depends on its success.
 func (c *catalog) keep(r *record) {
 	if err := c.keepRecord(r); err != nil && c.outages.begin("keeping") {
 		c.log(slog.LevelWarn, "lists of versions cannot be kept, they will be requested again after a restart", "error", err.Error())
 	}
 }
 
-// needsDate reports whether the origin may know that a version is older than this
+// needsDate reports whether the origin may know an earlier date for a version than this
 // mirror does.
 func (c *catalog) needsDate(d datedVersion, now time.Time) bool {
 	return !d.Asked && d.matures(c.source.Policy.MinAge).After(now)
@@ -332,8 +334,8 @@ func (c *catalog) lacksDates(r *record, now time.Time) bool {
 	return slices.ContainsFunc(r.Versions, func(d datedVersion) bool { return c.needsDate(d, now) })
 }
 
-// fetchDates adds dates to a record that is not shared yet. On an error those that
-// are missing count from when the version was first seen.
+// fetchDates adds dates to a record that is not shared yet. If there is an error,
+// versions without a date count from when they were first seen.
 func (c *catalog) fetchDates(ctx context.Context, r *record) error {
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(parallelDates)
@@ -345,7 +347,7 @@ func (c *catalog) fetchDates(ctx context.Context, r *record) error {
 		}
 		asked++
 		all.Go(func() (err error) {
-			*d, err = c.dated(upstream.NewClients(ctx).In(ctx), *d)
+			*d, err = c.dated(upstream.NewClients(ctx).Context(ctx), *d)
 			return err
 		})
 	}
@@ -365,7 +367,7 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 		if upstream.IsKind(failure, upstream.ErrUnavailable, upstream.ErrTimeout) && time.Now().Before(retry) {
 			return struct{}{}, failure
 		}
-		d, err := c.dated(clients.In(c.ctx), d)
+		d, err := c.dated(clients.Context(c.ctx), d)
 		if err != nil {
 			if !isForgotten(err) {
 				c.mutex.Lock()
@@ -384,16 +386,16 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 	return err
 }
 
-// dated asks the origin when a version was published. The error is that it may say
-// so another time.
+// dated asks the origin when a version was published. The error means that the origin
+// may say so another time.
 func (c *catalog) dated(ctx context.Context, d datedVersion) (datedVersion, error) {
-	at, err := c.source.Client.Published(ctx, c.address, d.Version)
+	date, err := c.source.Client.Published(ctx, c.address, d.Version)
 	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout) || isCanceled(err) {
 		return d, err
 	}
 	d.Asked = true
 	if err == nil {
-		d.Published = at
+		d.Published = date
 	}
 	return d, nil
 }

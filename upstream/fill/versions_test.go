@@ -40,12 +40,12 @@ func TestVersions(t *testing.T) {
 		}
 		s.Fault(versions, body(listedTwo))
 
-		time.Sleep(10 * time.Minute) // as long as it is good
+		time.Sleep(10 * time.Minute) // as long as it is fresh
 		o, err := m.Versions(background(), demo)
 		if err != nil || o.Age != 10*time.Minute || o.Stale || s.Count(versions) != 1 || &o.Versions[0] != &first.Versions[0] {
 			t.Errorf("got %+v, %v", o, err)
 		}
-		time.Sleep(time.Second) // it is given once more, and renewed
+		time.Sleep(time.Second) // it is returned once more, and renewed
 		o, _ = m.Versions(background(), demo)
 		if listedIn(o) != "1.0.0" || !o.Stale {
 			t.Errorf("got %q, %+v", listedIn(o), o)
@@ -55,14 +55,14 @@ func TestVersions(t *testing.T) {
 			t.Errorf("got %q, %+v", listedIn(o), o)
 		}
 		s.Fault(versions, body(listedOne))
-		time.Sleep(20*time.Minute + time.Second) // too old to be given without trying
+		time.Sleep(20*time.Minute + time.Second) // too old to be returned without an attempt to renew it
 		if o, _ = m.Versions(background(), demo); listedIn(o) != "1.0.0" || o.Age != 0 {
 			t.Errorf("got %q, %+v", listedIn(o), o)
 		}
 	})
 }
 
-// Clients do not notice that an origin fails, and it is logged once.
+// Clients do not notice the failure of an origin, and it is logged once.
 func TestVersionsWhileTheOriginFails(t *testing.T) {
 	for _, test := range []struct {
 		rule  string

@@ -14,8 +14,8 @@ func Available() bool {
 	return err == nil
 }
 
-// What is run needs none of a repository's hooks, filters and monitors, and these
-// options turn off what git might still run of its configuration.
+// The commands need none of a repository's hooks, filters and monitors. These options
+// turn off the commands that git might still run because of its configuration.
 var optionsAlways = []string{
 	"--no-pager",
 	"-c", "core.fsmonitor=false",
@@ -24,30 +24,31 @@ var optionsAlways = []string{
 	"-c", "gc.auto=0",
 	"-c", "maintenance.auto=false",
 	"-c", "fetch.recurseSubmodules=false",
-	"-c", "fetch.negotiationAlgorithm=noop", // there is no history to begin from, and contents cannot be fetched with one
+	"-c", "fetch.negotiationAlgorithm=noop", // there is no history to start with, and contents cannot be fetched with a history
 }
 
-// elsewhere are variables of the environment that make git read another repository, as
-// it sets them for hooks.
+// elsewhere are variables of the environment that make git read another repository. Git
+// sets them for hooks.
 var elsewhere = []string{
 	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX",
 	"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
 	"GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS",
 }
 
-// readOnly are the variables with which a repository is only read, and says the same
-// everywhere.
+// readOnly are variables with which a repository is only read, and with which git
+// prints the same everywhere.
 var readOnly = []string{
 	"LC_ALL=C",
 	"GIT_TERMINAL_PROMPT=0",    // there may be no user to answer
 	"GIT_OPTIONAL_LOCKS=0",     // the user's repository is only read
-	"GIT_NO_REPLACE_OBJECTS=1", // a tag's tree is that of its commit, not what refs/replace says
-	"GIT_LITERAL_PATHSPECS=1",  // names in a tree are no patterns
-	"GIT_NO_LAZY_FETCH=1",      // nor are objects added to it; older versions of git ignore this
+	"GIT_NO_REPLACE_OBJECTS=1", // a tag's tree is its commit's, not a replacement in refs/replace
+	"GIT_LITERAL_PATHSPECS=1",  // names in a tree are not patterns
+	"GIT_NO_LAZY_FETCH=1",      // no objects are added to it; older versions of git ignore this
 }
 
-// userEnvironment is that of this process. The configuration of the user and the system
-// counts: credentials, proxies and safe.directory are there.
+// userEnvironment returns the environment of this process. It includes the
+// configuration of the user and the system, with credentials, proxies and
+// safe.directory.
 func userEnvironment() []string {
 	environment := slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -56,18 +57,19 @@ func userEnvironment() []string {
 	return append(environment, readOnly...)
 }
 
-// passedOn are the variables of this process that a sealed git gets: without them neither
-// git nor ssh would be found, or run on Windows.
+// passedOn are the variables of this process that a sealed git gets. Without them
+// neither git nor ssh would be found, or run on Windows.
 var passedOn = []string{"PATH", "PATHEXT", "SYSTEMROOT", "COMSPEC", "WINDIR"}
 
-// maxAllocation bounds what a server's git allocates at once, which repositories decide:
-// of commits, trees and deltas the size is in the pack, and a few kilobytes may unpack to
-// gigabytes. Contents of files are streamed. Real repositories need a tenth of it.
+// maxAllocation limits the memory that a server's git allocates at once. Repositories
+// determine it: the pack has the sizes of commits, trees and deltas, and a few
+// kilobytes may unpack to gigabytes. Contents of files are streamed. Real repositories
+// need a tenth of it.
 const maxAllocation = "256m"
 
-// sealedEnvironment is that of a server's git. The only configuration besides the
-// repository's own is the file .gitconfig in home. What should not be seen by other users
-// of the machine is there, not among git's arguments.
+// sealedEnvironment returns the environment of a server's git. The only configuration
+// besides the repository's own is the file .gitconfig in home. Other users of the
+// machine can see git's arguments, so secrets are in that file.
 func sealedEnvironment(home, sshCommand string) []string {
 	var environment []string
 	for _, name := range passedOn {
@@ -91,5 +93,6 @@ func sealedEnvironment(home, sshCommand string) []string {
 	return environment
 }
 
-// configurationFile has the name that also versions of git before GIT_CONFIG_GLOBAL read.
+// configurationFile returns a name that is also read by versions of git before
+// GIT_CONFIG_GLOBAL.
 func configurationFile(home string) string { return filepath.Join(home, ".gitconfig") }

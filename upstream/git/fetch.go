@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// A Source is a commit of a repository elsewhere, as a server fetches it.
+// A Source is a commit of another repository, for a server to fetch.
 type Source struct {
-	// URL that git connects to: http://… of a relay on this machine, or ssh://…
+	// URL to which git connects: http://… of a relay on this machine, or ssh://…
 	URL string
 
 	// Name of the repository in messages.
@@ -21,20 +21,20 @@ type Source struct {
 	// Ref is a commit, a tag or a branch. Empty: the default branch.
 	Ref string
 
-	// Header that each request over HTTP has, such as "Name: value". It is not among
-	// git's arguments, which other users of the machine can see.
+	// Header of each request over HTTP, such as "Name: value". It is not among git's
+	// arguments, which other users of the machine can see.
 	Header string
 
-	// SSH is how git connects to an ssh:// URL; nil: not at all.
+	// SSH determines how git connects to an ssh:// URL; nil: not at all.
 	SSH *SSH
 }
 
-// ErrNoCommit is the error of a Ref that is no commit, tag or branch of the repository.
+// ErrNoCommit means that a Ref is not a commit, tag or branch of the repository.
 var ErrNoCommit = errors.New("there is no such commit, tag or branch in the repository")
 
-// Fetch makes a repository with one commit of a source, and returns that commit. What is
-// there of it are the names of its files; FetchContents fetches contents. Everything that
-// git writes is below a folder, which is made, and which the caller removes.
+// Fetch makes a repository with one commit of a source, and returns that commit. The
+// repository has the names of the commit's files; FetchContents fetches contents. Git
+// writes only to folder, which Fetch makes and the caller removes.
 func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit string, err error) {
 	if s.Ref != "" && !isRef(s.Ref) {
 		return nil, "", ErrNoCommit
@@ -62,7 +62,7 @@ func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit 
 			return nil, "", err
 		}
 		commit, err = r.fetchRef(ctx, s.Ref)
-		if !failedWith(err, "mismatched algorithms") { // the repository has the other format
+		if !failedWith(err, "mismatched algorithms") { // the repository has the other format of IDs
 			break
 		}
 	}
@@ -72,32 +72,32 @@ func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit 
 	return r, commit, nil
 }
 
-// configuration is all that a sealed git is configured with.
+// configuration returns the whole configuration of a sealed git.
 func (s Source) configuration() string {
 	protocol := "http"
 	if s.SSH != nil {
 		protocol = "ssh"
 	}
 	var b strings.Builder
-	// Servers may not send git elsewhere, by a redirect or otherwise.
+	// Servers may not lead git to another server, by a redirect or otherwise.
 	fmt.Fprintf(&b, "[protocol]\n\tallow = never\n\tversion = 2\n[protocol %q]\n\tallow = always\n", protocol)
 	b.WriteString("[http]\n\tfollowRedirects = false\n\tproxy = \n")
 	if s.Header != "" {
 		fmt.Fprintf(&b, "\textraHeader = %q\n", s.Header)
 	}
 	b.WriteString("[transfer]\n\tbundleURI = false\n[credential]\n\thelper = \n")
-	// Repositories with objects that fsck complains about are common, and nothing is
-	// checked out of them. Large files are streamed instead of being read into memory.
+	// Objects that fsck complains about are common, and nothing is checked out. Large
+	// files are streamed instead of being read into memory.
 	b.WriteString("[fetch]\n\tfsckObjects = false\n[core]\n\taskPass = \n\tbigFileThreshold = 16m\n")
-	// Each thread would unpack deltas in memory of its own.
+	// Each thread would use memory of its own to unpack deltas.
 	b.WriteString("[pack]\n\tthreads = 1\n")
 	return b.String()
 }
 
-// fetched is the ref that a tag or branch is fetched to.
+// fetched is the ref for a fetched tag or branch.
 const fetched = "refs/fetched"
 
-// fetchRef fetches what a ref stands for without the contents of files, and returns the
+// fetchRef fetches the commit of a ref without the contents of files, and returns the
 // commit.
 func (r *Repository) fetchRef(ctx context.Context, ref string) (commit string, err error) {
 	if isCommit(ref) {
@@ -114,8 +114,8 @@ func (r *Repository) fetchRef(ctx context.Context, ref string) (commit string, e
 		return r.commit(ctx, fetched)
 	}
 	if isAbbreviated(ref) {
-		// Servers cannot say which commits begin like that. Their history without trees is
-		// small, if they can leave these out.
+		// Servers cannot say which commits begin like this. Their history without trees
+		// is small, if they can leave trees out.
 		if err := r.fetchHistory(ctx, "--filter=tree:0"); err != nil {
 			return "", err
 		}
@@ -132,7 +132,7 @@ func (r *Repository) fetchCommit(ctx context.Context, id string) (string, error)
 	err := r.fetchThin(ctx, []string{id})
 	switch {
 	case failedWith(err, refusesIDs...):
-		// The server gives out what its branches and tags have.
+		// The server sends only the history of its branches and tags.
 		if err := r.fetchHistory(ctx, "--no-filter"); err != nil {
 			return "", err
 		}
@@ -142,13 +142,13 @@ func (r *Repository) fetchCommit(ctx context.Context, id string) (string, error)
 		return "", err
 	}
 	commit, err := r.commit(ctx, id)
-	if err == nil && commit != id { // that of an annotated tag
+	if err == nil && commit != id { // id is an annotated tag's
 		return "", ErrNoCommit
 	}
 	return commit, err
 }
 
-// refusesIDs is what git says if a server gives out only what it advertises, as servers
+// refusesIDs are git's messages if a server sends only what it advertises, as servers
 // may with the first version of the protocol.
 var refusesIDs = []string{"does not allow request for unadvertised object", "Server does not support"}
 
@@ -157,7 +157,7 @@ func (r *Repository) fetchHistory(ctx context.Context, filter string) error {
 	return r.fetch(ctx, []string{"+refs/heads/*:refs/history/heads/*", "+refs/tags/*:refs/history/tags/*"}, filter)
 }
 
-// commit returns the commit that a name stands for in the repository.
+// commit returns the commit for a name in the repository.
 func (r *Repository) commit(ctx context.Context, name string) (string, error) {
 	objects, err := r.Objects(ctx, "commit", []string{name + "^{commit}"})
 	if err != nil {
@@ -169,7 +169,7 @@ func (r *Repository) commit(ctx context.Context, name string) (string, error) {
 	return objects[0], nil
 }
 
-// refNames are the refs that a name may stand for, in the order in which git looks for
+// refNames returns the refs that a name may mean, in the order in which git looks for
 // them.
 func refNames(ref string) []string {
 	if ref == "" || ref == "HEAD" {
@@ -194,7 +194,8 @@ func isAbbreviated(ref string) bool { return len(ref) >= 7 && len(ref) < 64 && i
 func isHexadecimal(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
 
 // isRef reports whether git accepts the name of a tag or branch (git help
-// check-ref-format). No others reach it: they would be options, patterns or revisions.
+// check-ref-format). Other names are not passed to git, since they could be options,
+// patterns or revisions.
 func isRef(ref string) bool {
 	if len(ref) > 1<<10 || strings.HasPrefix(ref, "-") || ref == "@" || strings.HasSuffix(ref, ".") ||
 		strings.Contains(ref, "..") || strings.Contains(ref, "@{") {
@@ -210,7 +211,7 @@ func isRef(ref string) bool {
 	})
 }
 
-// failedWith reports whether git failed and said one of these texts.
+// failedWith reports whether git failed with one of these texts in its message.
 func failedWith(err error, texts ...string) bool {
 	failed, is := errors.AsType[*CommandError](err)
 	return is && slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(failed.said, text) })

@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
 
-// served serves a repository, for git to connect to without a relay.
+// served serves a repository to which git connects without a relay.
 func served(t *testing.T, r *upstreamtest.Repository, change ...func(http.Handler) http.Handler) git.Source {
 	t.Helper()
 	handler := r.Handler("/")
@@ -28,8 +28,8 @@ func served(t *testing.T, r *upstreamtest.Repository, change ...func(http.Handle
 	return git.Source{URL: server.URL, Name: "example.com"}
 }
 
-// first is the first version of git's protocol, which servers answer to clients that do
-// not ask for another.
+// first uses the first version of git's protocol, in which servers answer clients that
+// do not ask for another.
 func first(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Git-Protocol")
@@ -86,7 +86,7 @@ func TestFetchFindsTheCommitOfARef(t *testing.T) {
 			{", from a server of the first protocol", first},
 		} {
 			if server.rule != "" && !strings.Contains(test.rule, "commit") {
-				continue // names are found as with any protocol
+				continue // names are found in the same way with any protocol
 			}
 			t.Run(test.rule+server.rule, func(t *testing.T) {
 				s := served(t, r, server.change)
@@ -124,7 +124,7 @@ func TestFetchOfLongIDs(t *testing.T) {
 	}
 }
 
-// Only the contents that are named are fetched, if the server can do that.
+// Only the named contents are fetched, if the server supports it.
 func TestContentsAreFetchedOnDemand(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("small/main.tf", "# small\n", "large/x.bin", strings.Repeat("large", 1000))
@@ -180,7 +180,7 @@ func TestContentsAreFetchedOnDemand(t *testing.T) {
 	}
 }
 
-// Nothing of this process's environment and user counts.
+// Git does not use this process's environment and user.
 func TestFetchIsSealed(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("main.tf", "")
@@ -240,7 +240,8 @@ func TestFetchIsSealed(t *testing.T) {
 	}
 }
 
-// What a server answers cannot lead git elsewhere, and no other transport is used.
+// The answers of a server cannot lead git to another server, and no other transport is
+// used.
 func TestFetchGoesNowhereElse(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("main.tf", "")
@@ -279,7 +280,7 @@ func TestSubmodulesAsTheyAreWritten(t *testing.T) {
 		{"git's own folder", "[submodule \"a\"]\n\tpath = .GIT/hooks\n\turl = ../a.git\n", nil},
 		{"without a URL", "[submodule \"a\"]\n\tpath = a\n", nil},
 		{"other configuration", "[include]\n\tpath = /etc/passwd\n[core]\n\tfsmonitor = x\n", nil},
-		{"what git cannot read", "[submodule", nil},
+		{"a file that git cannot read", "[submodule", nil},
 		{"too much", "[submodule \"a\"]\n\tpath = a\n\turl = " + strings.Repeat("a", 2000) + "\n", nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -302,7 +303,7 @@ func FuzzFetchRefs(f *testing.F) {
 		f.Add(ref)
 	}
 	f.Fuzz(func(t *testing.T, ref string) {
-		// No git can be run: what is refused is refused before.
+		// Git cannot be run, so a refused name is refused before.
 		t.Setenv("PATH", "")
 		_, _, err := git.Fetch(t.Context(), git.Source{URL: "http://127.0.0.1:1", Ref: ref}, filepath.Join(t.TempDir(), "fetched"))
 		if strings.ContainsAny(ref, " \n\x00~^:?*[\\") || strings.HasPrefix(ref, "-") || strings.Contains(ref, "..") {
@@ -313,7 +314,7 @@ func FuzzFetchRefs(f *testing.F) {
 	})
 }
 
-// Of a commit, tree or delta git has all in memory, however small it is in a pack.
+// Git has a whole commit, tree or delta in memory, however small it is in a pack.
 func TestFetchIsBoundedInMemory(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	files := r.Tree("100644 blob " + r.Object("") + "\tmain.tf")

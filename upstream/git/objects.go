@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// An objectReader is a git that prints the objects of a repository as they are asked for:
-// what leads where in a module is found one by one, and a git for each would take longer
-// than all the rest.
+// An objectReader is a git process that prints objects of a repository on request. The
+// files that a module leads to are found one by one, and a git process for each of them
+// would take longer than everything else.
 type objectReader struct {
 	ctx     context.Context
 	ask     *os.File // a pipe to git
@@ -22,27 +22,27 @@ type objectReader struct {
 	ended   chan struct{} // closed when git has ended, with err
 	err     error
 
-	folders map[string]*treeObject // by the name they were asked for
-	size    int                    // in bytes, of what is in folders
+	folders map[string]*treeObject // by the requested name
+	size    int                    // of folders, in bytes
 }
 
-// A treeObject is a folder, without what is in the folders below.
+// A treeObject is a folder, without the contents of the folders below.
 type treeObject struct {
 	id      string
 	entries map[string]File
 }
 
-// maxTree bounds a folder, and what is remembered of all, in bytes. Real ones have some
-// kilobytes.
+// maxTree limits the size of a folder, and of all remembered folders, in bytes. Real
+// folders have some kilobytes.
 const maxTree = 16 << 20
 
-// objects starts the git that prints objects, unless it runs. It ends with the context, or
-// when the repository is closed.
+// objects starts the git process that prints objects, unless it is running. The process
+// ends with the context, or when the repository is closed.
 func (r *Repository) objects(ctx context.Context) (*objectReader, error) {
 	if r.reader != nil && r.reader.ctx == ctx {
 		return r.reader, nil
 	}
-	r.Close() // what another context had started, and may have ended
+	r.Close() // another context has started it, and may have ended it
 	in, ask, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (r *Repository) objects(ctx context.Context) (*objectReader, error) {
 	}
 }
 
-// Close ends what Entry has started.
+// Close ends the git process that Entry has started.
 func (r *Repository) Close() error {
 	o := r.reader
 	if o == nil {
@@ -81,7 +81,7 @@ func (r *Repository) Close() error {
 	return o.err
 }
 
-// folder returns the tree that a name stands for; nil if there is none.
+// folder returns the tree for a name; nil if there is none.
 func (r *Repository) folder(ctx context.Context, name string) (*treeObject, error) {
 	o, err := r.objects(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *Repository) folder(ctx context.Context, name string) (*treeObject, erro
 	}
 	t, size, err := o.readTree(r, name)
 	if err != nil {
-		if ended := r.Close(); ended != nil { // which says why nothing comes
+		if ended := r.Close(); ended != nil { // this error says why there is no output
 			err = ended
 		}
 		return nil, err
@@ -105,7 +105,7 @@ func (r *Repository) folder(ctx context.Context, name string) (*treeObject, erro
 	return t, nil
 }
 
-// readTree asks for a tree. git prints OBJECT tree SIZE, and its content.
+// readTree requests a tree. git prints OBJECT tree SIZE, and its content.
 func (o *objectReader) readTree(r *Repository, name string) (*treeObject, int, error) {
 	if _, err := io.WriteString(o.ask, name+"\n"); err != nil {
 		return nil, 0, err

@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
 
-// What is at a path of a commit is what git says, whatever is on the way to it.
+// Entry returns the same as git for a path of a commit, whatever is above it.
 func TestEntry(t *testing.T) {
 	for _, format := range []string{"sha1", "sha256"} {
 		r := upstreamtest.NewRepository(t, "--object-format="+format)
@@ -30,7 +30,7 @@ func TestEntry(t *testing.T) {
 		}
 		for _, test := range []struct {
 			rule, name string
-			mode       git.Mode // empty: there is nothing
+			mode       git.Mode // empty: nothing is there
 		}{
 			{"the root", "", git.Folder},
 			{"a file", "main.tf", "100644"},
@@ -42,9 +42,9 @@ func TestEntry(t *testing.T) {
 			{"a submodule", "sub", git.Submodule},
 			{"nothing", "no", ""},
 			{"nothing in a folder", "a/no/x", ""},
-			{"what is below a file", "main.tf/x", ""},
-			{"what is behind a symlink", "link/c.tf", ""},
-			{"what is in a submodule", "sub/main.tf", ""},
+			{"a path below a file", "main.tf/x", ""},
+			{"a path behind a symlink", "link/c.tf", ""},
+			{"a path in a submodule", "sub/main.tf", ""},
 			{"the beginning of a name", "mai", ""},
 			{"a name in another case", "MAIN.tf", ""},
 			{"outside", "../x", ""},
@@ -69,8 +69,8 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// A folder that is not in the repository, or is none, is not taken for an empty one, and
-// the next question is answered again.
+// A missing folder, or a file in its place, is not read as an empty folder, and the
+// next request is answered again.
 func TestEntryInADamagedRepository(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("main.tf", "")
@@ -102,7 +102,7 @@ func TestEntryInADamagedRepository(t *testing.T) {
 	}
 }
 
-// What prints objects ends with the context.
+// The process that prints objects ends with the context.
 func TestEntryEndsWithItsContext(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("a/main.tf", "")

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// endWithChildren has the children of a command end with it, such as one that unpacks
-// what was received.
+// endWithChildren makes the children of a command end with it, such as a child that
+// unpacks the received pack.
 func endWithChildren(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -10,22 +10,23 @@ import (
 	"time"
 )
 
-// A Repository is where the git binary reads. It may be used by one goroutine at a time.
+// A Repository is read by the git binary. It may be used by one goroutine at a time.
 type Repository struct {
 	dir     string // in which git runs
 	fetches bool   // dir is temporary, and objects are fetched into it from origin
 
-	thin   []string        // what was fetched last without contents
-	whole  map[string]bool // objects whose contents are there
+	thin   []string        // last fetched commits without contents
+	whole  map[string]bool // objects with their contents
 	reader *objectReader   // nil: it is not needed yet
 
 	name        string
-	secret      *strings.Replacer // replaces credentials in what git says
+	secret      *strings.Replacer // replaces credentials in git's messages
 	environment []string
 	sealed      bool // no user waits for it
 }
 
-// Open opens the repository that a folder of the user is in. It is only read.
+// Open opens the repository that contains a folder of the user. The repository is only
+// read.
 func Open(ctx context.Context, folder string) (*Repository, error) {
 	r := &Repository{dir: folder, name: printable(folder), whole: make(map[string]bool), secret: strings.NewReplacer(), environment: userEnvironment()}
 	return r, r.run(ctx, nil, "rev-parse", "--git-dir")
@@ -66,17 +67,18 @@ func cutCredentials(s string) (bare, credentials string) {
 	return scheme + "://" + rest[at+1:], rest[:at]
 }
 
-// Name is how messages name the repository: without the credentials that a URL may have,
-// and quoted if it has characters that are not printed.
+// Name returns the name of the repository for messages. It has no credentials, and is
+// quoted if it has unprintable characters.
 func (r *Repository) Name() string { return r.name }
 
-// Fetches reports whether objects are fetched into the repository from elsewhere.
+// Fetches reports whether objects are fetched into the repository.
 func (r *Repository) Fetches() bool { return r.fetches }
 
-// maxTags bounds how many tags a repository may have.
+// maxTags is the maximum number of tags in a repository.
 const maxTags = 100_000
 
-// Tags returns the names of all tags, in order, from where objects are fetched.
+// Tags returns the names of all tags, in order. They are the tags of the origin if
+// objects are fetched.
 func (r *Repository) Tags(ctx context.Context) (tags []string, err error) {
 	take := func(line string) error {
 		// ls-remote prints an object and a tab before it.
@@ -98,7 +100,7 @@ func (r *Repository) Tags(ctx context.Context) (tags []string, err error) {
 }
 
 // FetchTags fetches the commits of tags and their trees, without the contents of files.
-// The names are those that Tags returned. Nothing is fetched into a user's repository.
+// The names are from Tags. Nothing is fetched into a user's repository.
 func (r *Repository) FetchTags(ctx context.Context, tags []string) error {
 	if !r.fetches {
 		return nil
@@ -116,19 +118,19 @@ func (r *Repository) fetchThin(ctx context.Context, names []string) error {
 	return r.fetch(ctx, names, "--depth=1", withoutContents)
 }
 
-// withoutContents is the option to fetch no contents of files, unless these are what is
-// named.
+// withoutContents is the option to fetch no contents of files, except for named
+// objects.
 const withoutContents = "--filter=blob:none"
 
-// fetch fetches what is named.
+// fetch fetches the named objects.
 func (r *Repository) fetch(ctx context.Context, names []string, options ...string) error {
 	options = append(options, "--quiet", "--no-tags", "--no-write-fetch-head", "--stdin", "origin")
 	return r.run(ctx, list(names), "fetch", options...)
 }
 
-// Objects returns the objects of a type, such as commit or tree, that names stand for, in
-// the order of these: an empty one where there is no such object. No name has a line
-// break.
+// Objects returns the objects for names, in the same order. They have a type such as
+// commit or tree. An object is empty if there is no such object of that type. Names
+// must not have a line break.
 func (r *Repository) Objects(ctx context.Context, typ string, names []string) ([]string, error) {
 	objects := make([]string, len(names))
 	i := 0
@@ -142,7 +144,7 @@ func (r *Repository) Objects(ctx context.Context, typ string, names []string) ([
 	return objects, r.lines(ctx, list(names), take, "cat-file", "--batch-check")
 }
 
-// CommitTimes returns when commits were made, by commit.
+// CommitTimes returns the times of commits, by commit.
 func (r *Repository) CommitTimes(ctx context.Context, commits []string) (map[string]time.Time, error) {
 	times := make(map[string]time.Time, len(commits))
 	take := func(line string) error {

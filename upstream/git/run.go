@@ -15,14 +15,14 @@ import (
 	"unicode"
 )
 
-// maxMessage is how much of what git says in an error is kept, in bytes from its end.
+// maxMessage is how much of git's messages is kept in an error, in bytes from the end.
 const maxMessage = 4 << 10
 
-// waitDelay is how long git's own children, such as ssh, may keep its output open once
-// git was ended.
+// waitDelay is how long git's own children, such as ssh, may keep its output open after
+// git has ended.
 const waitDelay = 5 * time.Second
 
-// A CommandError is the error of a git that ran and failed. Its text is what git said,
+// A CommandError is the error of a git command that failed. Its text is git's message,
 // which may have paths of this machine in it.
 type CommandError struct {
 	command, repository string
@@ -39,7 +39,7 @@ func (e *CommandError) Error() string {
 
 func (e *CommandError) Unwrap() error { return e.err }
 
-// read runs git with some input, and gives its output to consume. An error of consume
+// read runs git with some input, and passes its output to consume. An error of consume
 // ends git.
 func (r *Repository) read(ctx context.Context, input io.Reader, consume func(*bufio.Reader) error, command string, args ...string) error {
 	running, end := context.WithCancel(ctx)
@@ -74,7 +74,7 @@ func (r *Repository) read(ctx context.Context, input io.Reader, consume func(*bu
 	return consumed
 }
 
-// run runs git for what it does, not for its output.
+// run runs git for its effect, and ignores its output.
 func (r *Repository) run(ctx context.Context, input io.Reader, command string, args ...string) error {
 	drain := func(output *bufio.Reader) error {
 		_, err := io.Copy(io.Discard, output)
@@ -83,15 +83,16 @@ func (r *Repository) run(ctx context.Context, input io.Reader, command string, a
 	return r.read(ctx, input, drain, command, args...)
 }
 
-// lines gives each line of git's output to take, without its end.
+// lines passes each line of git's output to take, without the line end.
 func (r *Repository) lines(ctx context.Context, input io.Reader, take func(line string) error, command string, args ...string) error {
 	return r.records(ctx, '\n', input, take, command, args...)
 }
 
-// maxRecord bounds a line of git's output, in bytes: paths are shorter on all systems.
+// maxRecord limits a record of git's output, in bytes. Paths are shorter on all
+// systems.
 const maxRecord = 16 << 10
 
-// records gives each record of git's output to take, without the byte that ends it.
+// records passes each record of git's output to take, without the byte that ends it.
 func (r *Repository) records(ctx context.Context, end byte, input io.Reader, take func(record string) error, command string, args ...string) error {
 	split := func(output *bufio.Reader) error {
 		s := bufio.NewScanner(output)
@@ -118,7 +119,7 @@ func (r *Repository) records(ctx context.Context, end byte, input io.Reader, tak
 	return r.read(ctx, input, split, command, args...)
 }
 
-// list is a list for the standard input of git.
+// list returns a list for the standard input of git.
 func list(lines []string) io.Reader {
 	if len(lines) == 0 {
 		return strings.NewReader("")
@@ -126,7 +127,7 @@ func list(lines []string) io.Reader {
 	return strings.NewReader(strings.Join(lines, "\n") + "\n")
 }
 
-// said is what git said last, on one line.
+// said returns the end of git's messages on one line.
 func said(messages string) string {
 	var lines []string
 	for line := range strings.Lines(messages) {
@@ -153,7 +154,7 @@ func printable(s string) string {
 	return s
 }
 
-// A tailWriter keeps the end of what is written to it.
+// A tailWriter keeps the end of the written bytes.
 type tailWriter struct {
 	limit int // in bytes
 	tail  []byte

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// An SSH is how a server's git connects to one host. Nothing of the configuration, keys
-// and known hosts of the server's user counts.
+// An SSH determines how a server's git connects to one host. It does not use the
+// configuration, keys and known hosts of the server's user.
 type SSH struct {
-	// Address and Port that ssh connects to, whatever the URL says.
+	// Address and Port to which ssh connects, whatever the URL says.
 	Address string
 	Port    int
 
-	// Key is the path of a private key. KnownHosts is that of a file with the public key
-	// of the host, under the name HostKeyAlias.
+	// Key is the path of a private key. KnownHosts is the path of a file with the
+	// public key of the host, under the name HostKeyAlias.
 	Key, KnownHosts, HostKeyAlias string
 }
 
-// command is what git runs instead of ssh, by a shell.
+// command returns the shell command that git runs instead of ssh.
 func (s SSH) command() string {
 	options := []string{
 		"BatchMode=yes", // asks for no passwords
@@ -44,8 +44,8 @@ func (s SSH) command() string {
 	return strings.Join(words, " ")
 }
 
-// sshPath quotes a path for an option of ssh that has several, separated by spaces, and
-// replaces tokens such as %h.
+// sshPath quotes a path for an option of ssh that accepts several, separated by spaces,
+// and escapes tokens such as %h.
 func sshPath(path string) string {
 	return `"` + strings.ReplaceAll(path, "%", "%%") + `"`
 }

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// A Mode is what kind of file an entry of a tree is.
+// A Mode is the kind of a file in a tree.
 type Mode string
 
-// The modes of files that are treated in a way of their own.
+// The modes of special files.
 const (
 	Executable Mode = "100755"
 	Symlink    Mode = "120000"
 	Submodule  Mode = "160000" // the object is a commit of another repository
-	Folder     Mode = "040000" // of what Entry returns
+	Folder     Mode = "040000" // returned by Entry
 )
 
-// A File is an entry of a tree that is no tree itself.
+// A File is an entry of a tree that is not a tree itself.
 type File struct {
 	Mode   Mode
 	Object string
@@ -32,13 +32,13 @@ type File struct {
 type Tree struct {
 	Object string
 
-	// Files in it and in the folders below, submodules among them. None if the tree is
-	// refused.
+	// Files in the folder and in the folders below, including submodules. Empty if the
+	// tree is refused.
 	Files   []File
 	Refused Refusals
 }
 
-// A Reason is why a file cannot be written.
+// A Reason says why a file cannot be written.
 type Reason int
 
 // The reasons to refuse a file.
@@ -56,8 +56,8 @@ type Refusal struct {
 	Target string // of a symlink
 }
 
-// Refusals are why a tree cannot be written, no more of them than tell its authors what
-// to do.
+// Refusals say why a tree cannot be written. There are only as many as its authors need
+// to correct it.
 type Refusals []Refusal
 
 const maxRefusals = 10
@@ -101,8 +101,8 @@ func (r *Repository) Tree(ctx context.Context, object string, maxFiles int) (*Tr
 	return t, err
 }
 
-// Entry returns the file or folder at a path of a commit. Not ok: there is none, or its
-// name is refused. The caller closes the repository.
+// Entry returns the file or folder at a path of a commit. ok is false if there is none,
+// or if its name is refused. The caller closes the repository.
 func (r *Repository) Entry(ctx context.Context, commit, name string) (f File, ok bool, err error) {
 	if name != "" && !isFileName(name) {
 		return f, false, nil
@@ -132,8 +132,8 @@ func (r *Repository) Entry(ctx context.Context, commit, name string) (f File, ok
 	return f, true, nil
 }
 
-// Submodules returns the URLs of a commit's submodules as they are written in
-// .gitmodules, by path: none if that has more than maxBytes, or is not one that git reads.
+// Submodules returns the URLs of a commit's submodules, unchanged from .gitmodules, by
+// path. There are none if git cannot read the file, or if its size exceeds maxBytes.
 func (r *Repository) Submodules(ctx context.Context, commit string, maxBytes int64) (map[string]string, error) {
 	entry, ok, err := r.Entry(ctx, commit, ".gitmodules")
 	if err != nil || !ok || entry.Mode == Folder || entry.Mode == Symlink || entry.Mode == Submodule {
@@ -175,18 +175,18 @@ func (r *Repository) Submodules(ctx context.Context, commit string, maxBytes int
 	return submodules, err
 }
 
-// What a name in a tree may have. With more of it the name cannot be written on some
-// systems, and each use of its folders takes long.
+// The limits of a name in a tree. A longer name cannot be written on some systems, and
+// each use of deeper folders takes long.
 const (
 	maxName    = 1 << 10 // bytes
 	maxSegment = 255     // bytes
 	maxDepth   = 100     // folders
 )
 
-// isFileName reports whether a name in a tree is that of a file in its folder. Git itself
-// makes no trees with others, .git among them: that folder's configuration would be run
-// by whoever uses git in it. Some file systems ignore case, and git~1 is its short name
-// on Windows.
+// isFileName reports whether a name in a tree is the name of a file in its folder. Git
+// itself does not make trees with other names, such as .git: the configuration in that
+// folder would be run by everyone who uses git in it. Some file systems ignore case,
+// and git~1 is the short name of .git on Windows.
 func isFileName(name string) bool {
 	if len(name) > maxName || strings.Count(name, "/") > maxDepth || !fs.ValidPath(name) || strings.ContainsRune(name, 0) {
 		return false
@@ -199,17 +199,17 @@ func isFileName(name string) bool {
 	return true
 }
 
-// A MissingError is the error of contents that are not in a user's repository, as after a
-// partial clone.
+// A MissingError means that contents are not in a user's repository, as after a partial
+// clone.
 type MissingError struct{ Object string }
 
 func (e *MissingError) Error() string {
 	return "the content of " + e.Object + " is not in the repository"
 }
 
-// FetchContents fetches the contents of objects, trees and files, that are not there yet,
-// all at once: git itself would fetch file by file. Into a user's repository nothing is
-// fetched: the error is a MissingError.
+// FetchContents fetches the missing contents of objects, which are trees and files, all
+// at once, since git itself would fetch file by file. Nothing is fetched into a user's
+// repository. The error is then a MissingError.
 func (r *Repository) FetchContents(ctx context.Context, objects []string) error {
 	objects = slices.DeleteFunc(slices.Clone(objects), func(object string) bool { return r.whole[object] })
 	if len(objects) == 0 {
@@ -236,7 +236,7 @@ func (r *Repository) fetchMissing(ctx context.Context, objects []string) error {
 		there[object] = true
 		return nil
 	}
-	// Of what is named, versions of git before 2.45 do not print that it is missing.
+	// Versions of git before 2.45 do not print that a named object is missing.
 	if err := r.lines(ctx, list(objects), take, "rev-list", "--objects", "--missing=print", "--ignore-missing", "--stdin"); err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (r *Repository) fetchMissing(ctx context.Context, objects []string) error {
 	}
 	err := r.fetch(ctx, missing, withoutContents)
 	if failedWith(err, refusesIDs...) {
-		// The server has contents only together with all others of a commit.
+		// The server sends contents only together with all other contents of a commit.
 		return r.fetch(ctx, r.thin, "--depth=1", "--no-filter", "--refetch")
 	}
 	return err

@@ -14,23 +14,24 @@ import (
 	"syscall"
 )
 
-// The files of a commit are read from git's objects. A checkout and `git archive` give
-// others: they convert line ends, keywords and what filters are configured for, and
-// leave out what .gitattributes says. So the package of a commit would depend on the
-// machine that makes it.
+// The files of a commit are read from git's objects. A checkout and `git archive` have
+// other contents: they convert line ends and keywords, apply configured filters, and
+// leave files out according to .gitattributes. So the package of a commit would depend
+// on the machine that makes it.
 
-// ErrTooLarge is the error of files that have more bytes than may be written.
+// ErrTooLarge means that files have more bytes than may be written.
 var ErrTooLarge = errors.New("too many bytes")
 
 // A Writer writes files of repositories to folders.
 type Writer struct {
-	Left int64 // how many bytes may still be written
+	Left int64 // number of bytes that may still be written
 }
 
-// Write writes files to a folder, or returns why they are refused: then what was written
-// must be discarded. Submodules become empty folders, as git leaves them. A symlink to a file in the folder is kept;
-// one that leads out is refused, since what it names may be another module, or a file of
-// this machine. The error is ErrTooLarge if more than w.Left bytes would be written.
+// Write writes files to a folder, or returns why they are refused. The written files
+// must then be discarded. Submodules become empty folders, as in git. A symlink to a
+// file in the folder is kept. A symlink that leads out is refused, since its target may
+// be another module or a file of this machine. The error is ErrTooLarge if more than
+// w.Left bytes would be written.
 func (w *Writer) Write(ctx context.Context, from *Repository, files []File, folder string) (Refusals, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -76,8 +77,9 @@ func (w *Writer) Write(ctx context.Context, from *Repository, files []File, fold
 	return nil, nil
 }
 
-// Contents gives the content of each file to take, with its size in bytes. What take does
-// not read is skipped, as are submodules, which have none.
+// Contents passes the content of each file to take, with its size in bytes. Bytes that
+// take does not read are skipped. Submodules are skipped, too, since they have no
+// content.
 func (r *Repository) Contents(ctx context.Context, files []File, take func(f File, size int64, content io.Reader) error) error {
 	var with []File
 	var objects []string
@@ -111,7 +113,7 @@ func (r *Repository) Contents(ctx context.Context, files []File, take func(f Fil
 	return r.read(ctx, list(objects), split, "cat-file", "--batch")
 }
 
-// size reads what git prints before the content of a file: OBJECT blob SIZE.
+// size reads the line before the content of a file: OBJECT blob SIZE.
 func (r *Repository) size(output *bufio.Reader, f File) (int64, error) {
 	line, err := output.ReadString('\n')
 	if err != nil {
@@ -128,17 +130,17 @@ func (r *Repository) size(output *bufio.Reader, f File) (int64, error) {
 	return size, nil
 }
 
-// MaxSymlink bounds the target of a symlink, in bytes, as systems do.
+// MaxSymlink is the maximum length of a symlink's target, in bytes, as in systems.
 const MaxSymlink = 4 << 10
 
-// ReadSymlink reads the content of a symlink. It returns the path that the symlink leads
-// to in the folder in which f.Name is, or that it is refused: it leads out.
+// ReadSymlink reads the content of a symlink. It returns the target as a path from the
+// same folder as f.Name, or a refusal if the target is outside of the folder.
 func ReadSymlink(f File, content io.Reader, size int64) (target string, refused *Refusal, err error) {
 	written, refused, err := readSymlink(f, content, size)
 	return path.Join(path.Dir(f.Name), written), refused, err
 }
 
-// readSymlink is ReadSymlink, but returns the target as it is written.
+// readSymlink is like ReadSymlink, but returns the target as it is written.
 func readSymlink(f File, content io.Reader, size int64) (written string, refused *Refusal, err error) {
 	if size > MaxSymlink {
 		return "", &Refusal{Reason: LongSymlink, Name: f.Name}, nil
@@ -154,7 +156,7 @@ func readSymlink(f File, content io.Reader, size int64) (written string, refused
 	return written, nil, nil
 }
 
-// writeFile writes a file. Of its mode, only whether it is executable is in git.
+// writeFile writes a file. Git's modes only say whether a file is executable.
 func (r *Repository) writeFile(root *os.Root, f File, content io.Reader, size int64) error {
 	if err := root.MkdirAll(path.Dir(f.Name), 0o700); err != nil {
 		return r.notWritten(f.Name, err)
@@ -174,8 +176,8 @@ func (r *Repository) writeFile(root *os.Root, f File, content io.Reader, size in
 	return errors.Join(err, w.Close())
 }
 
-// notWritten is the error of a file that could not be written. Two of one name are the
-// fault of the repository, the rest is that of the disk.
+// notWritten returns the error for a file that could not be written. Two files of one
+// name are the fault of the repository, all other errors are the disk's.
 func (r *Repository) notWritten(name string, err error) error {
 	for _, taken := range []error{fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR} {
 		if errors.Is(err, taken) {
@@ -185,8 +187,8 @@ func (r *Repository) notWritten(name string, err error) error {
 	return fmt.Errorf("%s cannot be written: %w", printable(name), reason(err))
 }
 
-// A DamagedError is the error of a repository that has what git itself puts in none, or
-// what cannot be written.
+// A DamagedError means that a repository has objects that git itself does not make, or
+// files that cannot be written.
 type DamagedError struct{ repository, detail string }
 
 func (e *DamagedError) Error() string { return e.repository + ": " + e.detail }
@@ -195,8 +197,8 @@ func (r *Repository) damaged(format string, args ...any) error {
 	return &DamagedError{r.name, fmt.Sprintf(format, args...)}
 }
 
-// reason is why a file could not be written, without its path: names in a repository
-// may have any characters.
+// reason returns the reason why a file could not be written, without its path: names in
+// a repository may have any characters.
 func reason(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
@@ -207,7 +209,7 @@ func reason(err error) error {
 	return err
 }
 
-// noEOF makes the end of git's output an error.
+// noEOF turns the end of git's output into an error.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

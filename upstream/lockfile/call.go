@@ -11,14 +11,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A ModuleCall is the need for a module of a registry.
+// A ModuleCall is a call of a module from a registry.
 type ModuleCall struct {
 	Address address.Address // with its hostname
-	Folder  string          // of the module in which the called one lies; empty for the module itself
-	From    []string        // what calls it: FILE:LINE, or the argument
+	Folder  string          // of the called module in the package; empty for the root
+	From    []string        // callers as FILE:LINE, or the argument
 
-	// Installed are the versions that a client has installed for the configuration, of
-	// those that the constraints allow.
+	// Installed are the versions that a client has installed for the configuration and
+	// that the constraints allow.
 	Installed []string
 
 	what        string
@@ -26,7 +26,7 @@ type ModuleCall struct {
 	argument    bool
 }
 
-// String is the call as ParseModuleCall reads it.
+// String returns the call in the form that ParseModuleCall reads.
 func (c ModuleCall) String() string {
 	text := c.Address.String()
 	if c.Folder != "" {
@@ -39,16 +39,17 @@ func (c ModuleCall) String() string {
 }
 
 // IsModuleArgument reports whether an argument can only be meant as a module: a
-// provider has a part less.
+// provider has one part less.
 func IsModuleArgument(argument string) bool {
 	source, _, _ := strings.Cut(argument, "@")
 	_, _, err := address.ParseModuleSource(source)
 	return err == nil
 }
 
-// ParseModuleCall parses an argument [HOSTNAME/]NAMESPACE/NAME/SYSTEM[//FOLDER][@CONSTRAINTS],
-// like "terraform-aws-modules/vpc/aws@~> 5.0". Without a hostname it is a module of
-// TerraformHost, or with tofu of OpenTofuHost.
+// ParseModuleCall parses an argument
+// [HOSTNAME/]NAMESPACE/NAME/SYSTEM[//FOLDER][@CONSTRAINTS], such as
+// "terraform-aws-modules/vpc/aws@~> 5.0". The default hostname is TerraformHost, or
+// OpenTofuHost with tofu.
 func ParseModuleCall(argument string, tofu bool) (ModuleCall, error) {
 	source, text, constrained := strings.Cut(argument, "@") // no address contains one
 	c := ModuleCall{From: []string{argument}, argument: true}
@@ -71,8 +72,8 @@ func parseModuleSource(source string, tofu bool) (a address.Address, folder stri
 	return a, folder, err
 }
 
-// Select returns the newest of the offered versions that the call allows. What clients
-// do not accept as a version is ignored.
+// Select returns the newest of the offered versions that the call allows. It ignores
+// versions that clients do not accept.
 func (c ModuleCall) Select(offered []string) (string, error) {
 	var versions []*version.Version
 	for _, text := range offered {
@@ -88,7 +89,7 @@ func (c ModuleCall) Select(offered []string) (string, error) {
 		return versions[i].String(), nil
 	}
 	required := c.constraints.text
-	if required == "" { // all are pre-releases
+	if required == "" { // all versions are pre-releases
 		required = "any release"
 	}
 	return "", fmt.Errorf("no version of %s is %s, as %s asks for: the newest on offer is %s", c.Address, required, strings.Join(c.From, " and "), versions[0])
@@ -100,14 +101,15 @@ func (c ModuleCall) Allow(text string) bool {
 	return err == nil && c.constraints.allow(v)
 }
 
-// moduleConstraints are those of a module call. Clients read them with go-version, unlike
-// those of providers: there ~> 1 allows 2.0. The zero value allows any release.
+// moduleConstraints are the constraints of a module call. Clients read them with
+// go-version, unlike the constraints of providers: there ~> 1 allows 2.0. The zero
+// value allows any release.
 type moduleConstraints struct {
 	text string
 	all  version.Constraints
 }
 
-// maxConstraints bounds the text of constraints, in bytes.
+// maxConstraints limits the text of constraints, in bytes.
 const maxConstraints = 1024
 
 func parseModuleConstraints(text string) (c moduleConstraints, err error) {
@@ -124,8 +126,8 @@ func parseModuleConstraints(text string) (c moduleConstraints, err error) {
 	return c, nil
 }
 
-// allow reports whether clients take a version. A pre-release they take only where
-// exactly that one is named, which they find out as for providers.
+// allow reports whether clients select a version. They select a pre-release only if
+// exactly that version is named, which they determine as for providers.
 func (c moduleConstraints) allow(v *version.Version) bool {
 	if v.Prerelease() != "" {
 		as, err := address.ParseConstraints(c.text)

@@ -21,7 +21,7 @@ func TestModuleCallSelects(t *testing.T) {
 		{"no pre-release for its boundary", ">= 2.0.0-rc.1", "2.0.0-rc.2 2.0.0", "2.0.0", ""},
 		{"versions with a v or without a patch", "", "v1.2", "1.2.0", ""},
 		{"the first of its builds, as clients take them for the same", "1.0.0+a", "1.0.0+b 1.0.0 1.0.0+a", "1.0.0", ""},
-		{"what is no version is ignored", "", "latest 1.0.0", "1.0.0", ""},
+		{"other texts than versions are ignored", "", "latest 1.0.0", "1.0.0", ""},
 		{"none is on offer", "", "latest", "", "no version of registry.terraform.io/acme/vpc/aws is on offer"},
 		{"none is allowed", "> 2", "1.0.0 2.0.0", "", "is > 2, as acme/vpc/aws@> 2 asks for: the newest on offer is 2.0.0"},
 		{"pre-releases only", "", "1.0.0-rc.1", "", "is any release, as"},
@@ -82,7 +82,7 @@ func TestConfigurationFollowsCalls(t *testing.T) {
 		call   string
 		folder string
 		files  []string
-		calls  []string // that the module leads to
+		calls  []string // to which the module leads
 		needs  []string
 		says   string
 	}{

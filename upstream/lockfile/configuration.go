@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// maxModules bounds the folders of a configuration: symlinks can make an endless
-// number of them.
+// maxModules limits the number of folders of a configuration: symlinks can make it
+// infinite.
 const maxModules = 10_000
 
 // An Unresolved is a part of a configuration that may need further providers.
@@ -26,41 +26,41 @@ type Unresolved struct {
 	call bool
 }
 
-// IsCall reports whether it may need further modules too.
+// IsCall reports whether the part may need further modules, too.
 func (u Unresolved) IsCall() bool { return u.call }
 
-// String is one line for users.
+// String returns one line for users.
 func (u Unresolved) String() string { return u.From + ": " + u.What + ": " + u.Why }
 
-// A Configuration is what a configuration needs from registries, as far as that is
-// known: modules of registries say what they need when they are added. It is not safe
-// for concurrent use.
+// A Configuration lists the providers and modules that a configuration needs from
+// registries, as far as they are known: the needs of a registry's module are known when
+// its package is added. It is not safe for concurrent use.
 type Configuration struct {
 	tofu       bool
 	required   map[address.Address]Requirement
 	unresolved []Unresolved
 	visited    map[place]bool
-	calls      []ModuleCall    // that have not been taken
-	taken      map[string]bool // calls by what they are for
+	calls      []ModuleCall    // not taken yet
+	taken      map[string]bool // by address, folder and constraints of a call
 
 	installed      []InstalledModule
 	installedKnown bool
 }
 
-// A place is a folder of a module: in a package by its name, or on the disk.
+// A place is a folder of a module, in a package by its name or on the disk.
 type place struct{ in, dir string }
 
-// ReadConfiguration reads the configuration in a folder: the providers that it
-// requires, together with those of the local modules that it, its tests or these
-// modules call, and the modules of registries that they call. With tofu, files are read
-// as OpenTofu does, where those of its own hide Terraform's.
+// ReadConfiguration reads the configuration in a folder. It finds the providers that
+// the configuration requires, the providers of the local modules that it, its tests or
+// these modules call, and the modules of registries that all of them call. With tofu,
+// files are read as in OpenTofu, whose own files hide Terraform's.
 //
-// An error means that clients cannot read the configuration either. Providers that
-// only the state or an import block needs are not found.
+// An error means that clients cannot read the configuration either. Providers that only
+// the state or an import block needs are not found.
 //
-// terraform-config-inspect is not used: it knows neither OpenTofu's files nor
-// ephemeral resources, actions and tests, has no lines for what is required, and
-// panics on a variable whose default is 1e400.
+// terraform-config-inspect is not used: it knows neither OpenTofu's files nor ephemeral
+// resources, actions and tests, has no lines for requirements, and panics on a variable
+// whose default is 1e400.
 func ReadConfiguration(dir string, tofu bool) (*Configuration, error) {
 	dir = filepath.Clean(dir)
 	c := newConfiguration(tofu)
@@ -72,7 +72,7 @@ func ReadConfiguration(dir string, tofu bool) (*Configuration, error) {
 	return c, err
 }
 
-// CallingModule returns a configuration that does nothing but call a module.
+// CallingModule returns a configuration that only calls a module.
 func CallingModule(call ModuleCall, tofu bool) *Configuration {
 	c := newConfiguration(tofu)
 	c.call(call)
@@ -83,16 +83,16 @@ func newConfiguration(tofu bool) *Configuration {
 	return &Configuration{tofu: tofu, required: make(map[address.Address]Requirement), visited: make(map[place]bool), taken: make(map[string]bool)}
 }
 
-// Requirements returns the providers that are required, ordered by address, each with
-// the constraints of all that require it.
+// Requirements returns the required providers, ordered by address, each with the
+// constraints of everything that requires it.
 func (c *Configuration) Requirements() []Requirement {
 	return slices.SortedFunc(maps.Values(c.required), func(a, b Requirement) int {
 		return strings.Compare(a.Address.String(), b.Address.String())
 	})
 }
 
-// Unresolved returns what was not looked into: calls of modules that have not been
-// taken or do not come from a registry, and entries with expressions in place of
+// Unresolved returns the parts that were not read: calls of modules that have not been
+// taken or do not come from a registry, and entries with expressions instead of
 // strings.
 func (c *Configuration) Unresolved() []Unresolved {
 	all := slices.Clone(c.unresolved)
@@ -103,14 +103,14 @@ func (c *Configuration) Unresolved() []Unresolved {
 	return slices.Compact(all)
 }
 
-// Installed returns what clients have installed for the configuration. It is not known
-// if init has not been run.
+// Installed returns the modules that clients have installed for the configuration.
+// known is false if init has not been run.
 func (c *Configuration) Installed() (modules []InstalledModule, known bool) {
 	return c.installed, c.installedKnown
 }
 
-// Folders returns the folders on the disk that were read: that of the configuration
-// itself, and those of the local modules that it calls.
+// Folders returns the folders on the disk that were read: the folder of the
+// configuration itself, and the folders of the local modules that it calls.
 func (c *Configuration) Folders() (dirs []string) {
 	for at := range c.visited {
 		if at.in == (disk{}).shown(".") {
@@ -121,8 +121,8 @@ func (c *Configuration) Folders() (dirs []string) {
 	return dirs
 }
 
-// Calls takes the calls of modules that are known and have not been taken, each once. What
-// they lead to is known when their packages have been added.
+// Calls takes the known calls of modules that have not been taken, without duplicates.
+// The calls of the called modules become known when their packages are added.
 func (c *Configuration) Calls() []ModuleCall {
 	calls := c.calls
 	c.calls = nil
@@ -136,8 +136,8 @@ func (c *Configuration) Calls() []ModuleCall {
 	return calls
 }
 
-// Add adds what the module that is called needs, given the package of one of its
-// versions. An error means that clients cannot use it.
+// Add adds the needs of the called module, given the package of one of its versions. An
+// error means that clients cannot use the package.
 func (c *Configuration) Add(call ModuleCall, p *Package) error {
 	dir := path.Join(p.Folder, call.Folder)
 	if dir == "" {
@@ -145,7 +145,7 @@ func (c *Configuration) Add(call ModuleCall, p *Package) error {
 	}
 	err := c.readModule(p, dir, false)
 	if submodules := p.submodules(); call.argument && call.Folder == "" && errors.Is(err, ErrNoConfiguration) && len(submodules) > 0 {
-		// Some modules have nothing but submodules.
+		// Some modules have only submodules.
 		err = nil
 		for _, dir := range submodules {
 			err = errors.Join(err, c.readModule(p, dir, false))
@@ -154,7 +154,7 @@ func (c *Configuration) Add(call ModuleCall, p *Package) error {
 	return err
 }
 
-// call notes a call of a module, unless there was one like it.
+// call adds a call of a module, unless there is an equal one.
 func (c *Configuration) call(call ModuleCall) {
 	id := call.String()
 	if i := slices.IndexFunc(c.calls, func(other ModuleCall) bool { return other.String() == id }); i >= 0 {
@@ -175,20 +175,22 @@ func (c *Configuration) noteCall(m moduleCall, why string) {
 	c.unresolved = append(c.unresolved, Unresolved{m.what, m.from, why, true})
 }
 
-// ErrNoConfiguration: a folder has no file that the client reads as configuration.
+// ErrNoConfiguration means that a folder has no file that the client reads as
+// configuration.
 var ErrNoConfiguration = errors.New("there is no .tf file in it")
 
 var errNoFolder = errors.New("it does not exist")
 
-// Extensions of Terraform's files, and of OpenTofu's that hide them.
+// Extensions of Terraform's files, and the extensions of OpenTofu's files that hide
+// them.
 var (
 	moduleFiles = map[string]string{".tf": ".tofu", ".tf.json": ".tofu.json"}
 	testFiles   = map[string]string{".tftest.hcl": ".tofutest.hcl", ".tftest.json": ".tofutest.json"}
 )
 
 // readModule reads the module in a folder and the local modules that it calls, each
-// once. Of the root module the tests are read too: clients look for them beside it and
-// in tests/.
+// once. It reads the tests of the root module, too: clients look for them in its folder
+// and in tests/.
 func (c *Configuration) readModule(in folders, dir string, root bool) error {
 	at := place{in.shown("."), dir}
 	if c.visited[at] {
@@ -236,8 +238,8 @@ func (c *Configuration) readModule(in folders, dir string, root bool) error {
 	return c.readCalls(&m, in, dir)
 }
 
-// list returns the files in a folder with one of the extensions by name, those that
-// override others last. Like clients, it ignores temporary files of editors.
+// list returns the names of the files in a folder with one of the extensions. Files
+// that override others come last. Like clients, it ignores temporary files of editors.
 func (c *Configuration) list(in folders, dir string, extensions map[string]string) ([]string, error) {
 	names, err := in.list(dir)
 	if err != nil {
@@ -267,8 +269,8 @@ func (c *Configuration) list(in folders, dir string, extensions map[string]strin
 	return append(files, overrides...), nil
 }
 
-// requireProviders adds the providers that a module declares, and those it uses
-// without declaring them.
+// requireProviders adds the providers that a module declares, and the providers that it
+// uses without declaring them.
 func (c *Configuration) requireProviders(m *module) {
 	c.unresolved = append(c.unresolved, m.unresolved...)
 	for _, name := range slices.Sorted(maps.Keys(m.declared)) {
@@ -281,13 +283,13 @@ func (c *Configuration) requireProviders(m *module) {
 		if d.partial || declared && u.constraints == "" {
 			continue
 		}
-		m.declared[u.name] = d // its first use is enough to say where it comes from
+		m.declared[u.name] = d // the first use is enough to locate it
 		c.require(u.name, d, u.constraints, u.from)
 	}
 }
 
-// readCalls reads the local modules that the module in a folder calls, and notes its calls
-// of others.
+// readCalls reads the local modules that the module in a folder calls, and adds its
+// calls of other modules.
 func (c *Configuration) readCalls(m *module, in folders, dir string) error {
 	for _, key := range slices.Sorted(maps.Keys(m.calls)) {
 		if err := c.readCall(m.calls[key], in, dir); err != nil {
@@ -335,7 +337,7 @@ func (c *Configuration) readCall(m moduleCall, in folders, dir string) error {
 	return nil
 }
 
-// require adds a provider, given its name in a module.
+// require adds the provider with a name in a module.
 func (c *Configuration) require(name string, d declaration, text, from string) {
 	source := d.source
 	if source == "" {

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// readConfiguration reads a configuration in folder p, given as names and contents
-// of its files, and returns a line for each requirement, then for what is not
-// resolved.
+// readConfiguration reads a configuration in folder p, given as names and contents of
+// its files. It returns a line for each requirement, and then for each unresolved part.
 func readConfiguration(t *testing.T, tofu bool, files ...string) (string, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -35,8 +34,8 @@ func writeFiles(t *testing.T, files []string) {
 	}
 }
 
-// needs returns a line for each requirement of a configuration, then for what is not
-// resolved.
+// needs returns a line for each requirement of a configuration, and then for each
+// unresolved part.
 func needs(c *Configuration) string {
 	var lines []string
 	for _, r := range c.Requirements() {
@@ -116,7 +115,7 @@ resource "a_x" "w" {
 			[]string{hashicorp + "null@~> 3.0, != 3.1.0 of p/main.tf:3 p/main.tf:9"}},
 		{"providers built into clients", []string{"p/main.tf", "terraform {\n required_providers {\n  a = { source = \"terraform.io/builtin/terraform\" }\n }\n}\nresource \"terraform_data\" \"x\" {}\ndata \"terraform_remote_state\" \"x\" {}"},
 			nil},
-		{"what terraform-config-inspect fails on", []string{"p/main.tf", "variable \"x\" {\n default = 1e400\n sensitive = var.y\n}\n"},
+		{"a configuration on which terraform-config-inspect fails", []string{"p/main.tf", "variable \"x\" {\n default = 1e400\n sensitive = var.y\n}\n"},
 			nil},
 
 		{"an override, as a whole", []string{"p/a.tf", requiresNull, "p/b_override.tf", "terraform {\n required_providers {\n  null = { source = \"acme/null\" }\n }\n}"},

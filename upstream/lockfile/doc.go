@@ -1,6 +1,6 @@
-// Package lockfile reads which providers a Terraform or OpenTofu configuration
-// needs, in which versions: from its lock file ([Read]), which names one version
-// and its hashes, from the configuration itself ([ReadConfiguration]), or from an
-// argument ([ParseRequirement]). A [Configuration] also names the modules of registries
-// that it calls, and can be read on from their packages.
+// Package lockfile reads the providers that a Terraform or OpenTofu configuration
+// needs, and their versions. They come from its lock file ([Read]), which has one
+// version and its hashes, from the configuration itself ([ReadConfiguration]), or from
+// an argument ([ParseRequirement]). A [Configuration] also names the modules of
+// registries that it calls. Their packages can be added to it.
 package lockfile

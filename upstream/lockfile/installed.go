@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// InstalledName is the path of the file, in the folder of a configuration, in which
-// clients record the modules that they have installed for it.
+// InstalledName is the path, in the folder of a configuration, of the file in which
+// clients record the installed modules.
 const InstalledName = ".terraform/modules/modules.json"
 
 // An InstalledModule is a module of a registry that a client has installed for a
@@ -24,8 +24,8 @@ type InstalledModule struct {
 }
 
 // readInstalled returns the modules of registries that a client has installed for the
-// configuration in a folder, each version once. It is not known if init has not been run
-// there.
+// configuration in a folder, without duplicate versions. known is false if init has not
+// been run there.
 func readInstalled(dir string) (modules []InstalledModule, known bool, err error) {
 	name := filepath.Join(dir, filepath.FromSlash(InstalledName))
 	content, err := disk{}.read(name)
@@ -41,8 +41,8 @@ func readInstalled(dir string) (modules []InstalledModule, known bool, err error
 	return modules, true, nil
 }
 
-// parseInstalled reads the content of modules.json. Local modules and those from
-// elsewhere have no version in it.
+// parseInstalled reads the content of modules.json. Modules that are local or do not
+// come from a registry have no version in it.
 func parseInstalled(content []byte) (modules []InstalledModule, err error) {
 	var file struct {
 		Modules []struct{ Source, Version string }

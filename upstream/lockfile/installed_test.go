@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What a client writes for calls of two modules, one of them by another module.
+// The file that a client writes for calls of two modules, one of them by another
+// module.
 const modulesJSON = `{"Modules":[{"Key":"","Source":"","Dir":"."},
 {"Key":"a","Source":"registry.terraform.io/acme/vpc/aws","Version":"1.0.0","Dir":".terraform/modules/a"},
 {"Key":"a.b","Source":"registry.terraform.io/acme/vpc/aws//modules/b","Version":"1.2.0","Dir":".terraform/modules/a.b/modules/b"},
@@ -20,7 +21,7 @@ func TestParseInstalled(t *testing.T) {
 		{"none", `{"Modules":[]}`, "[] <nil>"},
 		{"no JSON", `{"Modules"`, "[] it is not what clients write"},
 		{"a version of what no registry has", `{"Modules":[{"Source":"./x","Version":"1.0.0"}]}`, `[] "./x" in version "1.0.0" is not a module of a registry`},
-		{"what is no version", `{"Modules":[{"Source":"acme/vpc/aws","Version":"new"}]}`, `[] "acme/vpc/aws" in version "new" is not a module of a registry`},
+		{"not a version", `{"Modules":[{"Source":"acme/vpc/aws","Version":"new"}]}`, `[] "acme/vpc/aws" in version "new" is not a module of a registry`},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			modules, err := parseInstalled([]byte(test.content))
@@ -31,8 +32,8 @@ func TestParseInstalled(t *testing.T) {
 	}
 }
 
-// What init has installed decides on the version of a call, as long as its constraints
-// still allow it.
+// The version that init has installed is the version of a call, as long as the
+// constraints of the call still allow it.
 func TestCallsTakeInstalledVersions(t *testing.T) {
 	for _, test := range []struct{ rule, constraints, want string }{
 		{"all that are allowed", "", "[1.0.0 1.2.0]"},

@@ -15,11 +15,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// Name is what clients call the lock file of a configuration.
+// Name is the name of a configuration's lock file.
 const Name = ".terraform.lock.hcl"
 
-// maxSize of a lock file in bytes is some hundred times that of a large
-// configuration.
+// maxSize is the maximum size of a lock file in bytes. It is about a hundred times the
+// size for a large configuration.
 const maxSize = 1 << 20
 
 // A Locked provider is an entry of a lock file: init takes this version and no
@@ -37,15 +37,15 @@ type Locked struct {
 	exact address.Constraints
 }
 
-// Requirement asks for the locked version and no other.
+// Requirement returns a requirement for exactly the locked version.
 func (l Locked) Requirement() Requirement {
 	return Requirement{Address: l.Address, From: []string{l.From}, constraints: l.exact}
 }
 
-// Accepts reports whether a package with these hashes, "h1:…" or "zh:…", may be
-// the locked one. Where both sides have hashes of the zip (zh), those alone are
-// compared, otherwise the hashes of the files in it (h1). With nothing to compare,
-// any package is accepted.
+// Accepts reports whether a package with these hashes, "h1:…" or "zh:…", may be the
+// locked package. If both sides have hashes of the zip (zh), only these are compared,
+// otherwise the hashes of the files in it (h1). If there is nothing to compare, any
+// package is accepted.
 func (l Locked) Accepts(hashes []string) bool {
 	for _, scheme := range []string{"zh:", "h1:"} {
 		locked, given := withScheme(l.Hashes, scheme), withScheme(hashes, scheme)
@@ -84,9 +84,9 @@ func Read(name string) ([]Locked, error) {
 	return parse(name, content)
 }
 
-// parse reads the content of a lock file and returns its providers, ordered by
-// address. Attributes and blocks of later clients are ignored. The name is for
-// errors, which list everything that is wrong, as FILE:LINE: what.
+// parse reads the content of a lock file and returns its providers, ordered by address.
+// It ignores attributes and blocks of later clients. The error uses name, and lists all
+// mistakes as FILE:LINE: what.
 func parse(name string, content []byte) ([]Locked, error) {
 	if len(content) > maxSize {
 		return nil, fmt.Errorf("%s: it is larger than %d bytes, which no lock file is", name, maxSize)
@@ -182,8 +182,8 @@ func parseHashes(attribute *hcl.Attribute) ([]string, error) {
 	return hashes, nil
 }
 
-// literal returns a string that is written out. Nothing is evaluated: an expression of
-// a module's author can take any time and memory.
+// literal returns the value of a literal string. Nothing is evaluated, since an
+// expression of a module's author can take any amount of time and memory.
 func literal(expr hcl.Expression) (string, bool) {
 	switch e := expr.(type) {
 	case *hclsyntax.TemplateExpr:
@@ -206,7 +206,7 @@ func literal(expr hcl.Expression) (string, bool) {
 	case hclsyntax.Expression:
 		return "", false
 	}
-	// In JSON, without variables a template is plain text.
+	// In JSON, a template is plain text if there are no variables.
 	v, diags := expr.Value(nil)
 	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String || strings.Contains(v.AsString(), "${") || strings.Contains(v.AsString(), "%{") {
 		return "", false
@@ -214,7 +214,7 @@ func literal(expr hcl.Expression) (string, bool) {
 	return v.AsString(), true
 }
 
-// firstError is the first error of the parser as FILE:LINE: what, or nil.
+// firstError returns the parser's first error as FILE:LINE: what, or nil.
 func firstError(name string, diags hcl.Diagnostics) error {
 	for _, d := range diags {
 		if d.Severity != hcl.DiagError {
@@ -229,5 +229,5 @@ func firstError(name string, diags hcl.Diagnostics) error {
 	return nil
 }
 
-// position is FILE:LINE, which editors jump to.
+// position returns FILE:LINE, to which editors can jump.
 func position(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }

@@ -81,7 +81,7 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// oneLock is a lock file with one provider.
+// oneLock returns a lock file with one provider.
 func oneLock(source, body string) string {
 	return fmt.Sprintf("provider %q {\n%s\n}\n", source, body)
 }
@@ -171,8 +171,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Terraform 0.13 leaves behind providers of a legacy namespace, which are in no
-// registry.
+// Terraform 0.13 leaves providers of a legacy namespace in lock files. No registry has
+// them.
 func TestParseLegacyProviders(t *testing.T) {
 	locked, err := parse("lock", []byte(`provider "registry.terraform.io/-/null" {
   version = "3.2.2"

@@ -11,7 +11,7 @@ import (
 	hcljson "github.com/hashicorp/hcl/v2/json"
 )
 
-// A module is what the files in one folder say about providers and modules.
+// A module has the statements about providers and modules in the files of one folder.
 type module struct {
 	declared   map[string]declaration // by the name of the provider in the module
 	used       []use
@@ -22,11 +22,11 @@ type module struct {
 // A declaration is an entry of required_providers.
 type declaration struct {
 	source, constraints, from string
-	partial                   bool // an expression in it is among the unresolved
+	partial                   bool // it has an unresolved expression
 }
 
-// A use of a provider by its name in the module. Provider blocks may have
-// constraints, as they had before there was required_providers.
+// A use of a provider by its name in the module. Provider blocks may have constraints,
+// as before required_providers existed.
 type use struct{ name, constraints, from string }
 
 type moduleCall struct {
@@ -49,13 +49,13 @@ var (
 	checkSchema     = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "data", LabelNames: []string{"type", "name"}}}}
 	valueSchema     = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "version"}, {Name: "source"}, {Name: "provider"}}}
 
-	// Of a test's blocks, init installs the modules of its runs only.
+	// Of a test's blocks, only runs have modules that init installs.
 	testSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "run", LabelNames: []string{"name"}}}}
 	runSchema  = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "module"}}}
 )
 
-// readFile adds what a file says. Files that override others come last: their
-// entries of required_providers and sources of calls replace those already read.
+// readFile adds the statements in a file. Files that override others come last: their
+// entries of required_providers and sources of calls replace earlier ones.
 func (m *module) readFile(in folders, path string, schema *hcl.BodySchema) error {
 	content, err := in.read(path)
 	if err != nil {
@@ -114,8 +114,9 @@ func (m *module) readBlocks(body hcl.Body, schema *hcl.BodySchema) hcl.Diagnosti
 	return diags
 }
 
-// readCall adds a call of a module, or with a known key overrides it. The source
-// may be an expression since Terraform 1.15 and OpenTofu 1.8, and is left empty then.
+// readCall adds a call of a module, or overrides the call with the same key. Since
+// Terraform 1.15 and OpenTofu 1.8 the source may be an expression. It is then left
+// empty.
 func (m *module) readCall(key string, c moduleCall, values *hcl.BodyContent) {
 	before, overrides := m.calls[key]
 	if source := values.Attributes["source"]; source != nil {
@@ -162,8 +163,8 @@ func (m *module) readRequired(body hcl.Body) hcl.Diagnostics {
 	return diags
 }
 
-// text returns the value of an optional attribute. If it is not a string, it is
-// added to the unresolved.
+// text returns the value of an optional attribute. If the value is not a string, the
+// attribute is added to the unresolved parts.
 func (m *module) text(attribute *hcl.Attribute, what string) (string, bool) {
 	if attribute == nil {
 		return "", true

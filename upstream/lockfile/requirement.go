@@ -11,13 +11,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// The registries of providers that are named without a hostname.
+// The default registries of providers.
 const (
 	TerraformHost svchost.Hostname = "registry.terraform.io"
 	OpenTofuHost  svchost.Hostname = "registry.opentofu.org"
 )
 
-// defaultHost is the registry of providers without a hostname for a client.
+// defaultHost returns a client's registry for providers without a hostname.
 func defaultHost(tofu bool) svchost.Hostname {
 	if tofu {
 		return OpenTofuHost
@@ -28,12 +28,12 @@ func defaultHost(tofu bool) svchost.Hostname {
 // A Requirement is a provider that is needed in a version within constraints.
 type Requirement struct {
 	Address address.Address // with its hostname
-	From    []string        // what requires it: FILE:LINE, or the argument
+	From    []string        // where it is required: FILE:LINE, or the argument
 
 	constraints address.Constraints
 }
 
-// String is the requirement as ParseRequirement reads it.
+// String returns the requirement in the form that ParseRequirement reads.
 func (r Requirement) String() string {
 	if text := r.constraints.String(); text != "" {
 		return r.Address.String() + "@" + text
@@ -41,9 +41,9 @@ func (r Requirement) String() string {
 	return r.Address.String()
 }
 
-// ParseRequirement parses an argument [HOSTNAME/]NAMESPACE/TYPE[@CONSTRAINTS],
-// like hashicorp/null@3.2.2 or "hashicorp/aws@~> 5.0". Without a hostname it is a
-// provider of TerraformHost, or with tofu of OpenTofuHost.
+// ParseRequirement parses an argument [HOSTNAME/]NAMESPACE/TYPE[@CONSTRAINTS], such as
+// hashicorp/null@3.2.2 or "hashicorp/aws@~> 5.0". The default hostname is
+// TerraformHost, or OpenTofuHost with tofu.
 func ParseRequirement(argument string, tofu bool) (Requirement, error) {
 	source, text, constrained := strings.Cut(argument, "@") // no address contains one
 	if !strings.Contains(source, "/") {
@@ -66,7 +66,7 @@ func ParseRequirement(argument string, tofu bool) (Requirement, error) {
 	return r, nil
 }
 
-// maxSource is more characters than a hostname, a namespace and a type have.
+// maxSource is longer than any hostname, namespace and type together.
 const maxSource = 512
 
 // parseSource parses a provider's source as it is written in configurations:
@@ -90,14 +90,13 @@ func parseSource(source string, host svchost.Hostname) (address.Address, error) 
 	return a.At(cmp.Or(a.Hostname, host)), nil
 }
 
-// isBuiltIn reports whether clients include a provider themselves. No registry
-// has it.
+// isBuiltIn reports whether a provider is part of clients. No registry has it.
 func isBuiltIn(a address.Address) bool {
 	return a.Hostname == "terraform.io" && a.Namespace == "builtin"
 }
 
-// Select returns the newest of the offered versions that meets the constraints.
-// What clients do not accept as a version is ignored.
+// Select returns the newest of the offered versions that meets the constraints. It
+// ignores versions that clients do not accept.
 func (r Requirement) Select(offered []string) (string, error) {
 	var versions []*version.Version
 	for _, text := range offered {
@@ -114,6 +113,6 @@ func (r Requirement) Select(offered []string) (string, error) {
 			return v.String(), nil
 		}
 	}
-	required := cmp.Or(r.constraints.String(), "any release") // all are pre-releases
+	required := cmp.Or(r.constraints.String(), "any release") // all versions are pre-releases
 	return "", fmt.Errorf("no version of %s is %s, as %s asks for: the newest on offer is %s", r.Address, required, strings.Join(r.From, " and "), versions[0])
 }

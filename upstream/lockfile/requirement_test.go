@@ -62,8 +62,8 @@ func TestParseRequirementOfOpenTofu(t *testing.T) {
 	}
 }
 
-// An accepted requirement has an address that a tree can hold, and parses to the
-// same one when written out.
+// An accepted requirement has an address that a tree can have. Written out and parsed
+// again, it is the same.
 func FuzzParseRequirement(f *testing.F) {
 	for _, test := range requirementArguments {
 		f.Add(test.given)

@@ -10,31 +10,32 @@ import (
 	"strings"
 )
 
-// maxFile bounds a file of a configuration, in bytes. Generated ones can be large.
+// maxFile limits the size of a configuration's file, in bytes. Generated files can be
+// large.
 const maxFile = 16 << 20
 
-// A folders has the folders that a configuration or a package consists of. Paths in it
-// are clean, and as the operating system writes them.
+// folders gives access to the folders of a configuration or a package. Paths are clean,
+// and have the form of the operating system.
 type folders interface {
 	// list returns the names of the files in a folder, in order. The error is
 	// fs.ErrNotExist if there is no such folder.
 	list(dir string) ([]string, error)
 
-	// read returns a file, of at most maxFile bytes.
+	// read returns the content of a file, which has at most maxFile bytes.
 	read(name string) ([]byte, error)
 
 	// file returns the path of a file in a folder.
 	file(dir, name string) string
 
-	// join returns the path of a local module that is called in a folder. It is not ok
-	// if clients refuse the call, since it leads out.
+	// join returns the path of a local module that is called in a folder. ok is false
+	// if clients refuse the call because the path leads out.
 	join(dir, source string) (path string, ok bool)
 
-	// shown is the path of a file or a folder in messages.
+	// shown returns the path of a file or a folder for messages.
 	shown(name string) string
 }
 
-// disk has the configurations of users. Local modules may lie anywhere.
+// disk has the configurations of users. Local modules may be anywhere.
 type disk struct{}
 
 func (disk) list(dir string) (names []string, err error) {
@@ -66,25 +67,25 @@ func (disk) join(dir, source string) (string, bool) {
 
 func (disk) shown(name string) string { return name }
 
-// MaxPackageFile bounds a configuration file of a package, in bytes.
+// MaxPackageFile limits the size of a package's configuration file, in bytes.
 const MaxPackageFile = 1 << 20
 
-// Further bounds of a package, whose author is not the user. HCL's parser calls itself for
-// what is nested, with some 10 KB of stack, and a stack that overflows ends the process:
-// so there is a bound on the characters that can nest.
+// Further limits for a package, whose author is not the user. HCL's parser is
+// recursive, with some 10 KB of stack for each level, and a stack that overflows ends
+// the process. So the number of characters that can nest is limited.
 const (
 	maxPackageBytes = 64 << 20 // of all files
 	maxNesting      = 20_000   // characters of nesting in a file
 	nesting         = "([{!-?"
 )
 
-// A Package has the configuration files of a version of a module. The zero value is an
-// empty one.
+// A Package has the configuration files of a version of a module. The zero value is
+// empty.
 type Package struct {
 	// Name of the version in messages.
 	Name string
 
-	// Folder in which the module lies; empty for the root.
+	// Folder of the module; empty for the root.
 	Folder string
 
 	files map[string][]byte // by path
@@ -101,7 +102,7 @@ func (p *Package) Wants(name string) bool {
 	return false
 }
 
-// Add adds a file. The error is one for users, if it is larger than is read.
+// Add adds a file. If the file is too large, the error is meant for users.
 func (p *Package) Add(name string, content []byte) error {
 	name = path.Clean(name)
 	if p.files == nil {
@@ -161,7 +162,7 @@ func (p *Package) join(dir, source string) (string, bool) {
 	return joined, joined != ".." && !strings.HasPrefix(joined, "../")
 }
 
-// shown is the path as it is written in the source of a call.
+// shown returns the path in the form of a call's source.
 func (p *Package) shown(name string) string {
 	if name == "." {
 		return p.Name
@@ -169,7 +170,7 @@ func (p *Package) shown(name string) string {
 	return p.Name + "//" + name
 }
 
-// submodules are the folders of a package in which modules are by convention.
+// submodules returns the folders of a package that have modules by convention.
 func (p *Package) submodules() (dirs []string) {
 	below := path.Join(p.Folder, "modules")
 	for name := range p.files {

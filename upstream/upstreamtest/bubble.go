@@ -19,7 +19,7 @@ import (
 )
 
 // InBubble runs a test against the site with the fake clock of synctest. Connections
-// are pipes: a goroutine that reads a socket would stop that clock.
+// are pipes, since the clock does not advance while a goroutine reads a socket.
 func (s *Site) InBubble(t *testing.T, o upstream.Origin, test func(t *testing.T, c *upstream.Client)) {
 	t.Helper()
 	s.InBubbleOf(t, func(t *testing.T, client func(upstream.Origin) *upstream.Client) {
@@ -28,7 +28,7 @@ func (s *Site) InBubble(t *testing.T, o upstream.Origin, test func(t *testing.T,
 	})
 }
 
-// InBubbleOf is InBubble with several clients.
+// InBubbleOf is like InBubble, with several clients.
 func (s *Site) InBubbleOf(t *testing.T, test func(t *testing.T, client func(upstream.Origin) *upstream.Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,7 +37,7 @@ func (s *Site) InBubbleOf(t *testing.T, test func(t *testing.T, client func(upst
 		server := &httptest.Server{Listener: p, Config: &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}}
 		server.StartTLS()
 		defer server.Close()
-		defer p.cut() // or the ends would wait for each other to read the end of TLS
+		defer p.cut() // otherwise both ends would wait for the other to read the end of TLS
 		pool := x509.NewCertPool()
 		pool.AddCert(server.Certificate())
 		test(t, func(o upstream.Origin) *upstream.Client {
@@ -99,8 +99,8 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)
 // Silence sends no answer until the client closes the connection.
 func Silence(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// Part serves the beginning of the package, and then does something else. It appends
-// the ranges that are requested.
+// Part serves the beginning of the package, and then calls another handler. It appends
+// the requested ranges.
 func (s *Site) Part(upTo int, ranges *[]string, then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		*ranges = append(*ranges, r.Header.Get("Range"))
@@ -119,13 +119,13 @@ func (s *Site) Part(upTo int, ranges *[]string, then http.HandlerFunc) http.Hand
 // BreakOff ends the connection in the middle of an answer.
 func BreakOff(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// A Gate delays requests until it is opened, and counts those that wait. Opened must
-// be made in the bubble of the requests.
+// A Gate delays requests until it is opened, and counts the waiting requests. Opened
+// must be made in the bubble of the requests.
 type Gate struct {
 	http.Handler
 	Holds  func(path string) bool
 	Opened chan struct{} // closed when it is open
-	Now    atomic.Int32  // how many requests wait
+	Now    atomic.Int32  // number of waiting requests
 }
 
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +137,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.Handler.ServeHTTP(w, r)
 }
 
-// Gated puts a Gate before the site, closed for some paths.
+// Gated puts a Gate in front of the site, closed for some paths.
 func (s *Site) Gated(holds func(path string) bool) *Gate {
 	g := &Gate{Handler: s.Handler, Holds: holds}
 	s.Handler = g

@@ -21,9 +21,9 @@ type Repository struct {
 	t testing.TB
 }
 
-// NewRepository makes an empty repository. Neither the developer's configuration nor the
-// system's counts, for as long as the test lasts. Without git the test is skipped, other
-// than in CI.
+// NewRepository makes an empty repository. The configurations of the developer and the
+// system are not used for as long as the test lasts. Without git the test is skipped,
+// except in CI.
 func NewRepository(t testing.TB, options ...string) *Repository {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -39,13 +39,13 @@ func NewRepository(t testing.TB, options ...string) *Repository {
 	return r
 }
 
-// Git runs git in the repository and returns what it prints.
+// Git runs git in the repository and returns its output.
 func (r *Repository) Git(args ...string) string {
 	r.t.Helper()
 	return r.GitWith("", args...)
 }
 
-// GitWith is Git with some input.
+// GitWith is like Git, with some input.
 func (r *Repository) GitWith(input string, args ...string) string {
 	r.t.Helper()
 	date := r.Clock.Format(time.RFC3339)
@@ -86,20 +86,20 @@ func (r *Repository) Commit(tags ...string) (commit string) {
 	return r.Git("rev-parse", "HEAD")
 }
 
-// Object adds a content to the repository, and returns its object.
+// Object adds a file's content to the repository, and returns the object.
 func (r *Repository) Object(content string) string {
 	r.t.Helper()
 	return r.GitWith(content, "hash-object", "-w", "--stdin")
 }
 
-// Tree adds a tree that git itself may not make, with entries as git ls-tree prints them,
-// and returns a commit of it.
+// Tree adds a tree that git itself might not make, with entries in the form of git
+// ls-tree. It returns a commit of the tree.
 func (r *Repository) Tree(entries ...string) (files string) {
 	r.t.Helper()
 	return r.GitWith(strings.Join(entries, "\x00")+"\x00", "mktree", "-z", "--missing")
 }
 
-// Handler serves the repository at a path of a site, as git's own server does.
+// Handler serves the repository at a path of a site, like git's own server.
 func (r *Repository) Handler(path string) http.Handler {
 	r.t.Helper()
 	return &cgi.Handler{

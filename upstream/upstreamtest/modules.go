@@ -19,21 +19,21 @@ const (
 	ModuleArchivePath  = "/files/vpc-1.0.0.tar.gz"
 )
 
-// ModuleService has the site answer as a module registry with VPC 1.0.0 alone, whose
-// files are at a location.
+// ModuleService makes the site answer as a module registry that has only VPC 1.0.0,
+// whose files are at a location.
 func (s *Site) ModuleService(location string) {
 	s.Fault(ModuleVersionsPath, Body(`{"modules":[{"versions":[{"version":"1.0.0"}]}]}`))
 	s.Fault(ModuleDownloadPath, Location(location))
 }
 
-// ModuleArchive is ModuleService with an archive, whose location may have more at its
-// end: a folder, or a query.
+// ModuleArchive is like ModuleService, with an archive. more is appended to its
+// location: a folder, or a query.
 func (s *Site) ModuleArchive(packed, more string) {
 	s.ModuleService(ModuleArchivePath + more)
 	s.Fault(ModuleArchivePath, Content(packed))
 }
 
-// Location answers as a module registry that says where a package is.
+// Location answers as a module registry with the location of a package.
 func Location(location string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Terraform-Get", location)
@@ -41,7 +41,7 @@ func Location(location string) http.HandlerFunc {
 	}
 }
 
-// Content answers with a file, of which ranges can be requested.
+// Content answers with a file, and supports ranges.
 func Content(file string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Etag", `"1"`)

@@ -1,5 +1,5 @@
-// Package upstreamtest has an origin for tests: this project's own registry over TLS,
-// with answers that can be replaced by path.
+// Package upstreamtest implements an origin for tests: this project's own registry over
+// TLS, with answers that tests can replace by path.
 package upstreamtest
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// Host is the origin's name, which the certificate of httptest is valid for.
+// Host is the origin's name, for which the certificate of httptest is valid.
 const Host = "registry.example.com"
 
 // The provider of AcmeTree.
@@ -98,14 +98,14 @@ func NewAcme(t testing.TB) *Site {
 	return NewSite(t, files)
 }
 
-// mirrorPath is the path of a hosted file under the site's hostname, where the mirror
-// has the same file.
+// mirrorPath returns the path of the mirror for a hosted file under the site's
+// hostname.
 func mirrorPath(path string) string {
 	return strings.Replace(path, "/mirror/-/", "/mirror/"+Host+"/", 1)
 }
 
-// Fault replaces the answer to a path; nil restores it. It returns the replacement
-// before.
+// Fault replaces the answer for a path; nil restores it. It returns the previous
+// replacement.
 func (s *Site) Fault(path string, f http.HandlerFunc) (before http.HandlerFunc) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -113,7 +113,7 @@ func (s *Site) Fault(path string, f http.HandlerFunc) (before http.HandlerFunc) 
 	return before
 }
 
-// Become makes the site answer like another from now on.
+// Become makes the site answer like another site from now on.
 func (s *Site) Become(other *Site) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -138,10 +138,10 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f(w, r)
 }
 
-// Count is the number of requests for a path.
+// Count returns the number of requests for a path.
 func (s *Site) Count(path string) (n int) { return len(s.Requests(path)) }
 
-// Requests returns those for a path.
+// Requests returns the requests for a path.
 func (s *Site) Requests(path string) (list []*http.Request) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -168,7 +168,7 @@ func Redirect(to string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
 }
 
-// Edited is the site's answer with some texts replaced by others.
+// Edited returns the site's answer with some texts replaced by others.
 func (s *Site) Edited(oldAndNew ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		recorder := httptest.NewRecorder()
@@ -195,7 +195,7 @@ func Roots(server *httptest.Server) *x509.CertPool {
 	return pool
 }
 
-// Resolving is a network in which all names are those of one server. The dialer that
+// Resolving returns a network in which all names resolve to one server. The dialer that
 // the client chose dials, and may refuse the address.
 func Resolving(server *httptest.Server) func(context.Context, *net.Dialer, string, string) (net.Conn, error) {
 	return func(ctx context.Context, d *net.Dialer, network, _ string) (net.Conn, error) {
@@ -239,7 +239,7 @@ func MustFail(t testing.TB, err, kind error, says string) {
 	}
 }
 
-// Sum is the sha256 of a file that the site serves, in hexadecimal.
+// Sum returns the sha256 of a file that the site serves, in hexadecimal.
 func (s *Site) Sum(t testing.TB, name string) string {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -1,5 +1,6 @@
-// Command blob is the Caddy of the folder above with the file system for object stores:
-// the second flavour of the binary, which is larger by the SDKs of these stores.
+// Command blob is the Caddy of the folder above with the file system for object stores.
+// It is the second flavour of the binary, which is larger because of the SDKs of these
+// stores.
 //
 //	go build -C xcaddy/blob -tags nobadger,nomysql,nopgx -o ../../caddy
 package main
