@@ -51,7 +51,7 @@ var layers = []layer{
 	{name: "command/commandtest", http: true, caddy: true},
 	{name: "command/remote", http: true, caddy: true, only: []string{"address", "wire", "handlers", "command/cli"}},
 	{name: "command/publish", http: true, caddy: true, only: []string{"address", "wire", "tree", "archive", "index", "index/moduledoc", "upstream/git", "publish", "command/cli", "command/remote"}},
-	{name: "command/mirror", caddy: true, only: []string{"address", "wire", "tree", "index", "upstream", "upstream/fill", "upstream/lockfile", "module", "command/cli", "command/remote"}},
+	{name: "command/mirror", caddy: true, only: []string{"address", "wire", "tree", "registryhcl", "index", "upstream", "upstream/fill", "upstream/lockfile", "module", "command/cli", "command/remote"}},
 	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},
 }

@@ -253,7 +253,7 @@ func (r *folderReader) openFile(file *File) (err error) {
 	return err
 }
 
-// Unchanged returns ErrChanged if the file that was read last has been written to since
+// unchanged returns ErrChanged if the file that was read last has been written to since
 // it was opened. Of all before it that was asked when the next was opened.
 func (r *folderReader) unchanged() error {
 	if r.current == nil {

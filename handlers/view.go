@@ -36,14 +36,16 @@ func (g *Registry) Visit(r *http.Request, render func(*View) error) error {
 	return g.await(q, func() error { return render(v) })
 }
 
-// Snapshot returns the snapshot of the view. After a look-up, packages and
-// documentation are read from it.
+// Detached returns the View for work that may go on when the request has been answered. It
+// refers to r, a copy of the request or one with another context.
 func (v *View) Detached(r *http.Request) *View {
 	q := *v.request
 	q.Request, q.Exchange = r, new(Exchange)
 	return &View{v.registry, &q}
 }
 
+// Await tells Visit what to wait for, if render returns the error of a look-up in another
+// View of the same snapshot.
 func (v *View) Await(a address.Address) {
 	kind := KindProviderVersions
 	if a.IsModule() {
@@ -52,6 +54,8 @@ func (v *View) Await(a address.Address) {
 	_ = v.resolve(kind, a)
 }
 
+// Snapshot returns the snapshot of the view. After a look-up, packages and
+// documentation are read from it.
 func (v *View) Snapshot() *index.Snapshot { return v.request.snapshot }
 
 // Hostname returns the name of the registry, which is the first part of hosted
