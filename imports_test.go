@@ -32,6 +32,7 @@ var layers = []layer{
 	{name: "tree/treetest"},
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
+	{name: "index/memo", only: []string{"wire", "signing", "tree", "archive"}},
 	{name: "index"},
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -21,19 +22,19 @@ type job struct {
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
 	rank     int                    // how many newer versions there are
-	read     func(context.Context, *job) (digest, error)
+	read     func(context.Context, *job) (memo.Record, error)
 	turn     *turn // in a reading; nil until it is in one
 
 	// Until it is read, an archive is pending: nothing is known of it but its stamp, and
 	// nothing that needs it is offered.
 	pending bool
-	digest
+	memo.Record
 }
 
 // noteRested adds a folder that has been read: it need not rest again.
 func (a *job) noteRested(rested map[string]tree.Stamp) {
 	if a.isFolder() && !a.pending && a.Bad == nil {
-		rested[a.ReportPath()] = a.stamp
+		rested[a.ReportPath()] = a.Stamp
 	}
 }
 
@@ -42,14 +43,14 @@ func (a *job) isFolder() bool { return a.module != nil || a.unpacked != nil }
 
 // newArchive adds a file in a folder, which a report calls report, to what has to be
 // read, unless the memo knows it, or it is empty, or no regular file.
-func (w *walker) newArchive(in *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (digest, error)) *job {
+func (w *walker) newArchive(in *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
 	a := &job{in: in, Location: e.Location(report), version: version, read: read}
-	a.stamp = tree.StampOf(e.Info)
+	a.Stamp = tree.StampOf(e.Info)
 	if !e.Info.Mode().IsRegular() {
 		a.Bad = tree.Findingf(tree.Unreadable, "it is not a regular file: remove it")
 		return a
 	}
-	if a.stamp.Size == 0 {
+	if a.Stamp.Size == 0 {
 		a.Bad = tree.Findingf(tree.Empty, "it is empty: copy it again")
 		return a
 	}
@@ -62,16 +63,16 @@ func (w *walker) newArchive(in *folder, report string, e tree.Entry, version str
 // recall takes over what the memo, or the digests from outside of scans, know of an
 // archive, and reports whether they do.
 func (w *walker) recall(a *job) (known bool) {
-	d, known := w.scan.memo.get(&a.Location, a.stamp)
+	d, known := w.scan.memo.Get(&a.Location, a.Stamp)
 	if !known {
-		if d, known = w.scan.options.Digests.get(a.stamp); known {
+		if d, known = w.scan.options.Digests.get(a.Stamp); known {
 			a.DetachName()
-			d.earlier = w.scan.earlier(a, d)
-			w.scan.memo.keep(&a.Location, d)
+			d.Earlier = w.scan.earlier(a, d)
+			w.scan.memo.Keep(&a.Location, d)
 		}
 	}
 	if known {
-		a.digest = d
+		a.Record = d
 		w.recalled++
 	}
 	return known
@@ -89,7 +90,7 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
 		return true
-	case w.scan.live && w.scan.last.rested[a.ReportPath()] != a.stamp && w.scan.memo.tooYoung(a.withChanges(dirs, w.scan.options.now()), folderRest, w.scan.options.now()):
+	case w.scan.live && w.scan.last.rested[a.ReportPath()] != a.Stamp && w.scan.memo.TooYoung(a.withChanges(dirs, w.scan.options.now()), folderRest, w.scan.options.now()):
 		a.pending = true
 	default:
 		w.queue(a)
@@ -101,7 +102,7 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) (known bool) {
 // removed or added, if that was later. Only local file systems keep this time:
 // others make one up, and with that a folder might never be at rest.
 func (a *job) withChanges(dirs []string, taken time.Time) tree.Stamp {
-	s := a.stamp
+	s := a.Stamp
 	if !a.in.part.IsOnDisk() || !a.in.part.KeepsInodes(a.Path()) {
 		return s
 	}
@@ -127,45 +128,45 @@ func (w *walker) queue(a *job) {
 }
 
 // readArchive returns what reading an archive gave, and has it remembered.
-func (s *scan) readArchive(a *job) digest {
+func (s *scan) readArchive(a *job) memo.Record {
 	d, err := a.read(s.ctx, a)
 	if err != nil {
-		d = digest{Digest: archive.Digest{Bad: tree.AsFinding(err)}}
+		d = memo.Record{Digest: archive.Digest{Bad: tree.AsFinding(err)}}
 	}
 	if s.options.Listed != nil && (errors.Is(err, fs.ErrNotExist) || d.Bad != nil && d.Bad.Reason == tree.BeingWritten) {
 		s.options.Listed.Forget(a.Report) // it was replaced or removed after it was listed
-		s.memo.lookAgain()
+		s.memo.LookAgain()
 	}
-	d.stamp, d.earlier = a.stamp, s.earlier(a, d)
+	d.Stamp, d.Earlier = a.Stamp, s.earlier(a, d)
 	if s.ctx.Err() == nil {
-		s.memo.put(&a.Location, d, s.options.now())
+		s.memo.Put(&a.Location, d, s.options.now())
 	}
 	return d
 }
 
 // readFile opens an archive that is a file, has it read, and checks that it has not
 // changed meanwhile.
-func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error)) (digest, error) {
+func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error)) (memo.Record, error) {
 	f, info, err := a.in.part.OpenRegular(a.Path())
 	if err != nil {
-		return digest{}, err
+		return memo.Record{}, err
 	}
 	defer f.Close()
-	if !a.in.part.SameContent(tree.StampOf(info), a.stamp) {
-		return digest{}, tree.Findingf(tree.BeingWritten, "it is still being written")
+	if !a.in.part.SameContent(tree.StampOf(info), a.Stamp) {
+		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
 	d, failed := read(archive.Paced(f, a.turn.wait), info.Size())
 	if err := tree.ReadFailure(f); err != nil {
-		return digest{}, err
+		return memo.Record{}, err
 	}
 	if bad := (*tree.Finding)(nil); failed != nil && !errors.As(failed, &bad) {
-		return digest{}, failed
+		return memo.Record{}, failed
 	}
 	if info, err = f.Stat(); err != nil {
-		return digest{}, err
+		return memo.Record{}, err
 	}
-	if !a.in.part.SameContent(tree.StampOf(info), a.stamp) {
-		return digest{}, tree.Findingf(tree.BeingWritten, "it is still being written")
+	if !a.in.part.SameContent(tree.StampOf(info), a.Stamp) {
+		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
-	return digest{Digest: d}, failed
+	return memo.Record{Digest: d}, failed
 }

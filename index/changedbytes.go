@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 )
 
 // Clients trust a version to stay what it is: lock files have the hashes of its packages.
@@ -16,39 +17,39 @@ import (
 
 // same reports whether a file that lies at a path in a report has these bytes. A module is
 // the same if its files are, however they are packed.
-func (b *earlierBytes) same(report string, d digest) bool {
-	if strings.HasPrefix(report, "modules/") && b.h1 != "" && d.H1 != "" {
-		return b.h1 == d.H1
+func same(b *memo.EarlierBytes, report string, d memo.Record) bool {
+	if strings.HasPrefix(report, "modules/") && b.H1 != "" && d.H1 != "" {
+		return b.H1 == d.H1
 	}
-	return b.sha256 == d.SHA256
+	return b.SHA256 == d.SHA256
 }
 
 // earlier returns what an archive was when it was first offered, if that differs from what
 // reading it has given now; nil if it is the same or new. A file that is unreadable for a
 // while, as while another one is copied over it, keeps what is known of it.
-func (s *scan) earlier(a *job, now digest) *earlierBytes {
+func (s *scan) earlier(a *job, now memo.Record) *memo.EarlierBytes {
 	first := s.first(a)
 	switch {
-	case first == nil, now.Bad == nil && first.same(a.Report, now):
+	case first == nil, now.Bad == nil && same(first, a.Report, now):
 		return nil
-	case now.Bad != nil || first.noticed != 0:
+	case now.Bad != nil || first.Noticed != 0:
 		return first
 	}
 	noticed := *first
-	noticed.noticed = s.now.UnixNano()
+	noticed.Noticed = s.now.UnixNano()
 	return &noticed
 }
 
 // first returns what an archive was when it was first offered; nil if that is not known.
-func (s *scan) first(a *job) *earlierBytes {
-	known, ok := s.memo.known(&a.Location)
+func (s *scan) first(a *job) *memo.EarlierBytes {
+	known, ok := s.memo.Known(&a.Location)
 	if !ok {
-		known, ok = s.compared.known(&a.Location)
+		known, ok = s.compared.Known(&a.Location)
 	}
 	sound := ok && known.Bad == nil
 	switch last := s.last.snapshot; {
-	case known.earlier != nil:
-		return known.earlier
+	case known.Earlier != nil:
+		return known.Earlier
 	case last == nil && sound:
 		// At a start nobody knows whether the file was offered: it is taken for granted.
 	case last == nil:
@@ -62,12 +63,12 @@ func (s *scan) first(a *job) *earlierBytes {
 			return offered
 		}
 	}
-	return &earlierBytes{sha256: known.SHA256, h1: known.H1}
+	return &memo.EarlierBytes{SHA256: known.SHA256, H1: known.H1}
 }
 
 // bytesOf returns the bytes of an archive that clients could download, nil if they could
 // not, and those that it had before, if they had been others.
-func (o outcome) bytesOf(a *job) (offered, before *earlierBytes) {
+func (o outcome) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
 	report, name := a.ReportPath(), a.Path()
 	for _, c := range o.snapshot.Changed {
 		if c.Path == report {
@@ -76,14 +77,14 @@ func (o outcome) bytesOf(a *job) (offered, before *earlierBytes) {
 	}
 	if a.in.address.IsModule() {
 		if v := o.module(a.in.address).Version(a.version); v != nil && v.Archive.Path() == name {
-			offered = &earlierBytes{sha256: v.Archive.SHA256, h1: v.H1}
+			offered = &memo.EarlierBytes{SHA256: v.Archive.SHA256, H1: v.H1}
 		}
 		return offered, before
 	}
 	if r := o.provider(a.in.address).Release(a.version); r != nil {
 		for _, k := range r.Packages {
 			if k.File.Path() == name {
-				offered = &earlierBytes{sha256: k.File.SHA256, h1: k.H1}
+				offered = &memo.EarlierBytes{SHA256: k.File.SHA256, H1: k.H1}
 			}
 		}
 	}
@@ -98,18 +99,18 @@ type ChangedBytes struct {
 	Was, Is  string    // the hash as in lock files, "zh:…", or for a module "h1:…"
 	Noticed  time.Time // when the change was found
 
-	first *earlierBytes
+	first *memo.EarlierBytes
 }
 
 // changedBytes is nil if the archive is what it was.
 func (a *job) changedBytes(platform string) []ChangedBytes {
-	b := a.digest.earlier
+	b := a.Record.Earlier
 	if b == nil || a.Bad != nil {
 		return nil
 	}
-	c := ChangedBytes{Path: a.ReportPath(), Platform: platform, Noticed: time.Unix(0, b.noticed).UTC(), first: b}
-	if c.Was, c.Is = b.h1, a.H1; platform != "" || b.h1 == "" || a.H1 == "" {
-		c.Was, c.Is = "zh:"+b.sha256.String(), "zh:"+a.SHA256.String()
+	c := ChangedBytes{Path: a.ReportPath(), Platform: platform, Noticed: time.Unix(0, b.Noticed).UTC(), first: b}
+	if c.Was, c.Is = b.H1, a.H1; platform != "" || b.H1 == "" || a.H1 == "" {
+		c.Was, c.Is = "zh:"+b.SHA256.String(), "zh:"+a.SHA256.String()
 	}
 	return []ChangedBytes{c}
 }

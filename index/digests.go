@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -21,7 +22,7 @@ import (
 // Only the packages used last are remembered. Each takes a few hundred bytes, and is no
 // longer needed once a scan has taken it over.
 type Digests struct {
-	known cache.Cache[tree.Stamp, digest]
+	known cache.Cache[tree.Stamp, memo.Record]
 }
 
 // AddPackage adds what CheckPackage found in the file that info is of. Where the file
@@ -32,17 +33,17 @@ func (d *Digests) AddPackage(info fs.FileInfo, k archive.PackageDigest) { d.add(
 func (d *Digests) AddModule(info fs.FileInfo, m archive.ModuleDigest) { d.add(info, m.Digest) }
 
 func (d *Digests) add(info fs.FileInfo, read archive.Digest) {
-	found := digest{Digest: read, stamp: tree.StampOf(info)}
-	if found.stamp.Inode == 0 || found.H1 == "" { // a digest that no check has returned is empty
+	found := memo.Record{Digest: read, Stamp: tree.StampOf(info)}
+	if found.Stamp.Inode == 0 || found.H1 == "" { // a digest that no check has returned is empty
 		return
 	}
-	d.known.Put(found.stamp, found, cache.UntilEvicted)
+	d.known.Put(found.Stamp, found, cache.UntilEvicted)
 }
 
 // get returns what is known of a file. A nil Digests knows nothing.
-func (d *Digests) get(now tree.Stamp) (digest, bool) {
+func (d *Digests) get(now tree.Stamp) (memo.Record, bool) {
 	if d == nil {
-		return digest{}, false
+		return memo.Record{}, false
 	}
 	return d.known.Get(now)
 }

@@ -9,14 +9,15 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Folders returns the folders of all providers and modules, without reading what is
 // in them. Of several spellings of an address it is the one that is offered.
 func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
-	s := &scan{ctx: ctx, tree: t, now: time.Now(), memo: new(memo), releases: new(releaseMemo), copies: new(keyCopyMemo)}
-	s.memo.begin(s.now)
+	s := &scan{ctx: ctx, tree: t, now: time.Now(), memo: new(memo.Memo), releases: new(releaseMemo), copies: new(keyCopyMemo)}
+	s.memo.Begin(s.now)
 	w := &walker{scan: s, report: newReport()}
 	var folders []tree.AddressFolder
 	add := func(f *folder, a address.Address, versions []*version.Version) {

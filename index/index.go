@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -26,7 +27,7 @@ type Index struct {
 	scanner  scanner
 	waiting  waiting
 	logged   atomic.Int64 // when progress was logged last
-	saving   *memoSaving  // nil without a Store
+	saving   *memo.Saving // nil without a Store
 	polling  string       // why nothing can be watched, which is logged once
 	failing  string       // why the last scan failed, which is logged once
 	watch    func(context.Context, func(error)) (*watcher, error)
@@ -75,7 +76,7 @@ func New(o Options) *Index {
 	}
 	x.scanner.progress = x.advance
 	if o.Store != nil {
-		x.saving = newSaving(&x.scanner.memo, o.Store, o.Identity, func(reason string) {
+		x.saving = memo.NewSaving(&x.scanner.memo, o.Store, o.Identity, func(reason string) {
 			x.log(slog.LevelWarn, "the memo of digests cannot be kept, the next start will read archives again", "reason", reason)
 		})
 	}
@@ -148,7 +149,7 @@ func (x *Index) Close() error {
 	x.start.Do(func() {}) // Start does nothing from now on
 	x.done.Wait()
 	x.finishSharing()
-	x.saving.close()
+	x.saving.Close()
 	return nil
 }
 
@@ -230,7 +231,7 @@ func (x *Index) recall() bool {
 	if x.options.Store == nil {
 		return false
 	}
-	err := x.scanner.memo.load(x.options.Store, x.options.Identity)
+	err := x.scanner.memo.Load(x.options.Store, x.options.Identity)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		x.log(slog.LevelWarn, "the memo of digests cannot be used, archives are read again", "reason", tree.WithoutPath(err).Error())
 	}
@@ -269,7 +270,7 @@ func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
 	before := x.snapshot.Load()
 	snapshot, err := x.scanner.scan(ctx, &x.waiting, func(partial *Snapshot) {
 		x.publish(partial)
-		x.saving.changed() // what has been read is not read again after a crash
+		x.saving.Changed() // what has been read is not read again after a crash
 		x.share(nil)
 	})
 	x.progress.Store(nil)
@@ -291,10 +292,10 @@ func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
 		x.failing = ""
 	}
 	x.publish(snapshot)
-	x.saving.changed()
+	x.saving.Changed()
 	x.report(before, snapshot, took)
 	switch { // also after a scan that was asked for
-	case x.scanner.memo.forgot():
+	case x.scanner.memo.HasYoung():
 		time.AfterFunc(young, x.Hint)
 	case len(x.unfinished) > 0:
 		time.AfterFunc(copyRest, x.Hint)
@@ -371,12 +372,12 @@ type Options struct {
 
 	// Store keeps the memo of digests across restarts. Nil: nothing is kept.
 	// Identity names the tree in it.
-	Store    Store
+	Store    memo.Store
 	Identity string
 
 	// Shared has the digests that instances with the same tree have in common. Nil:
 	// nothing is shared.
-	Shared SharedMemo
+	Shared memo.Shared
 
 	// KeyCopies keep copies of keys files, for when they are gone. Nil: there are none, and a
 	// namespace whose keys file is gone has no keys.

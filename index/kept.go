@@ -29,7 +29,7 @@ type keptFolder struct {
 // to them, that cannot be read now. If no scan could read it yet, it is unknown.
 func (w *walker) hold(f folder) []folder {
 	s := w.scan
-	s.memo.retainBelow(f.report)
+	s.memo.RetainBelow(f.report)
 	var folders []folder
 	for _, report := range slices.Sorted(maps.Keys(s.last.kept)) {
 		if k := s.last.kept[report]; tree.IsBelow(report, f.report) {
@@ -59,7 +59,7 @@ func (w *walker) hold(f folder) []folder {
 // holdAddress has the folder of an address, which cannot be read now, stay as the last scan has
 // found it. If no scan could read it yet, it is unknown.
 func (w *walker) holdAddress(f *folder) {
-	w.scan.memo.retainBelow(f.report)
+	w.scan.memo.RetainBelow(f.report)
 	w.unread, w.recalled, w.depends = nil, 0, true
 	if f.kept = w.scan.last.kept[f.report]; f.kept == nil {
 		f.metadata, f.unknown = nil, true

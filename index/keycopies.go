@@ -366,7 +366,7 @@ func (s *scan) verifiedRelease(p *providerFolder, files *releaseFiles, keys *key
 	if bad != nil {
 		return r, false
 	}
-	if _, err := s.memo.verify(&files.signature.Location, checksums, signature, keys, s.now); err != nil {
+	if _, err := s.memo.Verify(&files.signature.Location, checksums, signature, keys, s.now); err != nil {
 		return r, false
 	}
 	return newCopiedRelease(p.address.Name, files.text, checksums, signature), true

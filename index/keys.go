@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -80,22 +81,22 @@ type keysRecord struct {
 }
 
 // digest is what the memo remembers.
-func (k *keysFile) digest() digest {
+func (k *keysFile) digest() memo.Record {
 	known := keysRecord{Form: keysForm, Keys: k.Keys(), Unsigned: k.unsigned}
 	for _, err := range k.bad {
 		known.Problems = append(known.Problems, err.Error())
 	}
 	content, _ := json.Marshal(known) // texts and times always encode
-	return digest{stamp: k.stamp, Digest: archive.Digest{SHA256: k.sum, Size: k.stamp.Size, Content: content}}
+	return memo.Record{Stamp: k.stamp, Digest: archive.Digest{SHA256: k.sum, Size: k.stamp.Size, Content: content}}
 }
 
 // recallKeysFile returns the file that a digest is of, or nil.
-func recallKeysFile(d digest) *keysFile {
+func recallKeysFile(d memo.Record) *keysFile {
 	var known keysRecord
 	if json.Unmarshal(d.Content, &known) != nil || known.Form != keysForm {
 		return nil
 	}
-	file := &keysFile{Keyring: signing.KnownKeyring(known.Keys), stamp: d.stamp, sum: d.SHA256, unsigned: known.Unsigned}
+	file := &keysFile{Keyring: signing.KnownKeyring(known.Keys), stamp: d.Stamp, sum: d.SHA256, unsigned: known.Unsigned}
 	for _, problem := range known.Problems {
 		file.bad = append(file.bad, errors.New(problem))
 	}
@@ -287,7 +288,7 @@ func (w *walker) openKeysFile(e tree.Entry, last *keysFile) (*keysFile, error) {
 	}
 	now := tree.StampOf(e.Info)
 	at := &tree.Location{Dir: e.Dir, Name: e.Name, Report: path.Dir(path.Join("keys", e.Path()))}
-	known, remembered := w.scan.memo.get(at, now)
+	known, remembered := w.scan.memo.Get(at, now)
 	if last != nil && last.Keyring != nil && last.stamp == now && now.Settled(w.scan.now) {
 		return last, nil
 	}
@@ -302,7 +303,7 @@ func (w *walker) openKeysFile(e tree.Entry, last *keysFile) (*keysFile, error) {
 	}
 	file := newKeysFile(content, now)
 	at.DetachName()
-	w.scan.memo.put(at, file.digest(), w.scan.now)
+	w.scan.memo.Put(at, file.digest(), w.scan.now)
 	return file, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -50,7 +51,7 @@ func (w *walker) readMetadata(f *folder, a address.Address, entries, unreadable 
 			}
 		}
 	default:
-		w.scan.memo.drop(tree.LocationOf(report))
+		w.scan.memo.Drop(tree.LocationOf(report))
 	}
 	if bad == nil {
 		return nil
@@ -84,16 +85,16 @@ func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *
 	}
 	file.stamp, file.settled = now, now.Settled(w.scan.now)
 	if file.whole {
-		w.scan.memo.put(tree.LocationOf(report), digest{stamp: now, Digest: archive.Digest{Content: content}}, w.scan.options.now())
+		w.scan.memo.Put(tree.LocationOf(report), memo.Record{Stamp: now, Digest: archive.Digest{Content: content}}, w.scan.options.now())
 	} else {
-		w.scan.memo.tooYoung(now, 0, w.scan.options.now())
+		w.scan.memo.TooYoung(now, 0, w.scan.options.now())
 	}
 	return &file
 }
 
 // metadataContent returns the content of a registry.hcl, which the memo may know.
 func (w *walker) metadataContent(part tree.Part, report, name string, now tree.Stamp) ([]byte, *tree.Finding) {
-	if known, ok := w.scan.memo.get(tree.LocationOf(report), now); ok {
+	if known, ok := w.scan.memo.Get(tree.LocationOf(report), now); ok {
 		return known.Content, nil
 	}
 	if now.Size > registryhcl.MaxSize {
@@ -112,7 +113,7 @@ func (w *walker) metadataContent(part tree.Part, report, name string, now tree.S
 // lastMetadata returns a registry.hcl as it was at the last scan or, in a new
 // process, as the last whole one that the memo has; nil if there is none.
 func (w *walker) lastMetadata(report string) *metadataFile {
-	content, kept := w.scan.memo.last(tree.LocationOf(report))
+	content, kept := w.scan.memo.Document(tree.LocationOf(report))
 	if last := w.scan.last.metadata[report]; last != nil || !kept {
 		return last
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -262,7 +263,7 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	if e.Info.IsDir() {
 		p.job = w.newFolderArchive(m, e, v.String())
 	} else {
-		p.job = w.newArchive(&m.folder, m.report, e, v.String(), func(ctx context.Context, a *job) (digest, error) {
+		p.job = w.newArchive(&m.folder, m.report, e, v.String(), func(ctx context.Context, a *job) (memo.Record, error) {
 			return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
 				return archive.ReadModule(ctx, f, size, format, wire.SHA256{})
 			})
@@ -283,7 +284,7 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 		w.report.withhold(problemOf(e.Bad, tree.InFolder(m.report, e.Name), m.address, ""))
 		return
 	}
-	a := &job{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), digest: digest{Digest: archive.Digest{Bad: e.Bad}}}
+	a := &job{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
 	m.packages = append(m.packages, &modulePackage{job: a, version: v, format: format, preference: preference})
 }
 
@@ -300,16 +301,16 @@ func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string)
 		w.setAside(a)
 		return a
 	}
-	a.stamp = a.module.Stamp()
+	a.Stamp = a.module.Stamp()
 	if w.recallOrQueueFolder(a, dirs...) {
 		a.module.Recall(a.Digest)
 	}
 	return a
 }
 
-func readModuleFolder(ctx context.Context, a *job) (digest, error) {
+func readModuleFolder(ctx context.Context, a *job) (memo.Record, error) {
 	d, err := a.module.Read(ctx, a.turn.wait)
-	return digest{Digest: d}, err
+	return memo.Record{Digest: d}, err
 }
 
 // noteRested adds the folders that have been read: they need not rest again.
@@ -411,8 +412,8 @@ func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 // file is what clients download of a package that has been read.
 func (p *modulePackage) file() *File {
 	f := &File{
-		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.Size, SHA256: p.SHA256,
-		in: inModules, dir: p.Dir, base: p.job.Name, modTime: p.stamp.ModTime, inode: p.stamp.Inode, changed: p.stamp.Changed,
+		Name: "archive." + p.format, ContentType: gzipType, Size: p.Record.Size, SHA256: p.SHA256,
+		in: inModules, dir: p.Dir, base: p.job.Name, modTime: p.Stamp.ModTime, inode: p.Stamp.Inode, changed: p.Stamp.Changed,
 	}
 	if p.module != nil {
 		if k := p.module.Pack(p.Digest); k != nil {

@@ -54,7 +54,7 @@ func (x *Index) Stats() Stats {
 	x.counting.Lock()
 	defer x.counting.Unlock()
 	s := x.stats
-	s.Verified = x.scanner.memo.verified.Load()
+	s.Verified = x.scanner.memo.Verified.Load()
 	return s
 }
 
@@ -361,7 +361,7 @@ func (s *Snapshot) beingWritten(p Problem, now time.Time) bool {
 // unfinished reports whether an archive that cannot be offered may be a new one
 // that is being written over another: it is shorter at first.
 func (a *job) unfinished(now time.Time) bool {
-	return !a.pending && a.Bad != nil && mayPass(a.Bad.Reason, time.Unix(0, a.stamp.ModTime), now)
+	return !a.pending && a.Bad != nil && mayPass(a.Bad.Reason, time.Unix(0, a.Stamp.ModTime), now)
 }
 
 // stat returns the info of a file by its path in the report.

@@ -17,6 +17,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
+// long is a time that no file system takes for recent.
+var long = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
 // A range opens only the files it reads, whether the folder has been read by this
 // scan, by an earlier one, or before a restart.
 func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
@@ -47,7 +50,7 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 		recalled int
 	}{{"read", first, 0}, {"known", first, 1}, {"known from before a restart", again, 1}} {
 		if test.scanner == again {
-			if err := again.memo.decode(first.memo.encode("a tree"), "a tree"); err != nil {
+			if err := again.memo.Decode(first.memo.Encode("a tree"), "a tree"); err != nil {
 				t.Fatal(err)
 			}
 		}

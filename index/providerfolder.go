@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -24,9 +25,9 @@ import (
 type providerFolder struct {
 	folder
 	parser   address.ReleaseFileParser
-	read     func(context.Context, *job) (digest, error) // the zip of one platform
-	releases map[string]*releaseFiles                    // by version
-	ordered  []*releaseFiles                             // the newest first
+	read     func(context.Context, *job) (memo.Record, error) // the zip of one platform
+	releases map[string]*releaseFiles                         // by version
+	ordered  []*releaseFiles                                  // the newest first
 
 	walked  *walker          // that has walked it; nil if it was not
 	outcome *providerOutcome // of the last scan, in place of all that
@@ -38,7 +39,7 @@ func (p *providerFolder) keysOf() keysOf { return keysOf{p.address.Hostname, p.a
 func newProviderFolder(f folder, a address.Address) *providerFolder {
 	f.address = a
 	p := &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: a.Name}, releases: make(map[string]*releaseFiles)}
-	p.read = func(ctx context.Context, a *job) (digest, error) {
+	p.read = func(ctx context.Context, a *job) (memo.Record, error) {
 		return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
 			return archive.ReadPackage(ctx, f, size, p.address.Name, wire.SHA256{})
 		})
@@ -301,7 +302,7 @@ func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report
 		return
 	}
 	d := &document{Location: e.Location(report), stamp: tree.StampOf(e.Info)}
-	if known, ok := w.scan.memo.get(&d.Location, d.stamp); ok {
+	if known, ok := w.scan.memo.Get(&d.Location, d.stamp); ok {
 		d.content = known.Content
 	} else {
 		d.DetachName()
@@ -399,11 +400,11 @@ func (r *releaseFiles) state(keys *keysFile) (sum wire.SHA256) {
 	var space [512]byte
 	h, b := sha256.New(), space[:0]
 	add := func(file *tree.Location, s tree.Stamp) {
-		b = appendStamp(s, appendString(appendString(b[:0], file.Dir), file.Name))
+		b = memo.AppendStamp(memo.AppendString(memo.AppendString(b[:0], file.Dir), file.Name), s)
 		h.Write(b)
 	}
 	for _, p := range r.packages {
-		add(&p.Location, p.stamp)
+		add(&p.Location, p.Stamp)
 	}
 	for d := range r.documents() {
 		add(&d.Location, d.stamp)

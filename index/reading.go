@@ -159,7 +159,7 @@ func newBatches(s *scan, found *inventory, send func(*Snapshot)) *batches {
 	b := &batches{scan: s, found: found, send: send, interval: firstBatch, included: -1}
 	b.progress = Progress{Total: len(found.unread), Began: s.options.now()}
 	for _, a := range found.unread {
-		b.progress.TotalBytes += a.stamp.Size
+		b.progress.TotalBytes += a.Stamp.Size
 	}
 	b.next = b.progress.Began.Add(b.interval)
 	return b
@@ -170,7 +170,7 @@ func (b *batches) count(a *job) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.progress.Done++
-	b.progress.DoneBytes += a.stamp.Size
+	b.progress.DoneBytes += a.Stamp.Size
 }
 
 // add is called after each archive that has been counted, and publishes when it is
@@ -388,7 +388,7 @@ func (r *reading) read(a *job) {
 	if d.Bad.Passes() && (r.scan.live || d.Bad.Reason == tree.StoreFailed) {
 		r.found.failed = failureAt(a.ReportPath(), d.Bad) // and it stays pending
 	} else {
-		a.digest, a.pending = d, false
+		a.Record, a.pending = d, false
 	}
 	r.found.reading.Unlock()
 	r.batches.count(a) // before a request can see it as finished, and have it published

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 )
 
 // newScan is a scan of nothing, which remembers nothing.
 func newScan(t *testing.T) *scan {
-	return &scan{ctx: t.Context(), memo: new(memo), releases: new(releaseMemo), shared: new(shared)}
+	return &scan{ctx: t.Context(), memo: new(memo.Memo), releases: new(releaseMemo), shared: new(shared)}
 }
 
 // A request may wait for a version that this scan does not read, such as a folder

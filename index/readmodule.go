@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -45,8 +46,8 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 // name VERSION.tar.gz, before a scan has seen it: the path in the tree's modules, what is
 // there, and what CheckModule found in it.
 func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d archive.ModuleDigest) *ModuleVersion {
-	p := &modulePackage{version: v, format: "tar.gz", job: &job{Location: tree.Location{Name: path}, digest: digest{Digest: d.Digest}}}
-	p.job.stamp = tree.StampOf(info)
+	p := &modulePackage{version: v, format: "tar.gz", job: &job{Location: tree.Location{Name: path}, Record: memo.Record{Digest: d.Digest}}}
+	p.job.Stamp = tree.StampOf(info)
 	return p.offered(a.Hostname)
 }
 
@@ -81,7 +82,7 @@ func findVersion(entries []tree.Entry, v *version.Version) (best *modulePackage,
 			continue
 		}
 		if isFile {
-			p.job.stamp = tree.StampOf(e.Info)
+			p.job.Stamp = tree.StampOf(e.Info)
 		}
 		if best == nil || p.preference < best.preference {
 			best = p
@@ -100,13 +101,13 @@ func (p *modulePackage) read(ctx context.Context) error {
 		d, err := readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
 			return archive.ReadModule(ctx, f, size, p.format, wire.SHA256{})
 		})
-		d.stamp = a.stamp
-		a.digest = d
+		d.Stamp = a.Stamp
+		a.Record = d
 		return err
 	}
 	var dirs []string
 	a.module, a.Bad = archive.FindModule(a.in.part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
-	a.stamp = a.module.Stamp()
+	a.Stamp = a.module.Stamp()
 	// Where no scan follows, too, nothing else tells that it has been copied completely.
 	if now := time.Now(); !a.Bad.Passes() && a.withChanges(dirs, now).TooYoung(now, folderRest) {
 		return tree.Findingf(tree.BeingWritten, "it is still being written")
@@ -115,8 +116,8 @@ func (p *modulePackage) read(ctx context.Context) error {
 		return a.Bad
 	}
 	d, err := readModuleFolder(ctx, a)
-	d.stamp = a.stamp
-	a.digest = d
+	d.Stamp = a.Stamp
+	a.Record = d
 	return err
 }
 

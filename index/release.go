@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -174,7 +175,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 	for i, k := range packages {
 		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.H1, packedH1: k.detail().PackedH1, release: r}
 		r.Packages[i], zips[i] = &offered[i], k.file(files.text)
-		r.published = max(r.published, k.stamp.ModTime)
+		r.published = max(r.published, k.Stamp.ModTime)
 		r.Changed = append(r.Changed, k.changedBytes(k.platformText)...)
 	}
 	for d := range files.documents() {
@@ -208,7 +209,7 @@ func (s *scan) readDocument(d *document) ([]byte, *tree.Finding) {
 	if err != nil {
 		return nil, tree.AsFinding(err)
 	}
-	s.memo.put(&d.Location, digest{stamp: d.stamp, Digest: archive.Digest{Content: content}}, s.options.now())
+	s.memo.Put(&d.Location, memo.Record{Stamp: d.stamp, Digest: archive.Digest{Content: content}}, s.options.now())
 	return content, nil
 }
 
@@ -288,7 +289,7 @@ func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums
 	case !keys.verifies():
 		return signed, tree.Findingf(tree.UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or write the line `unsigned` into it", namespace.file())
 	}
-	key, err := s.memo.verify(&files.signature.Location, checksums, signature, keys, s.now)
+	key, err := s.memo.Verify(&files.signature.Location, checksums, signature, keys, s.now)
 	switch {
 	case errors.Is(err, signing.ErrUnknownKey):
 		return signed, tree.Findingf(tree.UnknownKey, "%v; if it is the publisher's, add it to %s", err, namespace.file())
@@ -356,8 +357,8 @@ func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *tree
 // file is what clients download of a package that has been read.
 func (p *packageArchive) file(version string) File {
 	f := File{
-		Name: p.zip(), Version: version, Platform: p.platformText, ContentType: zipType, Size: p.digest.Size, SHA256: p.SHA256,
-		in: inProviders, dir: p.Dir, base: p.Name, modTime: p.stamp.ModTime, inode: p.stamp.Inode, changed: p.stamp.Changed,
+		Name: p.zip(), Version: version, Platform: p.platformText, ContentType: zipType, Size: p.Record.Size, SHA256: p.SHA256,
+		in: inProviders, dir: p.Dir, base: p.Name, modTime: p.Stamp.ModTime, inode: p.Stamp.Inode, changed: p.Stamp.Changed,
 	}
 	if p.unpacked != nil {
 		f.made = &madeFile{packed: p.unpacked.Pack(p.Digest)} // as when it was read

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -22,7 +23,7 @@ func Scan(ctx context.Context, o Options) (*Snapshot, error) {
 	x := &scanner{options: o, progress: o.Progress}
 	if o.Store != nil {
 		// Without a memo that can be used, no file is known to have changed.
-		_ = x.compared.load(o.Store, o.Identity)
+		_ = x.compared.Load(o.Store, o.Identity)
 	}
 	return x.scan(ctx, nil, nil)
 }
@@ -32,16 +33,16 @@ func Scan(ctx context.Context, o Options) (*Snapshot, error) {
 type scanner struct {
 	options  Options
 	progress func(Progress) // may be nil
-	memo     memo
-	compared memo // of an Index, see Scan
+	memo     memo.Memo
+	compared memo.Memo // of an Index, see Scan
 	releases releaseMemo
 	copies   keyCopyMemo
-	sharing  *sharing // nil: nothing is shared
-	watch    *watcher // nil: nothing is watched
-	seeks    bool     // the tree's file system is known to have files that seek
-	last     outcome  // of the last scan that succeeded
-	changes  Change   // the last that the next scan sees
-	accepts  bool     // of the next scan, see there
+	sharing  *memo.Sharing // nil: nothing is shared
+	watch    *watcher      // nil: nothing is watched
+	seeks    bool          // the tree's file system is known to have files that seek
+	last     outcome       // of the last scan that succeeded
+	changes  Change        // the last that the next scan sees
+	accepts  bool          // of the next scan, see there
 
 	shared shared
 }
@@ -105,11 +106,11 @@ type scan struct {
 
 	options  Options
 	progress func(Progress)
-	memo     *memo
-	compared *memo
+	memo     *memo.Memo
+	compared *memo.Memo
 	releases *releaseMemo
 	copies   *keyCopyMemo
-	sharing  *sharing
+	sharing  *memo.Sharing
 	watch    *watcher
 
 	shared *shared
@@ -132,7 +133,7 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 		options: x.options, progress: x.progress, memo: &x.memo, compared: &x.compared, releases: &x.releases, copies: &x.copies, sharing: x.sharing, watch: x.watch, shared: &x.shared,
 	}
 	x.copies.store = x.options.KeyCopies
-	x.memo.begin(now)
+	x.memo.Begin(now)
 	x.releases.begin()
 	found := s.walk()
 	s.recallShared(found)
@@ -161,7 +162,7 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 	snapshot.unread, snapshot.faulty = found.failed, found.faulty
 	snapshot.keys = found.keys
 	snapshot.Read, snapshot.Recalled = len(found.unread), found.recalled
-	x.memo.finish()
+	x.memo.Finish()
 	x.releases.finish(snapshot)
 	x.watch.finish()
 	result.keys, result.metadata = found.keys, found.metadata()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 )
 
 // sharedMemo is a SharedMemo in memory.
@@ -143,7 +144,7 @@ func (m *sharedMemo) sizes() (sizes []int) {
 }
 
 // instanceOf returns an instance with an empty disk that serves a tree.
-func instanceOf(t *testing.T, files *indextest.Tree, m index.SharedMemo) *logged {
+func instanceOf(t *testing.T, files *indextest.Tree, m memo.Shared) *logged {
 	o := options(t, files.Open)
 	o.Shared = m
 	return newLogged(t, o)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -14,24 +15,24 @@ func (s *scan) recallShared(found *inventory) {
 	if s.sharing == nil || len(found.unread) == 0 {
 		return
 	}
-	records := s.sharing.load(s.ctx)
+	records := s.sharing.Load(s.ctx)
 	if len(records) == 0 {
 		return
 	}
 	found.unread = slices.DeleteFunc(found.unread, func(a *job) bool {
 		path := a.ReportPath()
 		d, ok := records[path]
-		if !ok || d.stamp != a.stamp {
+		if !ok || d.Stamp != a.Stamp {
 			return false
 		}
 		delete(records, path)
-		d.earlier = s.earlier(a, d)
-		s.memo.adopt(&a.Location, d)
-		a.digest, a.pending = d, false
+		d.Earlier = s.earlier(a, d)
+		s.memo.Adopt(&a.Location, d)
+		a.Record, a.pending = d, false
 		found.recalled++
 		return true
 	})
-	s.sharing.keep(records)
+	s.sharing.Keep(records)
 }
 
 // share has other instances spared what this one has read, and then told what it has
@@ -48,14 +49,14 @@ func (x *Index) share(changed [][]string) {
 		return
 	}
 	x.sharings.Go(func() {
-		stored := sharing != nil && sharing.store(x.sharingCtx)
+		stored := sharing != nil && sharing.Store(x.sharingCtx)
 		for _, folders := range changed {
 			if o := x.observer.Load(); o != nil && o.Changed != nil {
 				o.Changed(folders)
 			}
 		}
 		if stored && x.ctx.Err() == nil {
-			sharing.tidy(x.sharingCtx)
+			sharing.Tidy(x.sharingCtx)
 		}
 	})
 }
@@ -98,14 +99,14 @@ func (x *Index) startSharing(recalled bool) {
 	if x.options.Shared == nil {
 		return
 	}
-	x.scanner.sharing = newSharing(&x.scanner.memo, x.options.Shared, func(message, reason string) {
+	x.scanner.sharing = memo.NewSharing(&x.scanner.memo, x.options.Shared, func(message, reason string) {
 		x.log(slog.LevelWarn, message, "reason", reason)
 	})
-	if x.scanner.memo.startLearning(); recalled {
+	if x.scanner.memo.StartLearning(); recalled {
 		return
 	}
 	// Besides digests, the others know what is in small documents.
-	for path, d := range x.scanner.sharing.load(x.ctx) {
-		x.scanner.memo.adopt(tree.LocationOf(path), d)
+	for path, d := range x.scanner.sharing.Load(x.ctx) {
+		x.scanner.memo.Adopt(tree.LocationOf(path), d)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -56,7 +57,7 @@ func (s *scan) fingerprint(entries []tree.Entry) (sum wire.SHA256, lasts bool) {
 		default:
 			stamp := tree.StampOf(e.Info)
 			lasts = lasts && stamp.Settled(s.now)
-			b = appendStamp(stamp, append(b, 'f'))
+			b = memo.AppendStamp(append(b, 'f'), stamp)
 			if !e.Info.Mode().IsRegular() {
 				lasts = false
 			}
@@ -85,7 +86,7 @@ func (w *walker) takeOver(p *providerFolder, keys *keysFolder) bool {
 		}
 	}
 	for _, l := range o.listed {
-		w.scan.memo.retain(l.report)
+		w.scan.memo.Retain(l.report)
 	}
 	w.scan.releases.retain(p.address)
 	w.report, w.recalled = o.walk, o.packages

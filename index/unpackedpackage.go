@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -22,9 +23,9 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 	}
 	typ := p.address.Name
 	a := &job{in: &p.folder, Location: e.Location(report), version: version}
-	a.read = func(ctx context.Context, a *job) (digest, error) {
+	a.read = func(ctx context.Context, a *job) (memo.Record, error) {
 		d, err := a.unpacked.Read(ctx, a.turn.wait)
-		return digest{Digest: d}, err
+		return memo.Record{Digest: d}, err
 	}
 	r := p.release(v, v.String())
 	r.packages = append(r.packages, newPackageArchive(a, platform))
@@ -35,7 +36,7 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 		w.setAside(a)
 		return true
 	}
-	a.stamp = a.unpacked.Stamp()
+	a.Stamp = a.unpacked.Stamp()
 	w.recallOrQueueFolder(a)
 	return true
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/caddyserver/certmagic"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 )
 
 // sharedDigests shares the digests of a tree between instances: a folder in Caddy's
@@ -100,4 +100,4 @@ func (d sharedDigests) Lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // Interface guards
-var _ index.SharedMemo = sharedDigests{}
+var _ memo.Shared = sharedDigests{}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -177,7 +178,7 @@ func (s linkKeyStore) Unlock(ctx context.Context) error {
 
 // Memo returns the store of a registry that serves a tree on the local disk, and the
 // identity of the tree in it. The registry must run as the same user.
-func Memo(directories tree.Directories) (store index.Store, identity string) {
+func Memo(directories tree.Directories) (store memo.Store, identity string) {
 	t := servedTree{directories: directories}
 	return t.memo(), t.identity()
 }
@@ -234,5 +235,5 @@ func (f memoFile) Save(m []byte) error {
 // Interface guards
 var (
 	_ access.LinkKeyStore = linkKeyStore{}
-	_ index.Store         = memoFile("")
+	_ memo.Store          = memoFile("")
 )

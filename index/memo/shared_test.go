@@ -1,4 +1,4 @@
-package index
+package memo
 
 import (
 	"bytes"
@@ -16,9 +16,9 @@ import (
 
 // Segments come from a storage that others can write to.
 func FuzzDecodeSegment(f *testing.F) {
-	records := map[string]digest{
+	records := map[string]Record{
 		"providers/acme/demo/a.zip": {Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:a", Size: 1}},
-		"modules/acme/vpc/aws/1.0":  {stamp: tree.Stamp{Size: 2, Inode: 3, Changed: tree.ByTag}, Digest: archive.Digest{Bad: tree.Findingf(tree.BadArchive, "it is damaged"), Content: []byte("x")}},
+		"modules/acme/vpc/aws/1.0":  {Stamp: tree.Stamp{Size: 2, Inode: 3, Changed: tree.ByTag}, Digest: archive.Digest{Bad: tree.Findingf(tree.BadArchive, "it is damaged"), Content: []byte("x")}},
 	}
 	for segment := range encodeSegments(records) {
 		f.Add(segment)
@@ -30,14 +30,14 @@ func FuzzDecodeSegment(f *testing.F) {
 		if len(segment) >= 32 {
 			name = segmentName(segment)
 		}
-		decoded := make(map[string]digest)
+		decoded := make(map[string]Record)
 		if err := decodeSegment(name, segment, decoded); err != nil {
 			if len(decoded) > 0 {
 				t.Error("a segment that is refused has records")
 			}
 			return
 		}
-		again := make(map[string]digest)
+		again := make(map[string]Record)
 		for s := range encodeSegments(decoded) {
 			if err := decodeSegment(segmentName(s), s, again); err != nil {
 				t.Fatal(err)
@@ -50,12 +50,12 @@ func FuzzDecodeSegment(f *testing.F) {
 }
 
 func TestSegmentsKeepRecords(t *testing.T) {
-	records := map[string]digest{
-		"a": {stamp: tree.Stamp{Size: 1, ModTime: 2, Inode: 3, Changed: 4}, Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:a", Size: 1, Checksum: 5, Content: []byte("x")}},
+	records := map[string]Record{
+		"a": {Stamp: tree.Stamp{Size: 1, ModTime: 2, Inode: 3, Changed: 4}, Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:a", Size: 1, Checksum: 5, Content: []byte("x")}},
 		"b": {Digest: archive.Digest{Content: make([]byte, 2*maxSegment)}},
 		"c": {},
 	}
-	decoded, segments := make(map[string]digest), 0
+	decoded, segments := make(map[string]Record), 0
 	for s := range encodeSegments(records) {
 		segments++
 		if err := decodeSegment(segmentName(s), s, decoded); err != nil {
@@ -65,8 +65,8 @@ func TestSegmentsKeepRecords(t *testing.T) {
 			t.Error("a segment under another name is accepted")
 		}
 	}
-	equal := func(a, b digest) bool {
-		return a.stamp == b.stamp && a.SHA256 == b.SHA256 && a.H1 == b.H1 && a.Size == b.Size && a.Checksum == b.Checksum && string(a.Content) == string(b.Content)
+	equal := func(a, b Record) bool {
+		return a.Stamp == b.Stamp && a.SHA256 == b.SHA256 && a.H1 == b.H1 && a.Size == b.Size && a.Checksum == b.Checksum && string(a.Content) == string(b.Content)
 	}
 	if !maps.EqualFunc(records, decoded, equal) || segments != 3 {
 		t.Errorf("%d records come back as %d, in %d segments", len(records), len(decoded), segments)
@@ -115,13 +115,13 @@ func TestMergingLoadsLargeSegmentsOnce(t *testing.T) {
 		for i := range n {
 			path := fmt.Sprintf("modules/acme/%s%d/aws/1.0.0.tar.gz", kind, i)
 			content := bytes.Repeat([]byte{byte(i)}, size)
-			for segment := range encodeSegments(map[string]digest{path: {Digest: archive.Digest{Content: content}}}) {
+			for segment := range encodeSegments(map[string]Record{path: {Digest: archive.Digest{Content: content}}}) {
 				c.segments[segmentName(segment)] = segment
 			}
 		}
 	}
 	const large, small = 2 * maxSmall, maxSmall + 1
-	s := &sharing{memo: new(memo), with: c}
+	s := &Sharing{memo: new(Memo), with: c}
 	for _, step := range []struct {
 		rule          string
 		add           func()

@@ -1,4 +1,4 @@
-package index
+package memo
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A SharedMemo is where the instances that serve one tree keep the digests of archives
+// A Shared is where the instances that serve one tree keep the digests of archives
 // that any of them has read, so that no other reads them again. It is a convenience, like
 // Store: an instance that cannot reach it, or finds it damaged, reads archives itself.
 //
@@ -24,7 +24,7 @@ import (
 // digest counts only for a file of the same path, size, times and inode or, in a Bucket,
 // ETag. Network file systems get these from their server, so that they are the same at all
 // instances; where they are not, each instance reads for itself.
-type SharedMemo interface {
+type Shared interface {
 	// List returns the names of the segments.
 	List(ctx context.Context) ([]string, error)
 
@@ -60,16 +60,16 @@ const (
 	storePatience = 30 * time.Second
 )
 
-// sharing is an Index's part in a SharedMemo. A nil *sharing shares nothing.
-type sharing struct {
-	memo *memo
-	with SharedMemo
+// Sharing is an Index's part in a SharedMemo. A nil *sharing shares nothing.
+type Sharing struct {
+	memo *Memo
+	with Shared
 	warn func(message, reason string)
 
 	loading sync.Mutex        // one at a time
 	resume  time.Time         // when the shared memo is asked again
 	seen    map[string]bool   // segments that have been loaded or stored
-	early   map[string]digest // records of files that no scan has found yet
+	early   map[string]Record // records of files that no scan has found yet
 
 	storing sync.Mutex // one at a time
 	listed  bool       // whether there are segments has been found out
@@ -79,14 +79,14 @@ type sharing struct {
 	failing bool            // which has been logged
 }
 
-// newSharing begins to share what a memo learns. warn is called when that fails.
-func newSharing(m *memo, with SharedMemo, warn func(message, reason string)) *sharing {
-	return &sharing{memo: m, with: with, warn: warn}
+// NewSharing begins to share what a memo learns. warn is called when that fails.
+func NewSharing(m *Memo, with Shared, warn func(message, reason string)) *Sharing {
+	return &Sharing{memo: m, with: with, warn: warn}
 }
 
-// load returns the records that have been added since the last time. What cannot be loaded
+// Load returns the records that have been added since the last time. What cannot be loaded
 // by the end of ctx is left for the next time.
-func (s *sharing) load(ctx context.Context) map[string]digest {
+func (s *Sharing) Load(ctx context.Context) map[string]Record {
 	ctx, cancel := context.WithTimeout(ctx, loadPatience)
 	defer cancel()
 	s.loading.Lock()
@@ -94,7 +94,7 @@ func (s *sharing) load(ctx context.Context) map[string]digest {
 	if time.Now().Before(s.resume) {
 		return nil
 	}
-	records := make(map[string]digest)
+	records := make(map[string]Record)
 	maps.Copy(records, s.early)
 	s.early = nil
 	whole, err := false, error(nil)
@@ -113,9 +113,9 @@ func (s *sharing) load(ctx context.Context) map[string]digest {
 // maxEarly limits the records that are kept for files which scans have not found yet.
 const maxEarly = 4096
 
-// keep keeps records for a later load: another instance may have shared them before the
+// Keep keeps records for a later load: another instance may have shared them before the
 // listing of a network file system or a store shows the files they are of.
-func (s *sharing) keep(records map[string]digest) {
+func (s *Sharing) Keep(records map[string]Record) {
 	s.loading.Lock()
 	defer s.loading.Unlock()
 	if len(records) <= maxEarly {
@@ -128,7 +128,7 @@ func (s *sharing) keep(records map[string]digest) {
 const maxListings = 3
 
 // loadListed loads the segments that are listed now. It reports whether all were there.
-func (s *sharing) loadListed(ctx context.Context, records map[string]digest) (whole bool, err error) {
+func (s *Sharing) loadListed(ctx context.Context, records map[string]Record) (whole bool, err error) {
 	names, err := s.with.List(ctx)
 	if err != nil {
 		return false, err
@@ -152,9 +152,9 @@ func (s *sharing) loadListed(ctx context.Context, records map[string]digest) (wh
 	return whole, nil
 }
 
-// store shares what the memo has learned, and reports whether it had. It returns within
+// Store shares what the memo has learned, and reports whether it had. It returns within
 // storePatience.
-func (s *sharing) store(ctx context.Context) (stored bool) {
+func (s *Sharing) Store(ctx context.Context) (stored bool) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	s.storing.Lock()
@@ -182,7 +182,7 @@ func (s *sharing) store(ctx context.Context) (stored bool) {
 }
 
 // storeRecords stores segments, and returns their names.
-func (s *sharing) storeRecords(ctx context.Context, records map[string]digest) (names []string, err error) {
+func (s *Sharing) storeRecords(ctx context.Context, records map[string]Record) (names []string, err error) {
 	for segment := range encodeSegments(records) {
 		name := segmentName(segment)
 		if err := s.with.Store(ctx, name, segment); err != nil {
@@ -194,9 +194,9 @@ func (s *sharing) storeRecords(ctx context.Context, records map[string]digest) (
 	return names, nil
 }
 
-// tidy merges segments, within storePatience. Nobody waits for it: it may have to wait for
+// Tidy merges segments, within storePatience. Nobody waits for it: it may have to wait for
 // another instance that does the same.
-func (s *sharing) tidy(ctx context.Context) {
+func (s *Sharing) Tidy(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	if err := s.merge(ctx); err != nil {
@@ -205,7 +205,7 @@ func (s *sharing) tidy(ctx context.Context) {
 }
 
 // merge replaces small segments by few, without the records of files that have changed.
-func (s *sharing) merge(ctx context.Context) error {
+func (s *Sharing) merge(ctx context.Context) error {
 	names, err := s.with.List(ctx)
 	if err != nil || len(s.withoutLarge(names)) <= maxSmall {
 		return err
@@ -218,7 +218,7 @@ func (s *sharing) merge(ctx context.Context) error {
 	if names, err = s.with.List(ctx); err != nil { // another instance may have merged them
 		return err
 	}
-	records := make(map[string]digest)
+	records := make(map[string]Record)
 	var small []string
 	for _, name := range s.withoutLarge(names) {
 		segment, err := s.with.Load(ctx, name)
@@ -250,13 +250,13 @@ func (s *sharing) merge(ctx context.Context) error {
 	return nil
 }
 
-func (s *sharing) hasSeen(name string) bool {
+func (s *Sharing) hasSeen(name string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.seen[name]
 }
 
-func (s *sharing) see(name string, segment []byte) {
+func (s *Sharing) see(name string, segment []byte) {
 	s.weigh(name, segment)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -268,7 +268,7 @@ func (s *sharing) see(name string, segment []byte) {
 
 // weigh reports whether a segment is large, and remembers it. A large tree has hundreds of
 // those: merging small ones must not load them each time.
-func (s *sharing) weigh(name string, segment []byte) (large bool) {
+func (s *Sharing) weigh(name string, segment []byte) (large bool) {
 	if len(segment) < smallSegment {
 		return false
 	}
@@ -282,14 +282,14 @@ func (s *sharing) weigh(name string, segment []byte) (large bool) {
 }
 
 // withoutLarge returns the names of segments that are small or not known.
-func (s *sharing) withoutLarge(names []string) []string {
+func (s *Sharing) withoutLarge(names []string) []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return slices.DeleteFunc(names, func(name string) bool { return s.large[name] })
 }
 
 // report logs a failure, once until something succeeds.
-func (s *sharing) report(ctx context.Context, err error, message string) {
+func (s *Sharing) report(ctx context.Context, err error, message string) {
 	s.mutex.Lock()
 	log := err != nil && !s.failing && !errors.Is(context.Cause(ctx), context.Canceled)
 	s.failing = err != nil
@@ -314,7 +314,7 @@ func segmentName(segment []byte) string {
 
 // encodeSegments writes records, ordered by path, into segments of at most maxSegment
 // bytes, or one record that is larger.
-func encodeSegments(records map[string]digest) func(yield func([]byte) bool) {
+func encodeSegments(records map[string]Record) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		b := []byte(segmentFormat)
 		end := func() bool {
@@ -339,7 +339,7 @@ func encodeSegments(records map[string]digest) func(yield func([]byte) bool) {
 
 // decodeSegment adds the records of a segment. It adds none if the segment is damaged, or
 // of another format.
-func decodeSegment(name string, segment []byte, to map[string]digest) error {
+func decodeSegment(name string, segment []byte, to map[string]Record) error {
 	body, ok := bytes.CutPrefix(segment, []byte(segmentFormat))
 	if !ok {
 		return errMemoForeign
@@ -353,7 +353,7 @@ func decodeSegment(name string, segment []byte, to map[string]digest) error {
 		return errMemoDamaged
 	}
 	r := memoReader{rest: body}
-	records := make(map[string]digest)
+	records := make(map[string]Record)
 	for len(r.rest) > 0 && !r.bad {
 		if path, d := r.record(); isShared(path) {
 			records[path] = d

@@ -1,4 +1,4 @@
-package index
+package memo
 
 import (
 	"bytes"
@@ -15,58 +15,58 @@ import (
 var long = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // someMemo knows these digests, and that one of two signatures has verified.
-func someMemo() *memo {
-	m := new(memo)
+func someMemo() *Memo {
+	m := new(Memo)
 	for path, d := range someDigests {
-		m.adopt(tree.LocationOf(path), d)
+		m.Adopt(tree.LocationOf(path), d)
 	}
 	m.find(tree.LocationOf("providers/acme/demo/SHA256SUMS.sig")).more.verified = &someSignature
-	m.startLearning()
+	m.StartLearning()
 	m.learned["providers/acme/demo/a.zip"] = true
 	return m
 }
 
-var someDigests = map[string]digest{
+var someDigests = map[string]Record{
 	"providers/acme/demo/a.zip": {
-		stamp:  tree.Stamp{Size: 123, ModTime: long.UnixNano(), Inode: 7, Changed: long.UnixNano() + 1},
+		Stamp:  tree.Stamp{Size: 123, ModTime: long.UnixNano(), Inode: 7, Changed: long.UnixNano() + 1},
 		Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:abc=", Size: 123},
 	},
 	"modules/acme/vpc/aws/1.0.0": {
-		stamp:  tree.Stamp{Size: 45, ModTime: -1, Files: "files"},
+		Stamp:  tree.Stamp{Size: 45, ModTime: -1, Files: "files"},
 		Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("b")), Size: 2048, Checksum: 0xdeadbeef},
 	},
 	"providers/acme/demo/SHA256SUMS": {
-		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, Digest: archive.Digest{Content: []byte("abc")},
+		Stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, Digest: archive.Digest{Content: []byte("abc")},
 	},
 	"providers/acme/demo/SHA256SUMS.sig": {
-		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, Digest: archive.Digest{Content: []byte("def")},
+		Stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, Digest: archive.Digest{Content: []byte("def")},
 	},
 	"providers/acme/demo/broken.zip": {
-		stamp: tree.Stamp{Size: 1}, Digest: archive.Digest{Bad: tree.Findingf(tree.BadArchive, "copy it again")},
+		Stamp: tree.Stamp{Size: 1}, Digest: archive.Digest{Bad: tree.Findingf(tree.BadArchive, "copy it again")},
 	},
 }
 
 var someSignature = verifiedSignature{of: wire.SHA256Of([]byte("it")), at: long.UnixNano(), keyID: "FEDCBA9876543210", expires: long.Unix()}
 
-func sameDigest(a, b digest) bool {
+func sameDigest(a, b Record) bool {
 	sameFinding := a.Bad == b.Bad || a.Bad != nil && b.Bad != nil && *a.Bad == *b.Bad
-	return sameFinding && a.stamp == b.stamp && a.SHA256 == b.SHA256 && a.H1 == b.H1 && a.Size == b.Size &&
+	return sameFinding && a.Stamp == b.Stamp && a.SHA256 == b.SHA256 && a.H1 == b.H1 && a.Size == b.Size &&
 		a.Checksum == b.Checksum && bytes.Equal(a.Content, b.Content)
 }
 
 func TestMemoFile(t *testing.T) {
-	content := someMemo().encode("a tree")
+	content := someMemo().Encode("a tree")
 
 	t.Run("what is written is read again", func(t *testing.T) {
-		var m memo
-		if err := m.decode(content, "a tree"); err != nil {
+		var m Memo
+		if err := m.Decode(content, "a tree"); err != nil {
 			t.Fatal(err)
 		}
 		if n := m.count(); n != len(someDigests) {
 			t.Errorf("%d records are read", n)
 		}
 		for path, want := range someDigests {
-			if got, ok := m.get(tree.LocationOf(path), want.stamp); !ok || !sameDigest(got, want) {
+			if got, ok := m.Get(tree.LocationOf(path), want.Stamp); !ok || !sameDigest(got, want) {
 				t.Errorf("of %s it has %+v", path, got)
 			}
 		}
@@ -75,11 +75,11 @@ func TestMemoFile(t *testing.T) {
 		}
 	})
 	t.Run("what has not been shared is not forgotten", func(t *testing.T) {
-		var m memo
-		if err := m.decode(content, "a tree"); err != nil {
+		var m Memo
+		if err := m.Decode(content, "a tree"); err != nil {
 			t.Fatal(err)
 		}
-		m.startLearning()
+		m.StartLearning()
 		if learned := m.unshared(); len(learned) != 1 || learned["providers/acme/demo/a.zip"].H1 != "h1:abc=" {
 			t.Errorf("it is %v", learned)
 		}
@@ -87,8 +87,8 @@ func TestMemoFile(t *testing.T) {
 	t.Run("nor what is saved while it is shared in vain", func(t *testing.T) {
 		m := someMemo()
 		m.unshared()
-		var after memo
-		if err := after.decode(m.encode("a tree"), "a tree"); err != nil || len(after.learned) != 1 {
+		var after Memo
+		if err := after.Decode(m.Encode("a tree"), "a tree"); err != nil || len(after.learned) != 1 {
 			t.Errorf("it is %v, %v", after.learned, err)
 		}
 		if m.shared(m.unshared()); len(m.learned) > 0 {
@@ -97,21 +97,21 @@ func TestMemoFile(t *testing.T) {
 	})
 	t.Run("but that of a file that is gone", func(t *testing.T) {
 		m := someMemo()
-		m.begin(long)
-		m.finish()
-		m.begin(long.Add(memoLife))
-		if m.finish(); len(m.learned) > 0 {
+		m.Begin(long)
+		m.Finish()
+		m.Begin(long.Add(memoLife))
+		if m.Finish(); len(m.learned) > 0 {
 			t.Errorf("it is %v", m.learned)
 		}
 	})
 	t.Run("the same memo has the same bytes", func(t *testing.T) {
-		if !bytes.Equal(content, someMemo().encode("a tree")) {
+		if !bytes.Equal(content, someMemo().Encode("a tree")) {
 			t.Error("they differ")
 		}
 	})
 	t.Run("also if it was read, and not needed", func(t *testing.T) {
-		var m memo
-		if err := m.decode(content, "a tree"); err != nil || !bytes.Equal(content, m.encode("a tree")) {
+		var m Memo
+		if err := m.Decode(content, "a tree"); err != nil || !bytes.Equal(content, m.Encode("a tree")) {
 			t.Errorf("they differ, or %v", err)
 		}
 	})
@@ -132,8 +132,8 @@ func TestMemoFile(t *testing.T) {
 		{"with something behind it", append(bytes.Clone(content), 0), "a tree", errMemoDamaged},
 	} {
 		t.Run("of no use is one that is "+test.rule, func(t *testing.T) {
-			var m memo
-			if err := m.decode(test.content, test.identity); !errors.Is(err, test.want) {
+			var m Memo
+			if err := m.Decode(test.content, test.identity); !errors.Is(err, test.want) {
 				t.Errorf("the error is %v", err)
 			}
 			if m.folders != nil {
@@ -152,17 +152,17 @@ func turnBit(content []byte, at int) []byte {
 // A memo that is whole but nonsense must be refused, and nothing believed of a folder whose
 // records are.
 func FuzzMemoFile(f *testing.F) {
-	f.Add(someMemo().encode("a tree")[len(memoFormat):])
+	f.Add(someMemo().Encode("a tree")[len(memoFormat):])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, folders []byte) {
 		body := append([]byte(memoFormat), folders...)
-		var m memo
-		if err := m.decode(binary.BigEndian.AppendUint32(body, checksumOf(body)), "a tree"); err != nil && m.folders != nil {
+		var m Memo
+		if err := m.Decode(binary.BigEndian.AppendUint32(body, checksumOf(body)), "a tree"); err != nil && m.folders != nil {
 			t.Error("some of it is used")
 		}
 		known := m.count()
-		var again memo
-		if err := again.decode(m.encode("a tree"), "a tree"); err != nil || again.count() != known {
+		var again Memo
+		if err := again.Decode(m.Encode("a tree"), "a tree"); err != nil || again.count() != known {
 			t.Errorf("%d records are encoded as %d, %v", known, again.count(), err)
 		}
 	})
@@ -192,14 +192,14 @@ func TestMemoForgets(t *testing.T) {
 	finds := func(paths ...string) func() {
 		return func() {
 			for _, path := range paths {
-				m.get(tree.LocationOf(path), someDigests[path].stamp)
+				m.Get(tree.LocationOf(path), someDigests[path].Stamp)
 			}
-			m.finish()
+			m.Finish()
 		}
 	}
 	unchanged := func() { // the folder is as the walk before has left it
-		m.retain("providers/acme/demo")
-		m.finish()
+		m.Retain("providers/acme/demo")
+		m.Finish()
 	}
 	for _, test := range []struct {
 		rule    string
@@ -215,15 +215,15 @@ func TestMemoForgets(t *testing.T) {
 		{"what is gone for a day, also where nothing has changed since", 125 * hour, unchanged, 1, true},
 		{"nothing more", 150 * hour, finds(kept), 1, false},
 		{"nothing of a folder that cannot be read", 200 * hour, func() {
-			m.retainBelow("providers/acme")
-			m.finish()
+			m.RetainBelow("providers/acme")
+			m.Finish()
 		}, 1, false},
 		{"nothing of a folder that is gone, at first", 300 * hour, finds(), 1, false},
 		{"nothing of a folder that is there again", 301 * hour, finds(kept), 1, false},
 		{"nothing of a folder that is gone again, at first", 400 * hour, finds(), 1, false},
 		{"the last of a folder, and the folder", 425 * hour, finds(), 0, true},
 	} {
-		m.begin(long.Add(test.after))
+		m.Begin(long.Add(test.after))
 		if test.scan(); m.count() != test.known || m.changed != test.changed {
 			t.Errorf("%s: it has %d records, changed: %v", test.rule, m.count(), m.changed)
 		}
@@ -237,10 +237,10 @@ func TestMemoForgets(t *testing.T) {
 // A registry.hcl that was removed withdraws nothing, however broken the next one is.
 func TestMemoDrops(t *testing.T) {
 	m := someMemo()
-	m.begin(long)
-	m.drop(tree.LocationOf("providers/acme/demo/a.zip"))
-	m.drop(tree.LocationOf("providers/acme/other/registry.hcl"))
-	if _, known := m.last(tree.LocationOf("providers/acme/demo/a.zip")); known || m.count() != len(someDigests)-1 {
+	m.Begin(long)
+	m.Drop(tree.LocationOf("providers/acme/demo/a.zip"))
+	m.Drop(tree.LocationOf("providers/acme/other/registry.hcl"))
+	if _, known := m.Document(tree.LocationOf("providers/acme/demo/a.zip")); known || m.count() != len(someDigests)-1 {
 		t.Errorf("it has %d records", m.count())
 	}
 }

@@ -1,4 +1,4 @@
-package index
+package memo
 
 import (
 	"cmp"
@@ -15,11 +15,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A memo remembers what reading files gave, and which signatures verified, so that a
+// A Memo remembers what reading files gave, and which signatures verified, so that a
 // scan reads and verifies only what is new. It has a record of each file until scans have
 // not found the file for memoLife, whether or not they need what the record says: a volume
 // that is not mounted for a while must not have all of its archives read again.
-type memo struct {
+type Memo struct {
 	mutex    sync.Mutex
 	folders  map[string]*folderRecords // by path in the report
 	scan     uint32                    // when the scan that runs, or the last one, began, in seconds
@@ -27,7 +27,7 @@ type memo struct {
 	learned  map[string]bool           // paths of what has not been shared yet, also at an earlier start
 	changed  bool                      // since it was last saved
 	young    bool                      // something was too young to be remembered
-	verified atomic.Uint64             // signatures, without those remembered
+	Verified atomic.Uint64             // signatures, without those remembered
 
 	// Signatures that verified and are too young for a record, by their path.
 	unrecorded map[string]*verifiedSignature
@@ -44,28 +44,28 @@ type folderRecords struct {
 	missed  bool   // it did not find them all
 	gone    uint32 // the first scan since which nothing of the folder is found; zero: something was
 
-	records []record           // by name
-	added   map[string]*record // by name; those that are not among records yet
+	records []compactRecord           // by name
+	added   map[string]*compactRecord // by name; those that are not among records yet
 }
 
-// A record is a digest in little space: most are of a package.
-type record struct {
+// A compactRecord is a digest in little space: most are of a package.
+type compactRecord struct {
 	name   string // of the file in its folder
 	seen   uint32 // the last scan that looked for the file and found it, or before the first that missed it
 	stamp  tree.Stamp
 	sha256 wire.SHA256
 	h1     string
-	more   *recordDetail // nil if the size is that of the file, and all else zero
+	more   *compactDetail // nil if the size is that of the file, and all else zero
 }
 
-// A recordDetail is what most records do not have.
-type recordDetail struct {
+// A compactDetail is what most records do not have.
+type compactDetail struct {
 	size     int64
 	checksum uint32
 	bad      *tree.Finding
 	content  []byte
 	verified *verifiedSignature // by the content, a signature
-	earlier  *earlierBytes      // of an archive
+	earlier  *EarlierBytes      // of an archive
 }
 
 // A verifiedSignature is a signature that verified, and the key that made it.
@@ -76,24 +76,24 @@ type verifiedSignature struct {
 	expires int64 // the key, in seconds; zero: never
 }
 
-func newRecord(name string, d digest) record {
-	r := record{name: name, stamp: d.stamp, sha256: d.SHA256, h1: d.H1}
-	if d.Size != d.stamp.Size || d.Checksum != 0 || d.Bad != nil || len(d.Content) > 0 || d.earlier != nil {
-		r.more = &recordDetail{size: d.Size, checksum: d.Checksum, bad: d.Bad, content: d.Content, earlier: d.earlier}
+func compact(name string, d Record) compactRecord {
+	r := compactRecord{name: name, stamp: d.Stamp, sha256: d.SHA256, h1: d.H1}
+	if d.Size != d.Stamp.Size || d.Checksum != 0 || d.Bad != nil || len(d.Content) > 0 || d.Earlier != nil {
+		r.more = &compactDetail{size: d.Size, checksum: d.Checksum, bad: d.Bad, content: d.Content, earlier: d.Earlier}
 	}
 	return r
 }
 
-func (r *record) digest() digest {
-	d := digest{Digest: archive.Digest{SHA256: r.sha256, H1: r.h1, Size: r.stamp.Size}, stamp: r.stamp}
+func (r *compactRecord) record() Record {
+	d := Record{Digest: archive.Digest{SHA256: r.sha256, H1: r.h1, Size: r.stamp.Size}, Stamp: r.stamp}
 	if m := r.more; m != nil {
-		d.Size, d.Checksum, d.Bad, d.Content, d.earlier = m.size, m.checksum, m.bad, m.content, m.earlier
+		d.Size, d.Checksum, d.Bad, d.Content, d.Earlier = m.size, m.checksum, m.bad, m.content, m.earlier
 	}
 	return d
 }
 
 // find returns the record of a file, or nil.
-func (f *folderRecords) find(name string) *record {
+func (f *folderRecords) find(name string) *compactRecord {
 	if f == nil {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (f *folderRecords) find(name string) *record {
 	if r := f.added[name]; r != nil {
 		return r
 	}
-	i, ok := slices.BinarySearchFunc(f.records, name, func(r record, name string) int { return strings.Compare(r.name, name) })
+	i, ok := slices.BinarySearchFunc(f.records, name, func(r compactRecord, name string) int { return strings.Compare(r.name, name) })
 	if !ok {
 		return nil
 	}
@@ -109,13 +109,13 @@ func (f *folderRecords) find(name string) *record {
 }
 
 // put adds or replaces the record of a file.
-func (f *folderRecords) put(r record) {
+func (f *folderRecords) put(r compactRecord) {
 	if known := f.find(r.name); known != nil {
 		*known = r
 		return
 	}
 	if f.added == nil {
-		f.added = make(map[string]*record)
+		f.added = make(map[string]*compactRecord)
 	}
 	f.added[r.name] = &r
 }
@@ -130,7 +130,7 @@ func (f *folderRecords) sort() {
 		f.records = append(f.records, *r)
 	}
 	f.added = nil
-	slices.SortFunc(f.records, func(a, b record) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(f.records, func(a, b compactRecord) int { return cmp.Compare(a.name, b.name) })
 }
 
 // forget drops the records of files that scans have missed for memoLife, and reports whether
@@ -138,7 +138,7 @@ func (f *folderRecords) sort() {
 func (f *folderRecords) forget(scan uint32) (dropped bool) {
 	expired := func(missed uint32) bool { return scan > missed && scan-missed >= uint32(memoLife/time.Second) }
 	f.sort()
-	walked := slices.ContainsFunc(f.records, func(r record) bool { return r.seen == scan })
+	walked := slices.ContainsFunc(f.records, func(r compactRecord) bool { return r.seen == scan })
 	switch {
 	case f.seen != scan && !walked: // no file in the folder was found
 		if f.gone == 0 {
@@ -165,7 +165,7 @@ func (f *folderRecords) forget(scan uint32) (dropped bool) {
 		return false
 	}
 	known := len(f.records)
-	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.seen < f.walked && expired(r.seen) })
+	f.records = slices.DeleteFunc(f.records, func(r compactRecord) bool { return r.seen < f.walked && expired(r.seen) })
 	if len(f.records) < known/2 {
 		f.records = slices.Clone(f.records)
 	}
@@ -173,7 +173,7 @@ func (f *folderRecords) forget(scan uint32) (dropped bool) {
 }
 
 // folder returns the records of a folder, empty ones if there are none.
-func (m *memo) folder(report string) *folderRecords {
+func (m *Memo) folder(report string) *folderRecords {
 	f := m.folders[report]
 	if f == nil {
 		f = new(folderRecords)
@@ -185,19 +185,21 @@ func (m *memo) folder(report string) *folderRecords {
 	return f
 }
 
-func (m *memo) find(file *tree.Location) *record { return m.folders[file.Report].find(file.Name) }
+func (m *Memo) find(file *tree.Location) *compactRecord {
+	return m.folders[file.Report].find(file.Name)
+}
 
-// begin starts a scan.
-func (m *memo) begin(now time.Time) {
+// Begin starts a scan.
+func (m *Memo) Begin(now time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.scan = uint32(max(now.Unix(), 1))
 	m.young = false
 }
 
-// finish ends a scan that has seen the whole tree, or all of it but what it could not read.
+// Finish ends a scan that has seen the whole tree, or all of it but what it could not read.
 // After one that is broken off, nothing is forgotten.
-func (m *memo) finish() {
+func (m *Memo) Finish() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if !m.young {
@@ -214,33 +216,33 @@ func (m *memo) finish() {
 	maps.DeleteFunc(m.learned, func(path string, _ bool) bool { return m.find(tree.LocationOf(path)) == nil })
 }
 
-// get returns what is known of a file as it is now, and gives it the name in its record,
+// Get returns what is known of a file as it is now, and gives it the name in its record,
 // which stays in memory anyway.
-func (m *memo) get(file *tree.Location, now tree.Stamp) (digest, bool) {
+func (m *Memo) Get(file *tree.Location, now tree.Stamp) (Record, bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	r := m.find(file)
 	if r == nil || r.stamp != now {
-		return digest{}, false
+		return Record{}, false
 	}
 	r.seen, file.Name = m.scan, r.name
-	return r.digest(), true
+	return r.record(), true
 }
 
-// known returns what is known of a file, whatever it is now.
-func (m *memo) known(file *tree.Location) (digest, bool) {
+// Known returns what is known of a file, whatever it is now.
+func (m *Memo) Known(file *tree.Location) (Record, bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	r := m.find(file)
 	if r == nil {
-		return digest{}, false
+		return Record{}, false
 	}
-	return r.digest(), true
+	return r.record(), true
 }
 
-// last returns the content of a document as it was last remembered, whatever it is
+// Document returns the content of a document as it was last remembered, whatever it is
 // now, and keeps it remembered.
-func (m *memo) last(file *tree.Location) (content []byte, ok bool) {
+func (m *Memo) Document(file *tree.Location) (content []byte, ok bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	r := m.find(file)
@@ -248,11 +250,11 @@ func (m *memo) last(file *tree.Location) (content []byte, ok bool) {
 		return nil, false
 	}
 	r.seen = m.scan
-	return r.digest().Content, true
+	return r.record().Content, true
 }
 
-// drop forgets a file that was looked for and does not exist.
-func (m *memo) drop(file *tree.Location) {
+// Drop forgets a file that was looked for and does not exist.
+func (m *Memo) Drop(file *tree.Location) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	f := m.folders[file.Report]
@@ -260,12 +262,12 @@ func (m *memo) drop(file *tree.Location) {
 		return
 	}
 	f.sort()
-	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.name == file.Name })
+	f.records = slices.DeleteFunc(f.records, func(r compactRecord) bool { return r.name == file.Name })
 	m.changed = true
 }
 
-// retainBelow keeps the records of a folder that cannot be read, and of those in it.
-func (m *memo) retainBelow(report string) {
+// RetainBelow keeps the records of a folder that cannot be read, and of those in it.
+func (m *Memo) RetainBelow(report string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for dir, f := range m.folders {
@@ -275,8 +277,8 @@ func (m *memo) retainBelow(report string) {
 	}
 }
 
-// retain keeps the records of a folder in which nothing has changed.
-func (m *memo) retain(report string) {
+// Retain keeps the records of a folder in which nothing has changed.
+func (m *Memo) Retain(report string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if f := m.folders[report]; f != nil {
@@ -284,20 +286,20 @@ func (m *memo) retain(report string) {
 	}
 }
 
-// put remembers d, unless the file is so young that it could still change
+// Put remembers d, unless the file is so young that it could still change
 // without its stamp changing, or the failure may pass by itself.
-func (m *memo) put(file *tree.Location, d digest, now time.Time) {
-	if m.tooYoung(d.stamp, 0, now) {
+func (m *Memo) Put(file *tree.Location, d Record, now time.Time) {
+	if m.TooYoung(d.Stamp, 0, now) {
 		return
 	}
 	if d.Bad.IsFault() || d.Bad != nil && (d.Bad.Reason == tree.Unreadable || d.Bad.Reason == tree.BeingWritten) {
 		return
 	}
-	m.keep(file, d)
+	m.Keep(file, d)
 }
 
-// keep remembers d, however young the file is.
-func (m *memo) keep(file *tree.Location, d digest) {
+// Keep remembers d, however young the file is.
+func (m *Memo) Keep(file *tree.Location, d Record) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.set(file, d)
@@ -306,15 +308,15 @@ func (m *memo) keep(file *tree.Location, d digest) {
 	}
 }
 
-// adopt remembers what another instance has found out.
-func (m *memo) adopt(file *tree.Location, d digest) {
+// Adopt remembers what another instance has found out.
+func (m *Memo) Adopt(file *tree.Location, d Record) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.set(file, d)
 }
 
-func (m *memo) set(file *tree.Location, d digest) {
-	r := newRecord(file.Name, d)
+func (m *Memo) set(file *tree.Location, d Record) {
+	r := compact(file.Name, d)
 	r.seen = m.scan
 	if r.more != nil {
 		r.more.verified = m.verifiedAt(file) // which tells of what
@@ -323,8 +325,8 @@ func (m *memo) set(file *tree.Location, d digest) {
 	m.changed = true
 }
 
-// startLearning notes from now on what is new.
-func (m *memo) startLearning() {
+// StartLearning notes from now on what is new.
+func (m *Memo) StartLearning() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.learning = true
@@ -334,7 +336,7 @@ func (m *memo) startLearning() {
 }
 
 // learnAll notes that all records are.
-func (m *memo) learnAll() {
+func (m *Memo) learnAll() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for dir, f := range m.folders {
@@ -349,13 +351,13 @@ func (m *memo) learnAll() {
 }
 
 // unshared returns the records that are new to other instances.
-func (m *memo) unshared() map[string]digest {
+func (m *Memo) unshared() map[string]Record {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	records := make(map[string]digest, len(m.learned))
+	records := make(map[string]Record, len(m.learned))
 	for path := range m.learned {
 		if r := m.find(tree.LocationOf(path)); r != nil {
-			records[path] = r.digest()
+			records[path] = r.record()
 		}
 	}
 	return records
@@ -363,11 +365,11 @@ func (m *memo) unshared() map[string]digest {
 
 // shared notes that other instances have records. Until then they are among those that are
 // saved as new to them, whatever happens while they are stored.
-func (m *memo) shared(records map[string]digest) {
+func (m *Memo) shared(records map[string]Record) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for path, d := range records {
-		if r := m.find(tree.LocationOf(path)); r == nil || r.stamp == d.stamp {
+		if r := m.find(tree.LocationOf(path)); r == nil || r.stamp == d.Stamp {
 			delete(m.learned, path)
 			m.changed = true
 		}
@@ -376,18 +378,18 @@ func (m *memo) shared(records map[string]digest) {
 
 // dropChanged removes the records of files that are known to have changed since, and, if
 // most are of files that are not known, those too: they have been removed.
-func (m *memo) dropChanged(records map[string]digest) {
+func (m *Memo) dropChanged(records map[string]Record) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	removed := len(records) > 2*m.count()
-	maps.DeleteFunc(records, func(path string, d digest) bool {
+	maps.DeleteFunc(records, func(path string, d Record) bool {
 		known := m.find(tree.LocationOf(path))
-		return known != nil && known.stamp != d.stamp || known == nil && removed
+		return known != nil && known.stamp != d.Stamp || known == nil && removed
 	})
 }
 
 // count returns how many records there are.
-func (m *memo) count() (n int) {
+func (m *Memo) count() (n int) {
 	for _, f := range m.folders {
 		f.decode()
 		n += len(f.records) + len(f.added)
@@ -395,9 +397,9 @@ func (m *memo) count() (n int) {
 	return n
 }
 
-// tooYoung reports whether a file's last change is so recent that there may be
+// TooYoung reports whether a file's last change is so recent that there may be
 // others, and notes that it is worth another look.
-func (m *memo) tooYoung(s tree.Stamp, rest time.Duration, now time.Time) bool {
+func (m *Memo) TooYoung(s tree.Stamp, rest time.Duration, now time.Time) bool {
 	if !s.TooYoung(now, rest) {
 		return false
 	}
@@ -407,16 +409,16 @@ func (m *memo) tooYoung(s tree.Stamp, rest time.Duration, now time.Time) bool {
 	return true
 }
 
-// lookAgain notes that something is worth another look.
-func (m *memo) lookAgain() {
+// LookAgain notes that something is worth another look.
+func (m *Memo) LookAgain() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.young = true
 }
 
-// forgot reports whether the last scan read something too young to be remembered,
+// HasYoung reports whether the last scan read something too young to be remembered,
 // which is worth another look.
-func (m *memo) forgot() bool {
+func (m *Memo) HasYoung() bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.young
@@ -435,15 +437,15 @@ type Verifier interface {
 	Sum() wire.SHA256
 }
 
-// verify is the keyring's Verify, or what it said about the same before. The record of the
+// Verify is the keyring's Verify, or what it said about the same before. The record of the
 // file that the signature is in remembers it.
-func (m *memo) verify(file *tree.Location, document, signature []byte, keys Verifier, now time.Time) (signing.PublicKey, error) {
+func (m *Memo) Verify(file *tree.Location, document, signature []byte, keys Verifier, now time.Time) (signing.PublicKey, error) {
 	sum, keySum := wire.SHA256Of(document), keys.Sum()
 	of := wire.SHA256Of(slices.Concat(sum[:], keySum[:], signature))
 	if known := m.recent(file, of, now); known != nil {
 		return known.key(), nil
 	}
-	m.verified.Add(1)
+	m.Verified.Add(1)
 	key, err := keys.Verify(document, signature)
 	if err != nil {
 		return key, err
@@ -466,7 +468,7 @@ func (m *memo) verify(file *tree.Location, document, signature []byte, keys Veri
 }
 
 // recent returns a verified signature that is not older than signatureMemory, or nil.
-func (m *memo) recent(file *tree.Location, of wire.SHA256, now time.Time) *verifiedSignature {
+func (m *Memo) recent(file *tree.Location, of wire.SHA256, now time.Time) *verifiedSignature {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	known := m.verifiedAt(file)
@@ -480,7 +482,7 @@ func (m *memo) recent(file *tree.Location, of wire.SHA256, now time.Time) *verif
 }
 
 // verifiedAt returns the signature in a file that verified last, or nil.
-func (m *memo) verifiedAt(file *tree.Location) *verifiedSignature {
+func (m *Memo) verifiedAt(file *tree.Location) *verifiedSignature {
 	if r := m.find(file); r != nil && r.more != nil && r.more.verified != nil {
 		return r.more.verified
 	}

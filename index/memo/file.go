@@ -1,4 +1,4 @@
-package index
+package memo
 
 import (
 	"bytes"
@@ -41,24 +41,24 @@ var (
 	errMemoForeign = errors.New("it is of another version or another tree")
 )
 
-// encode writes the memo of the tree called identity, ordered by path.
-func (m *memo) encode(identity string) []byte {
+// Encode writes the memo of the tree called identity, ordered by path.
+func (m *Memo) Encode(identity string) []byte {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	b := make([]byte, 0, 64+len(identity)+m.encodedSize())
 	b = append(b, memoFormat...)
-	b = appendString(b, identity)
+	b = AppendString(b, identity)
 	b = binary.AppendUvarint(b, uint64(len(m.folders)))
 	var folder []byte // is used again for each
 	for _, dir := range slices.Sorted(maps.Keys(m.folders)) {
-		b = appendString(b, dir)
+		b = AppendString(b, dir)
 		folder = m.folders[dir].append(folder[:0])
 		b = binary.AppendUvarint(b, uint64(len(folder)))
 		b = append(b, folder...)
 	}
 	b = binary.AppendUvarint(b, uint64(len(m.learned)))
 	for _, path := range slices.Sorted(maps.Keys(m.learned)) {
-		b = appendString(b, path)
+		b = AppendString(b, path)
 	}
 	return binary.BigEndian.AppendUint32(b, checksumOf(b))
 }
@@ -68,7 +68,7 @@ func checksumOf(content []byte) uint32 { return crc32.Checksum(content, castagno
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // encodedSize is about how many bytes the folders take.
-func (m *memo) encodedSize() (n int) {
+func (m *Memo) encodedSize() (n int) {
 	for dir, f := range m.folders {
 		n += len(dir) + len(f.encoded) + 192*(len(f.records)+len(f.added))
 		for i := range f.records {
@@ -80,8 +80,8 @@ func (m *memo) encodedSize() (n int) {
 	return n
 }
 
-// decode reads what encode wrote, all of it or nothing.
-func (m *memo) decode(content []byte, identity string) error {
+// Decode reads what encode wrote, all of it or nothing.
+func (m *Memo) Decode(content []byte, identity string) error {
 	format, rest, ok := bytes.Cut(content, []byte("\n"))
 	if !ok || string(format)+"\n" != memoFormat {
 		return errMemoForeign
@@ -137,7 +137,7 @@ func (f *folderRecords) append(b []byte) []byte {
 		r := &f.records[i]
 		b = binary.AppendUvarint(b, uint64(len(r.name)))
 		b = binary.AppendUvarint(b, uint64(len(r.h1)))
-		b = appendStamp(r.stamp, b)
+		b = AppendStamp(b, r.stamp)
 		b = append(b, r.sha256[:]...)
 		b = r.more.append(b)
 	}
@@ -152,7 +152,7 @@ func (f *folderRecords) decode() {
 	}
 	r := memoReader{rest: f.encoded}
 	f.encoded = nil
-	records := make([]record, r.count())
+	records := make([]compactRecord, r.count())
 	texts := r.text()
 	text := func(n uint64) string {
 		if n > uint64(len(texts)) {
@@ -189,7 +189,7 @@ const (
 	withEarlier // a release before it existed reads the files of the folder again
 )
 
-func (d *recordDetail) append(b []byte) []byte {
+func (d *compactDetail) append(b []byte) []byte {
 	if d == nil {
 		return append(b, withoutDetail)
 	}
@@ -204,31 +204,31 @@ func (d *recordDetail) append(b []byte) []byte {
 	b = binary.AppendVarint(b, d.size)
 	b = binary.AppendUvarint(b, uint64(d.checksum))
 	b = appendFinding(b, d.bad)
-	b = appendString(b, string(d.content))
+	b = AppendString(b, string(d.content))
 	switch v, e := d.verified, d.earlier; kind {
 	case withSignature:
 		b = append(b, v.of[:]...)
 		b = binary.AppendVarint(b, v.at)
-		b = appendString(b, v.keyID)
+		b = AppendString(b, v.keyID)
 		b = binary.AppendVarint(b, v.expires)
 	case withEarlier:
-		b = append(b, e.sha256[:]...)
-		b = appendString(b, e.h1)
-		b = binary.AppendVarint(b, e.noticed)
+		b = append(b, e.SHA256[:]...)
+		b = AppendString(b, e.H1)
+		b = binary.AppendVarint(b, e.Noticed)
 	}
 	return b
 }
 
 // appendRecord appends what is known of a file, for other instances.
-func appendRecord(b []byte, path string, d digest) []byte {
-	b = appendString(b, path)
-	b = appendStamp(d.stamp, b)
+func appendRecord(b []byte, path string, d Record) []byte {
+	b = AppendString(b, path)
+	b = AppendStamp(b, d.Stamp)
 	b = append(b, d.SHA256[:]...)
-	b = appendString(b, d.H1)
+	b = AppendString(b, d.H1)
 	b = binary.AppendVarint(b, d.Size)
 	b = binary.AppendUvarint(b, uint64(d.Checksum))
 	b = appendFinding(b, d.Bad)
-	return appendString(b, string(d.Content))
+	return AppendString(b, string(d.Content))
 }
 
 // appendFinding appends why a file is not offered, which may be nil.
@@ -236,10 +236,11 @@ func appendFinding(b []byte, f *tree.Finding) []byte {
 	if f == nil {
 		f = new(tree.Finding)
 	}
-	return appendString(appendString(b, string(f.Reason)), f.Detail)
+	return AppendString(AppendString(b, string(f.Reason)), f.Detail)
 }
 
-func appendString(b []byte, s string) []byte {
+// AppendString appends a string with its length.
+func AppendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
@@ -314,7 +315,7 @@ func (r *memoReader) finding() *tree.Finding {
 	return &tree.Finding{Reason: tree.Reason(reason), Detail: detail}
 }
 
-func (r *memoReader) detail() *recordDetail {
+func (r *memoReader) detail() *compactDetail {
 	var kind byte
 	if b := r.take(1); len(b) > 0 {
 		kind = b[0]
@@ -323,35 +324,35 @@ func (r *memoReader) detail() *recordDetail {
 		r.bad = r.bad || kind != withoutDetail
 		return nil
 	}
-	d := &recordDetail{size: r.signed(), checksum: uint32(r.unsigned()), bad: r.finding(), content: r.bytes()}
+	d := &compactDetail{size: r.signed(), checksum: uint32(r.unsigned()), bad: r.finding(), content: r.bytes()}
 	switch kind {
 	case withSignature:
 		d.verified = &verifiedSignature{of: r.sum(), at: r.signed(), keyID: r.text(), expires: r.signed()}
 	case withEarlier:
-		d.earlier = &earlierBytes{sha256: r.sum(), h1: r.text(), noticed: r.signed()}
+		d.earlier = &EarlierBytes{SHA256: r.sum(), H1: r.text(), Noticed: r.signed()}
 	}
 	return d
 }
 
 // record is what appendRecord has written.
-func (r *memoReader) record() (path string, d digest) {
+func (r *memoReader) record() (path string, d Record) {
 	path = r.text()
-	d = digest{stamp: r.stamp(), Digest: archive.Digest{SHA256: r.sum(), H1: r.text(), Size: r.signed(), Checksum: uint32(r.unsigned())}}
+	d = Record{Stamp: r.stamp(), Digest: archive.Digest{SHA256: r.sum(), H1: r.text(), Size: r.signed(), Checksum: uint32(r.unsigned())}}
 	d.Bad, d.Content = r.finding(), r.bytes()
 	return path, d
 }
 
-// load takes over what the store has kept, or says why not.
-func (m *memo) load(store Store, identity string) error {
+// Load takes over what the store has kept, or says why not.
+func (m *Memo) Load(store Store, identity string) error {
 	content, err := store.Load()
 	if err != nil {
 		return err
 	}
-	return m.decode(content, identity)
+	return m.Decode(content, identity)
 }
 
 // save keeps the memo if it has changed. saved reports whether it had.
-func (m *memo) save(store Store, identity string) (saved bool, err error) {
+func (m *Memo) save(store Store, identity string) (saved bool, err error) {
 	m.mutex.Lock()
 	changed := m.changed
 	m.changed = false
@@ -359,7 +360,7 @@ func (m *memo) save(store Store, identity string) (saved bool, err error) {
 	if !changed {
 		return false, nil
 	}
-	if err := store.Save(m.encode(identity)); err != nil {
+	if err := store.Save(m.Encode(identity)); err != nil {
 		m.mutex.Lock()
 		m.changed = true
 		m.mutex.Unlock()
@@ -368,10 +369,11 @@ func (m *memo) save(store Store, identity string) (saved bool, err error) {
 	return true, nil
 }
 
-func appendStamp(s tree.Stamp, b []byte) []byte {
+// AppendStamp appends a stamp.
+func AppendStamp(b []byte, s tree.Stamp) []byte {
 	b = binary.AppendVarint(b, s.Size)
 	b = binary.AppendVarint(b, s.ModTime)
 	b = binary.AppendUvarint(b, s.Inode)
 	b = binary.AppendVarint(b, s.Changed)
-	return appendString(b, s.Files)
+	return AppendString(b, s.Files)
 }

@@ -1,4 +1,4 @@
-package index
+package memo
 
 import (
 	"sync"
@@ -9,10 +9,10 @@ import (
 // loses. Saving costs a pass over the whole memo.
 const savePause = time.Minute
 
-// memoSaving saves a memo when it has changed: at once after a pause, else when the pause
+// Saving saves a memo when it has changed: at once after a pause, else when the pause
 // is over, and when the index is closed. A nil *memoSaving saves nothing.
-type memoSaving struct {
-	memo     *memo
+type Saving struct {
+	memo     *Memo
 	store    Store
 	identity string
 	warn     func(reason string)
@@ -24,14 +24,14 @@ type memoSaving struct {
 	failed string // why it could not be saved last, which is logged once
 }
 
-// newSaving saves a memo of the tree called identity to a store. warn is called when that
+// NewSaving saves a memo of the tree called identity to a store. warn is called when that
 // fails.
-func newSaving(m *memo, store Store, identity string, warn func(reason string)) *memoSaving {
-	return &memoSaving{memo: m, store: store, identity: identity, warn: warn}
+func NewSaving(m *Memo, store Store, identity string, warn func(reason string)) *Saving {
+	return &Saving{memo: m, store: store, identity: identity, warn: warn}
 }
 
-// changed is called when the memo may have changed.
-func (s *memoSaving) changed() {
+// Changed is called when the memo may have changed.
+func (s *Saving) Changed() {
 	if s == nil {
 		return
 	}
@@ -47,7 +47,7 @@ func (s *memoSaving) changed() {
 	s.save()
 }
 
-func (s *memoSaving) due() {
+func (s *Saving) due() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if !s.closed {
@@ -56,8 +56,8 @@ func (s *memoSaving) due() {
 	}
 }
 
-// close saves what has changed, for the last time.
-func (s *memoSaving) close() {
+// Close saves what has changed, for the last time.
+func (s *Saving) Close() {
 	if s == nil {
 		return
 	}
@@ -75,7 +75,7 @@ func (s *memoSaving) close() {
 
 // save saves the memo if it has changed. A failure only costs time at the next start, and
 // after a pause it is tried again.
-func (s *memoSaving) save() {
+func (s *Saving) save() {
 	saved, err := s.memo.save(s.store, s.identity)
 	if saved || err != nil {
 		s.next = time.Now().Add(savePause)

@@ -1,0 +1,21 @@
+package memo
+
+import (
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A Record is what the memo keeps of a file.
+type Record struct {
+	archive.Digest
+	Stamp   tree.Stamp
+	Earlier *EarlierBytes // of a package that is not what it was when it was first offered
+}
+
+// EarlierBytes identify the bytes that a file had when it was first offered.
+type EarlierBytes struct {
+	SHA256  wire.SHA256
+	H1      string
+	Noticed int64 // when they were found to be others, in nanoseconds; zero: not yet
+}
