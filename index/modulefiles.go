@@ -23,14 +23,14 @@ func (f *File) EachModuleFile(ctx context.Context, r io.Reader, wants func(name 
 	if f.ContentType == zipType {
 		return archive.WalkZip(ctx, r, f.Size, wants, visit)
 	}
-	complete, err := archive.WalkTarGz(ctx, r, maxRead, wants, visit)
+	complete, err := archive.WalkTarGz(ctx, r, MaxUnpacked, wants, visit)
 	return completely(complete, err)
 }
 
 // completely returns the error of a package that was not read to its end.
 func completely(complete bool, err error) error {
 	if err == nil && !complete {
-		return fmt.Errorf("the package unpacks to more than %d bytes", maxRead)
+		return fmt.Errorf("the package unpacks to more than %d bytes", MaxUnpacked)
 	}
 	return err
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -132,19 +131,16 @@ func (d *Docs) Size() int {
 	return size
 }
 
-// HasDocs reports whether a release has a folder of documentation.
-func (s *Snapshot) HasDocs(r *Release) bool { return s.docs[r.encoded] != "" }
+// IsDocsFolder reports whether pages of documentation lie in a folder of that name.
+func IsDocsFolder(name string) bool { return docFolders[name] != "" }
 
-// Docs lists the documentation of a release; nil if there is none. The list is kept
-// until the next scan, and what its pages say about themselves until their files change.
-func (s *Snapshot) Docs(ctx context.Context, r *Release) (*Docs, error) {
-	dir := s.docs[r.encoded]
-	if dir == "" {
-		return nil, nil
-	}
-	fresh := func(d *Docs) bool { return d.taken.Equal(s.Taken) }
-	return s.documentation.get(ctx, dir, fresh, func(ctx context.Context, known *Docs) (*Docs, error) {
-		d, err := s.listDocs(ctx, dir, known)
+// Docs lists the documentation in a folder of the providers of a tree. The list is kept
+// until it is asked for with a later time: that of a snapshot. What pages say about
+// themselves is kept until their files change.
+func (r *Reader) Docs(ctx context.Context, part tree.Part, dir string, taken time.Time) (*Docs, error) {
+	fresh := func(d *Docs) bool { return d.taken.Equal(taken) }
+	return r.docs.get(ctx, dir, fresh, func(ctx context.Context, known *Docs) (*Docs, error) {
+		d, err := listDocs(ctx, part, dir, taken, known)
 		if err != nil && ctx.Err() == nil {
 			return nil, tree.WithoutPath(err)
 		}
@@ -154,13 +150,13 @@ func (s *Snapshot) Docs(ctx context.Context, r *Release) (*Docs, error) {
 
 // ReadDoc returns the text of a page, without what it says about itself. It is cut if it
 // is too long. The error is fs.ErrNotExist if the file has been removed meanwhile.
-func (s *Snapshot) ReadDoc(ctx context.Context, p *DocPage) (text string, cut bool, err error) {
-	release, err := s.documentation.begin(ctx)
+func (r *Reader) ReadDoc(ctx context.Context, part tree.Part, p *DocPage) (text string, cut bool, err error) {
+	release, err := r.docs.begin(ctx)
 	if err != nil {
 		return "", false, err
 	}
 	defer release()
-	content, err := readStartOf(s.tree.Providers, p.path, maxDocPage+1)
+	content, err := readStartOf(part, p.path, maxDocPage+1)
 	if err != nil {
 		return "", false, tree.WithoutPath(err)
 	}
@@ -181,72 +177,11 @@ func readStartOf(p tree.Part, name string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// addDocs notes a folder of a version that is documentation. Where there are both
-// layouts, the older one counts, as in the public registry.
-func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
-	v, err := address.ParseProviderVersion(only)
-	if err != nil {
-		return false
-	}
-	w.depends = true // on what is in the folder
-	switch e.Name {
-	case "docs":
-		p.release(v, only).docs = e.Path()
-	case "website": // it comes after docs
-		entries, err := p.part.List(e.Path())
-		i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.Name == "docs" && e.Bad == nil && e.Info.IsDir() })
-		if err != nil || i < 0 {
-			return false
-		}
-		e = entries[i]
-		p.release(v, only).docs = e.Path()
-	default:
-		return false
-	}
-	w.watchDocs(p.part, e.Path())
-	return true
-}
-
-// watchDocs has a scan follow when pages change: they are shown as they were at the
-// last one.
-func (w *walker) watchDocs(part tree.Part, dir string) {
-	if w.scan.watch == nil || !part.IsOnDisk() {
-		return
-	}
-	w.scan.watch.add(part, dir)
-	entries, _ := part.List(dir) // whoever looks at them is told what is wrong
-	for _, e := range entries {
-		if _, ok := docFolders[e.Name]; ok && e.Bad == nil && e.Info.IsDir() {
-			w.scan.watch.add(part, e.Path())
-		}
-	}
-}
-
-// addDocs notes where the documentation of a provider's releases is. p is nil if none
-// is offered.
-func (s *Snapshot) addDocs(f *providerFolder, p *Provider, last *Snapshot) {
-	if last != nil && f.kept != nil {
-		for _, r := range p.releaseList() {
-			if docs := last.docs[r.encoded]; docs != "" {
-				s.docs[r.encoded] = docs
-			}
-		}
-	}
-	for _, files := range f.ordered {
-		if r := p.Release(files.text); r != nil && files.bad != nil && last != nil && files.docs == "" {
-			files.docs = last.docs[r.encoded]
-		}
-		if r := p.Release(files.text); r != nil && files.docs != "" {
-			s.docs[r.encoded] = files.docs
-		}
-	}
-}
-
 // listDocs lists the pages in a folder. What is known of a page that has not changed
 // is not read again; known may be nil.
-func (s *Snapshot) listDocs(ctx context.Context, dir string, known *Docs) (*Docs, error) {
-	d := &Docs{taken: s.Taken}
-	part, release := s.tree.Providers, path.Dir(dir)
+func listDocs(ctx context.Context, part tree.Part, dir string, taken time.Time, known *Docs) (*Docs, error) {
+	d := &Docs{taken: taken}
+	release := path.Dir(dir)
 	if path.Base(release) == "website" {
 		release = path.Dir(release)
 	}
@@ -286,7 +221,7 @@ func (s *Snapshot) listDocs(ctx context.Context, dir string, known *Docs) (*Docs
 			}
 		}
 	}
-	if err := s.readFrontMatter(ctx, d, known); err != nil {
+	if err := readFrontMatter(ctx, part, d, known); err != nil {
 		return nil, err
 	}
 	d.sort()
@@ -312,7 +247,7 @@ func docSlug(e tree.Entry) (slug string, ok bool) {
 const maxFrontMatter = 16 << 10
 
 // readFrontMatter reads what pages say about themselves.
-func (s *Snapshot) readFrontMatter(ctx context.Context, d, known *Docs) error {
+func readFrontMatter(ctx context.Context, part tree.Part, d, known *Docs) error {
 	before := make(map[string]*DocPage)
 	if known != nil {
 		for i := range known.Pages {
@@ -328,7 +263,7 @@ func (s *Snapshot) readFrontMatter(ctx context.Context, d, known *Docs) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		content, err := readStartOf(s.tree.Providers, p.path, maxFrontMatter)
+		content, err := readStartOf(part, p.path, maxFrontMatter)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // removed since: the next list is without it

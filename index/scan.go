@@ -50,11 +50,10 @@ type scanner struct {
 // shared is what the snapshots of a scanner share: what has been read or made for one
 // of them serves the next, too.
 type shared struct {
-	descriptions  descriptions // of modules
-	documentation documentation
-	catalogs      catalogMemo
-	unchanged     unchangedObjects
-	merged        mergedMemo
+	content   Reader
+	catalogs  catalogMemo
+	unchanged unchangedObjects
+	merged    mergedMemo
 }
 
 // An outcome is what a scan came to.

@@ -1,0 +1,69 @@
+package index
+
+import (
+	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// addDocs notes a folder of a version that is documentation. Where there are both
+// layouts, the older one counts, as in the public registry.
+func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
+	v, err := address.ParseProviderVersion(only)
+	if err != nil {
+		return false
+	}
+	w.depends = true // on what is in the folder
+	switch e.Name {
+	case "docs":
+		p.release(v, only).docs = e.Path()
+	case "website": // it comes after docs
+		entries, err := p.part.List(e.Path())
+		i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.Name == "docs" && e.Bad == nil && e.Info.IsDir() })
+		if err != nil || i < 0 {
+			return false
+		}
+		e = entries[i]
+		p.release(v, only).docs = e.Path()
+	default:
+		return false
+	}
+	w.watchDocs(p.part, e.Path())
+	return true
+}
+
+// watchDocs has a scan follow when pages change: they are shown as they were at the
+// last one.
+func (w *walker) watchDocs(part tree.Part, dir string) {
+	if w.scan.watch == nil || !part.IsOnDisk() {
+		return
+	}
+	w.scan.watch.add(part, dir)
+	entries, _ := part.List(dir) // whoever looks at them is told what is wrong
+	for _, e := range entries {
+		if IsDocsFolder(e.Name) && e.Bad == nil && e.Info.IsDir() {
+			w.scan.watch.add(part, e.Path())
+		}
+	}
+}
+
+// addDocs notes where the documentation of a provider's releases is. p is nil if none
+// is offered.
+func (s *Snapshot) addDocs(f *providerFolder, p *Provider, last *Snapshot) {
+	if last != nil && f.kept != nil {
+		for _, r := range p.releaseList() {
+			if docs := last.docs[r.encoded]; docs != "" {
+				s.docs[r.encoded] = docs
+			}
+		}
+	}
+	for _, files := range f.ordered {
+		if r := p.Release(files.text); r != nil && files.bad != nil && last != nil && files.docs == "" {
+			files.docs = last.docs[r.encoded]
+		}
+		if r := p.Release(files.text); r != nil && files.docs != "" {
+			s.docs[r.encoded] = files.docs
+		}
+	}
+}

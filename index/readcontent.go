@@ -1,0 +1,80 @@
+package index
+
+import (
+	"context"
+	"io"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// Describe returns what a module says about itself: see content.Reader. The error is
+// ErrChanged when the files are no longer those that were verified.
+func (s *Snapshot) Describe(ctx context.Context, v *ModuleVersion) (*moduledoc.Package, error) {
+	return s.content.Describe(ctx, s.contentOf(v))
+}
+
+// ReadModuleFile returns a file of a module's package, by its path from the root module
+// with slashes. The error is fs.ErrNotExist if there is no such file,
+// content.ErrFileTooLarge, or ErrChanged.
+func (s *Snapshot) ReadModuleFile(ctx context.Context, v *ModuleVersion, name string) ([]byte, error) {
+	return s.content.ReadModuleFile(ctx, s.contentOf(v), name)
+}
+
+func (s *Snapshot) contentOf(v *ModuleVersion) Module_ {
+	walk := func(ctx context.Context, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
+		return s.eachModuleFile(ctx, v, wants, visit)
+	}
+	return Module_{Digest: v.Archive.SHA256, Folder: v.Folder, Walk: walk}
+}
+
+// eachModuleFile calls visit with the files of a module's package whose names are
+// wanted. It is not complete if the package unpacks to more than is read.
+func (s *Snapshot) eachModuleFile(ctx context.Context, v *ModuleVersion, wants func(name string) bool, visit func(name string, r io.Reader) error) (complete bool, err error) {
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			err = tree.WithoutPath(err)
+		}
+	}()
+	if v.Archive.IsFolder() {
+		return true, s.eachFileOfFolder(ctx, v.Archive, wants, visit)
+	}
+	f, err := s.Open(v.Archive)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if v.Archive.ContentType == zipType {
+		complete, err = true, archive.WalkZip(ctx, f.ReadSeekCloser, v.Archive.Size, wants, visit)
+	} else {
+		complete, err = archive.WalkTarGz(ctx, f, MaxUnpacked, wants, visit)
+	}
+	if err != nil {
+		return false, err
+	}
+	return complete, f.Unchanged()
+}
+
+func (s *Snapshot) eachFileOfFolder(ctx context.Context, a *File, wants func(string) bool, visit func(string, io.Reader) error) error {
+	return archive.WalkFolder(ctx, a.in(&s.tree), a.made.packed, wants, visit)
+}
+
+// HasDocs reports whether a release has a folder of documentation.
+func (s *Snapshot) HasDocs(r *Release) bool { return s.docs[r.encoded] != "" }
+
+// Docs lists the documentation of a release; nil if there is none. The list is kept until
+// the next scan.
+func (s *Snapshot) Docs(ctx context.Context, r *Release) (*Docs, error) {
+	dir := s.docs[r.encoded]
+	if dir == "" {
+		return nil, nil
+	}
+	return s.content.Docs(ctx, s.tree.Providers, dir, s.Taken)
+}
+
+// ReadDoc returns the text of a page, without what it says about itself. It is cut if it
+// is too long. The error is fs.ErrNotExist if the file has been removed meanwhile.
+func (s *Snapshot) ReadDoc(ctx context.Context, p *DocPage) (text string, cut bool, err error) {
+	return s.content.ReadDoc(ctx, s.tree.Providers, p)
+}
