@@ -33,6 +33,7 @@ var layers = []layer{
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
 	{name: "index/memo", only: []string{"wire", "signing", "tree", "archive"}},
+	{name: "index/content", only: []string{"address", "wire", "cache", "tree", "archive", "index/moduledoc"}},
 	{name: "index"},
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},
@@ -46,7 +47,7 @@ var layers = []layer{
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index"}},
 	{name: "handlers", http: true},
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out
-	{name: "pages", http: true, only: []string{"pages/markdown", "address", "signing", "cache", "archive", "registryhcl", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "pages", http: true, only: []string{"pages/markdown", "address", "signing", "cache", "archive", "registryhcl", "index", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},

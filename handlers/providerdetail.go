@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -28,7 +29,7 @@ func (g *Registry) answerProviderDetail(w http.ResponseWriter, r *request) error
 }
 
 // providerDetail describes a release and its documentation, which may be nil.
-func providerDetail(s *index.Snapshot, p *index.Provider, release *index.Release, docs *index.Docs) *wire.ProviderDetail {
+func providerDetail(s *index.Snapshot, p *index.Provider, release *index.Release, docs *content.Docs) *wire.ProviderDetail {
 	said := cmp.Or(p.Metadata(), new(registryhcl.File))
 	d := &wire.ProviderDetail{ListedProvider: wire.ListedProvider{
 		Namespace: p.Address.Namespace, Type: p.Address.Name, Version: release.Version,

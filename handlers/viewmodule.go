@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -29,13 +30,13 @@ func (v *View) Describe(m *index.ModuleVersion) (*moduledoc.Package, error) {
 
 // ModuleFile returns a file of the package of a module that was looked up, by its path
 // from the root module. The error is fs.ErrNotExist if there is none, and
-// index.ErrFileTooLarge if it is too large.
+// content.ErrFileTooLarge if it is too large.
 func (v *View) ModuleFile(m *index.ModuleVersion, name string) ([]byte, error) {
-	content, err := v.Snapshot().ReadModuleFile(v.request.Context(), m, name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, index.ErrFileTooLarge) {
+	text, err := v.Snapshot().ReadModuleFile(v.request.Context(), m, name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, content.ErrFileTooLarge) {
 		return nil, err
 	}
-	return content, v.unreadable("package of the module", err)
+	return text, v.unreadable("package of the module", err)
 }
 
 // unreadable returns the answer if a part of the tree cannot be read, and nil without

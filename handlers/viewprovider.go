@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 )
 
 // ProviderRelease looks up a release of a provider like Provider. An empty version is
@@ -20,14 +21,14 @@ func (v *View) ProviderRelease(a address.Address, version string) (*index.Provid
 
 // Docs lists the documentation of a release that was looked up, or returns nil if there
 // is none.
-func (v *View) Docs(r *index.Release) (*index.Docs, error) {
+func (v *View) Docs(r *index.Release) (*content.Docs, error) {
 	d, err := v.Snapshot().Docs(v.request.Context(), r)
 	return d, v.unreadable("documentation of the release", err)
 }
 
 // ReadDoc returns the text of a page of that documentation, cut if it is too long. The
 // error is fs.ErrNotExist if the page is gone.
-func (v *View) ReadDoc(p *index.DocPage) (text string, cut bool, err error) {
+func (v *View) ReadDoc(p *content.DocPage) (text string, cut bool, err error) {
 	text, cut, err = v.Snapshot().ReadDoc(v.request.Context(), p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", false, err

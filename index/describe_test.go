@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -158,7 +159,7 @@ func TestReadModuleFile(t *testing.T) {
 			{"../2.0.0.tar.gz", "", fs.ErrNotExist},
 			{"../../../../../images/plan.png", "", fs.ErrNotExist},
 			{"images/plan.png\x00", "", fs.ErrNotExist},
-			{"large", "", index.ErrFileTooLarge},
+			{"large", "", content.ErrFileTooLarge},
 			{"largest", large[1:], nil},
 			{"twice", "second", nil},
 		} {

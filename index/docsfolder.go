@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -42,7 +43,7 @@ func (w *walker) watchDocs(part tree.Part, dir string) {
 	w.scan.watch.add(part, dir)
 	entries, _ := part.List(dir) // whoever looks at them is told what is wrong
 	for _, e := range entries {
-		if IsDocsFolder(e.Name) && e.Bad == nil && e.Info.IsDir() {
+		if content.IsDocsFolder(e.Name) && e.Bad == nil && e.Info.IsDir() {
 			w.scan.watch.add(part, e.Path())
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 )
 
 // EachModuleFile calls visit with the files of a module's package whose names are
@@ -23,14 +24,14 @@ func (f *File) EachModuleFile(ctx context.Context, r io.Reader, wants func(name 
 	if f.ContentType == zipType {
 		return archive.WalkZip(ctx, r, f.Size, wants, visit)
 	}
-	complete, err := archive.WalkTarGz(ctx, r, MaxUnpacked, wants, visit)
+	complete, err := archive.WalkTarGz(ctx, r, content.MaxUnpacked, wants, visit)
 	return completely(complete, err)
 }
 
 // completely returns the error of a package that was not read to its end.
 func completely(complete bool, err error) error {
 	if err == nil && !complete {
-		return fmt.Errorf("the package unpacks to more than %d bytes", MaxUnpacked)
+		return fmt.Errorf("the package unpacks to more than %d bytes", content.MaxUnpacked)
 	}
 	return err
 }

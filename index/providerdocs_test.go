@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // docsOf lists the documentation of the only release of acme/demo.
-func docsOf(t *testing.T, s *index.Snapshot) *index.Docs {
+func docsOf(t *testing.T, s *index.Snapshot) *content.Docs {
 	t.Helper()
 	docs, err := s.Docs(t.Context(), s.Provider(ownDemo).Releases[0])
 	if err != nil {
@@ -29,7 +30,7 @@ func docsOf(t *testing.T, s *index.Snapshot) *index.Docs {
 }
 
 // navigation is how pages are listed, one each: "category/slug (subcategory)".
-func navigation(d *index.Docs) (list []string) {
+func navigation(d *content.Docs) (list []string) {
 	for _, p := range d.Pages {
 		text := string(p.Category) + "/" + p.Slug
 		if p.Subcategory != "" {
@@ -137,7 +138,7 @@ func TestDocsBelongToARelease(t *testing.T) {
 		docs, err := s.Docs(t.Context(), r)
 		if err != nil || (docs != nil) != (title != "") || s.HasDocs(r) != (title != "") {
 			t.Errorf("of %s there are %+v, %v", version, docs, err)
-		} else if docs != nil && docs.Page(index.DocOverview, "").Title != title {
+		} else if docs != nil && docs.Page(content.DocOverview, "").Title != title {
 			t.Errorf("of %s there is %+v", version, docs.Pages)
 		}
 	}
@@ -158,13 +159,13 @@ func TestDocPage(t *testing.T) {
 		"thing": {"demo_thing Resource", "Things", "A thing.", "docs/resources/thing.md", "\n# demo_thing\n"},
 		"plain": {"A plain page", "", "", "docs/resources/plain.md", "# A `plain` *page*\n\ntext\n"},
 	} {
-		p := docs.Page(index.DocResources, slug)
+		p := docs.Page(content.DocResources, slug)
 		text, cut, err := s.ReadDoc(t.Context(), p)
 		if got := []string{p.Title, p.Subcategory, p.Description, p.Path, text}; err != nil || cut || !slices.Equal(got, want) {
 			t.Errorf("it is %q, %v", got, err)
 		}
 	}
-	if docs.Page(index.DocResources, "other") != nil || docs.Page(index.DocGuides, "thing") != nil {
+	if docs.Page(content.DocResources, "other") != nil || docs.Page(content.DocGuides, "thing") != nil {
 		t.Error("there are pages that nobody wrote")
 	}
 }
@@ -188,7 +189,7 @@ func TestDocsChange(t *testing.T) {
 		}
 		title := func(s *index.Snapshot) string {
 			t.Helper()
-			p := docsOf(t, s).Page(index.DocResources, "thing")
+			p := docsOf(t, s).Page(content.DocResources, "thing")
 			if p == nil {
 				return ""
 			}
@@ -211,7 +212,7 @@ func TestDocsChange(t *testing.T) {
 			t.Error("the release is verified again")
 		}
 		files.Remove(release.VersionFolder() + "/docs/resources/thing.md")
-		if _, _, err := second.ReadDoc(t.Context(), docsOf(t, second).Page(index.DocResources, "thing")); !errors.Is(err, fs.ErrNotExist) {
+		if _, _, err := second.ReadDoc(t.Context(), docsOf(t, second).Page(content.DocResources, "thing")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the text of what is gone: %v", err)
 		}
 		time.Sleep(time.Second)
@@ -234,7 +235,7 @@ func TestDocsAreWatched(t *testing.T) {
 	o.Watch = true
 	r := run(t, o)
 	titled := func(title string) func(*index.Snapshot) bool {
-		return func(s *index.Snapshot) bool { return docsOf(t, s).Page(index.DocResources, "thing").Title == title }
+		return func(s *index.Snapshot) bool { return docsOf(t, s).Page(content.DocResources, "thing").Title == title }
 	}
 	r.until(t, titled("Before"))
 	release.Docs("resources/thing.md", "# Afterwards")
@@ -274,7 +275,7 @@ func TestDocsAreBounded(t *testing.T) {
 	if len(docs.Pages) != 1000 || docs.LeftOut != 2 {
 		t.Errorf("%d pages are listed, %d are left out", len(docs.Pages), docs.LeftOut)
 	}
-	overview := docs.Page(index.DocOverview, "")
+	overview := docs.Page(content.DocOverview, "")
 	text, cut, err := s.ReadDoc(t.Context(), overview)
 	if err != nil || !cut || len(text) > 500<<10 || len(text) < 499<<10 || len(overview.Title) > 210 {
 		t.Errorf("%d bytes are read, cut %v, %v; the title is %q", len(text), cut, err, overview.Title)
@@ -306,7 +307,7 @@ func TestDocsDoNotLeaveTheTree(t *testing.T) {
 	if got := navigation(list); !slices.Equal(got, []string{"resources/a", "resources/b"}) {
 		t.Errorf("the pages are %q", got)
 	}
-	page := *list.Page(index.DocResources, "a")
+	page := *list.Page(content.DocResources, "a")
 	if err := os.Remove(filepath.Join(docs, "resources/a.md")); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -22,11 +23,11 @@ func (s *Snapshot) ReadModuleFile(ctx context.Context, v *ModuleVersion, name st
 	return s.content.ReadModuleFile(ctx, s.contentOf(v), name)
 }
 
-func (s *Snapshot) contentOf(v *ModuleVersion) Module_ {
+func (s *Snapshot) contentOf(v *ModuleVersion) content.Module {
 	walk := func(ctx context.Context, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
 		return s.eachModuleFile(ctx, v, wants, visit)
 	}
-	return Module_{Digest: v.Archive.SHA256, Folder: v.Folder, Walk: walk}
+	return content.Module{Digest: v.Archive.SHA256, Folder: v.Folder, Walk: walk}
 }
 
 // eachModuleFile calls visit with the files of a module's package whose names are
@@ -48,7 +49,7 @@ func (s *Snapshot) eachModuleFile(ctx context.Context, v *ModuleVersion, wants f
 	if v.Archive.ContentType == zipType {
 		complete, err = true, archive.WalkZip(ctx, f.ReadSeekCloser, v.Archive.Size, wants, visit)
 	} else {
-		complete, err = archive.WalkTarGz(ctx, f, MaxUnpacked, wants, visit)
+		complete, err = archive.WalkTarGz(ctx, f, content.MaxUnpacked, wants, visit)
 	}
 	if err != nil {
 		return false, err
@@ -65,7 +66,7 @@ func (s *Snapshot) HasDocs(r *Release) bool { return s.docs[r.encoded] != "" }
 
 // Docs lists the documentation of a release; nil if there is none. The list is kept until
 // the next scan.
-func (s *Snapshot) Docs(ctx context.Context, r *Release) (*Docs, error) {
+func (s *Snapshot) Docs(ctx context.Context, r *Release) (*content.Docs, error) {
 	dir := s.docs[r.encoded]
 	if dir == "" {
 		return nil, nil
@@ -75,6 +76,6 @@ func (s *Snapshot) Docs(ctx context.Context, r *Release) (*Docs, error) {
 
 // ReadDoc returns the text of a page, without what it says about itself. It is cut if it
 // is too long. The error is fs.ErrNotExist if the file has been removed meanwhile.
-func (s *Snapshot) ReadDoc(ctx context.Context, p *DocPage) (text string, cut bool, err error) {
+func (s *Snapshot) ReadDoc(ctx context.Context, p *content.DocPage) (text string, cut bool, err error) {
 	return s.content.ReadDoc(ctx, s.tree.Providers, p)
 }

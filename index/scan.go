@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -50,7 +51,7 @@ type scanner struct {
 // shared is what the snapshots of a scanner share: what has been read or made for one
 // of them serves the next, too.
 type shared struct {
-	content   Reader
+	content   content.Reader
 	catalogs  catalogMemo
 	unchanged unchangedObjects
 	merged    mergedMemo

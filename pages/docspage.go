@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
@@ -45,29 +45,29 @@ func (p *providerView) doc() (*answer, error) {
 }
 
 // docAt returns the page at a path, such as "docs" or "docs/resources/thing".
-func (p *providerView) docAt(rest string) *index.DocPage {
+func (p *providerView) docAt(rest string) *content.DocPage {
 	if p.docs == nil {
 		return nil
 	}
 	segments := strings.Split(rest, "/")
 	switch len(segments) {
 	case 1:
-		if overview := p.docs.Page(index.DocOverview, ""); overview != nil {
+		if overview := p.docs.Page(content.DocOverview, ""); overview != nil {
 			return overview
 		}
 		return &p.docs.Pages[0]
 	case 3:
-		return p.docs.Page(index.DocCategory(segments[1]), segments[2])
+		return p.docs.Page(content.DocCategory(segments[1]), segments[2])
 	}
 	return nil
 }
 
 // docURL returns the URL of a page of the documentation. It names the version in the
 // same way as the request.
-func (p *providerView) docURL(page *index.DocPage) string {
+func (p *providerView) docURL(page *content.DocPage) string {
 	r := p.route
 	r.rest = "docs"
-	if page.Category != index.DocOverview {
+	if page.Category != content.DocOverview {
 		r.rest += "/" + string(page.Category) + "/" + page.Slug
 	}
 	return p.url(r)
@@ -98,7 +98,7 @@ func (p *providerView) absentDoc() (*answer, error) {
 // docLinks resolves the links of a page of documentation.
 type docLinks struct {
 	*providerView
-	from *index.DocPage
+	from *content.DocPage
 }
 
 // folder returns the folder from which relative links start.

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 )
 
 // imageTypes are the media types of images by the ends of their names. All other files
@@ -32,17 +32,17 @@ func (v *visit) moduleFile() (*answer, error) {
 		return nil, fs.ErrNotExist
 	}
 	v.version = version.Version
-	content, err := v.view.ModuleFile(version, v.route.rest)
-	if errors.Is(err, index.ErrFileTooLarge) {
+	file, err := v.view.ModuleFile(version, v.route.rest)
+	if errors.Is(err, content.ErrFileTooLarge) {
 		return v.failedWith(http.StatusNotFound, "This file is too large to be shown. Download the package to read it."), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{status: http.StatusOK, body: content, tag: contentTag(content), policy: filePolicy}
+	a := &answer{status: http.StatusOK, body: file, tag: contentTag(file), policy: filePolicy}
 	a.contentType = imageTypes[strings.ToLower(path.Ext(v.route.rest))]
 	if a.contentType == "" {
-		if !utf8.Valid(content) || strings.ContainsRune(string(content), 0) {
+		if !utf8.Valid(file) || strings.ContainsRune(string(file), 0) {
 			return v.failedWith(http.StatusNotFound, "This file is neither text nor an image. Download the package to read it."), nil
 		}
 		a.contentType = "text/plain; charset=utf-8"

@@ -3,7 +3,7 @@ package pages
 import (
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
@@ -110,21 +110,21 @@ type docLink struct {
 }
 
 // docTitles are the titles of the categories in a menu.
-var docTitles = map[index.DocCategory]string{
-	index.DocGuides: "Guides", index.DocResources: "Resources", index.DocDataSources: "Data sources",
-	index.DocEphemeralResources: "Ephemeral resources", index.DocListResources: "List resources",
-	index.DocActions: "Actions", index.DocFunctions: "Functions",
+var docTitles = map[content.DocCategory]string{
+	content.DocGuides: "Guides", content.DocResources: "Resources", content.DocDataSources: "Data sources",
+	content.DocEphemeralResources: "Ephemeral resources", content.DocListResources: "List resources",
+	content.DocActions: "Actions", content.DocFunctions: "Functions",
 }
 
 // docLabel returns the name of a page in a menu. A resource has the name that
 // configurations use.
-func docLabel(p *index.DocPage, typ string) string {
+func docLabel(p *content.DocPage, typ string) string {
 	switch p.Category {
-	case index.DocOverview:
+	case content.DocOverview:
 		return "Overview"
-	case index.DocFunctions:
+	case content.DocFunctions:
 		return p.Slug
-	case index.DocGuides:
+	case content.DocGuides:
 		if p.Title != "" {
 			return p.Title
 		}
@@ -147,18 +147,18 @@ const maxOpenPages = 40
 
 // newDocsMenu arranges pages of documentation, which are already in the order of the
 // menu. url returns the URL of a page. current is the page that is shown, or nil.
-func newDocsMenu(d *index.Docs, typ string, current *index.DocPage, url func(*index.DocPage) string) docsMenu {
+func newDocsMenu(d *content.Docs, typ string, current *content.DocPage, url func(*content.DocPage) string) docsMenu {
 	m := docsMenu{Overview: docLink{Text: "Overview"}, Pages: len(d.Pages), LeftOut: d.LeftOut}
 	for i := range d.Pages {
 		p := &d.Pages[i]
 		l := docLink{Text: docLabel(p, typ), URL: url(p), Current: p == current}
 		kind := docTitles[p.Category]
-		if p.Category == index.DocOverview {
+		if p.Category == content.DocOverview {
 			m.Overview = l
 			continue
 		}
 		title, section := p.Subcategory, kind
-		if p.Subcategory == "" || p.Category == index.DocGuides {
+		if p.Subcategory == "" || p.Category == content.DocGuides {
 			title, section = kind, ""
 		}
 		if len(m.Groups) == 0 || m.Groups[len(m.Groups)-1].Title != title {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -19,7 +20,7 @@ type providerView struct {
 	provider *index.Provider
 	release  *index.Release
 	latest   *index.Release
-	docs     *index.Docs // nil if the release has no documentation
+	docs     *content.Docs // nil if the release has no documentation
 }
 
 // provider answers with a page of a provider.
@@ -94,7 +95,7 @@ func (p *providerView) description() string {
 		return m.Description
 	}
 	if p.docs != nil {
-		if overview := p.docs.Page(index.DocOverview, ""); overview != nil {
+		if overview := p.docs.Page(content.DocOverview, ""); overview != nil {
 			return overview.Description
 		}
 	}

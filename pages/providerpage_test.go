@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -97,14 +97,14 @@ func docsPageOf() docsPage {
 			"[![](https://example.com/b.svg)](https://example.com) <a name=\"x\"></a>[x](#x)[^1]\n\n[^1]: note\n",
 		Prefix: "doc-",
 	}.Render()
-	d := &index.Docs{LeftOut: 2, Pages: []index.DocPage{
-		{Category: index.DocOverview}, {Category: index.DocGuides, Slug: "start"}, {Category: index.DocResources, Slug: "sensor"},
-		{Category: index.DocResources, Slug: "mast", Subcategory: "Hardware"}, {Category: index.DocDataSources, Slug: "mast", Subcategory: "Hardware"},
+	d := &content.Docs{LeftOut: 2, Pages: []content.DocPage{
+		{Category: content.DocOverview}, {Category: content.DocGuides, Slug: "start"}, {Category: content.DocResources, Slug: "sensor"},
+		{Category: content.DocResources, Slug: "mast", Subcategory: "Hardware"}, {Category: content.DocDataSources, Slug: "mast", Subcategory: "Hardware"},
 	}}
 	p := providerPageOf(tabDocs)
 	return docsPage{
 		page: p.page, heading: p.heading, Content: text.HTML, Cut: true, Outline: text.Outline,
-		Contents: newDocsMenu(d, "station", &d.Pages[2], func(*index.DocPage) string { return "/providers/weather/station/latest/docs" }),
+		Contents: newDocsMenu(d, "station", &d.Pages[2], func(*content.DocPage) string { return "/providers/weather/station/latest/docs" }),
 	}
 }
 
@@ -306,12 +306,12 @@ func TestDocumentationMenu(t *testing.T) {
 
 // A large menu is folded, except for the group of the page that is shown.
 func TestLargeDocumentationMenuIsFolded(t *testing.T) {
-	var d index.Docs
+	var d content.Docs
 	for _, slug := range strings.Fields(strings.Repeat("a ", 50)) {
-		d.Pages = append(d.Pages, index.DocPage{Category: index.DocResources, Slug: slug}, index.DocPage{Category: index.DocResources, Slug: slug, Subcategory: "S"})
+		d.Pages = append(d.Pages, content.DocPage{Category: content.DocResources, Slug: slug}, content.DocPage{Category: content.DocResources, Slug: slug, Subcategory: "S"})
 	}
-	slices.SortStableFunc(d.Pages, func(a, b index.DocPage) int { return strings.Compare(a.Subcategory, b.Subcategory) })
-	m := newDocsMenu(&d, "demo", &d.Pages[99], func(*index.DocPage) string { return "/" })
+	slices.SortStableFunc(d.Pages, func(a, b content.DocPage) int { return strings.Compare(a.Subcategory, b.Subcategory) })
+	m := newDocsMenu(&d, "demo", &d.Pages[99], func(*content.DocPage) string { return "/" })
 	if len(m.Groups) != 2 || m.Groups[0].Open || !m.Groups[1].Open || m.Groups[1].Count != 50 || !m.Groups[1].Sections[0].Links[49].Current {
 		t.Errorf("the menu is %+v", m)
 	}

@@ -1,4 +1,4 @@
-package index
+package content
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const (
 // ErrFileTooLarge: a file of a module's package is larger than is read of it.
 var ErrFileTooLarge = fmt.Errorf("the file is larger than %d bytes", maxModuleFile)
 
-// A Module_ is the package of a module, which has been verified.
-type Module_ struct {
+// A Module is the package of a module, which has been verified.
+type Module struct {
 	Digest wire.SHA256
 	Folder string // in which the module lies; empty for the package's root
 
@@ -41,7 +41,7 @@ type Reader struct {
 // been done: what has been read is kept by its digest, and callers that ask for the same at
 // once share one reading, which ends when the last of them has left. The error is that of
 // Walk, or of ctx.
-func (r *Reader) Describe(ctx context.Context, m Module_) (*moduledoc.Package, error) {
+func (r *Reader) Describe(ctx context.Context, m Module) (*moduledoc.Package, error) {
 	return r.modules.get(ctx, m.Digest, nil, func(ctx context.Context, _ *moduledoc.Package) (*moduledoc.Package, error) {
 		c := moduledoc.Collector{Folder: m.Folder}
 		complete, err := m.Walk(ctx, c.Wants, func(name string, r io.Reader) error { return c.Add(name, r) })
@@ -59,7 +59,7 @@ func (r *Reader) Describe(ctx context.Context, m Module_) (*moduledoc.Package, e
 // ReadModuleFile returns a file of a module's package, by its path from the root module
 // with slashes. The error is fs.ErrNotExist if there is no such file, ErrFileTooLarge, or
 // that of Walk.
-func (r *Reader) ReadModuleFile(ctx context.Context, m Module_, name string) ([]byte, error) {
+func (r *Reader) ReadModuleFile(ctx context.Context, m Module, name string) ([]byte, error) {
 	name = path.Clean(name)
 	if !fs.ValidPath(name) || name == "." {
 		return nil, fs.ErrNotExist
