@@ -1,10 +1,13 @@
 package terraformregistry_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +121,40 @@ func TestImportsGoOneWay(t *testing.T) {
 	}
 }
 
+// Somebody new has to find their way in a package. The sizes are those of code without
+// tests.
+const (
+	maxLines = 6000
+	maxFiles = 35
+)
+
+// larger packages may be as large as this, and no larger.
+var larger = map[string]struct{ lines, files int }{
+	"index":    {10000, 50}, // a scan and what it keeps are still one
+	"handlers": {maxLines, 36},
+}
+
+func TestPackagesAreSmall(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, modulePath+"/")
+		limit := struct{ lines, files int }{maxLines, maxFiles}
+		if l, ok := larger[name]; ok {
+			limit = l
+		}
+		lines := 0
+		for _, file := range p.GoFiles {
+			content, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines += bytes.Count(content, []byte("\n"))
+		}
+		if lines > limit.lines || len(p.GoFiles) > limit.files {
+			t.Errorf("%s has %d lines in %d files, more than %d in %d: move a concept to a package of its own", name, lines, len(p.GoFiles), limit.lines, limit.files)
+		}
+	}
+}
+
 func TestDependenciesAreChosen(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, i := range p.Imports {
@@ -132,14 +169,15 @@ func TestDependenciesAreChosen(t *testing.T) {
 }
 
 type listedPackage struct {
-	ImportPath string
-	Imports    []string
+	ImportPath, Dir string
+	GoFiles         []string
+	Imports         []string
 }
 
 // packages lists the module's packages with their imports, without tests.
 func packages(t *testing.T) []listedPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
