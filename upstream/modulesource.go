@@ -177,7 +177,7 @@ func refuseKind(kind string) error {
 var scpForm = regexp.MustCompile(`^[^@:/?]+@[^:/?]+:`)
 
 // errSSH refuses a repository over SSH.
-var errSSH = refuse("the link to the module is an SSH address, which is not fetched: it must be an HTTPS address, such as git::https://git.example.com/acme/vpc.git, and a private repository needs a token for its host")
+var errSSH = refuse("the link to the module is an SSH address, which is not fetched: it must be an HTTPS address, and a private repository needs a token for its host")
 
 // cutFolder splits the part after // from a location, as clients do.
 func cutFolder(text string) (rest, folder string) {
