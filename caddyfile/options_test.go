@@ -175,6 +175,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"host without a name", "upstream a.example.com {\n\thost {\n\t\ttoken x\n\t}\n}", "host needs one name, such as git.example.com"},
 		{"two hosts in one", "upstream a.example.com {\n\thost a b\n}", "host needs one name"},
 		{"an unknown word in host", "upstream a.example.com {\n\thost a {\n\t\tpassword x\n\t}\n}", "unrecognized word 'password' in host, the allowed ones are: user, token, allow"},
+		{"a key for SSH, over which nothing is fetched", "upstream a.example.com {\n\thost a {\n\t\tssh_key /k\n\t}\n}", "unrecognized word 'ssh_key' in host, the allowed ones are: user, token, allow"},
 		{"a host that allows nothing", "upstream a.example.com {\n\thost a.example.com {\n\t\tallow\n\t}\n}", "wrong argument count"},
 		{"a host that allows repositories of another", "upstream a.example.com {\n\thost github.com {\n\t\ttoken x\n\t\tallow github.com/acme/* acme/vpc\n\t}\n}", "allow: \"acme/vpc\" is no pattern of repositories of github.com: write"},
 		{"a host that allows a path with dots", "upstream a.example.com {\n\thost github.com {\n\t\tallow github.com/acme/../x\n\t}\n}", "allow: \"github.com/acme/../x\" is no pattern of repositories of github.com"},
