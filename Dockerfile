@@ -25,10 +25,8 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
 RUN mkdir -p /out/data /out/config /out/srv/registry
 
 FROM alpine:3.22
-# With git and ssh, an upstream's modules can come from any repository.
-RUN apk add --no-cache ca-certificates git mailcap openssh-client
-# ssh refuses to run for a user without a name.
-RUN echo 'registry:x:65532:65532::/data:/sbin/nologin' >>/etc/passwd && echo 'registry:x:65532:' >>/etc/group
+# With git, an upstream's modules can come from any repository.
+RUN apk add --no-cache ca-certificates git mailcap
 COPY --from=builder /out/caddy-terraform-registry /usr/bin/caddy-terraform-registry
 COPY --from=builder --chown=65532:65532 /out/data /data
 COPY --from=builder --chown=65532:65532 /out/config /config

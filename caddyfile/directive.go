@@ -54,11 +54,9 @@
 //	        private      <host...>
 //	        modules      [<url>]
 //	        host <name> {
-//	            user        <user>
-//	            token       <token>
-//	            allow       <repository pattern...>
-//	            ssh_key     <file>
-//	            known_hosts <file>
+//	            user  <user>
+//	            token <token>
+//	            allow <repository pattern...>
 //	        }
 //	    }
 //	    ui          [<path>]

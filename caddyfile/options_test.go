@@ -83,11 +83,11 @@ func TestUnmarshal(t *testing.T) {
 				VersionsTTL: caddy.Duration(time.Minute), MinAge: caddy.Duration(72 * time.Hour), Signatures: "prefer",
 				Token: "{env.T}", Timeout: caddy.Duration(5 * time.Second), Private: []string{"files.example.com"},
 			}}}},
-		{"upstream with modules", "upstream a.example.com {\n\tmodules\n}\nupstream b.example.com {\n\tmirror https://m.example.com/\n\tmodules https://b.example.com/v1/modules/\n\thost git.example.com:8443 {\n\t\tuser u\n\t\ttoken {env.T}\n\t\tallow git.example.com:8443/acme/* git.example.com:8443/{env.TEAM}\n\t\tallow git.example.com:8443/x/vpc.git\n\t}\n\thost ssh.example.com {\n\t\tssh_key /k\n\t\tknown_hosts /h\n\t}\n\thost files.example.com\n\ttimeout 5s\n}",
+		{"upstream with modules", "upstream a.example.com {\n\tmodules\n}\nupstream b.example.com {\n\tmirror https://m.example.com/\n\tmodules https://b.example.com/v1/modules/\n\thost git.example.com:8443 {\n\t\tuser u\n\t\ttoken {env.T}\n\t\tallow git.example.com:8443/acme/* git.example.com:8443/{env.TEAM}\n\t\tallow git.example.com:8443/x/vpc.git\n\t}\n\thost files.example.com\n\ttimeout 5s\n}",
 			module.Handler{Upstreams: []*module.Upstream{
 				{Hostnames: []string{"a.example.com"}, Modules: true},
 				{Hostnames: []string{"b.example.com"}, Mirror: "https://m.example.com/", Modules: true, ModulesURL: "https://b.example.com/v1/modules/", Timeout: caddy.Duration(5 * time.Second), Hosts: []*module.UpstreamHost{
-					{Name: "git.example.com:8443", User: "u", Token: "{env.T}", Allow: []string{"git.example.com:8443/acme/*", "git.example.com:8443/{env.TEAM}", "git.example.com:8443/x/vpc.git"}}, {Name: "ssh.example.com", SSHKey: "/k", KnownHosts: "/h"}, {Name: "files.example.com"},
+					{Name: "git.example.com:8443", User: "u", Token: "{env.T}", Allow: []string{"git.example.com:8443/acme/*", "git.example.com:8443/{env.TEAM}", "git.example.com:8443/x/vpc.git"}}, {Name: "files.example.com"},
 				}},
 			}}},
 		{"upstreams without a block", "upstream a.example.com\nupstream b.example.com",
@@ -174,7 +174,8 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"an empty URL of modules", "upstream a.example.com {\n\tmodules \"\"\n}", "wrong argument count"},
 		{"host without a name", "upstream a.example.com {\n\thost {\n\t\ttoken x\n\t}\n}", "host needs one name, such as git.example.com"},
 		{"two hosts in one", "upstream a.example.com {\n\thost a b\n}", "host needs one name"},
-		{"an unknown word in host", "upstream a.example.com {\n\thost a {\n\t\tpassword x\n\t}\n}", "unrecognized word 'password' in host, the allowed ones are: user, token, allow, ssh_key, known_hosts"},
+		{"an unknown word in host", "upstream a.example.com {\n\thost a {\n\t\tpassword x\n\t}\n}", "unrecognized word 'password' in host, the allowed ones are: user, token, allow"},
+		{"a key for SSH, over which nothing is fetched", "upstream a.example.com {\n\thost a {\n\t\tssh_key /k\n\t}\n}", "unrecognized word 'ssh_key' in host, the allowed ones are: user, token, allow"},
 		{"a host that allows nothing", "upstream a.example.com {\n\thost a.example.com {\n\t\tallow\n\t}\n}", "wrong argument count"},
 		{"a host that allows repositories of another", "upstream a.example.com {\n\thost github.com {\n\t\ttoken x\n\t\tallow github.com/acme/* acme/vpc\n\t}\n}", "allow: \"acme/vpc\" is no pattern of repositories of github.com: write"},
 		{"a host that allows a path with dots", "upstream a.example.com {\n\thost github.com {\n\t\tallow github.com/acme/../x\n\t}\n}", "allow: \"github.com/acme/../x\" is no pattern of repositories of github.com"},

@@ -88,7 +88,7 @@ func upstreamHost(d *caddyfile.Dispenser, u *module.Upstream) error {
 	if !d.AllArgs(&h.Name) || h.Name == "" {
 		return d.Err("host needs one name, such as git.example.com")
 	}
-	texts := map[string]*string{"user": &h.User, "token": &h.Token, "ssh_key": &h.SSHKey, "known_hosts": &h.KnownHosts}
+	texts := map[string]*string{"user": &h.User, "token": &h.Token}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		word := d.Val()
 		switch text := texts[word]; {
@@ -104,7 +104,7 @@ func upstreamHost(d *caddyfile.Dispenser, u *module.Upstream) error {
 			}
 			h.Allow = append(h.Allow, patterns...)
 		case text == nil:
-			return d.Errf("unrecognized word '%s' in host, the allowed ones are: user, token, allow, ssh_key, known_hosts", word)
+			return d.Errf("unrecognized word '%s' in host, the allowed ones are: user, token, allow", word)
 		case *text != "":
 			return d.Errf("%s is already specified", word)
 		case !d.AllArgs(text) || *text == "":

@@ -77,17 +77,6 @@ func TestImageBuild(t *testing.T) {
 	}
 }
 
-// ssh ends with "No user exists for uid" if the user that it runs as has no name.
-func TestImageUserHasName(t *testing.T) {
-	t.Parallel()
-	instructions := dockerfile(t)
-	user, group, _ := strings.Cut(instructions["USER"][0], ":")
-	entry := regexp.MustCompile(`'\w+:x:` + user + `:` + group + `:[^']*' >>/etc/passwd`)
-	if !slices.ContainsFunc(instructions["RUN"], entry.MatchString) {
-		t.Errorf("the user %s has no name", user)
-	}
-}
-
 // The image's command serves as the image's user, without capabilities, on a root file
 // system that cannot be written to, as compose files run it.
 func TestImageRuns(t *testing.T) {

@@ -68,7 +68,7 @@ func TestHostileModules(t *testing.T) {
 		"localfile":     {"file:///etc/passwd", "in a file on a disk, which is not fetched"},
 		"path":          {"/etc", codeHostRegistry},
 		"mercurial":     {"hg::https://git.example.com/good", "a Mercurial repository, which is not fetched"},
-		"ssh":           {"git::ssh://git@git.example.com/good.git", "ssh"},
+		"ssh":           {"git::ssh://git@git.example.com/good.git", "is an SSH address, which is not fetched"},
 		"withouttls":    {"git::http://git.example.com/good.git", "is without TLS"},
 		"password":      {"git::https://user:secret@git.example.com/good.git", "a user name or password in it"},
 		"private":       {"git::https://10.0.0.7/good.git", "it is in a private network"},

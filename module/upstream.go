@@ -135,15 +135,6 @@ type UpstreamHost struct {
 	// does not get it. Keep it out of the configuration with a placeholder:
 	// `{env.GIT_TOKEN}`. Default: none.
 	Token string `json:"token,omitempty"`
-
-	// The file with a private SSH key, which must not be encrypted. With it and
-	// `known_hosts`, modules may come from this host over SSH. Default: none; they may
-	// not.
-	SSHKey string `json:"ssh_key,omitempty"`
-
-	// The file with the host's public SSH key, in the format of `known_hosts` of
-	// OpenSSH. Required with `ssh_key`.
-	KnownHosts string `json:"known_hosts,omitempty"`
 }
 
 func (u *Upstream) expand(repl *caddy.Replacer) error {
@@ -172,13 +163,11 @@ func (h *UpstreamHost) expand(repl *caddy.Replacer) error {
 		list("allow", h.Allow),
 		scalar("user", &h.User),
 		scalar("token", &h.Token),
-		scalar("ssh_key", &h.SSHKey),
-		scalar("known_hosts", &h.KnownHosts),
 	)
 }
 
 func (h *UpstreamHost) host() (upstream.Host, error) {
-	host := upstream.Host{Name: h.Name, User: h.User, Token: h.Token, SSHKey: h.SSHKey, KnownHosts: h.KnownHosts}
+	host := upstream.Host{Name: h.Name, User: h.User, Token: h.Token}
 	for _, pattern := range h.Allow {
 		repositories, err := host.ParseRepositories(pattern)
 		if err != nil {

@@ -36,7 +36,7 @@ func TestProvisionUpstreamsRefuses(t *testing.T) {
 		{"one module service for two", Upstream{Hostnames: []string{"a.example.com", "b.example.com"}, Modules: true, ModulesURL: "https://c.example.com/"}, "modules_url: several hostnames cannot have one module service"},
 		{"a host's token in a request", Upstream{Hostnames: []string{"a.example.com"}, Modules: true, Hosts: []*UpstreamHost{{Name: "git.example.com", Token: "{http.request.header.X}"}}}, "hosts: token: "},
 		{"an invalid repository of a host", Upstream{Hostnames: []string{"a.example.com"}, Modules: true, Hosts: []*UpstreamHost{{Name: "git.example.com", Token: "x", Allow: []string{"https://git.example.com/acme"}}}}, "hosts: allow: "},
-		{"repositories of a host without credentials", Upstream{Hostnames: []string{"a.example.com"}, Modules: true, Hosts: []*UpstreamHost{{Name: "git.example.com", Allow: []string{"git.example.com/acme"}}}}, "add a token or ssh_key"},
+		{"repositories of a host without credentials", Upstream{Hostnames: []string{"a.example.com"}, Modules: true, Hosts: []*UpstreamHost{{Name: "git.example.com", Allow: []string{"git.example.com/acme"}}}}, "has no credentials for them: add a token"},
 		{"an invalid platform", Upstream{Hostnames: []string{"a.example.com"}, Platforms: []string{"linux"}}, "platforms: "},
 		{"unknown signatures", Upstream{Hostnames: []string{"a.example.com"}, Signatures: "never"}, "signatures: "},
 		{"a negative versions_ttl", Upstream{Hostnames: []string{"a.example.com"}, VersionsTTL: -1}, "must not be negative"},

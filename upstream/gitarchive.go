@@ -15,7 +15,6 @@ func archiveOf(s ModuleSource) (ModuleSource, error) {
 	repository := strings.TrimSuffix(strings.Trim(s.URL.Path, "/"), ".git")
 	var u *url.URL
 	switch {
-	case s.URL.Scheme != "https":
 	case bareHost(s.URL.Host) == "github.com":
 		u = &url.URL{Scheme: "https", Host: "codeload.github.com", Path: "/" + repository + "/tar.gz/" + ref}
 	case bareHost(s.URL.Host) == "gitlab.com":

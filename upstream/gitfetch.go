@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
@@ -18,8 +17,7 @@ import (
 type gitFetch struct {
 	client  *Client
 	relay   *gitRelay
-	ssh     map[string]*gitSSHRelay // by address
-	scratch string                  // folder for git's files, removed with the fetch
+	scratch string // folder for git's files, removed with the fetch
 	fetched []*git.Repository
 }
 
@@ -43,9 +41,9 @@ func (c *Client) fetchGit(ctx context.Context, s ModuleSource, into string) (com
 		cancel()
 		return "", fmt.Errorf("fetching a module: %w", err)
 	}
-	f := &gitFetch{client: c, relay: relay, ssh: make(map[string]*gitSSHRelay), scratch: scratch}
+	f := &gitFetch{client: c, relay: relay, scratch: scratch}
 	defer f.close()
-	defer cancel() // before the relays wait for their connections
+	defer cancel() // before the relay waits for its connections
 
 	root, err := f.commit(ctx, s)
 	if err != nil {
@@ -63,17 +61,12 @@ func (f *gitFetch) close() {
 		r.Close()
 	}
 	f.relay.close()
-	for _, s := range f.ssh {
-		s.close()
-	}
 }
 
 // commit fetches the commit of a source, with the names of its files.
 func (f *gitFetch) commit(ctx context.Context, s ModuleSource) (*gitCommit, error) {
-	from, where, err := f.source(ctx, s)
-	if err != nil {
-		return nil, f.failure(ctx, s.URL, err)
-	}
+	at, number := f.relay.add(s.location())
+	from := git.Source{URL: at, Name: s.URL.Host, Ref: s.Ref, Header: f.relay.header()}
 	repository, id, err := git.Fetch(ctx, from, filepath.Join(f.scratch, strconv.Itoa(len(f.fetched))))
 	if err != nil {
 		return nil, f.failure(ctx, s.URL, err)
@@ -83,36 +76,7 @@ func (f *gitFetch) commit(ctx context.Context, s ModuleSource) (*gitCommit, erro
 	if err != nil {
 		return nil, f.failure(ctx, s.URL, err)
 	}
-	return &gitCommit{repository: repository, id: id, url: s.URL, where: where, submodules: submodules}, nil
-}
-
-// source returns the source from which git fetches a repository. where returns the
-// location of the repository, which may change with each request.
-func (f *gitFetch) source(ctx context.Context, s ModuleSource) (from git.Source, where func() location, err error) {
-	from = git.Source{Name: s.URL.Host, Ref: s.Ref}
-	if s.URL.Scheme == "https" {
-		var number int
-		from.URL, number = f.relay.add(s.location())
-		from.Header = f.relay.header()
-		return from, func() location { return f.relay.repository(number) }, nil
-	}
-	h, ok := f.client.credentials(s.location())
-	if !ok {
-		return from, nil, f.client.mayFetch(s)
-	}
-	host := sshAddress(s.URL)
-	relay := f.ssh[host]
-	if relay == nil {
-		if relay, err = f.relay.newSSHRelay(ctx, s.URL); err != nil {
-			return from, nil, err
-		}
-		f.ssh[host] = relay
-	}
-	u := *s.URL
-	u.Host = strings.TrimSuffix(u.Host, ":"+u.Port()) // the port is the relay's
-	from.URL = u.String()
-	from.SSH = &git.SSH{Address: "127.0.0.1", Port: relay.port(), Key: h.SSHKey, KnownHosts: h.KnownHosts, HostKeyAlias: sshAlias(s.URL)}
-	return from, s.location, nil
+	return &gitCommit{repository: repository, id: id, url: s.URL, number: number, submodules: submodules}, nil
 }
 
 // failure returns the failure to fetch something from a repository. It leaves out git's

@@ -256,7 +256,7 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 		{"one in a folder that is called, but not called itself", "https://10.0.0.1/net.git", call("../vendor"), "a", []string{"a/main.tf: " + call("../vendor"), "vendor/net/"}, nil, ""},
 		{"in a private network", "https://10.0.0.1/net.git", "", "", nil, upstream.ErrUnsafe, "private network"},
 		{"a name in a private network", "https://private.example.com/net.git", "", "", nil, upstream.ErrUnsafe, "private network"},
-		{"over SSH", "git@" + codeHost + ":acme/net.git", "", "", nil, upstream.ErrUnsafe, `its submodule "vendor/net": `},
+		{"over SSH", "git@" + codeHost + ":acme/net.git", "", "", nil, upstream.ErrMalformed, `its submodule "vendor/net": the link to the module is an SSH address`},
 		{"without TLS", "http://" + codeHost + "/acme/net.git", "", "", nil, upstream.ErrUnsafe, `its submodule "vendor/net": `},
 		{"a command", "ext::sh -c touch% x", "", "", nil, upstream.ErrMalformed, `its submodule "vendor/net": `},
 		{"a folder of this machine", "/etc", "", "", nil, upstream.ErrMalformed, ""},

@@ -36,7 +36,7 @@ type gitCommit struct {
 	id         string
 	folder     string // empty: the root
 	url        *url.URL
-	where      func() location // location of the repository, after the redirects so far
+	number     int // of the repository in the relay
 	depth      int
 	submodules map[string]string // URLs in their original form, by path in the commit
 }
@@ -347,7 +347,7 @@ func (p *gitPackage) addSubmodule(ctx context.Context, folder string) (added boo
 	if len(p.commits) > maxSubmodules {
 		return false, fail(c.url, ErrTooLarge, "it has more than %d submodules", maxSubmodules)
 	}
-	s, err := p.fetch.client.submoduleSource(c, relative, written)
+	s, err := p.fetch.submoduleSource(c, relative, written)
 	if err != nil {
 		return false, err
 	}
@@ -363,7 +363,7 @@ func (p *gitPackage) addSubmodule(ctx context.Context, folder string) (added boo
 
 // submoduleSource returns the source of a submodule of a repository, given its URL in
 // .gitmodules.
-func (c *Client) submoduleSource(of *gitCommit, name, written string) (s ModuleSource, err error) {
+func (f *gitFetch) submoduleSource(of *gitCommit, name, written string) (s ModuleSource, err error) {
 	parent, text := of.url, written
 	if strings.HasPrefix(written, "./") || strings.HasPrefix(written, "../") {
 		u := *parent
@@ -374,8 +374,7 @@ func (c *Client) submoduleSource(of *gitCommit, name, written string) (s ModuleS
 		if s.Folder != "" || s.Ref != "" || !s.Git {
 			err = errors.New("its URL is not that of a repository")
 		} else {
-			s.trust = c.submodule(of.where(), s.URL)
-			err = c.mayFetch(s)
+			s.trust = f.client.submodule(f.relay.repository(of.number), s.URL)
 		}
 	}
 	if err != nil {

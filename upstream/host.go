@@ -13,19 +13,13 @@ import (
 
 // A Host is a server of modules that the operator has configured.
 type Host struct {
-	// Name or IP address, with a port unless it is the default port of https or ssh.
+	// Name or IP address, with a port unless it is the default port of https.
 	Name string
 
 	// User and Token are sent as Basic credentials over TLS, to this host alone, and
 	// only for trusted locations: see the comment of the package. With a Token and
 	// without a User, the user is "git", which code hosts ignore.
 	User, Token string
-
-	// SSHKey is the path of an unencrypted private key with which repositories are
-	// fetched over SSH. KnownHosts is the path of a file with the host's public key, as
-	// ssh writes it. Both are needed for SSH; without SSHKey, repositories are not
-	// fetched over SSH.
-	SSHKey, KnownHosts string
 
 	// Allow lists the repositories and archives for which the credentials are used. If
 	// it is empty, they are used only for repositories that the origin itself names.
@@ -66,10 +60,8 @@ func (h Host) check() error {
 		return fmt.Errorf("the user of the host %s must not have a colon in it", h.Name)
 	case h.User != "" && h.Token == "":
 		return fmt.Errorf("the host %s has a user and no token: add the token", h.Name)
-	case (h.SSHKey == "") != (h.KnownHosts == ""):
-		return fmt.Errorf("the host %s needs both ssh_key and known_hosts to be used over SSH", h.Name)
-	case len(h.Allow) > 0 && h.Token == "" && h.SSHKey == "":
-		return fmt.Errorf("the host %s allows repositories and has no credentials for them: add a token or ssh_key", h.Name)
+	case len(h.Allow) > 0 && h.Token == "":
+		return fmt.Errorf("the host %s allows repositories and has no credentials for them: add a token", h.Name)
 	}
 	return nil
 }
@@ -79,7 +71,7 @@ func (h Host) allows(u *url.URL) bool {
 	return len(h.Allow) == 0 || slices.ContainsFunc(h.Allow, func(r Repositories) bool { return r.cover(u) })
 }
 
-// host returns the configured host that a URL of https or ssh is on.
+// host returns the configured host that a URL is on.
 func (c *Client) host(u *url.URL) (Host, bool) {
 	for _, h := range c.origin.Hosts {
 		if sameHost(u, h.url()) {

@@ -91,7 +91,7 @@ func (c *Client) ModuleSource(ctx context.Context, a address.Address, version st
 	if s, err = c.followed(ctx, s); err != nil {
 		return ModuleSource{}, err
 	}
-	return s, c.mayFetch(s)
+	return s, nil
 }
 
 // location returns the location of a package according to an answer. OpenTofu prefers
@@ -145,21 +145,6 @@ func (c *Client) followed(ctx context.Context, s ModuleSource) (ModuleSource, er
 	return s, fail(s.URL, ErrMalformed, "the link to the module is neither an archive nor a git repository: it must end in .tar.gz, .tgz, .tar.bz2 or .zip, have archive=tar.gz or the like, or begin with git::https")
 }
 
-// mayFetch refuses sources that need a configured host.
-func (c *Client) mayFetch(s ModuleSource) error {
-	if s.URL.Scheme != "ssh" {
-		return nil
-	}
-	h, ok := c.credentials(s.location())
-	switch {
-	case ok && h.SSHKey != "":
-		return nil
-	case !ok && c.withholds(s.location()):
-		return fail(s.URL, ErrUnsafe, "the module is in a git repository over SSH, and the credentials of this host are not for it: %s", useOfCredentials)
-	}
-	return fail(s.URL, ErrUnsafe, "the module is in a git repository over SSH: configure this host with ssh_key and known_hosts")
-}
-
 // ReserveModule waits for one of the slots for modules of this kind of source.
 // Repositories have slots of their own: they may take minutes, and packages must not
 // wait for them. Otherwise it is like ReserveDownload.
@@ -183,9 +168,6 @@ func (c *Client) ReserveModule(ctx context.Context, s ModuleSource) (release fun
 // the folder. On an error the caller must discard the written files. The caller has
 // reserved a slot (ReserveModule).
 func (c *Client) FetchModule(ctx context.Context, s ModuleSource, into string) (content ModuleContent, err error) {
-	if err := c.mayFetch(s); err != nil {
-		return content, err
-	}
 	named := s
 	if s.Git && !git.Available() {
 		if s, err = archiveOf(s); err != nil {

@@ -18,8 +18,8 @@ type ModuleSource struct {
 	// Git reports that URL is a repository. Otherwise it is an archive.
 	Git bool
 
-	// URL has the scheme https, or ssh if a Host allows it, and no password. The query
-	// of an archive's URL may be a secret.
+	// URL has the scheme https, and no user or password. The query of an archive's URL
+	// may be a secret.
 	URL *url.URL
 
 	// Ref is the commit, tag or branch of the repository. Empty means the default
@@ -151,7 +151,7 @@ func ParseModuleSource(location string, from *url.URL) (s ModuleSource, err erro
 	if err != nil {
 		return s, err
 	}
-	s.Git = forced == "git" || shorthand || u.Scheme == "ssh" || strings.HasSuffix(u.Path, ".git")
+	s.Git = forced == "git" || shorthand || strings.HasSuffix(u.Path, ".git")
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return s, refuse("the link to the module is not a URL")
@@ -172,6 +172,12 @@ func refuseKind(kind string) error {
 	}
 	return refuse("the module is in " + what + ", which is not fetched: it must be in an archive or a git repository over HTTPS")
 }
+
+// scpForm is the beginning of an SSH address without a scheme: USER@HOST:PATH.
+var scpForm = regexp.MustCompile(`^[^@:/?]+@[^:/?]+:`)
+
+// errSSH refuses a repository over SSH.
+var errSSH = refuse("the link to the module is an SSH address, which is not fetched: it must be an HTTPS address, and a private repository needs a token for its host")
 
 // cutFolder splits the part after // from a location, as clients do.
 func cutFolder(text string) (rest, folder string) {
@@ -231,14 +237,8 @@ func parseLocation(text string) (u *url.URL, shorthand bool, err error) {
 			err = expandShorthand(u)
 		}
 		shorthand = true
-	case strings.HasPrefix(text, "git@"):
-		// scp's form, in which a path follows the colon.
-		name, rest, found := strings.Cut(strings.TrimPrefix(text, "git@"), ":")
-		if !found || strings.Contains(name, "/") {
-			return nil, false, refuse("the link to the module is not a URL")
-		}
-		u, err = url.Parse("ssh://git@" + name + "/" + strings.TrimPrefix(rest, "/"))
-		shorthand = true
+	case scpForm.MatchString(text):
+		return nil, false, errSSH
 	case strings.Contains(path, "::"):
 		return nil, false, refuse("the link to the module names two kinds of packages")
 	default:
@@ -272,20 +272,13 @@ func expandShorthand(u *url.URL) error {
 // others.
 func checkLocation(u *url.URL) error {
 	u.ForceQuery = false
-	usual := ":443"
 	switch u.Scheme {
 	case "https":
 		if u.User != nil {
 			return refuseUnsafe("the link to the module has a user name or password in it: configure them for the host instead")
 		}
 	case "ssh":
-		usual = ":22"
-		if _, has := u.User.Password(); has {
-			return refuseUnsafe("the link to the module has a password in it: configure ssh_key for the host instead")
-		}
-		if u.User != nil && !sshName.MatchString(u.User.Username()) {
-			return refuseUnsafe("the link to the module has a user name in it that is not one")
-		}
+		return errSSH
 	case "http", "git":
 		return refuseUnsafe("the link to the module is without TLS: it must begin with https")
 	default:
@@ -306,20 +299,17 @@ func checkLocation(u *url.URL) error {
 	if strings.Contains(u.Path, `\`) || strings.ContainsFunc(u.Path, unicode.IsControl) {
 		return refuseUnsafe("the link to the module has characters in its path that no file has")
 	}
-	u.Host = strings.ToLower(strings.TrimSuffix(u.Host, usual))
+	u.Host = strings.ToLower(strings.TrimSuffix(u.Host, ":443"))
 	return nil
 }
 
-var (
-	sshName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
-	hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9.])?$`)
-)
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9.])?$`)
 
 // repository completes the source of a git repository. It ignores the parameter depth,
-// which does not matter, and sshkey, since a key from a registry is not used.
+// which does not matter.
 func (s ModuleSource) repository(query url.Values) (ModuleSource, error) {
 	for name := range query {
-		if name != "ref" && name != "depth" && name != "sshkey" {
+		if name != "ref" && name != "depth" {
 			return s, refuse("the link to the module's git repository has parameters other than ref and depth")
 		}
 	}

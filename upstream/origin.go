@@ -43,8 +43,8 @@ type Origin struct {
 	// a port. The host of URL, ModulesURL, Mirror or Hostname always may.
 	Private []string
 
-	// Hosts are servers of modules that need credentials or SSH. They may be in a
-	// private network, too.
+	// Hosts are servers of modules that need credentials. They may be in a private
+	// network, too.
 	Hosts []Host
 }
 

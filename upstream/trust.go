@@ -45,7 +45,7 @@ func (c *Client) credentials(l location) (h Host, ok bool) {
 func (c *Client) withholds(l location) bool {
 	_, used := c.credentials(l)
 	h, known := c.host(l.url)
-	return known && !used && (h.Token != "" || h.SSHKey != "")
+	return known && !used && h.Token != ""
 }
 
 // useOfCredentials says for which locations credentials are used.

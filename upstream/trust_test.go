@@ -242,7 +242,7 @@ func TestCredentialsAreForLocationsOfTheRegistry(t *testing.T) {
 			if test.serve != nil {
 				test.serve(n)
 			}
-			h := upstream.Host{Name: codeHost, Token: "secret", SSHKey: "/no/key", KnownHosts: "/no/hosts"}
+			h := upstream.Host{Name: codeHost, Token: "secret"}
 			files, err := n.fetch(t, h, test.allow...)
 			if test.gets != (err == nil) {
 				t.Errorf("got %v", err)

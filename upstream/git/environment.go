@@ -57,8 +57,8 @@ func userEnvironment() []string {
 	return append(environment, readOnly...)
 }
 
-// passedOn are the variables of this process that a sealed git gets. Without them
-// neither git nor ssh would be found, or run on Windows.
+// passedOn are the variables of this process that a sealed git gets. Without them git
+// would not be found, or not run on Windows.
 var passedOn = []string{"PATH", "PATHEXT", "SYSTEMROOT", "COMSPEC", "WINDIR"}
 
 // maxAllocation limits the memory that a server's git allocates at once. Repositories
@@ -70,7 +70,7 @@ const maxAllocation = "256m"
 // sealedEnvironment returns the environment of a server's git. The only configuration
 // besides the repository's own is the file .gitconfig in home. Other users of the
 // machine can see git's arguments, so secrets are in that file.
-func sealedEnvironment(home, sshCommand string) []string {
+func sealedEnvironment(home string) []string {
 	var environment []string
 	for _, name := range passedOn {
 		if value, ok := os.LookupEnv(name); ok {
@@ -78,7 +78,7 @@ func sealedEnvironment(home, sshCommand string) []string {
 		}
 	}
 	environment = append(environment, readOnly...)
-	environment = append(environment,
+	return append(environment,
 		"HOME="+home, "XDG_CONFIG_HOME="+home, "USERPROFILE="+home,
 		"TMPDIR="+home, "TMP="+home, "TEMP="+home,
 		"GIT_CONFIG_NOSYSTEM=1",
@@ -87,10 +87,6 @@ func sealedEnvironment(home, sshCommand string) []string {
 		"GIT_PROTOCOL_FROM_USER=0",
 		"GIT_ALLOC_LIMIT="+maxAllocation,
 	)
-	if sshCommand != "" {
-		environment = append(environment, "GIT_SSH_COMMAND="+sshCommand, "GIT_SSH_VARIANT=ssh")
-	}
-	return environment
 }
 
 // configurationFile returns a name that is also read by versions of git before

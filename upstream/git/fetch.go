@@ -12,7 +12,7 @@ import (
 
 // A Source is a commit of another repository, for a server to fetch.
 type Source struct {
-	// URL to which git connects: http://… of a relay on this machine, or ssh://…
+	// URL to which git connects: http://… of a relay on this machine.
 	URL string
 
 	// Name of the repository in messages.
@@ -24,9 +24,6 @@ type Source struct {
 	// Header of each request over HTTP, such as "Name: value". It is not among git's
 	// arguments, which other users of the machine can see.
 	Header string
-
-	// SSH determines how git connects to an ssh:// URL; nil: not at all.
-	SSH *SSH
 }
 
 // ErrNoCommit means that a Ref is not a commit, tag or branch of the repository.
@@ -45,10 +42,6 @@ func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit 
 	if err := os.WriteFile(configurationFile(folder), []byte(s.configuration()), 0o600); err != nil {
 		return nil, "", err
 	}
-	sshCommand := ""
-	if s.SSH != nil {
-		sshCommand = s.SSH.command()
-	}
 	formats := []string{"sha1", "sha256"}
 	if len(s.Ref) == 64 && isCommit(s.Ref) {
 		slices.Reverse(formats)
@@ -56,7 +49,7 @@ func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit 
 	for _, format := range formats {
 		r = &Repository{
 			dir: filepath.Join(folder, format), name: s.Name, whole: make(map[string]bool), secret: strings.NewReplacer(),
-			environment: sealedEnvironment(folder, sshCommand), sealed: true,
+			environment: sealedEnvironment(folder), sealed: true,
 		}
 		if err := r.connect(ctx, s.URL, "--object-format="+format); err != nil {
 			return nil, "", err
@@ -74,13 +67,9 @@ func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit 
 
 // configuration returns the whole configuration of a sealed git.
 func (s Source) configuration() string {
-	protocol := "http"
-	if s.SSH != nil {
-		protocol = "ssh"
-	}
 	var b strings.Builder
 	// Servers may not lead git to another server, by a redirect or otherwise.
-	fmt.Fprintf(&b, "[protocol]\n\tallow = never\n\tversion = 2\n[protocol %q]\n\tallow = always\n", protocol)
+	b.WriteString("[protocol]\n\tallow = never\n\tversion = 2\n[protocol \"http\"]\n\tallow = always\n")
 	b.WriteString("[http]\n\tfollowRedirects = false\n\tproxy = \n")
 	if s.Header != "" {
 		fmt.Fprintf(&b, "\textraHeader = %q\n", s.Header)

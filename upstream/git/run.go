@@ -18,7 +18,7 @@ import (
 // maxMessage is how much of git's messages is kept in an error, in bytes from the end.
 const maxMessage = 4 << 10
 
-// waitDelay is how long git's own children, such as ssh, may keep its output open after
+// waitDelay is how long git's own children, such as git-remote-http, may keep its output open after
 // git has ended.
 const waitDelay = 5 * time.Second
 
