@@ -78,7 +78,6 @@ const ignoreName = ".terraformignore"
 // Limits of a .terraformignore: its size in bytes, and the work of matching, counted in
 // bytes of paths times stars in patterns, which is a second or two at most. A folder of
 // 10,000 files may have half a dozen patterns, a folder of 1,000 files ten times as many.
-// ten times as many.
 const (
 	maxIgnoreSize = 16 << 10
 	maxIgnoreWork = 16 << 20
