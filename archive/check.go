@@ -13,10 +13,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// What comes into a tree is checked before by the same code as in a scan, so that
-// nothing is taken that would be withheld.
+// A package is checked before it enters a tree, by the same code as in a scan, so that no
+// package is accepted that a scan would withhold.
 
-// A PackageError is why a package would be withheld, in the words of a report.
+// A PackageError says why a package would be withheld, in the words of a report.
 type PackageError struct {
 	Reason tree.Reason
 	Detail string
@@ -28,18 +28,18 @@ func (e *PackageError) Error() string { return e.Detail }
 type PackageDigest struct {
 	SHA256 wire.SHA256
 
-	// H1 are the "h1:" hashes that clients compare the package with: that of its
-	// files, and that of the zip's entries where they differ (checklist 68).
+	// H1 are the "h1:" hashes that clients compare the package with: the hash of its files,
+	// and the hash of the zip's entries where they differ (checklist 68).
 	H1 []string
 
 	Digest Digest
 }
 
-// CheckPackage reads a package of the provider called typ to its end, as a scan
-// does. Callers that know the sha256 of the file, having just written it, save
-// computing it again; zero: it is not known. The error is a *PackageError where a
-// scan would withhold the package; the SHA256 is then set if the file could be read.
-// Any other error is that of ctx or of the file.
+// CheckPackage reads a package of the provider called typ to its end, as a scan does.
+// Callers that know the sha256 of the file, having just written it, save computing it again;
+// zero means that it is not known. The error is a *PackageError if a scan would withhold the
+// package; the SHA256 is then set if the file could be read. Any other error is an error of
+// ctx or of the file.
 func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
 	d, err := checkArchive(f, size, func(f afero.File) (Digest, error) { return ReadPackage(ctx, f, size, typ, known) })
 	if err == nil {
@@ -66,8 +66,8 @@ type ModuleDigest struct {
 	Digest Digest
 }
 
-// CheckModule is to the package of a module, VERSION.tar.gz, VERSION.tgz or
-// VERSION.zip, what CheckPackage is to a provider's.
+// CheckModule reads the package of a module, VERSION.tar.gz, VERSION.tgz or VERSION.zip, as
+// CheckPackage reads a provider's.
 func CheckModule(ctx context.Context, f afero.File, size int64, name string, known wire.SHA256) (ModuleDigest, error) {
 	_, format, _, ok := address.ParseModuleFile(name)
 	if !ok {
@@ -82,7 +82,7 @@ func CheckModule(ctx context.Context, f afero.File, size int64, name string, kno
 
 // checkArchive reads an archive outside of a scan.
 func checkArchive(f afero.File, size int64, read func(f afero.File) (Digest, error)) (Digest, error) {
-	if size == 0 { // which a scan does not read
+	if size == 0 { // a scan does not read such a file
 		return Digest{}, &PackageError{tree.Empty, "it is empty"}
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -96,10 +96,10 @@ func checkArchive(f afero.File, size int64, read func(f afero.File) (Digest, err
 	return d, AsPackageError(err)
 }
 
-// ReadPackage reads the package of the provider called typ to its end, from where f is.
-// Callers that know its sha256 save computing it; zero: it is not known. The error is a
-// *tree.Finding where the package is at fault, otherwise that of reading it, or of ctx. The
-// SHA256 is set if the file could be read.
+// ReadPackage reads the package of the provider called typ from the current offset of f to
+// its end. Callers that know its sha256 save computing it; zero means that it is not known.
+// The error is a *tree.Finding if the package is at fault, and otherwise an error of ctx or
+// of reading the file. The SHA256 is set if the file could be read.
 func ReadPackage(ctx context.Context, f afero.File, size int64, typ string, known wire.SHA256) (Digest, error) {
 	return digestArchive(ctx, f, size, known, func(f afero.File, d *Digest) error { return d.readPackage(ctx, f, size, typ) })
 }
@@ -110,8 +110,8 @@ func ReadModule(ctx context.Context, f afero.File, size int64, format string, kn
 	return digestArchive(ctx, f, size, known, func(f afero.File, d *Digest) error { return d.readModule(ctx, f, size, format) })
 }
 
-// A notedFile remembers that reading a file failed: who reads an archive takes an error for
-// damage of the archive.
+// A notedFile remembers that reading a file failed: code that reads an archive takes an
+// error for damage of the archive.
 type notedFile struct {
 	afero.File
 	failed error
@@ -126,7 +126,7 @@ func (f *notedFile) Read(p []byte) (int, error) {
 // ReadAt implements io.ReaderAt.
 func (f *notedFile) ReadAt(p []byte, offset int64) (int, error) {
 	n, err := f.File.ReadAt(p, offset)
-	if offset < 0 { // which is the archive's fault
+	if offset < 0 { // the archive is at fault
 		return n, err
 	}
 	return n, f.note(err)
@@ -139,10 +139,10 @@ func (f *notedFile) note(err error) error {
 	return err
 }
 
-// failure is why reading failed; nil if it did not.
+// failure returns the error that reading failed with; nil if it did not fail.
 func (f *notedFile) failure() error { return cmp.Or(tree.ReadFailure(f.File), f.failed) }
 
-// AsPackageError returns a finding as a *PackageError, and any other error as it is.
+// AsPackageError returns a finding as a *PackageError, and any other error unchanged.
 func AsPackageError(err error) error {
 	var bad *tree.Finding
 	if errors.As(err, &bad) {
@@ -151,8 +151,8 @@ func AsPackageError(err error) error {
 	return err
 }
 
-// digestArchive reads an archive to its end, twice: its bytes for the sha256, unless
-// that is known, and what is in it.
+// digestArchive reads an archive to its end, twice: its bytes for the sha256, unless that is
+// known, and its entries.
 func digestArchive(ctx context.Context, f afero.File, size int64, known wire.SHA256, read func(f afero.File, d *Digest) error) (d Digest, err error) {
 	noted := &notedFile{File: f}
 	d = Digest{SHA256: known, Size: size}

@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A Digest says what a file has in it, or why it is not offered.
+// A Digest has the results of reading a file, or the reason why it is not offered.
 type Digest struct {
 	SHA256   wire.SHA256
 	H1       string // of a package: Go's dirhash of its files, "h1:…"
@@ -17,12 +17,12 @@ type Digest struct {
 	Checksum uint32 // of a module folder: the CRC-32 of its tar
 	Bad      *tree.Finding
 
-	// Content is a small document itself. Of a package it is what else reading it told: see
-	// PackageDetailOf, ModuleFolderIn, DoubtsOf and Summary.
+	// Content is the content of a small document. Of a package it has further results of
+	// reading: see PackageDetailOf, ModuleFolderIn, DoubtsOf and Summary.
 	Content []byte
 }
 
-// Paced returns f, which calls wait before each read: reading can be paused.
+// Paced returns f with a call of wait before each read, so that reading can be paused.
 func Paced(f afero.File, wait func()) afero.File { return pacedFile{f, wait} }
 
 type pacedFile struct {
@@ -40,7 +40,7 @@ func (f pacedFile) ReadAt(p []byte, offset int64) (int, error) {
 	return f.File.ReadAt(p, offset)
 }
 
-// A pacedReaderAt does the same for a folder that is packed.
+// A pacedReaderAt calls wait before each read of a packed folder.
 type pacedReaderAt struct {
 	io.ReaderAt
 	wait func()
@@ -51,5 +51,5 @@ func (r pacedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
 	return r.ReaderAt.ReadAt(p, offset)
 }
 
-// unpaced is for folders that are read for themselves.
+// unpaced is the wait for folders that are read outside of a scan.
 func unpaced() {}

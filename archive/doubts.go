@@ -8,12 +8,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// Doubts are what is wrong with a module's package although clients can unpack it, in
-// sentences. Who publishes is refused for some of it, by the server and by the publish
-// command. What lies in the tree, or comes from an origin, is offered all the same: its
-// publisher is not there to correct it.
+// Doubts are the faults of a module's package that clients can unpack nevertheless, in
+// sentences. The server and the publish command refuse to publish a package with some of
+// them. A package that lies in the tree, or comes from an origin, is offered all the same:
+// its publisher is not there to correct it.
 type Doubts struct {
-	// Unusable: files that clients cannot parse, so that they refuse the module.
+	// Unusable are files that clients cannot parse, so that they refuse the module.
 	Unusable []string
 
 	// Secrets are private keys, saved plans and state in the package.
@@ -23,14 +23,14 @@ type Doubts struct {
 	Notes []string
 }
 
-// All are all of them, the worst first.
+// All returns all doubts, the worst first.
 func (d Doubts) All() (all []string) {
 	return append(append(append(all, d.Unusable...), d.Secrets...), d.Notes...)
 }
 
-// packageNames are names in a package of which there are doubts, as far as names tell.
+// packageNames are names in a package that raise doubts by themselves.
 type packageNames struct {
-	Values      []string `json:"values,omitempty"` // files with values of variables, the first of them
+	Values      []string `json:"values,omitempty"` // files with values of variables, the first ones
 	ValuesTotal int      `json:"values_total,omitempty"`
 	Deep        string   `json:"deep,omitempty"` // the first configuration, if all of it lies where no client looks
 }
@@ -43,7 +43,7 @@ func (m *ModuleFolder) Doubts(d Digest) Doubts {
 	return doubtsOf(moduleFacts{packageNames: m.names}, SummaryIn(d.Content))
 }
 
-// doubtsOf are the doubts about a package with these facts and encoded summary.
+// doubtsOf returns the doubts about a package with these facts and this encoded summary.
 func doubtsOf(facts moduleFacts, summary []byte) (d Doubts) {
 	s, _ := moduledoc.DecodeSummary(summary)
 	for _, p := range s.Refused {
@@ -71,7 +71,7 @@ func doubtsOf(facts moduleFacts, summary []byte) (d Doubts) {
 	return d
 }
 
-// names are the names of which there are doubts, once all have been added.
+// names returns the names that raise doubts, once all have been added.
 func (m *moduleFinder) names() packageNames {
 	n := packageNames{Values: m.values.first, ValuesTotal: m.values.total}
 	if m.recorded == "" && !m.atRoot && !m.direct && !m.inModules {
@@ -80,7 +80,7 @@ func (m *moduleFinder) names() packageNames {
 	return n
 }
 
-// addName notes a name of which there may be doubts.
+// addName notes a name if it may raise a doubt.
 func (m *moduleFinder) addName(name string) {
 	switch base := path.Base(name); {
 	case strings.HasSuffix(base, ".tfvars"), strings.HasSuffix(base, ".tfvars.json"):

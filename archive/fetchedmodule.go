@@ -14,32 +14,32 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A module that was fetched from elsewhere keeps the paths that it has there: it may lie
-// in a folder of its package, beside others that it calls. The package says which folder
-// that is, as the location does that a registry answers with.
+// A module that was fetched from its origin keeps its paths: it may lie in a folder of its
+// package, beside other modules that it calls. The package records that folder, since the
+// location that a registry answers with names it too.
 
-// folderRecord is the record of a package's PAX global header that names the folder in
-// which the module lies, rootFolder for the package's root: there is no guessing by the
-// one folder of a package then. PAX has a vendor's name in capitals before the dot.
+// folderRecord is the record in a package's PAX global header that names the folder of the
+// module, or rootFolder for the package's root. With it, clients need not guess from a
+// package's only folder. PAX has a vendor's name in capitals before the dot.
 const (
 	folderRecord = "TERRAFORM.module"
 	rootFolder   = "."
 )
 
-// commitRecord is where git archive puts the commit.
+// commitRecord is the record where git archive puts the commit.
 const commitRecord = "comment"
 
-// maxFetched is how many bytes the files of a fetched module may have. Its symlinks can
-// lead to the same large file thousands of times, and each is packed.
+// maxFetched is how many bytes the files of a fetched module may have. Its symlinks can lead
+// to the same large file thousands of times, and each of them is packed.
 const maxFetched = 4 << 30
 
-// A FetchedModule is a folder on the local disk with the files of a module, as they are
-// where they come from.
+// A FetchedModule is a folder on the local disk with the unchanged files of a module from
+// its origin.
 type FetchedModule struct {
 	// Dir has the files.
 	Dir string
 
-	// Commit of the repository, in hexadecimal. Empty if it is not known.
+	// Commit of the repository, in hexadecimal. Empty if it is unknown.
 	Commit string
 
 	// Folder in Dir in which the module lies, with slashes; empty for Dir itself.
@@ -48,8 +48,8 @@ type FetchedModule struct {
 
 // Pack writes the package of the module: all files but git's, at the same paths. Unlike
 // PackModule it leaves nothing out, since clients of the origin get everything too. Symlinks
-// are followed. The same files give the same bytes. The error is a *PackageError where the
-// files cannot be packed, and otherwise that of ctx, of the folder, or of writing.
+// are followed. The same files result in the same bytes. The error is a *PackageError if the
+// files cannot be packed, and otherwise an error of ctx, of the folder, or of writing.
 func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	root, err := os.OpenRoot(m.Dir)
 	if err != nil {
@@ -128,9 +128,9 @@ func (m FetchedModule) globalHeader() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// fetchedRules leave out what git keeps for itself, in the repository and in each
-// submodule, and symlinks to nothing: a repository may have links to files that appear
-// when it is built, and no module needs those.
+// fetchedRules leave out git's own files, in the repository and in each submodule, and
+// dangling symlinks: a repository may have links to files that appear when it is built,
+// which no module needs.
 type fetchedRules struct{}
 
 func (fetchedRules) begin(tree.Part, []tree.Entry) *tree.Finding { return nil }
@@ -139,14 +139,15 @@ func (fetchedRules) leavesOut(e tree.Entry, _ string, _ folderMatch) (leftOut bo
 	return e.Name == ".git" || e.Gone, folderMatch{}, nil
 }
 
-// useFolder takes the folder that a package says the module is in; empty: it says nothing.
+// useFolder takes the folder of the module that the package records; empty if it records
+// none.
 func (m *moduleFinder) useFolder(folder string) {
 	if m.recorded = folder; folder != rootFolder {
 		m.docs.Folder = folder
 	}
 }
 
-// recordedFolder returns that folder if clients find a module there.
+// recordedFolder returns the recorded folder if clients find a module there.
 func (m *moduleFinder) recordedFolder() (folder string, bad *tree.Finding) {
 	if m.recorded == rootFolder {
 		if !m.inFolder {

@@ -16,9 +16,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Not every file in a module's folder is part of the module. Clutter, and what is
-// a secret by its name, is left out of the package whatever a .terraformignore
-// says. Other names that begin with a dot stay, since modules use them.
+// Not every file in a module's folder is part of the module. Clutter, and files whose names
+// mark them as secrets, are left out of the package whatever a .terraformignore says. Other
+// names that begin with a dot stay, since modules use them.
 
 // clutter are names that version control, caches, editors and operating systems
 // leave behind.
@@ -69,16 +69,15 @@ func isUnfinishedCopy(name string) bool {
 	return !plain || strings.Contains(name[1:len(name)-len(ext)], ".")
 }
 
-// ignoreName is the file at the root of a module's folder with patterns of what is
-// not part of the module. Terraform's own reader of it is internal to
-// hashicorp/go-slug and works on the local disk only. It was derived from Moby's
-// pattern matcher, which is used here with patterns rewritten as go-slug reads them.
+// ignoreName is the file at the root of a module's folder with patterns of files that are
+// not part of the module. Terraform's own reader of it is internal to hashicorp/go-slug and
+// works on the local disk only. That reader was derived from Moby's pattern matcher, which
+// is used here with patterns rewritten as go-slug reads them.
 const ignoreName = ".terraformignore"
 
-// Limits of a .terraformignore: its size in bytes, and the work of matching,
-// counted in bytes of paths times stars in patterns, which is a second or two at
-// most. A folder of 10,000 files may have half a dozen patterns, one of 1,000 files
-// ten times as many.
+// Limits of a .terraformignore: its size in bytes, and the work of matching, counted in
+// bytes of paths times stars in patterns, which is a second or two at most. A folder of
+// 10,000 files may have half a dozen patterns, a folder of 1,000 files ten times as many.
 const (
 	maxIgnoreSize = 16 << 10
 	maxIgnoreWork = 16 << 20
@@ -88,16 +87,15 @@ const (
 type ignoreRules struct {
 	all *patternmatcher.PatternMatcher
 
-	// last are the patterns after the last one with an exclamation mark: what they
-	// match is ignored for certain.
+	// last are the patterns after the last pattern with an exclamation mark: a file that
+	// they match is certainly ignored.
 	last *patternmatcher.PatternMatcher
 
 	weight int // the work of matching one byte of a path
 	work   int // done so far
 }
 
-// A folderMatch is what the patterns say of a folder. What they say of its content
-// depends on it.
+// A folderMatch is the result of matching a folder. Matching its content depends on it.
 type folderMatch = patternmatcher.MatchInfo
 
 // badIgnoreRules is the finding for a .terraformignore that cannot be used.
@@ -126,7 +124,7 @@ func parseIgnoreRules(content []byte) (*ignoreRules, error) {
 	if !utf8.Valid(content) || bytes.ContainsRune(content, 0) {
 		return nil, tree.Findingf(tree.BadName, "it is not a text in UTF-8: write it again")
 	}
-	content = bytes.TrimPrefix(content, []byte("\ufeff")) // which some editors write first
+	content = bytes.TrimPrefix(content, []byte("\ufeff")) // some editors write a byte order mark first
 	r := &ignoreRules{}
 	var all, last []string
 	lines := bufio.NewScanner(bytes.NewReader(content))
@@ -148,7 +146,7 @@ func parseIgnoreRules(content []byte) (*ignoreRules, error) {
 	if len(all) == 0 {
 		return nil, lines.Err()
 	}
-	// No errors here: every pattern has been checked.
+	// There are no errors here: every pattern has been checked.
 	r.all, _ = patternmatcher.New(all)
 	r.last, _ = patternmatcher.New(last)
 	return r, lines.Err()
@@ -213,7 +211,7 @@ func (r *ignoreRules) ignoresFolder(path string, in folderMatch) (ignored bool, 
 	if r == nil {
 		return false, within, nil
 	}
-	if err = r.count(len(path) * (3 + strings.Count(path, "/"))); err != nil { // each of its parents is matched again
+	if err = r.count(len(path) * (3 + strings.Count(path, "/"))); err != nil { // its parents are matched again
 		return false, within, err
 	}
 	for _, name := range []string{path, path + "/"} {
@@ -242,8 +240,7 @@ type nameList struct {
 	total int
 }
 
-// maxListedName is how many bytes of a name are listed: in a tar it may have any
-// length.
+// maxListedName is how many bytes of a name are listed: in a tar a name may have any length.
 const maxListedName = 200
 
 // add adds a name, followed by its kind if one is given.
@@ -261,8 +258,8 @@ func (l *nameList) add(name string, kind ...string) {
 	l.first = append(l.first, name)
 }
 
-// String returns a list like "a, b, c and 2 others". If there is only one other, it
-// is listed too.
+// String returns a list like "a, b, c and 2 others". If there is only one other, the list
+// includes it.
 func (l *nameList) String() string {
 	switch {
 	case l.total == 0:

@@ -32,7 +32,7 @@ func packedNames(t testing.TB, files moduleFiles) ([]string, *nameList) {
 func TestNamesLeftOutOfAModulePackage(t *testing.T) {
 	for _, test := range []struct {
 		rule  string
-		names []string // files; what is left out is their first folder if it has that name
+		names []string // files; the first folder of a file is left out if it has that name
 	}{
 		{"Git", []string{".git/config", ".git/objects/ab/cd"}},
 		{"Git in a work tree", []string{".git"}},
@@ -84,7 +84,7 @@ func TestNamesLeftOutOfAModulePackage(t *testing.T) {
 	}
 }
 
-// Names that modules use are packed, even if they look like one of those.
+// Names that modules use are packed, even if they look like clutter.
 func TestNamesKeptInAModulePackage(t *testing.T) {
 	names := []string{
 		".editorconfig", ".env.example", ".env.local.sample", ".env.template", ".github/workflows/test.yaml", ".gitattributes", ".gitignore", ".gitmodules",
@@ -128,12 +128,12 @@ func TestNameList(t *testing.T) {
 	}
 }
 
-// The cases are those of go-slug's tests, as far as they are about files.
+// The cases come from go-slug's tests, as far as they are about files.
 func TestIgnoreRules(t *testing.T) {
 	for _, test := range []struct {
 		rule     string
 		patterns string
-		files    []string // those with an exclamation mark are packed
+		files    []string // files with an exclamation mark are packed
 	}{
 		{"nothing", "", []string{"!a"}},
 		{"comments and blank lines", "# a\n\n  # b\n \t \n", []string{"!a", "!b", "!# a"}},
@@ -187,7 +187,7 @@ func TestIgnoreRules(t *testing.T) {
 	}
 }
 
-// A .terraformignore cannot add what is never part of a module, and one in a folder
+// A .terraformignore cannot add files that are never part of a module, and one in a folder
 // of the module has no effect.
 func TestIgnoreRulesHaveLimitedScope(t *testing.T) {
 	got, _ := packedNames(t, moduleFiles{
@@ -330,7 +330,7 @@ func BenchmarkIgnoring(b *testing.B) {
 	}
 }
 
-// An editor's lock is a symlink to nothing, and so may be everything left out.
+// An editor's lock is a dangling symlink, and so may be every file that is left out.
 func TestLeftOutSymlinksAreNotFollowed(t *testing.T) {
 	dir := t.TempDir()
 	os.MkdirAll(filepath.Join(dir, "module/modules/a"), 0o755)

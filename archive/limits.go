@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Limits of reading an archive. Providers and modules have a few files and unpack
-// to a few times their size; these limits are far above that and still finite.
+// Limits of reading an archive. Providers and modules have a few files and unpack to a few
+// times their size; these limits are far above that but finite.
 const (
 	maxEntries   = 50_000
 	maxDirectory = 4 << 20   // bytes of a zip's central directory, or of all names in a tar
@@ -24,13 +24,13 @@ const (
 	maxRatio     = 100       // …and beyond that, times its own size
 )
 
-// maxUnpackedFrom returns how many bytes an archive of a size may unpack to.
+// maxUnpackedFrom returns how many bytes an archive of that size may unpack to.
 func maxUnpackedFrom(size int64) int64 {
 	return min(maxUnpacked, max(freeUnpacked, maxRatio*size))
 }
 
-// OpenZip reads the directory of a zip, unless it would take much memory. The error is
-// a *PackageError where the zip is at fault; any other is that of ctx or of the file.
+// OpenZip reads the directory of a zip, unless it would take much memory. The error is a
+// *PackageError if the zip is at fault, and otherwise an error of ctx or of the file.
 func OpenZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error) {
 	z, err := readDirectory(ctx, f, size)
 	return z, AsPackageError(err)
@@ -42,7 +42,7 @@ func readDirectory(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader,
 	if err != nil {
 		return nil, archiveFinding(ctx, err)
 	}
-	bounded.bounded = false // from here on the sizes in the directory are the bound
+	bounded.bounded = false // from here on, the sizes in the directory are the bound
 	if len(z.File) > maxEntries {
 		return nil, tree.Findingf(tree.TooLarge, "the zip has more than %d entries", maxEntries)
 	}
@@ -69,9 +69,9 @@ func openZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error
 	return z, nil
 }
 
-// checkEntry refuses the name of an archive's entry that go-getter, with which
-// clients unpack, refuses, or that is not a valid name on every system. go-getter
-// takes a backslash for a separator; on most systems it is a part of the name.
+// checkEntry refuses the names of entries that go-getter refuses, with which clients unpack,
+// and names that are not valid on every system. go-getter takes a backslash for a separator;
+// on most systems it is part of the name.
 func checkEntry(name string) *tree.Finding {
 	separator := func(r rune) bool { return r == '/' || r == '\\' }
 	switch {
@@ -83,7 +83,7 @@ func checkEntry(name string) *tree.Finding {
 	return nil
 }
 
-// archiveFinding turns an error of reading an archive into the finding that it is
+// archiveFinding turns an error of reading an archive into the finding that the archive is
 // broken, unless the scan was ended or the disk failed.
 func archiveFinding(ctx context.Context, err error) error {
 	var f *tree.Finding
@@ -94,8 +94,8 @@ func archiveFinding(ctx context.Context, err error) error {
 	return tree.Findingf(tree.BadArchive, "the archive cannot be read to its end: copy it again (%v)", err)
 }
 
-// A boundedReaderAt ends with ctx and, while it is bounded, after left bytes: a
-// zip's directory is read into memory as a whole.
+// A boundedReaderAt ends with ctx and, while it is bounded, after left bytes, since a zip's
+// directory is read into memory as a whole.
 type boundedReaderAt struct {
 	ctx     context.Context
 	r       io.ReaderAt
@@ -107,7 +107,7 @@ func (b *boundedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if offset < 0 { // where a directory may claim an entry to be; not every file takes that well
+	if offset < 0 { // a directory may claim such an offset, which not every file handles well
 		return 0, zip.ErrFormat
 	}
 	if b.bounded {

@@ -182,8 +182,8 @@ func TestZipsThatAreRefused(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes f allocated in total, which is at least what it
-// held at any one time.
+// allocated returns how many bytes f allocated in total, which is at least the most that it
+// held at any time.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

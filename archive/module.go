@@ -21,8 +21,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// readModule reads the entries of a module package for the h1, to check that a client
-// can unpack it and finds a module, and to note secrets in it.
+// readModule reads the entries of a module package for the h1. It checks that a client can
+// unpack the package and finds a module in it, and notes secrets.
 func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, format string) (err error) {
 	m := moduleFinder{docs: moduledoc.Collector{Short: true}}
 	if format == "zip" {
@@ -46,17 +46,17 @@ func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, forma
 	return nil
 }
 
-// moduleFacts are what was learned from the entries of an archive.
+// moduleFacts are the results of reading the entries of an archive.
 type moduleFacts struct {
-	Folder       string   `json:"folder,omitempty"`  // in which the module lies; empty is the root
-	Secrets      []string `json:"secrets,omitempty"` // credentials by their name, the first of them
+	Folder       string   `json:"folder,omitempty"`  // the folder of the module; empty for the root
+	Secrets      []string `json:"secrets,omitempty"` // credentials by their name, the first ones
 	SecretsTotal int      `json:"secrets_total,omitempty"`
 	Leaks        []string `json:"leaks,omitempty"` // secrets for which a publication is refused
 	LeaksTotal   int      `json:"leaks_total,omitempty"`
 	packageNames
 }
 
-// encode returns the facts as the memo keeps them, nothing for most archives.
+// encode returns the facts in the form that the memo keeps; nil for most archives.
 func (a moduleFacts) encode() []byte {
 	b, _ := json.Marshal(a) // cannot fail
 	if string(b) == "{}" {
@@ -73,8 +73,8 @@ func decodeFacts(content []byte) (a moduleFacts) {
 	return a
 }
 
-// ModuleFolderIn returns the folder of a package in which the module lies, by the content of
-// its digest; empty for its root.
+// ModuleFolderIn returns the folder of the module in its package, by the content of the
+// package's digest; empty for the root.
 func ModuleFolderIn(content []byte) string { return decodeFacts(content).Folder }
 
 func zipEntries(ctx context.Context, f io.ReaderAt, size int64, m *moduleFinder) error {
@@ -89,7 +89,7 @@ func zipEntries(ctx context.Context, f io.ReaderAt, size int64, m *moduleFinder)
 		}
 		if !member.Mode().IsDir() {
 			err = m.inspect(member.Name, r, int64(min(member.UncompressedSize64, maxUnpacked)))
-			if err == nil && member.Mode().IsRegular() { // what a symlink has is a path
+			if err == nil && member.Mode().IsRegular() { // the content of a symlink is a path
 				err = m.collect(member.Name, r)
 			}
 		}
@@ -118,7 +118,7 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 	bounded := &io.LimitedReader{R: z, N: limit + 1}
 	t := tar.NewReader(bounded)
 	left := limit // a sparse file unpacks to more than its size in the tar
-	names := 0    // bytes of them all, which stay in memory; each may have a megabyte
+	names := 0    // the total bytes of names, which stay in memory; each may have a megabyte
 	for entries := 0; ; entries++ {
 		header, err := t.Next()
 		if bounded.N <= 0 {
@@ -172,7 +172,7 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 			}
 		}
 	}
-	// The rest is read for gzip's own checksum.
+	// Read the rest for gzip's own checksum.
 	if _, err := io.Copy(io.Discard, bounded); err != nil {
 		return err
 	}
@@ -182,8 +182,8 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 	return nil
 }
 
-// isTarRoot reports whether an entry is the archive's root itself, as Python's tarfile
-// names it if it is given no name: clients take every name below their own folder.
+// isTarRoot reports whether an entry is the archive's root itself, as Python's tarfile names
+// it if it is given no name: clients put every name below their own folder.
 func isTarRoot(h *tar.Header) bool {
 	return h.Typeflag == tar.TypeDir && strings.Trim(h.Name, "/") == ""
 }
@@ -200,33 +200,33 @@ func linkLeaves(h *tar.Header) bool {
 	return false
 }
 
-// A moduleFinder looks for a module where clients look: at the root, or in
-// folders below it for a package that is only used by //submodule. Code hosts make
-// packages with one top folder, which is the module itself: there clients look
-// where the location says (checklist 89, 96). It is given the name of every entry
-// and keeps none of them, since an archive may have any number.
+// A moduleFinder looks for a module where clients look: at the root, or in folders below it
+// for a package that is only used by //submodule. Code hosts make packages with one top
+// folder, which is the module itself: there clients look where the location says (checklist
+// 89, 96). The finder takes the name of every entry and keeps none of them, since an archive
+// may have any number.
 type moduleFinder struct {
 	atRoot   bool   // there is configuration at the root
 	anywhere bool   // there is configuration in a folder
 	top      string // the first folder, or file with an extension, at the root
-	several  bool   // there is more than one of them
+	several  bool   // there are several folders or such files at the root
 	direct   bool   // there is configuration in the top folder itself, or in its modules/
-	recorded string // the folder that the package says the module is in; empty: it does not say
+	recorded string // the folder of the module that the package records; empty: it records none
 	inFolder bool   // there is configuration in that folder, or below it
 
 	inModules bool     // there is configuration in modules/ at the root
-	deep      string   // the first configuration that lies elsewhere
+	deep      string   // the first configuration in another place
 	values    nameList // files with values of variables
 
 	leaks   nameList // with their kinds
-	secrets nameList // the others
+	secrets nameList // the other secrets
 	docs    moduledoc.Collector
 	sums    map[string]wire.SHA256 // of the files, the last of each name
 	buffer  []byte
-	start   []byte // in it, of the entry inspected last
+	start   []byte // the beginning of the content of the entry inspected last
 }
 
-// add takes the name of an entry. A folder's own entry ends in a slash.
+// add takes the name of an entry. The entry of a folder ends in a slash.
 func (m *moduleFinder) add(name string) {
 	name = strings.TrimPrefix(name, "./")
 	m.addName(name)
@@ -243,9 +243,9 @@ func (m *moduleFinder) add(name string) {
 		m.atRoot = true
 		return
 	case !nested && path.Ext(name) == "":
-		return // a file like LICENSE may lie beside the one folder
+		return // a file like LICENSE may lie beside the only folder
 	case strings.HasSuffix(name, "/"):
-		return // only the files in it count
+		return // only files in the folder count
 	}
 	if m.top == "" {
 		m.top = strings.Clone(top)
@@ -257,7 +257,7 @@ func (m *moduleFinder) add(name string) {
 	}
 }
 
-// module returns the folder in which the module lies, which is empty for the root.
+// module returns the folder of the module, which is empty for the root.
 func (m *moduleFinder) module() (folder string, bad *tree.Finding) {
 	switch {
 	case m.recorded != "":
@@ -278,9 +278,8 @@ func noConfiguration() *tree.Finding {
 	return tree.Findingf(tree.NoConfiguration, "there is no .tf file in it: a module package has the module at its root")
 }
 
-// safeInURL reports whether clients find a folder that is named after // in the
-// location of a package. They look for the name as written in the URL, escaped,
-// and as a glob pattern.
+// safeInURL reports whether clients find a folder that a location names after //. They look
+// for the name as written in the URL, escaped, and as a glob pattern.
 func safeInURL(folder string) bool {
 	return len(folder) <= 255 && strings.Trim(folder, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+") == ""
 }
@@ -306,7 +305,7 @@ func (m *moduleFinder) inspect(name string, r io.Reader, size int64) error {
 	}
 	switch kind {
 	case "":
-	case credentialsKind: // modules have such files with nothing in them
+	case credentialsKind: // modules have such files without credentials
 		m.secrets.add(name, kind)
 	default:
 		m.leaks.add(name, kind)
@@ -314,8 +313,8 @@ func (m *moduleFinder) inspect(name string, r io.Reader, size int64) error {
 	return nil
 }
 
-// collect takes from the entry that has been inspected its digest, and what the module
-// says about itself. It reads the rest of it from r.
+// collect notes the digest of the inspected entry, and the documentation in it. It reads the
+// rest of the entry from r.
 func (m *moduleFinder) collect(name string, r io.Reader) error {
 	hash := sha256.New()
 	content := io.TeeReader(io.MultiReader(bytes.NewReader(m.start), r), hash)

@@ -197,8 +197,8 @@ func TestTarsThatAreRefused(t *testing.T) {
 	}
 }
 
-// State, plans and keys in an archive are noted, and credentials apart from them; it is
-// offered all the same.
+// State, plans and keys in an archive are noted, and credentials apart from them. The
+// archive is offered all the same.
 func TestSecretsInAnArchive(t *testing.T) {
 	key, plan := privateKeys(t)["PKCS#8"], testdata(t, "saved-plan")
 	for _, test := range []struct {

@@ -6,11 +6,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// What reading a module's package told besides its digests is kept in its digest as
-// bytes, since most of it is rarely needed: facts, which are an archive's
-// moduleFacts or a folder's executables, and the encoded moduledoc.Summary.
+// The digest of a module's package keeps further results of reading it as bytes, since most
+// of them are rarely needed: the facts, which are an archive's moduleFacts or a folder's
+// executables, and the encoded moduledoc.Summary.
 
-// encodeModuleContent returns facts and a summary as one.
+// encodeModuleContent encodes facts and a summary together.
 func encodeModuleContent(facts []byte, summary moduledoc.Summary) []byte {
 	encoded := summary.Encode()
 	b := make([]byte, 0, binary.MaxVarintLen32+len(facts)+len(encoded))
@@ -19,8 +19,7 @@ func encodeModuleContent(facts []byte, summary moduledoc.Summary) []byte {
 	return append(b, encoded...)
 }
 
-// splitModuleContent returns what encodeModuleContent was given, nothing of what is
-// no such content.
+// splitModuleContent returns the arguments of encodeModuleContent, or nil for other content.
 func splitModuleContent(b []byte) (facts, summary []byte) {
 	length, n := binary.Uvarint(b)
 	if n <= 0 || length > uint64(len(b)-n) {

@@ -18,11 +18,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A module may lie in the tree as a folder named after its version. It is
-// offered as a .tar.gz computed from the files in the folder, see packing.
+// A module may lie in the tree as a folder named after its version. It is offered as a
+// .tar.gz computed from the files in the folder: see packing.
 
-// moduleRules leave out of a module's package what no module needs and what its
-// .terraformignore names.
+// moduleRules leave out of a module's package the files that no module needs and the files
+// that its .terraformignore names.
 type moduleRules struct {
 	ignored *ignoreRules
 	leftOut nameList
@@ -46,7 +46,7 @@ func (r *moduleRules) begin(p tree.Part, entries []tree.Entry) *tree.Finding {
 func (r *moduleRules) leavesOut(e tree.Entry, name string, in folderMatch) (leftOut bool, within folderMatch, bad *tree.Finding) {
 	var err error
 	switch {
-	case IsLeftOut(e.Name): // even a symlink to nothing
+	case IsLeftOut(e.Name): // even a dangling symlink
 		leftOut = true
 	case e.Bad == nil && e.Info.IsDir():
 		leftOut, within, err = r.ignored.ignoresFolder(name, in)
@@ -66,10 +66,10 @@ func (r *moduleRules) leavesOut(e tree.Entry, name string, in folderMatch) (left
 type ModuleFolder struct {
 	part      tree.Part
 	files     []File
-	leftOut   *nameList // what is not among the files
+	leftOut   *nameList // the names that are not among the files
 	names     packageNames
-	subfolder string   // the one folder in it in which the module lies, if that is so
-	packing   *packing // once it is needed
+	subfolder string   // the only folder in it, if the module lies there
+	packing   *packing // nil until it is needed
 }
 
 // Stamp changes whenever a file in the folder may have changed.
@@ -81,21 +81,21 @@ func (m *ModuleFolder) FirstFile() string { return firstFile(m.files) }
 // Folder returns the folder of the package in which the module lies; empty for its root.
 func (m *ModuleFolder) Folder() string { return m.subfolder }
 
-// LeftOut names in short what is in the folder and not in the package; empty if that is
-// nothing.
+// LeftOut names in short the files in the folder that are not in the package; empty if there
+// are none.
 func (m *ModuleFolder) LeftOut() string { return m.leftOut.String() }
 
-// Recall sets what reading the folder gave before.
+// Recall sets the results of an earlier reading of the folder.
 func (m *ModuleFolder) Recall(d Digest) {
 	executables, _ := splitModuleContent(d.Content)
 	recallExecutables(m.files, executables)
 }
 
-// Pack returns the package of the folder, which has been read. It is nil if it cannot be
-// packed.
+// Pack returns the package of a folder that has been read. It returns nil if the folder
+// cannot be packed.
 func (m *ModuleFolder) Pack(d Digest) Packed {
 	if m.packing == nil {
-		if k, err := packFolder(m.files); err == nil { // as it was when it was read
+		if k, err := packFolder(m.files); err == nil { // files as they were read
 			k.checksum = d.Checksum
 			m.packing = k
 		}
@@ -106,9 +106,8 @@ func (m *ModuleFolder) Pack(d Digest) Packed {
 	return m.packing
 }
 
-// walkFolder finds the files of a module folder that are packed, ordered by
-// their path in the archive, and what is left out. It calls visit for each folder
-// before reading it.
+// walkFolder finds the files of a module folder to pack, ordered by their path in the
+// archive, and the names left out. It calls visit for each folder before reading it.
 func walkFolder(p tree.Part, dir string, visit func(dir string)) (files []File, leftOut *nameList, bad *tree.Finding) {
 	var rules moduleRules
 	files, bad = walkPacked(p, dir, &rules, visit)
@@ -116,8 +115,8 @@ func walkFolder(p tree.Part, dir string, visit func(dir string)) (files []File, 
 	return files, &rules.leftOut, bad
 }
 
-// FindModule finds the files of a module folder, and the module among them, or why it is
-// withheld. It calls visit for each folder before reading it.
+// FindModule finds the files of a module folder and the module among them, or returns why it
+// is withheld. It calls visit for each folder before reading it.
 func FindModule(part tree.Part, dir string, visit func(dir string)) (m *ModuleFolder, bad *tree.Finding) {
 	m = &ModuleFolder{part: part}
 	if m.files, m.leftOut, bad = walkFolder(part, dir, visit); bad != nil {
@@ -132,13 +131,13 @@ func FindModule(part tree.Part, dir string, visit func(dir string)) (m *ModuleFo
 	return m, bad
 }
 
-// disregardUniformModes disregards the executable bits if every file has them, as
-// on file systems without modes: those of Windows, or of a USB stick.
+// disregardUniformModes disregards the executable bits if every file has them, as on file
+// systems without modes, such as on Windows or a USB stick.
 //
-// So whether a file is executable in the package depends on its content alone
-// where the file system or version control keeps no modes, and on its mode as well
-// where they do. A folder has the same package on all machines of one kind, and on
-// machines of both kinds if its executables begin like a script or a program.
+// Whether a file is executable in the package depends on its content alone where the file
+// system or version control keeps no modes, and on its mode as well where they do. A folder
+// has the same package on all machines of one kind, and on machines of both kinds if its
+// executables begin like a script or a program.
 func disregardUniformModes(files []File) {
 	if slices.ContainsFunc(files, func(f File) bool { return !f.byMode }) {
 		return
@@ -149,7 +148,7 @@ func disregardUniformModes(files []File) {
 }
 
 // Read reads the beginning of each file of the folder, and then the whole package. It calls
-// wait before each read of the package. The error is a *tree.Finding where the folder is at
+// wait before each read of the package. The error is a *tree.Finding if the folder is at
 // fault.
 func (m *ModuleFolder) Read(ctx context.Context, wait func()) (Digest, error) {
 	docs := moduledoc.Collector{Short: true}
@@ -171,8 +170,8 @@ func (m *ModuleFolder) Read(ctx context.Context, wait func()) (Digest, error) {
 	return Digest{SHA256: sum, H1: r.sums.h1(k.files), Size: k.size(), Checksum: k.checksum, Content: content}, nil
 }
 
-// inspectFiles sets which files are executable, collects what the module says about
-// itself, and refuses a folder with a secret in it.
+// inspectFiles sets which files are executable, collects the module's documentation, and
+// refuses a folder with a secret in it.
 func inspectFiles(ctx context.Context, p tree.Part, files []File, docs *moduledoc.Collector) error {
 	buffer := make([]byte, inspectSize)
 	for i := range files {
@@ -204,7 +203,7 @@ func inspectFile(p tree.Part, file *File, buffer []byte, docs *moduledoc.Collect
 	return start, docs.Add(file.Name, io.MultiReader(bytes.NewReader(start), f))
 }
 
-// encodeExecutables returns one bit for each file, as the memo keeps it: with that,
+// encodeExecutables returns one bit for each file, in the form that the memo keeps. With it,
 // a folder is packed again without reading the beginning of every file.
 func encodeExecutables(files []File) []byte {
 	bits := make([]byte, (len(files)+7)/8)
@@ -216,24 +215,23 @@ func encodeExecutables(files []File) []byte {
 	return bits
 }
 
-// recallExecutables sets what encodeExecutables returned.
+// recallExecutables sets the bits that encodeExecutables returned.
 func recallExecutables(files []File, bits []byte) {
 	for i := range files {
 		files[i].executable = i/8 < len(bits) && bits[i/8]&(1<<(i%8)) != 0
 	}
 }
 
-// A packing is the layout of a module folder's .tar.gz. The same folder gives the
-// same bytes on every machine and after every restart: files are ordered by path,
-// times and owners are fixed, and modes say only whether a file is executable.
-// Deflate blocks are stored, not compressed, since the next version of a compressor
-// may turn the same bytes into others. Stored blocks also make the offset of every
-// byte known in advance, so the archive has a size and can seek without ever being
-// written anywhere.
+// A packing is the layout of a module folder's .tar.gz. The same folder results in the same
+// bytes on every machine and after every restart: files are ordered by path, times and
+// owners are fixed, and modes say only whether a file is executable. Deflate blocks are
+// stored, not compressed, since the next version of a compressor may turn the same bytes
+// into others. With stored blocks, the offset of every byte is known in advance, so the
+// archive has a size and can seek without ever being written.
 type packing struct {
 	about    []byte // the tar's global header; empty if it has none
 	files    []File
-	offsets  []int64 // in the tar, of each file's header and then of the tar's end
+	offsets  []int64 // offsets in the tar of each file's header, and of the tar's end
 	tar      int64   // size of the tar
 	checksum uint32  // CRC-32 of the tar; zero until it has been read once
 }
@@ -243,7 +241,7 @@ const (
 	tarEnd   = 2 * tarBlock // two empty blocks
 )
 
-// packFolder lays out the archive of files. It opens none of them.
+// packFolder lays out the archive of files without opening them.
 func packFolder(files []File) (*packing, error) { return packAfter(nil, files) }
 
 // packAfter is packFolder with a global header before the files.
@@ -273,8 +271,9 @@ func (f *File) header() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// headerSize is one block for a name and a size that fit in every tar's header.
-// Others take more, which depends on neither the content nor the mode.
+// headerSize returns the size of a file's header: one block for a name and a size that fit
+// in every tar's header. Others take more, which depends on neither the content nor the
+// mode.
 func (f *File) headerSize() (int64, error) {
 	if len(f.Name) <= 100 && f.Size < 1<<33 && isASCII(f.Name) {
 		return tarBlock, nil
@@ -293,9 +292,9 @@ func isASCII(name string) bool {
 	return true
 }
 
-// The frame around the tar: a gzip header without a name or a time, deflate
-// blocks of up to 65535 stored bytes with a header of five bytes each, and a
-// trailer of CRC-32 and size.
+// The frame around the tar: a gzip header without a name or a time, deflate blocks of up to
+// 65535 stored bytes with a header of five bytes each, and a trailer with the CRC-32 and the
+// size.
 const (
 	gzipHeader      = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 	gzipHeaderSize  = int64(len(gzipHeader))
@@ -304,7 +303,7 @@ const (
 	gzipTrailerSize = 8
 )
 
-// size is that of the archive, in bytes.
+// size returns the size of the archive in bytes.
 func (k *packing) size() int64 {
 	blocks := (k.tar + blockSize - 1) / blockSize
 	return gzipHeaderSize + blocks*blockHeaderSize + k.tar + gzipTrailerSize
@@ -321,9 +320,9 @@ func (k *packing) Open(part tree.Part) PackedReader {
 type packingReader struct {
 	*packing
 	folderReader
-	header []byte       // the last one made
+	header []byte       // the header made last
 	of     int          // the index of its file
-	sums   *contentSums // of the first reading from start to end, which also computes the checksum; nil afterwards
+	sums   *contentSums // sums of the first reading from start to end, which also computes the checksum; nil afterwards
 }
 
 // ReadAt implements io.ReaderAt for one reader at a time.
@@ -414,12 +413,12 @@ type contentSums struct {
 func newContentSums(files int) *contentSums {
 	c := &contentSums{sums: make([]wire.SHA256, files), hash: sha256.New(), file: -1}
 	for i := range c.sums {
-		c.sums[i] = wire.SHA256Of(nil) // of an empty file nothing is read
+		c.sums[i] = wire.SHA256Of(nil) // reads of an empty file do not happen
 	}
 	return c
 }
 
-// add adds what follows of a file.
+// add adds the next content of a file.
 func (c *contentSums) add(file int, content []byte) {
 	if file != c.file {
 		c.finish()
@@ -435,7 +434,7 @@ func (c *contentSums) finish() {
 	c.hash.Reset()
 }
 
-// h1 is the hash of the whole folder.
+// h1 returns the hash of the whole folder.
 func (c *contentSums) h1(files []File) string {
 	c.finish()
 	sums, names := make(map[string]wire.SHA256, len(files)), make([]string, len(files))
@@ -452,7 +451,7 @@ func zero(p []byte, n int64) int {
 	return len(p)
 }
 
-// find returns the index of the file whose entry has the byte at offset, -1 for a byte of
+// find returns the index of the file whose entry has the byte at offset, or -1 for a byte of
 // the global header.
 func (k *packing) find(offset int64) int {
 	i, found := slices.BinarySearch(k.offsets, offset)

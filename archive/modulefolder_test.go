@@ -158,7 +158,7 @@ func packed(t testing.TB, part tree.Part) packedModule {
 	return packedModule{d.Size, d.SHA256, m.Pack(d)}
 }
 
-// openPacking opens the package as an answer does that sends all of it.
+// openPacking opens the package like an answer that sends all of it.
 func openPacking(part tree.Part, m packedModule) (PackedReader, error) {
 	return OpenPacked(m.packed, part, m.Size)
 }
@@ -273,7 +273,7 @@ func TestPackedModuleCanBeUnpacked(t *testing.T) {
 	})
 }
 
-// Deflate's blocks have 65535 bytes, those of a tar 512.
+// Deflate's blocks have 65535 bytes, a tar's blocks 512.
 func TestPackedFileSizesAtBlockBoundaries(t *testing.T) {
 	sizes := []int{0, 1, 511, 512, 513, 65535 - 1536, 65535 - 1535, 65534, 65535, 65536, 2*65535 - 1024, 2 * 65535, 3*65535 + 1}
 	if !testing.Short() {

@@ -11,15 +11,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A PackedModule is the package of a module folder, with the bytes that the registry
-// would serve if the folder lay in a tree. They are computed whenever they are read.
+// A PackedModule is the package of a module folder, with the bytes that the registry would
+// serve if the folder lay in a tree. The bytes are computed whenever they are read.
 type PackedModule struct {
 	Size   int64 // in bytes
 	SHA256 wire.SHA256
 	H1     string // Go's dirhash of its files, "h1:…"
 
-	// LeftOut names in short what is in the folder and not in the package; empty if
-	// that is nothing.
+	// LeftOut names in short the files in the folder that are not in the package; empty if
+	// there are none.
 	LeftOut string
 
 	Doubts Doubts // about the package
@@ -29,8 +29,8 @@ type PackedModule struct {
 }
 
 // PackModule packs a module folder on the local disk as a scan does. The error is a
-// *PackageError where a scan would withhold the module. Any other error is that of ctx
-// or of the folder.
+// *PackageError if a scan would withhold the module. Any other error is an error of ctx or
+// of the folder.
 func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -58,6 +58,6 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	}, nil
 }
 
-// Open opens the package. Reading fails with ErrChanged if a file in the folder is no
-// longer the one that was packed.
+// Open opens the package. Reading fails with ErrChanged if a file in the folder has changed
+// since it was packed.
 func (m *PackedModule) Open() io.ReadSeekCloser { return m.packing.Open(m.part) }

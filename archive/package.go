@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// readPackage reads the files in a provider's zip for their hashes. None of it stays in
+// readPackage reads the files in a provider's zip for their hashes. It keeps no content in
 // memory.
 func (d *Digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ string) error {
 	z, err := openZip(ctx, f, size)
@@ -44,15 +44,14 @@ func (d *Digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ
 	return nil
 }
 
-// An unpackedZip is a zip as clients have it after unpacking, by the cleaned
-// paths of its files. Of two entries with one path the last one stays, with its
-// content and its mode.
+// An unpackedZip has the files of a zip as clients unpack it, by their cleaned paths. Of two
+// entries with one path, the last one stays, with its content and its mode.
 type unpackedZip map[string]*zip.File
 
-// unpack determines what clients unpack, and refuses what they cannot.
+// unpack determines which files clients unpack, and refuses a zip that they cannot unpack.
 func unpack(entries []*zip.File) (unpackedZip, error) {
 	files := make(unpackedZip, len(entries))
-	names := make([]string, len(entries)) // of all entries, those of folders with a slash
+	names := make([]string, len(entries)) // names of all entries; names of folders end in a slash
 	for i, entry := range entries {
 		names[i] = path.Clean(entry.Name)
 		if !entry.FileInfo().IsDir() {
@@ -61,7 +60,7 @@ func unpack(entries []*zip.File) (unpackedZip, error) {
 			names[i] += "/"
 		}
 	}
-	// In order, the content of a folder follows the folder's name. Walking from each
+	// In sorted order, the content of a folder follows the folder's name. Walking from each
 	// file up to the root instead would take minutes for a megabyte of long names.
 	slices.Sort(names)
 	for name := range files {
@@ -83,8 +82,8 @@ func isProviderFile(name, typ string) bool {
 	return ok && !strings.Contains(rest, "/") && (rest == "" || rest[0] == '_' || rest[0] == '.')
 }
 
-// program finds the provider as clients do in the unpacked zip: at its root, the
-// first by name (checklist 58).
+// program finds the provider in the unpacked zip as clients do: at its root, the first by
+// name (checklist 58).
 func (u unpackedZip) program(typ string) *zip.File {
 	var first string
 	for name := range u {
@@ -95,7 +94,7 @@ func (u unpackedZip) program(typ string) *zip.File {
 	return u[first]
 }
 
-// A programMode says whether clients can run the provider they have unpacked.
+// A programMode says whether clients can run the provider that they have unpacked.
 type programMode byte
 
 const (
@@ -104,14 +103,14 @@ const (
 	programWithoutMode // the zip was made on a system without the executable bit
 )
 
-// Systems on which a zip's entry was made (PKWARE's APPNOTE, section 4.4.2). All
-// others have no executable bit.
+// Systems on which a zip's entry was made (PKWARE's APPNOTE, section 4.4.2). Zips made on
+// other systems have no executable bit.
 const (
 	madeOnUnix  = 3
 	madeOnMacOS = 19
 )
 
-// modeOf returns the mode of a program that a client has unpacked: the one it was
+// modeOf returns the mode of a program that a client has unpacked, which is the mode it was
 // packed with.
 func modeOf(program *zip.File) programMode {
 	switch by := program.CreatorVersion >> 8; {
@@ -123,9 +122,9 @@ func modeOf(program *zip.File) programMode {
 	return programExecutable
 }
 
-// hashes returns the two that clients compute: of the files as unpacked, which
-// lock files have, and of the zip's entries, which Terraform compares with the lock
-// file before unpacking. They differ when there are entries for folders, names that
+// hashes returns the two hashes that clients compute: the hash of the files as unpacked,
+// which lock files have, and the hash of the zip's entries, which Terraform compares with
+// the lock file before unpacking. They differ when there are entries for folders, names that
 // are not clean, or two entries of one name. Every entry is read to its end.
 func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File) (unpacked, packed string, err error) {
 	sums := make(map[*zip.File]wire.SHA256, len(entries))
@@ -160,14 +159,14 @@ func hash1(names []string, sum func(name string) wire.SHA256) string {
 	return "h1:" + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// A PackageDetail is what sets a package apart from most others. Its zero value
-// is that of a program that can be run, in a zip with one hash.
+// A PackageDetail has properties that most packages share. Its zero value describes a
+// program that can be run, in a zip with one hash.
 type PackageDetail struct {
 	program  programMode
-	PackedH1 string // the hash of the zip's entries, if it is not that of its files
+	PackedH1 string // the hash of the zip's entries, if it differs from the hash of its files
 }
 
-// FindingOn is why a package is withheld for a platform; nil if it is not.
+// FindingOn says why a package is withheld for a platform; nil if it is not.
 func (d PackageDetail) FindingOn(p address.Platform) *tree.Finding {
 	if p.OS == "windows" || d.program != programNotExecutable {
 		return nil
@@ -179,7 +178,7 @@ func (d PackageDetail) FindingOn(p address.Platform) *tree.Finding {
 // that only some clients can run it.
 func (d PackageDetail) LacksMode() bool { return d.program == programWithoutMode }
 
-// encode returns the detail as the memo keeps it, nothing for most packages.
+// encode returns the detail in the form that the memo keeps; nil for most packages.
 func (d PackageDetail) encode() []byte {
 	if d == (PackageDetail{}) {
 		return nil

@@ -58,7 +58,7 @@ func unpacked(t *testing.T, zipped string) string {
 	return h1
 }
 
-// Clients compute the hash of the zip before unpacking it and that of its files
+// Clients compute the hash of the zip before unpacking it, and the hash of its files
 // afterwards. Lock files have the latter.
 func TestH1IsWhatClientsCompute(t *testing.T) {
 	folder := &zip.FileHeader{Name: "docs", CreatorVersion: madeOnUnix << 8, ExternalAttrs: 0o40755 << 16}
@@ -122,8 +122,8 @@ func TestZipsThatClientsCannotUnpack(t *testing.T) {
 	}
 }
 
-// A name in a zip may have tens of thousands of folders. If each of them took
-// time, this test would take minutes.
+// A name in a zip may have tens of thousands of folders. If each of them took time, this
+// test would take minutes.
 func TestZipsWithManyFoldersInTheirNames(t *testing.T) {
 	files := []string{binaryName, "x"}
 	for i := range 60 {

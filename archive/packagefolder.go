@@ -16,19 +16,19 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A provider's package may lie in the tree as clients unpack it, in a folder
-// VERSION/OS_ARCH: filesystem mirrors and plugin caches are like that. It is
-// offered as a zip computed from the files in the folder, see packageZip.
+// A provider's package may lie in the tree unpacked, in a folder VERSION/OS_ARCH, as in
+// filesystem mirrors and plugin caches. It is offered as a zip computed from the files in
+// the folder: see packageZip.
 
-// A PackageFolder is a provider's package that lies in a tree as clients unpack it.
+// A PackageFolder is a provider's package that lies in a tree unpacked.
 type PackageFolder struct {
 	part    tree.Part
 	files   []File
 	typ, os string
 }
 
-// FindPackage finds the files of the unpacked package of a provider called typ, for a
-// system, or why it is withheld. It calls visit for each folder before reading it.
+// FindPackage finds the files of the unpacked package of a provider called typ for a system,
+// or returns why it is withheld. It calls visit for each folder before reading it.
 func FindPackage(part tree.Part, dir, typ, os string, visit func(dir string)) (p *PackageFolder, bad *tree.Finding) {
 	p = &PackageFolder{part: part, typ: typ, os: os}
 	if p.files, bad = walkPacked(part, dir, packageRules{}, visit); bad != nil {
@@ -43,7 +43,7 @@ func (p *PackageFolder) Stamp() tree.Stamp { return stampFolder(p.files) }
 // FirstFile returns the path of a file in the folder; empty if there is none.
 func (p *PackageFolder) FirstFile() string { return firstFile(p.files) }
 
-// Pack returns the zip of the folder, which has been read.
+// Pack returns the zip of a folder that has been read.
 func (p *PackageFolder) Pack(d Digest) Packed {
 	return layOutZip(p.files, decodeMembers(d.Content, len(p.files)))
 }
@@ -63,8 +63,8 @@ func (packageRules) leavesOut(e tree.Entry, name string, _ folderMatch) (leftOut
 	return false, within, bad
 }
 
-// checkPackageFolder requires the provider's program among a folder's files, and
-// that a zip can hold them.
+// checkPackageFolder checks that a folder's files include the provider's program and fit in
+// a zip.
 func checkPackageFolder(files []File, typ string) *tree.Finding {
 	left, program := int64(maxZipped), false
 	for _, f := range files {
@@ -86,15 +86,15 @@ func checkPackageFolder(files []File, typ string) *tree.Finding {
 	return nil
 }
 
-// A zipMember is what a zip says of a file besides its name and size.
+// A zipMember has the fields of a file in a zip besides its name and size.
 type zipMember struct {
 	crc        uint32
 	executable bool
 }
 
-// Read reads the files of the folder twice: for what the zip's headers say of them, and as
-// the zip. It calls wait before each read. The error is a *tree.Finding where the folder is
-// at fault.
+// Read reads the files of the folder twice: for the fields of the zip's headers, and as the
+// zip. It calls wait before each read. The error is a *tree.Finding if the folder is at
+// fault.
 func (p *PackageFolder) Read(ctx context.Context, wait func()) (d Digest, err error) {
 	members := make([]zipMember, len(p.files))
 	names := make([]string, len(p.files))
@@ -144,8 +144,8 @@ func readMember(ctx context.Context, part tree.Part, file File, wait func()) (m 
 	return m, wire.SHA256(h.Sum(nil)), nil
 }
 
-// encodeMembers returns what was read of a folder's files as the memo keeps it,
-// in the order of the files.
+// encodeMembers returns the members in the form that the memo keeps, in the order of the
+// files.
 func encodeMembers(members []zipMember) []byte {
 	b := make([]byte, 0, 5*len(members))
 	for _, m := range members {
@@ -159,7 +159,7 @@ func encodeMembers(members []zipMember) []byte {
 	return b
 }
 
-// decodeMembers reads what encodeMembers returned for count files.
+// decodeMembers decodes the members of count files.
 func decodeMembers(b []byte, count int) []zipMember {
 	members := make([]zipMember, count)
 	for i := range min(count, len(b)/5) {
@@ -168,11 +168,11 @@ func decodeMembers(b []byte, count int) []zipMember {
 	return members
 }
 
-// A packageZip is the layout of an unpacked package's zip. As with the packing of
-// a module folder, the same folder gives the same bytes on every machine: files
-// are ordered by path and stored, not compressed, times are the earliest a zip can
-// have, and modes follow from the files' content. The offset of every byte is known
-// in advance, so the zip has a size and can seek.
+// A packageZip is the layout of an unpacked package's zip. As with the packing of a module
+// folder, the same folder results in the same bytes on every machine: files are ordered by
+// path and stored, not compressed, times are the earliest that a zip can have, and modes
+// follow from the files' content. The offset of every byte is known in advance, so the zip
+// has a size and can seek.
 type packageZip struct {
 	files []File
 	spans []zipSpan // in order
@@ -183,7 +183,7 @@ type packageZip struct {
 type zipSpan struct {
 	offset, size int64
 	headers      []byte // nil for the content of a file
-	file         File   // whose content it is
+	file         File   // the file of the content
 }
 
 const (
@@ -192,11 +192,11 @@ const (
 	zipFirstDay    = 1<<5 | 1 // 1 January 1980
 )
 
-// maxZipped is how many bytes the files of an unpacked package may have: as many
-// as fit in a zip without the zip64 extension, less some room for the headers.
+// maxZipped is how many bytes the files of an unpacked package may have: as many as fit in a
+// zip without the zip64 extension, less some room for the headers.
 const maxZipped = math.MaxUint32 - 256<<20
 
-// layOutZip lays out the zip of a folder's files, each with its member.
+// layOutZip lays out the zip of a folder's files and their members.
 func layOutZip(files []File, members []zipMember) *packageZip {
 	z := &packageZip{files: files}
 	var directory []byte
@@ -217,7 +217,7 @@ func (z *packageZip) addHeaders(b []byte) {
 	z.size += int64(len(b))
 }
 
-// appendCommonHeader appends what both headers of a file have.
+// appendCommonHeader appends the fields that both headers of a file have.
 func appendCommonHeader(b []byte, f File, m zipMember) []byte {
 	b = binary.LittleEndian.AppendUint16(b, zipVersion)
 	b = binary.LittleEndian.AppendUint16(b, zipNamesInUTF8)

@@ -13,12 +13,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A module folder and an unpacked provider package are served as archives that
-// are never written anywhere: their bytes are computed from the files in the
-// folder whenever they are read (modulefolder.go, packagefolder.go). Both find
-// these files, notice that one has changed, and read across them as here.
+// A module folder and an unpacked provider package are served as archives that are never
+// written to disk: their bytes are computed from the files in the folder whenever they are
+// read (modulefolder.go, packagefolder.go). Finding the files, noticing that one has
+// changed, and reading across them is the same for both.
 
-// A File is a file of such a folder as the walk found it.
+// A File is a file of such a folder, with the information from the walk.
 type File struct {
 	Name    string // in the archive
 	Path    string // in its part of the tree
@@ -31,7 +31,7 @@ type File struct {
 	executable bool // executable in a module package, by its mode or its content
 }
 
-// Stamp returns the stamp of the file as the walk found it.
+// Stamp returns the stamp of the file at the time of the walk.
 func (f *File) Stamp() tree.Stamp {
 	return tree.Stamp{Size: f.Size, ModTime: f.modTime, Inode: f.inode, Changed: f.changed}
 }
@@ -44,17 +44,16 @@ const (
 
 // packingRules decide which files of a folder are packed.
 type packingRules interface {
-	// begin is given the entries of the folder itself.
+	// begin takes the entries of the folder itself.
 	begin(p tree.Part, entries []tree.Entry) *tree.Finding
 
-	// leavesOut reports whether an entry is not packed. name is its path in the
-	// archive, in what the rules said of the folder around it, and within what they
-	// say of it if it is a folder.
+	// leavesOut reports whether an entry is not packed. name is its path in the archive, in
+	// is the match of the folder around it, and within is its own match if it is a folder.
 	leavesOut(e tree.Entry, name string, in folderMatch) (leftOut bool, within folderMatch, bad *tree.Finding)
 }
 
-// walkPacked finds the files of a folder that are packed, ordered by their path
-// in the archive. It calls visit for each folder before reading it.
+// walkPacked finds the files of a folder to pack, ordered by their path in the archive. It
+// calls visit for each folder before reading it.
 func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir string)) ([]File, *tree.Finding) {
 	var files []File
 	folders := 0
@@ -109,8 +108,8 @@ func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir stri
 	return files, bad
 }
 
-// stampFolder changes whenever a file in a folder may have changed. Its time is
-// that of the newest file.
+// stampFolder returns a stamp that changes whenever a file in a folder may have changed. Its
+// time is the time of the newest file.
 func stampFolder(files []File) tree.Stamp {
 	var s tree.Stamp
 	h := sha256.New()
@@ -130,11 +129,11 @@ func firstFile(files []File) string {
 	return files[0].Path
 }
 
-// FilesUnchanged returns if a file is no longer the one that was
-// packed. Listing a folder costs a fraction of opening every file in it.
+// FilesUnchanged returns tree.ErrChanged if a file has changed since it was packed. Listing
+// a folder costs a fraction of opening every file in it.
 func FilesUnchanged(p tree.Part, files []File) error {
 	p = p.Direct()
-	stamps := make(map[string]tree.Stamp, len(files)) // of everything in the folders listed
+	stamps := make(map[string]tree.Stamp, len(files)) // stamps of all entries in the listed folders
 	listed := make(map[string]bool)
 	for i := range files {
 		file := &files[i]
@@ -153,7 +152,7 @@ func FilesUnchanged(p tree.Part, files []File) error {
 		if s, ok := stamps[file.Path]; ok && s == file.Stamp() {
 			continue
 		}
-		f, err := p.OpenUnchanged(file.Path, file.Stamp()) // which knows what of a stamp counts
+		f, err := p.OpenUnchanged(file.Path, file.Stamp()) // OpenUnchanged knows which fields of a stamp count
 		if err != nil {
 			return err
 		}
@@ -164,15 +163,15 @@ func FilesUnchanged(p tree.Part, files []File) error {
 
 // A Packed is the archive computed from a folder.
 type Packed interface {
-	// contents returns the files in it.
+	// Files returns the files in the archive.
 	Files() []File
 
-	// open opens the archive of a folder in a part of the tree. Reading fails with
+	// Open opens the archive of a folder in a part of the tree. Reading fails with
 	// ErrChanged when a file that is read has changed.
 	Open(part tree.Part) PackedReader
 }
 
-// OpenPacked opens the archive of a folder, which has a size in bytes, for somebody who
+// OpenPacked opens the archive of a folder, which has a size in bytes, for a caller that
 // reads all of it. The error is tree.ErrChanged if a file in the folder has changed.
 func OpenPacked(p Packed, part tree.Part, size int64) (PackedReader, error) {
 	if size <= maxBuffered {
@@ -184,9 +183,10 @@ func OpenPacked(p Packed, part tree.Part, size int64) (PackedReader, error) {
 	return p.Open(part), nil
 }
 
-// maxBuffered is the size in bytes up to which an archive is packed into memory before it
-// is served. Nearly all modules are smaller, and a slow client does not cost much memory. A
-// folder that is removed meanwhile is then ErrChanged instead of an answer that breaks off.
+// maxBuffered is the size in bytes up to which an archive is packed into memory before it is
+// served. Nearly all modules are smaller, and a slow client does not cost much memory. If a
+// file of the folder is removed meanwhile, the caller gets ErrChanged instead of an answer
+// that breaks off.
 const maxBuffered = 256 << 10
 
 func bufferPacked(p Packed, part tree.Part, size int64) (PackedReader, error) {
@@ -202,7 +202,7 @@ func bufferPacked(p Packed, part tree.Part, size int64) (PackedReader, error) {
 	return PackedReader{SectionReader: io.NewSectionReader(bytes.NewReader(content), 0, size)}, nil
 }
 
-// A PackedReader is such an archive, opened for reading.
+// A PackedReader is the archive of a folder, opened for reading.
 type PackedReader struct {
 	*io.SectionReader
 	folder *folderReader // nil if the archive is in memory
@@ -216,7 +216,7 @@ func (r PackedReader) Close() error {
 	return r.folder.Close()
 }
 
-// Unchanged returns tree.ErrChanged if what was read may be of two contents.
+// Unchanged returns tree.ErrChanged if the bytes read may mix two contents of a file.
 func (r PackedReader) Unchanged() error {
 	if r.folder == nil {
 		return nil
@@ -228,7 +228,7 @@ func (r PackedReader) Unchanged() error {
 // serves one reader at a time.
 type folderReader struct {
 	part     tree.Part
-	current  afero.File // the file read last, kept open for the next read
+	current  afero.File // the file that was read last, kept open for the next read
 	path     string     // of current
 	verified tree.Stamp // of current
 }
@@ -253,8 +253,8 @@ func (r *folderReader) openFile(file *File) (err error) {
 	return err
 }
 
-// unchanged returns ErrChanged if the file that was read last has been written to since
-// it was opened. Of all before it that was asked when the next was opened.
+// unchanged returns ErrChanged if the file that was read last has been written to since it
+// was opened. The files before it were checked when the next file was opened.
 func (r *folderReader) unchanged() error {
 	if r.current == nil {
 		return nil
@@ -269,8 +269,8 @@ func (r *folderReader) unchanged() error {
 	return nil
 }
 
-// readContent reads from the content of a file. The error is ErrChanged if the
-// file is not the one that was packed.
+// readContent reads from the content of a file. The error is ErrChanged if the file has
+// changed since it was packed.
 func (r *folderReader) readContent(p []byte, file *File, offset int64) (int, error) {
 	if err := r.openFile(file); err != nil {
 		return 0, err
@@ -278,7 +278,7 @@ func (r *folderReader) readContent(p []byte, file *File, offset int64) (int, err
 	n, err := r.current.ReadAt(p[:min(int64(len(p)), file.Size-offset)], offset)
 	if n <= 0 && err != nil {
 		if errors.Is(err, io.EOF) {
-			err = tree.ErrChanged // shorter than it was
+			err = tree.ErrChanged // the file is shorter than before
 		}
 		return 0, err
 	}
@@ -305,8 +305,8 @@ func isExecutable(start []byte) bool {
 	return false
 }
 
-// changedWhileRead turns ErrChanged into the finding for a folder that changed
-// during the scan.
+// changedWhileRead turns ErrChanged into the finding for a folder that changed during the
+// scan.
 func changedWhileRead(err error) error {
 	if errors.Is(err, tree.ErrChanged) {
 		return tree.Findingf(tree.BeingWritten, "it is still being written")

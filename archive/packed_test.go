@@ -20,7 +20,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// long is a time that no file system takes for recent.
+// long is a time that no file system considers recent.
 var long = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // moduleFiles are the files of a module folder, by name.

@@ -12,9 +12,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// What must not be in a module's package: everyone who downloads the module would
-// get it. A folder is packed without what is a secret by its name, and withheld with
-// what is one by its content; in an archive both are noted.
+// Secrets must not be in a module's package, since everyone who downloads the module would
+// get them. Files whose names mark them as secrets are left out when a folder is packed, and
+// a folder with a secret in the content of a file is withheld. In an archive, both kinds are
+// noted.
 
 // credentials are names of files and folders in which tools keep their user's
 // secrets.
@@ -27,8 +28,8 @@ var credentials = []string{
 // credentialsKind is the kind of secret that tools keep for their user.
 const credentialsKind = "credentials"
 
-// secretByName returns the kind of secret that a file or folder is by its name;
-// empty if it is none.
+// secretByName returns the kind of secret that the name of a file or folder stands for, or
+// "" if it is not a secret.
 func secretByName(name string) string {
 	switch {
 	case isState(name):
@@ -74,8 +75,8 @@ func readStart(r io.Reader, buffer []byte) ([]byte, error) {
 	return buffer[:n], nil
 }
 
-// secretByContent returns the kind of secret that a file of that size is by its
-// beginning; empty if it is none.
+// secretByContent returns the kind of secret that begins like start and has that size, or ""
+// if it is not a secret.
 func secretByContent(start []byte, size int64) string {
 	switch {
 	case isPlan(start):
@@ -179,10 +180,10 @@ func hasAgeKey(b []byte) bool {
 	}
 }
 
-// isBinaryKey reports whether a file is a PKCS#12 store, or a key encoded as PKCS#8,
-// PKCS#1 or SEC 1: each is one sequence that begins with a version. Only the
-// beginning of the file is known, and a store may be encoded in BER, so that no
-// parser of the standard library can be used.
+// isBinaryKey reports whether a file is a PKCS#12 store, or a key encoded as PKCS#8, PKCS#1
+// or SEC 1: each is a sequence that begins with a version. Only the beginning of the file is
+// known, and a store may be encoded in BER, so no parser of the standard library can be
+// used.
 func isBinaryKey(start []byte, size int64) bool {
 	const sequence, integer, octets = "\x30", "\x02", "\x04"
 	content, whole, ok := openDER(start, sequence)
@@ -214,8 +215,8 @@ func isBinaryKey(start []byte, size int64) bool {
 	return false
 }
 
-// openDER returns what follows the tag and length of a value, and the size of the
-// whole value; zero if its length is indefinite, as BER allows.
+// openDER returns the bytes after the tag and length of a value, and the size of the whole
+// value; the size is zero if the length is indefinite, as BER allows.
 func openDER(b []byte, tag string) (content []byte, size int64, ok bool) {
 	b, ok = bytes.CutPrefix(b, []byte(tag))
 	if !ok || len(b) == 0 {

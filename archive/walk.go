@@ -11,15 +11,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A package is walked for what its files say: regular files alone, in the order of the
-// package. wants is asked with the name of each file, visit reads it.
+// Walking a package visits its regular files, in the order of the package. wants is called
+// with the name of each file, and visit reads the wanted ones.
 
-// WalkZip calls visit with the files of a zip that are wanted. The zip must not unpack
-// without bound or outside of its folder. The error is that of reading, of visit or of ctx.
+// WalkZip calls visit with the wanted files of a zip. The zip must not unpack without bound
+// or outside of its folder. The error is an error of reading, of visit or of ctx.
 func WalkZip(ctx context.Context, f io.Reader, size int64, wants func(string) bool, visit func(string, io.Reader) error) error {
 	at, ok := f.(io.ReaderAt)
 	if !ok {
-		return errors.ErrUnsupported // every file of a tree is one
+		return errors.ErrUnsupported // every file of a tree has ReadAt
 	}
 	z, err := openZip(ctx, at, size)
 	if err != nil {
@@ -44,8 +44,8 @@ func WalkZip(ctx context.Context, f io.Reader, size int64, wants func(string) bo
 	return nil
 }
 
-// WalkTarGz calls visit with the files of a .tar.gz that are wanted, up to a number of
-// unpacked bytes. complete reports whether that is all of it.
+// WalkTarGz calls visit with the wanted files of a .tar.gz, up to a number of unpacked
+// bytes. complete reports whether it read the whole archive.
 func WalkTarGz(ctx context.Context, f io.Reader, limit int64, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
 	z, err := gzip.NewReader(tree.WithContext(ctx, f))
 	if err != nil {
@@ -69,8 +69,8 @@ func WalkTarGz(ctx context.Context, f io.Reader, limit int64, wants func(string)
 	}
 }
 
-// WalkFolder calls visit with the files of a folder that are wanted. The error is
-// tree.ErrChanged if one of them has changed.
+// WalkFolder calls visit with the wanted files of a folder. The error is tree.ErrChanged if
+// one of them has changed.
 func WalkFolder(ctx context.Context, part tree.Part, folder Packed, wants func(string) bool, visit func(string, io.Reader) error) error {
 	var wanted []File
 	for _, file := range folder.Files() {

@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// describeArchive reads an archive as Describe does, whatever it has.
+// describeArchive reads any archive as Describe does.
 func describeArchive(t testing.TB, content []byte, isZip bool) {
 	var c moduledoc.Collector
 	if isZip {
@@ -23,7 +23,7 @@ func describeArchive(t testing.TB, content []byte, isZip bool) {
 	c.Package("").Summary()
 }
 
-// What an archive unpacks to is read up to a bound, and what is before it is kept.
+// An archive is read up to a bound of unpacked bytes, and files before the bound are kept.
 func TestATarIsReadUpToABound(t *testing.T) {
 	content := gzipOf(tarOfFiles("main.tf", `variable "a" {}`, "zeros", strings.Repeat("\x00", 1<<20), "z.tf", `variable "b" {}`))
 	for _, test := range []struct {

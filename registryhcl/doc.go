@@ -14,8 +14,8 @@
 //	  link   = "https://status.example.com/42"
 //	}
 //
-// Nothing in it is evaluated. What can be read of a file counts, and Parse reports the
-// rest: whoever withdraws a version has to learn that a mistake keeps it from being
-// withdrawn. Editing changes the lines of the notice alone, since people keep comments in
-// the file.
+// Nothing in it is evaluated. The parts of a file that can be read count, and Parse reports
+// the rest: an operator who withdraws a version has to learn of a mistake that keeps the
+// version from being withdrawn. Editing changes only the lines of the notice, since people
+// keep comments in the file.
 package registryhcl

@@ -16,7 +16,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A Kind is what a notice says about versions: the name of its block.
+// A Kind says whether a notice deprecates or withdraws versions. It is the name of the
+// notice's block.
 type Kind string
 
 // The kinds of notices.
@@ -25,7 +26,7 @@ const (
 	WithdrawnNotice  Kind = "withdrawn"
 )
 
-// A Edit is a notice to be written. What is nil stays as it is.
+// An Edit is a change of a notice. A nil field keeps its text.
 type Edit struct {
 	Kind         Kind
 	Versions     address.Constraints
@@ -51,9 +52,9 @@ func (e Edit) Check() error {
 	return nil
 }
 
-// Set returns the content of a registry.hcl with a notice. If there is one of
-// that kind for the same versions, it is updated; otherwise the notice is added at
-// the end. Everything else stays as it is written.
+// Set returns the content of a registry.hcl with a notice. If there is a notice of that kind
+// for the same versions, Set updates it; otherwise it adds the notice at the end. Everything
+// else stays as written.
 func Set(content []byte, e Edit) ([]byte, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
@@ -82,13 +83,13 @@ func Set(content []byte, e Edit) ([]byte, error) {
 	}
 	start, end := block.Range().Start.Byte, block.CloseBraceRange.End.Byte
 	anew := splice(content, start, end, bytes.TrimSpace(e.render(wanted)))
-	// Nobody has formatted a block that is as this function writes it, or put
-	// comments into it: it is written anew, so that its arguments are aligned.
+	// A block that looks as this function writes it has no comments or formatting of its
+	// own. It is replaced as a whole, so that its arguments are aligned.
 	if bytes.Equal(content[start:end], bytes.TrimSpace(e.render(current))) {
 		return anew, nil
 	}
-	// An attribute that is written in an unusual way, such as a block on one line,
-	// is beyond an edit in place.
+	// An attribute that is written in an unusual way, such as in a block on one line, cannot
+	// be edited in place.
 	edited := setInBlock(content, block, wanted)
 	if after, problems := Parse(edited); len(problems) > 0 || after.notice(e.Kind, e.Versions) != wanted {
 		return anew, nil
@@ -96,15 +97,15 @@ func Set(content []byte, e Edit) ([]byte, error) {
 	return edited, nil
 }
 
-// Remove returns the content of a registry.hcl without the notices for
-// exactly these versions, and the kinds of those that it had.
+// Remove returns the content of a registry.hcl without the notices for exactly these
+// versions, and the kinds of the removed notices.
 func Remove(content []byte, versions address.Constraints) (edited []byte, removed []Kind, err error) {
 	body, content, err := parseForEdit(content)
 	if err != nil {
 		return nil, nil, err
 	}
 	blocks := noticeBlocks(body, versions, DeprecatedNotice, WithdrawnNotice)
-	for _, b := range slices.Backward(blocks) { // so that the positions of those before stay
+	for _, b := range slices.Backward(blocks) { // backward, so that the positions of earlier blocks stay
 		removed = append(removed, Kind(b.Type))
 		content = removeLines(content, b.Range().Start.Byte, b.CloseBraceRange.End.Byte)
 	}
@@ -140,8 +141,8 @@ func (e Edit) applied(t noticeText) noticeText {
 	return t
 }
 
-// parseForEdit parses a registry.hcl that can be edited: one that is HCL, whatever
-// else is wrong with it. The content it returns ends with a line break.
+// parseForEdit parses a registry.hcl that can be edited: it must be HCL, but may have other
+// errors. The content that it returns ends with a line break.
 func parseForEdit(content []byte) (*hclsyntax.Body, []byte, error) {
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
 	if len(content) > 0 && content[len(content)-1] != '\n' {
@@ -160,8 +161,8 @@ func parseForEdit(content []byte) (*hclsyntax.Body, []byte, error) {
 	return file.Body.(*hclsyntax.Body), content, nil
 }
 
-// noticeBlocks returns the blocks of these kinds for exactly these versions, as they
-// are written.
+// noticeBlocks returns the blocks of these kinds for exactly these versions, in the order of
+// the file.
 func noticeBlocks(body *hclsyntax.Body, versions address.Constraints, kinds ...Kind) (blocks []*hclsyntax.Block) {
 	for _, b := range body.Blocks {
 		if !slices.Contains(kinds, Kind(b.Type)) {
@@ -187,7 +188,7 @@ func (e Edit) render(text noticeText) []byte {
 	return file.Bytes()
 }
 
-// setInBlock writes the texts of a notice over those in its block.
+// setInBlock replaces the texts in a notice's block.
 func setInBlock(content []byte, b *hclsyntax.Block, t noticeText) []byte {
 	type edit struct {
 		start, end int

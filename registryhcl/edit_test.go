@@ -89,7 +89,8 @@ func TestRemoveNotices(t *testing.T) {
 	}
 }
 
-// Whatever a file has, a notice that is set counts, and is gone when it is removed.
+// Whatever a file contains, a notice counts after it is set, and is gone after it is
+// removed.
 func FuzzSetNotice(f *testing.F) {
 	f.Add("", "a", "https://a.example/")
 	f.Add("withdrawn \"< 2\" { reason = \"x\" }\n", "b", "")

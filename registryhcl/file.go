@@ -8,13 +8,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A File has what the operator says about a provider or module, in the registry.hcl of
-// its folder. A nil File says nothing. It does not change.
+// A File has the operator's metadata of a provider or module, from the registry.hcl in its
+// folder. A nil File has none. It is immutable.
 type File struct {
 	Description, Source, Owner string
 
-	// Deprecated versions are offered, and clients, pages and the API are told.
-	// Withdrawn ones are offered to nobody; their files stay in the tree.
+	// Deprecated versions are offered, and clients, pages and the API are told. Withdrawn
+	// versions are offered to no client; their files stay in the tree.
 	Deprecated, Withdrawn []Notice
 }
 
@@ -25,8 +25,8 @@ type Notice struct {
 	Link     string // an http or https URL; may be empty
 }
 
-// String is the notice as part of a sentence: its reason, and its link in
-// parentheses. It is empty if there is neither.
+// String returns the notice as part of a sentence: its reason, and its link in parentheses.
+// It is empty if the notice has neither.
 func (n *Notice) String() string {
 	switch {
 	case n.Link == "":
@@ -62,7 +62,7 @@ func covering(notices []Notice, v *version.Version) *Notice {
 	return nil
 }
 
-// Equal reports whether two say the same.
+// Equal reports whether two files have the same metadata.
 func (m *File) Equal(other *File) bool {
 	if m == nil || other == nil {
 		return m == other
@@ -74,9 +74,8 @@ func (m *File) Equal(other *File) bool {
 		slices.EqualFunc(m.Deprecated, other.Deprecated, same) && slices.EqualFunc(m.Withdrawn, other.Withdrawn, same)
 }
 
-// Over returns the metadata of an address that is found both with HOSTNAME, which m
-// is of, and without: texts that m lacks are those of hosted, and the notices of
-// both count.
+// Over returns the metadata of an address that is found both with HOSTNAME (m) and without
+// (hosted). Texts that m lacks are taken from hosted, and the notices of both count.
 func (m *File) Over(hosted *File) *File {
 	switch {
 	case m == nil:

@@ -34,19 +34,19 @@ const (
 	maxURL         = 2000
 )
 
-// A Problem is something in a registry.hcl that does not count.
+// A Problem is a part of a registry.hcl that does not count.
 type Problem struct {
 	Line   int    // from 1
 	Detail string // says what to do
 
-	// MayWithdraw reports whether what does not count may withdraw versions.
+	// MayWithdraw reports whether that part may withdraw versions.
 	MayWithdraw bool
 }
 
 func (p Problem) String() string { return fmt.Sprintf("line %d: %s", p.Line, p.Detail) }
 
-// Parse parses a registry.hcl. What can be read of it counts, and the rest
-// is reported, in order.
+// Parse parses a registry.hcl. The parts that can be read count, and the others are
+// reported, in order.
 //
 // Nothing is evaluated: all values are plain strings.
 func Parse(content []byte) (File, []Problem) {
@@ -55,7 +55,7 @@ func Parse(content []byte) (File, []Problem) {
 		p.problem(1, true, "the file is larger than %d KiB: shorten it", MaxSize>>10)
 		return p.metadata, p.problems
 	}
-	content = bytes.TrimPrefix(content, []byte("\ufeff")) // which some editors write first
+	content = bytes.TrimPrefix(content, []byte("\ufeff")) // some editors write a byte order mark first
 	if line := tooDeep(content); line > 0 {
 		p.problem(line, true, "it is nested too deeply: write plain strings and blocks only")
 		return p.metadata, p.problems
@@ -71,9 +71,9 @@ func Parse(content []byte) (File, []Problem) {
 	return p.metadata, p.problems
 }
 
-// tooDeep returns the line at which a text is nested more deeply than the parser,
-// which is recursive, should have to follow; zero if it is not. Operators that make
-// it recurse without a bracket count like brackets that are never closed.
+// tooDeep returns the first line that is nested so deeply that the parser, which is
+// recursive, would use too much stack; zero if there is none. Operators that make the parser
+// recurse without a bracket count like brackets that are never closed.
 func tooDeep(content []byte) (line int) {
 	tokens, _ := hclsyntax.LexConfig(content, "", hcl.InitialPos)
 	depth := 0
@@ -100,8 +100,7 @@ func lineOf(r *hcl.Range) int {
 	return r.Start.Line
 }
 
-// sentence is the first sentence of a diagnostic of the parser, as a problem's
-// detail.
+// sentence returns the first sentence of a diagnostic of the parser, as a problem's detail.
 func sentence(d *hcl.Diagnostic) string {
 	text, _, _ := strings.Cut(cmp.Or(d.Detail, d.Summary), ". ")
 	text, _ = cleanText(strings.TrimSuffix(text, "."), maxReason)
@@ -115,7 +114,7 @@ type parser struct {
 	problems []Problem
 }
 
-// problem adds a problem, unless there are many. withdraws reports whether what
+// problem adds a problem, unless there are many. withdraws reports whether the part that
 // cannot be read may withdraw versions.
 func (p *parser) problem(line int, withdraws bool, format string, args ...any) {
 	switch n := len(p.problems); {
@@ -154,7 +153,7 @@ func (p *parser) body(body *hclsyntax.Body) {
 	}
 }
 
-// inOrder returns attributes as they are written.
+// inOrder returns attributes in the order of the file.
 func inOrder(attributes hclsyntax.Attributes) []*hclsyntax.Attribute {
 	list := make([]*hclsyntax.Attribute, 0, len(attributes))
 	for _, a := range attributes {
@@ -166,7 +165,7 @@ func inOrder(attributes hclsyntax.Attributes) []*hclsyntax.Attribute {
 	return list
 }
 
-// notice adds the notice that a block is to list.
+// notice adds the notice in a block to list.
 func (p *parser) notice(b *hclsyntax.Block, list *[]Notice, withdraws bool) {
 	line := b.TypeRange.Start.Line
 	versions, err := noticeConstraints(b.Type, b.Labels)
@@ -241,7 +240,7 @@ func (p *parser) url(a *hclsyntax.Attribute) string {
 	return link
 }
 
-// webURL returns a URL as it is put into documents and pages.
+// webURL returns a URL in the form for documents and pages.
 func webURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
@@ -251,7 +250,7 @@ func webURL(text string) (string, error) {
 	return u.String(), nil
 }
 
-// literal returns the string that an expression is, if it is one as written.
+// literal returns the value of an expression that is a literal string.
 func literal(e hclsyntax.Expression) (text string, ok bool) {
 	t, ok := e.(*hclsyntax.TemplateExpr)
 	if !ok {
@@ -268,8 +267,8 @@ func literal(e hclsyntax.Expression) (text string, ok bool) {
 	return all.String(), true
 }
 
-// cleanText puts a text on one line, and drops what does not print: it reaches
-// terminals. cut reports whether it was longer than limit, in characters.
+// cleanText puts a text on one line, and drops characters that do not print: the text
+// reaches terminals. cut reports whether it had more than limit characters.
 func cleanText(text string, limit int) (clean string, cut bool) {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -284,7 +283,7 @@ func cleanText(text string, limit int) (clean string, cut bool) {
 	return Shorten(text, limit)
 }
 
-// Shorten cuts a text that has more characters than limit. It ends in … then.
+// Shorten cuts a text to at most limit characters and "…".
 func Shorten(text string, limit int) (short string, cut bool) {
 	n := 0
 	for i := range text {

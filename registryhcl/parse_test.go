@@ -114,7 +114,7 @@ deprecated "1.0.0" {
 	}
 }
 
-// The parser is recursive: what would take it deep is not parsed.
+// The parser is recursive: deeply nested text is not parsed.
 func TestNestingIsBounded(t *testing.T) {
 	before := debug.SetMaxStack(8 << 20) // one more frame a byte would exceed it
 	defer debug.SetMaxStack(before)

@@ -22,12 +22,12 @@ type AddressFolder struct {
 	// Path from the root, with slashes; for operators.
 	Path string
 
-	// Versions that lie in it, whether they can be offered or not, the newest first.
+	// Versions in the folder, whether they can be offered or not, the newest first.
 	Versions []*version.Version
 
 	part Part
 	dir  string
-	err  error // of the disk or the store, so that it is not known which folder it is
+	err  error // an error of the disk or the store: it is not known which folder it is
 }
 
 // NewAddressFolder returns a folder that has been found in a part of a tree.
@@ -51,10 +51,10 @@ func ReportedFolder(a address.Address) string {
 	return path.Join(root, path.Join(names...))
 }
 
-// Folder returns the folder of an address by what names mean, whether it exists or
-// not: if there are several spellings of it, such as ACME and acme, it is the one that a
-// scan offers. A second folder of one address would be reported. It has no Versions,
-// since what is in it is not read.
+// Folder returns the folder of an address, whether it exists or not. If the tree has several
+// spellings of the folder, such as ACME and acme, it is the folder that a scan offers; a
+// scan would report a second folder of one address. The result has no Versions, since Folder
+// does not read the folder.
 func (t Tree) Folder(a address.Address) AddressFolder {
 	f := AddressFolder{Address: a, part: t.Providers}
 	root, names := "providers", []string{a.Namespace, a.Name}
@@ -67,23 +67,23 @@ func (t Tree) Folder(a address.Address) AddressFolder {
 	return f
 }
 
-// A spellingFinder finds folders by what their names mean.
+// A spellingFinder finds folders whose names are spellings of a given name.
 type spellingFinder struct {
 	part   Part
-	failed error // of the disk or the store: what is not found may be there
+	failed error // an error of the disk or the store: a folder that was not found may exist
 }
 
-// findAddress returns the path of an address's folder below that of its hostname.
+// findAddress returns the path of an address's folder below the folder of its hostname.
 func (s *spellingFinder) findAddress(a address.Address, hostname string, names []string) string {
 	normal := path.Join(hostname, path.Join(names...))
-	if s.hasVersions(a, normal) { // without a look at how others are spelled
+	if s.hasVersions(a, normal) { // without looking for other spellings
 		return normal
 	}
 	dirs := []string{hostname}
 	for i, name := range names {
 		var next []string
 		for _, dir := range dirs {
-			next = append(next, s.of(dir, name, func(spelling string) bool {
+			next = append(next, s.spellings(dir, name, func(spelling string) bool {
 				spelled := slices.Clone(names)
 				spelled[i] = spelling
 				return isSpelled(a, spelled)
@@ -104,7 +104,7 @@ func (s *spellingFinder) findAddress(a address.Address, hostname string, names [
 	return dirs[0]
 }
 
-// isSpelled reports whether names are those of an address, in any spelling.
+// isSpelled reports whether names are the names of an address, in any spelling.
 func isSpelled(a address.Address, names []string) bool {
 	var parsed address.Address
 	var err error
@@ -116,8 +116,8 @@ func isSpelled(a address.Address, names []string) bool {
 	return err == nil && parsed == a.At("")
 }
 
-// hasVersions reports whether a folder of an address has something with the name of a
-// version, or of a package.
+// hasVersions reports whether an entry of an address's folder is named like a version or a
+// package.
 func (s *spellingFinder) hasVersions(a address.Address, dir string) bool {
 	return slices.ContainsFunc(s.names(dir), func(name string) bool {
 		if a.IsModule() {
@@ -139,7 +139,7 @@ func (s *spellingFinder) findHostname(hostname svchost.Hostname) string {
 	if hostname == "" {
 		return "."
 	}
-	// As `terraform providers mirror` writes it.
+	// The spelling that `terraform providers mirror` writes.
 	return s.find(".", address.DisplayHostname(hostname), func(name string) bool {
 		h, err := address.ParseHostname(name)
 		return err == nil && h == hostname
@@ -151,16 +151,16 @@ func (s *spellingFinder) find(dir, name string, same func(string) bool) string {
 	exists, err := s.part.Exists(path.Join(dir, name))
 	s.note(err)
 	if !exists && err == nil {
-		if found := s.of(dir, name, same); len(found) > 0 {
+		if found := s.spellings(dir, name, same); len(found) > 0 {
 			return found[0]
 		}
 	}
 	return path.Join(dir, name)
 }
 
-// of returns the paths of name and its other spellings in a directory, in order but for
-// name itself, which is the first.
-func (s *spellingFinder) of(dir, name string, same func(string) bool) (paths []string) {
+// spellings returns the paths of name and its other spellings in a directory: name first,
+// then the others in order.
+func (s *spellingFinder) spellings(dir, name string, same func(string) bool) (paths []string) {
 	for _, spelling := range s.names(dir) {
 		switch {
 		case spelling == name:
@@ -172,7 +172,7 @@ func (s *spellingFinder) of(dir, name string, same func(string) bool) (paths []s
 	return paths
 }
 
-// names are those in a directory, in order. What is no directory has none.
+// names returns the names in a directory, in order. A name that is not a directory has none.
 func (s *spellingFinder) names(dir string) []string {
 	names, err := s.part.readNames(dir)
 	if err != nil && !errors.Is(err, errNoFolder) {
@@ -188,13 +188,13 @@ func (s *spellingFinder) note(err error) {
 	}
 }
 
-// In returns the part of the tree in which the folder lies, and its path there. The error
-// is one of StorageError if not all folders on the way could be read: another one may be
-// that of the address, and what is in it be taken for missing.
+// In returns the part of the tree in which the folder lies, and its path there. The error is
+// a StorageError if some folder on the way could not be read: another folder may be the
+// folder of the address, and its files would seem to be missing.
 func (f AddressFolder) In() (in Part, dir string, err error) { return f.part, f.dir, f.err }
 
-// ReadMetadata returns the content of the folder's registry.hcl; nil if it has none. If
-// the store of a Bucket fails, the error is ErrStore. A symlink to nothing is an error too.
+// ReadMetadata returns the content of the folder's registry.hcl, or nil if it has none. If
+// the store of a Bucket fails, the error is ErrStore. A dangling symlink is an error too.
 func (f AddressFolder) ReadMetadata() ([]byte, error) {
 	if f.err != nil {
 		return nil, f.err
@@ -215,7 +215,7 @@ func (f AddressFolder) ReadMetadata() ([]byte, error) {
 	return content, nil
 }
 
-// hasLink reports whether the folder's registry.hcl is a symlink. The error is one of
+// hasLink reports whether the folder's registry.hcl is a symlink. The error is a
 // StorageError.
 func (f AddressFolder) hasLink() (bool, error) {
 	if f.part.Disk == "" {
@@ -228,12 +228,12 @@ func (f AddressFolder) hasLink() (bool, error) {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0, StorageError(err)
 }
 
-// ErrMetadataChanged: another process has changed a registry.hcl meanwhile.
+// ErrMetadataChanged means that another process has changed a registry.hcl meanwhile.
 var ErrMetadataChanged = errors.New("it has changed meanwhile: run the command again")
 
-// WriteMetadata replaces the content of the folder's registry.hcl, as a whole or not
-// at all, if it still has the one from before. Without content the file is removed,
-// since an empty one may be a copy that has just begun.
+// WriteMetadata replaces the content of the folder's registry.hcl, as a whole or not at all,
+// if the file still has the content before. If content is empty, the file is removed, since
+// an empty file may be a copy that has just begun.
 func (f AddressFolder) WriteMetadata(before, content []byte) error {
 	name := path.Join(f.dir, MetadataName)
 	if isLink, err := f.hasLink(); err != nil {

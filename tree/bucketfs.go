@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// bucketFs is a Bucket as an afero.Fs.
+// bucketFs implements afero.Fs on a Bucket.
 type bucketFs struct {
 	afero.FromIOFS
 	bucket Bucket
@@ -34,7 +34,7 @@ func (b bucketFs) Open(name string) (afero.File, error) {
 	return f, StoreError(err)
 }
 
-// readDirectory returns what is in a directory, with a request for a thousand names.
+// readDirectory returns the entries of a directory. One request lists a thousand names.
 func (b bucketFs) readDirectory(dir string) ([]fs.FileInfo, error) {
 	entries, err := b.bucket.ReadDir(dir)
 	if err != nil {
@@ -49,7 +49,7 @@ func (b bucketFs) readDirectory(dir string) ([]fs.FileInfo, error) {
 	return infos, nil
 }
 
-// Bucket returns the Bucket that the part lies on; nil if it is on none.
+// Bucket returns the Bucket that the part lies in, or nil if it lies elsewhere.
 func (p Part) Bucket() Bucket {
 	switch b := p.Fs.(type) {
 	case bucketFs:
@@ -64,8 +64,8 @@ func (p Part) Bucket() Bucket {
 // rename.
 func (p Part) InBucket() bool { return p.Bucket() != nil }
 
-// Direct returns the part without a listing: what is read of its directories is what the
-// store has now.
+// Direct returns the part without a listing: its directories are read from the store each
+// time.
 func (p Part) Direct() Part {
 	if b := p.Bucket(); b != nil {
 		p.Fs = newBucketFs(b)
@@ -73,9 +73,9 @@ func (p Part) Direct() Part {
 	return p
 }
 
-// StoreError returns an error of a Bucket. What the store said about the file stays as it
-// is: that there is none or one, or that it may not be read. Everything else is an
-// ErrStore.
+// StoreError classifies an error of a Bucket. It returns the store's statements about a file
+// unchanged: that it exists, that it does not exist, or that it may not be read. Everything
+// else becomes an ErrStore.
 func StoreError(err error) error {
 	switch {
 	case err == nil, err == io.EOF:
@@ -86,11 +86,11 @@ func StoreError(err error) error {
 	return fmt.Errorf("%w: %w", ErrStore, WithoutPath(err))
 }
 
-// An object is an open file of a Bucket. It remembers that reading failed: who reads an
-// archive takes an error, or an end that comes too early, for damage of the archive.
+// An object is an open file of a Bucket. It remembers that reading failed: code that reads
+// an archive would take an error, or an early end, for damage of the archive.
 type object struct {
 	afero.File
-	rest   int64 // that Read has not returned yet
+	rest   int64 // bytes that Read has not returned yet
 	failed error
 }
 
@@ -125,7 +125,7 @@ func (o *object) note(err error) error {
 	return err
 }
 
-// ReadFailure is why reading a file failed, if it lies in a Bucket.
+// ReadFailure returns the error that reading a file in a Bucket failed with, if any.
 func ReadFailure(f afero.File) error {
 	if o, ok := f.(*object); ok {
 		return o.failed

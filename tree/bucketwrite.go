@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A Bucket has no directories, no rename, and no file that is half written. What comes
-// into it is spooled to the local disk first, so that it can be checked, and then put
-// under its name as a whole.
+// A Bucket has no directories, no rename, and no half-written files. New content is spooled
+// to the local disk first, so that it can be checked, and then put under its name as a
+// whole.
 
-// bucketWorkers is how many files of a directory are copied or removed at once: each
+// bucketWorkers is how many files of a directory are copied or removed at once. Each of them
 // waits for the store.
 const bucketWorkers = 16
 
@@ -27,7 +27,7 @@ func (bucketFs) Mkdir(string, os.FileMode) error { return nil }
 // MkdirAll implements afero.Fs like Mkdir.
 func (bucketFs) MkdirAll(string, os.FileMode) error { return nil }
 
-// Remove implements afero.Fs for a file. That it does not exist is no error.
+// Remove implements afero.Fs for a file. Removing a file that does not exist is no error.
 func (b bucketFs) Remove(name string) error {
 	return StoreError(b.bucket.Remove(context.Background(), name))
 }
@@ -66,7 +66,7 @@ func (b bucketFs) removeFiles(ctx context.Context, names []string) error {
 	return inBucket(ctx, names, b.bucket.Remove)
 }
 
-// inBucket does something with files of a Bucket, several at once.
+// inBucket calls do for each of the names, several at once.
 func inBucket(ctx context.Context, names []string, do func(ctx context.Context, name string) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(bucketWorkers)
@@ -82,9 +82,9 @@ func replace(b Bucket, name string, content []byte) error {
 	return StorageError(StoreError(err))
 }
 
-// newSpool begins a TemporaryFile for a Bucket: a file among the temporary ones of the
-// system, which has no name from the beginning where the system allows that. Then
-// nothing is left of it by a process that is killed.
+// newSpool begins a TemporaryFile for a Bucket: a file in the system's temporary directory.
+// Where the system allows it, the file never has a name, so that a killed process leaves
+// nothing behind.
 func (p Part) newSpool() (*TemporaryFile, error) {
 	f, err := os.CreateTemp("", "terraform-registry-upload-")
 	if err != nil {

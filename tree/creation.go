@@ -8,56 +8,57 @@ import (
 	"time"
 )
 
-// What comes into a tree never replaces what has been copied or published there meanwhile:
-// creation fails if the name is taken, whatever was looked at before. That needs no lock,
-// since a lock can be lost and a copy takes none. Of the ways to do it, the first is used
-// that the file system has:
+// Creating a file or folder in a tree never replaces one that has been copied or published
+// there meanwhile. Creation itself fails if the name is taken, whatever was seen before. It
+// needs no lock: a lock can be lost, and a program that copies files takes none. There are
+// three ways, and the first one that the file system supports is used:
 //
-//  1. a rename that replaces nothing. A watcher sees one event, and the change time of the
-//     file changes once.
-//  2. for a file, a second name. NFS has it, and no such rename.
-//  3. for a file, the name is reserved by an empty file, which is made if there is none,
-//     and renamed over only while it is still empty.
+//   1. A rename that replaces nothing. A watcher sees one event, and the change time of the
+//      file changes once.
+//   2. For a file, a hard link. NFS supports hard links, but not this rename.
+//   3. For a file, a reservation: an empty file is created if there is none, and the rename
+//      replaces it only while it is still empty.
 //
-// A process that dies in the third way leaves the reservation. It is not offered, since
-// nothing is in it, and after reservedFor it is taken for the leftover that it is. So is an
-// empty folder, which somebody may have made to copy into it.
+// A process that dies in the third way leaves the reservation. An empty file is never
+// offered, and after reservedFor it is treated as left over. So is an empty folder, which a
+// person may have made to copy files into it.
 
-// An exclusiveRenamer is a file system that renames a file or folder, unless something has
-// the new name: then the error wraps fs.ErrExist.
+// An exclusiveRenamer is a file system that can rename a file or folder without replacing
+// anything. If the new name is taken, the error wraps fs.ErrExist.
 type exclusiveRenamer interface {
 	RenameExclusive(from, to string) error
 }
 
-// A linker is a file system that gives a file another name, unless something has it: then
-// the error wraps fs.ErrExist.
+// A linker is a file system that can give a file another name. If the name is taken, the
+// error wraps fs.ErrExist.
 type linker interface {
 	Link(from, to string) error
 }
 
-// reservedFor is how long an empty file or folder may be one that somebody is about to
-// write to. A network file system may show a file as empty until its client has sent
-// something of it.
+// reservedFor is how long an empty file or folder may be a reservation of a process that is
+// about to write to it. A network file system may show a file as empty until its client has
+// sent some of the content.
 const reservedFor = 5 * time.Minute
 
-// ErrReserved: somebody is about to write a file or folder of that name. It is an
-// ErrNotWritable, and over a moment later.
+// ErrReserved means that a process is about to write a file or folder of that name. It is an
+// ErrNotWritable, and a later attempt may succeed.
 var ErrReserved error = notWritable("a file of this name is being written: try again in a moment")
 
-// Reserved reports whether a file may be one that somebody is about to write to. It is
-// empty, and has not been so for long.
+// Reserved reports whether a process may be about to write to a file: it is empty, and has
+// not been empty for long.
 func Reserved(file fs.FileInfo) bool {
 	return file.Size() == 0 && time.Since(file.ModTime()) < reservedFor
 }
 
-// Abandoned reports whether an empty file is what a process has left that died before it
-// wrote to it, or a copy that was interrupted as early. There is nothing to be kept.
+// Abandoned reports whether an empty file is left over from a process that died before it
+// wrote to the file, or from a copy that was interrupted as early. The file has no content
+// to keep.
 func Abandoned(file fs.FileInfo) bool {
 	return file.Mode().IsRegular() && file.Size() == 0 && !Reserved(file)
 }
 
-// place gives a file its name in the part, and makes the folder of that. The error wraps
-// fs.ErrExist if the name is taken, and is ErrReserved if it may be so in a moment.
+// place gives a file its name in the part, and makes the folder of the name. The error wraps
+// fs.ErrExist if the name is taken, and is ErrReserved if it may be taken in a moment.
 func (p Part) place(from, to string) error {
 	if err := p.makeFolder(path.Dir(to)); err != nil {
 		return err
@@ -70,7 +71,7 @@ func (p Part) place(from, to string) error {
 	switch {
 	case statErr != nil:
 		return err
-	case p.isSameFile(from, present): // the answer to an earlier attempt has been lost
+	case p.isSameFile(from, present): // the answer to an earlier attempt was lost
 		return p.Fs.Remove(path.Join(p.Dir, from))
 	case present.Mode().IsRegular() && Reserved(present):
 		return ErrReserved
@@ -83,8 +84,8 @@ func (p Part) place(from, to string) error {
 	return p.placeFile(from, to)
 }
 
-// makeFolder makes a folder and those that it lies in. What is in the way of one of them is
-// not what the caller is about to create.
+// makeFolder makes a folder and its parents. An error because a file has the name of one of
+// them does not wrap fs.ErrExist: that file is not the one that the caller creates.
 func (p Part) makeFolder(dir string) error {
 	err := p.Fs.MkdirAll(path.Join(p.Dir, dir), 0o755)
 	switch {
@@ -96,8 +97,8 @@ func (p Part) makeFolder(dir string) error {
 	return errNoFolder
 }
 
-// placeFile tries each way in turn. What fails because of the disk fails in the last one
-// too.
+// placeFile tries each way in order. An operation that fails because of the disk fails in
+// the last way too.
 func (p Part) placeFile(from, to string) error {
 	oldName, newName := path.Join(p.Dir, from), path.Join(p.Dir, to)
 	if fsys, ok := p.Fs.(exclusiveRenamer); ok {
@@ -117,7 +118,7 @@ func (p Part) placeFile(from, to string) error {
 	return p.placeReserved(from, to)
 }
 
-// placeReserved reserves the name, and renames over the reservation.
+// placeReserved reserves the name, and renames the file over the reservation.
 func (p Part) placeReserved(from, to string) error {
 	f, err := p.Fs.OpenFile(path.Join(p.Dir, to), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -143,8 +144,8 @@ func (p Part) placeReserved(from, to string) error {
 	return err
 }
 
-// removeAbandonedFile removes an empty file. Whatever has come into its place stays: the
-// name is taken away from it before it is looked at once more.
+// removeAbandonedFile removes an empty file. It takes the name away from the file before it
+// looks at the size once more, so that a file that has taken its place meanwhile stays.
 func (p Part) removeAbandonedFile(name string) error {
 	aside := TemporaryName(name)
 	if err := p.Fs.Rename(path.Join(p.Dir, name), path.Join(p.Dir, aside)); err != nil {
@@ -159,13 +160,13 @@ func (p Part) removeAbandonedFile(name string) error {
 	return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 }
 
-// isSameFile reports whether a name is another one of a file.
+// isSameFile reports whether name is another name of the file.
 func (p Part) isSameFile(name string, file fs.FileInfo) bool {
 	info, err := p.Lookup(name)
 	return err == nil && info.Sys() != nil && os.SameFile(info, file)
 }
 
-// placeFolder is place for a folder, which comes to its place whole.
+// placeFolder is place for a folder, which appears as a whole.
 func (p Part) placeFolder(from, to string) error {
 	if err := p.makeFolder(path.Dir(to)); err != nil {
 		return err
@@ -185,15 +186,15 @@ func (p Part) placeFolder(from, to string) error {
 	case time.Since(present.ModTime()) < reservedFor:
 		return ErrReserved
 	}
-	// It fails if something has come into the folder meanwhile.
+	// This fails if the folder is no longer empty.
 	if err := p.Fs.Remove(path.Join(p.Dir, to)); err != nil {
 		return &fs.PathError{Op: "remove", Path: to, Err: fs.ErrExist}
 	}
 	return p.renameFolderExclusive(from, to)
 }
 
-// renameFolderExclusive needs no reservation: no system renames a folder over one that has
-// something in it, and os.Root none over an empty one.
+// renameFolderExclusive needs no reservation: no system renames a folder over a folder with
+// files in it, and os.Root does not even rename it over an empty one.
 func (p Part) renameFolderExclusive(from, to string) error {
 	oldName, newName := path.Join(p.Dir, from), path.Join(p.Dir, to)
 	if fsys, ok := p.Fs.(exclusiveRenamer); ok {
@@ -201,7 +202,7 @@ func (p Part) renameFolderExclusive(from, to string) error {
 			return err
 		}
 	}
-	if _, err := p.Lookup(to); err == nil { // some file systems in memory do not look
+	if _, err := p.Lookup(to); err == nil { // some file systems in memory do not check
 		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
 	}
 	return p.Fs.Rename(oldName, newName)

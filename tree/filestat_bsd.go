@@ -17,6 +17,5 @@ func identity(info fs.FileInfo) (inode uint64, changed time.Time) {
 	return 0, time.Time{}
 }
 
-// NetworkFileSystem is not known here; the periodic scan finds what raises no
-// event.
+// NetworkFileSystem is not known here. The periodic scan finds changes that raise no event.
 func NetworkFileSystem(string) string { return "" }

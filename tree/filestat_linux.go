@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identity returns the inode of a file and when it last changed. They reveal that
-// a file was replaced or rewritten even if the new one has the old one's size and
-// time: replacing it changes the inode, rewriting it the time.
+// identity returns the inode of a file and its change time. They reveal that a file was
+// replaced or rewritten even if the new file has the same size and time: replacing a file
+// changes the inode, and rewriting it changes the change time.
 func identity(info fs.FileInfo) (inode uint64, changed time.Time) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ino, time.Unix(s.Ctim.Unix())
@@ -18,8 +18,8 @@ func identity(info fs.FileInfo) (inode uint64, changed time.Time) {
 	return 0, time.Time{}
 }
 
-// NetworkFileSystem returns the name of the file system of dir if it is one on
-// which changes made by other machines raise no event; otherwise it is empty.
+// NetworkFileSystem returns the name of the file system of dir if it is a network file
+// system, where changes made by other machines raise no event; otherwise it returns "".
 func NetworkFileSystem(dir string) string {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {

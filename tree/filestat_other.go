@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// identity is not known here; size and time have to do.
+// identity is not known here. Size and time must suffice.
 func identity(fs.FileInfo) (inode uint64, changed time.Time) { return 0, time.Time{} }
 
-// NetworkFileSystem is not known here; the periodic scan finds what raises no
-// event.
+// NetworkFileSystem is not known here. The periodic scan finds changes that raise no event.
 func NetworkFileSystem(string) string { return "" }

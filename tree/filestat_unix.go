@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// identity returns the inode of a file. When that last changed has another name on
-// each of these systems; the inode and the time of the content have to do.
+// identity returns the inode of a file. The field for its change time has another name on
+// each of these systems; the inode and the modification time must suffice.
 func identity(info fs.FileInfo) (inode uint64, changed time.Time) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Ino), time.Time{}
@@ -17,6 +17,5 @@ func identity(info fs.FileInfo) (inode uint64, changed time.Time) {
 	return 0, time.Time{}
 }
 
-// networkFileSystem is not known here; the periodic scan finds what raises no
-// event.
+// networkFileSystem is not known here. The periodic scan finds changes that raise no event.
 func networkFileSystem(string) string { return "" }

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// Reason names why something is not offered. The set is small and fixed: it
-// labels metrics and is what scripts match on, where a Problem's Detail is for
-// people.
+// Reason names why something is not offered. The set is small and fixed, since reasons are
+// labels of metrics and scripts compare them. The Detail of a Problem is for people.
 type Reason string
 
 // Every Reason a report can carry.
@@ -40,12 +39,12 @@ const (
 	Secret           Reason = "secret"            // a module folder with a private key or a saved plan in it
 	BadMetadata      Reason = "bad_metadata"      // something in a registry.hcl that cannot be used
 	Misplaced        Reason = "misplaced"         // meant to be offered, but not where or how clients ask for it
-	Withdrawn        Reason = "withdrawn"         // by a registry.hcl: it is offered to nobody
+	Withdrawn        Reason = "withdrawn"         // by a registry.hcl: no client is offered it
 	NotPartOfTree    Reason = "not_part_of_tree"  // the tree has no files like this
 	Temporary        Reason = "temporary"         // a hidden or temporary name: skipped until renamed
 )
 
-// A Finding is why something is not offered, before it is known where.
+// A Finding says why something is not offered, before its location is known.
 type Finding struct {
 	Reason Reason
 	Detail string
@@ -54,14 +53,14 @@ type Finding struct {
 
 func (f *Finding) Error() string { return f.Detail }
 
-// Findingf makes a finding, with its detail as fmt.Sprintf does.
+// Findingf returns a finding whose detail is formatted as by fmt.Sprintf.
 func Findingf(reason Reason, format string, args ...any) *Finding {
 	return &Finding{Reason: reason, Detail: fmt.Sprintf(format, args...)}
 }
 
-// AsFinding returns err itself if it is a finding, and any other error as that of a
-// file that cannot be read, without the path that file system errors begin with:
-// the report names it, relative to the tree.
+// AsFinding returns err itself if it is a finding. It turns any other error into the finding
+// of a file that cannot be read. The path that file system errors begin with is left out,
+// since the report names the path relative to the tree.
 func AsFinding(err error) *Finding {
 	var f *Finding
 	if errors.As(err, &f) {

@@ -19,13 +19,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A ListedTree opens a tree on a Bucket for scans. Its directories come from a flat
-// listing that is kept from one scan to the next, so that a scan of a hundred thousand
-// packages asks the store a hundred times, and one after a change in a folder once.
-// Files are opened from the Bucket.
+// A ListedTree opens a tree in a Bucket for scans. It takes directories from a flat listing
+// that it keeps from one scan to the next. A scan of a hundred thousand packages sends a
+// hundred requests to the store, and a scan after a change in one folder sends one. Files
+// are opened from the Bucket.
 //
-// All of it is listed again after Forget, and a folder after Forget of that folder. It is
-// safe for concurrent use.
+// After Forget, everything is listed again; after Forget of some folders, only those
+// folders. A ListedTree is safe for concurrent use.
 type ListedTree struct {
 	bucket      Bucket
 	directories Directories
@@ -37,17 +37,17 @@ type ListedTree struct {
 	stale map[string]bool // directories in the bucket that have to be listed again
 }
 
-// Listed returns the tree in these directories of a Bucket, of which nothing has been
-// listed yet.
+// Listed returns the tree in these directories of a Bucket. Nothing is listed before the
+// first Open.
 func (d Directories) Listed(b Bucket) *ListedTree {
 	l := &ListedTree{bucket: b, directories: d}
 	l.Forget()
 	return l
 }
 
-// Forget has folders listed again by the next Open: those of addresses, by their path in
-// the report, such as providers/acme/demo, in every spelling of it that has been listed;
-// without any, the whole tree.
+// Forget has the next Open list folders again: the folders of addresses, by their path in
+// the report, such as providers/acme/demo, in every spelling that has been listed. Without
+// folders, it is the whole tree.
 func (l *ListedTree) Forget(folders ...string) {
 	files := l.direct()
 	l.mutex.Lock()
@@ -68,11 +68,11 @@ func (l *ListedTree) Forget(folders ...string) {
 	}
 }
 
-// direct is the tree without a listing: whatever is read of it, the store is asked.
+// direct returns the tree without a listing: every read asks the store.
 func (l *ListedTree) direct() Tree { return l.directories.on(newBucketFs(l.bucket)) }
 
-// Open returns the tree as it was listed last, once what has been forgotten is listed.
-// If that fails, the error is that of the store, and the next Open tries again.
+// Open lists the forgotten folders and returns the tree with the updated listing. If listing
+// fails, the error is the store's, and the next Open tries again.
 func (l *ListedTree) Open(ctx context.Context) (Tree, error) {
 	l.listing.Lock()
 	defer l.listing.Unlock()
@@ -88,11 +88,11 @@ func (l *ListedTree) Open(ctx context.Context) (Tree, error) {
 	}
 	l.known = known
 	files := l.directories.on(listedFs{newBucketFs(l.bucket), known})
-	files.Root.Fs = newBucketFs(l.bucket) // what lies beside the parts is not listed
+	files.Root.Fs = newBucketFs(l.bucket) // files beside the parts are not listed
 	return files, nil
 }
 
-// take returns the directories that have to be listed, none of which is in another one.
+// take returns the directories to list again, without directories that lie in one another.
 func (l *ListedTree) take() []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -103,8 +103,8 @@ func (l *ListedTree) take() []string {
 	})
 }
 
-// withSpellings adds the directories whose names mean the same as those given: the folder of
-// acme/demo may be called ACME/demo.
+// withSpellings adds the directories whose names are other spellings of the given ones: the
+// folder of acme/demo may be called ACME/demo.
 func (l *listing) withSpellings(dirs []string) []string {
 	if l == nil {
 		return dirs
@@ -142,18 +142,18 @@ func meansTheSame(a, b string) bool {
 	return err == nil && otherErr == nil && one == other
 }
 
-// IsBelow reports whether a name is that of a directory or lies in it.
+// IsBelow reports whether name is dir or lies in it.
 func IsBelow(name, dir string) bool {
 	return dir == "." || name == dir || strings.HasPrefix(name, dir) && name[len(dir)] == '/'
 }
 
-// A listing is what a Bucket has, by directory, in the order of names. It does not
-// change.
+// A listing has the entries of each directory of a Bucket, in the order of names. It is
+// immutable.
 type listing struct {
 	directories map[string][]fs.FileInfo
 }
 
-// refresh returns the listing with some directories listed again. A nil listing is empty.
+// refresh returns the listing after listing some directories again. A nil listing is empty.
 func (l *listing) refresh(ctx context.Context, b Bucket, stale []string) (*listing, error) {
 	if l != nil && len(stale) == 0 {
 		return l, nil
@@ -168,7 +168,7 @@ func (l *listing) refresh(ctx context.Context, b Bucket, stale []string) (*listi
 	}
 	changed := make(map[string]bool)
 	for _, dir := range stale {
-		// The directory is there again as soon as there is a file in it.
+		// Adding a file of the directory adds the directory again.
 		next.removeDirectory(dir)
 		err := b.Files(ctx, dir, func(name string, info fs.FileInfo) error {
 			next.add(name, info, changed)
@@ -184,14 +184,14 @@ func (l *listing) refresh(ctx context.Context, b Bucket, stale []string) (*listi
 	return next, nil
 }
 
-// add adds a file and the directories around it. changed are the directories that have
-// more entries now.
+// add adds a file and the directories around it. It notes in changed the directories that
+// have more entries now.
 func (l *listing) add(name string, info fs.FileInfo, changed map[string]bool) {
 	for entry := info; ; entry = directoryInfo(name) {
 		dir := path.Dir(name)
 		entries, known := l.directories[dir]
 		if !changed[dir] {
-			entries = slices.Clip(entries) // it is shared with the listing before
+			entries = slices.Clip(entries) // the previous listing shares it
 			changed[dir] = true
 		}
 		l.directories[dir] = append(entries, entry)
@@ -202,8 +202,8 @@ func (l *listing) add(name string, info fs.FileInfo, changed map[string]bool) {
 	}
 }
 
-// removeDirectory removes the entry of a directory, and those of the directories around
-// it in which nothing is left.
+// removeDirectory removes the entry of a directory, and the entries of its parents that
+// become empty.
 func (l *listing) removeDirectory(dir string) {
 	for dir != "." {
 		parent := path.Dir(dir)
@@ -218,7 +218,7 @@ func (l *listing) removeDirectory(dir string) {
 	}
 }
 
-// stat returns what a name is.
+// stat returns the information about a name.
 func (l *listing) stat(name string) (fs.FileInfo, bool) {
 	if name == "." {
 		return directoryInfo("."), true
@@ -242,7 +242,7 @@ func (directoryInfo) ModTime() time.Time { return time.Time{} }
 func (directoryInfo) IsDir() bool        { return true }
 func (directoryInfo) Sys() any           { return nil }
 
-// listedFs is a Bucket whose directories are those of a listing.
+// listedFs is a Bucket whose directories are read from a listing.
 type listedFs struct {
 	bucketFs
 	listing *listing

@@ -70,7 +70,7 @@ func mustBeDirectory(paths directoryPaths, dir string) error {
 	return nil
 }
 
-// directoryPaths are the rules for paths of the local disk, or of an fs.FS.
+// directoryPaths has the rules for paths on the local disk, or in an fs.FS.
 type directoryPaths interface {
 	root(dir string) (string, error)  // cleaned, absolute on the local disk
 	clean(dir string) (string, error) // of a directory that may lie under the root
@@ -128,8 +128,9 @@ func (fileSystemPaths) join(root, dir string) string {
 
 func (p fileSystemPaths) stat(dir string) (fs.FileInfo, error) { return fs.Stat(p.FS, dir) }
 
-// bucketPaths are those of a Bucket. A directory exists there as soon as there is a file in
-// it, so that all may be named; and the store may be down when the server starts.
+// bucketPaths has the rules for paths in a Bucket. All directories may be named, since a
+// directory exists there as soon as there is a file in it. Locating does not ask the store,
+// which may be down when the server starts.
 type bucketPaths struct{ fileSystemPaths }
 
 func (bucketPaths) stat(dir string) (fs.FileInfo, error) { return directoryInfo(dir), nil }

@@ -2,10 +2,10 @@ package tree
 
 import "strings"
 
-// A Location is where a file or folder lies in a tree. Most are never written out: a
-// folder's name is shared by all that lies in it.
+// A Location tells where a file or folder lies in a tree. Most locations are never
+// formatted: a folder's name is shared by all files in it.
 type Location struct {
-	Dir    string // the folder it is in, by its path in a part of the tree; "." is the part
+	Dir    string // the folder of the file, by its path in a part of the tree; "." is the part
 	Name   string
 	Report string // the path of the folder in a report
 }
@@ -24,11 +24,11 @@ func InFolder(dir, name string) string {
 	return dir + "/" + name
 }
 
-// DetachName copies the name, which may share its memory with all others in the folder,
-// where it is kept for longer than those.
+// DetachName copies the name. The name may share its memory with all other names in the
+// folder, and a copy lets them be freed.
 func (l *Location) DetachName() { l.Name = strings.Clone(l.Name) }
 
-// LocationOf is that of a path in a report. It has no dir.
+// LocationOf returns the location of a path in a report. It has no Dir.
 func LocationOf(report string) *Location {
 	i := strings.LastIndexByte(report, '/')
 	return &Location{Report: report[:max(i, 0)], Name: report[i+1:]}

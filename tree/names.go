@@ -2,8 +2,7 @@ package tree
 
 import "strings"
 
-// MetadataName is the name of the file in the folder of a provider or module that
-// has its Metadata.
+// MetadataName is the name of the metadata file in the folder of a provider or module.
 const MetadataName = "registry.hcl"
 
 // IsHiddenOrTemporary reports whether a file of that name is skipped until it is

@@ -8,10 +8,10 @@ import (
 )
 
 // openBeneath opens a file or directory below dir for reading, with the rules of os.Root:
-// symlinks are followed inside dir, and those that leave it or are absolute refused. It is
-// a single system call, where os.Root needs two for each directory in the name. It returns
-// nil whenever that fails, also because the kernel is older than 5.6 or a sandbox forbids
-// it: os.Root says why.
+// symlinks are followed inside dir, and symlinks that leave it or are absolute are refused.
+// It takes a single system call, where os.Root needs two for each directory in the name. It
+// returns nil whenever that fails, even because the kernel is older than 5.6 or a sandbox
+// forbids the call. os.Root then says why.
 func openBeneath(dir *os.File, name string) *os.File {
 	if dir == nil {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is inside is opened at once; what leads out is left to os.Root, which refuses it.
+// Names inside the directory are opened at once. Names that lead out are left to os.Root,
+// which refuses them.
 func TestOpenBeneath(t *testing.T) {
 	outside := t.TempDir()
 	root := filepath.Join(outside, "root")

@@ -4,5 +4,5 @@ package tree
 
 import "os"
 
-// openBeneath is only for systems with such a call.
+// openBeneath always fails, since this system has no such call.
 func openBeneath(*os.File, string) *os.File { return nil }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// openFor is how long an opened tree is shared. An open tree is a descriptor until
-// the garbage collector closes it; with one for each request there would be as
-// many as there are requests until then.
+// openFor is how long an opened tree is shared. An open tree holds a descriptor until the
+// garbage collector closes it. A tree for each request would hold as many descriptors as
+// there are requests until then.
 const openFor = time.Second
 
 // An Opener opens a tree again and again. It is safe for concurrent use.
@@ -19,12 +19,12 @@ type Opener struct {
 	expires time.Time // zero: last is not open
 }
 
-// NewOpener returns an Opener of the tree that open opens.
+// NewOpener returns an Opener that opens its tree by open.
 func NewOpener(open func() (Tree, error)) *Opener { return &Opener{open: open} }
 
-// Tree returns the tree for one piece of work, to be kept no longer. A root that is
-// replaced by a rename is noticed after a second, or once it has been forgotten. The
-// error is that of opening it.
+// Tree returns the tree for one piece of work; the caller must not keep it for longer. An
+// Opener notices that the root was replaced by a rename after a second, or when Forget is
+// called. The error is the error of opening the tree.
 func (o *Opener) Tree() (Tree, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -41,7 +41,7 @@ func (o *Opener) Tree() (Tree, error) {
 	return files, nil
 }
 
-// Forget has the next Tree opened where it is then.
+// Forget makes the next Tree open the tree again.
 func (o *Opener) Forget() {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A fileInfo is what a directory on the local disk has of a file. Those of one directory
-// are allocated at once: trees have hundreds of thousands of files.
+// A fileInfo describes a file in a directory on the local disk. All of a directory are
+// allocated at once: trees have hundreds of thousands of files.
 type fileInfo struct {
 	name             string
 	mode             fs.FileMode
@@ -33,7 +33,7 @@ func (i *fileInfo) stamp() Stamp {
 	return Stamp{Size: i.size, ModTime: i.modTime, Inode: i.inode, Changed: i.changed}
 }
 
-// readEntries is Readdir for all that is in a directory. Their names may share memory.
+// readEntries is Readdir for all entries of a directory. Their names may share memory.
 func readEntries(f afero.File) ([]fs.FileInfo, error) {
 	disk, ok := f.(*os.File)
 	if !ok {
@@ -70,15 +70,14 @@ func readEntries(f afero.File) ([]fs.FileInfo, error) {
 	return infos, nil
 }
 
-// Where an entry that getdents returns has its length, and its name, which ends with a
+// Offsets in an entry that getdents returns: its length, and its name, which ends with a
 // zero.
 const (
 	entryLength = 16
 	entryName   = 19
 )
 
-// readNames returns the names in a directory, each with a zero behind it, and how many
-// there are.
+// readNames returns the names in a directory, each followed by a zero, and their number.
 func readNames(dir int) (names string, count int, err error) {
 	var buffer, space [8 << 10]byte // on the stack
 	all := space[:0]
@@ -109,7 +108,7 @@ func readNames(dir int) (names string, count int, err error) {
 	}
 }
 
-// retried calls a system call again that a signal has interrupted.
+// retried repeats a system call as long as a signal interrupts it.
 func retried(call func() error) error {
 	for {
 		if err := call(); err != unix.EINTR {
@@ -118,8 +117,8 @@ func retried(call func() error) error {
 	}
 }
 
-// modeOfFile is the mode of a file as package fs has it. Which kind of device something
-// is does not matter here.
+// modeOfFile converts a mode to package fs. It does not tell apart the kinds of devices,
+// which do not matter here.
 func modeOfFile(mode uint32) fs.FileMode {
 	m := fs.FileMode(mode & 0o777)
 	switch mode & unix.S_IFMT {

@@ -20,20 +20,20 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// Reading outside of scans, for what writes into a tree: the snapshot may be behind
-// what is on the disk.
+// These functions read outside of scans, for code that writes into a tree: the snapshot may
+// be older than the files on the disk.
 
 // MaxDocument bounds the small documents of a tree, in bytes: SHA256SUMS, signatures,
 // manifests, keys.
 const MaxDocument = 1 << 20
 
-// ErrDocumentTooLarge: a document is larger than is read of it.
+// ErrDocumentTooLarge means that a document exceeds the limit for reading.
 var ErrDocumentTooLarge = fmt.Errorf("%w: a document in it is too large", ErrNotWritable)
 
-// ReadFile returns the content of a small file; nil if there is none. A symlink is
-// followed; what is not a regular file is not opened, since opening a named pipe
-// would wait for its writer. The error is ErrDocumentTooLarge for more than limit bytes,
-// or else one of StorageError.
+// ReadFile returns the content of a small file, or nil if it does not exist. A symlink is
+// followed. Anything but a regular file is refused without opening it, since opening a named
+// pipe would wait for its writer. The error is ErrDocumentTooLarge for more than limit
+// bytes, and otherwise a StorageError.
 func (p Part) ReadFile(name string, limit int64) ([]byte, error) {
 	f, _, err := p.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,22 +53,22 @@ func (p Part) ReadFile(name string, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// Open opens a regular file, and returns what it is. The error wraps fs.ErrNotExist if
-// there is none, and is one of StorageError otherwise. A symlink is followed: one that
-// leads nowhere is no absence, since what it led to may be back a moment later.
+// Open opens a regular file, and returns its information. The error wraps fs.ErrNotExist if
+// the file does not exist, and otherwise is a StorageError. A symlink is followed. A
+// dangling symlink does not count as absent, since its target may be back a moment later.
 func (p Part) Open(name string) (afero.File, fs.FileInfo, error) {
 	f, info, err := p.OpenRegular(name)
 	return f, info, p.absence(name, err)
 }
 
-// Stat returns what a name is, symlinks followed. The error is that of Open.
+// Stat returns the information about a name, symlinks followed. Its errors are like those
+// Open returns.
 func (p Part) Stat(name string) (fs.FileInfo, error) {
 	info, err := p.Lookup(name)
 	return info, p.absence(name, err)
 }
 
-// absence returns an error of a name as one of StorageError, unless it is that there is
-// nothing of that name.
+// absence returns an error about a name as a StorageError, unless the name does not exist.
 func (p Part) absence(name string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist) && !p.leadsNowhere(name):
@@ -81,8 +81,8 @@ func (p Part) absence(name string, err error) error {
 
 var errLeadsNowhere = fmt.Errorf("%w: a symlink in it leads to nothing, mend or remove it", ErrNotWritable)
 
-// leadsNowhere reports whether a name that does not exist is a symlink, or has one on its
-// way below the root, to what does not exist.
+// leadsNowhere reports whether a name that does not exist is a dangling symlink, or has one
+// on its way below the root.
 func (p Part) leadsNowhere(name string) bool {
 	if p.Disk == "" {
 		return false
@@ -96,7 +96,7 @@ func (p Part) leadsNowhere(name string) bool {
 	return false
 }
 
-// Exists reports whether there is a file or folder of a name. The error is one of
+// Exists reports whether there is a file or folder of that name. The error is a
 // StorageError.
 func (p Part) Exists(name string) (bool, error) {
 	_, err := p.Stat(name)
@@ -106,8 +106,8 @@ func (p Part) Exists(name string) (bool, error) {
 	return err == nil, err
 }
 
-// ReadDir returns what is in a folder, in the order of names and symlinks as such; none
-// if it does not exist. The error is one of StorageError.
+// ReadDir returns the entries of a folder in the order of their names, without following
+// symlinks. A folder that does not exist has none. The error is a StorageError.
 func (p Part) ReadDir(dir string) ([]fs.FileInfo, error) {
 	infos, err := p.readDir(dir)
 	if err = p.absence(dir, err); errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +130,7 @@ func (p Part) readDir(dir string) ([]fs.FileInfo, error) {
 	return infos, err
 }
 
-// readNames is ReadDir for the names alone.
+// readNames is ReadDir for names only.
 func (p Part) readNames(dir string) (names []string, err error) {
 	if p.Bucket() != nil {
 		infos, err := p.ReadDir(dir)
@@ -151,10 +151,10 @@ func (p Part) readNames(dir string) (names []string, err error) {
 	return names, err
 }
 
-// errNoFolder: something else lies where a folder should be.
+// errNoFolder means that a file lies where a folder should be.
 var errNoFolder = fmt.Errorf("%w: a file in it lies where a folder should be", ErrNotWritable)
 
-// openFolder opens a folder. Anything else is refused unopened, as by open.
+// openFolder opens a folder. It refuses anything else without opening it, as Open does.
 func (p Part) openFolder(dir string) (afero.File, error) {
 	info, err := p.Lookup(dir)
 	switch {
@@ -166,9 +166,9 @@ func (p Part) openFolder(dir string) (afero.File, error) {
 	return p.Fs.Open(path.Join(p.Dir, dir))
 }
 
-// WalkFiles calls visit for every file below a folder, with its path in the part and
-// symlinks as such. What cannot be read is left out, and is the error at the end: one of
-// StorageError.
+// WalkFiles calls visit for every file below a folder, with its path in the part, without
+// following symlinks. It skips files and folders that cannot be read, and returns the error
+// at the end, as a StorageError.
 func (p Part) WalkFiles(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
 	root := path.Join(p.Dir, dir)
 	inPart := func(name string) string {
@@ -200,7 +200,7 @@ func (p Part) WalkFiles(ctx context.Context, dir string, visit func(name string,
 	return cmp.Or(StorageError(err), StorageError(failed))
 }
 
-// RemoveIfEmpty removes a folder in which there is nothing. A Bucket has none.
+// RemoveIfEmpty removes a folder if it is empty. A Bucket has no folders.
 func (p Part) RemoveIfEmpty(dir string) {
 	if p.Bucket() != nil {
 		return
@@ -210,7 +210,7 @@ func (p Part) RemoveIfEmpty(dir string) {
 	}
 }
 
-// Digest reads a file to its end. The error is one of StorageError.
+// Digest reads a file to its end. The error is a StorageError.
 func (p Part) Digest(name string) (sum wire.SHA256, err error) {
 	f, _, err := p.Open(name)
 	if err != nil {
@@ -230,8 +230,8 @@ func DigestFile(ctx context.Context, f io.Reader) (sum wire.SHA256, err error) {
 	return wire.SHA256(h.Sum(nil)), nil
 }
 
-// WithContext returns a reader that fails once ctx has ended, so that a long read ends
-// with what asked for it.
+// WithContext returns a reader that fails once ctx has ended, so that a long read ends with
+// the request or scan that started it.
 func WithContext(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
 
 type contextReader struct {

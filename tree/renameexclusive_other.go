@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// renameExclusive is not to be had here.
+// renameExclusive always fails, since this system has no such rename.
 func renameExclusive(fromDir *os.File, from string, toDir *os.File, to string) error {
 	return errors.ErrUnsupported
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/spf13/afero"
 )
 
-// rootFs is the local disk below one directory as an afero.Fs. os.Root follows
-// symlinks inside that directory and refuses those that leave it, even if they are
-// exchanged between a check and an open. It also refuses all absolute symlinks:
-// those that stay inside are followed by resolve.
+// rootFs is an afero.Fs of the local disk below one directory. os.Root follows symlinks
+// inside that directory and refuses symlinks that leave it, even if they are exchanged
+// between a check and an open. It also refuses all absolute symlinks: resolve follows the
+// absolute symlinks that stay inside.
 type rootFs struct {
 	root *os.Root
-	dir  *os.File // the same directory; nil: what is in it is opened by root
+	dir  *os.File // the same directory; nil: files in it are opened by root
 }
 
 func newRootFs(root *os.Root) rootFs {
-	dir, _ := root.Open(".") // without it all works, only slower
+	dir, _ := root.Open(".") // without dir, opening only takes longer
 	return rootFs{root: root, dir: dir}
 }
 
@@ -67,7 +67,7 @@ func (r rootFs) Chtimes(name string, atime, mtime time.Time) error {
 	return r.do(name, func(name string) error { return r.root.Chtimes(name, atime, mtime) })
 }
 
-// These act on the name itself: a symlink at its end is not followed.
+// These operations act on the name itself: a symlink at its end is not followed.
 
 func (r rootFs) Remove(name string) error {
 	return r.doInParent(name, r.root.Remove)
@@ -137,9 +137,9 @@ func escapes(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "escapes")
 }
 
-// inside calls op with name, and if os.Root refused an absolute symlink, again with
-// the name that it leads to. Both names go through os.Root: even if a symlink is
-// exchanged meanwhile, nothing outside is reached.
+// inside calls op with name. If os.Root refused an absolute symlink, it calls op again with
+// the resolved name. Both names go through os.Root, so that a symlink that is exchanged
+// meanwhile cannot lead outside.
 func inside[T any](r rootFs, name string, op func(name string) (T, error)) (T, error) {
 	result, err := op(name)
 	if !escapes(err) {
@@ -177,9 +177,8 @@ func (r rootFs) doInParent(name string, op func(name string) error) error {
 	return op(path.Join(resolved, base))
 }
 
-// resolve follows the symlinks of name and returns a name in the root without
-// any. What does not exist at its end stays as it is. ok is false if a symlink leaves
-// the root.
+// resolve follows the symlinks of name and returns a name in the root without symlinks. The
+// end of name need not exist. ok is false if a symlink leaves the root.
 func (r rootFs) resolve(name string) (resolved string, ok bool, err error) {
 	resolved, links := ".", 0
 	rest := SplitPath(name)
@@ -190,7 +189,7 @@ func (r rootFs) resolve(name string) (resolved string, ok bool, err error) {
 			if resolved == "." {
 				return "", false, nil
 			}
-			resolved = path.Dir(resolved) // not a symlink
+			resolved = path.Dir(resolved) // this name is not a symlink
 			continue
 		}
 		here := path.Join(resolved, next)

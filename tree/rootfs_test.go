@@ -16,7 +16,7 @@ import (
 func TestAbsoluteSymlinksInsideTheRoot(t *testing.T) {
 	for _, test := range []struct {
 		rule string
-		name func(dir string) string // what links are written with
+		name func(dir string) string // the base of link targets
 	}{
 		{"named by the root's path", func(dir string) string { return filepath.Join(dir, "named") }},
 		{"named by its real path", func(dir string) string { return filepath.Join(dir, "real") }},
@@ -78,8 +78,8 @@ func TestAbsoluteSymlinksInsideTheRoot(t *testing.T) {
 	}
 }
 
-// A symlink that is exchanged after it was resolved reaches nothing outside, since
-// the resolved name goes through os.Root again.
+// A symlink that is exchanged after it was resolved cannot lead outside, since the resolved
+// name goes through os.Root again.
 func TestAnExchangedAbsoluteSymlink(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"root/inside", "outside"} {

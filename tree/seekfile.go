@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/afero"
 )
 
-// A seekFile adds ReadAt to a file that can only seek, as files of object stores
-// do. There every seek is a request, so reading on from where the last read ended
-// does not seek, nor does asking for the size. It serves one reader at a time.
+// A seekFile adds ReadAt to a file that can only seek, like the files of object stores.
+// There every seek is a request, so a seekFile does not seek to continue a read or to return
+// the size. It serves one reader at a time.
 type seekFile struct {
 	afero.File
 	size   int64
@@ -30,7 +30,7 @@ func withReadAt(f afero.File, size int64) afero.File {
 	return &seekFile{File: f, size: size, offset: offset, next: offset}
 }
 
-// Seek implements io.Seeker. File follows with the next read.
+// Seek implements io.Seeker. The next read seeks in File.
 func (f *seekFile) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:

@@ -7,32 +7,32 @@ import (
 	"syscall"
 )
 
-// Why a tree cannot be written to. Callers decide by these with errors.Is.
+// The reasons why a tree cannot be written to. Callers compare them by errors.Is.
 var (
-	// ErrDiskFull: there is no room for a file.
+	// ErrDiskFull means that the disk has no room for a file.
 	ErrDiskFull = errors.New("the disk is full")
 
-	// ErrNotWritable: the process may not write, or the disk fails.
+	// ErrNotWritable means that the process may not write, or that the disk fails.
 	ErrNotWritable = errors.New("the tree cannot be read and written")
 
-	// ErrReplaced: the tree that was opened is no longer the one on the disk. It is an
-	// ErrNotWritable, and over once the tree has been opened again.
+	// ErrReplaced means that the tree that was opened is no longer the tree on the disk. It
+	// is an ErrNotWritable, and goes away once the tree has been opened again.
 	ErrReplaced = fmt.Errorf("%w: its folder has been replaced meanwhile, try again", ErrNotWritable)
 
-	// ErrStore: the store of a Bucket failed, which says nothing about the file. It is an
-	// ErrNotWritable, and may be over a moment later.
+	// ErrStore means that the store of a Bucket failed, which says nothing about the file.
+	// It is an ErrNotWritable, and a later attempt may succeed.
 	ErrStore error = notWritable("the store failed")
 )
 
-// notWritable is a kind of ErrNotWritable with a text of its own.
+// notWritable is an ErrNotWritable with its own text.
 type notWritable string
 
 func (n notWritable) Error() string        { return string(n) }
 func (n notWritable) Is(target error) bool { return target == ErrNotWritable }
 
-// StorageError returns what the disk reports as ErrDiskFull or ErrNotWritable with
-// what to do about it, and without a path; nil for nil. An error that is one of these
-// already stays as it is.
+// StorageError returns an error of the disk as ErrDiskFull or ErrNotWritable, with advice
+// and without a path; nil for nil. An error that is one of these already is returned
+// unchanged.
 func StorageError(err error) error {
 	switch {
 	case err == nil:

@@ -16,13 +16,12 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Files are written under a temporary name and then renamed. renameio does the same
-// for paths of the operating system only: a tree is an afero.Fs that does not leave
-// its root, and large files are locked while they come in.
+// Files are written under a temporary name and then renamed. renameio does the same, but
+// only for paths of the operating system: a tree is an afero.Fs that does not leave its
+// root, and large files are locked while they arrive.
 
-// Temporary names begin with a dot, so that scans ignore them. Those of files that are
-// locked have a suffix of their own, since whether they are in use is known from the
-// lock.
+// Temporary names begin with a dot, so that scans ignore them. Files that are locked have a
+// suffix of their own, since their lock tells whether they are in use.
 const (
 	temporarySuffix = ".tmp"
 	lockedSuffix    = ".part"
@@ -37,8 +36,8 @@ func temporaryName(name, suffix string) string {
 	return path.Join(path.Dir(name), "."+path.Base(name)+"."+rand.Text()[:temporaryText]+suffix)
 }
 
-// IsTemporary reports whether a file or folder of that name is on its way into a tree
-// by this package. Others may have hidden files with the same suffixes.
+// IsTemporary reports whether a file or folder of that name is a temporary one of this
+// package. Other programs may have hidden files with the same suffixes.
 func IsTemporary(name string) bool {
 	return hasTemporaryName(name, temporarySuffix) || hasTemporaryName(name, lockedSuffix)
 }
@@ -59,8 +58,8 @@ func (p Part) create(name string, mode fs.FileMode) (afero.File, error) {
 	return p.Fs.OpenFile(path.Join(p.Dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
-// WriteFile makes or replaces a small file, as a whole or not at all. A file that it
-// replaces keeps its mode. The error is one of StorageError.
+// WriteFile creates or replaces a small file, as a whole or not at all. A replacement keeps
+// the mode of the file. The error is a StorageError.
 func (p Part) WriteFile(name string, content []byte) error {
 	if b := p.Bucket(); b != nil {
 		return replace(b, path.Join(p.Dir, name), content)
@@ -95,8 +94,8 @@ func (p Part) WriteFile(name string, content []byte) error {
 	return nil
 }
 
-// SyncFolder has the names in a folder survive a crash. Not every file system can do
-// so, and nothing but the names is lost without it.
+// SyncFolder makes the names in a folder survive a crash. Not every file system can do so;
+// without it, only the names are lost.
 func (p Part) SyncFolder(dir string) {
 	if p.Bucket() != nil {
 		return
@@ -107,18 +106,18 @@ func (p Part) SyncFolder(dir string) {
 	}
 }
 
-// syncEvery is how many bytes are written until the disk is told to begin, so that
-// at the end there is not a whole package to wait for.
+// syncEvery is how many bytes are written before the disk is told to begin, so that the last
+// sync does not have to write a whole package.
 const syncEvery = 32 << 20
 
-// A TemporaryFile is a file on its way into a part of a tree, under a temporary name that
-// scans ignore, or on the local disk if the tree is in a Bucket. It ends with Rename,
-// Create or Discard, and not with Close. One goroutine uses it at a time.
+// A TemporaryFile is an unfinished file in a part of a tree, under a temporary name that
+// scans ignore. If the part lies in a Bucket, the file is on the local disk. It ends with
+// Rename, Create or Discard, and not with Close. One goroutine uses it at a time.
 type TemporaryFile struct {
 	afero.File
 	part    Part
-	bucket  Bucket       // that it is for; nil: the file is in the part already
-	name    string       // in the part; for a Bucket on the local disk, empty if it has none there
+	bucket  Bucket       // the Bucket to put the file into; nil: the file is in the part already
+	name    string       // in the part, or on the local disk for a Bucket; empty if the file has no name
 	lock    *flock.Flock // nil: the file system has no locks
 	created []string     // folders, the innermost first
 	ended   bool
@@ -128,16 +127,16 @@ type TemporaryFile struct {
 	failed   error      // of an earlier sync, which a later one does not report
 }
 
-// Another instance may take a temporary file for a leftover in the moment before it is
-// locked, and its folder may be discarded in the moment after it was made; then it is
-// begun again. After this many attempts the reason is another one: its folder is no
-// longer where the tree is.
+// maxAttempts is how often creating a temporary file is tried. Another instance may take the
+// file for a leftover in the moment before it is locked, and may discard its folder in the
+// moment after it was made; then creation starts over. After this many attempts there is
+// another reason: the folder is no longer in the tree.
 const maxAttempts = 5
 
-// NewTemporary begins a file that will have the given name, a path in the part, and
-// makes the folders that are missing. On the local disk a lock tells other instances
-// that the file is no leftover, however slowly it comes in. The error is ErrReplaced, one of StorageError, or that
-// of ctx.
+// NewTemporary begins a file that will have the given name, a path in the part, and makes
+// the folders that are missing. On the local disk a lock tells other instances that the file
+// is no leftover, however slowly it arrives. The error is ErrReplaced, a StorageError, or
+// the error of ctx.
 func (p Part) NewTemporary(ctx context.Context, name string) (*TemporaryFile, error) {
 	if p.Bucket() != nil {
 		return p.newSpool()
@@ -149,7 +148,7 @@ func (p Part) NewTemporary(ctx context.Context, name string) (*TemporaryFile, er
 		t := &TemporaryFile{part: p, name: temporaryName(name, lockedSuffix), created: p.missingFolders(path.Dir(name))}
 		var err error
 		switch t.File, err = p.create(t.name, 0o644); {
-		case errors.Is(err, fs.ErrNotExist): // another one has discarded the folder, or the root is gone
+		case errors.Is(err, fs.ErrNotExist): // another instance has discarded the folder, or the root is gone
 			continue
 		case err != nil:
 			return nil, StorageError(err)
@@ -166,7 +165,7 @@ func (p Part) NewTemporary(ctx context.Context, name string) (*TemporaryFile, er
 	return nil, ErrReplaced
 }
 
-// missingFolders returns those of a folder and its parents that do not exist.
+// missingFolders returns which of a folder and its parents do not exist.
 func (p Part) missingFolders(dir string) (folders []string) {
 	for ; dir != "."; dir = path.Dir(dir) {
 		if _, err := p.Lookup(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -209,7 +208,7 @@ func (t *TemporaryFile) tryLock() (locked bool, err error) {
 	return true, nil
 }
 
-// Write returns errors of StorageError.
+// Write implements io.Writer. Its errors are StorageErrors.
 func (t *TemporaryFile) Write(b []byte) (int, error) {
 	n, err := t.File.Write(b)
 	if t.bucket != nil {
@@ -221,7 +220,7 @@ func (t *TemporaryFile) Write(b []byte) (int, error) {
 	return n, StorageError(err)
 }
 
-// syncAhead syncs in the background what is written, unless a sync is under way.
+// syncAhead syncs the written bytes in the background, unless a sync is under way.
 func (t *TemporaryFile) syncAhead() {
 	if t.syncing != nil {
 		select {
@@ -249,10 +248,11 @@ func (t *TemporaryFile) sync() error {
 	return t.File.Sync()
 }
 
-// Rename gives the file its final name, a path in its part, once all of it is on the
-// disk, and returns what is there then. It replaces a file of that name. The error is
-// one of StorageError, after which the file is discarded, or ErrChanged if another
-// file has taken the name at once, or that of ctx, which ends sending it to a Bucket.
+// Rename gives the file its final name, a path in its part, once all of it is on the disk,
+// and returns the information about the renamed file. It replaces a file of that name. The
+// error is a StorageError, after which the file is discarded; or ErrChanged if another file
+// has taken the name immediately; or the error of ctx, which also ends sending the file to a
+// Bucket.
 func (t *TemporaryFile) Rename(ctx context.Context, name string) (fs.FileInfo, error) {
 	if t.bucket != nil {
 		return t.put(ctx, t.bucket.Replace, name)
@@ -260,7 +260,7 @@ func (t *TemporaryFile) Rename(ctx context.Context, name string) (fs.FileInfo, e
 	return t.giveName(name, t.part.replace)
 }
 
-// Create is Rename for a name that is free: it never replaces a file, also where another
+// Create is Rename for a name that is free: it never replaces a file, even if another
 // process takes the name at this moment. Then the error is ErrChanged, or ErrReserved if
 // that process has not written anything yet.
 func (t *TemporaryFile) Create(ctx context.Context, name string) (fs.FileInfo, error) {
@@ -270,7 +270,7 @@ func (t *TemporaryFile) Create(ctx context.Context, name string) (fs.FileInfo, e
 	return t.giveName(name, t.part.place)
 }
 
-// giveName ends the file on a disk by one of place and replace.
+// giveName finishes a file on a disk by place or replace.
 func (t *TemporaryFile) giveName(name string, give func(from, to string) error) (fs.FileInfo, error) {
 	err := t.sync()
 	written, statErr := t.File.Stat()
@@ -304,7 +304,7 @@ func (t *TemporaryFile) giveName(name string, give func(from, to string) error) 
 	return info, nil
 }
 
-// replace gives a file its name, and makes the folder of that.
+// replace gives a file its name, and makes the folder of the name.
 func (p Part) replace(from, to string) error {
 	if err := p.makeFolder(path.Dir(to)); err != nil {
 		return err
@@ -312,10 +312,10 @@ func (p Part) replace(from, to string) error {
 	return p.Fs.Rename(path.Join(p.Dir, from), path.Join(p.Dir, to))
 }
 
-// sameFile is os.SameFile, where the file system tells files apart.
+// sameFile is os.SameFile, for file systems that can tell files apart.
 func sameFile(a, b fs.FileInfo) bool { return a.Sys() == nil || os.SameFile(a, b) }
 
-// Discard removes the file, and the folders that were made for it if they are empty:
+// Discard removes the file, and the folders that were made for it if they are empty, since
 // clients may name any provider. After Rename it does nothing.
 func (t *TemporaryFile) Discard() {
 	if t.ended {
@@ -341,20 +341,20 @@ func (t *TemporaryFile) unlock() {
 	}
 }
 
-// abandonedAfter is how long nothing has been written to a temporary file when it is
-// certainly a leftover. Its lock says so only where all machines see it, which NFS and file
-// systems of user space do not promise. While a file comes in, each piece of it moves its
-// time; a client that pauses for longer has its upload removed where there are no locks.
+// abandonedAfter is the age after which a temporary file is certainly a leftover. A lock
+// tells whether a file is in use only where all machines see it, which NFS and FUSE do not
+// promise. While a file arrives, each piece of it updates its time; where there are no
+// locks, the upload of a client that pauses for longer is removed.
 const abandonedAfter = time.Hour
 
-// RemoveTemporaries removes what instances that were killed have left in a folder and
-// those in it, so many levels deep, and returns how much there was. What has been written
-// to lately stays, and so does what is locked. A Bucket has nothing of the kind.
+// RemoveTemporaries removes the temporary files that killed instances have left in a folder
+// and in its subfolders down to depth, and returns their number. It keeps files that are
+// locked or were written to recently. A Bucket has no temporary files.
 func (p Part) RemoveTemporaries(ctx context.Context, dir string, depth int) (removed int) {
 	if p.Bucket() != nil {
 		return 0
 	}
-	entries, _ := p.ReadDir(dir) // what cannot be read now is looked at the next time
+	entries, _ := p.ReadDir(dir) // the next call looks again at a folder that cannot be read now
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		isUnlocked, isLocked := hasTemporaryName(e.Name(), temporarySuffix), hasTemporaryName(e.Name(), lockedSuffix)

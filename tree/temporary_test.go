@@ -41,8 +41,7 @@ func (f slowFile) Sync() error {
 	return nil
 }
 
-// Files are synced while they come in. A failure then counts, though the next sync
-// succeeds.
+// Files are synced while they arrive. A failure then counts, even if the next sync succeeds.
 func TestFilesAreSyncedAhead(t *testing.T) {
 	for _, fails := range []int32{0, 1} {
 		disk := slowDisk{afero.NewMemMapFs(), new(atomic.Int32), fails}
@@ -70,8 +69,8 @@ func TestFilesAreSyncedAhead(t *testing.T) {
 	}
 }
 
-// onDisk is the part of the providers of a new tree on the local disk, and where it
-// begins there.
+// onDisk returns the part for the providers of a new tree on the local disk, and the path
+// where it begins.
 func onDisk(t *testing.T) (p Part, dir string) {
 	t.Helper()
 	root := t.TempDir()
@@ -82,8 +81,8 @@ func onDisk(t *testing.T) (p Part, dir string) {
 	return files.Providers, filepath.Join(root, "providers")
 }
 
-// filesIn lists the files and folders in a folder and below it, those with a random
-// name as "temporary".
+// filesIn lists the files and folders in a folder and below it. Files with a random name are
+// listed as "temporary".
 func filesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -157,8 +156,8 @@ func TestDiscardLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A part elsewhere that is gone is not made again: what is written to another place
-// would be lost.
+// A part elsewhere that is gone is not made again: files written to another place would be
+// lost.
 func TestTemporariesNeedTheTree(t *testing.T) {
 	elsewhere := t.TempDir()
 	files, err := Directories{Root: t.TempDir(), Providers: elsewhere}.Open()
@@ -208,8 +207,8 @@ func TestSmallFilesAreReplacedAsAWhole(t *testing.T) {
 	}
 }
 
-// What another instance writes stays: whatever its age if it is locked, and whether it is
-// locked or not if it was written to lately.
+// A file that another instance writes stays: if it is locked, whatever its age, and if it
+// was written to recently, locked or not.
 func TestRemoveTemporaries(t *testing.T) {
 	p, dir := onDisk(t)
 	write := func(name string, old bool) {
@@ -226,7 +225,7 @@ func TestRemoveTemporaries(t *testing.T) {
 	const alive = "s/.a.ALIVEALIVE.part"
 	write(alive, true)
 	write("s/.a.LEFTLEFT22.part", true)
-	write("s/.a.YOUNGYOUNG.part", false) // of a machine whose locks are not seen
+	write("s/.a.YOUNGYOUNG.part", false) // of a machine whose locks this one does not see
 	write("s/.b.LEFTLEFT22.tmp", true)
 	write("s/.b.YOUNGYOUNG.tmp", false)
 	write("s/1/.c.LEFTLEFT22.part", true)
@@ -252,8 +251,8 @@ func TestRemoveTemporaries(t *testing.T) {
 	}
 }
 
-// Where machines do not see each other's locks, an instance that starts leaves alone what
-// another one is receiving, for as long as something of it arrives.
+// Where machines do not see each other's locks, an instance that starts keeps the file that
+// another instance is receiving as long as pieces of it arrive.
 func TestUploadsWhoseLocksAreNotSeen(t *testing.T) {
 	p, dir := onDisk(t)
 	upload, err := p.NewTemporary(t.Context(), ".staging/a.zip")

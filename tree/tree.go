@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/afero"
 )
 
-// A Tree is what one scan reads. Its parts may lie on different file systems.
+// A Tree has all parts that a scan reads. They may lie on different file systems.
 type Tree struct {
 	Providers, Modules, Keys Part
 
-	Root Part // Fs is nil if there is none
+	Root Part // Fs is nil if there is no root
 }
 
 // A Part is one directory of a tree: Dir on Fs, with slashes.
@@ -34,7 +34,7 @@ type Part struct {
 	Disk string // where Fs begins on the local disk, if it is there
 }
 
-// NewPart returns a directory of the local disk, which is at the path disk.
+// NewPart returns a part that is a directory of the local disk, whose path is disk.
 func NewPart(root *os.Root, disk string) Part {
 	return Part{Fs: newRootFs(root), Dir: ".", Disk: disk}
 }
@@ -42,23 +42,23 @@ func NewPart(root *os.Root, disk string) Part {
 // IsOnDisk reports whether the part lies on the local disk.
 func (p Part) IsOnDisk() bool { return p.Disk != "" }
 
-// Staged returns a tree with these providers, no modules, and the keys of t: a scan of
-// it verifies a release that lies elsewhere as if it were in t.
+// Staged returns a tree with these providers, no modules, and the keys of t. A scan of it
+// verifies a release that lies elsewhere as if it were in t.
 func (t Tree) Staged(providers Part) Tree {
 	none := Part{Fs: afero.NewMemMapFs(), Dir: "modules"}
 	return Tree{Providers: providers, Modules: none, Keys: t.Keys}
 }
 
-// Directories locate a tree. Relative ones lie under Root, empty ones are the
-// directory of their own name there.
+// Directories locate a tree. Relative directories lie under Root, and an empty directory has
+// its default name there.
 type Directories struct {
 	Root, Providers, Modules, Keys string
 }
 
-// Open opens the tree on the local disk. Parts that lie under Root share its
-// boundary, so a symlink may lead from one to another but not out of Root; a
-// part elsewhere has its own. A missing root is an error, and so is a missing part
-// elsewhere; a missing one under the root is empty.
+// Open opens the tree on the local disk. Parts that lie under Root share its boundary, so a
+// symlink may lead from one part to another but not out of Root; a part elsewhere has its
+// own boundary. A missing root is an error, and so is a missing part elsewhere; a missing
+// part under the root is empty.
 func (d Directories) Open() (Tree, error) {
 	root, err := os.OpenRoot(d.Root)
 	if err != nil {
@@ -71,15 +71,15 @@ func (d Directories) Open() (Tree, error) {
 			return Part{Fs: shared, Dir: path.Clean(filepath.ToSlash(dir)), Disk: d.Root}, nil
 		}
 		elsewhere, err := os.OpenRoot(dir)
-		if err != nil { // also if it is missing: what is written to another place would be lost
+		if err != nil { // even if it is missing: files written elsewhere would be lost
 			return Part{}, fmt.Errorf("opening %s: %w", fallback, WithoutPath(err))
 		}
 		return Part{Fs: newRootFs(elsewhere), Dir: ".", Disk: dir}, nil
 	})
 }
 
-// Paths are where the tree begins on the local disk: the root, and its parts. They
-// may be reached by symlinks, and need not exist yet.
+// Paths returns where the tree begins on the local disk: the root, and its parts. Symlinks
+// may lead to them, and they need not exist yet.
 func (d Directories) Paths() []string {
 	paths := []string{d.Root}
 	for _, dir := range []string{cmp.Or(d.Providers, "providers"), cmp.Or(d.Modules, "modules"), cmp.Or(d.Keys, "keys")} {
@@ -91,11 +91,11 @@ func (d Directories) Paths() []string {
 	return paths
 }
 
-// OpenIn opens the tree on a file system that has slash-separated paths and no
-// notion of an absolute one.
+// OpenIn opens the tree on a file system that has slash-separated paths and no absolute
+// paths.
 func (d Directories) OpenIn(fsys fs.FS) (Tree, error) {
 	if b, ok := fsys.(Bucket); ok {
-		return d.on(newBucketFs(b)), nil // an empty root does not exist there, and is no mistake
+		return d.on(newBucketFs(b)), nil // an empty root does not exist there, which is no mistake
 	}
 	root := d.rootIn()
 	info, err := fs.Stat(fsys, root)
@@ -108,12 +108,12 @@ func (d Directories) OpenIn(fsys fs.FS) (Tree, error) {
 	return d.on(afero.FromIOFS{FS: fsys}), nil
 }
 
-// rootIn is the root as a name of fs.FS.
+// rootIn returns the root as a name of fs.FS.
 func (d Directories) rootIn() string { return nameIn(d.Root) }
 
 func nameIn(dir string) string { return path.Clean(strings.Trim(filepath.ToSlash(dir), "/")) }
 
-// on returns the tree on a file system with names of fs.FS.
+// on returns the tree on a file system whose names are names of fs.FS.
 func (d Directories) on(fsys afero.Fs) Tree {
 	root := d.rootIn()
 	part := func(dir, fallback string) Part {
@@ -129,8 +129,8 @@ func (d Directories) on(fsys afero.Fs) Tree {
 	}
 }
 
-// Reported returns the part that a path in a report is in, and the path there. ok is
-// false if it is in none.
+// Reported returns the part of a path in a report, and the path there. ok is false if it is
+// in no part.
 func (t Tree) Reported(report string) (part Part, name string, ok bool) {
 	first, name, _ := strings.Cut(report, "/")
 	switch first {
@@ -158,8 +158,8 @@ func (d Directories) parts(root Part, open func(dir, fallback string) (Part, err
 	return t, nil
 }
 
-// WithoutPath drops the path from a file system error. Errors of the index
-// reach answers and reports, where no path of the server belongs.
+// WithoutPath removes the path from a file system error. Errors of the index reach answers
+// and reports, which must not contain paths of the server.
 func WithoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -168,12 +168,11 @@ func WithoutPath(err error) error {
 	return err
 }
 
-// Lookup returns what a name in the part is, symlinks followed.
+// Lookup returns the information about a name in the part, symlinks followed.
 func (p Part) Lookup(name string) (fs.FileInfo, error) { return p.Fs.Stat(path.Join(p.Dir, name)) }
 
-// Replaced reports whether another directory has come to the place of the part on the
-// local disk since its tree was opened, as when a root is exchanged by a rename or a
-// symlink.
+// Replaced reports whether another directory has taken the place of the part on the local
+// disk since its tree was opened, as when a root is exchanged by a rename or a symlink.
 func (p Part) Replaced() bool {
 	if p.Disk == "" {
 		return false
@@ -186,25 +185,25 @@ func (p Part) Replaced() bool {
 	return !os.SameFile(opened, now)
 }
 
-// An Entry is one name in a directory, symlinks followed.
+// An Entry is a name in a directory, symlinks followed.
 type Entry struct {
-	Dir  string // it is in, by its path in the part
+	Dir  string // the directory, by its path in the part
 	Name string
 	Info fs.FileInfo
 	Bad  *Finding // why info is nil
 	Link bool     // it is a symlink
-	Gone bool     // what the symlink leads to does not exist
+	Gone bool     // the target of the symlink does not exist
 }
 
 // Location returns where the entry lies. report is the path of its folder in a report.
 func (e Entry) Location(report string) Location { return Location{e.Dir, e.Name, report} }
 
-// Path is the entry's path in its part, with slashes.
+// Path returns the entry's path in its part, with slashes.
 func (e Entry) Path() string { return InFolder(e.Dir, e.Name) }
 
 // List reads a directory by name. A missing one is empty. The names in it may share memory.
 func (p Part) List(dir string) ([]Entry, error) {
-	if dir == "." && !p.Named() { // all others are known from a list to be directories
+	if dir == "." && !p.Named() { // all others come from a listing that says they are directories
 		info, err := p.Lookup(dir)
 		if err == nil && !info.IsDir() {
 			return nil, Findingf(Unreadable, "it is not a directory")
@@ -235,9 +234,9 @@ func (p Part) List(dir string) ([]Entry, error) {
 	return entries, nil
 }
 
-// readDirectory returns what is in a directory, in no order.
+// readDirectory returns the entries of a directory, in no particular order.
 func (p Part) readDirectory(dir string) ([]fs.FileInfo, error) {
-	if b, ok := p.Fs.(bucketFs); ok { // in a single request
+	if b, ok := p.Fs.(bucketFs); ok { // with a single request
 		return b.readDirectory(path.Join(p.Dir, dir))
 	}
 	f, err := p.Fs.Open(path.Join(p.Dir, dir))
@@ -257,8 +256,9 @@ func (p Part) readDirectory(dir string) ([]fs.FileInfo, error) {
 	return infos, err
 }
 
-// OpenRegular opens a regular file. On the disk anything else is refused unopened: opening
-// a named pipe would wait for its writer. On other file systems Stat opens the file.
+// OpenRegular opens a regular file. On the disk it refuses anything else without opening it,
+// since opening a named pipe would wait for its writer. On other file systems Stat opens the
+// file.
 func (p Part) OpenRegular(name string) (afero.File, fs.FileInfo, error) {
 	notRegular := Findingf(Unreadable, "it is not a regular file")
 	if !p.Named() {
@@ -293,8 +293,8 @@ func (p Part) OpenRegular(name string) (afero.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// Named reports whether the part lies on a file system of Caddy's, which is known
-// by its name, and not on the local disk.
+// Named reports whether the part lies on a file system of Caddy's, which has a name, and not
+// on the local disk.
 func (p Part) Named() bool {
 	switch p.Fs.(type) {
 	case afero.FromIOFS, bucketFs, listedFs:
@@ -303,20 +303,20 @@ func (p Part) Named() bool {
 	return false
 }
 
-// errNotSeekable is why a scan fails on a file system that the registry cannot
-// serve from: clients resume downloads, and a zip is read from its end.
+// errNotSeekable is the error of a scan on a file system that the registry cannot serve
+// from: clients resume downloads, and a zip is read from its end.
 var errNotSeekable = errors.New("the files of this file system cannot seek, which serving packages needs: " +
 	"use a file system whose files can, as Caddy's file_server needs it too, or copy the tree to the local disk")
 
-// CheckSeeking returns errNotSeekable if a file that can be opened cannot seek. ok
-// reports whether there is an answer.
+// CheckSeeking returns errNotSeekable if a file can be opened and cannot seek. ok reports
+// whether it could tell.
 func (p Part) CheckSeeking(name string) (ok bool, err error) {
 	if !p.Named() || p.Bucket() != nil {
 		return true, nil // files on the disk and in a Bucket can
 	}
 	f, _, err := p.OpenRegular(name)
 	if err != nil {
-		return false, nil // reading it will tell why
+		return false, nil // reading the file will report why
 	}
 	defer f.Close()
 	if _, err := f.Seek(0, io.SeekCurrent); err != nil {
@@ -325,14 +325,14 @@ func (p Part) CheckSeeking(name string) (ok bool, err error) {
 	return true, nil
 }
 
-// ErrChanged: a file is no longer the one that was verified. The next scan finds out
-// what it is now.
+// ErrChanged means that a file is no longer the file that was verified. The next scan reads
+// the new file.
 var ErrChanged = errors.New("the file has changed since it was verified")
 
-// OpenUnchanged opens a file if it is the one that was verified, and else returns
-// ErrChanged. A file that replaces another may have the same size and time, as when
-// both were built reproducibly: then its inode differs. If it was rewritten in place
-// and given its old time, its change time differs.
+// OpenUnchanged opens a file if it is still the file that was verified, and otherwise
+// returns ErrChanged. A file that replaces another may have the same size and time, as when
+// both were built reproducibly: then its inode differs. If a file was rewritten in place and
+// given its old time, its change time differs.
 func (p Part) OpenUnchanged(name string, verified Stamp) (afero.File, error) {
 	f, info, err := p.OpenRegular(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -348,12 +348,12 @@ func (p Part) OpenUnchanged(name string, verified Stamp) (afero.File, error) {
 	return f, nil
 }
 
-// SameFile reports whether a file is the one that was verified, by their stamps.
+// SameFile reports whether a file is still the verified file, by their stamps.
 func (p Part) SameFile(name string, now, verified Stamp) bool {
 	return now == verified || now.sameContent(verified) && !p.KeepsInodes(name)
 }
 
-// SameContent reports whether a file has not been written to between two stamps of it.
+// SameContent reports whether two stamps say that a file was not written to between them.
 func (p Part) SameContent(a, b Stamp) bool {
 	if p.Bucket() != nil {
 		return a == b
@@ -361,13 +361,13 @@ func (p Part) SameContent(a, b Stamp) bool {
 	return a.sameContent(b)
 }
 
-// KeepsInodes reports whether a file's inode and change time can be relied on.
-// Network file systems make them up, and may make up others later.
+// KeepsInodes reports whether a file's inode and change time are reliable. Network file
+// systems make them up, and may later make up others.
 func (p Part) KeepsInodes(name string) bool {
 	return p.Disk == "" || NetworkFileSystem(p.DiskPath(name)) == ""
 }
 
-// ReadDocument returns a small document whole.
+// ReadDocument returns the content of a small document.
 func (p Part) ReadDocument(name string) ([]byte, error) {
 	f, info, err := p.OpenRegular(name)
 	if err != nil {
@@ -387,7 +387,7 @@ func (p Part) ReadDocument(name string) ([]byte, error) {
 	return content, nil
 }
 
-// DiskPath returns the path of a directory of a part on the local disk.
+// DiskPath returns the path on the local disk of a directory in the part.
 func (p Part) DiskPath(dir string) string {
 	return filepath.Join(p.Disk, filepath.FromSlash(path.Join(p.Dir, dir)))
 }

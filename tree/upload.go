@@ -17,25 +17,24 @@ import (
 )
 
 // On a disk the folder of a version appears at once, by a rename. In a Bucket its files
-// appear one by one, and other instances list it at any moment, some of it in one request
-// and the rest in a later one. So that nobody sees a part of a release:
+// appear one by one. Other instances may list the folder at any moment, and may need several
+// requests to do so. Two files keep them from seeing a part of a release:
 //
 //   - UploadName is written first. From then on the folder counts only if it has a
 //     SHA256SUMS. The file stays.
-//   - SHA256SUMS is written last, and makes the release one of the tree.
+//   - SHA256SUMS is written last, and makes the release part of the tree.
 //
-// Stores list names in their order. SHA256SUMS comes before everything that was written
-// before it, so whoever sees it sees all of the release. UploadName comes after all that
-// was written after it, so whoever sees a package sees UploadName too, and waits for
-// SHA256SUMS.
+// Stores list names in order. SHA256SUMS sorts before all files that were written before it,
+// so a listing that contains it contains all of the release. UploadName sorts after all
+// files that were written after it, so a listing that contains a package contains UploadName
+// too, and its reader waits for SHA256SUMS.
 
-// UploadName is the name of the file that says that a version's folder is uploaded file
-// by file. It is greater than all names of a release's files.
+// UploadName is the name of the file that marks a version's folder as uploaded file by file.
+// It sorts after all names of a release's files.
 const UploadName = "upload.json"
 
-// IncompleteUpload reports whether a version's folder, with files of these names, is
-// still being uploaded: nothing in it counts then. checksums is the name of its
-// SHA256SUMS.
+// IncompleteUpload reports whether a version's folder with files of these names is still
+// being uploaded, so that nothing in it counts. checksums is the name of its SHA256SUMS.
 func IncompleteUpload(checksums string, names []string) bool {
 	return slices.Contains(names, UploadName) && !slices.Contains(names, checksums)
 }
@@ -50,23 +49,24 @@ func IsIncompleteUpload(typ, version string, entries []Entry) bool {
 	return !slices.ContainsFunc(entries, func(e Entry) bool { return e.Name == checksums })
 }
 
-// ErrInTheWay: the folder of a version has files already.
+// ErrInTheWay means that the folder of a version has files already.
 var ErrInTheWay = errors.New("there is something in the folder of the version")
 
-// An upload is what UploadName says of a folder.
+// An upload is the content of the file UploadName.
 type upload struct {
 	Format    int    `json:"format"`
 	Checksums string `json:"sha256sums"` // its sha256
 }
 
-const uploadFormat = 1 // the only one there is
+const uploadFormat = 1 // there is no other format yet
 
-// InstallFolder has a version's folder become another one, both as paths in the part, at
-// once for everybody who reads the tree: from has the whole release, with a SHA256SUMS of
-// the name checksums, and to must not exist. In a Bucket, from is still there afterwards,
-// and copied are the files in to, by name; interrupted, it leaves an IncompleteUpload,
-// which the same call completes. The error is ErrInTheWay, or one of StorageError, such as
-// ErrReserved for a folder that was made a moment ago and has nothing in it yet.
+// InstallFolder moves a complete folder to the folder of a version, both paths in the part,
+// so that readers of the tree see all of it or nothing. from has the whole release, with a
+// SHA256SUMS of the name checksums, and to must not exist. In a Bucket, from is still there
+// afterwards, and copied has the files in to, by name. If that is interrupted, it leaves an
+// IncompleteUpload, which the same call completes. The error is ErrInTheWay, or a
+// StorageError, such as ErrReserved for a folder that was made a moment ago and is still
+// empty.
 func (p Part) InstallFolder(ctx context.Context, from, to, checksums string) (copied map[string]fs.FileInfo, err error) {
 	if p.Bucket() == nil {
 		return nil, p.renameFolder(from, to)
@@ -102,8 +102,7 @@ func (p Part) InstallFolder(ctx context.Context, from, to, checksums string) (co
 	return copied, err
 }
 
-// InstallDocuments is InstallFolder for small documents by name, one of which is
-// SHA256SUMS.
+// InstallDocuments is InstallFolder for small documents by name, SHA256SUMS among them.
 func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte, to, checksums string) error {
 	if p.Bucket() != nil {
 		b := newBucketFs(p.Bucket())
@@ -131,9 +130,8 @@ func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte,
 	return err
 }
 
-// RemoveFolder removes a version's folder, at once for everybody who reads the tree.
-// checksums is the name of its SHA256SUMS, which need not exist. The error is one of
-// StorageError.
+// RemoveFolder removes a version's folder, at once for all readers of the tree. checksums is
+// the name of its SHA256SUMS, which need not exist. The error is a StorageError.
 func (p Part) RemoveFolder(ctx context.Context, dir, checksums string) error {
 	if p.Bucket() == nil {
 		hidden := path.Join(p.Dir, TemporaryName(dir))
@@ -166,11 +164,13 @@ func (p Part) RemoveFolder(ctx context.Context, dir, checksums string) error {
 	return nil
 }
 
-// RemoveUpload removes what an interrupted InstallFolder has left in a Bucket: of the release
-// with this SHA256SUMS, or of any other one if nobody has written to the folder for as long
-// as an upload takes between two files. Until then it is ErrReserved, since an operator may
-// be copying the folder of another Bucket. ErrInTheWay: it is whole. checksums is the name of
-// its SHA256SUMS, and content nil if it is not known.
+// RemoveUpload removes the files that an interrupted InstallFolder has left in a Bucket. If
+// the upload was of the release with this SHA256SUMS, it removes them immediately. It
+// removes those of another release only if no file has been added to the folder for as long
+// as an upload takes between two files. Until then the error is ErrReserved, since an
+// operator may be copying the folder of another Bucket. If the release is whole, the error
+// is ErrInTheWay. checksums is the name of its SHA256SUMS, and content is nil if it is not
+// known.
 func (p Part) RemoveUpload(ctx context.Context, dir, checksums string, content []byte) error {
 	b := newBucketFs(p.Bucket())
 	folder := path.Join(p.Dir, dir)
@@ -214,12 +214,12 @@ func (p Part) renameFolder(from, to string) error {
 	return nil
 }
 
-// A folderUpload is what comes into a version's folder in a Bucket.
+// A folderUpload has the files to upload to a version's folder in a Bucket.
 type folderUpload struct {
 	checksums string // the name of SHA256SUMS
 	content   []byte // of it
 	others    []string
-	put       func(ctx context.Context, name string) error // one of the others
+	put       func(ctx context.Context, name string) error // puts another file
 }
 
 // upload installs a folder in a Bucket.
@@ -238,9 +238,9 @@ func (b bucketFs) upload(ctx context.Context, folder string, u folderUpload) err
 	return StorageError(StoreError(err))
 }
 
-// claim makes the folder that of a release, which is known by its SHA256SUMS, and removes
-// what an interrupted upload of it has left and it does not have any more. complete
-// reports whether that upload was whole after all.
+// claim marks the folder for a release, which its SHA256SUMS identifies, and removes files
+// of an interrupted upload that are not part of the release. complete reports whether that
+// upload was whole after all.
 func (b bucketFs) claim(ctx context.Context, folder string, u folderUpload) (complete bool, err error) {
 	files, err := b.below(ctx, folder)
 	if err != nil {

@@ -17,21 +17,21 @@ import (
 // A Store keeps an index's memo across restarts. It is a convenience: an index
 // without one, or with one that fails, reads its archives again.
 type Store interface {
-	// Load returns what Save was last given, which nothing may change. The error wraps
-	// fs.ErrNotExist when there is nothing yet.
+	// Load returns the content that Save was last given. The caller must not modify it. The
+	// error wraps fs.ErrNotExist when nothing has been saved yet.
 	Load() ([]byte, error)
 
-	// Save replaces what is kept, whole or not at all.
+	// Save replaces the content, whole or not at all.
 	Save(m []byte) error
 }
 
-// A memo file is a line that names its format, the identity of the tree it is of, the
-// folders with their records, the paths of what has not been shared with other instances
+// A memo file is a line that names its format, the identity of its tree, the folders with
+// their records, the paths of the records that have not been shared with other instances
 // yet, and a checksum of all that. A file that is damaged, or of another tree or format, is
 // not used. A digest is only used for a file whose stamp has not changed.
 //
-// The checksum is CRC-32C, as every start computes it before anything else. It finds what
-// disks do to a file; those who can replace the file can write any digest anyway.
+// The checksum is CRC-32C, as every start computes it before anything else. It finds damage
+// by disks; anyone who can replace the file can write any digest anyway.
 //
 // The records of a folder are decoded when a scan comes to the folder.
 const memoFormat = "caddy-terraform-registry memo 7\n"
@@ -41,7 +41,7 @@ var (
 	errMemoForeign = errors.New("it is of another version or another tree")
 )
 
-// Encode writes the memo of the tree called identity, ordered by path.
+// Encode encodes the memo of the tree called identity, ordered by path.
 func (m *Memo) Encode(identity string) []byte {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -49,7 +49,7 @@ func (m *Memo) Encode(identity string) []byte {
 	b = append(b, memoFormat...)
 	b = AppendString(b, identity)
 	b = binary.AppendUvarint(b, uint64(len(m.folders)))
-	var folder []byte // is used again for each
+	var folder []byte // is reused for each folder
 	for _, dir := range slices.Sorted(maps.Keys(m.folders)) {
 		b = AppendString(b, dir)
 		folder = m.folders[dir].append(folder[:0])
@@ -67,7 +67,7 @@ func checksumOf(content []byte) uint32 { return crc32.Checksum(content, castagno
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encodedSize is about how many bytes the folders take.
+// encodedSize estimates how many bytes the folders take.
 func (m *Memo) encodedSize() (n int) {
 	for dir, f := range m.folders {
 		n += len(dir) + len(f.encoded) + 192*(len(f.records)+len(f.added))
@@ -80,7 +80,7 @@ func (m *Memo) encodedSize() (n int) {
 	return n
 }
 
-// Decode reads what encode wrote, all of it or nothing.
+// Decode decodes the content that Encode returned, all of it or nothing.
 func (m *Memo) Decode(content []byte, identity string) error {
 	format, rest, ok := bytes.Cut(content, []byte("\n"))
 	if !ok || string(format)+"\n" != memoFormat {
@@ -116,7 +116,7 @@ func (m *Memo) Decode(content []byte, identity string) error {
 	return nil
 }
 
-// append writes the records of a folder: their number, all texts in them, and the rest of
+// append appends the records of a folder: their number, all texts in them, and the rest of
 // each. Decoding allocates the texts at once.
 func (f *folderRecords) append(b []byte) []byte {
 	if f.encoded != nil {
@@ -144,8 +144,8 @@ func (f *folderRecords) append(b []byte) []byte {
 	return b
 }
 
-// decode reads what append wrote, if that has not been done. Of a folder whose records
-// are nonsense, nothing is known.
+// decode decodes the records that append wrote, unless they are decoded already. A folder
+// whose records are invalid has no records.
 func (f *folderRecords) decode() {
 	if f.encoded == nil {
 		return
@@ -180,8 +180,8 @@ func (f *folderRecords) decode() {
 	f.records = records
 }
 
-// Whether a record has a detail, and that a verified signature or earlier bytes, which no
-// file has both.
+// Flags of a record: whether it has a detail, and whether the detail has a verified
+// signature or earlier bytes. No file has both.
 const (
 	withoutDetail = iota
 	withDetail
@@ -219,7 +219,7 @@ func (d *compactDetail) append(b []byte) []byte {
 	return b
 }
 
-// appendRecord appends what is known of a file, for other instances.
+// appendRecord appends the record of a file, for other instances.
 func appendRecord(b []byte, path string, d Record) []byte {
 	b = AppendString(b, path)
 	b = AppendStamp(b, d.Stamp)
@@ -231,7 +231,7 @@ func appendRecord(b []byte, path string, d Record) []byte {
 	return AppendString(b, string(d.Content))
 }
 
-// appendFinding appends why a file is not offered, which may be nil.
+// appendFinding appends the reason why a file is not offered, which may be nil.
 func appendFinding(b []byte, f *tree.Finding) []byte {
 	if f == nil {
 		f = new(tree.Finding)
@@ -239,7 +239,7 @@ func appendFinding(b []byte, f *tree.Finding) []byte {
 	return AppendString(AppendString(b, string(f.Reason)), f.Detail)
 }
 
-// AppendString appends a string with its length.
+// AppendString appends the length of a string and the string.
 func AppendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
@@ -267,7 +267,7 @@ func (r *memoReader) unsigned() uint64 {
 	return v
 }
 
-// count is a number of records. There are no more than bytes left.
+// count reads a number of records. A number greater than the bytes left is invalid.
 func (r *memoReader) count() uint64 {
 	n := r.unsigned()
 	if n > uint64(len(r.rest)) {
@@ -295,7 +295,8 @@ func (r *memoReader) run() []byte {
 
 func (r *memoReader) text() string { return string(r.run()) }
 
-// bytes are a copy: a small document must not keep the whole file in memory.
+// bytes reads bytes and copies them: a small document must not keep the whole file in
+// memory.
 func (r *memoReader) bytes() []byte { return bytes.Clone(r.run()) }
 
 func (r *memoReader) sum() (s wire.SHA256) {
@@ -334,7 +335,7 @@ func (r *memoReader) detail() *compactDetail {
 	return d
 }
 
-// record is what appendRecord has written.
+// record reads a record that appendRecord has written.
 func (r *memoReader) record() (path string, d Record) {
 	path = r.text()
 	d = Record{Stamp: r.stamp(), Digest: archive.Digest{SHA256: r.sum(), H1: r.text(), Size: r.signed(), Checksum: uint32(r.unsigned())}}
@@ -342,7 +343,7 @@ func (r *memoReader) record() (path string, d Record) {
 	return path, d
 }
 
-// Load takes over what the store has kept, or says why not.
+// Load decodes the memo that the store keeps. The error says why it cannot be used.
 func (m *Memo) Load(store Store, identity string) error {
 	content, err := store.Load()
 	if err != nil {
@@ -351,7 +352,7 @@ func (m *Memo) Load(store Store, identity string) error {
 	return m.Decode(content, identity)
 }
 
-// save keeps the memo if it has changed. saved reports whether it had.
+// save saves the memo if it has changed. saved reports whether it did.
 func (m *Memo) save(store Store, identity string) (saved bool, err error) {
 	m.mutex.Lock()
 	changed := m.changed

@@ -15,65 +15,65 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A Memo remembers what reading files gave, and which signatures verified, so that a
-// scan reads and verifies only what is new. It has a record of each file until scans have
-// not found the file for memoLife, whether or not they need what the record says: a volume
-// that is not mounted for a while must not have all of its archives read again.
+// A Memo remembers the results of reading files, and which signatures verified, so that a
+// scan reads and verifies only new files. It keeps the record of a file until scans have not
+// found the file for memoLife, whether or not they need the record: when a volume is not
+// mounted for a while, its archives need not be read again.
 type Memo struct {
 	mutex    sync.Mutex
 	folders  map[string]*folderRecords // by path in the report
-	scan     uint32                    // when the scan that runs, or the last one, began, in seconds
-	learning bool                      // what is new is shared with other instances
-	learned  map[string]bool           // paths of what has not been shared yet, also at an earlier start
+	scan     uint32                    // when the running scan, or the last one, began, in seconds
+	learning bool                      // new records are shared with other instances
+	learned  map[string]bool           // paths of records that have not been shared yet, even since an earlier start
 	changed  bool                      // since it was last saved
-	young    bool                      // something was too young to be remembered
-	Verified atomic.Uint64             // signatures, without those remembered
+	young    bool                      // some file was too young to be remembered
+	Verified atomic.Uint64             // signatures verified, without remembered ones
 
-	// Signatures that verified and are too young for a record, by their path.
+	// Verified signatures that are too young for a record, by their path.
 	unrecorded map[string]*verifiedSignature
 }
 
-// memoLife is how long a record is kept of a file that scans do not find.
+// memoLife is how long the record of a file is kept that scans do not find.
 const memoLife = 24 * time.Hour
 
 // folderRecords are the records of the files in one folder.
 type folderRecords struct {
 	encoded []byte // the records as a memo file has them, until one is needed
-	seen    uint32 // the last scan that found the whole folder as the walk before had left it
+	seen    uint32 // the last scan that found the whole folder unchanged since the walk before
 	walked  uint32 // the last scan that looked for its files one by one
-	missed  bool   // it did not find them all
-	gone    uint32 // the first scan since which nothing of the folder is found; zero: something was
+	missed  bool   // that walk did not find them all
+	gone    uint32 // the first scan since which no file of the folder is found; zero: some was
 
 	records []compactRecord           // by name
-	added   map[string]*compactRecord // by name; those that are not among records yet
+	added   map[string]*compactRecord // by name; includes those that are not among records yet
 }
 
-// A compactRecord is a digest in little space: most are of a package.
+// A compactRecord is a record in little space: most are of a package.
 type compactRecord struct {
 	name   string // of the file in its folder
-	seen   uint32 // the last scan that looked for the file and found it, or before the first that missed it
+	seen   uint32 // the last scan that looked for the file and found it, or the scan before the first that missed it
 	stamp  tree.Stamp
 	sha256 wire.SHA256
 	h1     string
-	more   *compactDetail // nil if the size is that of the file, and all else zero
+	more   *compactDetail // nil if the record's size is the file's, and all else is zero
 }
 
-// A compactDetail is what most records do not have.
+// A compactDetail has the fields that are zero in most records.
 type compactDetail struct {
 	size     int64
 	checksum uint32
 	bad      *tree.Finding
 	content  []byte
-	verified *verifiedSignature // by the content, a signature
+	verified *verifiedSignature // the verified content of a signature file
 	earlier  *EarlierBytes      // of an archive
 }
 
 // A verifiedSignature is a signature that verified, and the key that made it.
 type verifiedSignature struct {
-	of      wire.SHA256 // of the document, the keys and the signature together
+	of      wire.SHA256 // the digest of the document, the keys and the signature together
 	at      int64       // when it was verified, in nanoseconds
 	keyID   string
-	expires int64 // the key, in seconds; zero: never
+	expires int64 // when the key expires, in seconds; zero: never
 }
 
 func compact(name string, d Record) compactRecord {
@@ -120,7 +120,7 @@ func (f *folderRecords) put(r compactRecord) {
 	f.added[r.name] = &r
 }
 
-// sort moves the records that were added among the others.
+// sort merges the added records into the others.
 func (f *folderRecords) sort() {
 	if len(f.added) == 0 {
 		return
@@ -134,7 +134,7 @@ func (f *folderRecords) sort() {
 }
 
 // forget drops the records of files that scans have missed for memoLife, and reports whether
-// there were any. scan is the one that ends.
+// it dropped any. scan is the scan that ends.
 func (f *folderRecords) forget(scan uint32) (dropped bool) {
 	expired := func(missed uint32) bool { return scan > missed && scan-missed >= uint32(memoLife/time.Second) }
 	f.sort()
@@ -172,7 +172,7 @@ func (f *folderRecords) forget(scan uint32) (dropped bool) {
 	return len(f.records) < known
 }
 
-// folder returns the records of a folder, empty ones if there are none.
+// folder returns the records of a folder, which may be empty.
 func (m *Memo) folder(report string) *folderRecords {
 	f := m.folders[report]
 	if f == nil {
@@ -197,8 +197,8 @@ func (m *Memo) Begin(now time.Time) {
 	m.young = false
 }
 
-// Finish ends a scan that has seen the whole tree, or all of it but what it could not read.
-// After one that is broken off, nothing is forgotten.
+// Finish ends a scan that has seen the whole tree, or all of it except folders that it could
+// not read. It is not called after a scan that is broken off, so that nothing is forgotten.
 func (m *Memo) Finish() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -216,8 +216,8 @@ func (m *Memo) Finish() {
 	maps.DeleteFunc(m.learned, func(path string, _ bool) bool { return m.find(tree.LocationOf(path)) == nil })
 }
 
-// Get returns what is known of a file as it is now, and gives it the name in its record,
-// which stays in memory anyway.
+// Get returns the record of a file if it still has the stamp now. It replaces the name in
+// file by the name in the record, which stays in memory anyway.
 func (m *Memo) Get(file *tree.Location, now tree.Stamp) (Record, bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -229,7 +229,7 @@ func (m *Memo) Get(file *tree.Location, now tree.Stamp) (Record, bool) {
 	return r.record(), true
 }
 
-// Known returns what is known of a file, whatever it is now.
+// Known returns the record of a file, whatever its stamp is now.
 func (m *Memo) Known(file *tree.Location) (Record, bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -240,8 +240,8 @@ func (m *Memo) Known(file *tree.Location) (Record, bool) {
 	return r.record(), true
 }
 
-// Document returns the content of a document as it was last remembered, whatever it is
-// now, and keeps it remembered.
+// Document returns the remembered content of a document, whatever its stamp is now, and
+// keeps its record.
 func (m *Memo) Document(file *tree.Location) (content []byte, ok bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -253,7 +253,7 @@ func (m *Memo) Document(file *tree.Location) (content []byte, ok bool) {
 	return r.record().Content, true
 }
 
-// Drop forgets a file that was looked for and does not exist.
+// Drop forgets a file that a scan has looked for and that does not exist.
 func (m *Memo) Drop(file *tree.Location) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -266,7 +266,7 @@ func (m *Memo) Drop(file *tree.Location) {
 	m.changed = true
 }
 
-// RetainBelow keeps the records of a folder that cannot be read, and of those in it.
+// RetainBelow keeps the records of a folder that cannot be read, and of its subfolders.
 func (m *Memo) RetainBelow(report string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -277,7 +277,7 @@ func (m *Memo) RetainBelow(report string) {
 	}
 }
 
-// Retain keeps the records of a folder in which nothing has changed.
+// Retain keeps the records of a folder whose files have not changed.
 func (m *Memo) Retain(report string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -286,8 +286,8 @@ func (m *Memo) Retain(report string) {
 	}
 }
 
-// Put remembers d, unless the file is so young that it could still change
-// without its stamp changing, or the failure may pass by itself.
+// Put remembers d, unless the file is so young that it could still change without its stamp
+// changing, or the failure may pass by itself.
 func (m *Memo) Put(file *tree.Location, d Record, now time.Time) {
 	if m.TooYoung(d.Stamp, 0, now) {
 		return
@@ -308,7 +308,7 @@ func (m *Memo) Keep(file *tree.Location, d Record) {
 	}
 }
 
-// Adopt remembers what another instance has found out.
+// Adopt remembers a record of another instance.
 func (m *Memo) Adopt(file *tree.Location, d Record) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -319,13 +319,13 @@ func (m *Memo) set(file *tree.Location, d Record) {
 	r := compact(file.Name, d)
 	r.seen = m.scan
 	if r.more != nil {
-		r.more.verified = m.verifiedAt(file) // which tells of what
+		r.more.verified = m.verifiedAt(file) // the signature has its own digest, which tells whether it applies
 	}
 	m.folder(file.Report).put(r)
 	m.changed = true
 }
 
-// StartLearning notes from now on what is new.
+// StartLearning begins to note the paths of new records.
 func (m *Memo) StartLearning() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -335,7 +335,7 @@ func (m *Memo) StartLearning() {
 	}
 }
 
-// learnAll notes that all records are.
+// learnAll notes the paths of all records.
 func (m *Memo) learnAll() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -350,7 +350,7 @@ func (m *Memo) learnAll() {
 	}
 }
 
-// unshared returns the records that are new to other instances.
+// unshared returns the records that other instances do not have yet.
 func (m *Memo) unshared() map[string]Record {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -363,8 +363,8 @@ func (m *Memo) unshared() map[string]Record {
 	return records
 }
 
-// shared notes that other instances have records. Until then they are among those that are
-// saved as new to them, whatever happens while they are stored.
+// shared notes that other instances have the records. Until then they are saved as unshared,
+// whatever happens while they are being stored.
 func (m *Memo) shared(records map[string]Record) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -376,8 +376,9 @@ func (m *Memo) shared(records map[string]Record) {
 	}
 }
 
-// dropChanged removes the records of files that are known to have changed since, and, if
-// most are of files that are not known, those too: they have been removed.
+// dropChanged removes the records of files that are known to have changed since. If most of
+// the records are of unknown files, it removes these records too: the files have been
+// removed.
 func (m *Memo) dropChanged(records map[string]Record) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -388,7 +389,7 @@ func (m *Memo) dropChanged(records map[string]Record) {
 	})
 }
 
-// count returns how many records there are.
+// count returns the number of records.
 func (m *Memo) count() (n int) {
 	for _, f := range m.folders {
 		f.decode()
@@ -397,8 +398,8 @@ func (m *Memo) count() (n int) {
 	return n
 }
 
-// TooYoung reports whether a file's last change is so recent that there may be
-// others, and notes that it is worth another look.
+// TooYoung reports whether a file's last change is so recent that others may follow, and
+// notes that another scan should look at the file.
 func (m *Memo) TooYoung(s tree.Stamp, rest time.Duration, now time.Time) bool {
 	if !s.TooYoung(now, rest) {
 		return false
@@ -409,24 +410,24 @@ func (m *Memo) TooYoung(s tree.Stamp, rest time.Duration, now time.Time) bool {
 	return true
 }
 
-// LookAgain notes that something is worth another look.
+// LookAgain notes that another scan should look at a file.
 func (m *Memo) LookAgain() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.young = true
 }
 
-// HasYoung reports whether the last scan read something too young to be remembered,
-// which is worth another look.
+// HasYoung reports whether the last scan read a file that was too young to be remembered, so
+// that another scan should look at it.
 func (m *Memo) HasYoung() bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.young
 }
 
-// signatureMemory is how long a signature that verified is remembered, since
-// verifying those of a large tree takes most of a restart. It is not longer, as a
-// signature can have a lifetime of its own.
+// signatureMemory is how long a verified signature is remembered, since verifying all
+// signatures of a large tree takes most of a restart. It is not longer, as a signature can
+// have a lifetime of its own.
 const signatureMemory = 24 * time.Hour
 
 // A Verifier verifies signatures by the keys in a file.
@@ -437,8 +438,8 @@ type Verifier interface {
 	Sum() wire.SHA256
 }
 
-// Verify is the keyring's Verify, or what it said about the same before. The record of the
-// file that the signature is in remembers it.
+// Verify verifies a signature by the keys, or returns the result of an earlier call with the
+// same arguments. The record of the signature's file remembers the result.
 func (m *Memo) Verify(file *tree.Location, document, signature []byte, keys Verifier, now time.Time) (signing.PublicKey, error) {
 	sum, keySum := wire.SHA256Of(document), keys.Sum()
 	of := wire.SHA256Of(slices.Concat(sum[:], keySum[:], signature))
@@ -481,7 +482,7 @@ func (m *Memo) recent(file *tree.Location, of wire.SHA256, now time.Time) *verif
 	return known
 }
 
-// verifiedAt returns the signature in a file that verified last, or nil.
+// verifiedAt returns the signature in a file that was verified last, or nil.
 func (m *Memo) verifiedAt(file *tree.Location) *verifiedSignature {
 	if r := m.find(file); r != nil && r.more != nil && r.more.verified != nil {
 		return r.more.verified

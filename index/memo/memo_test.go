@@ -14,7 +14,7 @@ import (
 
 var long = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// someMemo knows these digests, and that one of two signatures has verified.
+// someMemo returns a memo with these digests and one of two signatures verified.
 func someMemo() *Memo {
 	m := new(Memo)
 	for path, d := range someDigests {
@@ -149,8 +149,8 @@ func turnBit(content []byte, at int) []byte {
 	return turned
 }
 
-// A memo that is whole but nonsense must be refused, and nothing believed of a folder whose
-// records are.
+// A memo that is whole but nonsense must be refused, and a folder whose records are nonsense
+// must have no records.
 func FuzzMemoFile(f *testing.F) {
 	f.Add(someMemo().Encode("a tree")[len(memoFormat):])
 	f.Add([]byte{})
@@ -197,7 +197,7 @@ func TestMemoForgets(t *testing.T) {
 			m.Finish()
 		}
 	}
-	unchanged := func() { // the folder is as the walk before has left it
+	unchanged := func() { // the folder has not changed since the walk before
 		m.Retain("providers/acme/demo")
 		m.Finish()
 	}

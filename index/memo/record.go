@@ -6,16 +6,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A Record is what the memo keeps of a file.
+// A Record has the results of reading a file.
 type Record struct {
 	archive.Digest
 	Stamp   tree.Stamp
-	Earlier *EarlierBytes // of a package that is not what it was when it was first offered
+	Earlier *EarlierBytes // of a package whose bytes have changed since it was first offered
 }
 
 // EarlierBytes identify the bytes that a file had when it was first offered.
 type EarlierBytes struct {
 	SHA256  wire.SHA256
 	H1      string
-	Noticed int64 // when they were found to be others, in nanoseconds; zero: not yet
+	Noticed int64 // when their change was noticed, in nanoseconds; zero: not yet
 }

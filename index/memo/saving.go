@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// savePause is how long after the memo was saved it is saved again: that is all a crash
+// savePause is the least time between two saves of the memo, and so the most that a crash
 // loses. Saving costs a pass over the whole memo.
 const savePause = time.Minute
 
-// Saving saves a memo when it has changed: at once after a pause, else when the pause
-// is over, and when the index is closed. A nil *memoSaving saves nothing.
+// Saving saves a memo when it has changed: immediately if savePause has passed, otherwise
+// when it has, and when the index is closed. A nil *Saving saves nothing.
 type Saving struct {
 	memo     *Memo
 	store    Store
@@ -19,13 +19,13 @@ type Saving struct {
 
 	mutex  sync.Mutex
 	next   time.Time   // not before
-	timer  *time.Timer // until then; nil if nothing is to be saved
+	timer  *time.Timer // runs until next; nil if nothing is to be saved
 	closed bool
-	failed string // why it could not be saved last, which is logged once
+	failed string // the reason why the last save failed, which is logged once
 }
 
-// NewSaving saves a memo of the tree called identity to a store. warn is called when that
-// fails.
+// NewSaving returns a Saving that saves a memo of the tree called identity to a store. warn
+// is called when saving fails.
 func NewSaving(m *Memo, store Store, identity string, warn func(reason string)) *Saving {
 	return &Saving{memo: m, store: store, identity: identity, warn: warn}
 }
@@ -56,7 +56,7 @@ func (s *Saving) due() {
 	}
 }
 
-// Close saves what has changed, for the last time.
+// Close saves the last changes.
 func (s *Saving) Close() {
 	if s == nil {
 		return
@@ -74,7 +74,7 @@ func (s *Saving) Close() {
 }
 
 // save saves the memo if it has changed. A failure only costs time at the next start, and
-// after a pause it is tried again.
+// saving is tried again after a pause.
 func (s *Saving) save() {
 	saved, err := s.memo.save(s.store, s.identity)
 	if saved || err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A Shared is where the instances that serve one tree keep the digests of archives
-// that any of them has read, so that no other reads them again. It is a convenience, like
+// A Shared memo has the digests of archives that any of the instances that serve one tree
+// has read, so that no other instance reads the archives again. It is a convenience, like
 // Store: an instance that cannot reach it, or finds it damaged, reads archives itself.
 //
-// It consists of segments that never change. The records in them are those of the memo: a
-// digest counts only for a file of the same path, size, times and inode or, in a Bucket,
-// ETag. Network file systems get these from their server, so that they are the same at all
-// instances; where they are not, each instance reads for itself.
+// It consists of immutable segments with records of the memo: a digest counts only for a
+// file of the same path, size, times and inode or, in a Bucket, ETag. Network file systems
+// get these from their server, so they are the same on all instances; where they differ,
+// each instance reads for itself.
 type Shared interface {
 	// List returns the names of the segments.
 	List(ctx context.Context) ([]string, error)
@@ -31,36 +31,36 @@ type Shared interface {
 	// Load returns a segment. The error wraps fs.ErrNotExist if it has been removed.
 	Load(ctx context.Context, name string) ([]byte, error)
 
-	// Store adds a segment, which may be there already.
+	// Store adds a segment, which may exist already.
 	Store(ctx context.Context, name string, segment []byte) error
 
 	// Delete removes a segment.
 	Delete(ctx context.Context, name string) error
 
-	// Lock makes one instance merge segments.
+	// Lock lets a single instance merge segments.
 	Lock(ctx context.Context) (unlock func(), err error)
 }
 
-// Limits of a SharedMemo. Some storages, such as Consul, limit values to half a megabyte.
+// Limits of a Shared memo. Some storages, such as Consul, limit values to half a megabyte.
 const (
 	maxSegment   = 256 << 10 // bytes that are written
 	smallSegment = maxSegment / 2
-	maxSmall     = 32   // segments that are small, after which they are merged
+	maxSmall     = 32   // number of small segments after which they are merged
 	maxSegments  = 4096 // segments that are loaded
 )
 
 const (
-	// loadPatience is how long a scan waits for the shared memo, and loadPause how long
-	// none does after that was in vain: a storage that hangs must not hold up what can be
-	// read without it.
+	// loadPatience is how long a scan waits for the shared memo. After a scan has waited for
+	// nothing, none waits for loadPause: files can be read without the shared memo, and a
+	// storage that hangs must not delay them.
 	loadPatience = 5 * time.Second
 	loadPause    = time.Minute
 
-	// storePatience is how long storing may take, which nothing waits for but the next.
+	// storePatience is how long storing may take. Only the next store waits for it.
 	storePatience = 30 * time.Second
 )
 
-// Sharing is an Index's part in a SharedMemo. A nil *sharing shares nothing.
+// Sharing is an Index's access to a Shared memo. A nil *Sharing shares nothing.
 type Sharing struct {
 	memo *Memo
 	with Shared
@@ -72,20 +72,20 @@ type Sharing struct {
 	early   map[string]Record // records of files that no scan has found yet
 
 	storing sync.Mutex // one at a time
-	listed  bool       // whether there are segments has been found out
+	listed  bool       // the segments have been listed, so that an empty memo is known
 
 	mutex   sync.Mutex
 	large   map[string]bool // segments that are not merged
-	failing bool            // which has been logged
+	failing bool            // a failure has been logged
 }
 
-// NewSharing begins to share what a memo learns. warn is called when that fails.
+// NewSharing begins to share new records of a memo. warn is called when sharing fails.
 func NewSharing(m *Memo, with Shared, warn func(message, reason string)) *Sharing {
 	return &Sharing{memo: m, with: with, warn: warn}
 }
 
-// Load returns the records that have been added since the last time. What cannot be loaded
-// by the end of ctx is left for the next time.
+// Load returns the records that have been added since the last call. Records that cannot be
+// loaded before ctx ends are left for the next call.
 func (s *Sharing) Load(ctx context.Context) map[string]Record {
 	ctx, cancel := context.WithTimeout(ctx, loadPatience)
 	defer cancel()
@@ -114,7 +114,7 @@ func (s *Sharing) Load(ctx context.Context) map[string]Record {
 const maxEarly = 4096
 
 // Keep keeps records for a later load: another instance may have shared them before the
-// listing of a network file system or a store shows the files they are of.
+// listing of a network file system or a store shows their files.
 func (s *Sharing) Keep(records map[string]Record) {
 	s.loading.Lock()
 	defer s.loading.Unlock()
@@ -127,7 +127,7 @@ func (s *Sharing) Keep(records map[string]Record) {
 // after they had been listed.
 const maxListings = 3
 
-// loadListed loads the segments that are listed now. It reports whether all were there.
+// loadListed loads the segments that are listed now. It reports whether all of them existed.
 func (s *Sharing) loadListed(ctx context.Context, records map[string]Record) (whole bool, err error) {
 	names, err := s.with.List(ctx)
 	if err != nil {
@@ -146,13 +146,13 @@ func (s *Sharing) loadListed(ctx context.Context, records map[string]Record) (wh
 			return false, err
 		default:
 			s.see(name, segment)
-			_ = decodeSegment(name, segment, records) // what is damaged has no records
+			_ = decodeSegment(name, segment, records) // a damaged segment has no records
 		}
 	}
 	return whole, nil
 }
 
-// Store shares what the memo has learned, and reports whether it had. It returns within
+// Store shares new records of the memo, and reports whether it shared any. It returns within
 // storePatience.
 func (s *Sharing) Store(ctx context.Context) (stored bool) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
@@ -160,7 +160,7 @@ func (s *Sharing) Store(ctx context.Context) (stored bool) {
 	s.storing.Lock()
 	defer s.storing.Unlock()
 	if !s.listed {
-		// The memo may be from a time when nothing was shared.
+		// The memo may have been saved when nothing was shared.
 		names, err := s.with.List(ctx)
 		if s.report(ctx, err, "digests cannot be shared with other instances"); err != nil {
 			return false
@@ -194,8 +194,8 @@ func (s *Sharing) storeRecords(ctx context.Context, records map[string]Record) (
 	return names, nil
 }
 
-// Tidy merges segments, within storePatience. Nobody waits for it: it may have to wait for
-// another instance that does the same.
+// Tidy merges segments, within storePatience. It may have to wait for another instance that
+// merges too, so no scan waits for it.
 func (s *Sharing) Tidy(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
@@ -204,7 +204,7 @@ func (s *Sharing) Tidy(ctx context.Context) {
 	}
 }
 
-// merge replaces small segments by few, without the records of files that have changed.
+// merge merges small segments into few, without the records of files that have changed.
 func (s *Sharing) merge(ctx context.Context) error {
 	names, err := s.with.List(ctx)
 	if err != nil || len(s.withoutLarge(names)) <= maxSmall {
@@ -266,8 +266,8 @@ func (s *Sharing) see(name string, segment []byte) {
 	s.seen[name] = true
 }
 
-// weigh reports whether a segment is large, and remembers it. A large tree has hundreds of
-// those: merging small ones must not load them each time.
+// weigh reports whether a segment is large, and remembers the answer. A large tree has
+// hundreds of large segments: merging small ones must not load them each time.
 func (s *Sharing) weigh(name string, segment []byte) (large bool) {
 	if len(segment) < smallSegment {
 		return false
@@ -281,14 +281,14 @@ func (s *Sharing) weigh(name string, segment []byte) (large bool) {
 	return true
 }
 
-// withoutLarge returns the names of segments that are small or not known.
+// withoutLarge returns the names of segments that are small or of unknown size.
 func (s *Sharing) withoutLarge(names []string) []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return slices.DeleteFunc(names, func(name string) bool { return s.large[name] })
 }
 
-// report logs a failure, once until something succeeds.
+// report logs a failure, once until an operation succeeds.
 func (s *Sharing) report(ctx context.Context, err error, message string) {
 	s.mutex.Lock()
 	log := err != nil && !s.failing && !errors.Is(context.Cause(ctx), context.Canceled)
@@ -299,21 +299,21 @@ func (s *Sharing) report(ctx context.Context, err error, message string) {
 	}
 }
 
-// isShared reports whether instances share what they know of a file. They do not share
-// publishers' keys: what other instances have read is verified with keys that this one has
-// read itself.
+// isShared reports whether instances share their records of a file. They do not share
+// publishers' keys: an instance verifies the records of others with keys that it has read
+// itself.
 func isShared(path string) bool { return !strings.HasPrefix(path, "keys/") }
 
-// A segment is a line that names its format, records as in the memo, and the sha256 of all
-// that, by which it is also called.
+// A segment is a line that names its format, records as in the memo, and the sha256 of both,
+// which is also its name.
 const segmentFormat = "caddy-terraform-registry digests 3\n"
 
 func segmentName(segment []byte) string {
 	return hex.EncodeToString(segment[len(segment)-sha256.Size:][:16])
 }
 
-// encodeSegments writes records, ordered by path, into segments of at most maxSegment
-// bytes, or one record that is larger.
+// encodeSegments encodes records, ordered by path, into segments of at most maxSegment
+// bytes, or of a single larger record.
 func encodeSegments(records map[string]Record) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		b := []byte(segmentFormat)

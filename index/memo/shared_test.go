@@ -73,7 +73,7 @@ func TestSegmentsKeepRecords(t *testing.T) {
 	}
 }
 
-// counted is a SharedMemo in memory that counts what it is asked.
+// counted is a Shared memo in memory that counts its calls.
 type counted struct {
 	segments     map[string][]byte
 	loads, locks int

@@ -1,7 +1,7 @@
 package moduledoc
 
-// What is read of a package. Real modules stay far below: those with the most
-// variables have some hundreds, in files of some 100 KiB.
+// Limits of reading a package. Real modules stay far below: modules with many variables have
+// some hundreds of them, in files of some 100 KiB.
 const (
 	maxFile          = 1 << 20   // bytes of a configuration file
 	maxConfiguration = 4 << 20   // bytes of all of them
@@ -13,7 +13,7 @@ const (
 	maxName          = 1 << 10   // bytes of a path in the package
 )
 
-// What is kept of a module.
+// Limits of the documentation kept of a module.
 const (
 	maxVariables   = 2_000
 	maxOutputs     = 2_000
@@ -29,7 +29,7 @@ const (
 	maxLabel = 1 << 10
 )
 
-// What is read of a README for a Summary: its beginning, in bytes.
+// Limit of reading a README for a Summary: its beginning, in bytes.
 const (
 	maxIntroduction          = 16 << 10
 	maxSubmoduleIntroduction = 4 << 10

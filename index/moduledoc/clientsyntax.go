@@ -10,33 +10,33 @@ import (
 	hcljson "github.com/hashicorp/hcl/v2/json"
 )
 
-// Terraform and OpenTofu refuse a module of which they cannot parse one file, before they
-// look at what is in it. What they refuse is told by their own parser, which knows neither
-// blocks nor arguments by name: what one client has and the other has not, or what a newer
-// one has, is no error of syntax.
+// Terraform and OpenTofu refuse a module if they cannot parse one of its files, before they
+// look at its content. Their own parser tells which files they refuse. It knows neither
+// blocks nor arguments by name: a block that only one client knows, or only a newer version,
+// is no syntax error.
 //
-// That parser calls itself for what is nested, and takes time that grows with the square of
-// some files (native.go). So the tokens are looked at before. A file that would cost too
-// much is not judged: nobody writes one by hand.
+// That parser is recursive, and takes time that grows with the square of the size of some
+// files (native.go). So the tokens are examined first. A file that would cost too much is
+// not judged: no person writes such a file by hand.
 
-// Bounds of what is judged.
+// Limits of judging files.
 const (
 	maxJudged    = 256 << 10 // bytes of a file
 	maxNested    = 200       // brackets, strings and signs that are open at once
-	maxQuestions = 5_000     // of conditions in a file, each of which may be in the one before
-	maxObjects   = 2_000     // brackets in a file of JSON: strings may hide none of them
-	maxEffort    = 128 << 20 // of all files of a package, about as many bytes to copy
+	maxQuestions = 5_000     // conditions in a file, each of which may be nested in the one before
+	maxObjects   = 2_000     // brackets in a JSON file, including brackets in strings
+	maxEffort    = 128 << 20 // of all files of a package, roughly in bytes to copy
 )
 
-// refusal returns the first error for which clients refuse a configuration file, which is
-// named by its path in the package; nil if there is none, or it is not judged. effort is
-// what is left for the package.
+// refusal returns the first error for which clients refuse a configuration file, whose path
+// in the package is name. It returns nil if there is no error, or the file is not judged.
+// effort is the effort left for the package.
 func refusal(name string, content []byte, effort *int) (p *Problem) {
 	if len(content) > maxJudged {
 		return nil
 	}
 	defer func() {
-		if recover() != nil { // a module must not end the server, whatever a parser makes of it
+		if recover() != nil { // a module must not end the server, whatever panics in a parser
 			p = nil
 		}
 	}()
@@ -68,8 +68,8 @@ func refusal(name string, content []byte, effort *int) (p *Problem) {
 	return nil
 }
 
-// effortOf estimates what it takes to parse tokens beyond reading them once. It is not ok if
-// the parser would call itself too often.
+// effortOf estimates the effort of parsing tokens beyond reading them once. ok is false if
+// the parser would recurse too deeply.
 func effortOf(tokens hclsyntax.Tokens) (effort int, ok bool) {
 	var open nesting
 	signs, questions, names, text := 0, 0, 0, 0
@@ -78,17 +78,17 @@ func effortOf(tokens hclsyntax.Tokens) (effort int, ok bool) {
 		switch t.Type {
 		case hclsyntax.TokenBang, hclsyntax.TokenMinus:
 			signs++
-		case hclsyntax.TokenNewline, hclsyntax.TokenComment: // which may be between signs
+		case hclsyntax.TokenNewline, hclsyntax.TokenComment: // these may be between signs
 		default:
 			signs = 0
 		}
 		switch t.Type {
 		case hclsyntax.TokenQuestion:
 			questions++
-		case hclsyntax.TokenDoubleColon: // the name so far is copied
+		case hclsyntax.TokenDoubleColon: // the parser copies the name so far
 			names += len(t.Bytes)
 			effort += names
-		case hclsyntax.TokenStringLit, hclsyntax.TokenQuotedLit: // so are the lines of a heredoc so far
+		case hclsyntax.TokenStringLit, hclsyntax.TokenQuotedLit: // the parser copies the lines of a heredoc so far
 			text += len(t.Bytes)
 			effort += text
 			continue

@@ -58,7 +58,7 @@ func TestWhatClientsRefuse(t *testing.T) {
 	}
 }
 
-// Of several files of a name clients have the last.
+// Of several files of the same name, clients use the last.
 func TestClientsRefuseTheLastOfSeveralFiles(t *testing.T) {
 	for _, contents := range [][]string{{"a =", "locals {}"}, {"locals {}", "a ="}} {
 		c := Collector{Short: true}
@@ -73,7 +73,7 @@ func TestClientsRefuseTheLastOfSeveralFiles(t *testing.T) {
 	}
 }
 
-// The sentences are those of the clients.
+// The sentences are the clients' own.
 func TestWhyClientsRefuse(t *testing.T) {
 	c := collect(t, files("main.tf", "locals {\n  a = 1\n  a = 2\n}\n"), Collector{Short: true})
 	s := c.Summary("")
@@ -83,7 +83,7 @@ func TestWhyClientsRefuse(t *testing.T) {
 	}
 }
 
-// Files that the parser of clients cannot be given are not judged, and cost little.
+// Files that would cost the clients' parser too much are not judged, and cost little.
 func TestFilesThatAreNotJudged(t *testing.T) {
 	const size = maxJudged - 100
 	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
@@ -113,7 +113,7 @@ func TestFilesThatAreNotJudged(t *testing.T) {
 		})
 	}
 	t.Run("all files together", func(t *testing.T) {
-		heredoc := "a = <<E\n" + strings.Repeat("x\n", 6000) + "E\nb =\n" // less than a third of what is left
+		heredoc := "a = <<E\n" + strings.Repeat("x\n", 6000) + "E\nb =\n" // less than a third of the effort that is left
 		fsys := make(fstest.MapFS)
 		for i := range 9 {
 			fsys[fmt.Sprintf("%d.tf", i)] = &fstest.MapFile{Data: []byte(heredoc)}

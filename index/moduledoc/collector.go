@@ -12,29 +12,29 @@ import (
 	"unicode/utf8"
 )
 
-// A Collector is given the files of a package, in any order and in one pass, and
-// keeps what describes its modules, up to a bound. The zero value is ready for use.
+// A Collector takes the files of a package, in any order and in one pass, and keeps the
+// files that describe its modules, up to a limit. The zero value is ready for use.
 type Collector struct {
-	// Short has it keep only what a Summary needs.
+	// Short makes it keep only the files that a Summary needs.
 	Short bool
 
-	// Folder of the package in which the module lies, where that is known beforehand.
-	// Empty: it lies at the root of the package or in the one folder there, which is
-	// known only when all files have been seen. Until then both are collected.
+	// Folder of the package in which the module lies, if it is known beforehand. Empty: the
+	// module lies at the root of the package or in the only folder there, and all files must
+	// be seen to know which. Until then both are collected.
 	Folder string
 
 	root, inFolder collection
-	top            string // the first folder with something in it
+	top            string // the first folder with a file in it
 }
 
-// A collection is what is kept of a package, seen from one folder.
+// A collection has the files kept of a package, with paths relative to one folder.
 type collection struct {
 	modules map[string]*moduleFiles // by path
 	license map[string][]byte       // by name
 
-	files, configuration, readmes int            // how many, and bytes
-	judging                       int            // the effort that it took so far to find what clients refuse
-	tooMany                       map[string]int // modules left out, by the folder they are in
+	files, configuration, readmes int            // number of files, and bytes
+	judging                       int            // the effort spent so far on finding files that clients refuse
+	tooMany                       map[string]int // modules left out, by their folder
 }
 
 // moduleFiles are the files of one module.
@@ -42,11 +42,11 @@ type moduleFiles struct {
 	configuration map[string][]byte // by name
 	readmes       map[string]Readme // by name
 	problems      []Problem
-	refused       map[string]*Problem // of configuration, by name; nil for what clients take
+	refused       map[string]*Problem // of configuration, by name; nil for files that clients accept
 }
 
-// Add takes a file of the package. It reads content only if the file is wanted, and
-// not further than its bounds. The error is that of reading.
+// Add takes a file of the package. It reads content only if the file is wanted, up to a
+// limit. The error is an error of reading.
 func (c *Collector) Add(name string, content io.Reader) error {
 	into, p := c.place(name)
 	switch into {
@@ -64,13 +64,13 @@ func (c *Collector) Add(name string, content io.Reader) error {
 	return into.add(p, content, c.Short)
 }
 
-// Wants reports whether Add would read a file of this name.
+// Wants reports whether Add would read a file of that name.
 func (c *Collector) Wants(name string) bool {
 	into, _ := c.place(name)
 	return into != nil
 }
 
-// place returns where a file belongs, nil if it is not wanted.
+// place returns the place of a file, or nil if the file is not wanted.
 func (c *Collector) place(name string) (*collection, place) {
 	name = path.Clean(name)
 	if len(name) > maxName || !fs.ValidPath(name) || !isPrintable(name) {
@@ -95,7 +95,7 @@ func (c *Collector) place(name string) (*collection, place) {
 	return c.inFolder.ifWanted(ok), p
 }
 
-// ifWanted returns the collection, or nil for a file that is not wanted in it.
+// ifWanted returns the collection, or nil if it does not want the file.
 func (c *collection) ifWanted(wanted bool) *collection {
 	if !wanted {
 		return nil
@@ -103,8 +103,8 @@ func (c *collection) ifWanted(wanted bool) *collection {
 	return c
 }
 
-// Package describes what has been collected. folder is the Folder, or the one at the
-// root of the package in which the module lies, empty for the root itself.
+// Package describes the collected files. folder is the Folder, or the only folder at the
+// root of the package if the module lies there; empty for the root itself.
 func (c *Collector) Package(folder string) *Package {
 	from := &c.root
 	if folder != "" && (folder == c.Folder || folder == c.top) {
@@ -112,7 +112,7 @@ func (c *Collector) Package(folder string) *Package {
 	}
 	p := &Package{License: recognizeLicense(from.license)}
 	if p.License == "" {
-		p.License = recognizeLicense(c.root.license) // beside the folder
+		p.License = recognizeLicense(c.root.license) // the licence may lie beside the folder
 	}
 	for _, at := range slices.Sorted(maps.Keys(from.modules)) {
 		files := from.modules[at]
@@ -134,7 +134,7 @@ func (c *Collector) Package(folder string) *Package {
 	return p
 }
 
-// refused are the files that clients refuse, by path.
+// refused returns the files that clients refuse, by path.
 func (c *collection) refused() (found []Problem) {
 	for _, at := range slices.Sorted(maps.Keys(c.modules)) {
 		files := c.modules[at].refused
@@ -147,12 +147,12 @@ func (c *collection) refused() (found []Problem) {
 	return found
 }
 
-// Summary is the short form of Package.
+// Summary returns the short form of Package.
 func (c *Collector) Summary(folder string) Summary { return c.Package(folder).Summary() }
 
-// A place is what a file is in a package.
+// A place says where a file lies in a package, and of which kind it is.
 type place struct {
-	module string // its path
+	module string // the path of the module
 	name   string // of the file in it
 	kind   kind
 }
@@ -165,7 +165,7 @@ const (
 	license
 )
 
-// placeOf returns the place of a file, of those that are wanted.
+// placeOf returns the place of a wanted file.
 func placeOf(name string) (p place, ok bool) {
 	dir, base := path.Split(name)
 	p = place{module: strings.TrimSuffix(dir, "/"), name: base}
@@ -195,7 +195,7 @@ func IsConfiguration(name string) bool {
 	return !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#") && configurationSuffix(name) != ""
 }
 
-// configurationSuffix is the suffix of a configuration file's name, empty for others.
+// configurationSuffix returns the suffix of a configuration file's name, or "" for others.
 func configurationSuffix(name string) string {
 	for _, suffix := range []string{".tf", ".tofu", ".tf.json", ".tofu.json"} {
 		if strings.HasSuffix(name, suffix) {
@@ -211,7 +211,7 @@ func (c *collection) isModule(at string) bool {
 	return m != nil && len(m.configuration) > 0
 }
 
-// module returns the files of a module, nil if there are too many modules.
+// module returns the files of a module, or nil if there are too many modules.
 func (c *collection) module(at string) *moduleFiles {
 	m := c.modules[at]
 	if m != nil {
@@ -240,8 +240,8 @@ func (c *collection) module(at string) *moduleFiles {
 	return m
 }
 
-// add reads a file. One that is there twice is the last of that name, as clients
-// unpack it.
+// add reads a file. A later file of the same name replaces it, as when clients unpack the
+// package.
 func (c *collection) add(p place, content io.Reader, short bool) error {
 	if p.kind == license {
 		return c.addLicense(p.name, content)
@@ -252,7 +252,7 @@ func (c *collection) add(p place, content io.Reader, short bool) error {
 	}
 	name := strings.Clone(p.name)
 	switch {
-	case p.kind == readme && short && strings.HasPrefix(p.module, "examples/"): // only counted
+	case p.kind == readme && short && strings.HasPrefix(p.module, "examples/"): // READMEs of examples are only counted
 		return nil
 	case p.kind == readme:
 		return c.addReadme(m, name, content, short)
@@ -267,7 +267,7 @@ func (c *collection) add(p place, content io.Reader, short bool) error {
 	return nil
 }
 
-// judge finds whether clients refuse a file that was added.
+// judge finds out whether clients refuse an added file.
 func (c *collection) judge(m *moduleFiles, p place) {
 	left := maxEffort - c.judging
 	found := refusal(path.Join(p.module, p.name), m.configuration[p.name], &left)
@@ -285,7 +285,7 @@ func (c *collection) addConfiguration(m *moduleFiles, p place, content io.Reader
 		c.files--
 	}
 	leaveOut := func(format string, arguments ...any) {
-		m.configuration[p.name] = nil // it is there, if nothing of it is known
+		m.configuration[p.name] = nil // the file exists, but its content is not known
 		m.problem(path.Join(p.module, p.name), 0, format, arguments...)
 	}
 	if c.files++; c.files > maxFiles {
@@ -340,7 +340,7 @@ func (c *collection) addLicense(name string, content io.Reader) error {
 	return nil
 }
 
-// problem notes what could not be read, unless there are too many problems.
+// problem notes a part that could not be read, unless there are too many problems.
 func (m *moduleFiles) problem(file string, line int, format string, arguments ...any) {
 	if len(m.problems) < maxProblems {
 		m.problems = append(m.problems, Problem{File: file, Line: line, Text: fmt.Sprintf(format, arguments...)})
@@ -351,7 +351,7 @@ func readUpTo(r io.Reader, limit int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, int64(max(limit, 0))))
 }
 
-// isPrintable reports whether a name can be shown.
+// isPrintable reports whether a name can be displayed.
 func isPrintable(name string) bool {
 	return utf8.ValidString(name) && strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }

@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-// collect gives all files to a collector.
+// collect adds all files to a collector.
 func collect(t testing.TB, fsys fs.FS, c Collector) Collector {
 	t.Helper()
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -31,7 +31,7 @@ func collect(t testing.TB, fsys fs.FS, c Collector) Collector {
 	return c
 }
 
-// files are those of a package, given as names and contents in turn.
+// files returns the files of a package, given as names and contents in turn.
 func files(namesAndContents ...string) fstest.MapFS {
 	m := make(fstest.MapFS)
 	for i := 0; i < len(namesAndContents); i += 2 {
@@ -108,7 +108,8 @@ func TestErrorsOfReadingAreReturned(t *testing.T) {
 	}
 }
 
-// A file that is in an archive twice is the last one, as clients unpack it.
+// Of several files of the same name in an archive the last one counts, as when clients
+// unpack it.
 func TestTheLastOfSeveralFilesCounts(t *testing.T) {
 	var c Collector
 	for _, name := range []string{"first", "second"} {
@@ -124,7 +125,7 @@ func TestTheLastOfSeveralFilesCounts(t *testing.T) {
 	}
 }
 
-// An endless file gives bytes for ever, and counts them.
+// An endless file returns bytes without end, and counts them.
 type endless struct {
 	line string
 	read int

@@ -9,12 +9,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxConstraint bounds types that are parsed, in bytes: HCL's parser calls itself for
-// what is nested, and its stack must not overflow.
+// maxConstraint limits the types that are parsed, in bytes: HCL's parser is recursive, and
+// its stack must not overflow.
 const maxConstraint = 8 << 10
 
-// Constraint returns the type that values of the variable must have, that of any value
-// if it has none. The error is of a type that clients refuse.
+// Constraint returns the type that values of the variable must have, or the type any if it
+// has none. The error means that clients refuse the type.
 func (v *Variable) Constraint() (cty.Type, error) {
 	switch {
 	case v.Type == "":

@@ -3,34 +3,34 @@
 // the module at the root of a package, its submodules in modules/ and its examples
 // in examples/.
 //
-// It is tolerant. What can be parsed is returned, and what cannot be is in the
-// module's Problems: pages show both. Packages are written by anyone, so that
-// everything is bounded: a hostile package costs no more time and memory than a
-// large one, and what is beyond a bound is left out and said to be.
+// It is tolerant. Parts that can be parsed are returned, and parts that cannot be are in the
+// module's Problems: pages show both. Packages are written by anyone, so everything is
+// bounded: a hostile package costs no more time and memory than a large one, and parts
+// beyond a limit are left out, which a Problem says.
 package moduledoc
 
 import "strconv"
 
-// A Package is a module package with all that is in it.
+// A Package describes a module package.
 type Package struct {
-	// Root is the module at the root of the package, or in its one folder there.
+	// Root is the module at the root of the package, or in the only folder there.
 	Root Module
 
-	// Submodules are the modules in modules/, and Examples those in examples/,
-	// ordered by path.
+	// Submodules are the modules in modules/, and Examples the modules in examples/, ordered
+	// by path.
 	Submodules, Examples []Module
 
-	// Refused are the files that clients cannot parse, for which they refuse the module:
-	// the first error of each, by path.
+	// Refused are the files that clients cannot parse, so that they refuse the module: the
+	// first error of each file, by path.
 	Refused []Problem
 
-	// License is the SPDX identifier of the licence, empty if there is no file that
-	// is recognised as one.
+	// License is the SPDX identifier of the licence; empty if no file is recognised as a
+	// licence.
 	License string
 }
 
-// Module returns the module at a path in the package: the root for an empty path,
-// nil if there is none.
+// Module returns the module at a path in the package, or nil if there is none. The root has
+// an empty path.
 func (p *Package) Module(path string) *Module {
 	if path == "" {
 		return &p.Root
@@ -53,20 +53,20 @@ type Module struct {
 
 	Readme Readme
 
-	// Variables, Outputs, Calls and Resources are in the order in which the files
-	// have them, files by name; Resources by their Mode first.
+	// Variables, Outputs, Calls and Resources are in the order in which the files have them.
+	// Files are ordered by name, and Resources by their Mode first.
 	Variables []Variable
 	Outputs   []Output
 	Calls     []Call
 	Resources []Resource
 
-	// Providers are the required ones by local name, also those that are only used.
+	// Providers are the required providers by local name, and providers that are only used.
 	Providers []Provider
 
 	// RequiredVersion are the constraints on the client's version, joined by commas.
 	RequiredVersion string
 
-	// Problems are what could not be read.
+	// Problems are the parts that could not be read.
 	Problems []Problem
 }
 
@@ -83,12 +83,12 @@ type Readme struct {
 type Variable struct {
 	Name string
 
-	// Type as it is written, with the indentation of its first line removed; empty
-	// if there is none.
+	// Type as written, without the indentation of its first line; empty if the variable has
+	// none.
 	Type string
 
-	// Default is the value as JSON if it is a literal, otherwise as it is written.
-	// Empty: there is no default.
+	// Default is the value as JSON if it is a literal, otherwise as written. Empty: there is
+	// no default.
 	Default string
 
 	Description string
@@ -96,8 +96,7 @@ type Variable struct {
 
 	Sensitive, Ephemeral bool
 
-	// Nullable: the variable accepts null. It is true unless the author says
-	// otherwise.
+	// Nullable: the variable accepts null. It is true unless the module says otherwise.
 	Nullable bool
 
 	// Validations are the messages of its validation rules.
@@ -129,17 +128,17 @@ type Resource struct {
 // Mode is the kind of a Resource.
 type Mode string
 
-// The kinds of resources, as their blocks are called.
+// The kinds of resources, by the names of their blocks.
 const (
 	Managed   Mode = "resource"
 	Data      Mode = "data"
 	Ephemeral Mode = "ephemeral"
 )
 
-// A Provider is one that a module requires.
+// A Provider is a provider that a module requires.
 type Provider struct {
 	Name    string // its local name
-	Source  string // as it is written, or what clients derive from the name
+	Source  string // as written, or as clients derive it from the name
 	Version string // the constraint; empty if there is none
 }
 
@@ -150,7 +149,7 @@ type Problem struct {
 	Text string // one sentence
 }
 
-// Place is FILE:LINE, or FILE.
+// Place returns FILE:LINE, or FILE.
 func (p Problem) Place() string {
 	if p.Line == 0 {
 		return p.File
@@ -158,29 +157,29 @@ func (p Problem) Place() string {
 	return p.File + ":" + strconv.Itoa(p.Line)
 }
 
-// A Summary is the short form of a Package: what lists and search need. It is kept
-// in memory for every version of every module, so that it is small.
+// A Summary is the short form of a Package, for lists and search. It is small, since it is
+// kept in memory for every version of every module.
 type Summary struct {
 	// Description is the first paragraph of the README as plain text, at most 300
 	// bytes.
 	Description string
 
-	// Inputs and Outputs are the names of the root module's, in order: of very many
-	// only the first.
+	// Inputs and Outputs are the names of the root module's inputs and outputs, in order. If
+	// there are very many, only the first names are kept.
 	Inputs, Outputs []string
 
-	// Submodules are those with a name that is not hidden, by path.
+	// Submodules are the submodules whose names are not hidden, by path.
 	Submodules []SubmoduleSummary
 
-	// Resources and Examples are how many there are.
+	// Resources and Examples are numbers.
 	Resources, Examples int
 
-	// Refused are the Package's, the first of them, and RefusedTotal how many there are.
+	// Refused are the first of the Package's Refused, and RefusedTotal is the number of all.
 	Refused      []Problem
 	RefusedTotal int
 
-	// Words are the words of the README for search, in lower case, each once,
-	// separated by spaces: the first of them, up to a bound.
+	// Words are the words of the README for search, in lower case, each once, separated by
+	// spaces: the first of them, up to a limit.
 	Words string
 }
 

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// checkModule checks what holds for every module, whatever its files have.
+// checkModule checks the properties of every module, whatever its files contain.
 func checkModule(t *testing.T, m *Module) {
 	t.Helper()
 	check := func(what, s string, limit int) {
@@ -97,7 +97,7 @@ func FuzzReadme(f *testing.F) {
 	fuzzFile(f, "README.md")
 }
 
-// What is taken for a literal is one: valid JSON.
+// A value that is read as a literal is valid JSON.
 func FuzzLiterals(f *testing.F) {
 	for _, seed := range []string{`{ a = [1, "x", null], "b" : -0.5e3 }`, "<<-E\n  a\n b\nE", `"\u00e9$${a}"`, "((007))"} {
 		f.Add(seed)

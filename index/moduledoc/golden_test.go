@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.golden.json anew")
 
-// The module in testdata/network is of a real size and has what modules have.
+// The module in testdata/network has a realistic size and realistic content.
 func TestARealModule(t *testing.T) {
 	for _, test := range []struct {
 		golden string
@@ -37,7 +37,7 @@ func TestARealModule(t *testing.T) {
 	}
 }
 
-// The short collector keeps less and tells the same.
+// The short collector keeps less and returns the same summary.
 func TestTheShortFormIsTheSameHoweverItIsCollected(t *testing.T) {
 	all := collect(t, os.DirFS("testdata/network"), Collector{})
 	short := collect(t, os.DirFS("testdata/network"), Collector{Short: true})

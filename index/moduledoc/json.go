@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// JSON is read with encoding/json, not with HCL's parser for it: that one calls
-// itself for everything nested, and takes strings with some characters of Unicode to
-// end elsewhere, so that what it is given cannot be checked for its depth. Values
-// stay the text that they are.
+// JSON is read with encoding/json, not with HCL's parser for it. That parser is recursive,
+// and ends strings with some Unicode characters at the wrong place, so that the depth of its
+// input cannot be checked beforehand. Values stay text.
 
-// parseJSON parses configuration in JSON. report is called if it is broken, which
-// leaves nothing of it.
+// parseJSON parses configuration in JSON. report is called if the text is broken, and then
+// no part of it is read.
 func parseJSON(content []byte, report func(line int, text string)) iter.Seq[body] {
 	return func(yield func(body) bool) {
 		var whole json.RawMessage
@@ -36,7 +35,7 @@ func parseJSON(content []byte, report func(line int, text string)) iter.Seq[body
 	}
 }
 
-// lineAt is the number of the line in which a byte is.
+// lineAt returns the number of the line that contains a byte.
 func lineAt(content []byte, at int) int {
 	return 1 + bytes.Count(content[:max(0, min(at, len(content)))], []byte("\n"))
 }
@@ -45,7 +44,7 @@ func lineAt(content []byte, at int) int {
 type jsonValue struct {
 	text []byte
 	file []byte
-	at   int // where in the file it begins
+	at   int // the offset in the file where it begins
 }
 
 func (v jsonValue) line() int { return lineAt(v.file, v.at) }
@@ -64,8 +63,8 @@ func (v jsonValue) members(yield func(string, value) bool) {
 	v.each(func(key string, member jsonValue) bool { return yield(key, member) })
 }
 
-// each yields the members of an object, or the elements of an array with empty keys.
-// The text is known to be valid.
+// each yields the members of an object, or the elements of an array with empty keys. The
+// text must be valid.
 func (v jsonValue) each(yield func(key string, member jsonValue) bool) {
 	d := json.NewDecoder(bytes.NewReader(v.text))
 	open, err := d.Token()
@@ -93,8 +92,7 @@ func (v jsonValue) each(yield func(key string, member jsonValue) bool) {
 	}
 }
 
-// objects returns an object as it is, and the objects in an array: a block can be
-// written either way.
+// objects returns the object, or the objects in an array: a block can be written either way.
 func (v jsonValue) objects() []jsonValue {
 	switch first(v.text) {
 	case '{':
@@ -120,7 +118,7 @@ func first(text []byte) byte {
 	return text[0]
 }
 
-// A jsonBody is a body of one object, or of several that are merged.
+// A jsonBody is a body that consists of one object, or of several merged ones.
 type jsonBody struct {
 	members []jsonMember
 	first   jsonValue
@@ -173,8 +171,8 @@ func (b jsonBody) blocks(typ string, labels int) []block {
 	return found
 }
 
-// appendBlocks adds the blocks of a value, which has a level of objects for each
-// label that is missing.
+// appendBlocks adds the blocks of a value, which has a level of objects for each label that
+// is missing.
 func appendBlocks(found []block, v jsonValue, labels []string, missing int) []block {
 	for _, object := range v.objects() {
 		if missing == 0 {
@@ -191,7 +189,7 @@ func appendBlocks(found []block, v jsonValue, labels []string, missing int) []bl
 	return found
 }
 
-// withoutInterpolation returns the reference in "${…}", as older configuration has it.
+// withoutInterpolation returns the reference in "${…}", the notation of older configuration.
 func withoutInterpolation(s string) string {
 	if inner, ok := strings.CutPrefix(s, "${"); ok {
 		return strings.TrimSpace(strings.TrimSuffix(inner, "}"))

@@ -24,8 +24,8 @@ var (
 	spaces   = regexp.MustCompile(`[\s>*#"'“”]+`)
 )
 
-// licenses are what licences have in common: all the phrases, in lower case and with
-// single spaces. The first one that fits is taken: some texts name other licences.
+// licenses have phrases that a licence contains: all of them, in lower case and with single
+// spaces. The first licence that fits is used, since some texts name other licences.
 var licenses = []struct {
 	id      string
 	phrases []string
@@ -48,8 +48,7 @@ var licenses = []struct {
 	{"Unlicense", []string{"this is free and unencumbered software released into the public domain"}},
 }
 
-// recognizeLicense returns the SPDX identifier of the first file that has a licence
-// which is known.
+// recognizeLicense returns the SPDX identifier of the first file with a known licence.
 func recognizeLicense(files map[string][]byte) string {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if found := spdxLine.FindSubmatch(append(bytes.Clone(files[name]), '\n')); found != nil {

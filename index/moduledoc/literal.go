@@ -11,22 +11,22 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// Defaults and descriptions are shown as the values that they are if they are literals:
-// strings and heredocs without ${}, numbers, true, false, null, lists and objects of
-// such. These are read from their tokens, in a time that grows with their length, and
-// never as numbers: formatting 1e999999999 would take gigabytes.
+// Defaults and descriptions are shown as values if they are literals: strings and heredocs
+// without ${}, numbers, true, false, null, and lists and objects of literals. They are read
+// from their tokens, in a time that grows with their length, and numbers stay text:
+// formatting 1e999999999 would take gigabytes.
 
-// maxNesting is how deep lists and objects may be in each other.
+// maxNesting is how deep lists and objects may be nested.
 const maxNesting = 100
 
-// A literalReader writes the value that tokens are as JSON.
+// A literalReader converts tokens of a literal to JSON.
 type literalReader struct {
-	tokens hclsyntax.Tokens // that are left
+	tokens hclsyntax.Tokens // the tokens that are left
 	depth  int
 	bytes.Buffer
 }
 
-// literal reads the whole of the tokens.
+// literal converts all tokens.
 func literal(tokens hclsyntax.Tokens) (text string, ok bool) {
 	r := literalReader{tokens: tokens}
 	if !r.value() {
@@ -36,7 +36,7 @@ func literal(tokens hclsyntax.Tokens) (text string, ok bool) {
 	return r.String(), len(r.tokens) == 0
 }
 
-// skip skips comments, and line breaks where they mean nothing.
+// skip skips comments, and line breaks that have no meaning.
 func (r *literalReader) skip(newlines bool) {
 	for len(r.tokens) > 0 {
 		t := r.tokens[0].Type
@@ -57,7 +57,7 @@ func (r *literalReader) next(types ...hclsyntax.TokenType) (t hclsyntax.Token, o
 	return t, true
 }
 
-// value writes a value, and reports whether it is one.
+// value writes a value, and reports whether it is a literal.
 func (r *literalReader) value() bool {
 	r.skip(true)
 	if len(r.tokens) == 0 {
@@ -121,8 +121,8 @@ func (r *literalReader) list() bool {
 	}
 }
 
-// object writes an object whose brace has been taken. One that has a key twice is not
-// one in JSON.
+// object writes an object whose brace has been read. An object with a repeated key cannot be
+// written as JSON.
 func (r *literalReader) object() bool {
 	r.WriteByte('{')
 	seen := make(map[string]bool)
@@ -152,7 +152,7 @@ func (r *literalReader) object() bool {
 	}
 }
 
-// separator takes what is between the members of an object.
+// separator reads the separator of an object's members.
 func (r *literalReader) separator() (t hclsyntax.Token, ok bool) {
 	for len(r.tokens) > 0 && r.tokens[0].Type == hclsyntax.TokenComment {
 		t = r.tokens[0]
@@ -164,7 +164,7 @@ func (r *literalReader) separator() (t hclsyntax.Token, ok bool) {
 	return r.next(hclsyntax.TokenComma, hclsyntax.TokenNewline)
 }
 
-// key takes the key of an object's member.
+// key reads the key of an object's member.
 func (r *literalReader) key() (key string, ok bool) {
 	if t, ok := r.next(hclsyntax.TokenIdent, hclsyntax.TokenNumberLit); ok {
 		return string(t.Bytes), true
@@ -172,7 +172,7 @@ func (r *literalReader) key() (key string, ok bool) {
 	return r.text()
 }
 
-// text takes a string or a heredoc.
+// text reads a string or a heredoc.
 func (r *literalReader) text() (content string, ok bool) {
 	open, ok := r.next(hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc)
 	if !ok {
@@ -199,8 +199,8 @@ func (r *literalReader) text() (content string, ok bool) {
 	return strings.Join(lines, ""), true
 }
 
-// removeIndentation removes what all lines are indented by, as clients do for <<-. Parts
-// that follow on the same line begin none.
+// removeIndentation removes the indentation that all lines share, as clients do for <<-.
+// Parts that follow on the same line do not begin a line.
 func removeIndentation(lines []string) {
 	least := -1
 	begins := func(i int) bool { return i == 0 || strings.HasSuffix(lines[i-1], "\n") }
@@ -225,7 +225,7 @@ func removeIndentation(lines []string) {
 	}
 }
 
-// number writes a number as it is written.
+// number writes a number as it is in the file.
 func (r *literalReader) number() bool {
 	if _, negative := r.next(hclsyntax.TokenMinus); negative {
 		r.WriteByte('-')
@@ -239,7 +239,7 @@ func (r *literalReader) number() bool {
 		number = append([]byte("0"), number...)
 	}
 	r.Write(number)
-	return json.Valid(number) // HCL's lexer takes 0E+0E0 for a number
+	return json.Valid(number) // HCL's lexer accepts 0E+0E0 as a number
 }
 
 func (r *literalReader) string(s string) {

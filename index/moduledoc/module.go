@@ -26,8 +26,8 @@ func (m *moduleFiles) read(at string) Module {
 	return r.module
 }
 
-// readingOrder returns the files that clients read, in their order: those that
-// override others come last, and a .tofu file replaces the .tf file of its name.
+// readingOrder returns the files that clients read, in their order. Override files come
+// last, and a .tofu file replaces the .tf file of its name.
 func readingOrder(names []string) []string {
 	replaced := func(name string) bool {
 		suffix := configurationSuffix(name)
@@ -47,24 +47,24 @@ func readingOrder(names []string) []string {
 	return read
 }
 
-// overrides reports whether what is in a file changes what is in others.
+// overrides reports whether a file overrides blocks in other files.
 func overrides(name string) bool {
 	name = strings.TrimSuffix(name, configurationSuffix(name))
 	return name == "override" || strings.HasSuffix(name, "_override")
 }
 
-// modes are the kinds of resources in the order in which they are shown.
+// modes are the kinds of resources in display order.
 var modes = []Mode{Managed, Data, Ephemeral}
 
 // A reader reads the files of one module in their order.
 type reader struct {
 	module   Module
-	declared map[string]int      // index of what has been declared, by kind and name
+	declared map[string]int      // index of each declared block, by kind and name
 	required map[string]Provider // by local name
-	users    map[string]string   // local names of the providers of what uses one
-	leftOut  []string            // kinds of which there are too many
+	users    map[string]string   // local names of the providers of the blocks that use one
+	leftOut  []string            // kinds with too many blocks
 
-	file     string // that is read
+	file     string // the file that is being read
 	override bool
 }
 
@@ -76,7 +76,7 @@ func (r *reader) problem(line int, text string) {
 
 // problemIn adds a problem with a block, whose name is the last argument of format.
 func (r *reader) problemIn(b block, format string, arguments ...any) {
-	if len(r.module.Problems) < maxProblems { // or the line is counted for nothing
+	if len(r.module.Problems) < maxProblems { // otherwise computing the line would be wasted
 		arguments = append(arguments, shorten(strings.Join(b.labels, "."), 100))
 		r.problem(b.line(), fmt.Sprintf(format, arguments...))
 	}
@@ -119,7 +119,7 @@ func (r *reader) readBody(b body) {
 	}
 }
 
-// leaveOut calls report if it is the first of its kind that is left out.
+// leaveOut calls report when the first block of a kind is left out.
 func (r *reader) leaveOut(kind string, report func()) {
 	if !slices.Contains(r.leftOut, kind) {
 		r.leftOut = append(r.leftOut, kind)
@@ -127,8 +127,8 @@ func (r *reader) leaveOut(kind string, report func()) {
 	}
 }
 
-// declare returns where in a list of what the module declares a block belongs. at is
-// the end of the list for what is new; not ok is what is left out.
+// declare returns the index of a block in the list of its kind: for a new block, the end of
+// the list. ok is false if the block is left out.
 func declare[T any](r *reader, list []T, limit int, kind string, b block) (at int, ok bool) {
 	key := kind + " " + strings.Join(b.labels, ".")
 	at, known := r.declared[key]
@@ -151,7 +151,7 @@ func declare[T any](r *reader, list []T, limit int, kind string, b block) (at in
 	return len(list), true
 }
 
-// set sets a text to an argument that is there.
+// set sets a text to the value of an argument, if the block has the argument.
 func set(to *string, v value, limit int) {
 	if v != nil {
 		*to = shorten(text(v), limit)
@@ -177,7 +177,7 @@ func (r *reader) readVariable(b block) {
 	v.Ephemeral = isTrue(b.attribute("ephemeral"), v.Ephemeral)
 	v.Nullable = isTrue(b.attribute("nullable"), v.Nullable)
 	if r.override {
-		return // clients keep the rules of the variable itself
+		return // clients keep the validation rules of the variable itself
 	}
 	for _, rule := range b.blocks("validation", 0) {
 		if message := rule.attribute("error_message"); message != nil && len(v.Validations) < maxValidations {
@@ -186,7 +186,7 @@ func (r *reader) readVariable(b block) {
 	}
 }
 
-// defaultOf is a default as JSON, or as it is written.
+// defaultOf returns a default as JSON, or as written.
 func (r *reader) defaultOf(variable string, v value) string {
 	literal, ok := v.literal()
 	if ok && len(literal) <= maxText {
@@ -269,7 +269,7 @@ func (r *reader) readSettings(b block) {
 				}
 				return true
 			})
-			if literal, _ := v.literal(); !object && strings.HasPrefix(literal, `"`) { // as before Terraform 0.13
+			if literal, _ := v.literal(); !object && strings.HasPrefix(literal, `"`) { // the notation before Terraform 0.13
 				set(&p.Version, v, maxLabel)
 			}
 			r.require(p)
@@ -278,8 +278,8 @@ func (r *reader) readSettings(b block) {
 	}
 }
 
-// readProvider reads a provider block, which says that the provider is used, and in
-// older modules its version.
+// readProvider reads a provider block, which shows that the provider is used, and in older
+// modules has its version.
 func (r *reader) readProvider(b block) {
 	p := Provider{Name: shorten(b.labels[0], maxLabel)}
 	if v := b.attribute("version"); v != nil {
@@ -290,7 +290,7 @@ func (r *reader) readProvider(b block) {
 	r.users["provider "+p.Name] = p.Name
 }
 
-// require adds a required provider. One that is required twice has both constraints.
+// require adds a required provider. A provider that is required twice has both constraints.
 func (r *reader) require(p Provider) {
 	before, twice := r.required[p.Name]
 	switch {

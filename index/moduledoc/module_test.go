@@ -224,7 +224,7 @@ resource "aws_vpc" "r" {}
 	}
 }
 
-// What is right of a broken module is read, and the rest is a problem.
+// The valid parts of a broken module are read, and the other parts are problems.
 func TestBrokenConfiguration(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
@@ -266,7 +266,7 @@ func TestBrokenConfiguration(t *testing.T) {
 	}
 }
 
-// Long texts are cut, and what is cut is valid.
+// Long texts are cut, and the result is valid.
 func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("é", maxText/2+100)
 	m := rootOf(t, "main.tf", "variable \"a\" {\n  description = \""+long+"\"\n  default = [\""+long+"\"]\n}\n")

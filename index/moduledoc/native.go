@@ -11,16 +11,16 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// HCL's own syntax is read from the tokens of HCL's lexer, one item of a file after
-// another. HCL's parser is not used: it calls itself for what is nested, which no Go
-// program survives if it is deep enough, and takes more than a minute for some files
-// of a megabyte. Reading item by item also finds what follows a broken one.
+// HCL's native syntax is read from the tokens of HCL's lexer, one item of a file after
+// another. HCL's parser is not used: it is recursive, and no Go program survives a stack
+// overflow; and it takes more than a minute for some files of a megabyte. Reading item by
+// item also finds the items after a broken one.
 
 // Bounds of reading a file.
 const (
 	minChunk  = 8 << 10   // bytes given to the lexer at once…
-	maxChunk  = 128 << 10 // …and at most, if no item ends before: no item may be longer
-	maxBroken = 5         // items that do not end
+	maxChunk  = 128 << 10 // …and at most, if no item ends before; longer items are not read
+	maxBroken = 5         // number of items without an end
 )
 
 // parseHCL yields the items of a file, some at once. report is called with every problem.
@@ -51,8 +51,8 @@ func parseHCL(content []byte, report func(line int, text string)) iter.Seq[body]
 	}
 }
 
-// nextItems returns the tokens of some items that content begins with, whole ones, and
-// how many bytes they have: none if the first one does not end.
+// nextItems returns the tokens of some whole items that content begins with, and their size
+// in bytes, which is zero if the first item does not end.
 func nextItems(content []byte, start hcl.Pos) (length int, tokens hclsyntax.Tokens) {
 	for size := minChunk; size <= maxChunk; size *= 2 {
 		chunk := content[:min(size, len(content))]
@@ -71,8 +71,8 @@ func nextItems(content []byte, start hcl.Pos) (length int, tokens hclsyntax.Toke
 	return 0, nil
 }
 
-// wholeItems is how many tokens there are up to the last line at whose end nothing is
-// open. atEnd: what the tokens end with is the end of the file.
+// wholeItems returns the number of tokens up to the last line break outside of brackets,
+// strings and heredocs. atEnd reports whether the tokens end with the end of the file.
 func wholeItems(tokens hclsyntax.Tokens, atEnd bool) (whole int) {
 	var n nesting
 	for i, t := range tokens {
@@ -84,8 +84,8 @@ func wholeItems(tokens hclsyntax.Tokens, atEnd bool) (whole int) {
 	return whole
 }
 
-// nextName is where the next line begins with a name, as items at the top of a file do:
-// the end if there is none.
+// nextName returns where the next line begins with a name, as items at the top of a file do;
+// the end if there is no such line.
 func nextName(content []byte) int {
 	for at := 0; ; {
 		n := bytes.IndexByte(content[at:], '\n')
@@ -99,7 +99,7 @@ func nextName(content []byte) int {
 	}
 }
 
-// A nativeBody is a body in HCL's own syntax.
+// A nativeBody is a body in HCL's native syntax.
 type nativeBody struct {
 	items  []item
 	at     int // its line
@@ -111,7 +111,7 @@ type nativeBody struct {
 type item struct {
 	name   string // of the argument, or the type of the block
 	labels []string
-	tokens hclsyntax.Tokens // of the expression, or in the block
+	tokens hclsyntax.Tokens // of the expression, or of the block's content
 	block  bool
 	line   int
 }
@@ -227,8 +227,8 @@ func parseLabel(tokens hclsyntax.Tokens) (label string, length int) {
 	return "", 0
 }
 
-// lengthOfLine is how many tokens there are up to the end of the line, with what ends
-// it. Brackets and strings that are open go on; so does a file's end.
+// lengthOfLine returns the number of tokens up to and including the end of the line. A line
+// goes on inside of brackets and strings, unless the file ends.
 func lengthOfLine(tokens hclsyntax.Tokens) int {
 	var n nesting
 	for i, t := range tokens {
@@ -240,13 +240,14 @@ func lengthOfLine(tokens hclsyntax.Tokens) int {
 	return len(tokens)
 }
 
-// endsLine: a comment of one line has the line's end in it.
+// endsLine reports whether a token ends a line. The token of a one-line comment includes the
+// line break.
 func endsLine(t hclsyntax.Token) bool {
 	return t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComment && bytes.HasSuffix(t.Bytes, []byte("\n")) || t.Type == hclsyntax.TokenEOF
 }
 
-// lengthOfBlock is the index of the brace that closes the one that tokens begin with,
-// or how many tokens there are if none does.
+// lengthOfBlock returns the index of the brace that closes the brace at the beginning of
+// tokens, or the number of tokens if no brace does.
 func lengthOfBlock(tokens hclsyntax.Tokens) int {
 	var n nesting
 	for i, t := range tokens {
@@ -258,7 +259,7 @@ func lengthOfBlock(tokens hclsyntax.Tokens) int {
 	return len(tokens)
 }
 
-// withoutEnd removes what is not an expression after it.
+// withoutEnd removes the tokens after an expression.
 func withoutEnd(tokens hclsyntax.Tokens) hclsyntax.Tokens {
 	isSpace := func(t hclsyntax.Token) bool {
 		return t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComment || t.Type == hclsyntax.TokenEOF
@@ -272,7 +273,7 @@ func withoutEnd(tokens hclsyntax.Tokens) hclsyntax.Tokens {
 	return tokens
 }
 
-// A nativeValue is an expression in HCL's own syntax.
+// A nativeValue is an expression in HCL's native syntax.
 type nativeValue struct {
 	tokens hclsyntax.Tokens
 	at     int // its line
@@ -291,7 +292,7 @@ func (v nativeValue) source() string {
 	return dedent(string(v.file[start:end]), indentation(v.file[:start]))
 }
 
-// indentation is that of the last line.
+// indentation returns the indentation of the last line.
 func indentation(before []byte) int {
 	line := before[bytes.LastIndexByte(before, '\n')+1:]
 	return len(line) - len(bytes.TrimLeft(line, " \t"))
@@ -307,8 +308,8 @@ func dedent(s string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// members finds the items of the object by their tokens, as its values may be anything:
-// references to configurations of providers, for one.
+// members finds the items of the object by their tokens, as values may be any expression,
+// such as references to configurations of providers.
 func (v nativeValue) members(yield func(string, value) bool) {
 	if len(v.tokens) < 2 || v.tokens[0].Type != hclsyntax.TokenOBrace {
 		return
@@ -333,8 +334,8 @@ func (v nativeValue) members(yield func(string, value) bool) {
 	}
 }
 
-// lengthOfMember is how many tokens there are before the comma or line's end after a
-// member of an object.
+// lengthOfMember returns the number of tokens before the comma or line break after a member
+// of an object.
 func lengthOfMember(tokens hclsyntax.Tokens) int {
 	var n nesting
 	for i, t := range tokens {

@@ -2,10 +2,10 @@ package moduledoc
 
 import "github.com/hashicorp/hcl/v2/hclsyntax"
 
-// nesting is what is open at a token: brackets, strings, heredocs and ${ in them.
+// nesting has the brackets, strings, heredocs and ${ that are open at a token.
 type nesting struct{ open []hclsyntax.TokenType }
 
-// add takes the next token. One that closes something else than what is open closes
+// add adds the next token. A closing token that does not match the innermost open one closes
 // nothing.
 func (n *nesting) add(t hclsyntax.TokenType) {
 	switch t {

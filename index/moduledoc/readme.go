@@ -13,12 +13,12 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// readmeNames are the names of READMEs in lower case, the preferred first.
+// readmeNames are the names of READMEs in lower case, in order of preference.
 var readmeNames = []string{"readme.md", "readme.markdown", "readme"}
 
 func readmeRank(name string) int { return slices.Index(readmeNames, strings.ToLower(name)) }
 
-// chooseReadme returns the README that is shown.
+// chooseReadme returns the README to show.
 func chooseReadme(readmes map[string]Readme) Readme {
 	names := slices.SortedFunc(maps.Keys(readmes), func(a, b string) int {
 		if c := readmeRank(a) - readmeRank(b); c != 0 {
@@ -32,7 +32,7 @@ func chooseReadme(readmes map[string]Readme) Readme {
 	return readmes[names[0]]
 }
 
-// newReadme makes a README of the beginning of its file.
+// newReadme returns a README of the beginning of its file.
 func newReadme(name string, content []byte, limit int) Readme {
 	r := Readme{Name: name}
 	limit = max(limit, 0)
@@ -45,8 +45,8 @@ func newReadme(name string, content []byte, limit int) Readme {
 	return r
 }
 
-// lengthOfLines is how many bytes the whole lines have that a text begins with: all if it
-// has no line break.
+// lengthOfLines returns the size of the whole lines at the beginning of a text: all of it if
+// it has no line break.
 func lengthOfLines(text []byte) int {
 	if n := bytes.LastIndexByte(text, '\n') + 1; n > 0 {
 		return n
@@ -54,13 +54,13 @@ func lengthOfLines(text []byte) int {
 	return len(text)
 }
 
-// An introduction is what a README's beginning says in short.
+// An introduction is the beginning of a README in short form.
 type introduction struct {
 	description string // the first paragraph
 	words       string
 }
 
-// What is kept of an introduction, in bytes.
+// Limits of an introduction, in bytes.
 const (
 	maxDescription = 300
 	maxWords       = 1 << 10
@@ -68,11 +68,11 @@ const (
 
 var markdown = goldmark.DefaultParser()
 
-// introduce reads the beginning of a README, up to limit bytes: the time that this takes
-// can grow with their square.
+// introduce reads the beginning of a README, up to limit bytes, since parsing may take time
+// that grows with the square of the size.
 func introduce(readme string, limit int) (i introduction) {
 	defer func() {
-		if recover() != nil { // a README must not end the server, whatever a parser makes of it
+		if recover() != nil { // a README must not end the server, whatever panics in a parser
 			i = introduction{}
 		}
 	}()
@@ -144,8 +144,8 @@ func plainText(n ast.Node, source []byte) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// isProse reports whether a paragraph says something: it is not only badges, a line
-// of links, a table, or the marker of something that is generated.
+// isProse reports whether a paragraph is text, and not only badges, a line of links, a
+// table, or the marker of a generated part.
 func isProse(s string) bool {
 	if strings.HasPrefix(s, "|") || strings.HasPrefix(s, "[!") || strings.HasPrefix(s, "[[") {
 		return false
@@ -173,7 +173,7 @@ func cutAtWord(s string, limit int) string {
 	return strings.TrimRight(s, " ,;:.–-") + ellipsis
 }
 
-// A wordList is the words of a text, each once, up to maxWords bytes.
+// A wordList has the words of a text, each once, up to maxWords bytes.
 type wordList struct {
 	strings.Builder
 	seen map[string]bool

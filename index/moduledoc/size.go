@@ -1,9 +1,9 @@
 package moduledoc
 
-// perItem is about what a struct takes beside its texts, in bytes.
+// perItem estimates the bytes of a struct besides its texts.
 const perItem = 200
 
-// Size is about how many bytes of memory a Package takes.
+// Size estimates how many bytes of memory a Package takes.
 func (p *Package) Size() int {
 	size := p.Root.size()
 	for _, modules := range [][]Module{p.Submodules, p.Examples} {

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// What is kept in a Summary.
+// Limits of a Summary.
 const (
-	maxSummaryNames = 4 << 10 // bytes of the inputs' names, of the outputs', and of all submodules' inputs
+	maxSummaryNames = 4 << 10 // bytes of the inputs' names; of the outputs' names; of the names of all submodules' inputs
 	maxSubmodules   = 50
 	maxRefused      = 5
 )
@@ -52,7 +52,7 @@ func outputs(list []Output) []string {
 	return names
 }
 
-// firstNames returns as many names as there is room for.
+// firstNames returns the first names up to the limit.
 func firstNames(names []string, room int) []string {
 	for i, name := range names {
 		if room -= len(name); room < 0 {
@@ -100,7 +100,8 @@ func appendNames(b []byte, names []string) []byte {
 
 var errDamaged = errors.New("the summary is damaged")
 
-// DecodeSummary reads what Encode returned. Nothing is the zero Summary.
+// DecodeSummary decodes the bytes that Encode returned. Without bytes it returns the zero
+// Summary.
 func DecodeSummary(b []byte) (Summary, error) {
 	if len(b) == 0 {
 		return Summary{}, nil
@@ -142,7 +143,7 @@ func (d *decoder) number() int {
 	return 0
 }
 
-// count is a number of values. There are no more than bytes left.
+// count reads a number of values. A number greater than the bytes left is invalid.
 func (d *decoder) count() int {
 	n := d.number()
 	if n > len(d.rest) {

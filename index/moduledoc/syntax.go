@@ -6,20 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// Configuration is written in two syntaxes, HCL's own and JSON. A module is read from
-// either through these interfaces. Nothing is ever evaluated: an expression can take
-// any time and memory.
+// Configuration is written in two syntaxes, HCL's native one and JSON. These interfaces hide
+// which one it is. Nothing is ever evaluated: an expression can take any time and memory.
 
-// A body is what is in a file or a block.
+// A body is the content of a file or a block.
 type body interface {
-	// attribute returns the value of an argument, nil if there is none.
+	// attribute returns the value of an argument, or nil if the body does not have it.
 	attribute(name string) value
 
 	// attributes yields all arguments, in order.
 	attributes(yield func(name string, v value) bool)
 
-	// blocks returns the blocks of a type, in order. Those with another number of
-	// labels are left out.
+	// blocks returns the blocks of a type, in order. Blocks with another number of labels
+	// are left out.
 	blocks(typ string, labels int) []block
 
 	line() int
@@ -33,20 +32,21 @@ type block struct {
 
 // A value is the expression of an argument.
 type value interface {
-	// literal returns the value as JSON; not ok if it is not a literal.
+	// literal returns the value as JSON; ok is false if it is not a literal.
 	literal() (text string, ok bool)
 
-	// source is the expression as it is written.
+	// source returns the expression as written.
 	source() string
 
-	// members yields what is in an object whose keys are literal; nothing of others.
+	// members yields the members of an object whose keys are literals, and nothing for other
+	// values.
 	members(yield func(key string, v value) bool)
 
 	line() int
 }
 
-// text is a value that should be a string: its content, or as it is written if it is
-// no literal.
+// text returns the content of a value that should be a string, or the value as written if it
+// is not a literal.
 func text(v value) string {
 	if v == nil {
 		return ""
@@ -65,8 +65,8 @@ func text(v value) string {
 	return literal
 }
 
-// isTrue is a value that should be true or false; if there is none, or none that can be
-// told, it is otherwise.
+// isTrue returns a value that should be true or false, or otherwise if it is missing or not
+// a literal.
 func isTrue(v value, otherwise bool) bool {
 	switch text(v) {
 	case "true":
@@ -86,8 +86,8 @@ func sentence(s string) string {
 	return s + "."
 }
 
-// shorten cuts a text that is longer than limit bytes, and makes it valid UTF-8
-// without NUL, which not everything that text is written to can have.
+// shorten cuts a text that is longer than limit bytes, and makes it valid UTF-8 without NUL,
+// which some destinations of texts cannot store.
 func shorten(s string, limit int) string {
 	cut := len(s) > limit
 	if cut {
@@ -104,5 +104,5 @@ func shorten(s string, limit int) string {
 	if cut {
 		s += "…"
 	}
-	return strings.Clone(s) // which does not keep the file in memory
+	return strings.Clone(s) // a clone does not keep the file in memory
 }

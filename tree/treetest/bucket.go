@@ -1,5 +1,5 @@
-// Package treetest has the storages that tests of trees need: a bucket in memory, and file
-// systems whose operations fail when a test says so.
+// Package treetest provides the storages that tests of trees need: a bucket in memory, and
+// file systems whose operations fail when a test says so.
 package treetest
 
 import (
@@ -22,22 +22,23 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A Bucket is an object store in memory, which counts what it is asked for and can be
-// made to fail. It stands for `caddy.fs.blob` in tests of packages that must not know
-// an object store; that module is tested against real ones.
+// A Bucket is an object store in memory, which counts its requests and can be made to fail.
+// It stands for `caddy.fs.blob` in tests of packages that must not know an object store;
+// that module is tested against real stores.
 type Bucket struct {
 	// Fail is called before each operation with its name (list, head, get, put, copy,
-	// delete, sign) and that of the file or directory. An error is that of the store.
+	// delete, sign) and the name of the file or directory. The operation fails with the
+	// error that Fail returns.
 	Fail func(operation, name string) error
 
-	// Lose is called after each operation that has changed something, as Fail is before.
-	// An error stands for an answer that got lost.
+	// Lose is called after each operation that has changed something, with the same
+	// arguments as Fail. An error stands for an answer that got lost.
 	Lose func(operation, name string) error
 
-	// Page is how many files one listing has. Zero: 1,000.
+	// Page is how many files one listing returns. Zero means 1,000.
 	Page int
 
-	// Now is the time of what is written. Nil: time.Now.
+	// Now is the clock for the times of files. Nil means time.Now.
 	Now func() time.Time
 
 	mutex   sync.Mutex
@@ -50,8 +51,7 @@ type object struct {
 	time    time.Time
 }
 
-// Requests returns how often the store was asked, by operation, and begins to count
-// anew.
+// Requests returns how often the store was asked, by operation, and resets the counts.
 func (b *Bucket) Requests() map[string]int {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -74,7 +74,7 @@ func (b *Bucket) Names() []string {
 	return slices.Sorted(maps.Keys(b.objects))
 }
 
-// Contents returns what all files have at one moment, by their names.
+// Contents returns the contents of all files at one moment, by their names.
 func (b *Bucket) Contents() map[string]string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -92,7 +92,7 @@ func (b *Bucket) put(name string, content []byte, at time.Time) {
 	b.objects[name] = object{content, at}
 }
 
-// ask counts an operation. The error is that of Fail.
+// ask counts an operation, and returns the error of Fail.
 func (b *Bucket) ask(operation, name string) error {
 	b.mutex.Lock()
 	if b.counts == nil {
@@ -110,7 +110,7 @@ func (b *Bucket) ask(operation, name string) error {
 	return nil
 }
 
-// lose returns the error of Lose.
+// lose returns the error of Lose for an operation.
 func (b *Bucket) lose(operation, name string) error {
 	if b.Lose == nil {
 		return nil
@@ -325,7 +325,7 @@ type bucketDir struct {
 	read   bool
 }
 
-// FileSystem is how tree.BucketOf finds the Bucket behind a wrapper.
+// FileSystem lets tree.BucketOf find the Bucket behind a wrapper.
 func (d *bucketDir) FileSystem() fs.FS { return d.bucket }
 
 func (d *bucketDir) Stat() (fs.FileInfo, error) {

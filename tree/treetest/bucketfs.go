@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/afero/mem"
 )
 
-// Fs returns the bucket as a file system for what a test writes and reads: nothing of it is
-// counted or fails.
+// Fs returns the bucket as a file system for the test itself: its operations are not counted
+// and do not fail.
 func (b *Bucket) Fs() afero.Fs { return bucketFs{afero.NewMemMapFs(), b} }
 
 // A bucketFs has the part of an afero.Fs that tests need.
@@ -66,7 +66,7 @@ func (f bucketFs) RemoveAll(name string) error {
 	return nil
 }
 
-// A writtenObject comes into its bucket when it is closed.
+// A writtenObject enters its bucket when it is closed.
 type writtenObject struct {
 	*mem.File
 	bucket *Bucket

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Faults are what the operations of file systems fail with. They count the operations of
-// all file systems that they are put around:
+// Faults are the errors that operations of file systems fail with. They count the operations
+// of all file systems that they wrap:
 //
 //	var faults treetest.Faults
 //	open := faults.Open(directories.Open)
@@ -21,7 +21,7 @@ import (
 //	…
 //	asked, failed := faults.End()
 //
-// Until Once, From or When is called, nothing fails. They are safe for concurrent use.
+// Until Once, From or When is called, nothing fails. Faults are safe for concurrent use.
 type Faults struct {
 	mutex  sync.Mutex
 	fails  func(n int, o Operation) error
@@ -29,7 +29,7 @@ type Faults struct {
 	failed []Operation
 }
 
-// An Operation is one call of a file system, or of a file that it has opened.
+// An Operation is a call of a file system, or of a file that it has opened.
 type Operation struct {
 	// Name is one of open, openfile, create, stat, rename, renameexclusive, link, remove,
 	// removeall, mkdir, mkdirall, read, readdir, write and sync.
@@ -41,13 +41,13 @@ type Operation struct {
 
 func (o Operation) String() string { return o.Name + " " + o.Path }
 
-// Once has the operation of number n fail, from now on and beginning with 1.
+// Once makes the operation of number n fail. Numbers begin with 1, at this call.
 func (f *Faults) Once(n int, err error) { f.Between(n, n, err) }
 
-// From has all operations fail from number n on.
+// From makes all operations fail from number n on.
 func (f *Faults) From(n int, err error) { f.Between(n, math.MaxInt, err) }
 
-// Between has the operations from number first to number last fail.
+// Between makes the operations from number first to number last fail.
 func (f *Faults) Between(first, last int, err error) {
 	f.When(func(n int, _ Operation) error {
 		if n < first || n > last {
@@ -57,16 +57,17 @@ func (f *Faults) Between(first, last int, err error) {
 	})
 }
 
-// When has the operations fail for which fails returns an error. It is called before each
-// operation, by several goroutines at once, and may change what the operation finds.
+// When makes the operations fail for which fails returns an error. fails is called before
+// each operation, by several goroutines at once, and may change the files that the operation
+// acts on.
 func (f *Faults) When(fails func(n int, o Operation) error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.fails, f.asked, f.failed = fails, 0, nil
 }
 
-// End has nothing fail any more, and returns how many operations there were since When,
-// and which ones have failed.
+// End stops all failures, and returns the number of operations since When, and the
+// operations that failed.
 func (f *Faults) End() (asked int, failed []Operation) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -94,7 +95,7 @@ func (f *Faults) ask(name, path string) error {
 	return &fs.PathError{Op: name, Path: path, Err: err}
 }
 
-// Open opens a tree whose parts fail by the faults.
+// Open wraps the parts of the tree that open opens.
 func (f *Faults) Open(open func() (tree.Tree, error)) func() (tree.Tree, error) {
 	return func() (tree.Tree, error) {
 		files, err := open()
@@ -153,7 +154,8 @@ func (f FaultyFs) Rename(from, to string) error {
 	return f.do("rename", to, func() error { return f.Fs.Rename(from, to) })
 }
 
-// RenameExclusive is that of a tree on the disk; errors.ErrUnsupported elsewhere.
+// RenameExclusive renames like a tree on the disk; elsewhere it returns
+// errors.ErrUnsupported.
 func (f FaultyFs) RenameExclusive(from, to string) error {
 	return f.do("renameexclusive", to, func() error {
 		if fsys, ok := f.Fs.(interface{ RenameExclusive(from, to string) error }); ok {
@@ -163,7 +165,7 @@ func (f FaultyFs) RenameExclusive(from, to string) error {
 	})
 }
 
-// Link is that of a tree on the disk; errors.ErrUnsupported elsewhere.
+// Link links like a tree on the disk; elsewhere it returns errors.ErrUnsupported.
 func (f FaultyFs) Link(from, to string) error {
 	return f.do("link", to, func() error {
 		if fsys, ok := f.Fs.(interface{ Link(from, to string) error }); ok {
@@ -242,7 +244,7 @@ func (f *faultyFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// Sync only fails: what a test writes need not survive a crash, and a test of a thousand
+// Sync only fails. The files of a test need not survive a crash, and a test of a thousand
 // faults would wait for the disk most of the time.
 func (f *faultyFile) Sync() error { return f.faults.ask("sync", f.path) }
 
