@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,10 +147,16 @@ func TestUploadOfAReleaseThatIsNotStagedAnyMore(t *testing.T) {
 	interrupted := func(t *testing.T) *registry {
 		bucket := new(treetest.Bucket)
 		long := time.Now().Add(-time.Hour)
-		bucket.Now = func() time.Time { return long }
-		down := true
+		var down atomic.Bool
+		down.Store(true)
+		bucket.Now = func() time.Time {
+			if down.Load() {
+				return long
+			}
+			return time.Now()
+		}
 		bucket.Fail = func(operation, name string) error {
-			if down && operation == "put" && strings.HasSuffix(name, "/1.0.0/"+sums) && !strings.Contains(name, tree.StagingName) {
+			if down.Load() && operation == "put" && strings.HasSuffix(name, "/1.0.0/"+sums) && !strings.Contains(name, tree.StagingName) {
 				return errDown
 			}
 			return nil
@@ -162,7 +169,7 @@ func TestUploadOfAReleaseThatIsNotStagedAnyMore(t *testing.T) {
 		if _, err := r.put(sums, d[sums]); !errors.Is(err, tree.ErrStore) {
 			t.Fatalf("the store failed: %v", err)
 		}
-		down, bucket.Now = false, nil
+		down.Store(false)
 		r.Tree.Remove("providers/" + tree.StagingName)
 		return r
 	}
