@@ -13,25 +13,26 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// An archive is a file or folder whose content has to be read, and what reading it
-// gave.
+// A job is an archive, as a file or a folder, that has to be read, and the result of reading
+// it.
 type job struct {
-	in *folder // of the provider or module it is of
+	in *folder // the folder of the provider or module
 	tree.Location
 	version  string
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
-	rank     int                    // how many newer versions there are
+	rank     int                    // number of newer versions
 	read     func(context.Context, *job) (memo.Record, error)
-	turn     *turn // in a reading; nil until it is in one
+	turn     *turn // state in a reading; nil until it is in one
 
-	// Until it is read, an archive is pending: nothing is known of it but its stamp, and
-	// nothing that needs it is offered.
+	// An archive is pending until it is read: only its stamp is known, and no version that
+	// needs it is offered.
 	pending bool
 	memo.Record
 }
 
-// noteRested adds a folder that has been read: it need not rest again.
+// noteRested notes that the folder has been read and need not stay unchanged for folderRest
+// again.
 func (a *job) noteRested(rested map[string]tree.Stamp) {
 	if a.isFolder() && !a.pending && a.Bad == nil {
 		rested[a.ReportPath()] = a.Stamp
@@ -41,8 +42,8 @@ func (a *job) noteRested(rested map[string]tree.Stamp) {
 // isFolder reports whether the archive is computed from the files of a folder.
 func (a *job) isFolder() bool { return a.module != nil || a.unpacked != nil }
 
-// newArchive adds a file in a folder, which a report calls report, to what has to be
-// read, unless the memo knows it, or it is empty, or no regular file.
+// newArchive adds a file in a folder, which a report calls report, to the archives to read,
+// unless the memo knows it, or it is empty, or no regular file.
 func (w *walker) newArchive(in *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
 	a := &job{in: in, Location: e.Location(report), version: version, read: read}
 	a.Stamp = tree.StampOf(e.Info)
@@ -60,8 +61,8 @@ func (w *walker) newArchive(in *folder, report string, e tree.Entry, version str
 	return a
 }
 
-// recall takes over what the memo, or the digests from outside of scans, know of an
-// archive, and reports whether they do.
+// recall copies the result for an archive from the memo, or from the digests from outside of
+// scans, and reports whether one of them has it.
 func (w *walker) recall(a *job) (known bool) {
 	d, known := w.scan.memo.Get(&a.Location, a.Stamp)
 	if !known {
@@ -78,14 +79,14 @@ func (w *walker) recall(a *job) (known bool) {
 	return known
 }
 
-// folderRest is how long a folder must not have changed before it is offered, since
-// there is no other sign that it has been copied completely. It does not delay one
-// that is renamed into place.
+// folderRest is how long a folder must stay unchanged before it is offered, since there is
+// no other sign that it has been copied completely. It does not delay a folder that is
+// renamed into place.
 const folderRest = time.Second
 
-// recallOrQueueFolder takes over what the memo knows of a folder, and else adds it to
-// what has to be read, or leaves it to rest. dirs are the folders in it, from which
-// removing a file is a change too.
+// recallOrQueueFolder copies the result for a folder from the memo. Otherwise it adds the
+// folder to the archives to read, or leaves it to a later scan if it is too young. dirs are
+// the folders in it, from which removing a file is a change too.
 func (w *walker) recallOrQueueFolder(a *job, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
@@ -98,9 +99,9 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) (known bool) {
 	return false
 }
 
-// withChanges is a folder's stamp with the last time at which a name in it was
-// removed or added, if that was later. Only local file systems keep this time:
-// others make one up, and with that a folder might never be at rest.
+// withChanges returns a folder's stamp with the last time at which a name in it was removed
+// or added, if that was later. Only local file systems keep this time: others make one up,
+// and then a folder might never count as unchanged.
 func (a *job) withChanges(dirs []string, taken time.Time) tree.Stamp {
 	s := a.Stamp
 	if !a.in.part.IsOnDisk() || !a.in.part.KeepsInodes(a.Path()) {
@@ -110,24 +111,24 @@ func (a *job) withChanges(dirs []string, taken time.Time) tree.Stamp {
 	for _, dir := range dirs {
 		info, err := a.in.part.Lookup(dir)
 		if err != nil {
-			s.Changed = max(s.Newest(), now) // the next scan sees what has become of it
+			s.Changed = max(s.Newest(), now) // the next scan sees the new state
 			continue
 		}
-		if t := info.ModTime().UnixNano(); t <= now { // or it says nothing of the folder's age
+		if t := info.ModTime().UnixNano(); t <= now { // a later time says nothing of the folder's age
 			s.Changed = max(s.Newest(), t)
 		}
 	}
 	return s
 }
 
-// queue adds an archive to what has to be read.
+// queue adds an archive to the archives to read.
 func (w *walker) queue(a *job) {
 	a.pending = true
 	a.DetachName()
 	w.unread = append(w.unread, a)
 }
 
-// readArchive returns what reading an archive gave, and has it remembered.
+// readArchive reads an archive, remembers the result and returns it.
 func (s *scan) readArchive(a *job) memo.Record {
 	d, err := a.read(s.ctx, a)
 	if err != nil {
@@ -144,7 +145,7 @@ func (s *scan) readArchive(a *job) memo.Record {
 	return d
 }
 
-// readFile opens an archive that is a file, has it read, and checks that it has not
+// readFile opens an archive that is a file, calls read, and checks that the file has not
 // changed meanwhile.
 func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error)) (memo.Record, error) {
 	f, info, err := a.in.part.OpenRegular(a.Path())

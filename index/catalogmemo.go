@@ -8,15 +8,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A catalogMemo keeps the entries of the catalog that was made last for the next one,
-// in which most are the same. All snapshots of an index share it. Its zero value is
-// empty.
+// A catalogMemo keeps the entries of the last catalog for the next catalog, in which most
+// are the same. All snapshots of an index share it. Its zero value is empty.
 type catalogMemo struct {
 	mutex   sync.Mutex
 	entries map[entrySource]*Entry
 }
 
-// An entrySource is all that an entry depends on.
+// An entrySource has everything that an entry depends on.
 type entrySource struct {
 	address    address.Address
 	version    string
@@ -27,8 +26,9 @@ type entrySource struct {
 	deprecated *registryhcl.Notice
 }
 
-// begin returns a function that returns the entry of a source, made by newEntry if it
-// is not in the catalog before, and one to call when the catalog is complete.
+// begin returns two functions. entry returns the entry of a source, and calls its argument
+// for a source that is not in the catalog before. finish is called when the catalog is
+// complete.
 func (m *catalogMemo) begin() (entry func(entrySource, func() *Entry) *Entry, finish func()) {
 	m.mutex.Lock()
 	entries := make(map[entrySource]*Entry, len(m.entries))

@@ -10,13 +10,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 )
 
-// Clients trust a version to stay what it is: lock files have the hashes of its packages.
-// Nothing keeps an operator from writing other bytes to a file that is offered. The memo
-// then remembers what the first bytes were, beside what they are now, for as long as the
-// file lies where it is. Bytes that come back are no change any more.
+// Clients trust a version not to change: lock files have the hashes of its packages. Nothing
+// keeps an operator from writing other bytes to an offered file. The memo then remembers the
+// first bytes besides the current ones, for as long as the file keeps its path. When the
+// first bytes come back, there is no change any more.
 
-// same reports whether a file that lies at a path in a report has these bytes. A module is
-// the same if its files are, however they are packed.
+// same reports whether a file at a path in a report has these bytes. A module is the same if
+// its files are, however they are packed.
 func same(b *memo.EarlierBytes, report string, d memo.Record) bool {
 	if strings.HasPrefix(report, "modules/") && b.H1 != "" && d.H1 != "" {
 		return b.H1 == d.H1
@@ -24,9 +24,9 @@ func same(b *memo.EarlierBytes, report string, d memo.Record) bool {
 	return b.SHA256 == d.SHA256
 }
 
-// earlier returns what an archive was when it was first offered, if that differs from what
-// reading it has given now; nil if it is the same or new. A file that is unreadable for a
-// while, as while another one is copied over it, keeps what is known of it.
+// earlier returns the bytes that an archive had when it was first offered, if they differ
+// from the bytes just read; nil if the archive is unchanged or new. A file that cannot be
+// read for a while, as while another is copied over it, keeps its earlier bytes.
 func (s *scan) earlier(a *job, now memo.Record) *memo.EarlierBytes {
 	first := s.first(a)
 	switch {
@@ -40,7 +40,8 @@ func (s *scan) earlier(a *job, now memo.Record) *memo.EarlierBytes {
 	return &noticed
 }
 
-// first returns what an archive was when it was first offered; nil if that is not known.
+// first returns the bytes that an archive had when it was first offered; nil if they are
+// unknown.
 func (s *scan) first(a *job) *memo.EarlierBytes {
 	known, ok := s.memo.Known(&a.Location)
 	if !ok {
@@ -51,7 +52,7 @@ func (s *scan) first(a *job) *memo.EarlierBytes {
 	case known.Earlier != nil:
 		return known.Earlier
 	case last == nil && sound:
-		// At a start nobody knows whether the file was offered: it is taken for granted.
+		// At a start it is unknown whether the file was offered: it is assumed.
 	case last == nil:
 		return nil
 	default:
@@ -66,8 +67,8 @@ func (s *scan) first(a *job) *memo.EarlierBytes {
 	return &memo.EarlierBytes{SHA256: known.SHA256, H1: known.H1}
 }
 
-// bytesOf returns the bytes of an archive that clients could download, nil if they could
-// not, and those that it had before, if they had been others.
+// bytesOf returns the bytes of an archive that clients could download, or nil if they could
+// not, and the earlier bytes, or nil if there were none.
 func (o outcome) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
 	report, name := a.ReportPath(), a.Path()
 	for _, c := range o.snapshot.Changed {
@@ -91,8 +92,8 @@ func (o outcome) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
 	return offered, before
 }
 
-// ChangedBytes says that what clients download of a version is not what it was when it was
-// first offered.
+// ChangedBytes says that the bytes that clients download of a version have changed since the
+// version was first offered.
 type ChangedBytes struct {
 	Path     string    // of the file or folder in the tree, as in a report
 	Platform string    // OS_ARCH; empty for a module
@@ -102,7 +103,7 @@ type ChangedBytes struct {
 	first *memo.EarlierBytes
 }
 
-// changedBytes is nil if the archive is what it was.
+// changedBytes returns the change of an archive, or nil if it has not changed.
 func (a *job) changedBytes(platform string) []ChangedBytes {
 	b := a.Record.Earlier
 	if b == nil || a.Bad != nil {
@@ -115,7 +116,7 @@ func (a *job) changedBytes(platform string) []ChangedBytes {
 	return []ChangedBytes{c}
 }
 
-// changedNotes are the notes of a report about changes of one version.
+// changedNotes returns the notes of a report about changes of one version.
 func changedNotes(all []ChangedBytes) (notes []string) {
 	for _, c := range all {
 		day, was, is := c.Noticed.Format(time.DateOnly), shortHash(c.Was), shortHash(c.Is)
@@ -128,10 +129,11 @@ func changedNotes(all []ChangedBytes) (notes []string) {
 	return notes
 }
 
-// shortHash is as much of a hash as people compare.
+// shortHash returns the part of a hash that people compare.
 func shortHash(hash string) string { return hash[:min(len(hash), len("zh:")+12)] + "…" }
 
-// A ChangedVersion is a version that is offered with other bytes than at first.
+// A ChangedVersion is an offered version whose bytes have changed since it was first
+// offered.
 type ChangedVersion struct {
 	Address address.Address
 	Version string
@@ -144,7 +146,7 @@ func (s *Snapshot) noteChanged(a address.Address, version string, all []ChangedB
 	}
 }
 
-// newlyChanged is what has changed since the snapshot before, which may be nil.
+// newlyChanged returns the changes since the snapshot before, which may be nil.
 func (s *Snapshot) newlyChanged(before *Snapshot) (list []ChangedVersion) {
 	known := make(map[string]string)
 	if before != nil {
@@ -160,8 +162,8 @@ func (s *Snapshot) newlyChanged(before *Snapshot) (list []ChangedVersion) {
 	return list
 }
 
-// reportChanged logs what is offered with other bytes than at first, each change once in
-// the life of a process, and returns what is new.
+// reportChanged logs each version whose bytes have changed since it was first offered, once
+// in the life of a process, and returns the new changes.
 func (x *Index) reportChanged(before, now *Snapshot) []ChangedVersion {
 	changed := now.newlyChanged(before)
 	limited(x, slog.LevelWarn, "the bytes of an offered version have changed", changed, func(c ChangedVersion) {

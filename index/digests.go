@@ -10,23 +10,22 @@ import (
 )
 
 // Digests remembers the digests of packages that were read outside of scans, such as while
-// they were published, so that scans do not read them again. A package is known by what
-// identifies its file: size, times and inode. Renaming a file changes that; renaming
-// the folder around it does not. The zero value is ready for use, also by several
-// goroutines at once.
+// they were published, so that scans do not read them again. A package is identified by its
+// file's size, times and inode. Renaming a file changes these; renaming the folder around it
+// does not. The zero value is ready for use, even by several goroutines at once.
 //
-// A scan trusts it for a file of any age, though one that has just been written might
-// change again without its times telling: only the registry writes to a file that is
-// being published.
+// A scan trusts a digest for a file of any age, though a file that has just been written
+// might change again without new times: only the registry writes to a file that is being
+// published.
 //
 // Only the packages used last are remembered. Each takes a few hundred bytes, and is no
-// longer needed once a scan has taken it over.
+// longer needed once a scan has read it from here.
 type Digests struct {
 	known cache.Cache[tree.Stamp, memo.Record]
 }
 
-// AddPackage adds what CheckPackage found in the file that info is of. Where the file
-// system has no inodes it adds nothing.
+// AddPackage adds the result of CheckPackage for the file with that info. If the file system
+// has no inodes, it adds nothing.
 func (d *Digests) AddPackage(info fs.FileInfo, k archive.PackageDigest) { d.add(info, k.Digest) }
 
 // AddModule is AddPackage for CheckModule.
@@ -40,7 +39,7 @@ func (d *Digests) add(info fs.FileInfo, read archive.Digest) {
 	d.known.Put(found.Stamp, found, cache.UntilEvicted)
 }
 
-// get returns what is known of a file. A nil Digests knows nothing.
+// get returns the digest of the file with that stamp. A nil Digests is empty.
 func (d *Digests) get(now tree.Stamp) (memo.Record, bool) {
 	if d == nil {
 		return memo.Record{}, false

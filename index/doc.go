@@ -1,5 +1,5 @@
-// Package index reads a tree of files and says which providers and modules it
-// offers, byte for byte as verified.
+// Package index reads a tree of files and says which providers and modules it offers, byte
+// for byte as verified.
 //
 // # A path is an address
 //
@@ -9,33 +9,33 @@
 //	modules/[HOSTNAME/]NAMESPACE/NAME/SYSTEM/VERSION.tar.gz, .tgz, .zip or a folder
 //	keys/[HOSTNAME/]NAMESPACE.asc
 //
-// There is no catalogue beside the files that could disagree with them. A
-// folder whose name has a dot or a port, or is "localhost", is a HOSTNAME; no
-// namespace can look like one. What lies under no HOSTNAME is hosted: it belongs to
-// the registry itself, under every name it answers as.
+// There is no catalogue beside the files that could disagree with them. A folder whose name
+// has a dot or a port, or is "localhost", is a HOSTNAME; no namespace can look like one. A
+// provider or module under no HOSTNAME is hosted: it belongs to the registry itself, under
+// every name that the registry answers as.
 //
 // # Nothing is offered that a client would refuse
 //
-// Names and versions are parsed by the clients' own libraries. A package must
-// be a zip that can be read to its end, with the provider in it, with the
-// sha256 that SHA256SUMS lists. A SHA256SUMS must have a form that every client
-// reads right, and its signature, where there is one, must verify. What fails is
-// withheld and named in the Report, with a Reason and a sentence that says what to
-// do; everything else is offered all the same. A scan fails as a whole only if the
-// root, or a part elsewhere, cannot be opened, if the server is short of open files,
-// or if the files cannot seek. Then the Snapshot before it stays.
+// Names and versions are parsed by the clients' own libraries. A package must be a zip that
+// can be read to its end, with the provider in it, and with the sha256 that SHA256SUMS
+// lists. A SHA256SUMS must have a form that every client reads right, and its signature, if
+// there is one, must verify. A file that fails is withheld and named in the Report, with a
+// Reason and a sentence that says what to do; everything else is offered all the same. A
+// scan fails as a whole only if the root, or a part elsewhere, cannot be opened, if the
+// server is short of open files, or if the files cannot seek. Then the previous Snapshot
+// stays.
 //
 // # Data flows forward
 //
-// A scan walks the tree into an inventory (scan.go, providerfolder.go, module.go),
-// reads the archives that the memo does not know into digests (reading.go,
-// archive.go), verifies releases (release.go), and ends in an immutable Snapshot.
-// The documents clients ask for are encoded once (provider.go). Readers take one
-// Snapshot and need no lock. The package touches files through package tree only,
-// knows no HTTP, and leaves OpenPGP to package signing.
+// A scan walks the tree into an inventory (scan.go, providerfolder.go, module.go), reads the
+// archives that the memo does not know into digests (reading.go, archive.go), verifies
+// releases (release.go), and ends in an immutable Snapshot. The documents that clients
+// request are encoded once (provider.go). Readers take one Snapshot and need no lock. The
+// package reads and writes files through package tree only, knows no HTTP, and leaves
+// OpenPGP to package signing.
 //
-// # Files come in by one way
+// # There is one way in
 //
-// Packages that write into a tree check archives before anyone is offered them
-// (CheckPackage, CheckModule), and tell scans what they have read (Digests).
+// Packages that write into a tree check archives before they are offered (CheckPackage,
+// CheckModule), and pass the digests to scans (Digests).
 package index

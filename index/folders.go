@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Folders returns the folders of all providers and modules, without reading what is
-// in them. Of several spellings of an address it is the one that is offered.
+// Folders returns the folders of all providers and modules, without reading their packages.
+// Of several spellings of an address it returns the one that is offered.
 func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	s := &scan{ctx: ctx, tree: t, now: time.Now(), memo: new(memo.Memo), releases: new(releaseMemo), copies: new(keyCopyMemo)}
 	s.memo.Begin(s.now)
@@ -44,8 +44,8 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	return folders, cmp.Or(ctx.Err(), w.report.failure())
 }
 
-// Covered returns the versions in the folder that meet constraints: how many they
-// are, and their names in short.
+// Covered returns the number and, in short, the names of the versions in the folder that
+// meet constraints.
 func Covered(f tree.AddressFolder, c address.Constraints) (n int, names string) {
 	covered := slices.Clone(f.Versions)
 	for i, v := range covered {

@@ -23,7 +23,7 @@ type Index struct {
 	observer atomic.Pointer[Observer]
 
 	scanning sync.Mutex // one scan at a time
-	prepare  sync.Once  // before the first of them
+	prepare  sync.Once  // before the first scan
 	scanner  scanner
 	waiting  waiting
 	logged   atomic.Int64 // when progress was logged last
@@ -33,11 +33,11 @@ type Index struct {
 	watch    func(context.Context, func(error)) (*watcher, error)
 
 	keys       *keysFolder     // as the last scan has reported them
-	unfinished map[string]bool // by path, what is withheld but may still be written
+	unfinished map[string]bool // by path, files that are withheld but may still be written
 
 	announcing   sync.Mutex
 	unannounced  [][]string // folders that this process has changed, since the last scan
-	changes      Change     // the last of them
+	changes      Change     // the last of these changes
 	sharingEnded bool       // by Close
 
 	counting sync.Mutex
@@ -50,7 +50,7 @@ type Index struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	sharings    sync.WaitGroup  // under way in the background
+	sharings    sync.WaitGroup  // running in the background
 	sharingCtx  context.Context // ends when Close does
 	stopSharing context.CancelFunc
 }
@@ -83,8 +83,8 @@ func New(o Options) *Index {
 	return x
 }
 
-// Start begins the first scan and those that follow, in the background. Further
-// calls do nothing.
+// Start begins the first scan and the scans after it, in the background. Further calls have
+// no effect.
 func (x *Index) Start() {
 	x.start.Do(func() { x.done.Go(x.run) })
 }
@@ -92,31 +92,31 @@ func (x *Index) Start() {
 // Ready is closed when there is a first Snapshot.
 func (x *Index) Ready() <-chan struct{} { return x.ready }
 
-// Snapshot returns the latest one; nil until Ready.
+// Snapshot returns the latest snapshot; nil until Ready.
 func (x *Index) Snapshot() *Snapshot { return x.snapshot.Load() }
 
-// Digests returns those of the Options, to which packages can be added before scans
+// Digests returns the Digests of the Options, to which packages can be added before scans
 // find them.
 func (x *Index) Digests() *Digests { return x.options.Digests }
 
-// Progress returns how far the running scan is; nil when none reads archives.
+// Progress returns the progress of the running scan; nil if no scan is reading archives.
 func (x *Index) Progress() *Progress { return x.progress.Load() }
 
 // Hint asks for a scan soon and returns at once.
 func (x *Index) Hint() {
 	select {
 	case x.hints <- struct{}{}:
-	default: // one has been asked for already
+	default: // a scan has been requested already
 	}
 }
 
-// A Change is one that an Index has been told of: the later, the larger.
+// A Change numbers the calls of Index.Changed: a later call has a larger number.
 type Change uint64
 
-// Changed is called after this process has changed something in folders of the tree, and
-// returns at once. It asks for a scan soon, after which the observer is told, and whose
-// Snapshot sees the Change. Folders are those of addresses, by their path in the report,
-// such as providers/acme/demo, and keys.
+// Changed is called after this process has changed files in folders of the tree. It requests
+// a scan and returns immediately. The Snapshot of that scan sees the Change, and the
+// observer is called after it. Folders are the folders of addresses, by their path in the
+// report, such as providers/acme/demo, and keys.
 func (x *Index) Changed(folders ...string) Change {
 	x.forget(folders...) // before a scan can count it
 	x.announcing.Lock()
@@ -128,43 +128,43 @@ func (x *Index) Changed(folders ...string) Change {
 	return c
 }
 
-// Refresh asks for a scan soon that sees what others have changed in folders of the tree,
-// or anywhere without folders, and returns at once.
+// Refresh requests a scan that sees what other processes have changed in folders of the
+// tree, or anywhere if there are no folders. It returns immediately.
 func (x *Index) Refresh(folders ...string) {
 	x.forget(folders...)
 	x.Hint()
 }
 
-// forget has folders listed again where they are not listed at each scan.
+// forget has folders listed again if they are not listed in each scan.
 func (x *Index) forget(folders ...string) {
 	if x.options.Listed != nil {
 		x.options.Listed.Forget(folders...)
 	}
 }
 
-// Close ends scanning, and saves and shares what the scans have learned. Snapshots stay
-// good: requests may still read them.
+// Close ends scanning, and saves and shares new records of the scans. Snapshots remain
+// usable: requests may still read them.
 func (x *Index) Close() error {
 	x.cancel()
-	x.start.Do(func() {}) // Start does nothing from now on
+	x.start.Do(func() {}) // Start has no effect from now on
 	x.done.Wait()
 	x.finishSharing()
 	x.saving.Close()
 	return nil
 }
 
-// Destruct is Close, by the name under which caddy.UsagePool calls it.
+// Destruct is Close, for caddy.UsagePool.
 func (x *Index) Destruct() error { return x.Close() }
 
-// A scan that fails as a whole, because the root is gone, is tried again sooner
-// than the next one is due.
+// A scan that fails as a whole, because the root is gone, is repeated earlier than the next
+// one is due.
 const (
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
 )
 
-// young is how long after a scan the next one follows if files were too young to be
-// remembered or offered: a moment more than module folders have to rest.
+// young is the time until the next scan if files were too young to be remembered or offered:
+// slightly more than module folders must stay unchanged.
 const young = folderRest + 50*time.Millisecond
 
 func (x *Index) run() {
@@ -205,8 +205,8 @@ func (x *Index) watcher() *watcher {
 	return x.scanner.watch
 }
 
-// startWatching tries to, before each scan until it succeeds: a system's limits
-// may have been reached for a while only.
+// startWatching tries to watch the tree, before each scan until it succeeds: a system may
+// have reached its limits only for a while.
 func (x *Index) startWatching() {
 	if !x.options.Watch || x.scanner.watch != nil {
 		return
@@ -226,7 +226,7 @@ func (x *Index) warnPolling(err error) {
 	x.log(slog.LevelWarn, "changes are not noticed at once, only by the periodic scan", "reason", err.Error(), "rescan", x.options.Rescan)
 }
 
-// recall loads the memo from the store, and reports whether there is one.
+// recall loads the memo from the store, and reports whether the store had one.
 func (x *Index) recall() bool {
 	if x.options.Store == nil {
 		return false
@@ -238,9 +238,9 @@ func (x *Index) recall() bool {
 	return err == nil
 }
 
-// Rescan scans the whole tree now. A scan that fails as a whole leaves the last
-// good Snapshot in place, and is the error. It ends with ctx, and with the Index. A part of
-// the tree may have become empty all at once, which other scans take for a volume that is
+// Rescan scans the whole tree now. If the scan fails as a whole, Rescan returns the error
+// and the last good Snapshot stays. The scan ends with ctx, and with the Index. A part of
+// the tree may have become empty all at once; other scans would take it for a volume that is
 // not mounted.
 func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	x.forget()
@@ -270,7 +270,7 @@ func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
 	before := x.snapshot.Load()
 	snapshot, err := x.scanner.scan(ctx, &x.waiting, func(partial *Snapshot) {
 		x.publish(partial)
-		x.saving.Changed() // what has been read is not read again after a crash
+		x.saving.Changed() // a crash does not lose the new records
 		x.share(nil)
 	})
 	x.progress.Store(nil)
@@ -294,7 +294,7 @@ func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
 	x.publish(snapshot)
 	x.saving.Changed()
 	x.report(before, snapshot, took)
-	switch { // also after a scan that was asked for
+	switch { // also after a scan that was requested
 	case x.scanner.memo.HasYoung():
 		time.AfterFunc(young, x.Hint)
 	case len(x.unfinished) > 0:
@@ -303,8 +303,8 @@ func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
 	return snapshot, nil
 }
 
-// logFailure logs why a scan failed, once until another one succeeds or fails for another
-// reason: it is tried again and again, for as long as a store is down.
+// logFailure logs why a scan failed, once until a scan succeeds or fails for another reason:
+// scans are repeated for as long as a store is down.
 func (x *Index) logFailure(level slog.Level, message, reason string) {
 	if failing := message + reason; failing != x.failing {
 		x.failing = failing
@@ -319,8 +319,8 @@ func (x *Index) publish(s *Snapshot) {
 	x.waiting.published()
 }
 
-// Next waits for a snapshot other than after, and has what is wanted read before
-// everything else. It returns nil when ctx, or the Index, ends first.
+// Next waits for a snapshot other than after. The archives that are wanted are read before
+// all others. Next returns nil when ctx or the Index ends first.
 func (x *Index) Next(ctx context.Context, after *Snapshot, wanted ...Wanted) *Snapshot {
 	defer x.waiting.add(wanted)()
 	for {
@@ -338,14 +338,14 @@ func (x *Index) Next(ctx context.Context, after *Snapshot, wanted ...Wanted) *Sn
 	}
 }
 
-// Options say what an Index scans and by which rules.
+// Options say which tree an Index scans, and by which rules.
 type Options struct {
 	// Open opens the tree. It is called for every scan, so that a root
 	// replaced by a rename or a symlink swap is seen.
 	Open func() (tree.Tree, error)
 
-	// Listed opens a tree on a Bucket in the place of Open. What Changed and Refresh name is listed
-	// again, and by Rescan and the periodic scan everything.
+	// Listed opens a tree in a Bucket instead of Open. The folders passed to Changed and
+	// Refresh are listed again; Rescan and the periodic scan list everything again.
 	Listed *tree.ListedTree
 
 	// Signer signs the releases that publishers did not sign. Nil: only the
@@ -355,19 +355,19 @@ type Options struct {
 	// RequireSignatures withholds releases their publisher did not sign.
 	RequireSignatures bool
 
-	// IgnoreMetadata has registry.hcl files not read, so that what they withdraw is
-	// found like anything else.
+	// IgnoreMetadata ignores registry.hcl files, so that withdrawn versions are found like
+	// all others.
 	IgnoreMetadata bool
 
-	// Rescan is the time between two scans. Zero: the tree is scanned only when
-	// asked for, or when something changes.
+	// Rescan is the time between two scans. Zero: the tree is scanned only on request, or
+	// when something changes.
 	Rescan time.Duration
 
-	// Watch has changes scanned at once, where the tree is on the local disk.
+	// Watch starts a scan when files change, if the tree is on the local disk.
 	Watch bool
 
-	// Paths are where the tree begins on the local disk. Watch also notices when
-	// one of them becomes another directory, by a symlink or a rename.
+	// Paths are where the tree begins on the local disk. Watch also notices when one of them
+	// becomes another directory, by a symlink or a rename.
 	Paths []string
 
 	// Store keeps the memo of digests across restarts. Nil: nothing is kept.
@@ -375,23 +375,23 @@ type Options struct {
 	Store    memo.Store
 	Identity string
 
-	// Shared has the digests that instances with the same tree have in common. Nil:
-	// nothing is shared.
+	// Shared has the digests that instances with the same tree share. Nil: nothing is
+	// shared.
 	Shared memo.Shared
 
-	// KeyCopies keep copies of keys files, for when they are gone. Nil: there are none, and a
-	// namespace whose keys file is gone has no keys.
+	// KeyCopies keep copies of keys files, for when the files are gone. Nil: there are no
+	// copies, and a namespace whose keys file is gone has no keys.
 	KeyCopies KeyCopies
 
-	// Digests are those of packages that have been read outside of scans. Nil: none
-	// are for Scan; an Index then has its own.
+	// Digests have packages that were read outside of scans. Nil: Scan has none; an Index
+	// has its own.
 	Digests *Digests
 
 	// Workers is how many archives are read at once. Zero: one per core.
 	Workers int
 
-	// Progress is called by Scan after every archive that has been read, from
-	// several goroutines. May be nil. An Index has its own.
+	// Progress is called by Scan after each archive, from several goroutines. It may be nil.
+	// An Index has its own.
 	Progress func(Progress)
 
 	// Now is the clock. Nil: time.Now.
@@ -412,13 +412,13 @@ func (o Options) now() time.Time {
 	return time.Now()
 }
 
-// A Signer signs the SHA256SUMS documents of releases that their publishers did
-// not sign; usually it is a *signing.Key.
+// A Signer signs the SHA256SUMS documents of releases that are not signed by their
+// publishers; usually it is a *signing.Key.
 type Signer interface {
-	// PublicKey is the key clients verify the signatures with.
+	// PublicKey returns the key that clients verify the signatures with.
 	PublicKey() signing.PublicKey
 
-	// Sign returns a binary detached signature over document. The same document
-	// always gives the same bytes, on every instance that holds the key.
+	// Sign returns a binary detached signature over document. For the same document it
+	// returns the same bytes, on every instance that holds the key.
 	Sign(document []byte) ([]byte, error)
 }

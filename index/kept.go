@@ -10,23 +10,23 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A fault holds the folder in which it happens as the last scan found it, and nothing else:
-// the folder of an address, all such folders below a folder that cannot be listed, or of one
-// version the files. What no scan has read yet is unknown: nothing is said of it, neither
-// that it exists nor that it does not.
+// A fault preserves the state of its folder from the last scan, and nothing else: of the
+// folder of an address, of all such folders below a folder that cannot be listed, or of the
+// files of one version. A folder that no scan has read yet is unknown: it may or may not
+// exist.
 
-// A keptFolder is what a scan has made of the folder of an address, for the case that a
-// later scan cannot read it.
+// A keptFolder has a scan's results for the folder of an address, in case a later scan
+// cannot read the folder.
 type keptFolder struct {
 	folder   folder
-	walked   *Report // what the walk of it reported
+	walked   *Report // the report of its walk
 	empty    bool    // it had nothing to offer
 	provider offeredProvider
 	module   offeredModule
 }
 
-// hold returns the folders of addresses that the last scan has found in a folder, on the way
-// to them, that cannot be read now. If no scan could read it yet, it is unknown.
+// hold returns the folders of addresses that the last scan has found in a folder on the way
+// to them that cannot be read now. If no scan could read the folder yet, it is unknown.
 func (w *walker) hold(f folder) []folder {
 	s := w.scan
 	s.memo.RetainBelow(f.report)
@@ -56,8 +56,8 @@ func (w *walker) hold(f folder) []folder {
 	return folders
 }
 
-// holdAddress has the folder of an address, which cannot be read now, stay as the last scan has
-// found it. If no scan could read it yet, it is unknown.
+// holdAddress keeps the last scan's results for the folder of an address, which cannot be
+// read now. If no scan could read the folder yet, it is unknown.
 func (w *walker) holdAddress(f *folder) {
 	w.scan.memo.RetainBelow(f.report)
 	w.unread, w.recalled, w.depends = nil, 0, true
@@ -70,21 +70,22 @@ func (w *walker) holdAddress(f *folder) {
 	w.report.merge(f.kept.walked)
 }
 
-// offeredProvider is what stays offered of a provider. A version that is not may be there.
+// offeredProvider returns the provider that stays offered. A version that it does not have
+// may exist.
 func (k *keptFolder) offeredProvider() offeredProvider {
 	o := k.provider
 	o.passing, o.pending.held = true, true
 	return o
 }
 
-// offeredModule is the same for a module.
+// offeredModule returns the module that stays offered, like offeredProvider.
 func (k *keptFolder) offeredModule() offeredModule {
 	o := k.module
 	o.pending.held = true
 	return o
 }
 
-// setAside has an archive that cannot be read at the moment read by a later scan.
+// setAside leaves an archive that cannot be read at the moment to a later scan.
 func (w *walker) setAside(a *job) {
 	if w.scan.live && a.Bad.Passes() {
 		w.failed = failureAt(a.ReportPath(), a.Bad)
@@ -95,7 +96,7 @@ func (w *walker) setAside(a *job) {
 // failureAt says which file could not be read, and why.
 func failureAt(report string, f *tree.Finding) string { return report + ": " + f.Detail }
 
-// unknown are the folders that the last scan could not read, and none before it.
+// unknown returns the folders that neither the last scan nor one before it could read.
 func (o outcome) unknown() []folder {
 	if o.snapshot == nil {
 		return nil
@@ -103,7 +104,8 @@ func (o outcome) unknown() []folder {
 	return o.snapshot.unknown
 }
 
-// covers reports whether an address may lie in a folder whose path is the beginning of one.
+// covers reports whether an address may lie in a folder whose path is the beginning of an
+// address.
 func (f *folder) covers(a address.Address) bool {
 	part, _, _ := strings.Cut(f.report, "/")
 	if (part == "modules") != a.IsModule() {
@@ -124,7 +126,7 @@ func (f *folder) covers(a address.Address) bool {
 	return true
 }
 
-// below is the folder with a name in it, on the way to an address.
+// below returns the folder of that name in f, on the way to an address.
 func (f folder) below(name string) folder {
 	next := folder{part: f.part, dir: tree.InFolder(f.dir, name), report: path.Join(f.report, name), hostname: f.hostname, names: f.names}
 	if len(f.names) == 0 && f.hostname == "" && address.IsHostname(name) {
@@ -135,9 +137,9 @@ func (f folder) below(name string) folder {
 	return next
 }
 
-// emptied is the finding for a part of the tree in which the last scan found addresses and
-// this one finds nothing, as under the mount point of a volume that is not mounted; nil if
-// that is not so, or was accepted by who asked for the scan.
+// emptied returns the finding for a part of the tree in which the last scan found addresses
+// and this scan finds none, as under the mount point of a volume that is not mounted. It
+// returns nil if the part is not empty, or if the caller of the scan accepts that it is.
 func (s *scan) emptied(report string) *tree.Finding {
 	if s.accepts {
 		return nil
@@ -150,7 +152,7 @@ func (s *scan) emptied(report string) *tree.Finding {
 	return nil
 }
 
-// holds reports whether something stays as the last scan has found it.
+// holds reports whether the scan kept any results of the last scan.
 func (s *scan) holds(found *inventory) bool {
 	return slices.ContainsFunc(found.providers, func(p *providerFolder) bool { return p.kept != nil }) ||
 		slices.ContainsFunc(found.modules, func(m *moduleFolder) bool { return m.kept != nil })

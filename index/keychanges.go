@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// A KeysChange is a keys file that has appeared, disappeared, or has other keys than at the
+// A KeysChange is a keys file that has appeared, disappeared, or changed its keys since the
 // scan before.
 type KeysChange struct {
 	Hostname  svchost.Hostname // empty: the namespace is hosted
@@ -32,8 +32,8 @@ type KeysChange struct {
 
 func (c KeysChange) namespace() keysOf { return keysOf{c.Hostname, c.Namespace} }
 
-// keysChanges returns the files that have changed between two scans, in order. What could
-// not be read at one of them has not changed.
+// keysChanges returns the files that have changed between two scans, in order. A file that
+// could not be read in one of them has not changed.
 func keysChanges(before, now *keysFolder) (changes []KeysChange) {
 	add := func(n keysOf) {
 		old, current := before.of(n), now.of(n)
@@ -61,18 +61,19 @@ func keysChanges(before, now *keysFolder) (changes []KeysChange) {
 	return changes
 }
 
-// knows reports whether it is known what the file of a namespace has, or that there is none.
+// knows reports whether the content of a namespace's file is known, or that there is no
+// file.
 func (k *keysFolder) knows(n keysOf) bool {
 	file := k.of(n)
 	return file.isFile() || file == nil && k.listed(n.hostname) || file != nil && file.gone
 }
 
-// sameKeys reports whether two files have the same keys, whatever else is in them.
+// sameKeys reports whether two files have the same keys, whatever else they contain.
 func (k *keysFile) sameKeys(other *keysFile) bool {
 	return k == other || k.unsigned == other.unsigned && slices.EqualFunc(k.list(), other.list(), func(a, b signing.PublicKey) bool { return a.Armor == b.Armor })
 }
 
-// list returns the keys of a file; none without one.
+// list returns the keys of a file; a nil file has none.
 func (k *keysFile) list() []signing.PublicKey {
 	if !k.isFile() || k.Keyring == nil {
 		return nil
@@ -87,7 +88,7 @@ func (k *keysFile) ids() (ids []string) {
 	return ids
 }
 
-// reportKeys logs each change of a keys file: who signs for a namespace is decided there.
+// reportKeys logs each change of a keys file: such a file decides who signs for a namespace.
 func (x *Index) reportKeys(now *Snapshot) []KeysChange {
 	before := x.keys
 	if x.keys = now.keys; before == nil {
@@ -108,18 +109,19 @@ func (x *Index) reportKeys(now *Snapshot) []KeysChange {
 	return changes
 }
 
-// Why the copy of a keys file is not forgotten. Callers tell by errors.Is.
+// The reasons why the copy of a keys file is not forgotten. Callers compare them by
+// errors.Is.
 var (
-	// ErrNoKeyCopy: there is none.
+	// ErrNoKeyCopy means that there is no copy.
 	ErrNoKeyCopy = errors.New("there is no copy of its keys")
 
-	// ErrKeysNotGone: the keys file is there, or may be.
+	// ErrKeysNotGone means that the keys file exists, or may exist.
 	ErrKeysNotGone = errors.New("its keys file is not gone")
 )
 
-// ForgetKeys removes the copy of a namespace's keys file, which must be gone: releases of
-// the namespace then count as if it had never had keys. It returns once a scan has seen that.
-// The hostname is empty for a hosted namespace.
+// ForgetKeys removes the copy of a namespace's keys file, which must be gone. Releases of
+// the namespace then count as if it had never had keys. ForgetKeys returns once a scan has
+// seen that. The hostname is empty for a hosted namespace.
 func (x *Index) ForgetKeys(ctx context.Context, hostname svchost.Hostname, namespace string) error {
 	n := keysOf{hostname, namespace}
 	s, err := x.Rescan(ctx)
@@ -148,7 +150,7 @@ func (x *Index) forgetCopy(ctx context.Context, n keysOf) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrNoKeyCopy
 	}
-	if err := x.options.KeyCopies.Delete(ctx, n.String()); err != nil { // also what cannot be read
+	if err := x.options.KeyCopies.Delete(ctx, n.String()); err != nil { // also a copy that cannot be read
 		return err
 	}
 	x.scanner.copies.remember(n, nil)

@@ -24,29 +24,29 @@ import (
 // keys goes on requiring them. Namespaces are named as users write them: acme, or
 // registry.terraform.io/hashicorp.
 type KeyCopies interface {
-	// Load returns the copy of a namespace. The error wraps fs.ErrNotExist only if there
-	// is none.
+	// Load returns the copy of a namespace. The error wraps fs.ErrNotExist only if there is
+	// no copy.
 	Load(ctx context.Context, namespace string) ([]byte, error)
 
-	// Store makes or replaces the copy of a namespace, whole or not at all.
+	// Store creates or replaces the copy of a namespace, whole or not at all.
 	Store(ctx context.Context, namespace string, copied []byte) error
 
 	// Delete removes the copy of a namespace, if there is one.
 	Delete(ctx context.Context, namespace string) error
 }
 
-// ErrKeysMissing: a namespace had keys, and their file is gone.
+// ErrKeysMissing means that a namespace had keys, and their file is gone.
 var ErrKeysMissing = errors.New("the keys of the namespace are missing")
 
-// keysMissing says what to do.
+// keysMissing returns the finding for missing keys, which says what to do.
 func keysMissing(n keysOf) *tree.Finding {
 	return tree.Findingf(tree.KeysMissing, "%s is gone, or cannot be read, and the namespace had keys: put the file back; "+
 		"if its releases are no longer signed, write the line `unsigned` into it, or run `caddy-terraform-registry keys forget %s`", n.file(), n)
 }
 
-// RequireKeys is for a namespace without a keys file: it returns an ErrKeysMissing if there
-// is a copy of one, and an ErrNotWritable if that is not known. The hostname is empty for a
-// hosted namespace. Without copies, nothing is required.
+// RequireKeys is for a namespace without a keys file. It returns an ErrKeysMissing if there
+// is a copy of a file, and an ErrNotWritable if that is unknown. The hostname is empty for a
+// hosted namespace. If copies is nil, no keys are required.
 func RequireKeys(ctx context.Context, copies KeyCopies, hostname svchost.Hostname, namespace string) error {
 	if copies == nil {
 		return nil
@@ -63,29 +63,29 @@ func RequireKeys(ctx context.Context, copies KeyCopies, hostname svchost.Hostnam
 	return fmt.Errorf("%w: %s", ErrKeysMissing, keysMissing(n).Detail)
 }
 
-// copyPatience is the longest wait for the copies that a scan loads, and for those that it
-// stores. What takes longer is tried again.
+// copyPatience is the longest time that a scan spends on loading copies, and on storing
+// them. The remaining copies are tried again.
 const copyPatience = 20 * time.Second
 
 // copiesAtOnce is how many copies are loaded or stored at once: they may lie on another
 // machine.
 const copiesAtOnce = 16
 
-// A keyCopy is the copy of a keys file, and the releases that its keys have verified: it
-// verifies no others. It does not change.
+// A keyCopy is the copy of a keys file, with the releases that its keys have verified: it
+// verifies no other releases. It is immutable.
 type keyCopy struct {
 	keys     string            // in ASCII armor
 	releases map[string]string // digests in hex, by type and version
 	sum      wire.SHA256       // of all that
 }
 
-// A keyCopyDocument is a keyCopy as it is kept.
+// A keyCopyDocument is the stored form of a keyCopy.
 type keyCopyDocument struct {
 	Keys     string            `json:"keys"`
 	Releases map[string]string `json:"releases"`
 }
 
-// errCopyDamaged: what is kept is no copy of keys.
+// errCopyDamaged means that the stored document is not a copy of keys.
 var errCopyDamaged = errors.New("the copy of its keys is damaged")
 
 func decodeKeyCopy(content []byte) (*keyCopy, error) {
@@ -101,11 +101,11 @@ func (c *keyCopy) encode() []byte {
 	return content
 }
 
-// has reports whether a release is one that was verified. A nil copy has none.
+// has reports whether the keys have verified a release. A nil copy has none.
 func (c *keyCopy) has(r copiedRelease) bool { return c != nil && c.releases[r.name] == r.digest }
 
-// with returns the copy with these keys in the place of its own, and with further releases.
-// Those that are gone stay: they may only be unreadable just now.
+// with returns a copy with these keys instead of its own, and with further releases.
+// Releases that are gone stay: they may only be unreadable at the moment.
 func (c *keyCopy) with(keys string, releases []copiedRelease) *keyCopy {
 	next := &keyCopy{keys: keys, releases: make(map[string]string)}
 	if c != nil {
@@ -118,7 +118,7 @@ func (c *keyCopy) with(keys string, releases []copiedRelease) *keyCopy {
 	return next
 }
 
-// A copiedRelease names a release in a copy, and tells it from all others.
+// A copiedRelease identifies a release in a copy.
 type copiedRelease struct{ name, digest string }
 
 func newCopiedRelease(typ, version string, checksums, signature []byte) copiedRelease {
@@ -126,7 +126,7 @@ func newCopiedRelease(typ, version string, checksums, signature []byte) copiedRe
 	return copiedRelease{typ + " " + version, wire.SHA256Of(append(sum[:], signature...)).String()}
 }
 
-// armored is the keys of a file as a copy has them.
+// armored returns the keys of a file in the form of a copy.
 func armored(keys []signing.PublicKey) string {
 	var b strings.Builder
 	for _, key := range keys {
@@ -136,13 +136,13 @@ func armored(keys []signing.PublicKey) string {
 	return b.String()
 }
 
-// keyCopyMemo remembers copies as they were last loaded or stored. The zero value has none,
-// and keeps none.
+// keyCopyMemo remembers the copies that were last loaded or stored. The zero value has no
+// store and remembers nothing.
 type keyCopyMemo struct {
 	store KeyCopies // nil: there are no copies
 
 	mutex sync.Mutex
-	known map[keysOf]*keyCopy // nil: it is known that there is none
+	known map[keysOf]*keyCopy // nil: it is known that there is no copy
 }
 
 func (m *keyCopyMemo) recall(n keysOf) (c *keyCopy, known bool) {
@@ -161,7 +161,7 @@ func (m *keyCopyMemo) remember(n keysOf, c *keyCopy) {
 	m.known[n] = c
 }
 
-// load returns the copy of a namespace as it is now; nil if there is none.
+// load returns the current copy of a namespace; nil if there is no copy.
 func (m *keyCopyMemo) load(ctx context.Context, n keysOf) (*keyCopy, error) {
 	content, err := m.store.Load(ctx, n.String())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -182,8 +182,8 @@ func (m *keyCopyMemo) load(ctx context.Context, n keysOf) (*keyCopy, error) {
 	return c, nil
 }
 
-// keep stores the copy of a namespace. Another instance may have stored other releases
-// meanwhile: they stay.
+// keep stores the copy of a namespace. It keeps releases that another instance has stored
+// meanwhile.
 func (m *keyCopyMemo) keep(ctx context.Context, n keysOf, keys string, releases []copiedRelease) error {
 	last, err := m.load(ctx, n)
 	if err != nil && !errors.Is(err, errCopyDamaged) {
@@ -197,7 +197,7 @@ func (m *keyCopyMemo) keep(ctx context.Context, n keysOf, keys string, releases 
 	return nil
 }
 
-// drop removes the copy of a namespace unless it is known that there is none.
+// drop removes the copy of a namespace unless it is known that there is no copy.
 func (m *keyCopyMemo) drop(ctx context.Context, n keysOf) error {
 	if c, known := m.recall(n); known && c == nil {
 		return nil
@@ -209,9 +209,9 @@ func (m *keyCopyMemo) drop(ctx context.Context, n keysOf) error {
 	return nil
 }
 
-// stands returns the copy that stands in for a keys file, as the file; nil if the namespace
-// needs no keys. gone tells that there is no file; otherwise one may be there that cannot be
-// read. With an error the copy is as it was known last.
+// substitute returns the copy that replaces a keys file, as a file; nil if the namespace
+// needs no keys. gone tells that there is no file; otherwise there may be one that cannot be
+// read. If there is an error, the copy is the last known one.
 func (m *keyCopyMemo) stands(ctx context.Context, n keysOf, gone bool) (file *keysFile, err error) {
 	unread := &keysFile{unread: true, gone: gone}
 	c, known := m.recall(n)
@@ -235,8 +235,8 @@ func (m *keyCopyMemo) stands(ctx context.Context, n keysOf, gone bool) (file *ke
 	return &keysFile{Keyring: ring, sum: c.sum, copied: c, gone: gone}, err
 }
 
-// recallKeys has copies stand in for the keys files of these folders that are gone or cannot
-// be read.
+// recallKeys replaces the keys files of these folders that are gone or cannot be read by
+// their copies.
 func (w *walker) recallKeys(k *keysFolder, folders []*providerFolder) {
 	if k == nil {
 		return // nothing is verified
@@ -268,11 +268,11 @@ func (w *walker) recallKeys(k *keysFolder, folders []*providerFolder) {
 	}
 }
 
-// verifiedReleases are those of one namespace that its keys file verifies.
+// verifiedReleases are the releases of a namespace that its keys file verifies.
 type verifiedReleases map[*releaseFiles]copiedRelease
 
-// copyKeys has the copies of keys list all releases that the keys files verify, before the
-// first of them is offered, and drops those of namespaces that are not signed.
+// copyKeys adds all releases that the keys files verify to the copies of keys, before the
+// first of them is offered, and drops the copies of namespaces that are not signed.
 func (s *scan) copyKeys(found *inventory) {
 	if s.copies.store == nil {
 		return
@@ -327,7 +327,7 @@ func (s *scan) verifiedReleases(found *inventory) map[keysOf]verifiedReleases {
 	return all
 }
 
-// copyKeysOf has the copy of a keys file list releases that its keys verify.
+// copyKeysOf adds the releases that the keys verify to the copy of a keys file.
 func (s *scan) copyKeysOf(ctx context.Context, n keysOf, keys *keysFile, verified verifiedReleases) error {
 	c, known := s.copies.recall(n)
 	var err error
@@ -352,8 +352,8 @@ func (s *scan) copyKeysOf(ctx context.Context, n keysOf, keys *keysFile, verifie
 	return err
 }
 
-// verifiedRelease names a release if the keys verify it. What is wrong with it otherwise is
-// found out later.
+// verifiedRelease identifies a release if the keys verify it. Other faults of the release
+// are found later.
 func (s *scan) verifiedRelease(p *providerFolder, files *releaseFiles, keys *keysFile) (r copiedRelease, ok bool) {
 	if files.checksums == nil || files.signature == nil || len(files.packages) == 0 {
 		return r, false

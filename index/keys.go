@@ -18,16 +18,17 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// keysOf names the namespace a keys file is for.
+// keysOf names the namespace of a keys file.
 type keysOf struct {
 	hostname  svchost.Hostname
 	namespace string
 }
 
-// file is where the keys of a namespace are expected, as users write it.
+// file returns where the keys of a namespace are expected, in the form that users write.
 func (k keysOf) file() string { return "keys/" + k.String() + keysSuffix }
 
-// String is the namespace as users write it: acme, registry.terraform.io/hashicorp.
+// String returns the namespace in the form that users write: acme, or
+// registry.terraform.io/hashicorp.
 func (k keysOf) String() string {
 	if k.hostname == "" {
 		return k.namespace
@@ -37,23 +38,23 @@ func (k keysOf) String() string {
 
 const keysSuffix = ".asc"
 
-// unsignedLine is all that a keys file has whose namespace is not signed.
+// unsignedLine is the only line in the keys file of a namespace that is not signed.
 const unsignedLine = "unsigned"
 
 // SaysUnsigned reports whether a keys file says that its namespace is not signed, so that
-// releases of it count as if it had no keys.
+// its releases count as if the namespace had no keys.
 func SaysUnsigned(content []byte) bool { return strings.TrimSpace(string(content)) == unsignedLine }
 
-// A keysFile says which keys count for a namespace: those of its keys file, or of the copy of
-// a file that is gone or cannot be read.
+// A keysFile has the keys that count for a namespace: the keys of its keys file, or of the
+// copy of a file that is gone or cannot be read.
 type keysFile struct {
 	*signing.Keyring         // nil: no key counts, and no other may take its place
-	bad              []error // about blocks it leaves out
+	bad              []error // about blocks that are left out
 	stamp            tree.Stamp
 	sum              wire.SHA256 // of the file, or of the copy
 
 	unsigned bool     // the file says that the namespace is not signed
-	copied   *keyCopy // in place of the file; nil: these are the file's keys
+	copied   *keyCopy // replaces the file; nil: these are the file's keys
 	unread   bool     // neither the file nor a copy could be read
 	gone     bool     // there is no file
 }
@@ -61,7 +62,7 @@ type keysFile struct {
 // Sum identifies the keys in the file.
 func (k *keysFile) Sum() wire.SHA256 { return k.sum }
 
-// isFile reports whether the keys are those of the file, as it is or as it was read last.
+// isFile reports whether the keys come from the file itself, as it was read now or last.
 func (k *keysFile) isFile() bool { return k != nil && k.copied == nil && !k.unread }
 
 // verifies reports whether there is a key that signatures can be verified with.
@@ -69,10 +70,10 @@ func (k *keysFile) verifies() bool {
 	return k != nil && !k.unsigned && k.Keyring != nil && len(k.Keys()) > 0
 }
 
-// keysForm changes with the choice of keys that is made of a file.
+// keysForm changes when other keys of a file are used.
 const keysForm = 1
 
-// A keysRecord is what the memo remembers of a keys file.
+// A keysRecord is the form of a keys file in the memo.
 type keysRecord struct {
 	Form     int // keysForm, or the file is read again
 	Keys     []signing.PublicKey
@@ -80,7 +81,7 @@ type keysRecord struct {
 	Unsigned bool     `json:",omitempty"`
 }
 
-// digest is what the memo remembers.
+// digest returns the record for the memo.
 func (k *keysFile) digest() memo.Record {
 	known := keysRecord{Form: keysForm, Keys: k.Keys(), Unsigned: k.unsigned}
 	for _, err := range k.bad {
@@ -90,7 +91,7 @@ func (k *keysFile) digest() memo.Record {
 	return memo.Record{Stamp: k.stamp, Digest: archive.Digest{SHA256: k.sum, Size: k.stamp.Size, Content: content}}
 }
 
-// recallKeysFile returns the file that a digest is of, or nil.
+// recallKeysFile returns the file with that record, or nil.
 func recallKeysFile(d memo.Record) *keysFile {
 	var known keysRecord
 	if json.Unmarshal(d.Content, &known) != nil || known.Form != keysForm {
@@ -114,19 +115,19 @@ func newKeysFile(content []byte, now tree.Stamp) *keysFile {
 	return file
 }
 
-// A keysFolder is what a scan knows of the keys of all namespaces.
+// A keysFolder has the keys of all namespaces that a scan knows.
 type keysFolder struct {
 	files map[keysOf]*keysFile
 
-	// Folders that no scan has been able to list, so that a file may be there that is not
-	// known: those of some hostnames, or the whole.
+	// Folders that no scan has been able to list, in which there may be unknown files: the
+	// folders of some hostnames, or the whole.
 	unlisted    map[svchost.Hostname]bool
 	allUnlisted bool
 
-	failed string // why a copy cannot be read or written; empty: all can
+	failed string // why a copy cannot be read or written; empty: no copy has failed
 }
 
-// of returns the keys of a namespace; nil if there are none.
+// keysFor returns the keys of a namespace; nil if there are none.
 func (k *keysFolder) of(n keysOf) *keysFile {
 	if k == nil {
 		return nil
@@ -143,7 +144,7 @@ func (k *keysFolder) listed(hostname svchost.Hostname) bool {
 // isGone reports whether there is no file of a namespace.
 func (k *keysFolder) isGone(n keysOf) bool { return k.of(n) == nil && k.listed(n.hostname) }
 
-// keep takes over the files of the last scan that are in a folder which cannot be listed.
+// keep copies the files of the last scan that are in a folder which cannot be listed.
 func (k *keysFolder) keep(last *keysFolder, lies func(keysOf) bool) {
 	if last == nil {
 		return
@@ -155,15 +156,16 @@ func (k *keysFolder) keep(last *keysFolder, lies func(keysOf) bool) {
 	}
 }
 
-// fail notes that something cannot be read or written, and is tried again.
+// fail notes that a file cannot be read or written, and will be tried again.
 func (k *keysFolder) fail(report string, bad *tree.Finding) {
 	if k.failed == "" {
 		k.failed = report + ": " + bad.Detail
 	}
 }
 
-// readKeys reads keys/[HOSTNAME/]NAMESPACE.asc of all namespaces. Of two spellings of
-// a namespace the one in lower case is used. What cannot be read is as it was read last.
+// readKeys reads keys/[HOSTNAME/]NAMESPACE.asc of all namespaces. Of two spellings of a
+// namespace, the one in lower case is used. A file that cannot be read keeps its last
+// content.
 func (w *walker) readKeys() *keysFolder {
 	k := &keysFolder{files: make(map[keysOf]*keysFile), unlisted: make(map[svchost.Hostname]bool)}
 	last := w.scan.last.keys
@@ -211,8 +213,8 @@ func (w *walker) readKeysOfHostname(k *keysFolder, e tree.Entry) {
 	}
 }
 
-// listKeys returns what is in a folder of keys, and also what of it cannot be read: that is
-// not the same as if it were not there.
+// listKeys returns the entries of a folder of keys, including entries that cannot be read,
+// which must not count as absent.
 func (w *walker) listKeys(dir, report string) (entries []tree.Entry, bad *tree.Finding) {
 	usable, unreadable, bad := w.list(w.scan.tree.Keys, dir, report)
 	return slices.Concat(usable, unreadable), bad
@@ -232,7 +234,7 @@ func lowerCaseFirst(entries []tree.Entry) []tree.Entry {
 	return entries
 }
 
-// readKeysFile adds the keys of a file, or reports why not.
+// readKeysFile adds the keys of a file, or reports why it cannot.
 func (w *walker) readKeysFile(k *keysFolder, hostname svchost.Hostname, e tree.Entry) {
 	report := path.Join("keys", e.Path())
 	withhold := func(f *tree.Finding) {
@@ -307,13 +309,13 @@ func (w *walker) openKeysFile(e tree.Entry, last *keysFile) (*keysFile, error) {
 	return file, nil
 }
 
-// KeysFile returns where the keys of a namespace are, or would be, by what names mean:
-// a part of the tree, and the path in it. The hostname is empty for a hosted namespace.
-// The error is one of StorageError: it cannot be told.
+// KeysFile returns where the keys of a namespace are, or would be, in any spelling: a part
+// of the tree, and the path in it. The hostname is empty for a hosted namespace. The error
+// is a StorageError: the place is unknown.
 func KeysFile(t tree.Tree, hostname svchost.Hostname, namespace string) (in tree.Part, name string, err error) {
 	dir := "."
 	if hostname != "" {
-		// As `terraform providers mirror` writes it.
+		// The spelling that `terraform providers mirror` writes.
 		dir, err = findKeys(t.Keys, dir, address.DisplayHostname(hostname), func(name string) bool {
 			h, err := address.ParseHostname(name)
 			return err == nil && h == hostname

@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// Documents returns SHA256SUMS and its signature as the publisher made them, byte
-// for byte; nil for a release that the registry signs.
+// Documents returns the publisher's SHA256SUMS and signature, byte for byte; nil for a
+// release that the registry signs.
 func (r *Release) Documents() (checksums, signature []byte) {
 	if r.Signature.By != ByPublisher {
 		return nil, nil
@@ -18,9 +18,9 @@ func (r *Release) Documents() (checksums, signature []byte) {
 	return r.checksums.source().content, r.signatureFile.source().content
 }
 
-// NewPackageFile returns a package that was verified with CheckPackage and that no
-// scan has seen yet. Its name is the path in the tree's providers, with slashes,
-// and info is of the file as it was verified.
+// NewPackageFile returns a package that CheckPackage has verified and that no scan has seen
+// yet. Its name is the path in the tree's providers, with slashes, and info describes the
+// verified file.
 func NewPackageFile(name, version string, platform address.Platform, info fs.FileInfo, sum wire.SHA256) *File {
 	s := tree.StampOf(info)
 	return &File{
@@ -34,12 +34,13 @@ func NewDocumentFile(name, version string, content []byte) *File {
 	return newDocumentFile(name, version, content)
 }
 
-// Open opens f as it was verified. The error is ErrChanged when the file on the
-// disk is not that one any more.
+// Open opens f as it was verified. The error is ErrChanged if the file on the disk has
+// changed since.
 func Open(t tree.Tree, f *File) (*OpenFile, error) { return (&Snapshot{tree: t}).Open(f) }
 
-// DigestOf returns the digest of a file in the tree's providers: from the release as a
-// snapshot has it, which may be nil, if the file is unchanged, or by reading the file.
+// DigestOf returns the digest of a file in the tree's providers. If the file is unchanged,
+// the digest comes from the release of a snapshot, which may be nil; otherwise the file is
+// read.
 func DigestOf(t tree.Tree, name string, r *Release) (wire.SHA256, error) {
 	if r != nil {
 		for _, k := range r.Packages {

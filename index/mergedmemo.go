@@ -8,21 +8,22 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A mergedMemo remembers what is merged of addresses that are found both with and without
-// HOSTNAME: of the same versions it is the same. Its zero value is empty.
+// A mergedMemo remembers the merged providers and modules of addresses that are found both
+// with and without HOSTNAME: the same versions merge into the same result. Its zero value is
+// empty.
 type mergedMemo struct {
 	mutex     sync.Mutex
 	providers map[address.Address]mergedProvider
 	modules   map[address.Address]mergedModule
 }
 
-// A mergedProvider is a provider and the releases it was made of.
+// A mergedProvider is a provider and the releases that were merged into it.
 type mergedProvider struct {
 	*Provider
 	releases []*Release
 }
 
-// A mergedModule is a module and the versions it was made of.
+// A mergedModule is a module and the versions that were merged into it.
 type mergedModule struct {
 	*Module
 	versions []*ModuleVersion
@@ -50,11 +51,11 @@ func (m *mergedMemo) module(a address.Address, versions []*ModuleVersion, s stan
 	if m.modules == nil {
 		m.modules = make(map[address.Address]mergedModule)
 	}
-	m.modules[a] = mergedModule{newModule(a, slices.Clone(versions), s), versions} // which orders them in place
+	m.modules[a] = mergedModule{newModule(a, slices.Clone(versions), s), versions} // newModule orders them in place
 	return m.modules[a].Module
 }
 
-// finish forgets what is not in the last snapshot.
+// finish forgets addresses that are not in the last snapshot.
 func (m *mergedMemo) finish(s *Snapshot) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -62,7 +63,7 @@ func (m *mergedMemo) finish(s *Snapshot) {
 	maps.DeleteFunc(m.modules, func(a address.Address, v mergedModule) bool { return s.mergedModules[a] != v.Module })
 }
 
-// sameAs is equal where the metadata was merged anew.
+// sameAs is equal for standings whose metadata was merged again.
 func (s *standing) sameAs(other standing) bool {
 	return s.metadata.Equal(other.metadata) && s.equal(standing{s.metadata, other.withdrawn})
 }

@@ -14,23 +14,23 @@ import (
 
 // A metadataFile is a registry.hcl as it was read.
 //
-// While it cannot be read as a whole, what the last good one withdrew stays
-// withdrawn: a file of which half has been copied must not have a withdrawn version
-// offered again. Removing the file does.
+// While the file cannot be read as a whole, the versions that the last whole one withdrew
+// stay withdrawn: a file that has been copied by half must not offer a withdrawn version
+// again. Removing the file does.
 type metadataFile struct {
-	metadata *registryhcl.File    // what counts
-	problems []*tree.Finding      // the rest
-	whole    bool                 // nothing is lost that it may withdraw
-	good     []registryhcl.Notice // what the last whole file withdrew
+	metadata *registryhcl.File    // the metadata that counts
+	problems []*tree.Finding      // the parts that do not count
+	whole    bool                 // the parts that do not count withdraw no version
+	good     []registryhcl.Notice // the notices by which the last whole file withdrew versions
 
 	stamp   tree.Stamp
 	settled bool        // a change after it was read would have changed its stamp
 	sum     wire.SHA256 // of its content
 }
 
-// readMetadata reads the registry.hcl that the folder of an address has among its
-// entries, if it has one. unreadable are the entries that cannot be read. bad is why it is
-// not known what is withdrawn; nil if it is.
+// readMetadata reads the registry.hcl among the entries of an address's folder, if there is
+// one. unreadable are the entries that cannot be read. bad says why it is unknown which
+// versions are withdrawn; nil if it is known.
 func (w *walker) readMetadata(f *folder, a address.Address, entries, unreadable []tree.Entry) (bad *tree.Finding) {
 	if w.scan.options.IgnoreMetadata || w.scan.ctx.Err() != nil {
 		return nil
@@ -39,7 +39,7 @@ func (w *walker) readMetadata(f *folder, a address.Address, entries, unreadable 
 	named := func(e tree.Entry) bool { return e.Name == tree.MetadataName }
 	i, lost := slices.IndexFunc(entries, isMetadata), slices.IndexFunc(unreadable, named)
 	switch {
-	case lost >= 0: // which is reported
+	case lost >= 0: // the scan reports this
 		bad = unreadable[lost].Bad
 		f.metadata = w.lastMetadata(report).lost()
 	case i >= 0:
@@ -58,7 +58,7 @@ func (w *walker) readMetadata(f *folder, a address.Address, entries, unreadable 
 	}
 	w.faulty = w.faulty || bad.Passes()
 	if w.lastMetadata(report) != nil {
-		return nil // what it said still counts
+		return nil // the earlier metadata still counts
 	}
 	return bad
 }
@@ -110,8 +110,8 @@ func (w *walker) metadataContent(part tree.Part, report, name string, now tree.S
 	return content, nil
 }
 
-// lastMetadata returns a registry.hcl as it was at the last scan or, in a new
-// process, as the last whole one that the memo has; nil if there is none.
+// lastMetadata returns a registry.hcl as of the last scan or, in a new process, the last
+// whole one in the memo; nil if there is none.
 func (w *walker) lastMetadata(report string) *metadataFile {
 	content, kept := w.scan.memo.Document(tree.LocationOf(report))
 	if last := w.scan.last.metadata[report]; last != nil || !kept {
@@ -121,7 +121,7 @@ func (w *walker) lastMetadata(report string) *metadataFile {
 	return &file
 }
 
-// parseMetadataFile parses a registry.hcl. last is what it was before, or nil.
+// parseMetadataFile parses a registry.hcl. last is the file as it was before, or nil.
 func parseMetadataFile(content []byte, last *metadataFile) metadataFile {
 	metadata, problems := registryhcl.Parse(content)
 	file := metadataFile{metadata: &metadata, whole: true, good: metadata.Withdrawn, sum: wire.SHA256Of(content)}
@@ -139,7 +139,7 @@ func parseMetadataFile(content []byte, last *metadataFile) metadataFile {
 	return file
 }
 
-// withNotices adds notices whose versions none in list names.
+// withNotices adds the notices whose versions no notice in list names.
 func withNotices(list, further []registryhcl.Notice) []registryhcl.Notice {
 	known := make(map[string]bool)
 	for _, n := range list {
@@ -154,8 +154,8 @@ func withNotices(list, further []registryhcl.Notice) []registryhcl.Notice {
 	return list
 }
 
-// lost returns what counts of a file that cannot be read any more: what counted
-// before. f may be nil.
+// lost returns the file that replaces f, which cannot be read any more: the metadata of f
+// still counts. f may be nil.
 func (f *metadataFile) lost(problems ...*tree.Finding) *metadataFile {
 	file := metadataFile{metadata: new(registryhcl.File), problems: problems}
 	if f != nil {
