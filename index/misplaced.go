@@ -15,10 +15,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A file that was meant to be offered, but lies where clients cannot ask for it or
-// has a name they do not ask for, is misplaced. The report lists it as withheld and
-// says where it belongs. If nothing in the root is a tree, the root itself may be
-// misplaced, which is what a hint is about.
+// A file that was meant to be offered, but lies where clients cannot request it or has a
+// name that they do not request, is misplaced. The report lists it as withheld and says
+// where it belongs. If no file in the root belongs to a tree, the root itself may be
+// misplaced: see hint.
 
 // misplaced returns the finding for such a file.
 func misplaced(format string, args ...any) *tree.Finding {
@@ -55,7 +55,7 @@ func isVersion(name string) bool {
 	return err == nil
 }
 
-// nameOr returns a name of a path, or the placeholder for it.
+// nameOr returns the i-th name, or the placeholder if there is none.
 func nameOr(names []string, i int, placeholder string) string {
 	if i < len(names) {
 		return names[i]
@@ -63,9 +63,9 @@ func nameOr(names []string, i int, placeholder string) string {
 	return placeholder
 }
 
-// misplacedFile returns the finding for a file in a folder whose path is not an
-// address yet, or in that of a module; nil if it was not meant to be offered. kind is
-// the part of the tree, providers or modules.
+// misplacedFile returns the finding for a file in the folder of a module, or in a folder
+// whose path is not an address yet; nil if the file was not meant to be offered. kind is the
+// part of the tree, providers or modules.
 func (f folder) misplacedFile(kind, name string) *tree.Finding {
 	if bad := f.inOtherPart(kind, name); bad != nil {
 		return bad
@@ -114,8 +114,8 @@ func isKeysFile(name string) bool {
 // keysExtensions are other extensions of files with public keys.
 var keysExtensions = []string{".gpg", ".pgp"}
 
-// providerTarget returns the folder of a provider of which some names are known. A
-// missing name may be in the middle: type and version can be told by their form.
+// providerTarget returns the folder of a provider, with placeholders for unknown names. A
+// missing name may be in the middle: type and version can be recognised by their form.
 func (f folder) providerTarget(typ string) string {
 	names, version := f.names, ""
 	if n := len(names); n > 0 && isVersion(names[n-1]) {
@@ -127,8 +127,8 @@ func (f folder) providerTarget(typ string) string {
 	return address.Plain(path.Join("providers", f.hostname, nameOr(names, 0, "NAMESPACE"), typ, version))
 }
 
-// addressTarget returns the folder of a provider or a module, by the part of the
-// tree, of which some names are known.
+// addressTarget returns the folder of a provider or a module in that part of the tree, with
+// placeholders for unknown names.
 func (f folder) addressTarget(kind string) string {
 	if kind == "modules" {
 		target, _ := f.moduleTarget()
@@ -137,8 +137,7 @@ func (f folder) addressTarget(kind string) string {
 	return f.providerTarget("TYPE")
 }
 
-// misnamedPackage returns the finding for what is a provider package but for its
-// name or format.
+// misnamedPackage returns the finding for a provider package with a wrong name or format.
 func misnamedPackage(target, typ, name string) *tree.Finding {
 	target += "/" + address.ReleaseFileName(typ, "VERSION", "OS_ARCH.zip")
 	switch _, suffix, _ := cutArchive(name); {
@@ -167,7 +166,7 @@ func (f folder) misplacedModuleFile(name string) *tree.Finding {
 	}
 	stem, suffix, supported := cutArchive(name)
 	if suffix == "" || supported && len(missing) == 0 {
-		return nil // not a package, or one that is judged by its version
+		return nil // it is no package, or its version is judged elsewhere
 	}
 	file := address.Plain(stem) + suffix
 	if !supported {
@@ -182,8 +181,8 @@ func (f folder) misplacedModuleFile(name string) *tree.Finding {
 	return misplaced("%s: move it to %s/%s", missingFolders(missing), target, file)
 }
 
-// moduleTarget returns the folder of a module of which some names are known, and
-// the names that are missing.
+// moduleTarget returns the folder of a module, with placeholders for unknown names, and the
+// unknown names.
 func (f folder) moduleTarget() (target string, missing []string) {
 	names := f.names
 	if i := slices.IndexFunc(names, isVersion); i >= 0 {
@@ -204,10 +203,10 @@ func missingFolders(names []string) string {
 	return "the folder " + names[0] + " is missing"
 }
 
-// misnamedReleaseFile returns the finding for a file in a provider's folder, or in
-// that of one of its versions, whose name is not that of a release's file; nil if it
-// was not meant to be offered. extra reports whether it belongs to the release
-// although clients have no use for it.
+// misnamedReleaseFile returns the finding for a file in the folder of a provider, or of one
+// of its versions, whose name no file of a release has; nil if the file was not meant to be
+// offered. extra reports whether the file belongs to the release although clients have no
+// use for it.
 func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside *siblings) (bad *tree.Finding, extra bool) {
 	if harmlessInProvider(name) {
 		return nil, true
@@ -257,7 +256,7 @@ func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside *
 }
 
 const (
-	// nothingYet is the hint for a root in which nothing is found.
+	// nothingYet is the hint for an empty root.
 	nothingYet = "nothing is in the root yet: the first provider goes to " +
 		"providers/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip, " +
 		"the first module to modules/NAMESPACE/NAME/SYSTEM/VERSION.tar.gz"
@@ -268,9 +267,9 @@ const (
 	maxHintEntries = 5000
 )
 
-// hint says what to do about a root in which nothing is found: most often it is
-// not the folder that was meant, but the parent of the tree or a folder in it. The
-// hint is empty if it is not known where the root is.
+// hint says what to do about a root without files of a tree: most often it is the wrong
+// folder, such as the parent of the tree or a folder in it. The hint is empty if the path of
+// the root is unknown.
 func hint(t tree.Tree) string {
 	if t.Root.Fs == nil {
 		return ""
@@ -283,11 +282,10 @@ func hint(t tree.Tree) string {
 	return s.found.hint(t.Root)
 }
 
-// A clue is the first package of a provider or a module, by whose path the tree
-// can be found.
+// A clue is the first package of a provider or a module: its path shows where the tree is.
 type clue struct {
 	part    string   // providers or modules
-	folders []string // from the root to it, without that of a version
+	folders []string // from the root to the package, without the folder of a version
 	path    string
 }
 
@@ -298,12 +296,12 @@ type clueSearch struct {
 	found   *clue
 }
 
-// search looks into a folder and those below it. It reports whether the search is
-// over: a clue is found, or it has seen enough entries.
+// search searches a folder and the folders below it. It reports whether the search is over:
+// it has found a clue, or has seen enough entries.
 func (s *clueSearch) search(folders []string) (over bool) {
 	entries, err := s.root.List(path.Join(append([]string{"."}, folders...)...))
 	if err != nil {
-		return false // what cannot be read cannot be the tree
+		return false // a folder that cannot be read cannot be the tree
 	}
 	if s.entries += len(entries); s.entries > maxHintEntries {
 		return true
@@ -324,7 +322,7 @@ func (s *clueSearch) search(folders []string) (over bool) {
 	return false
 }
 
-// clueOf returns the clue that a file is, or nil.
+// clueOf returns the clue that a file gives, or nil.
 func clueOf(folders []string, e tree.Entry) *clue {
 	stem, _, supported := cutArchive(e.Name)
 	_, isRelease := address.ReleaseFileType(e.Name)
@@ -349,7 +347,7 @@ func clueOf(folders []string, e tree.Entry) *clue {
 	return c
 }
 
-// inUnpackedPackage reports whether folders end in those of an unpacked package,
+// inUnpackedPackage reports whether folders end in the path of an unpacked package,
 // NAMESPACE/TYPE/VERSION/OS_ARCH.
 func inUnpackedPackage(folders []string) bool {
 	n := len(folders)
@@ -362,7 +360,7 @@ func inUnpackedPackage(folders []string) bool {
 
 func (c clue) hint(root tree.Part) string {
 	depth := map[string]int{"providers": 2, "modules": 3}[c.part]
-	above := strings.Split(filepath.ToSlash(root.DiskPath(".")), "/") // the root is the last of them
+	above := strings.Split(filepath.ToSlash(root.DiskPath(".")), "/") // the last name is the root's
 	// The name may be nearly right: in another case, or without the s.
 	isPart := func(name string) bool {
 		return strings.EqualFold(name, c.part) || strings.EqualFold(name+"s", c.part)

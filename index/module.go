@@ -19,7 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A Module is everything offered under one module address.
+// A Module has all versions that are offered under a module address.
 type Module struct {
 	Address address.Address
 
@@ -31,11 +31,11 @@ type Module struct {
 	versions  *wire.Document
 }
 
-// A ModuleVersion is one version of a module, verified.
+// A ModuleVersion is a verified version of a module.
 type ModuleVersion struct {
 	version *version.Version
 
-	// Hostname it lies under in the tree. Empty: it is hosted, not mirrored.
+	// Hostname of its folder in the tree. Empty: it is hosted, not mirrored.
 	Hostname svchost.Hostname
 
 	// Version in the form clients request it.
@@ -48,15 +48,16 @@ type ModuleVersion struct {
 	// however they are packed.
 	H1 string
 
-	// Folder of the package in which the module lies, if that is not its root: the one
-	// that the package names (FetchedModule), or the only one at its root. It is safe in
-	// a URL as it is.
+	// Folder of the package in which the module lies, if it is not the root: the folder that
+	// the package names (FetchedModule), or the only folder at its root. It can be used in a
+	// URL unescaped.
 	Folder string
 
-	// Changed is not empty if the files in the package are others than at first.
+	// Changed is not empty if the files in the package have changed since it was first
+	// offered.
 	Changed []ChangedBytes
 
-	// Doubts are what is wrong with the package.
+	// Doubts are the faults of the package that do not keep it from being offered.
 	Doubts archive.Doubts
 
 	notes      []string // for the report
@@ -66,7 +67,7 @@ type ModuleVersion struct {
 
 func (v *ModuleVersion) number() *version.Version { return v.version }
 
-// versionList is Versions, also of a nil Module.
+// versionList returns Versions, which a nil Module does not have.
 func (m *Module) versionList() []*ModuleVersion {
 	if m == nil {
 		return nil
@@ -82,8 +83,8 @@ func (m *Module) Version(v string) *ModuleVersion {
 	return m.byVersion[v]
 }
 
-// Latest is the version to use if none is requested: the newest that is neither a
-// prerelease nor deprecated, else the newest that is no prerelease, else the newest.
+// Latest returns the version to use if none is requested: the newest that is neither a
+// prerelease nor deprecated, else the newest that is not a prerelease, else the newest.
 func (m *Module) Latest() *ModuleVersion {
 	return latestOf(m.Versions, func(v *ModuleVersion) (*version.Version, *registryhcl.Notice) { return v.version, v.deprecated })
 }
@@ -106,17 +107,17 @@ func latestOf[T any](list []T, about func(T) (*version.Version, *registryhcl.Not
 	return best
 }
 
-// Metadata is what registry.hcl says about the module; nil if there is none.
+// Metadata returns the module's registry.hcl; nil if it has none.
 func (m *Module) Metadata() *registryhcl.File { return m.standing.metadata }
 
-// Withdrawn are the versions that lie in the tree and are not offered, the newest
-// first.
+// Withdrawn returns the withdrawn versions, which lie in the tree but are not offered, the
+// newest first.
 func (m *Module) Withdrawn() []WithdrawnVersion { return m.standing.withdrawn }
 
-// Deprecated is the notice that deprecates the version; nil if none does.
+// Deprecated returns the notice that deprecates the version; nil if there is none.
 func (v *ModuleVersion) Deprecated() *registryhcl.Notice { return v.deprecated }
 
-// noticed returns the version with the notice that deprecates it, which may be nil.
+// withNotice returns the version with the notice that deprecates it, which may be nil.
 func (v *ModuleVersion) noticed(n *registryhcl.Notice) *ModuleVersion {
 	if v.deprecated == n {
 		return v
@@ -126,9 +127,9 @@ func (v *ModuleVersion) noticed(n *registryhcl.Notice) *ModuleVersion {
 	return &other
 }
 
-// ModuleVersions is the registry's list of a module's versions and of further ones that
-// it can fetch, and the version to use if none is requested. m is what registry.hcl says.
-// The list is nil if it is empty.
+// ModuleVersions returns the registry's list of a module's versions and of further versions
+// that it can fetch, and the version to use if none is requested. m is the module's
+// registry.hcl. The list is nil if it is empty.
 func ModuleVersions(a address.Address, versions []*ModuleVersion, further []string, m *registryhcl.File) (list *wire.Document, latest string) {
 	all, known := slices.Clone(versions), make(map[string]bool, len(versions)+len(further))
 	for _, v := range versions {
@@ -149,23 +150,23 @@ func ModuleVersions(a address.Address, versions []*ModuleVersion, further []stri
 	return merged.List(), merged.Latest().Version
 }
 
-// List is the registry's answer with all versions.
+// List returns the registry's answer with all versions.
 func (m *Module) List() *wire.Document { return m.versions }
 
-// Summary is what the module says about itself in short.
+// Summary returns the module's own documentation in short.
 func (v *ModuleVersion) Summary() moduledoc.Summary {
-	s, _ := moduledoc.DecodeSummary(v.summary) // of a memo that is damaged: nothing
+	s, _ := moduledoc.DecodeSummary(v.summary) // zero if the memo is damaged
 	return s
 }
 
-// Published is the time of the newest file in the package.
+// Published returns the time of the newest file in the package.
 func (v *ModuleVersion) Published() time.Time { return time.Unix(0, v.Archive.modTime) }
 
 // A moduleFolder is the folder of one module and the packages in it.
 type moduleFolder struct {
 	folder
 	packages []*modulePackage
-	walked   *Report // what the walk of it has reported
+	walked   *Report // the report of its walk
 }
 
 // A modulePackage is an archive or a folder of a module folder.
@@ -176,7 +177,7 @@ type modulePackage struct {
 	preference int // of its format: the lowest is kept
 }
 
-// walkModules finds the packages of all modules, and those that have to be read.
+// walkModules finds the packages of all modules, and queues the packages to read.
 func (w *walker) walkModules() []*moduleFolder {
 	var folders []*moduleFolder
 	for _, f := range w.walkAddresses(w.scan.tree.Modules, "modules", 3) {
@@ -246,7 +247,7 @@ func (m *moduleFolder) order() {
 
 // addModulePackage adds an archive or a folder to its module.
 func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
-	e.Name = strings.Clone(e.Name) // what keeps the version must not keep all names beside it
+	e.Name = strings.Clone(e.Name) // the version must not keep the names of the other entries in memory
 	withhold := func(f *tree.Finding) {
 		w.report.withhold(problemOf(f, tree.InFolder(m.report, e.Name), m.address, ""))
 	}
@@ -272,7 +273,8 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	m.packages = append(m.packages, p)
 }
 
-// addUnreadable adds an entry that cannot be read, so that its version stays as it was.
+// addUnreadable adds an entry that cannot be read, so that its version keeps its earlier
+// state.
 func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 	w.faulty = w.faulty || e.Bad.Passes()
 	text, format, preference, isFile := address.ParseModuleFile(e.Name)
@@ -288,8 +290,8 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 	m.packages = append(m.packages, &modulePackage{job: a, version: v, format: format, preference: preference})
 }
 
-// newFolderArchive adds a module folder to what has to be read, unless the memo
-// knows it. Its stamp covers the names, sizes and times of all files in it.
+// newFolderArchive adds a module folder to the archives to read, unless the memo knows it.
+// Its stamp covers the names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *job {
 	a := &job{in: &m.folder, Location: e.Location(m.report), version: version, read: readModuleFolder}
 	var dirs []string
@@ -313,28 +315,29 @@ func readModuleFolder(ctx context.Context, a *job) (memo.Record, error) {
 	return memo.Record{Digest: d}, err
 }
 
-// noteRested adds the folders that have been read: they need not rest again.
+// noteRested notes the folders that have been read and need not stay unchanged for
+// folderRest again.
 func (m *moduleFolder) noteRested(rested map[string]tree.Stamp) {
 	for _, p := range m.packages {
 		p.job.noteRested(rested)
 	}
 }
 
-// An offeredModule is what can be offered of a module's folder.
+// An offeredModule has the versions of a module's folder that can be offered.
 type offeredModule struct {
-	module   *Module // nil if there is nothing to offer
+	module   *Module // nil if there are none
 	standing standing
-	pending  pending // what has not been read yet
-	report   *Report // without what is offered
+	pending  pending // versions that have not been read yet
+	report   *Report // without offered versions
 }
 
-// offerModule returns what can be offered of a module's folder.
+// offerModule returns the versions of a module's folder that can be offered.
 func (s *scan) offerModule(f *moduleFolder) offeredModule {
 	standing, lacks, report := f.standing(), pending{}, newReport()
 	last := s.last.module(f.address)
 	listed := last != nil && s.last.listed(f.address)
 	kept := make(map[string]*modulePackage)
-	asBefore := make(map[string]*ModuleVersion) // until what is new has been read
+	asBefore := make(map[string]*ModuleVersion) // versions that stay offered until the new ones have been read
 	for _, p := range f.packages {
 		v := p.version.String()
 		if n := standing.metadata.WithdrawnVersion(p.version); n != nil {
@@ -352,7 +355,7 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 			lacks.versions = append(lacks.versions, v)
 			lacks.list = lacks.list || known == nil && !listed
 			if known != nil {
-				asBefore[v] = known // a list without it would have clients choose an older one
+				asBefore[v] = known // a list without it would make clients choose an older version
 			}
 			continue
 		case p.Bad != nil:
@@ -393,12 +396,12 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 	}
 	o.module = last
 	if !last.consistsOf(versions, standing) {
-		o.module = newModule(f.address, versions, standing) // which orders them
+		o.module = newModule(f.address, versions, standing) // newModule orders them
 	}
 	return o
 }
 
-// offered is the version of a module that a package which has been read is.
+// offered returns the module version of a package that has been read.
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 	v := &ModuleVersion{
 		version: p.version, Hostname: hostname, Version: p.version.String(),
@@ -409,7 +412,7 @@ func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 	return v
 }
 
-// file is what clients download of a package that has been read.
+// file returns the file that clients download of a package that has been read.
 func (p *modulePackage) file() *File {
 	f := &File{
 		Name: "archive." + p.format, ContentType: gzipType, Size: p.Record.Size, SHA256: p.SHA256,
@@ -426,7 +429,7 @@ func (p *modulePackage) file() *File {
 	return f
 }
 
-// subfolderOfModule is the folder of the package in which the module lies.
+// subfolderOfModule returns the folder of the package in which the module lies.
 func (p *modulePackage) subfolderOfModule() string {
 	if p.module != nil {
 		return p.module.Folder()
@@ -434,7 +437,7 @@ func (p *modulePackage) subfolderOfModule() string {
 	return archive.ModuleFolderIn(p.Content)
 }
 
-// notes are what the operator should know of an offered package besides its doubts.
+// notes returns what the operator should know about an offered package besides its doubts.
 func (p *modulePackage) notes() []string {
 	if p.module == nil || p.module.LeftOut() == "" {
 		return nil
@@ -442,10 +445,10 @@ func (p *modulePackage) notes() []string {
 	return []string{"leaves out " + p.module.LeftOut()}
 }
 
-// summary is what the module says about itself in short, encoded.
+// summary returns the module's own documentation in short, encoded.
 func (p *modulePackage) summary() []byte { return archive.SummaryIn(p.Content) }
 
-// doubts are the doubts about a package that has been read.
+// doubts returns the doubts about a package that has been read.
 func (p *modulePackage) doubts() archive.Doubts {
 	if p.module != nil {
 		return p.module.Doubts(p.Digest)
@@ -453,8 +456,8 @@ func (p *modulePackage) doubts() archive.Doubts {
 	return archive.DoubtsOf(p.Digest)
 }
 
-// newModule orders versions, none of which is withdrawn, notes which are deprecated,
-// and encodes the list of them.
+// newModule returns a module with these versions, none of which may be withdrawn. It orders
+// the versions, applies deprecations, and encodes the list.
 func newModule(a address.Address, versions []*ModuleVersion, s standing) *Module {
 	address.SortNewestFirst(versions, func(v *ModuleVersion) *version.Version { return v.version })
 	m := &Module{Address: a, Versions: versions, standing: s, byVersion: make(map[string]*ModuleVersion, len(versions))}

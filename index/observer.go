@@ -15,33 +15,34 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// An Observer is told what an Index does. An Index may outlive the configuration
-// that created it, so its observer can be replaced.
+// An Observer is notified of an Index's scans. An Index may outlive the configuration that
+// created it, so its observer can be replaced.
 type Observer struct {
-	// Logger gets scans, and what has changed since the previous one. May be nil.
+	// Logger logs scans, and changes since the previous scan. It may be nil.
 	Logger *slog.Logger
 
-	// Scanned is called after each successful scan. before is the previous snapshot,
-	// nil after the first scan. May be nil.
+	// Scanned is called after each successful scan. before is the previous snapshot, nil
+	// after the first scan. Scanned may be nil.
 	Scanned func(before, now *Snapshot, took time.Duration)
 
-	// Withheld is called after Scanned for each problem that is new, unless the file
-	// may still be being written. May be nil.
+	// Withheld is called after Scanned for each new problem, unless the file may still be
+	// being written. It may be nil.
 	Withheld func(Problem)
 
-	// KeysChanged is called after Scanned for each keys file that has changed. May be nil.
+	// KeysChanged is called after Scanned for each keys file that has changed. It may be
+	// nil.
 	KeysChanged func(KeysChange)
 
-	// Rewritten is called after Scanned for each file that is offered with other bytes
-	// than at first, once in the life of an Index. May be nil.
+	// Rewritten is called after Scanned for each file whose bytes have changed since it was
+	// first offered, once in the life of an Index. It may be nil.
 	Rewritten func(ChangedVersion)
 
-	// Changed is called with the folders that this process has changed something in, so
-	// that other instances can be told. May be nil.
+	// Changed is called with the folders in which this process has changed files, so that
+	// other instances can be told. It may be nil.
 	Changed func(folders []string)
 }
 
-// Stats counts what an Index has done since it was created.
+// Stats counts the work of an Index since it was created.
 type Stats struct {
 	Scans, Failed  uint64        // Scans includes those that failed
 	Read, Recalled uint64        // archives read, and known from the memo
@@ -49,7 +50,7 @@ type Stats struct {
 	LastScan       time.Duration // how long it took
 }
 
-// Stats returns what the index has counted.
+// Stats returns the counts of the index.
 func (x *Index) Stats() Stats {
 	x.counting.Lock()
 	defer x.counting.Unlock()
@@ -79,7 +80,7 @@ func (x *Index) Observe(o *Observer) { x.observer.Store(o) }
 // be copied in at once.
 const maxLogged = 20
 
-// report logs a scan in one line, then what has changed, and calls the observer.
+// report logs a scan in one line, then the changes, and calls the observer.
 func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	x.log(slog.LevelInfo, "scanned",
 		"offered", len(now.Report.Offered),
@@ -116,7 +117,7 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	}
 }
 
-// reportOffers logs what clients can install now and could not before, and vice
+// reportOffers logs the versions that clients can install now and could not before, and vice
 // versa.
 func (x *Index) reportOffers(before, now *Snapshot) {
 	added, removed := offerChanges(before.Report.Offered, now.Report.Offered)
@@ -137,7 +138,7 @@ func (x *Index) reportOffers(before, now *Snapshot) {
 	}
 }
 
-// reportMetadata logs which registry.hcl files say something else now.
+// reportMetadata logs which registry.hcl files have changed.
 func (x *Index) reportMetadata(before, now *Snapshot) {
 	var changed []address.Address
 	for a, s := range now.standings {
@@ -169,13 +170,13 @@ func versionsOf(notices []registryhcl.Notice) string {
 	return strings.Join(texts, "; ")
 }
 
-// unreadMessage is logged for a file or folder that could not be read. Nothing that was
-// known of it is withheld.
+// unreadMessage is logged for a file or folder that could not be read. Its earlier results
+// are not withheld.
 const unreadMessage = "could not be read, it is tried again"
 
-// reportWithheld logs each problem once, and returns the new ones. A file that may
-// still be being written is a problem only if it stays as it is. What cannot be read at the
-// moment is none.
+// reportWithheld logs each problem once, and returns the new problems. A file that may still
+// be being written is a problem only if it stays in this state. A file that cannot be read
+// at the moment is no problem.
 func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 	known := x.unfinished
 	x.unfinished = make(map[string]bool)
@@ -212,8 +213,8 @@ func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 	return problems
 }
 
-// reportIgnored logs files that the tree has no use for, except temporary ones,
-// which come and go with every copy.
+// reportIgnored logs files that do not belong in the tree, except temporary files, which
+// come and go with every copy.
 func (x *Index) reportIgnored(before, now *Snapshot) {
 	known := make(map[string]bool)
 	if before != nil {
@@ -245,7 +246,7 @@ func limited[T any](x *Index, level slog.Level, what string, all []T, log func(T
 // progressEvery is how often a long scan logs its progress.
 const progressEvery = 10 * time.Second
 
-// advance is called for every archive that has been read.
+// advance is called for every archive after it has been read.
 func (x *Index) advance(p Progress) {
 	if known := x.progress.Load(); known == nil || p.Done > known.Done {
 		x.progress.Store(&p)
@@ -267,9 +268,9 @@ func (x *Index) log(level slog.Level, message string, fields ...any) {
 	}
 }
 
-// offerChanges returns what is offered now and was not before, and vice versa. A
-// release that has gained or lost platforms is listed with those. All lists are
-// ordered by kind and address, as in reports.
+// offerChanges returns the offers that are new and the offers that are gone. A release that
+// has gained or lost platforms is listed with these platforms. All lists are ordered by kind
+// and address, as in reports.
 func offerChanges(before, now []Offer) (added, removed []Offer) {
 	for len(before) > 0 || len(now) > 0 {
 		var old, current []Offer // of one address
@@ -288,8 +289,8 @@ func offerChanges(before, now []Offer) (added, removed []Offer) {
 	return added, removed
 }
 
-// compareOffers compares the first addresses of two lists, of which one may be
-// empty. Providers come before modules.
+// compareOffers compares the first addresses of two lists. One of the lists may be empty.
+// Providers come before modules.
 func compareOffers(a, b []Offer) int {
 	switch {
 	case len(b) == 0:
@@ -313,8 +314,8 @@ func sameOffer(a, b Offer) bool {
 	return a.Version == b.Version && slices.Equal(a.Platforms, b.Platforms)
 }
 
-// missingFrom returns the versions and platforms of one address that are in offers
-// and not in known.
+// missingFrom returns the versions and platforms of one address that are in offers but not
+// in known.
 func missingFrom(known, offers []Offer) []Offer {
 	versions := make(map[string]Offer, len(known))
 	for _, o := range known {
@@ -335,12 +336,11 @@ func missingFrom(known, offers []Offer) []Offer {
 	return missing
 }
 
-// copyRest is how long a file must not have been written to before it counts as
-// damaged: one that is copied slowly under its final name cannot be read until it
-// is complete.
+// copyRest is how long a file must stay unchanged before it counts as damaged: a file that
+// is copied slowly under its final name cannot be read until it is complete.
 const copyRest = 5 * time.Second
 
-// unfinishedReasons are how a file that is not complete yet is reported.
+// unfinishedReasons are the reasons that a report gives for incomplete files.
 var unfinishedReasons = []tree.Reason{tree.BadArchive, tree.BadChecksums, tree.BadKeys, tree.BadManifest, tree.BadMetadata, tree.BadSignature, tree.Empty, tree.NoConfiguration, tree.NotListed}
 
 // mayPass reports whether a problem with a file may pass by itself, because the
@@ -358,13 +358,13 @@ func (s *Snapshot) beingWritten(p Problem, now time.Time) bool {
 	return mayPass(p.Reason, info.ModTime(), now)
 }
 
-// unfinished reports whether an archive that cannot be offered may be a new one
-// that is being written over another: it is shorter at first.
+// unfinished reports whether an archive that cannot be offered may be a new one that is
+// being written over another: it is shorter at first.
 func (a *job) unfinished(now time.Time) bool {
 	return !a.pending && a.Bad != nil && mayPass(a.Bad.Reason, time.Unix(0, a.Stamp.ModTime), now)
 }
 
-// stat returns the info of a file by its path in the report.
+// stat returns the information about a file by its path in the report.
 func (s *Snapshot) stat(report string) (fs.FileInfo, error) {
 	part, name, ok := s.tree.Reported(report)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// An OpenFile is a File that was opened as it was verified. Of one on the local disk the
+// An OpenFile is an open File with its verified content. For a file on the local disk the
 // ReadSeekCloser is an *os.File, which net/http sends without copying it.
 type OpenFile struct {
 	io.ReadSeekCloser
@@ -21,9 +21,9 @@ type OpenFile struct {
 	unchanged func() error // nil: the bytes cannot change
 }
 
-// Unchanged returns ErrChanged if what was read may be of two contents, since the file was
-// written to meanwhile. It is asked after the last read. A file that is replaced, renamed
-// or removed goes on being the one that was opened.
+// Unchanged returns ErrChanged if the file was written to meanwhile, so that the bytes read
+// may mix two contents. It is called after the last read. A file that is replaced, renamed
+// or removed remains readable.
 func (o *OpenFile) Unchanged() error {
 	if o.unchanged == nil {
 		return nil
@@ -31,8 +31,8 @@ func (o *OpenFile) Unchanged() error {
 	return o.unchanged()
 }
 
-// Open opens f as it was verified. The error is ErrChanged when the file on the
-// disk has changed since.
+// Open opens f as it was verified. The error is ErrChanged if the file on the disk has
+// changed since.
 func (s *Snapshot) Open(f *File) (*OpenFile, error) {
 	if !f.IsFolder() {
 		return s.OpenRange(f)
@@ -44,9 +44,9 @@ func (s *Snapshot) Open(f *File) (*OpenFile, error) {
 	return &OpenFile{r, r.Unchanged}, nil
 }
 
-// OpenRange opens f for reading a part of it. In a folder that is packed on request
-// only the files that are read are checked: reading fails with ErrChanged when one
-// of them has changed.
+// OpenRange opens f for reading a part of it. In a folder that is packed on request, only
+// the files that are read are checked: reading fails with ErrChanged if one of them has
+// changed.
 func (s *Snapshot) OpenRange(f *File) (*OpenFile, error) {
 	switch m := f.source(); {
 	case m.sign != nil:
@@ -69,9 +69,9 @@ func (s *Snapshot) OpenRange(f *File) (*OpenFile, error) {
 	return &OpenFile{opened, func() error { return f.stillUnchanged(part, opened) }}, nil
 }
 
-// stillUnchanged looks at an open file again. The inode of one that is renamed, removed or
-// given other permissions changes as that of a file does that is rewritten and given its
-// old time: these are told apart by reading the file.
+// stillUnchanged checks an open file again. Renaming or removing a file, or changing its
+// permissions, changes the time of its inode, as does rewriting a file and setting its old
+// time. Reading the file tells these cases apart.
 func (f *File) stillUnchanged(part tree.Part, opened afero.File) error {
 	info, err := opened.Stat()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A Provider is everything offered under one provider address.
+// A Provider has all releases that are offered under a provider address.
 type Provider struct {
 	Address address.Address
 
@@ -29,7 +29,7 @@ type Provider struct {
 	index     func() *wire.Document
 }
 
-// releaseList is Releases, also of a nil Provider.
+// releaseList returns Releases, which a nil Provider does not have.
 func (p *Provider) releaseList() []*Release {
 	if p == nil {
 		return nil
@@ -54,27 +54,28 @@ func (p *Provider) File(name string) *File {
 	return p.files[i]
 }
 
-// Versions is the registry's list of releases; nil if only the mirror offers them.
+// Versions returns the registry's list of releases; nil if only the mirror offers them.
 func (p *Provider) Versions() *wire.Document { return p.versions() }
 
-// Index is the mirror's index.json.
+// Index returns the mirror's index.json.
 func (p *Provider) Index() *wire.Document { return p.index() }
 
-// Latest is the release to use if none is requested: the newest that is neither a
-// prerelease nor deprecated, else the newest that is no prerelease, else the newest.
+// Latest returns the release to use if none is requested: the newest that is neither a
+// prerelease nor deprecated, else the newest that is not a prerelease, else the newest.
 func (p *Provider) Latest() *Release {
 	return latestOf(p.Releases, func(r *Release) (*version.Version, *registryhcl.Notice) { return r.version, r.deprecated })
 }
 
-// Metadata is what registry.hcl says about the provider; nil if there is none.
+// Metadata returns the provider's registry.hcl; nil if it has none.
 func (p *Provider) Metadata() *registryhcl.File { return p.standing.metadata }
 
-// Withdrawn are the versions that lie in the tree and are not offered, the newest
-// first.
+// Withdrawn returns the withdrawn versions, which lie in the tree but are not offered, the
+// newest first.
 func (p *Provider) Withdrawn() []WithdrawnVersion { return p.standing.withdrawn }
 
-// newProvider orders releases, none of which is withdrawn, and notes which are
-// deprecated. The lists of them are encoded on the first request.
+// newProvider returns a provider with these releases, none of which may be withdrawn. It
+// orders the releases and applies deprecations. The lists of releases are encoded on the
+// first request.
 func newProvider(a address.Address, releases []*Release, s standing) *Provider {
 	releases = slices.Clone(releases)
 	address.SortNewestFirst(releases, func(r *Release) *version.Version { return r.version })
@@ -106,14 +107,14 @@ func newProvider(a address.Address, releases []*Release, s standing) *Provider {
 	return p
 }
 
-// A Release is one version of a provider, verified.
+// A Release is a verified version of a provider.
 type Release struct {
 	version *version.Version
 
-	// Hostname it lies under in the tree. Empty: it is hosted, not mirrored.
+	// Hostname of its folder in the tree. Empty: it is hosted, not mirrored.
 	Hostname svchost.Hostname
 
-	// Version is its text, strict semantic versioning without a v.
+	// Version in strict semantic versioning without a v.
 	Version string
 
 	// Packages are ordered by platform; there is at least one.
@@ -122,24 +123,24 @@ type Release struct {
 	// Signature says whose signature of SHA256SUMS clients get.
 	Signature Signature
 
-	// Keys are what clients verify the signature with. Empty: the release is not
+	// Keys are the keys that clients verify the signature with. Empty: the release is not
 	// signed, and only the mirror offers it.
 	Keys []signing.PublicKey
 
-	// Changed are those of the packages whose bytes are others than at first.
+	// Changed lists packages whose bytes have changed since they were first offered.
 	Changed []ChangedBytes
 
 	protocols     []string // the plugin protocol versions it speaks, MAJOR.MINOR
 	checksums     *File
 	signatureFile *File // nil if it is not signed
 	published     int64 // nanoseconds
-	offer         Offer // as the report lists it
+	offer         Offer // the offer in the report
 	deprecated    *registryhcl.Notice
 
 	encoded *encodedRelease // shared with this release under other notices
 }
 
-// An encodedRelease has the documents of a release, but for those of its packages.
+// An encodedRelease has the documents of a release, except for its packages' documents.
 type encodedRelease struct {
 	once     sync.Once
 	archives *wire.Document // the mirror's VERSION.json
@@ -147,10 +148,10 @@ type encodedRelease struct {
 
 func (r *Release) number() *version.Version { return r.version }
 
-// Deprecated is the notice that deprecates the release; nil if none does.
+// Deprecated returns the notice that deprecates the release; nil if there is none.
 func (r *Release) Deprecated() *registryhcl.Notice { return r.deprecated }
 
-// noticed returns the release with the notice that deprecates it, which may be nil.
+// withNotice returns the release with the notice that deprecates it, which may be nil.
 func (r *Release) noticed(n *registryhcl.Notice) *Release {
 	if r.deprecated == n {
 		return r
@@ -160,14 +161,14 @@ func (r *Release) noticed(n *registryhcl.Notice) *Release {
 	return &other
 }
 
-// Protocols are the plugin protocol versions that the provider speaks, such as "6.0".
+// Protocols returns the plugin protocol versions of the provider, such as "6.0".
 func (r *Release) Protocols() []string { return r.protocols }
 
-// Published is the time of the newest file of the release.
+// Published returns the time of the newest file of the release.
 func (r *Release) Published() time.Time { return time.Unix(0, r.published) }
 
-// A Signature says who signed the SHA256SUMS of a release that clients get. The
-// zero value is a release that is not signed.
+// A Signature says who signed the SHA256SUMS of a release that clients get. The zero value
+// means that the release is not signed.
 type Signature struct {
 	By    SignedBy
 	KeyID string // of the key that signed: 16 upper-case hexadecimal digits
@@ -183,7 +184,7 @@ const (
 	ByPublisher                 // SHA256SUMS is the publisher's and lists all packages there are
 )
 
-// String is the signature as a report has it: "publisher KEYID", "registry KEYID"
+// String returns the signature in the form of a report: "publisher KEYID", "registry KEYID"
 // or "none".
 func (s Signature) String() string {
 	switch s.By {
@@ -200,16 +201,16 @@ type Package struct {
 	address.Platform
 	File *File
 
-	// H1 is Go's dirhash of the files in the zip as clients unpack them, "h1:…":
-	// the one in their lock files.
+	// H1 is Go's dirhash of the files in the zip as clients unpack them, "h1:…". Clients
+	// record it in their lock files.
 	H1 string
 
-	packedH1 string // the hash of the zip's entries, where it is another
+	packedH1 string // the hash of the zip's entries, if it differs from H1
 	release  *Release
 	download *wire.Document // the registry's answer
 }
 
-// Archives is the mirror's VERSION.json.
+// Archives returns the mirror's VERSION.json.
 func (r *Release) Archives() *wire.Document {
 	r.encode()
 	return r.encoded.archives
@@ -228,17 +229,17 @@ func (r *Release) Package(os, arch string) *Package {
 	return nil
 }
 
-// Download is the registry's description of the package; nil if only the mirror
-// offers the release.
+// Download returns the registry's description of the package; nil if only the mirror offers
+// the release.
 func (p *Package) Download() *wire.Document {
 	p.release.encode()
 	return p.download
 }
 
-// ProviderVersions is the provider registry's list of a provider's releases, the newest
-// first, and of further versions and platforms that the registry can fetch, with warnings of
-// the versions that are withdrawn or deprecated. m says which of the further versions are. It
-// is nil if the list is empty.
+// ProviderVersions returns the provider registry's list of a provider's releases, the newest
+// first, and of further versions and platforms that the registry can fetch, with warnings
+// about withdrawn and deprecated versions. m is the provider's registry.hcl, which also
+// withdraws or deprecates further versions. The list is nil if it is empty.
 func ProviderVersions(releases []*Release, withdrawn []WithdrawnVersion, further []wire.ProviderVersion, m *registryhcl.File) *wire.Document {
 	var fetched map[string][]address.Platform
 	further, withdrawn = WithoutWithdrawn(m, further, withdrawn)
@@ -253,7 +254,7 @@ func ProviderVersions(releases []*Release, withdrawn []WithdrawnVersion, further
 	var offered []*Release
 	for _, r := range releases {
 		if len(r.Keys) == 0 && len(r.Packages) > 0 {
-			continue // clients would refuse it: only the mirror can offer it
+			continue // clients would refuse it, so that only the mirror can offer it
 		}
 		offered = append(offered, r)
 		v := wire.ProviderVersion{Version: r.Version, Protocols: r.protocols, Platforms: make([]address.Platform, len(r.Packages))}
@@ -271,8 +272,8 @@ func ProviderVersions(releases []*Release, withdrawn []WithdrawnVersion, further
 	return wire.EncodeProviderVersions(list, warnings)
 }
 
-// WithoutWithdrawn moves the versions that are withdrawn from a list of what can be fetched
-// to a list of those in the tree.
+// WithoutWithdrawn moves the withdrawn versions from a list of versions that can be fetched
+// to the list of withdrawn versions in the tree.
 func WithoutWithdrawn(m *registryhcl.File, list []wire.ProviderVersion, withdrawn []WithdrawnVersion) ([]wire.ProviderVersion, []WithdrawnVersion) {
 	if m == nil || len(m.Withdrawn) == 0 {
 		return list, withdrawn
@@ -292,8 +293,8 @@ func WithoutWithdrawn(m *registryhcl.File, list []wire.ProviderVersion, withdraw
 	return kept, all.withdrawn
 }
 
-// withFurther adds versions that are not in the tree to a list of releases. These have
-// no packages.
+// withFurther adds versions that are not in the tree to a list of releases. These versions
+// have no packages.
 func withFurther(releases []*Release, further []wire.ProviderVersion, m *registryhcl.File) []*Release {
 	known := make(map[string]bool, len(releases)+len(further))
 	for _, r := range releases {
@@ -316,8 +317,8 @@ func withFurther(releases []*Release, further []wire.ProviderVersion, m *registr
 	return all
 }
 
-// encode makes the documents of a release on the first request for one of them:
-// most releases of a large tree are never requested.
+// encode makes the documents of a release on the first request for any of them: most
+// releases of a large tree are never requested.
 func (r *Release) encode() { r.encoded.once.Do(r.encodeNow) }
 
 func (r *Release) encodeNow() {
@@ -342,13 +343,13 @@ func (r *Release) encodeNow() {
 	}
 }
 
-// Hashes are the hashes and the size of the package.
+// Hashes returns the hashes and the size of the package.
 func (p *Package) Hashes() wire.PackageHashes {
 	return wire.PackageHashes{Hashes: p.hashes(), Size: p.File.Size}
 }
 
-// hashes are the hashes the mirror lists: h1: and zh: (checklist 69). Where the
-// zip's entries have another h1:, clients compute both.
+// hashes returns the hashes that the mirror lists: h1: and zh: (checklist 69). If the hash
+// of the zip's entries differs, it is listed too, since clients compute both.
 func (p *Package) hashes() []string {
 	if p.packedH1 != "" {
 		return []string{p.H1, p.packedH1, "zh:" + p.File.SHA256.String()}
@@ -356,7 +357,7 @@ func (p *Package) hashes() []string {
 	return []string{p.H1, "zh:" + p.File.SHA256.String()}
 }
 
-// mirrorArchives are the packages as VERSION.json lists them.
+// mirrorArchives returns the packages in the form of VERSION.json.
 func (r *Release) mirrorArchives() []wire.Archive {
 	archives := make([]wire.Archive, len(r.Packages))
 	for i, p := range r.Packages {
@@ -365,8 +366,8 @@ func (r *Release) mirrorArchives() []wire.Archive {
 	return archives
 }
 
-// listedArchives are the packages of one version of the provider called typ that
-// a SHA256SUMS lists, ordered by platform. Its other files are left out.
+// listedArchives returns the packages that a SHA256SUMS lists for one version of the
+// provider called typ, ordered by platform. Other files are left out.
 func listedArchives(typ, version string, sums wire.Checksums) []wire.Archive {
 	var list []wire.Archive
 	for name, sum := range sums {
@@ -379,23 +380,24 @@ func listedArchives(typ, version string, sums wire.Checksums) []wire.Archive {
 	return list
 }
 
-// Missing are the packages of a release its publisher signed that are not in the
-// tree. Of others nobody vouches for those that the tree does not have.
+// Missing returns the packages of a release that its publisher signed and that are not in
+// the tree. Without the publisher's signature nothing vouches for packages that are not in
+// the tree, and Missing returns none.
 func (p *Provider) Missing(r *Release) []wire.Archive {
 	if r.Signature.By != ByPublisher {
 		return nil
 	}
 	sums, err := wire.DecodeChecksums(r.checksums.source().content)
 	if err != nil {
-		return nil // it was decoded when it was verified
+		return nil // it was decoded when it was verified, so there is no error
 	}
 	return slices.DeleteFunc(listedArchives(p.Address.Name, r.Version, sums), func(a wire.Archive) bool {
 		return r.Package(a.Platform.OS, a.Platform.Arch) != nil
 	})
 }
 
-// MirrorIndex is index.json of a provider's releases and of further versions
-// that the mirror can fetch.
+// MirrorIndex returns the index.json of a provider's releases and of further versions that
+// the mirror can fetch.
 func MirrorIndex(releases []*Release, further []string) *wire.Document {
 	all := make(map[string]*version.Version, len(releases)+len(further))
 	versions := make([]string, 0, len(releases)+len(further)) // in the order of releases, which is nearly sorted
@@ -416,10 +418,9 @@ func MirrorIndex(releases []*Release, further []string) *wire.Document {
 	return wire.EncodeMirrorIndex(versions)
 }
 
-// MirrorArchives is VERSION.json of a release, which may be nil, and of further
-// packages that the mirror can fetch. h1Only is for clients that know h1: only: they
-// refuse a list of hashes without one, and accept a package without a list
-// (checklist 68).
+// MirrorArchives returns the VERSION.json of a release, which may be nil, and of further
+// packages that the mirror can fetch. h1Only is for clients that know only h1: hashes: they
+// refuse a list of hashes without one, and accept a package without a list (checklist 68).
 func MirrorArchives(r *Release, further []wire.Archive, h1Only bool) *wire.Document {
 	var archives []wire.Archive
 	if r != nil {

@@ -29,11 +29,11 @@ type providerFolder struct {
 	releases map[string]*releaseFiles                         // by version
 	ordered  []*releaseFiles                                  // the newest first
 
-	walked  *walker          // that has walked it; nil if it was not
-	outcome *providerOutcome // of the last scan, in place of all that
+	walked  *walker          // the walker of the folder; nil if it was not walked
+	outcome *providerOutcome // of the last scan; replaces all other fields
 }
 
-// keysOf is the namespace whose keys count.
+// keysOf returns the namespace whose keys count.
 func (p *providerFolder) keysOf() keysOf { return keysOf{p.address.Hostname, p.address.Namespace} }
 
 func newProviderFolder(f folder, a address.Address) *providerFolder {
@@ -47,7 +47,7 @@ func newProviderFolder(f folder, a address.Address) *providerFolder {
 	return p
 }
 
-// releaseFiles are the files of one version, wherever in the folder they lie.
+// releaseFiles are the files of one version, in any place in the folder.
 type releaseFiles struct {
 	version   *version.Version
 	text      string // of the version
@@ -56,13 +56,12 @@ type releaseFiles struct {
 	signature *document
 	manifest  *document
 	docs      string // the folder of its documentation; empty if there is none
-	copied    bool   // the copy of its namespace's keys lists it
+	copied    bool   // the copy of its namespace's keys lists the release
 
-	bad *tree.Finding // why something of it cannot be read, so that it stays as it was; nil if nothing
+	bad *tree.Finding // why a file of it cannot be read, so that the release keeps its earlier state; nil if all can
 }
 
-// A packageArchive is a provider's zip for one platform, or the folder of an
-// unpacked one.
+// A packageArchive is a provider's package for one platform, as a zip or an unpacked folder.
 type packageArchive struct {
 	*job
 	platform address.Platform
@@ -70,15 +69,15 @@ type packageArchive struct {
 	platformText string
 }
 
-// newPackageArchive takes the platform's names from that of the archive: what else they are
-// from need not stay in memory.
+// newPackageArchive takes the platform's names from the archive's name, so that the string
+// they were parsed from need not stay in memory.
 func newPackageArchive(a *job, p address.Platform) *packageArchive {
 	text := strings.TrimSuffix(a.Name, ".zip")
 	text = text[len(text)-len(p.OS)-len("_")-len(p.Arch):]
 	return &packageArchive{job: a, platform: address.Platform{OS: text[:len(p.OS)], Arch: text[len(p.OS)+1:]}, platformText: text}
 }
 
-// zip is the name of the zip that clients download.
+// zip returns the name of the zip that clients download.
 func (p *packageArchive) zip() string {
 	if p.unpacked == nil {
 		return p.Name
@@ -86,8 +85,8 @@ func (p *packageArchive) zip() string {
 	return address.PackageName(p.in.address.Name, p.version, p.platform)
 }
 
-// detail is what reading the zip found out. An unpacked package has no detail: the
-// registry packs it as it should be.
+// detail returns the result of reading the zip. An unpacked package has no detail: the
+// registry packs it correctly.
 func (p *packageArchive) detail() archive.PackageDetail {
 	if p.unpacked != nil {
 		return archive.PackageDetail{}
@@ -95,15 +94,14 @@ func (p *packageArchive) detail() archive.PackageDetail {
 	return archive.PackageDetailOf(p.Content)
 }
 
-// A document is one of the small files beside the packages.
+// A document is a small file beside the packages.
 type document struct {
 	tree.Location
 	stamp   tree.Stamp
 	content []byte // nil if the memo does not know it
 }
 
-// walkProviders finds the releases of all providers, and their packages that have
-// to be read.
+// walkProviders finds the releases of all providers, and queues the packages to read.
 func (w *walker) walkProviders(keys *keysFolder) []*providerFolder {
 	var folders []*providerFolder
 	for _, f := range w.walkAddresses(w.scan.tree.Providers, "providers", 2) {
@@ -161,7 +159,7 @@ func (p *providerFolder) hasPackages() bool {
 	return false
 }
 
-// walkReport is what the walk of the folder has reported.
+// walkReport returns the report of the folder's walk.
 func (p *providerFolder) walkReport() *Report {
 	if p.outcome != nil {
 		return p.outcome.walk
@@ -169,9 +167,9 @@ func (p *providerFolder) walkReport() *Report {
 	return p.walked.report
 }
 
-// walkReleases sorts the files of a provider's folder, or of the folder of one
-// version in it, into releases. only is that version, empty for any. bad is why
-// nothing can be said of the folder; nil if something can.
+// walkReleases sorts the files of a provider's folder, or of the folder of one version in
+// it, into releases. only is that version, or empty for any. bad says why the folder cannot
+// be judged; nil if it can.
 func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad *tree.Finding) {
 	entries, unreadable, bad := w.list(p.part, dir, report)
 	if bad != nil {
@@ -233,8 +231,8 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 	return nil
 }
 
-// versionOf is the version that an entry which cannot be read belongs to; empty if it is not
-// of a release. only is that of the folder around it, if there is one.
+// versionOf returns the version of an entry that cannot be read; empty if the entry does not
+// belong to a release. only is the version of the folder around it, if there is one.
 func (p *providerFolder) versionOf(name, only string) string {
 	if v, err := p.parser.ParseVersion(name); err == nil && only == "" {
 		return v.String()
@@ -250,14 +248,14 @@ func (p *providerFolder) versionOf(name, only string) string {
 	return ""
 }
 
-// holdVersion has a version stay as it was, unless it is empty.
+// keepVersion keeps the earlier state of a version, unless its name is empty.
 func (p *providerFolder) holdVersion(text string, bad *tree.Finding) {
 	if v, err := address.ParseProviderVersion(text); err == nil {
 		p.release(v, v.String()).hold(bad)
 	}
 }
 
-// hold has the release stay as it was. Of several reasons one that may pass counts.
+// keep keeps the earlier state of the release. Of several reasons, one that may pass counts.
 func (r *releaseFiles) hold(bad *tree.Finding) {
 	if !r.bad.Passes() {
 		r.bad = bad
@@ -281,8 +279,8 @@ func looksLikeVersion(name string) bool {
 	return name != "" && name[0] >= '0' && name[0] <= '9'
 }
 
-// addReleaseFile adds a file in a folder, which a report calls report, to the release of
-// its version.
+// addReleaseFile adds a file in a folder, which a report calls report, to the release of its
+// version.
 func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report string, e tree.Entry) {
 	r := p.release(f.Version, f.Text)
 	if f.Kind == address.PackageFile {
@@ -331,8 +329,8 @@ func (p *providerFolder) order() {
 	}
 }
 
-// noteRested adds the unpacked packages that have been read: they need not rest
-// again.
+// noteRested notes the unpacked packages that have been read and need not stay unchanged for
+// folderRest again.
 func (p *providerFolder) noteRested(rested map[string]tree.Stamp) {
 	for _, files := range p.ordered {
 		for _, k := range files.packages {
@@ -341,7 +339,7 @@ func (p *providerFolder) noteRested(rested map[string]tree.Stamp) {
 	}
 }
 
-// documents yields the ones a release has.
+// documents yields the documents that a release has.
 func (r *releaseFiles) documents() iter.Seq[*document] {
 	return func(yield func(*document) bool) {
 		for _, d := range [...]*document{r.checksums, r.signature, r.manifest} {
@@ -365,10 +363,10 @@ func (r *releaseFiles) unread() int {
 
 func (r *releaseFiles) pending() bool { return r.unread() > 0 }
 
-// any reports whether there is something of the version that can be offered, or may be.
+// any reports whether a file of the version can be offered, or may be.
 func (r *releaseFiles) any() bool { return len(r.packages) > 0 || r.bad != nil }
 
-// path is what stands for the version in a report.
+// path returns the path that a report names for the version.
 func (r *releaseFiles) path(p *providerFolder) string {
 	if len(r.packages) == 0 {
 		return tree.InFolder(p.report, r.text)
@@ -376,16 +374,16 @@ func (r *releaseFiles) path(p *providerFolder) string {
 	return r.packages[0].ReportPath()
 }
 
-// rewritten reports whether a package changed while it was read, or one that is
-// offered is being written anew or cannot be read. The next scan tries again.
+// rewritten reports whether a package changed while it was read, or an offered package is
+// being rewritten or cannot be read. The next scan tries again.
 func (r *releaseFiles) rewritten(known *Release, now time.Time) bool {
 	return slices.ContainsFunc(r.packages, func(p *packageArchive) bool {
 		return p.Bad.IsFault() && known.Package(p.platform.OS, p.platform.Arch) != nil || p.unfinished(now) && (p.Bad.Reason == tree.BeingWritten || known.Package(p.platform.OS, p.platform.Arch) != nil)
 	})
 }
 
-// settled reports whether a further change to a document would be seen. A
-// package's was checked when it was read.
+// settled reports whether a further change to a document would be noticed. Packages were
+// checked when they were read.
 func (r *releaseFiles) settled(now time.Time) bool {
 	for d := range r.documents() {
 		if !d.stamp.Settled(now) {
@@ -395,7 +393,7 @@ func (r *releaseFiles) settled(now time.Time) bool {
 	return true
 }
 
-// state identifies the files of a release and the keys they are verified with.
+// state returns a digest of the files of a release and the keys that verify them.
 func (r *releaseFiles) state(keys *keysFile) (sum wire.SHA256) {
 	var space [512]byte
 	h, b := sha256.New(), space[:0]

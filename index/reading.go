@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// read reads the archives that are not known. What is known is published at once
-// in the first scan.
+// read reads the archives that the memo does not know. In the first scan, the versions that
+// it knows are published at once.
 func (s *scan) read(found *inventory, waiting *waiting, publish func(*Snapshot)) {
 	r := newReading(s, found, publish)
 	waiting.begin(r)
@@ -24,16 +24,17 @@ func (s *scan) read(found *inventory, waiting *waiting, publish func(*Snapshot))
 	waiting.end()
 }
 
-// Wanted is what a request waits for: everything under an address, or one version.
+// A Selection names the archives that a request waits for: all of an address, or of one
+// version.
 type Wanted struct {
 	Address address.Address
 	Version string // empty: all versions
 }
 
-// waiting is what requests wait for, which the running scan reads first.
+// waiting has the selections of all waiting requests, which the running scan reads first.
 type waiting struct {
 	mutex   sync.Mutex
-	wanted  map[Wanted]int // how many requests
+	wanted  map[Wanted]int // number of requests for each
 	reading *reading       // of the running scan; nil when it reads nothing
 	changed chan struct{}  // closed with the next snapshot
 }
@@ -48,7 +49,7 @@ func (w *waiting) news() <-chan struct{} {
 	return w.changed
 }
 
-// published ends the waiting for a snapshot.
+// published notifies the waiting requests of a snapshot.
 func (w *waiting) published() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -58,7 +59,7 @@ func (w *waiting) published() {
 	}
 }
 
-// add notes what a request waits for until remove is called.
+// add adds the selections of a request until remove is called.
 func (w *waiting) add(list []Wanted) (remove func()) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -82,8 +83,8 @@ func (w *waiting) add(list []Wanted) (remove func()) {
 	}
 }
 
-// begin is called when a scan starts to read. A scan for which no request can wait
-// has a nil waiting.
+// begin is called when a scan starts to read. A scan without waiting requests has a nil
+// waiting.
 func (w *waiting) begin(r *reading) {
 	if w == nil {
 		return
@@ -106,14 +107,14 @@ func (w *waiting) end() {
 	w.reading = nil
 }
 
-// Progress is how far a scan is with reading the archives it did not know.
+// Progress says how many of the unknown archives a scan has read.
 type Progress struct {
 	Done, Total           int   // archives
 	DoneBytes, TotalBytes int64 // of these archives
 	Began                 time.Time
 }
 
-// Rate is how many bytes were read per second until now.
+// Rate returns the average number of bytes read per second.
 func (p Progress) Rate(now time.Time) int64 {
 	elapsed := now.Sub(p.Began).Seconds()
 	if elapsed <= 0 {
@@ -122,8 +123,8 @@ func (p Progress) Rate(now time.Time) int64 {
 	return int64(float64(p.DoneBytes) / elapsed)
 }
 
-// Remaining is how long the rest takes at the rate until now, to the second; zero
-// if that is not known.
+// Remaining estimates how long the rest takes at that rate, to the second; zero if there is
+// no rate yet.
 func (p Progress) Remaining(now time.Time) time.Duration {
 	rate := p.Rate(now)
 	if rate == 0 {
@@ -132,22 +133,22 @@ func (p Progress) Remaining(now time.Time) time.Duration {
 	return (time.Duration((p.TotalBytes-p.DoneBytes)/rate) * time.Second).Round(time.Second)
 }
 
-// Snapshots of one scan are at least this far apart, and further as the scan goes
-// on: each costs a pass over everything that is offered.
+// Snapshots of one scan are at least this far apart, and further as the scan goes on, since
+// each costs a pass over all offers.
 const (
 	firstBatch = time.Second
 	lastBatch  = 10 * time.Second
 )
 
-// batches publishes what can be offered while a scan still reads.
+// batches publishes versions that can be offered while a scan still reads.
 type batches struct {
 	scan  *scan
 	found *inventory
 	send  func(*Snapshot) // may be nil
 
-	publishing sync.Mutex // a snapshot never follows a newer one
-	included   int        // archives that had been read when the last one was made, -1 before that
-	resume     time.Time  // when the next one may be made: as long after the last as that took
+	publishing sync.Mutex // a newer snapshot is never followed by an older one
+	included   int        // archives read before the last snapshot was made; -1 before the first
+	resume     time.Time  // when the next snapshot may be made: after a pause as long as making the last one
 
 	mutex    sync.Mutex
 	progress Progress
@@ -165,7 +166,7 @@ func newBatches(s *scan, found *inventory, send func(*Snapshot)) *batches {
 	return b
 }
 
-// count counts an archive that has been read.
+// count counts an archive after it has been read.
 func (b *batches) count(a *job) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -173,8 +174,7 @@ func (b *batches) count(a *job) {
 	b.progress.DoneBytes += a.Stamp.Size
 }
 
-// add is called after each archive that has been counted, and publishes when it is
-// time.
+// add is called after each counted archive, and publishes a snapshot when one is due.
 func (b *batches) add() {
 	b.mutex.Lock()
 	now := b.scan.options.now()
@@ -194,8 +194,8 @@ func (b *batches) add() {
 	}
 }
 
-// publish makes a snapshot of what has been read by now, unless the last one has
-// all that already.
+// publish makes a snapshot of the archives read so far, unless the last snapshot has all of
+// them.
 func (b *batches) publish() {
 	done := b.done()
 	b.publishing.Lock()
@@ -212,7 +212,7 @@ func (b *batches) publish() {
 	b.resume = time.Now().Add(time.Since(began))
 }
 
-// pause waits, so that at most half of the time goes into making snapshots.
+// pause waits, so that at most half of the time is spent on making snapshots.
 func (b *batches) pause() {
 	b.publishing.Lock()
 	rest := time.Until(b.resume)
@@ -229,10 +229,10 @@ func (b *batches) done() int {
 	return b.progress.Done
 }
 
-// A reading is the part of a scan that reads the archives the memo does not know:
-// as many at once as there are workers, the newest versions first, since clients
-// ask for those. What a request waits for comes before all that: it is read by
-// workers of its own, and the others pause meanwhile.
+// A reading is the part of a scan that reads the archives that the memo does not know. It
+// reads as many at once as there are workers, the newest versions first, since clients
+// request these. Archives that a request waits for are urgent: they are read by workers of
+// their own, and the others pause meanwhile.
 type reading struct {
 	scan    *scan
 	found   *inventory
@@ -240,20 +240,20 @@ type reading struct {
 
 	mutex      sync.Mutex
 	resumed    *sync.Cond
-	queue      []*job                     // not begun, in order; some have been begun as urgent
-	urgent     []*job                     // not begun, and waited for
+	queue      []*job                     // not begun, in order; some have begun as urgent
+	urgent     []*job                     // urgent and not begun
 	archives   map[address.Address][]*job // all of them
-	requests   map[Wanted]*request        // those that wait for archives
+	requests   map[Wanted]*request        // requests that wait for archives
 	urgentLeft atomic.Int64               // urgent archives that are not read yet: while there are any, others pause
-	workers    int                        // that read what is urgent
+	workers    int                        // running workers for urgent archives
 	ended      bool
 
 	publishing bool           // publishSoon has been called
 	background sync.WaitGroup // workers for what is urgent, and publishing; added to only before the end
 }
 
-// A request stands for all requests that wait for the same.
-type request struct{ left int } // archives to be read
+// A request stands for all requests with the same selection.
+type request struct{ left int } // number of archives to read
 
 func newReading(s *scan, found *inventory, publish func(*Snapshot)) *reading {
 	slices.SortStableFunc(found.unread, func(a, b *job) int { return cmp.Compare(a.rank, b.rank) })
@@ -269,7 +269,7 @@ func newReading(s *scan, found *inventory, publish func(*Snapshot)) *reading {
 	return r
 }
 
-// run reads everything, or as much as there is time for.
+// run reads all archives, or as many as it can before the scan ends.
 func (r *reading) run() {
 	stop := context.AfterFunc(r.scan.ctx, func() {
 		r.mutex.Lock()
@@ -292,7 +292,7 @@ func (r *reading) run() {
 	r.background.Wait()
 }
 
-// take returns the next archive to read, nil when there is none.
+// take returns the next archive to read, or nil when there is none.
 func (r *reading) take() *job {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -320,8 +320,8 @@ func (r *reading) takeUrgent() *job {
 	return a
 }
 
-// prioritize has what is wanted read next, and published when it has been read.
-// What has been read already is published.
+// prioritize makes the selected archives urgent, and publishes them when they have been
+// read. If they have been read already, it publishes them now.
 func (r *reading) prioritize(w Wanted) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -357,7 +357,7 @@ func (r *reading) prioritize(w Wanted) {
 	if req.left > 0 {
 		r.requests[w] = req
 	}
-	r.resumed.Broadcast() // an archive whose reading pauses may be urgent now
+	r.resumed.Broadcast() // a paused archive may be urgent now
 	if read && req.left == 0 {
 		r.publishSoon()
 	}
@@ -381,17 +381,17 @@ func (r *reading) readUrgent() {
 	}
 }
 
-// read reads an archive, and has it published when a request waits for no other.
+// read reads an archive, and publishes a snapshot if a request waited only for this archive.
 func (r *reading) read(a *job) {
 	d := r.scan.readArchive(a)
 	r.found.reading.Lock()
 	if d.Bad.Passes() && (r.scan.live || d.Bad.Reason == tree.StoreFailed) {
-		r.found.failed = failureAt(a.ReportPath(), d.Bad) // and it stays pending
+		r.found.failed = failureAt(a.ReportPath(), d.Bad) // the archive stays pending
 	} else {
 		a.Record, a.pending = d, false
 	}
 	r.found.reading.Unlock()
-	r.batches.count(a) // before a request can see it as finished, and have it published
+	r.batches.count(a) // before a request counts as finished and its snapshot is made
 
 	r.mutex.Lock()
 	a.turn.finished = true
@@ -410,9 +410,9 @@ func (r *reading) read(a *job) {
 	r.batches.add()
 }
 
-// publishSoon publishes what requests wait for, in the background. All that has
-// been read by then is in the same snapshot: under a flood of requests, making
-// snapshots must not hold up the reading.
+// publishSoon publishes a snapshot for waiting requests in the background. It includes all
+// archives read until then: under a flood of requests, making snapshots must not delay the
+// reading.
 func (r *reading) publishSoon() {
 	if r.publishing {
 		return
@@ -427,15 +427,15 @@ func (r *reading) publishSoon() {
 	})
 }
 
-// A turn is that of an archive in a reading, which guards what can change.
+// A jobState is the state of an archive in a reading, whose mutex guards it.
 type turn struct {
 	reading                 *reading
 	begun, urgent, finished bool
-	requests                []*request // that wait for it
+	requests                []*request // requests that wait for the archive
 }
 
-// wait pauses the reading of an archive while others are waited for. A nil turn is that of
-// an archive that is read for itself.
+// wait pauses the reading of an archive while others are urgent. An archive that is read
+// outside of a reading has a nil jobState.
 func (t *turn) wait() {
 	if t == nil || t.reading.urgentLeft.Load() == 0 {
 		return

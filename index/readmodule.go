@@ -17,11 +17,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// ReadVersion reads what the tree has of a version of a module, as a scan does, where the
-// snapshot may be behind what is on the disk; nil if there is nothing, or an empty file that
-// is Abandoned. The error is a *PackageError where a scan would withhold it, ErrReserved or
-// ErrChanged where it is still being written, and otherwise that of ctx or one of
-// StorageError.
+// ReadVersion reads a version of a module in the tree, as a scan does, for callers that
+// cannot use a snapshot, which may be older than the tree. It returns nil if there is no
+// such version, or only an empty file that is Abandoned. The error is a *PackageError if a
+// scan would withhold the version, ErrReserved or ErrChanged if it is still being written,
+// and otherwise an error of ctx or a StorageError.
 func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version.Version) (*ModuleVersion, error) {
 	part, dir, err := t.Folder(a).In()
 	if err != nil {
@@ -42,9 +42,9 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 	return p.offered(a.Hostname), nil
 }
 
-// NewModuleVersion is the version of a module whose package has come into the tree by the
-// name VERSION.tar.gz, before a scan has seen it: the path in the tree's modules, what is
-// there, and what CheckModule found in it.
+// NewModuleVersion returns the version of a module whose package has been written to the
+// tree as VERSION.tar.gz, before a scan has seen it. path is the path in the tree's modules,
+// info describes the file, and d is the result of CheckModule.
 func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d archive.ModuleDigest) *ModuleVersion {
 	p := &modulePackage{version: v, format: "tar.gz", job: &job{Location: tree.Location{Name: path}, Record: memo.Record{Digest: d.Digest}}}
 	p.job.Stamp = tree.StampOf(info)
@@ -52,9 +52,9 @@ func NewModuleVersion(a address.Address, v *version.Version, path string, info f
 }
 
 // findVersion returns the package or folder of a version among the entries of a module's
-// folder, the preferred one of several; nil if there is none. The error is for an entry of
-// the version that cannot be read, since it may be the preferred one, and ErrReserved where
-// the only package is about to be written.
+// folder, by preference; nil if there is none. The error is set if an entry of the version
+// cannot be read, since that entry may be the preferred one. It is ErrReserved if a process
+// is about to write the only package.
 func findVersion(entries []tree.Entry, v *version.Version) (best *modulePackage, err error) {
 	reserved := false
 	for _, e := range entries {
@@ -108,7 +108,8 @@ func (p *modulePackage) read(ctx context.Context) error {
 	var dirs []string
 	a.module, a.Bad = archive.FindModule(a.in.part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
 	a.Stamp = a.module.Stamp()
-	// Where no scan follows, too, nothing else tells that it has been copied completely.
+	// Even if no scan follows, there is no other sign that the folder has been copied
+	// completely.
 	if now := time.Now(); !a.Bad.Passes() && a.withChanges(dirs, now).TooYoung(now, folderRest) {
 		return tree.Findingf(tree.BeingWritten, "it is still being written")
 	}

@@ -16,22 +16,22 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// What is offered of a provider is decided here: files and their digests go in,
-// verified releases and problems come out.
+// This file decides which releases of a provider are offered: it turns files and their
+// digests into verified releases and problems.
 
-// An offeredProvider is what can be offered of a provider's folder.
+// An offeredProvider has the releases of a provider's folder that can be offered.
 type offeredProvider struct {
-	provider *Provider // nil if there is nothing to offer
+	provider *Provider // nil if there are none
 	standing standing
-	pending  pending // what has not been read yet
-	report   *Report // without what is offered
+	pending  pending // versions that have not been read yet
+	report   *Report // without offered releases
 
 	since   time.Time // when the first of its releases was verified
-	passing bool      // the same files and keys may have another outcome soon
+	passing bool      // the same files and keys may soon have another result
 }
 
-// offerProvider verifies the releases of a folder. keys are those of its
-// namespace, nil if there is no file of them.
+// offerProvider verifies the releases of a folder. keys are the keys of its namespace, nil
+// if it has no keys file.
 func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider {
 	o := offeredProvider{standing: p.standing(), report: newReport(), since: s.now}
 	last := s.last.provider(p.address)
@@ -58,9 +58,9 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider 
 	return o
 }
 
-// offerRelease returns the release that files make, or nil, and whether a later scan may
-// find another one. last is the release as it was offered after the last scan, nil if it was
-// not.
+// offerRelease returns the release that consists of files, or nil, and whether a later scan
+// may return another one. last is the release that the last scan offered, nil if it offered
+// none.
 func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFile, last *Release, o *offeredProvider) (r *Release, pending bool) {
 	report := o.report
 	if files.bad != nil {
@@ -78,15 +78,16 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		}
 		return nil, false
 	}
-	// Which signatures count is not known: without one it would be offered as the registry's.
+	// It is unknown which signatures count: without a signature the release would be offered
+	// as the registry's own.
 	if files.signature != nil && keys != nil && keys.unread {
 		report.Pending += len(files.packages)
 		o.passing = true
 		return nil, true
 	}
-	// A release that is added to, or whose files were touched, stays as it was
-	// until all of it has been read: a list without it would have clients choose
-	// an older one. A file of it that has changed by now is not served.
+	// A release stays as it was while files are added to it or have been touched, until all
+	// of it has been read: a list without it would make clients choose an older version. A
+	// file of it that has changed meanwhile is not served.
 	if last != nil && (files.pending() || files.rewritten(last, s.options.now())) {
 		for _, k := range files.packages {
 			if k.Bad != nil && !k.pending {
@@ -107,7 +108,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		var problems []Problem
 		v, problems = s.verify(p, files, keys)
 		report.Withheld = append(report.Withheld, problems...)
-		if v.unread.IsFault() { // it stays as it was
+		if v.unread.IsFault() { // it keeps its earlier state
 			o.passing = true
 			files.hold(v.unread)
 			return last, last == nil && v.unread.Passes()
@@ -133,13 +134,14 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	return v.release, false
 }
 
-// needsCopy reports whether a release that the keys file verified has to wait until the copy
-// of the file lists it: it could not be told from a forged one if the file was lost.
+// needsCopy reports whether a release that the keys file has verified must wait until the
+// copy of the keys file lists it. If the keys file were lost before that, the release could
+// not be told from a forged one.
 func (s *scan) needsCopy(r *Release, files *releaseFiles, keys *keysFile) bool {
 	return s.copies.store != nil && keys.isFile() && r.Signature.By == ByPublisher && !files.copied
 }
 
-// verify makes the release of files, without one if the version is withheld.
+// verify makes the release of files. The result has no release if the version is withheld.
 func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v verifiedRelease, problems []Problem) {
 	withhold := func(path string, f *tree.Finding) {
 		problems = append(problems, problemOf(f, path, p.address, files.text))
@@ -171,7 +173,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 		version: files.version, Hostname: p.address.Hostname, Version: files.text,
 		protocols: protocols, Packages: make([]*Package, len(packages)), encoded: new(encodedRelease),
 	}
-	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // each at once
+	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // each is one allocation
 	for i, k := range packages {
 		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.H1, packedH1: k.detail().PackedH1, release: r}
 		r.Packages[i], zips[i] = &offered[i], k.file(files.text)
@@ -200,7 +202,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 	return verifiedRelease{release: r}, problems
 }
 
-// readDocument returns the content of one of a release's documents.
+// readDocument returns the content of a document of a release.
 func (s *scan) readDocument(d *document) ([]byte, *tree.Finding) {
 	if d.content != nil {
 		return d.content, nil
@@ -213,7 +215,7 @@ func (s *scan) readDocument(d *document) ([]byte, *tree.Finding) {
 	return content, nil
 }
 
-// readChecksums returns SHA256SUMS and what it lists, both nil if there is none.
+// readChecksums returns SHA256SUMS and its entries, both nil if there is none.
 func (s *scan) readChecksums(d *document) (content []byte, sums wire.Checksums, bad *tree.Finding) {
 	if d == nil {
 		return nil, nil, nil
@@ -250,18 +252,18 @@ func (s *scan) readManifest(d *document, sums wire.Checksums) (protocols []strin
 	return protocols, nil
 }
 
-// A publisherSignature is what is known of a publisher's signature of SHA256SUMS.
+// A publisherSignature is a verified signature of SHA256SUMS by its publisher.
 type publisherSignature struct {
-	signature []byte            // nil if there is none that can be used
-	key       signing.PublicKey // that made it
-	note      string            // what the operator should know of it
+	signature []byte            // nil if there is no usable signature
+	key       signing.PublicKey // the key that made it
+	note      string            // a note for the operator
 }
 
-// verifySignature verifies the publisher's signature, if there is one. A signature
-// that is wrong, or by a key that the namespace's keys file does not have,
-// withholds the release. Without such a file nothing is known of the publisher,
-// and the signature is not used. The copy of a keys file verifies what the file did, and
-// nothing else counts then.
+// verifySignature verifies the publisher's signature, if there is one. A signature that is
+// wrong, or made by a key that is not in the namespace's keys file, withholds the release.
+// Without a keys file nothing is known of the publisher, and the signature is not used. The
+// copy of a keys file verifies the releases that the file has verified, and then nothing
+// else counts.
 func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums []byte, keys *keysFile) (signed publisherSignature, bad *tree.Finding) {
 	namespace := p.keysOf()
 	isCopy := keys != nil && keys.copied != nil
@@ -305,8 +307,8 @@ func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums
 	return signed, nil
 }
 
-// checkPackages returns the packages that are what the release says they are,
-// ordered by platform, and calls withhold for the others.
+// checkPackages returns the packages that agree with the release, ordered by platform, and
+// calls withhold for the others.
 func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(path string, f *tree.Finding)) []*packageArchive {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b *packageArchive) int {
@@ -333,8 +335,8 @@ func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(pat
 	return kept
 }
 
-// check returns why a package is withheld, nil if it is not. sums are nil without
-// a SHA256SUMS, other is another package of the platform.
+// check returns why a package is withheld, or nil if it is not. sums are nil without a
+// SHA256SUMS, and other is another package for the platform.
 func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *tree.Finding {
 	unusable := p.detail().FindingOn(p.platform)
 	switch sum, listed := sums[p.zip()]; {
@@ -354,23 +356,23 @@ func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *tree
 	return nil
 }
 
-// file is what clients download of a package that has been read.
+// file returns the file that clients download of a package that has been read.
 func (p *packageArchive) file(version string) File {
 	f := File{
 		Name: p.zip(), Version: version, Platform: p.platformText, ContentType: zipType, Size: p.Record.Size, SHA256: p.SHA256,
 		in: inProviders, dir: p.Dir, base: p.Name, modTime: p.Stamp.ModTime, inode: p.Stamp.Inode, changed: p.Stamp.Changed,
 	}
 	if p.unpacked != nil {
-		f.made = &madeFile{packed: p.unpacked.Pack(p.Digest)} // as when it was read
+		f.made = &madeFile{packed: p.unpacked.Pack(p.Digest)} // the files as they were read
 	}
 	return f
 }
 
-// sign gives a release without a usable signature one of the registry. What it signs is
-// SHA256SUMS of the publisher as it is, which also lists what is not in the tree: lock
-// files get the hashes of all platforms, and the list stays the same when further
-// packages come in. Without that document the registry lists the packages in the tree.
-// Without a signer the release has no signature.
+// sign adds the registry's signature to a release without a usable one. It signs the
+// publisher's SHA256SUMS unchanged, which also lists packages that are not in the tree: lock
+// files get the hashes of all platforms, and the list stays the same when further packages
+// are added. Without that document it signs a list of the packages in the tree. Without a
+// signer the release has no signature.
 func (r *Release) sign(typ string, checksums []byte, signer Signer) {
 	if checksums == nil {
 		sums := make(wire.Checksums)
@@ -388,7 +390,7 @@ func (r *Release) sign(typ string, checksums []byte, signer Signer) {
 	r.checksums, r.signatureFile = v.Checksums, v.Signature
 }
 
-// newOffer is a release as a report has it. note may be empty.
+// newOffer returns a release in the form of a report. note may be empty.
 func newOffer(a address.Address, r *Release, note string, packages []*packageArchive) Offer {
 	o := Offer{Kind: KindProvider, Address: a.String(), Version: r.Version, Signature: r.Signature.String()}
 	if note != "" {
@@ -406,7 +408,8 @@ func newOffer(a address.Address, r *Release, note string, packages []*packageArc
 	return o
 }
 
-// packageNotes say what clients on some platforms have trouble with.
+// packageNotes returns notes about packages that clients on some platforms have trouble
+// with.
 func packageNotes(packages []*packageArchive) (notes []string) {
 	var withoutMode, otherHash []string
 	for _, p := range packages {

@@ -11,16 +11,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A releaseMemo remembers verified releases, with their documents encoded. A
-// release of which no file, nor its namespace's keys, has changed is the same
-// release: a scan that finds nothing new costs little more than the walk.
+// A releaseMemo remembers verified releases, with their documents encoded. A release is
+// reused if none of its files, nor its namespace's keys, have changed: a scan that finds
+// nothing new costs little more than the walk.
 type releaseMemo struct {
 	mutex     sync.Mutex
 	scan      uint32 // the number of the scan that runs, or of the last one
 	providers map[address.Address]*rememberedProvider
 }
 
-// A rememberedProvider is a provider and the releases it was made of.
+// A rememberedProvider is a provider and the releases that it was made of.
 type rememberedProvider struct {
 	*Provider // nil if it was not offered yet
 	releases  []*Release
@@ -28,17 +28,17 @@ type rememberedProvider struct {
 	seen      uint32                     // the last scan that found all of it unchanged
 }
 
-// A verifiedRelease is a release and what it was verified with.
+// A verifiedRelease is a release and the state that it was verified in.
 type verifiedRelease struct {
 	release *Release
 	state   wire.SHA256 // of its files and keys
 	since   time.Time
-	seen    uint32 // the last scan that asked for it
+	seen    uint32 // the last scan that requested it
 
-	unread *tree.Finding // why there is no release, if that is a fault
+	unread *tree.Finding // why there is no release, if the reason is a fault
 }
 
-// verifiedFor is how long a verification holds: keys expire with time alone.
+// verifiedFor is how long a verification is valid: keys expire over time.
 const verifiedFor = time.Hour
 
 // begin starts a scan.
@@ -48,7 +48,7 @@ func (m *releaseMemo) begin() {
 	m.scan++
 }
 
-// get returns the release if its files are as they were.
+// get returns the release if its files have not changed.
 func (m *releaseMemo) get(a address.Address, version string, state wire.SHA256, now time.Time) (v verifiedRelease, ok bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -72,7 +72,7 @@ func (m *releaseMemo) put(a address.Address, version string, v verifiedRelease) 
 	m.remembered(a).verified[version] = v
 }
 
-// retain keeps a provider in whose folder nothing has changed.
+// retain keeps a provider whose folder has not changed.
 func (m *releaseMemo) retain(a address.Address) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -81,7 +81,7 @@ func (m *releaseMemo) retain(a address.Address) {
 	}
 }
 
-// remembered returns what is remembered of a provider, and remembers it from now on.
+// remembered returns the remembered provider, which may be new.
 func (m *releaseMemo) remembered(a address.Address) *rememberedProvider {
 	p := m.providers[a]
 	if p == nil {
@@ -94,8 +94,8 @@ func (m *releaseMemo) remembered(a address.Address) *rememberedProvider {
 	return p
 }
 
-// provider returns the provider with these releases, the same as before if it
-// has not changed.
+// provider returns the provider with these releases: the same one as before if it has not
+// changed.
 func (m *releaseMemo) provider(a address.Address, releases []*Release, s standing) *Provider {
 	m.mutex.Lock()
 	p := m.remembered(a)
@@ -111,7 +111,7 @@ func (m *releaseMemo) provider(a address.Address, releases []*Release, s standin
 	return now
 }
 
-// finish forgets what the scan that made s did not find.
+// finish forgets the providers that the scan of s did not find.
 func (m *releaseMemo) finish(s *Snapshot) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -11,19 +11,18 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A Report says what became of everything a scan found, in the manner of
-// golang.org/x/mod/zip's CheckedFiles: one bad entry never hides another.
-// Paths are relative to the tree, with slashes.
+// A Report lists the results for all files that a scan found, in the manner of
+// golang.org/x/mod/zip's CheckedFiles: one bad entry never hides another. Paths are relative
+// to the tree, with slashes.
 type Report struct {
-	// Offered is what clients can install, by address, newest version first.
+	// Offered are the versions that clients can install, by address, newest version first.
 	Offered []Offer `json:"offered"`
 
-	// Withheld is what was meant to be offered and is not.
+	// Withheld are the files that were meant to be offered and are not.
 	Withheld []Problem `json:"withheld"`
 
-	// Ignored is what the tree has no use for, versions that are withdrawn, and files
-	// with temporary names.
-	// At most MaxIgnored are listed.
+	// Ignored are files that do not belong in the tree, withdrawn versions, and files with
+	// temporary names. At most MaxIgnored are listed.
 	Ignored []Problem `json:"ignored"`
 
 	// Hint says what to do when no file of a tree is found: which folder the root
@@ -36,8 +35,8 @@ type Report struct {
 	// IgnoredTotal counts the ignored files, listed or not.
 	IgnoredTotal int `json:"ignored_total"`
 
-	// TemporaryTotal counts those of them that have temporary names, WithdrawnTotal
-	// those that are withdrawn.
+	// TemporaryTotal counts the ignored files with temporary names, and WithdrawnTotal the
+	// withdrawn versions.
 	TemporaryTotal int `json:"temporary_total"`
 	WithdrawnTotal int `json:"withdrawn_total"`
 }
@@ -52,7 +51,7 @@ const (
 	KindModule   = "module"
 )
 
-// An Offer is one version of a provider or a module that clients can install.
+// An Offer is a version of a provider or a module that clients can install.
 type Offer struct {
 	Kind    string `json:"kind"`
 	Address string `json:"address"`
@@ -65,12 +64,12 @@ type Offer struct {
 	// Signature.String; empty for a module.
 	Signature string `json:"signature,omitempty"`
 
-	// Notes are what the operator should know although it is offered.
+	// Notes are what the operator should know about an offered version.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// noticed returns the offer with a note of the notice that deprecates it, which may
-// be nil.
+// withNotice returns the offer with a note about the notice that deprecates it, which may be
+// nil.
 func (o Offer) noticed(n *registryhcl.Notice) Offer {
 	if n != nil {
 		note := "it is deprecated"
@@ -82,7 +81,7 @@ func (o Offer) noticed(n *registryhcl.Notice) Offer {
 	return o
 }
 
-// A Problem is one thing that is not offered, and why.
+// A Problem is a file or version that is not offered, with the reason.
 type Problem struct {
 	Path    string      `json:"path"`
 	Address string      `json:"address,omitempty"`
@@ -92,10 +91,10 @@ type Problem struct {
 	// Detail is one plain sentence that says what to do.
 	Detail string `json:"detail"`
 
-	passes bool // the cause may be over a moment later: nothing that was known is withheld
+	passes bool // the cause may be over a moment later: no earlier result is withheld
 }
 
-// newReport is an empty report. In JSON its lists are empty, not null.
+// newReport returns an empty report. In JSON its lists are empty, not null.
 func newReport() *Report {
 	return &Report{Offered: []Offer{}, Withheld: []Problem{}, Ignored: []Problem{}}
 }
@@ -125,7 +124,7 @@ func (r *Report) withdraw(path string, a address.Address, version string, n *reg
 	r.ignoreProblem(problemOf(tree.Findingf(tree.Withdrawn, "%s", detail), path, a, version))
 }
 
-// merge adds what another part of the walk, or of an assembly, reported.
+// merge adds the report of another part of a walk or an assembly.
 func (r *Report) merge(other *Report) {
 	r.Offered = append(r.Offered, other.Offered...)
 	r.Withheld = append(r.Withheld, other.Withheld...)
@@ -144,8 +143,8 @@ func (r *Report) clone() *Report {
 	return &c
 }
 
-// sort makes two reports of the same tree equal, in whatever order the scan's
-// workers finished. Offers keep their order within an address.
+// sort makes two reports of the same tree equal, in whatever order the scan's workers
+// finished. Offers of one address keep their order.
 func (r *Report) sort() {
 	slices.SortStableFunc(r.Offered, func(a, b Offer) int {
 		return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Address, b.Address))
@@ -157,9 +156,10 @@ func (r *Report) sort() {
 	slices.SortStableFunc(r.Ignored, byPath)
 }
 
-// noteBuilds notes of offers, which are sorted, that clients take them for another one.
+// noteBuilds adds notes to offers that clients take for one another. The offers must be
+// sorted.
 func (r *Report) noteBuilds() {
-	number := func(o Offer) string { // all but the build metadata
+	number := func(o Offer) string { // the version without its build metadata
 		text, _, _ := strings.Cut(o.Version, "+")
 		return text
 	}
@@ -175,8 +175,8 @@ func (r *Report) noteBuilds() {
 	}
 }
 
-// at is the finding as a report has it. The address may be zero, and the version
-// empty.
+// problemOf returns a finding in the form of a report. The address may be zero, and the
+// version empty.
 func problemOf(f *tree.Finding, path string, a address.Address, version string) Problem {
 	p := Problem{Path: path, Version: version, Reason: f.Reason, Detail: f.Detail, passes: f.Passes()}
 	if a != (address.Address{}) {
@@ -185,8 +185,8 @@ func problemOf(f *tree.Finding, path string, a address.Address, version string) 
 	return p
 }
 
-// failure is why a scan that nothing follows fails as a whole with this report; nil if it
-// does not.
+// failure returns the error of a scan that no other scan follows and that fails as a whole
+// with this report; nil if it does not fail.
 func (r *Report) failure() error {
 	i := slices.IndexFunc(r.Withheld, func(p Problem) bool { return p.Reason == tree.Exhausted || p.Reason == tree.StoreFailed })
 	if i < 0 {
@@ -195,8 +195,7 @@ func (r *Report) failure() error {
 	return fmt.Errorf("%s: %s", r.Withheld[i].Path, r.Withheld[i].Detail)
 }
 
-// nameUnreadable gives what is reported for a reason that no report has the one that
-// reports have.
+// nameUnreadable replaces reasons that do not appear in reports by the reason Unreadable.
 func (r *Report) nameUnreadable() {
 	for i := range r.Withheld {
 		if p := &r.Withheld[i]; p.Reason == tree.Exhausted || p.Reason == tree.StoreFailed {

@@ -18,19 +18,19 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Scan scans the tree once, to the end, and reads every archive in it. What the Store has is
-// only compared with: it says which bytes an Index has offered first. Nothing is stored.
+// Scan scans the tree once, to the end, and reads every archive in it. The memo in the Store
+// is only used for comparison: it has the bytes that an Index has offered first. Nothing is
+// stored.
 func Scan(ctx context.Context, o Options) (*Snapshot, error) {
 	x := &scanner{options: o, progress: o.Progress}
 	if o.Store != nil {
-		// Without a memo that can be used, no file is known to have changed.
+		// Without a usable memo, no file is known to have changed.
 		_ = x.compared.Load(o.Store, o.Identity)
 	}
 	return x.scan(ctx, nil, nil)
 }
 
-// A scanner scans a tree again and again, and remembers what it found. It runs
-// one scan at a time.
+// A scanner scans a tree repeatedly and remembers the results. It runs one scan at a time.
 type scanner struct {
 	options  Options
 	progress func(Progress) // may be nil
@@ -40,16 +40,16 @@ type scanner struct {
 	copies   keyCopyMemo
 	sharing  *memo.Sharing // nil: nothing is shared
 	watch    *watcher      // nil: nothing is watched
-	seeks    bool          // the tree's file system is known to have files that seek
+	seeks    bool          // the tree's file system is known to have seekable files
 	last     outcome       // of the last scan that succeeded
-	changes  Change        // the last that the next scan sees
-	accepts  bool          // of the next scan, see there
+	changes  Change        // the last change that the next scan sees
+	accepts  bool          // value of scan.accepts for the next scan
 
 	shared shared
 }
 
-// shared is what the snapshots of a scanner share: what has been read or made for one
-// of them serves the next, too.
+// shared has the caches that all snapshots of a scanner share: results that were read or
+// made for one snapshot serve the next, too.
 type shared struct {
 	content   content.Reader
 	catalogs  catalogMemo
@@ -57,19 +57,19 @@ type shared struct {
 	merged    mergedMemo
 }
 
-// An outcome is what a scan came to.
+// A scanResult has the results of a scan that the next scan uses.
 type outcome struct {
-	snapshot *Snapshot                // nil before the first
-	keys     *keysFolder              // as they were read; nil before the first
-	metadata map[string]*metadataFile // as they were read, by their path in the report
-	rested   map[string]tree.Stamp    // the folders that were packed, by their path in the report
+	snapshot *Snapshot                // nil before the first scan
+	keys     *keysFolder              // nil before the first scan
+	metadata map[string]*metadataFile // by their path in the report
+	rested   map[string]tree.Stamp    // stamps of the folders that were packed, by their path in the report
 	kept     map[string]*keptFolder   // the folders of addresses, by their path in the report
-	known    map[string]bool          // the folders on the way to them that have been listed, by their path in the report
+	known    map[string]bool          // the folders on the way to addresses that have been listed, by their path in the report
 
 	providers map[string]*providerOutcome // by the path of the folder in the report
 }
 
-// provider is a provider as it was offered, or nil.
+// provider returns the offered provider, or nil.
 func (o outcome) provider(a address.Address) *Provider {
 	if o.snapshot == nil {
 		return nil
@@ -77,7 +77,7 @@ func (o outcome) provider(a address.Address) *Provider {
 	return o.snapshot.Provider(a)
 }
 
-// module is a module as it was offered, or nil.
+// module returns the offered module, or nil.
 func (o outcome) module(a address.Address) *Module {
 	if o.snapshot == nil {
 		return nil
@@ -85,24 +85,24 @@ func (o outcome) module(a address.Address) *Module {
 	return o.snapshot.Module(a)
 }
 
-// listed reports whether clients have been told of no other versions of a provider
-// or module than those that were offered.
+// listed reports whether the offered versions of a provider or module are all that clients
+// have been told of.
 func (o outcome) listed(a address.Address) bool {
 	return o.snapshot != nil && !o.snapshot.ListPending(a)
 }
 
-// A scan is what all steps of one scan need to know. Nothing of it changes; what
-// memo, releases and watch remember outlasts it.
+// A scan has the inputs of all steps of one scan. It is immutable; memo, releases and watch
+// outlast it.
 type scan struct {
 	ctx  context.Context
 	tree tree.Tree
-	now  time.Time // when it began
-	live bool      // another scan follows when something is too young to be offered, or cannot be read
+	now  time.Time // when the scan began
+	live bool      // another scan follows if a file is too young to be offered, or cannot be read
 	last outcome   // of the scan before
 
 	accepts bool // a part of the tree may be empty all at once
 
-	changes Change // the last that it sees
+	changes Change // the last change that it sees
 
 	options  Options
 	progress func(Progress)
@@ -116,14 +116,14 @@ type scan struct {
 	shared *shared
 }
 
-// scan walks the tree, reads the archives it does not know, and verifies. When a
-// batch of archives has been read, or what a request waits for, publish is called
-// with what can be offered by then. waiting and publish may be nil.
+// scan walks the tree, reads the archives that the memo does not know, and verifies. When a
+// batch of archives has been read, or the archives that a request waits for, it calls
+// publish with a snapshot of what can be offered by then. waiting and publish may be nil.
 func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snapshot)) (*Snapshot, error) {
 	for _, name := range x.options.Paths {
 		x.watch.addPathTo(name) // before it is taken
 	}
-	now := x.options.now() // what changes from here on may be in the listing of a Bucket, or not
+	now := x.options.now() // the listing of a Bucket may or may not have changes after this
 	files, err := x.options.open(ctx)
 	if err != nil {
 		return nil, err
@@ -170,8 +170,8 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 	return snapshot, nil
 }
 
-// checkSeeking checks the first archive that can be opened. ok reports whether there
-// is one.
+// checkSeeking checks the first archive that can be opened. ok reports whether there is such
+// an archive.
 func checkSeeking(unread []*job) (ok bool, err error) {
 	for _, a := range unread {
 		name := a.Path()
@@ -188,22 +188,22 @@ func checkSeeking(unread []*job) (ok bool, err error) {
 	return false, nil
 }
 
-// An inventory is what a walk finds, before anything is verified.
+// An inventory has the files that a walk finds, before anything is verified.
 type inventory struct {
 	report    *Report
 	keys      *keysFolder
 	providers []*providerFolder
 	modules   []*moduleFolder
 
-	unread   []*job // those the memo does not know, in no order
-	recalled int    // how many it knows
+	unread   []*job // archives that the memo does not know, in no particular order
+	recalled int    // number of archives that the memo knows
 
 	reading sync.Mutex // guards the digests of archives while they are read
-	failed  string     // which of them could not be read this time, and why; empty: all could
+	failed  string     // which archive could not be read this time, and why; empty: all could
 
-	unknown []folder        // that no scan could read yet
-	known   map[string]bool // the folders that were listed, see outcome
-	faulty  bool            // something else could not be read, and may be a moment later
+	unknown []folder        // folders that no scan could read yet
+	known   map[string]bool // folders that were listed, see scanResult
+	faulty  bool            // another file could not be read, and may be readable a moment later
 }
 
 // metadata returns the registry.hcl files, by their path in the report.
@@ -223,7 +223,7 @@ func (found *inventory) metadata() map[string]*metadataFile {
 	return files
 }
 
-// walk finds out what there is.
+// walk lists the files of the tree.
 func (s *scan) walk() *inventory {
 	w := &walker{scan: s, report: newReport()}
 	found := &inventory{keys: w.readKeys()}
@@ -237,7 +237,7 @@ func (s *scan) walk() *inventory {
 	return found
 }
 
-// assemble verifies what has been read by now and makes a snapshot of it.
+// assemble verifies the archives read so far and makes a snapshot of them.
 func (s *scan) assemble(found *inventory) outcome {
 	found.reading.Lock()
 	defer found.reading.Unlock()
@@ -323,7 +323,7 @@ func (s *scan) assemble(found *inventory) outcome {
 	return outcome{snapshot: snapshot, rested: rested, providers: outcomes, kept: kept, known: found.known}
 }
 
-// workers is how many archives are read, or folders walked, at once.
+// workers returns how many archives are read, or folders walked, at once.
 func (o Options) workers() int {
 	if o.Workers > 0 {
 		return o.Workers
@@ -331,8 +331,7 @@ func (o Options) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// inParallel calls do with every number below n, started in order, on so many
-// goroutines.
+// inParallel calls do with every number below n, started in order, on so many goroutines.
 func inParallel(workers, n int, do func(i int)) {
 	var g errgroup.Group
 	g.SetLimit(workers)
@@ -345,25 +344,25 @@ func inParallel(workers, n int, do func(i int)) {
 	_ = g.Wait() // do has no error
 }
 
-// A walker finds out what is in some folders, and what of it the memo knows.
+// A walker lists the files in some folders, and recalls their results from the memo.
 type walker struct {
 	scan     *scan
 	report   *Report
 	unread   []*job
 	recalled int
 
-	known   []string // the folders that were listed, see outcome
-	unknown []folder // that no scan could read yet
+	known   []string // folders that were listed, see scanResult
+	unknown []folder // folders that no scan could read yet
 	failed  string   // which archive could not be read this time, and why; empty: all could
-	faulty  bool     // something else could not be read, and may be a moment later
+	faulty  bool     // another file could not be read, and may be readable a moment later
 
-	notes   bool           // what is listed is noted
-	listed  []listedFolder // if it is
-	depends bool           // what was found depends on more than that
+	notes   bool           // listed folders are noted
+	listed  []listedFolder // the noted folders
+	depends bool           // the result depends on more than the noted folders
 }
 
-// each calls walk for every one of n folders, in parallel. Each has a walker of
-// its own, which the caller merges or drops.
+// each calls walk for each of n folders, in parallel. Each call has a walker of its own,
+// which the caller merges or drops.
 func (w *walker) each(n int, walk func(w *walker, i int)) []walker {
 	walkers := make([]walker, n)
 	inParallel(w.scan.options.workers(), n, func(i int) {
@@ -373,7 +372,7 @@ func (w *walker) each(n int, walk func(w *walker, i int)) []walker {
 	return walkers
 }
 
-// merge takes over what another walker found.
+// merge adds the results of another walker.
 func (w *walker) merge(other *walker) {
 	w.report.merge(other.report)
 	w.unread = append(w.unread, other.unread...)
@@ -392,12 +391,12 @@ type folder struct {
 	address  address.Address // once the path has been parsed
 
 	metadata *metadataFile // of the folder of an address; nil without registry.hcl
-	kept     *keptFolder   // what counts in place of what is in it now; nil if that could be read
-	unknown  bool          // it cannot be read, and nothing is known from before
+	kept     *keptFolder   // replaces the folder's content, which cannot be read now; nil if it can
+	unknown  bool          // it cannot be read, and there is no earlier result
 }
 
-// standing is what the folder's registry.hcl makes of its address, before it is
-// known what lies in it.
+// addressMetadata returns the metadata of the folder's address, before its versions are
+// known.
 func (f *folder) standing() standing {
 	if f.metadata == nil {
 		return standing{}
@@ -405,8 +404,7 @@ func (f *folder) standing() standing {
 	return standing{metadata: f.metadata.metadata}
 }
 
-// walkAddresses finds the directories with depth names below an optional
-// HOSTNAME, in order.
+// walkAddresses finds the directories with depth names below an optional HOSTNAME, in order.
 func (w *walker) walkAddresses(part tree.Part, name string, depth int) []folder {
 	var folders []folder
 	var walk func(f folder)
@@ -436,26 +434,26 @@ func (w *walker) walkAddresses(part tree.Part, name string, depth int) []folder 
 				w.fileWithoutAddress(f, name, e, beside)
 				continue
 			}
-			walk(f.below(strings.Clone(e.Name))) // addresses are kept for longer than what lies beside them
+			walk(f.below(strings.Clone(e.Name))) // addresses stay in memory longer than the names beside them
 		}
 	}
 	walk(folder{part: part, dir: ".", report: name})
 	return folders
 }
 
-// withhold reports a file or folder at no address.
+// withhold reports a file or folder without an address.
 func (w *walker) withhold(report string, f *tree.Finding) {
 	w.faulty = w.faulty || f.Passes()
 	w.report.withhold(problemOf(f, report, address.Address{}, ""))
 }
 
-// list returns what is in a directory and can be used, and what cannot be read. It reports
-// the rest, and why the directory cannot be listed.
+// list returns the usable entries of a directory, and the entries that cannot be read. It
+// reports the other entries, and why a directory cannot be listed.
 func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []tree.Entry, bad *tree.Finding) {
 	if w.scan.ctx.Err() != nil {
 		return nil, nil, nil
 	}
-	w.scan.watch.add(part, dir) // before it is read: nothing can come in unseen
+	w.scan.watch.add(part, dir) // before the directory is read, so that no change is missed
 	entries, err := part.List(dir)
 	if err != nil {
 		bad = tree.AsFinding(err)
@@ -482,18 +480,18 @@ func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []
 	return usable, unreadable, nil
 }
 
-// A spelling is a folder whose address other folders may have as well, since
-// clients compare addresses in their normal form: acme/demo and ACME/Demo are one.
+// A spelling is a folder whose address other folders may have as well, since clients compare
+// addresses in their normal form: acme/demo and ACME/Demo are the same.
 type spelling struct {
 	folder  *folder
 	address address.Address
-	empty   bool // it has nothing to offer
+	empty   bool // it has no versions to offer
 }
 
-// oneSpellingEach chooses one folder for each address, keeping their order: the one
-// in normal form or else the first, but no empty one if another is not empty: a stray
-// ACME/demo/README must not hide acme/demo. It merges what the walkers found in the
-// folders it chooses, and reports the others.
+// oneSpellingEach chooses one folder for each address, keeping their order. It prefers the
+// folder in normal form, then the first one, but chooses no empty folder if another one is
+// not empty: a stray ACME/demo/README must not hide acme/demo. It merges the walkers of the
+// folders it chooses, and reports the other folders.
 func (w *walker) oneSpellingEach(spellings []spelling, walkers []walker) (chosen []int) {
 	best := make(map[address.Address]int)
 	for i, s := range spellings {
@@ -522,7 +520,7 @@ func (w *walker) oneSpellingEach(spellings []spelling, walkers []walker) (chosen
 	return chosen
 }
 
-// better reports whether a is chosen rather than b.
+// better reports whether a is preferred to b.
 func better(a, b spelling) bool {
 	if a.empty != b.empty {
 		return b.empty

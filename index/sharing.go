@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// recallShared takes over what other instances know of the archives that would have to be
+// recallShared copies the results of other instances for archives that would have to be
 // read.
 func (s *scan) recallShared(found *inventory) {
 	if s.sharing == nil || len(found.unread) == 0 {
@@ -35,9 +35,9 @@ func (s *scan) recallShared(found *inventory) {
 	s.sharing.Keep(records)
 }
 
-// share has other instances spared what this one has read, and then told what it has
-// changed, so that they do not look for digests that are not there yet.
-// It returns at once: no scan waits for a storage.
+// share stores the results of this instance for the other instances, and then announces the
+// folders it has changed, so that they do not look for digests that are not there yet. It
+// returns immediately: no scan waits for a storage.
 func (x *Index) share(changed [][]string) {
 	sharing := x.scanner.sharing
 	if sharing == nil && len(changed) == 0 {
@@ -61,14 +61,14 @@ func (x *Index) share(changed [][]string) {
 	})
 }
 
-// closePatience is how long Close waits for a storage that is slow.
+// closePatience is how long Close waits for a slow storage.
 const closePatience = 2 * time.Second
 
-// finishSharing shares what has been read and announces what has been changed since the
-// last scan, so that a restart loses neither.
+// finishSharing shares the results and announces the changes since the last scan, so that a
+// restart loses neither.
 func (x *Index) finishSharing() {
 	defer x.stopSharing()
-	x.prepare.Do(func() {}) // what has not begun to share does not begin any more
+	x.prepare.Do(func() {}) // sharing that has not begun does not begin any more
 	unannounced, _ := x.takeUnannounced()
 	x.share(unannounced)
 	x.announcing.Lock()
@@ -85,8 +85,8 @@ func (x *Index) finishSharing() {
 	}
 }
 
-// takeUnannounced returns the folders that Changed was called with, once, and the last
-// Change.
+// takeUnannounced returns the folders that Changed was called with, each only once, and the
+// last Change.
 func (x *Index) takeUnannounced() (folders [][]string, last Change) {
 	x.announcing.Lock()
 	defer x.announcing.Unlock()
@@ -94,7 +94,7 @@ func (x *Index) takeUnannounced() (folders [][]string, last Change) {
 	return folders, x.changes
 }
 
-// startSharing begins to share the memo, if there is where.
+// startSharing begins to share the memo, if there is a Shared memo.
 func (x *Index) startSharing(recalled bool) {
 	if x.options.Shared == nil {
 		return
@@ -105,7 +105,7 @@ func (x *Index) startSharing(recalled bool) {
 	if x.scanner.memo.StartLearning(); recalled {
 		return
 	}
-	// Besides digests, the others know what is in small documents.
+	// The records include the contents of small documents.
 	for path, d := range x.scanner.sharing.Load(x.ctx) {
 		x.scanner.memo.Adopt(tree.LocationOf(path), d)
 	}

@@ -11,31 +11,31 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// trustFor is how long a file of a Bucket that was found to be the one that was verified is
-// taken to be still that one. Its bytes then come from the store: for providers, clients
-// compare them with the digests in the registry's documents. Modules have no digests, so an
-// archive that is replaced in the store is downloaded unverified for so long.
+// trustFor is how long a file in a Bucket is assumed to be unchanged after it was checked.
+// Its bytes then come from the store: for providers, clients compare them with the digests
+// in the registry's documents. Modules have no digests, so a module archive that is replaced
+// in the store may be downloaded unverified for that time.
 const trustFor = time.Minute
 
-// unchangedObjects are the files of a Bucket that were looked at lately. The zero value is
+// unchangedObjects are the files in a Bucket that were checked recently. The zero value is
 // ready for use.
 type unchangedObjects = cache.Cache[objectID, struct{}]
 
-// An objectID is a file as it was verified.
+// An objectID identifies a verified file.
 type objectID struct {
 	name string
 	tree.Stamp
 }
 
-// CanRedirect reports whether a file lies in a Bucket as it is served, so that the store
-// can serve it.
+// CanRedirect reports whether a file lies in a Bucket in the form that clients download, so
+// that the store can serve it.
 func (s *Snapshot) CanRedirect(f *File) bool {
 	return f.Immutable() && f.in != nil && f.in(&s.tree).Bucket() != nil
 }
 
-// SignedURL returns a URL under which the store of a Bucket gives a file that CanRedirect to
-// anyone for so long. The error is ErrChanged if it is no longer the file that was verified,
-// which is looked at once a minute.
+// SignedURL returns a URL at which the store of a Bucket gives a file to anyone during its
+// life. CanRedirect must be true for the file. The error is ErrChanged if the file is no
+// longer the verified file, which is checked once a minute.
 func (s *Snapshot) SignedURL(ctx context.Context, f *File, life time.Duration) (string, error) {
 	part := f.in(&s.tree)
 	bucket, name := part.Bucket(), path.Join(part.Dir, f.Path())

@@ -16,52 +16,54 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A Snapshot is everything the registry offers at one time. It never changes: a
-// request reads one snapshot to its end.
+// A Snapshot has everything that the registry offers at one time. It is immutable: a request
+// uses one snapshot to its end.
 type Snapshot struct {
-	// Taken is when its scan began.
+	// Taken is the time when its scan began.
 	Taken time.Time
 
-	// Report says what became of everything the scan found.
+	// Report lists the results for all files that the scan found.
 	Report *Report
 
-	// KeysExpire is when the first of the keys that clients are given expires;
-	// zero if none expires.
+	// KeysExpire is when the first of the keys that clients get expires; zero if none
+	// expires.
 	KeysExpire time.Time
 
-	// Changed is what is offered with other bytes than at first, by path.
+	// Changed are the versions whose bytes have changed since they were first offered, by
+	// path.
 	Changed []ChangedVersion
 
-	unread string // which archives are still pending that the scan tried to read, and why; empty: none are
-	faulty bool   // something else could not be read, and may be a moment later
+	unread string // which pending archives the scan could not read, and why; empty: there are none
+	faulty bool   // another file could not be read, and may be readable a moment later
 
-	// Read and Recalled count the archives that the scan read and those that the
-	// memo knew.
+	// Read and Recalled count the archives that the scan read and the archives that the memo
+	// knew.
 	Read, Recalled int
 
-	keys      *keysFolder // nil in one that is taken before a scan ends
+	keys      *keysFolder // nil in a snapshot that is made before its scan ends
 	tree      tree.Tree
 	providers map[address.Address]*Provider
 	modules   map[address.Address]*Module
 
-	// Those found both with and without HOSTNAME, merged; nil if all is withdrawn.
+	// Addresses found both with and without HOSTNAME, merged; nil if all versions are
+	// withdrawn.
 	mergedProviders map[address.Address]*Provider
 	mergedModules   map[address.Address]*Module
 
-	// What registry.hcl files say, and what they withdraw.
+	// The metadata and the withdrawn versions of addresses.
 	standings, mergedStandings map[address.Address]standing
 
 	pending map[address.Address]pending
-	unknown []folder // that no scan could read yet
+	unknown []folder // folders that no scan could read yet
 
 	cataloging sync.Once
 	catalog    *Catalog
 
 	signer Signer // of releases without a usable signature; nil: they are not signed
 
-	docs map[*encodedRelease]string // the folders of documentation, whatever notices a release is under
+	docs map[*encodedRelease]string // the folders of documentation, which do not depend on a release's notices
 
-	changes Change // the last that its scan has seen
+	changes Change // the last change that its scan has seen
 
 	*shared
 }
@@ -69,49 +71,50 @@ type Snapshot struct {
 // Sees reports whether the scan began after the Index had been told of a change.
 func (s *Snapshot) Sees(c Change) bool { return s.changes >= c }
 
-// pending says what of an address a snapshot lacks because it has not been read
-// yet. The zero value is nothing.
+// pending says which versions of an address may be missing in a snapshot because they have
+// not been read yet. The zero value means none.
 type pending struct {
-	versions []string // of which something is new
+	versions []string // versions with new files
 
-	// Versions may be missing that clients were offered before, by an earlier
-	// process. A list without them would have clients choose an older one.
+	// Versions may be missing that an earlier process offered to clients. A list without
+	// them would make clients choose an older version.
 	list bool
 
-	// The folder cannot be read at the moment, and is as the last scan has found it: there
+	// The folder cannot be read at the moment, and keeps the results of the last scan: there
 	// may be other versions.
 	held bool
 }
 
-// has reports whether something of a version is pending; empty is any version.
+// has reports whether files of a version are pending; an empty version stands for any.
 func (p pending) has(version string) bool {
 	return p.held || len(p.versions) > 0 && (version == "" || slices.Contains(p.versions, version))
 }
 
-// Provider returns what lies under exactly that address, or nil.
+// Provider returns the provider under exactly that address, or nil.
 func (s *Snapshot) Provider(a address.Address) *Provider { return s.providers[a] }
 
-// HostedProvider returns the provider that a registry hosts if it answers as
-// a.Hostname, or nil: what lies under that HOSTNAME and under none, merged.
+// HostedProvider returns the provider of a registry that answers as a.Hostname, or nil: the
+// releases under that HOSTNAME and under none, merged.
 func (s *Snapshot) HostedProvider(a address.Address) *Provider {
 	return hosted(a, s.mergedProviders, s.providers)
 }
 
-// Providers yields all providers, each under the address at which it lies.
+// Providers yields all providers, each under the address of its folder.
 func (s *Snapshot) Providers() iter.Seq[*Provider] { return maps.Values(s.providers) }
 
-// Module returns what lies under exactly that address, or nil.
+// Module returns the module under exactly that address, or nil.
 func (s *Snapshot) Module(a address.Address) *Module { return s.modules[a] }
 
-// HostedModule is to modules what HostedProvider is to providers.
+// HostedModule returns the module of a registry that answers as a.Hostname, or nil: the
+// versions under that HOSTNAME and under none, merged.
 func (s *Snapshot) HostedModule(a address.Address) *Module {
 	return hosted(a, s.mergedModules, s.modules)
 }
 
-// Modules yields all modules, each under the address at which it lies.
+// Modules yields all modules, each under the address of its folder.
 func (s *Snapshot) Modules() iter.Seq[*Module] { return maps.Values(s.modules) }
 
-// hosted looks up a among what is merged, then under its hostname, then under none.
+// hosted looks up a among the merged addresses, then under its hostname, then under none.
 func hosted[T any](a address.Address, merged, all map[address.Address]*T) *T {
 	if v, ok := merged[a]; ok {
 		return v
@@ -122,25 +125,24 @@ func hosted[T any](a address.Address, merged, all map[address.Address]*T) *T {
 	return all[a.At("")]
 }
 
-// Pending reports whether something of a version of a provider or module, or of any
-// version if it is empty, has not been read yet: what is not found may appear soon.
+// Pending reports whether files of a version of a provider or module, or of any version if
+// it is empty, have not been read yet: a missing version may appear soon.
 func (s *Snapshot) Pending(a address.Address, version string) bool {
 	return s.pending[a].has(version) || s.Unknown(a)
 }
 
 // Unknown reports whether a provider or module may lie in a folder that no scan could read
-// yet: neither what is there is known, nor what is withdrawn.
+// yet: neither its versions are known, nor which are withdrawn.
 func (s *Snapshot) Unknown(a address.Address) bool {
 	return len(s.unknown) > 0 && s.providers[a] == nil && s.modules[a] == nil &&
 		slices.ContainsFunc(s.unknown, func(f folder) bool { return f.covers(a) })
 }
 
-// ListPending reports whether the list of versions of a provider or module may
-// lack some that clients were offered before.
+// ListPending reports whether the list of versions of a provider or module may lack versions
+// that clients were offered before.
 func (s *Snapshot) ListPending(a address.Address) bool { return s.pending[a].list || s.Unknown(a) }
 
-// newlyWithheld is what is withheld and was not in the snapshot before, which
-// may be nil.
+// newlyWithheld returns the problems that were not in the snapshot before, which may be nil.
 func (s *Snapshot) newlyWithheld(before *Snapshot) []Problem {
 	if before == nil {
 		return s.Report.Withheld
@@ -158,8 +160,8 @@ func (s *Snapshot) newlyWithheld(before *Snapshot) []Problem {
 	return problems
 }
 
-// noteExpiry keeps the earliest time at which a key of a provider expires. Of several
-// copies of a key the first counts.
+// noteExpiry keeps the earliest time at which a key of a provider expires. Of several copies
+// of a key, the first one counts.
 func (s *Snapshot) noteExpiry(p *Provider) {
 	for _, r := range p.Releases {
 		for i, k := range r.Keys {
@@ -185,8 +187,8 @@ func newSnapshot(files tree.Tree, taken time.Time, shared *shared) *Snapshot {
 	}
 }
 
-// addProvider adds what is offered under an address, which may be nil, and what of
-// it has not been read.
+// addProvider adds the provider of an address, which may be nil, and the versions of it that
+// have not been read.
 func (s *Snapshot) addProvider(a address.Address, p *Provider, lacks pending) {
 	if lacks.has("") {
 		s.pending[a] = lacks
@@ -200,14 +202,15 @@ func (s *Snapshot) addProvider(a address.Address, p *Provider, lacks pending) {
 	}
 }
 
-// addStanding adds what registry.hcl says about an address.
+// addMetadata adds the metadata of an address.
 func (s *Snapshot) addStanding(a address.Address, of standing) {
 	if of.metadata != nil {
 		s.standings[a] = of
 	}
 }
 
-// addModule does the same for modules.
+// addModule adds the module of an address, which may be nil, and the versions of it that
+// have not been read.
 func (s *Snapshot) addModule(a address.Address, m *Module, lacks pending) {
 	if lacks.has("") {
 		s.pending[a] = lacks
@@ -220,10 +223,9 @@ func (s *Snapshot) addModule(a address.Address, m *Module, lacks pending) {
 	}
 }
 
-// mergeHosted merges what is found both with and without HOSTNAME; of a version
-// found twice the one with HOSTNAME is offered. Whether the registry answers as
-// HOSTNAME is not known here, so what lies under it stays separately reachable as
-// well.
+// mergeHosted merges addresses that are found both with and without HOSTNAME. If a version
+// is found twice, the version with HOSTNAME is offered. It is not known here whether the
+// registry answers as HOSTNAME, so the versions under it stay separately reachable as well.
 func (s *Snapshot) mergeHosted() {
 	var twice shadows
 	for a, both := range s.foundTwice() {
@@ -252,9 +254,8 @@ func (s *Snapshot) mergeHosted() {
 	twice.note(s.Report)
 }
 
-// foundTwice returns the addresses with HOSTNAME of which there is something, a
-// version or registry.hcl, without HOSTNAME as well, and what is said about them both
-// ways.
+// foundTwice returns the addresses with HOSTNAME that have a version or a registry.hcl
+// without HOSTNAME as well, with the merged metadata.
 func (s *Snapshot) foundTwice() map[address.Address]standing {
 	found := func(a address.Address) bool {
 		return s.providers[a] != nil || s.modules[a] != nil || s.standings[a].metadata != nil
@@ -277,9 +278,9 @@ func (s *Snapshot) foundTwice() map[address.Address]standing {
 	return twice
 }
 
-// mergeVersions merges versions with those of the same address without HOSTNAME. It
-// moves the ones that both together withdraw to s, and calls clash for each hosted
-// one that own has as well.
+// mergeVersions merges versions with the versions of the same address without HOSTNAME. It
+// moves versions that the merged metadata withdraws to s, and calls clash for each hosted
+// version that own has as well.
 func mergeVersions[T interface{ number() *version.Version }](own, hosted []T, s *standing, clash func(T)) []T {
 	known := make(map[string]bool, len(own))
 	for _, v := range own {
@@ -304,8 +305,8 @@ func mergeVersions[T interface{ number() *version.Version }](own, hosted []T, s 
 	return all
 }
 
-// shadows are the hosted offers that are found under a HOSTNAME too, which is
-// offered in their place: the hostnames by kind, address and version.
+// shadows are the hosted offers that are also found under a HOSTNAME, which is offered
+// instead: the hostnames by kind, address and version.
 type shadows map[[3]string][]string
 
 func (s *shadows) add(kind, hosted, version string, hostname svchost.Hostname) {
@@ -316,14 +317,14 @@ func (s *shadows) add(kind, hosted, version string, hostname svchost.Hostname) {
 	(*s)[of] = append((*s)[of], address.DisplayHostname(hostname))
 }
 
-// note adds them to the notes of the report.
+// note adds the hostnames to the notes of the report.
 func (s shadows) note(r *Report) {
 	if len(s) == 0 {
 		return
 	}
 	for i := range r.Offered {
 		o := &r.Offered[i]
-		o.Notes = slices.Clip(o.Notes) // earlier reports have the same ones
+		o.Notes = slices.Clip(o.Notes) // earlier reports share them
 		for _, h := range slices.Sorted(slices.Values(s[[3]string{o.Kind, o.Address, o.Version}])) {
 			o.Notes = append(o.Notes, fmt.Sprintf("it is found under %s too: asked as %s, the registry offers that one", h, h))
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
-// A WithdrawnVersion is a version that lies in the tree and is offered to nobody.
+// A WithdrawnVersion is a version that lies in the tree and is offered to no client.
 type WithdrawnVersion struct {
 	Version string             // in the form clients request it
 	Notice  registryhcl.Notice // why
@@ -17,27 +17,27 @@ type WithdrawnVersion struct {
 	version *version.Version
 }
 
-// A standing is what registry.hcl makes of an address, also where nothing of it is
-// offered.
+// An addressMetadata is the metadata of an address and the versions that it withdraws, even
+// if no version is offered.
 type standing struct {
 	metadata  *registryhcl.File
 	withdrawn []WithdrawnVersion // the newest first
 }
 
-// withdraw adds a version.
+// withdraw adds a withdrawn version.
 func (s *standing) withdraw(v *version.Version, n *registryhcl.Notice) {
 	s.withdrawn = append(s.withdrawn, WithdrawnVersion{v.String(), *n, v})
 }
 
-// over returns the standing of an address that is found both with HOSTNAME, which s
-// is of, and without.
+// over merges the metadata of an address that is found both with HOSTNAME (s) and without
+// (hosted).
 func (s standing) over(hosted standing) standing {
 	both := standing{s.metadata.Over(hosted.metadata), slices.Concat(s.withdrawn, hosted.withdrawn)}
 	both.sort()
 	return both
 }
 
-// source is the URL of the source code; empty if it is not known.
+// source returns the URL of the source code; empty if it is not known.
 func (s *standing) source() string {
 	if s.metadata == nil {
 		return ""
@@ -45,36 +45,37 @@ func (s *standing) source() string {
 	return s.metadata.Source
 }
 
-// equal reports whether two standings of one address are the same.
+// equal reports whether the metadata of an address has not changed.
 func (s *standing) equal(other standing) bool {
 	return s.metadata == other.metadata && slices.EqualFunc(s.withdrawn, other.withdrawn, func(a, b WithdrawnVersion) bool {
 		return a.Version == b.Version
 	})
 }
 
-// sort orders the withdrawn versions and lists each once.
+// sort orders the withdrawn versions and lists each only once.
 func (s *standing) sort() {
 	address.SortNewestFirst(s.withdrawn, func(w WithdrawnVersion) *version.Version { return w.version })
 	s.withdrawn = slices.CompactFunc(s.withdrawn, func(a, b WithdrawnVersion) bool { return a.Version == b.Version })
 }
 
-// Metadata returns what the registry.hcl in the folder of exactly that address says;
-// nil if there is none.
+// Metadata returns the registry.hcl in the folder of exactly that address; nil if there is
+// none.
 func (s *Snapshot) Metadata(a address.Address) *registryhcl.File { return s.standings[a].metadata }
 
-// HostedMetadata returns what is said about a provider or module that a registry hosts
-// if it answers as a.Hostname: under that HOSTNAME and under none, merged.
+// HostedMetadata returns the metadata of a provider or module of a registry that answers as
+// a.Hostname: under that HOSTNAME and under none, merged.
 func (s *Snapshot) HostedMetadata(a address.Address) *registryhcl.File {
 	return s.hostedStanding(a).metadata
 }
 
-// WithdrawnVersions returns the versions that lie under exactly that address and are
-// withdrawn, the newest first.
+// WithdrawnVersions returns the withdrawn versions under exactly that address, the newest
+// first.
 func (s *Snapshot) WithdrawnVersions(a address.Address) []WithdrawnVersion {
 	return s.standings[a].withdrawn
 }
 
-// HostedWithdrawnVersions is to WithdrawnVersions what HostedMetadata is to Metadata.
+// HostedWithdrawnVersions returns the withdrawn versions of a registry that answers as
+// a.Hostname: under that HOSTNAME and under none, merged.
 func (s *Snapshot) HostedWithdrawnVersions(a address.Address) []WithdrawnVersion {
 	return s.hostedStanding(a).withdrawn
 }

@@ -11,29 +11,28 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Not everything in a tree is a file of the tree. Temporary files are skipped until
-// they are renamed. What tools and file systems leave behind by design is neither
-// reported nor counted: there is nothing to do about it, and it would hide the one
-// file that matters. Everything else goes to the report: as misplaced if it was
-// meant to be offered (misplaced.go), otherwise as ignored.
+// Not every file in a tree is a file of the tree. Temporary files are skipped until they are
+// renamed. Files that tools and file systems leave behind by design are neither reported nor
+// counted: there is nothing to do about them, and they would hide the one file that matters.
+// All other files are reported: as misplaced if they were meant to be offered
+// (misplaced.go), otherwise as ignored.
 
-// harmlessNames are those of files and folders, in lower case.
+// harmlessNames are names of files and folders, in lower case.
 var harmlessNames = map[string]bool{
 	"lost+found": true, "@eadir": true, "#recycle": true, "#snapshot": true,
 	"$recycle.bin": true, "system volume information": true,
 	".git": true, ".gitkeep": true, ".gitignore": true, ".gitattributes": true, ".keep": true,
 	".ds_store": true, ".snapshot": true, ".zfs": true,
 	".terraform.lock.hcl":    true,
-	".versions.json":         true, // what pull-through keeps of an origin…
-	".versions.json.damaged": true, // …and had kept
+	".versions.json":         true, // pull-through keeps an origin's versions here…
+	".versions.json.damaged": true, // …and moves a damaged file here
 }
 
-// keptOfVersions end the names, .VERSION and then this, of what pull-through keeps of the
-// origin of a version.
+// keptOfVersions are the suffixes of files in which pull-through keeps an origin's data
+// about a version. They follow .VERSION.
 var keptOfVersions = []string{".source.json", ".packages.json"}
 
-// harmlessFiles are those of documents for people, in lower case and without an
-// extension.
+// harmlessFiles are names of documents for people, in lower case and without an extension.
 var harmlessFiles = []string{"readme", "license", "licence", "changelog", "notice", "copying"}
 
 // harmless reports whether tools, file systems or people leave files or folders of
@@ -53,7 +52,7 @@ func harmless(name string, isFile bool) bool {
 	return slices.Contains(harmlessFiles, stem) && slices.Contains([]string{"", "md", "txt", "rst"}, extension)
 }
 
-// releaseExtras are what GoReleaser writes into its dist folder beside the
+// releaseExtras are the files that GoReleaser writes into its dist folder beside the
 // packages of a provider.
 var releaseExtras = []string{"artifacts.json", "config.yaml", "metadata.json", "digests.txt"}
 
@@ -76,22 +75,22 @@ func harmlessInProvider(name string) bool {
 	return false
 }
 
-// siblings are the entries of a folder, looked up by the names that a stray file
-// among them should have. There may be any number of either.
+// siblings are the entries of a folder, for looking up the names that a stray file among
+// them should have. There may be any number of entries and stray files.
 type siblings struct {
 	entries []tree.Entry
 
-	configuration string          // the file that a report names for all of the configuration here
+	configuration string          // the file that a report names in place of all configuration here
 	names         map[string]bool // nil until the first look-up
-	versions      map[string]bool // of which there are packages; nil until the first look-up
+	versions      map[string]bool // versions with packages; nil until the first look-up
 }
 
 func newSiblings(entries []tree.Entry) *siblings {
 	return &siblings{entries: entries, configuration: firstConfiguration(entries)}
 }
 
-// firstConfiguration returns the name of the file that stands for a module in a
-// report; empty if there is no configuration.
+// firstConfiguration returns the name of the file that a report names for a module; empty if
+// there is no configuration.
 func firstConfiguration(entries []tree.Entry) string {
 	first := ""
 	for _, e := range entries {
@@ -102,8 +101,8 @@ func firstConfiguration(entries []tree.Entry) string {
 	return first
 }
 
-// represented reports whether a report names another file of the same module
-// instead of this one.
+// represented reports whether a report names another file of the same module instead of this
+// one.
 func (s *siblings) represented(name string) bool {
 	return moduledoc.IsConfiguration(name) && name != s.configuration
 }
@@ -119,8 +118,8 @@ func (s *siblings) has(name string) bool {
 	return s.names[name]
 }
 
-// packaged reports whether there are packages of a version, or of any version if it
-// is empty. Their names begin with prefix.
+// packaged reports whether there are packages of a version, or of any version if it is
+// empty. The names of the packages begin with prefix.
 func (s *siblings) packaged(prefix, version string) bool {
 	if s.versions == nil {
 		s.versions = make(map[string]bool)
@@ -134,7 +133,7 @@ func (s *siblings) packaged(prefix, version string) bool {
 	return s.versions[version]
 }
 
-// misplace reports a file or folder that is not offered where it lies, at no address.
+// misplace reports a file or folder that is not offered in its place, without an address.
 func (w *walker) misplace(report string, f *tree.Finding) {
 	w.report.withhold(problemOf(f, report, address.Address{}, ""))
 }
@@ -203,7 +202,7 @@ var buildFolder = regexp.MustCompile(`_[a-z0-9]+_[a-z0-9]+(_[a-z0-9.]+)?$`)
 // strayProviderFolder reports a folder in a provider's folder that is not named
 // after a version, or the release files in it.
 func (w *walker) strayProviderFolder(p *providerFolder, dir string, e tree.Entry) {
-	w.depends = true // on what is in the folder
+	w.depends = true // the result depends on the files in the folder
 	report := path.Join(dir, e.Name)
 	files := w.releaseFilesIn(p.part, e.Path(), report, 2)
 	for _, f := range files {
@@ -243,8 +242,8 @@ func (w *walker) releaseFilesIn(part tree.Part, dir, report string, depth int) [
 	return files
 }
 
-// strayInModule reports an entry of a module's folder unless it is named after a
-// version, in which case it returns false.
+// strayInModule reports an entry of a module's folder, and returns false without a report if
+// the entry is named after a version.
 func (w *walker) strayInModule(m *moduleFolder, e tree.Entry, beside *siblings) bool {
 	report := path.Join(m.report, e.Name)
 	if e.Info.IsDir() {
@@ -268,16 +267,16 @@ func (w *walker) strayInModule(m *moduleFolder, e tree.Entry, beside *siblings) 
 	return true
 }
 
-// versionAtEnd is the version that a longer name ends in.
+// versionAtEnd matches the version at the end of a longer name.
 var versionAtEnd = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*$`)
 
-// strayModuleFolder reports a folder that is not named after a version, or the
-// modules in it. Beside configuration it is part of that module, unless there is a version
-// in its name or in it.
+// strayModuleFolder reports a folder that is not named after a version, or the modules in
+// it. Beside configuration the folder is part of that module, unless there is a version in
+// its name or in it.
 func (w *walker) strayModuleFolder(m *moduleFolder, e tree.Entry, beside *siblings) {
 	isPart := beside.configuration != ""
 	report := path.Join(m.report, e.Name)
-	entries, _ := m.part.List(e.Path()) // one that cannot be read is ignored like an empty one
+	entries, _ := m.part.List(e.Path()) // a folder that cannot be read is ignored like an empty one
 	entries = slices.DeleteFunc(entries, func(e tree.Entry) bool { return e.Bad != nil || tree.IsHiddenOrTemporary(e.Name) })
 	if firstConfiguration(entries) != "" {
 		version := versionAtEnd.FindString(e.Name)
@@ -335,7 +334,7 @@ func (w *walker) strayInKeys(report string, e tree.Entry) {
 	}
 }
 
-// holds reports whether a file below keys begins with a kind of block.
+// containsBlock reports whether a file below keys begins with a kind of block.
 func (w *walker) holds(e tree.Entry, block string) bool {
 	if e.Bad != nil || !e.Info.Mode().IsRegular() || e.Info.Size() > tree.MaxDocument {
 		return false

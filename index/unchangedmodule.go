@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// What a scan finds of a module as it was is the same version, and if there are no
-// others, the same module with the same documents.
+// A module version that has not changed since the last scan stays the same ModuleVersion. If
+// no version has changed, the module stays the same Module, with the same documents.
 
-// or returns the version as it was before, which may be nil, if nothing of it has changed.
+// orUnchanged returns the version before, which may be nil, if v does not differ from it,
+// and otherwise v.
 func (v *ModuleVersion) or(before *ModuleVersion) *ModuleVersion {
 	if before == nil || v.Hostname != before.Hostname || v.Version != before.Version || v.H1 != before.H1 || v.Folder != before.Folder ||
 		!slices.Equal(v.notes, before.notes) || !bytes.Equal(v.summary, before.summary) || !v.Archive.same(before.Archive) {
@@ -17,7 +18,7 @@ func (v *ModuleVersion) or(before *ModuleVersion) *ModuleVersion {
 	return before
 }
 
-// same reports whether two files of a tree have the same bytes and lie in the same place.
+// same reports whether two files of a tree have the same bytes and the same path.
 func (f *File) same(other *File) bool {
 	if f.Name != other.Name || f.Size != other.Size || f.SHA256 != other.SHA256 || f.ContentType != other.ContentType ||
 		f.Path() != other.Path() || f.modTime != other.modTime || f.inode != other.inode || f.changed != other.changed ||
@@ -27,8 +28,7 @@ func (f *File) same(other *File) bool {
 	return !f.IsFolder() || slices.Equal(f.made.packed.Files(), other.made.packed.Files())
 }
 
-// consistsOf reports whether a module has these versions and no others. A nil Module has
-// none.
+// consistsOf reports whether a module has exactly these versions. A nil Module has none.
 func (m *Module) consistsOf(versions []*ModuleVersion, s standing) bool {
 	if m == nil || len(m.Versions) != len(versions) || !m.standing.equal(s) {
 		return false

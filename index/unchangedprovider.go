@@ -10,28 +10,28 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// Most folders of providers do not change from one scan to the next. Of such a folder a
-// scan only lists what is in it, and takes over what the last one has made of it.
+// Most folders of providers do not change from one scan to the next. A scan only lists such
+// a folder, and reuses the last scan's result.
 
-// A providerOutcome is what a scan has made of a provider's folder, and all that depends on
-// besides the options.
+// A providerResult has a scan's result for a provider's folder, and everything that the
+// result depends on besides the options.
 type providerOutcome struct {
-	listed   []listedFolder // the folder and those in it
-	keys     *keysFile      // of its namespace; nil if there is no file of them
+	listed   []listedFolder // the folder and its subfolders
+	keys     *keysFile      // of its namespace; nil if there is no keys file
 	metadata *metadataFile  // nil without registry.hcl
-	walk     *Report        // what the walk reported, nothing of which is withheld
+	walk     *Report        // the report of the walk, in which nothing is withheld
 	packages int            // in the folder
 	offered  offeredProvider
 }
 
-// A listedFolder is a folder that was listed.
+// A listedFolder identifies the state of a folder when it was listed.
 type listedFolder struct {
 	dir, report string      // its paths in its part, and in a report
-	entries     wire.SHA256 // of the names in it, and of what identifies the files
+	entries     wire.SHA256 // of the names in it, and of the stamps of its files
 }
 
-// note remembers the entries of a folder, or that the outcome depends on more than that: a
-// file in it may change again unnoticed, or a symlink may lead elsewhere.
+// note remembers the entries of a folder, or that the result depends on more than the
+// entries: a file may change again unnoticed, or a symlink may lead elsewhere.
 func (w *walker) note(dir, report string, entries []tree.Entry) {
 	if !w.notes || w.depends {
 		return
@@ -40,8 +40,8 @@ func (w *walker) note(dir, report string, entries []tree.Entry) {
 	w.listed, w.depends = append(w.listed, listedFolder{dir, report, sum}), !lasts
 }
 
-// fingerprint is of the names of entries, and of what identifies the files among them.
-// lasts reports whether it tells of any change.
+// fingerprint returns a digest of the names of entries, and of the stamps of the files among
+// them. lasts reports whether any change would change the digest.
 func (s *scan) fingerprint(entries []tree.Entry) (sum wire.SHA256, lasts bool) {
 	h := sha256.New()
 	var b []byte
@@ -68,8 +68,8 @@ func (s *scan) fingerprint(entries []tree.Entry) (sum wire.SHA256, lasts bool) {
 	return sum, lasts
 }
 
-// takeOver takes over the outcome of the last scan if nothing has changed in the folder
-// that it depends on, and reports whether it did.
+// reuse reuses the result of the last scan if nothing that it depends on has changed, and
+// reports whether it did.
 func (w *walker) takeOver(p *providerFolder, keys *keysFolder) bool {
 	o := w.scan.last.providers[p.report]
 	if o == nil || !o.keys.same(keys.of(p.keysOf())) || w.scan.now.Sub(o.offered.since) >= verifiedFor || w.scan.now.Before(o.offered.since) {
@@ -94,8 +94,8 @@ func (w *walker) takeOver(p *providerFolder, keys *keysFolder) bool {
 	return true
 }
 
-// newOutcome returns what the next scan can take over of what this one has made of a folder;
-// nil if the outcome depends on more than the entries of folders.
+// newResult returns the result for the next scan to reuse; nil if the result depends on more
+// than the entries of folders.
 func (p *providerFolder) newOutcome(offered offeredProvider, keys *keysFile) *providerOutcome {
 	if p.outcome != nil {
 		return p.outcome
@@ -110,13 +110,13 @@ func (p *providerFolder) newOutcome(offered offeredProvider, keys *keysFile) *pr
 	return o
 }
 
-// lasts reports whether the same files and keys give the same outcome again, until
-// signatures have to be verified again.
+// lasts reports whether the same files and keys have the same result again, until signatures
+// must be verified again.
 func (o *offeredProvider) lasts() bool {
 	return !o.passing && len(o.report.Withheld) == 0 && len(o.pending.versions) == 0 && o.report.Pending == 0
 }
 
-// same reports whether two files of keys have the same content. Either may be nil.
+// same reports whether two keys files have the same content. Either may be nil.
 func (k *keysFile) same(other *keysFile) bool {
 	if k == nil || other == nil {
 		return k == other
@@ -124,7 +124,7 @@ func (k *keysFile) same(other *keysFile) bool {
 	return k.sum == other.sum && (k.Keyring == nil) == (other.Keyring == nil)
 }
 
-// sinceEarlier notes that something was verified at a time.
+// sinceEarlier notes the time of a verification.
 func (o *offeredProvider) sinceEarlier(at time.Time) {
 	if at.Before(o.since) {
 		o.since = at

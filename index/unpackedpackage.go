@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// addPackageFolder queues the unpacked package of a platform for reading, and
-// reports whether the folder's name is that of a platform.
+// addPackageFolder queues the unpacked package of a platform for reading, and reports
+// whether the folder's name is a platform.
 func (w *walker) addPackageFolder(p *providerFolder, report, version string, e tree.Entry) bool {
 	platform, ok := platformOfFolder(e.Name)
 	if !ok {
@@ -30,7 +30,7 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 	r := p.release(v, v.String())
 	r.packages = append(r.packages, newPackageArchive(a, platform))
 
-	w.depends = true // on what is in its folders
+	w.depends = true // the result depends on the files in its folders
 	visit := func(dir string) { w.scan.watch.add(p.part, dir) }
 	if a.unpacked, a.Bad = archive.FindPackage(p.part, e.Path(), typ, platform.OS, visit); a.Bad != nil {
 		w.setAside(a)

@@ -5,9 +5,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// A Voucher is what the registry itself vouches with for a release, if no signature of
-// its publisher can be used: SHA256SUMS, its signature, which is made when it is first
-// opened, and the key.
+// SignedChecksums are the registry's own documents for a release without a usable signature
+// of its publisher: SHA256SUMS, its signature, which is made when it is first opened, and
+// the key.
 type Voucher struct {
 	Checksums, Signature *File
 	Key                  signing.PublicKey
@@ -21,9 +21,9 @@ func newVoucher(typ, version string, checksums []byte, signer Signer) *Voucher {
 	}
 }
 
-// Vouch returns the Voucher of a release of the provider called typ that is not in the
-// tree: the one that it will have there, if its SHA256SUMS is the same. It returns nil
-// if the registry vouches for no release.
+// SignChecksums returns the SignedChecksums of a release of the provider called typ that is
+// not in the tree. The release will have the same documents in the tree, if its SHA256SUMS
+// is the same. SignChecksums returns nil if the registry signs no releases.
 func (s *Snapshot) Vouch(typ, version string, checksums []byte) *Voucher {
 	if s.signer == nil {
 		return nil

@@ -10,16 +10,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
-// Limits of what clients print at every init: characters of a warning without its
-// link, and of the versions in it.
+// Limits of the warnings that clients print at every init: the characters of a warning
+// without its link, and the versions in it.
 const (
 	maxWarning         = 200
 	maxWarningVersions = 80
-	maxWithdrawnNames  = 4 // of versions that are withdrawn for one reason
+	maxWithdrawnNames  = 4 // versions that are withdrawn for one reason
 )
 
-// withdrawalWarnings are what clients print of versions that are withdrawn, the newest first:
-// one line, since a lock file or a cache may still have one of them.
+// withdrawalWarnings returns the warnings about withdrawn versions, the newest first: one
+// line, since a lock file or a cache may still have one of the versions.
 func withdrawalWarnings(withdrawn []WithdrawnVersion) []string {
 	if len(withdrawn) == 0 {
 		return nil
@@ -44,9 +44,9 @@ func withdrawalWarnings(withdrawn []WithdrawnVersion) []string {
 	return []string{text}
 }
 
-// deprecationWarnings are what clients print of releases, which are ordered, the
-// newest first: one line for each notice that deprecates some. It names them, since
-// clients print it also where they use others.
+// deprecationWarnings returns the warnings about releases, which are ordered, the newest
+// first: one line for each notice that deprecates some of them. It names the versions, since
+// clients that use other versions print it too.
 func deprecationWarnings(releases []*Release) (warnings []string) {
 	var notices []*registryhcl.Notice
 	for _, r := range releases {
@@ -60,7 +60,7 @@ func deprecationWarnings(releases []*Release) (warnings []string) {
 	return warnings
 }
 
-// deprecationWarning is the line about the releases that a notice deprecates.
+// deprecationWarning returns the line about the releases that a notice deprecates.
 func deprecationWarning(releases []*Release, n *registryhcl.Notice) string {
 	covered := make([]*version.Version, len(releases)) // nil: not covered
 	total := 0
@@ -84,9 +84,9 @@ func deprecationWarning(releases []*Release, n *registryhcl.Notice) string {
 	return text
 }
 
-// nameVersions names the total versions of a list that are not nil, in ascending
-// order: "1.0.0 to 1.1.4 and 1.3.0", or "1.0.0, 1.2.0 and 12 more". The list has all
-// versions there are, the newest first: those in a range are next to each other.
+// nameVersions names the versions in a list that are not nil, in ascending order: "1.0.0 to
+// 1.1.4 and 1.3.0", or "1.0.0, 1.2.0 and 12 more". total is their number. The list has an
+// element for every version, the newest first: versions in a range are next to each other.
 func nameVersions(list []*version.Version, total int) string {
 	type run struct {
 		text  string

@@ -19,17 +19,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Events come in bursts: copying five hundred files is one change. A scan follows
-// when there was no event for quiet or, if events never stop, latest after the first
+// Events come in bursts: copying five hundred files is one change. A scan follows when there
+// was no event for quiet or, if events do not stop, latest after the first event.
 // one.
 const (
 	quiet  = 250 * time.Millisecond
 	latest = 5 * time.Second
 )
 
-// A watcher notices that something may have changed in the directories that scans
-// read. It makes changes appear fast; only the periodic scan guarantees that they
-// appear.
+// A watcher notices that something may have changed in the directories that scans read. It
+// makes changes appear fast; only the periodic scan guarantees that they appear.
 type watcher struct {
 	notify  *fsnotify.Watcher
 	changes chan struct{}
@@ -38,13 +37,13 @@ type watcher struct {
 	once sync.Once // one warning for everything that cannot be watched
 
 	mutex         sync.Mutex
-	before, since watched // by the last complete scan, and added since
+	before, since watched // watched by the last complete scan, and since then
 }
 
-// watched is what a scan has read.
+// watched has the directories that a scan has read.
 type watched struct {
 	tree    map[string]bool            // the directories of the tree
-	modules map[string]bool            // those of them that are packed as a module, where dot files count
+	modules map[string]bool            // the directories among them that are packed as a module, where dot files count
 	onPath  map[string]map[string]bool // names in other directories, see addPathTo
 }
 
@@ -61,7 +60,7 @@ func (w *watched) all() map[string]bool {
 	return all
 }
 
-// newWatcher returns a watcher of nothing yet. It ends with ctx.
+// newWatcher returns a watcher that watches nothing yet. It ends with ctx.
 func newWatcher(ctx context.Context, warn func(error)) (*watcher, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -109,7 +108,7 @@ func (w *watcher) addTree(name string) {
 			w.warnOnce(fmt.Errorf("%s does not report changes made by others", network))
 		}
 	}
-	// Even if it is known: another directory may have its name by now.
+	// Even if it is watched already: another directory may have its name by now.
 	w.addWatch(name)
 }
 
@@ -119,8 +118,8 @@ func (w *watcher) addWatch(name string) {
 	}
 }
 
-// watchError says what to do about a limit of inotify, whose own errors are about
-// disks and open files.
+// watchError adds advice about a limit of inotify, whose own errors are about disks and open
+// files.
 func watchError(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -133,11 +132,10 @@ func watchError(err error) error {
 
 func (w *watcher) warnOnce(err error) { w.once.Do(func() { w.warn(err) }) }
 
-// addPathTo watches the path to a directory: each symlink on it may be pointed
-// elsewhere, and another directory may get its last name, or the first name that is
-// missing.
-// Only these names matter, since directories on the path, like /srv or /tmp, may
-// have any number of other changes.
+// addPathTo watches the path to a directory: each symlink on it may be changed to another
+// target, and another directory may get its last name, or the first name that is missing.
+// Only these names matter, since directories on the path, like /srv or /tmp, may have any
+// number of other changes.
 func (w *watcher) addPathTo(name string) {
 	if w == nil {
 		return
@@ -189,8 +187,8 @@ func (w *watcher) addName(dir, name string) {
 	w.addWatch(dir)
 }
 
-// finish ends a scan of the whole tree: what the scan did not read is not watched
-// any more.
+// finish ends a scan of the whole tree: directories that the scan did not read are no longer
+// watched.
 func (w *watcher) finish() {
 	if w == nil {
 		return
@@ -209,8 +207,8 @@ func (w *watcher) finish() {
 	if !ended {
 		return
 	}
-	// A directory that was renamed, or has two names, has one watch, which may be the
-	// one that has just ended.
+	// A directory that was renamed, or has two names, has one watch, which may be the watch
+	// that has just ended.
 	for dir := range now {
 		w.addWatch(dir)
 	}
@@ -240,10 +238,10 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// concerns reports whether an event of that path can change what is offered.
+// concerns reports whether an event of that path can change the offers.
 func (w *watcher) concerns(name string) bool {
 	if name == "" {
-		return false // it is of a directory that is not watched any more
+		return false // the event is of a directory that is no longer watched
 	}
 	dir, base := filepath.Split(name)
 	dir = filepath.Clean(dir)
@@ -265,7 +263,7 @@ func (w *watcher) concerns(name string) bool {
 	case inModule:
 		return !archive.IsLeftOut(base) // .terraformignore and .terraform.lock.hcl count here
 	}
-	return !tree.IsHiddenOrTemporary(base) // renaming it is an event of its new name
+	return !tree.IsHiddenOrTemporary(base) // renaming the file raises an event of its new name
 }
 
 func (w *watcher) change() {
@@ -276,7 +274,7 @@ func (w *watcher) change() {
 }
 
 // settle waits after a change until the burst of events is over, or until a scan is
-// requested: a request that waits for it must not wait for the burst.
+// requested: a request that waits for the scan must not wait for the burst.
 func (w *watcher) settle(ctx context.Context, asked <-chan struct{}) {
 	deadline := time.NewTimer(latest)
 	defer deadline.Stop()

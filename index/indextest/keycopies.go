@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// KeyCopies keep copies of keys in memory, over what would be restarts.
+// KeyCopies keep copies of keys in memory, even over simulated restarts.
 type KeyCopies struct {
 	mutex  sync.Mutex
 	copies map[string]string
@@ -57,21 +57,21 @@ func (c *KeyCopies) Delete(_ context.Context, namespace string) error {
 	return c.fails
 }
 
-// Fail has everything fail with an error from now on; nil: nothing.
+// Fail makes all operations fail with an error from now on; nil ends that.
 func (c *KeyCopies) Fail(err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.fails = err
 }
 
-// Namespaces returns those that have a copy, sorted.
+// Namespaces returns the namespaces that have a copy, sorted.
 func (c *KeyCopies) Namespaces() []string {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return slices.Sorted(maps.Keys(c.copies))
 }
 
-// Stored counts what was stored.
+// Stored returns the number of copies that were stored.
 func (c *KeyCopies) Stored() int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

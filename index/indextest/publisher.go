@@ -11,8 +11,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// A Publisher signs releases with a key of its own, as the authors of
-// providers do. Its keys are small ones, made in a moment.
+// A Publisher signs releases with a key of its own, as the authors of providers do. Its keys
+// are small, so that they are made quickly.
 type Publisher struct {
 	entity *openpgp.Entity
 	signed time.Time
@@ -23,12 +23,12 @@ var config = &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, DefaultHash: cryp
 // Born is when publishers made their keys.
 var Born = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// NewPublisher makes a publisher whose key never expires and who signs on the
-// day after it was made.
+// NewPublisher returns a publisher whose key never expires and who signs on the day after
+// the key was made.
 func NewPublisher(t testing.TB) *Publisher { return NewExpiringPublisher(t, 0, 24*time.Hour) }
 
-// NewExpiringPublisher makes a publisher whose key expires so long after Born,
-// and who signs so long after Born.
+// NewExpiringPublisher returns a publisher whose key expires at Born plus life, and who
+// signs at Born plus signs.
 func NewExpiringPublisher(t testing.TB, life, signs time.Duration) *Publisher {
 	t.Helper()
 	c := *config
@@ -41,7 +41,7 @@ func NewExpiringPublisher(t testing.TB, life, signs time.Duration) *Publisher {
 	return &Publisher{entity: e, signed: Born.Add(signs)}
 }
 
-// Extend has the key expire so long after Born, or never, from now on.
+// Extend makes the key expire at Born plus life, or never, from now on.
 func (p *Publisher) Extend(t testing.TB, life time.Duration) {
 	t.Helper()
 	c := *config
@@ -55,10 +55,10 @@ func (p *Publisher) Extend(t testing.TB, life time.Duration) {
 	}
 }
 
-// ID is the key's long ID.
+// ID returns the key's long ID.
 func (p *Publisher) ID() string { return p.entity.PrimaryKey.KeyIdString() }
 
-// PublicKey is the armored public key.
+// PublicKey returns the armored public key.
 func (p *Publisher) PublicKey() string {
 	var b bytes.Buffer
 	w, err := armor.Encode(&b, openpgp.PublicKeyType, nil)
@@ -73,9 +73,8 @@ func (p *Publisher) PublicKey() string {
 	return b.String()
 }
 
-// Sign returns a binary detached signature. It is put together by hand because
-// a library refuses to sign with a key that has expired, and some publishers'
-// tools do not.
+// Sign returns a binary detached signature. It is assembled by hand, because a library
+// refuses to sign with a key that has expired, and some publishers' tools do not.
 func (p *Publisher) Sign(document string) string {
 	key := p.entity.PrivateKey
 	signature := &packet.Signature{
@@ -94,7 +93,7 @@ func (p *Publisher) Sign(document string) string {
 	return b.String()
 }
 
-// PrivateKey is the armored private key, without a passphrase.
+// PrivateKey returns the armored private key, without a passphrase.
 func (p *Publisher) PrivateKey() string {
 	var b bytes.Buffer
 	w, err := armor.Encode(&b, openpgp.PrivateKeyType, nil)

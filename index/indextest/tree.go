@@ -32,22 +32,22 @@ type Tree struct {
 	t  testing.TB
 }
 
-// New begins an empty tree in memory.
+// New returns an empty tree in memory.
 func New(t testing.TB) *Tree { return On(t, afero.NewMemMapFs()) }
 
-// OnDisk begins an empty tree in a directory.
+// OnDisk returns an empty tree in a directory.
 func OnDisk(t testing.TB, dir string) *Tree {
 	return On(t, afero.NewBasePathFs(afero.NewOsFs(), dir))
 }
 
-// On begins a tree on a file system.
+// On returns a tree on a file system.
 func On(t testing.TB, fs afero.Fs) *Tree { return &Tree{Fs: fs, t: t} }
 
-// InBucket begins a tree in a bucket. Its files are written and read without being counted,
-// and without failing.
+// InBucket returns a tree in a bucket. Writing and reading its files is not counted, and
+// does not fail.
 func InBucket(t testing.TB, b *treetest.Bucket) *Tree { return On(t, b.Fs()) }
 
-// Open is the tree as index.Options wants it.
+// Open opens the tree; it is a value for index.Options.Open.
 func (t *Tree) Open() (tree.Tree, error) {
 	return tree.Tree{
 		Providers: tree.Part{Fs: t.Fs, Dir: "providers"},
@@ -56,7 +56,7 @@ func (t *Tree) Open() (tree.Tree, error) {
 	}, nil
 }
 
-// Write writes a file. Its time is long past, so that the index may trust it.
+// Write writes a file. Its time is long past, so that the index trusts it.
 func (t *Tree) Write(name, content string) *Tree {
 	t.t.Helper()
 	if err := t.Fs.MkdirAll(path.Dir(name), 0o755); err != nil {
@@ -101,7 +101,7 @@ func (t *Tree) Keys(namespace string, publishers ...*Publisher) *Tree {
 	return t.Write("keys/"+namespace+".asc", armored.String())
 }
 
-// A Release is a release under construction: some packages, and perhaps more.
+// A Release is a release under construction: some packages, and perhaps other files.
 type Release struct {
 	tree      *Tree
 	dir, base string
@@ -127,7 +127,7 @@ func (t *Tree) ProviderIn(dir, typ, version string, platforms ...string) *Releas
 	return r
 }
 
-// ChecksumsName is the path of the release's SHA256SUMS.
+// ChecksumsName returns the path of the release's SHA256SUMS.
 func (r *Release) ChecksumsName() string { return path.Join(r.dir, r.base+"_SHA256SUMS") }
 
 // Manifest writes the release's manifest with its protocol versions.
@@ -138,7 +138,7 @@ func (r *Release) Manifest(protocols ...string) *Release {
 	return r
 }
 
-// Checksums writes the release's SHA256SUMS over what is there now.
+// Checksums writes the release's SHA256SUMS of the packages that exist now.
 func (r *Release) Checksums() *Release {
 	r.tree.t.Helper()
 	var lines []string
@@ -170,8 +170,8 @@ func (r *Release) Docs(namesAndContents ...string) *Release {
 	return r
 }
 
-// VersionFolder is the path of the release's own folder, in which its documentation
-// is. Its packages may be beside that.
+// VersionFolder returns the path of the release's own folder, which has its documentation.
+// Its packages may be beside the folder.
 func (r *Release) VersionFolder() string {
 	if path.Base(r.dir) == r.version {
 		return r.dir
@@ -179,8 +179,8 @@ func (r *Release) VersionFolder() string {
 	return path.Join(r.dir, r.version)
 }
 
-// ProviderZip is a package whose provider only says what it is: a stand-in for
-// platforms on which nothing runs it. Each has bytes of its own.
+// ProviderZip returns a package whose provider only prints its name: a stand-in for
+// platforms on which nothing runs it. Each package has bytes of its own.
 func ProviderZip(typ, version, platform string) string {
 	return Zip("terraform-provider-"+typ+"_v"+version,
 		fmt.Sprintf("#!/bin/sh\necho 'a stand-in for the %s provider %s on %s' >&2\nexit 1\n", typ, version, platform))
