@@ -3,11 +3,11 @@
 //
 // # A path is an address
 //
-// 	providers/[HOSTNAME/]NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip
-// 	providers/[HOSTNAME/]NAMESPACE/TYPE/VERSION/…the same names…
-// 	providers/[HOSTNAME/]NAMESPACE/TYPE/VERSION/docs/…documentation…
-// 	modules/[HOSTNAME/]NAMESPACE/NAME/SYSTEM/VERSION.tar.gz, .tgz, .zip or a folder
-// 	keys/[HOSTNAME/]NAMESPACE.asc
+//	providers/[HOSTNAME/]NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip
+//	providers/[HOSTNAME/]NAMESPACE/TYPE/VERSION/…the same names…
+//	providers/[HOSTNAME/]NAMESPACE/TYPE/VERSION/docs/…documentation…
+//	modules/[HOSTNAME/]NAMESPACE/NAME/SYSTEM/VERSION.tar.gz, .tgz, .zip or a folder
+//	keys/[HOSTNAME/]NAMESPACE.asc
 //
 // There is no catalogue beside the files that could disagree with them. A folder whose name
 // has a dot or a port, or is "localhost", is a HOSTNAME; no namespace can look like one. A
