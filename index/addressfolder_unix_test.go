@@ -14,8 +14,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What is no folder is not opened, since a named pipe would wait for its writer, and holds
-// no version. A symlink to nothing may lead to the versions of its address, and of no other.
+// A file in place of a folder is not opened, since a named pipe would wait for its writer,
+// and has no versions. A dangling symlink may lead to the versions of its address, and of no
+// other.
 func TestFoldersThatAreNone(t *testing.T) {
 	for _, test := range []struct {
 		rule    string

@@ -23,7 +23,7 @@ type job struct {
 	unpacked *archive.PackageFolder // nil for any other archive
 	rank     int                    // number of newer versions
 	read     func(context.Context, *job) (memo.Record, error)
-	turn     *turn // state in a reading; nil until it is in one
+	state    *jobState // state in a reading; nil until it is in one
 
 	// An archive is pending until it is read: only its stamp is known, and no version that
 	// needs it is offered.
@@ -31,11 +31,11 @@ type job struct {
 	memo.Record
 }
 
-// noteRested notes that the folder has been read and need not stay unchanged for folderRest
+// noteUnchanged notes that the folder has been read and need not stay unchanged for folderRest
 // again.
-func (a *job) noteRested(rested map[string]tree.Stamp) {
+func (a *job) noteUnchanged(unchanged map[string]tree.Stamp) {
 	if a.isFolder() && !a.pending && a.Bad == nil {
-		rested[a.ReportPath()] = a.Stamp
+		unchanged[a.ReportPath()] = a.Stamp
 	}
 }
 
@@ -91,7 +91,7 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
 		return true
-	case w.scan.live && w.scan.last.rested[a.ReportPath()] != a.Stamp && w.scan.memo.TooYoung(a.withChanges(dirs, w.scan.options.now()), folderRest, w.scan.options.now()):
+	case w.scan.live && w.scan.last.packed[a.ReportPath()] != a.Stamp && w.scan.memo.TooYoung(a.withChanges(dirs, w.scan.options.now()), folderRest, w.scan.options.now()):
 		a.pending = true
 	default:
 		w.queue(a)
@@ -156,7 +156,7 @@ func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error
 	if !a.in.part.SameContent(tree.StampOf(info), a.Stamp) {
 		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
-	d, failed := read(archive.Paced(f, a.turn.wait), info.Size())
+	d, failed := read(archive.Paced(f, a.state.wait), info.Size())
 	if err := tree.ReadFailure(f); err != nil {
 		return memo.Record{}, err
 	}

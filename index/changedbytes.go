@@ -69,7 +69,7 @@ func (s *scan) first(a *job) *memo.EarlierBytes {
 
 // bytesOf returns the bytes of an archive that clients could download, or nil if they could
 // not, and the earlier bytes, or nil if there were none.
-func (o outcome) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
+func (o scanResult) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
 	report, name := a.ReportPath(), a.Path()
 	for _, c := range o.snapshot.Changed {
 		if c.Path == report {

@@ -36,7 +36,7 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 	for _, test := range []struct {
 		rule  string
 		steps []step
-		want  string // what has changed, by path
+		want  string // changes, by path
 		runs  bool   // only while the registry runs: it cannot know otherwise
 	}{
 		{rule: "nothing", steps: []step{func(*indextest.Tree) {}}},

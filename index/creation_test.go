@@ -93,7 +93,7 @@ const createdModule = "modules/acme/vpc/aws/1.0.0.tar.gz"
 
 func (c *creation) path(name string) string { return filepath.Join(c.root, filepath.FromSlash(name)) }
 
-// write writes a file as somebody who copies does.
+// write writes a file like a program that copies does.
 func (c *creation) write(name, content string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(c.path(name)), 0o755), os.WriteFile(c.path(name), []byte(content), 0o644))
 }
@@ -219,7 +219,7 @@ func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 	}
 }
 
-// A link of which the answer is lost, as happens on NFS, has been made.
+// A link whose answer is lost, as happens on NFS, has been made.
 func TestALinkWhoseAnswerIsLost(t *testing.T) {
 	c := newCreation(t)
 	lost := false
@@ -243,8 +243,9 @@ func TestALinkWhoseAnswerIsLost(t *testing.T) {
 	c.holds(createdModule + "=new")
 }
 
-// What is written into a reserved name is not renamed over, and a process that dies before
-// it uses its reservation leaves nothing that is offered or that blocks the name for ever.
+// A file written into a reserved name is not replaced by a rename. A process that dies
+// before it uses its reservation leaves nothing that is offered or that blocks the name
+// forever.
 func TestReservedNames(t *testing.T) {
 	t.Run("a copy into the reservation", func(t *testing.T) {
 		c := newCreation(t)
@@ -289,7 +290,7 @@ func TestReservedNames(t *testing.T) {
 	})
 }
 
-// The same for folders: one that has something in it stays as it is.
+// The same for folders: a folder with a file in it stays as it is.
 func TestFoldersAreInstalledWhereThereIsNone(t *testing.T) {
 	const folder, staged = "modules/acme/demo/1.0.0", "modules/.staging/demo"
 	for _, w := range []way{byRename, byReservation} {

@@ -146,7 +146,7 @@ func TestDeploymentsAreSeen(t *testing.T) {
 			if offers("acme/demo", "1.0.0")(s) {
 				t.Error("what was there before is still offered")
 			}
-			// So is what comes into the new one.
+			// Changes in the new folder are watched too.
 			indextest.OnDisk(t, "/").ProviderIn(filepath.Join(providersOf(d), "acme/demo"), "demo", "3.0.0", "linux_amd64")
 			r.until(t, offers("acme/demo", "3.0.0"))
 		})

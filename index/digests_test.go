@@ -100,8 +100,8 @@ func (p *publishing) placeModule() {
 	})
 }
 
-// What was read while it was published is not read again, neither by the next scan nor
-// after a restart, and is offered as if it had been.
+// A package that was read while it was published is not read again, neither by the next scan
+// nor after a restart. It is offered like a package that was.
 func TestPublishedPackagesAreNotReadAgain(t *testing.T) {
 	p := newPublishing(t)
 	p.placePackage()

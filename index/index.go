@@ -321,7 +321,7 @@ func (x *Index) publish(s *Snapshot) {
 
 // Next waits for a snapshot other than after. The archives that are wanted are read before
 // all others. Next returns nil when ctx or the Index ends first.
-func (x *Index) Next(ctx context.Context, after *Snapshot, wanted ...Wanted) *Snapshot {
+func (x *Index) Next(ctx context.Context, after *Snapshot, wanted ...Selection) *Snapshot {
 	defer x.waiting.add(wanted)()
 	for {
 		news := x.waiting.news()

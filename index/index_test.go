@@ -199,7 +199,7 @@ func TestWhatIsWithheldIsLoggedOncePerChange(t *testing.T) {
 	}
 }
 
-// What has been read once is not read again, as long as it is the same.
+// A file that has been read is not read again as long as it does not change.
 func TestWhatIsRead(t *testing.T) {
 	const name = "providers/acme/demo/" + zipName
 	files := indextest.New(t)
@@ -266,7 +266,7 @@ func TestWhatIsRead(t *testing.T) {
 	}
 }
 
-// What a scan that was broken off has read, the next one knows.
+// The next scan knows the results of a scan that was broken off.
 func TestAScanThatIsBrokenOffIsNotForNothing(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
@@ -298,7 +298,7 @@ func TestAFirstScanOnRequest(t *testing.T) {
 	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Store, o.Watch = new(memoryStore), true
 	first := index.New(o)
-	for { // what is too young is read again
+	for { // a file that is too young is read again
 		s, err := first.Rescan(context.Background())
 		if err != nil {
 			t.Fatal(err)

@@ -72,7 +72,7 @@ func (k *keyedTree) start() func() *index.Snapshot {
 	return func() *index.Snapshot { return rescan(k.t, x) }
 }
 
-// What has become of a release.
+// States of a release.
 const (
 	byPublisher = "publisher"
 	byRegistry  = "registry"
@@ -119,8 +119,8 @@ func (f failing) Open(name string) (afero.File, error) {
 	return f.Fs.Open(name)
 }
 
-// Keys that are there and cannot be read never count as none: what they verified stays, and
-// what is new waits or is withheld.
+// Keys that exist and cannot be read never count as absent: releases that they verified
+// stay, and new releases wait or are withheld.
 func TestUnreadableKeysFailClosed(t *testing.T) {
 	link := func(target func(k *keyedTree) string) func(k *keyedTree, name string) {
 		return func(k *keyedTree, name string) {
@@ -137,7 +137,7 @@ func TestUnreadableKeysFailClosed(t *testing.T) {
 	failWith := func(errno syscall.Errno) func(k *keyedTree, name string) {
 		return func(k *keyedTree, name string) {
 			k.fails, k.errno = name, errno
-			if strings.HasSuffix(name, ".asc") { // what is known of it is not read again
+			if strings.HasSuffix(name, ".asc") { // otherwise the known content is not read again
 				k.Write(name, "changed\n"+k.Read(name))
 			}
 		}
@@ -323,7 +323,7 @@ func TestUnsignedNamespaceHasNoCopy(t *testing.T) {
 	k.wants(k.start()(), map[string]string{"1.0.0": byRegistry})
 }
 
-// What a keys file verifies for the first time is offered once the copy lists it.
+// A release that a keys file verifies for the first time is offered once the copy lists it.
 func TestNothingIsOfferedBeforeItIsCopied(t *testing.T) {
 	k := newKeyedTree(t, "")
 	k.release("0.9.0", nil)
@@ -393,7 +393,7 @@ func TestInstancesShareCopies(t *testing.T) {
 	k.wants(k.start()(), map[string]string{"1.0.0": byPublisher, "2.0.0": byPublisher})
 }
 
-// Where the copy is damaged, its file makes it anew, and without the file nothing is known.
+// A damaged copy is replaced from its file. Without the file the keys are unknown.
 func TestDamagedCopy(t *testing.T) {
 	k := newKeyedTree(t, "")
 	k.copies.Store(t.Context(), "acme", []byte("{"))

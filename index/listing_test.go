@@ -74,7 +74,7 @@ func wholeTree(t *indextest.Tree) {
 	t.Write("modules/acme/vpc/aws/2.0.0/modules/subnet/main.tf", `output "a" { value = 1 }`)
 }
 
-// What is offered does not depend on where the tree lies.
+// The offers do not depend on where the tree lies.
 func TestABucketOffersWhatADiskDoes(t *testing.T) {
 	dir := t.TempDir()
 	wholeTree(indextest.OnDisk(t, dir))
@@ -128,8 +128,8 @@ func TestRequestsOfAScan(t *testing.T) {
 
 var errDown = errors.New("503 SlowDown")
 
-// A store that fails says nothing about the files: what is offered stays offered, and it is
-// asked again.
+// A store that fails says nothing about the files: offered versions stay offered, and the
+// store is asked again.
 func TestAStoreThatFails(t *testing.T) {
 	const demo, other = "acme/demo 1.0.0", "acme/other 1.0.0"
 	zip := func(name string) string {

@@ -135,7 +135,7 @@ func TestARestartReadsNothing(t *testing.T) {
 
 	first := run(t, o)
 	first.scan(t)
-	s := first.scan(t) // what was written a moment ago is read twice
+	s := first.scan(t) // a file that was written a moment ago is read twice
 	first.Close()
 
 	second := run(t, o).scan(t)
@@ -440,7 +440,8 @@ func TestAnUnchangedTreeGivesTheSameReleases(t *testing.T) {
 	}
 }
 
-// A module folder has no end that could be seen: it is offered once it rests.
+// Nothing marks the end of a copy into a module folder: the folder is offered once it has
+// not changed for a while.
 func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)

@@ -272,7 +272,7 @@ func TestARegistryFileAlone(t *testing.T) {
 	}
 }
 
-// With HOSTNAME and without it is one address, if the registry answers as HOSTNAME.
+// An address with HOSTNAME and without is the same, if the registry answers as HOSTNAME.
 func TestRegistryFilesOfOneAddressTwice(t *testing.T) {
 	own := addressAt("a.example", "acme/demo")
 	module := addressAt("a.example", "acme/vpc/aws")
@@ -331,8 +331,8 @@ func TestRegistryFilesOfOneAddressTwice(t *testing.T) {
 	}
 }
 
-// What was withdrawn stays withdrawn while its registry.hcl cannot be read as a
-// whole, also after a restart.
+// A withdrawn version stays withdrawn while its registry.hcl cannot be read as a whole, even
+// after a restart.
 func TestABrokenRegistryFile(t *testing.T) {
 	const good = "withdrawn \"1.1.0\" {\n  reason = \"CVE\"\n}\n"
 	for _, test := range []struct {
@@ -488,7 +488,7 @@ func TestMetadataIsWatched(t *testing.T) {
 	x.until(t, offers("acme/vpc/aws", "1.0.0"))
 }
 
-// What is withdrawn is not offered again while archives are read anew, and no list
+// A withdrawn version is not offered again while archives are being read again, and no list
 // waits for it.
 func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 	files := aVersionedTree(t, "1.0.0", "1.1.0")

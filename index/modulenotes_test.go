@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What a package leaves out, and what had better not be in it, is told with what
-// is offered, also when nothing is read again.
+// The report of an offered module names the files that its package leaves out, and the files
+// that had better not be in it, even if nothing is read again.
 func TestNotesOnModules(t *testing.T) {
 	files := indextest.New(t)
 	for name, content := range map[string]string{

@@ -166,7 +166,7 @@ func TestUnpackedPackageCanBeReadAtAnyOffset(t *testing.T) {
 	}
 }
 
-// After a change in the folder, what was verified is not served any more.
+// After a change in the folder, the verified package is no longer served.
 func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 	files := writeUnpacked(indextest.New(t), unpackedFolder)
 	x := index.New(options(t, files.Open))
@@ -229,7 +229,7 @@ func TestUnpackedPackagesThatAreWithheld(t *testing.T) {
 		path   string
 		reason tree.Reason // empty: offered
 		says   string
-		folder bool // what is offered of linux_amd64 is the folder
+		folder bool // linux_amd64 is offered from the folder
 	}{
 		{"without a provider", func(_ *testing.T, files *indextest.Tree) {
 			files.Write(unpackedFolder+"/bin/terraform-provider-demo", "x").Write(unpackedFolder+"/terraform-provider-demos", "x")
@@ -318,7 +318,8 @@ func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
 	}
 }
 
-// Nothing shows that the copy of a folder is complete: it is offered at rest.
+// Nothing marks the end of a copy of a folder: it is offered once it has not changed for a
+// while.
 func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// served is what a client downloads.
+// served returns the bytes that a client downloads.
 func served(t *testing.T, s *index.Snapshot, f *index.File) string {
 	t.Helper()
 	if f == nil {
@@ -210,8 +210,8 @@ func TestTheAnswersOfAProvider(t *testing.T) {
 	}
 }
 
-// What a mirror can get beyond what it holds is in the SHA256SUMS that the
-// publisher signed.
+// The publisher's signed SHA256SUMS lists the packages that a mirror can fetch besides its
+// own.
 func TestMissingPackages(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	null := address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"}

@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// What a request waits for is read at once, although all workers are busy with
-// something else.
+// An archive that a request waits for is read immediately, although all workers are busy
+// with other archives.
 func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	files := indextest.New(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -32,7 +32,7 @@ func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	if !before.ListPending(ownVPC) || !before.ListPending(address.Address{Namespace: "acme", Name: "a"}) {
 		t.Error("lists are said to be complete before anything has been read")
 	}
-	s := r.Next(t.Context(), before, index.Wanted{Address: ownVPC})
+	s := r.Next(t.Context(), before, index.Selection{Address: ownVPC})
 	if got := versionsOfVPC(s); got != "1.0.0 0.9.0" || s.Pending(ownVPC, "") {
 		t.Errorf("%s are listed", got)
 	}
@@ -56,7 +56,7 @@ func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 	o.Workers = 1 // which is held back with 1.2.0
 	r := run(t, o)
 	<-r.Ready()
-	s := r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: ownDemo, Version: "1.0.0"})
+	s := r.Next(t.Context(), r.Snapshot(), index.Selection{Address: ownDemo, Version: "1.0.0"})
 	if p := s.Provider(ownDemo); p.Release("1.0.0") == nil || p.Release("1.1.0") != nil {
 		t.Errorf("offered is %+v", s.Report.Offered)
 	}
@@ -79,7 +79,7 @@ func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 		<-r.Ready()
 		var s *index.Snapshot
 		go func() {
-			s = r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: named, Version: "1.0.0"}, index.Wanted{Address: ownDemo, Version: "1.0.0"})
+			s = r.Next(t.Context(), r.Snapshot(), index.Selection{Address: named, Version: "1.0.0"}, index.Selection{Address: ownDemo, Version: "1.0.0"})
 		}()
 		synctest.Wait()
 		if s != nil {
@@ -159,7 +159,7 @@ func TestOtherReadingPausesForRequestedArchives(t *testing.T) {
 	o.Workers = 1
 	r := run(t, o)
 	<-p.begun
-	s := r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: ownVPC})
+	s := r.Next(t.Context(), r.Snapshot(), index.Selection{Address: ownVPC})
 	if got := versionsOfVPC(s); got != "1.0.0" {
 		t.Errorf("%s are listed", got)
 	}
@@ -199,8 +199,7 @@ func TestWaitingEnds(t *testing.T) {
 	<-ended
 }
 
-// What has been verified once is remembered over restarts, however many scans
-// there were before.
+// A verified signature is remembered over restarts, however many scans there were before.
 func TestSignaturesAreRememberedOverManyScans(t *testing.T) {
 	files := indextest.New(t)
 	p := indextest.NewPublisher(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
-// What is read of a module outside of a scan is what the scan offers.
+// Reading a module outside of a scan returns the module that the scan offers.
 func TestReadModule(t *testing.T) {
 	v1 := version.Must(version.NewVersion("1.0.0"))
 	for _, test := range []struct {

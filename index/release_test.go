@@ -221,7 +221,7 @@ func TestThePublishersChecksumsAreSigned(t *testing.T) {
 			if got := served(t, before, demo.File(name)); got != sums || demo.Release("1.0.0").Signature.By != index.ByRegistry {
 				t.Errorf("SHA256SUMS is %q, by %v", got, demo.Release("1.0.0").Signature)
 			}
-			vouched := before.Vouch("demo", "1.0.0", []byte(sums))
+			vouched := before.SignChecksums("demo", "1.0.0", []byte(sums))
 			if got, want := served(t, before, vouched.Signature), served(t, before, demo.File(name+".sig")); got != want {
 				t.Error("the voucher's signature is another")
 			}
@@ -254,7 +254,7 @@ func TestVouchingIsForThoseThatAreOffered(t *testing.T) {
 	} {
 		o := options(t, indextest.New(t).Open)
 		test.change(&o)
-		if v := scanWith(t, o).Vouch("demo", "1.0.0", []byte("sums")); (v != nil) != test.vouch {
+		if v := scanWith(t, o).SignChecksums("demo", "1.0.0", []byte("sums")); (v != nil) != test.vouch {
 			t.Errorf("%s: got %v", test.rule, v)
 		}
 	}

@@ -24,7 +24,7 @@ func offerOf(s *index.Snapshot, address, version string) index.Offer {
 	return index.Offer{}
 }
 
-// problemOf is what the report says of a path, with no fields where it says nothing.
+// problemOf returns the problem of a path in the report, or the zero Problem.
 func problemOf(problems []index.Problem, path string) index.Problem {
 	for _, p := range problems {
 		if p.Path == path {

@@ -17,7 +17,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// options are those of a registry that signs what publishers did not.
+// options returns the options of a registry that signs releases without a publisher's
+// signature.
 func options(t testing.TB, open func() (tree.Tree, error)) index.Options {
 	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")

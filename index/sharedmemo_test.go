@@ -28,7 +28,7 @@ type sharedMemo struct {
 	segments map[string][]byte
 	fails    error
 	waits    bool          // until the context ends
-	deleted  chan string   // nil: nobody waits for it
+	deleted  chan string   // nil: no test waits for it
 	merging  chan struct{} // nil: the lock is free; else when it is closed
 }
 

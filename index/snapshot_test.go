@@ -29,8 +29,8 @@ func versionsOf(p *index.Provider) []string {
 	return versions
 }
 
-// An address found with a hostname and without is one address for a registry
-// that answers as that hostname, and two for every other.
+// An address found with a hostname and without is a single address for a registry that
+// answers as that hostname, and two addresses for every other registry.
 func TestAnAddressWithAndWithoutHostname(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")

@@ -18,10 +18,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What was offered stays listed while its files are read again: a list without a
-// version has clients choose an older one, and say nothing.
+// Offered versions stay listed while their files are read again: a list without a version
+// makes clients silently choose an older one.
 
-// A clock that tests set. It may be ahead, so that files have been at rest.
+// A clock that tests set. It may be ahead, so that files count as unchanged for long.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
@@ -119,7 +119,7 @@ func TestTouchedFilesStayListed(t *testing.T) {
 		x, _ := r.Rescan(t.Context())
 		reading <- x
 	}()
-	during := r.Next(t.Context(), before, index.Wanted{Address: ownVPC, Version: "1.0.0"}) // no gate holds that back
+	during := r.Next(t.Context(), before, index.Selection{Address: ownVPC, Version: "1.0.0"}) // no gate holds that back
 	if got := versionsOfVPC(during); got != "1.1.0 1.0.0" {
 		t.Errorf("of the module %s are listed", got)
 	}
@@ -180,8 +180,8 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 	}
 }
 
-// A folder is offered once it has been at rest, also when the index has just
-// begun and has never seen it.
+// A folder is offered once it has not changed for a while, even if the index has just begun
+// and has never seen it.
 func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
@@ -200,13 +200,13 @@ func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 	// is set.
 	x.Start()
 	for versionsOfVPC(s) == "none" {
-		if s = x.Next(t.Context(), s, index.Wanted{Address: ownVPC}); s == nil {
+		if s = x.Next(t.Context(), s, index.Selection{Address: ownVPC}); s == nil {
 			t.Fatal("no scan follows")
 		}
 	}
 }
 
-// An edit is served as soon as it has been at rest, in one piece.
+// An edit is served in one piece, as soon as the folder has not changed for a while.
 func TestAnEditedModuleFolder(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
@@ -236,8 +236,8 @@ func TestAnEditedModuleFolder(t *testing.T) {
 	}
 }
 
-// A folder from which files are being removed is not offered without them before it
-// has been at rest, as when others come in their place.
+// A folder from which files are being removed is not offered without them before it has not
+// changed for a while, since other files may replace them.
 func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
@@ -265,8 +265,8 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	}
 }
 
-// Files whose name begins with a dot are part of a module, other than elsewhere in
-// the tree: what they change is seen as well.
+// Unlike elsewhere in the tree, files whose name begins with a dot are part of a module:
+// their changes are noticed as well.
 func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)

@@ -55,7 +55,7 @@ func (d disk) pipe(name string) {
 	}
 }
 
-// Opening a pipe waits for its writer, of which there is none.
+// Opening a pipe waits for its writer, and this pipe has none.
 func TestReadFileOpensNoPipe(t *testing.T) {
 	d := newDisk(t)
 	d.pipe("keys/acme.asc")

@@ -24,7 +24,7 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 	typ := p.address.Name
 	a := &job{in: &p.folder, Location: e.Location(report), version: version}
 	a.read = func(ctx context.Context, a *job) (memo.Record, error) {
-		d, err := a.unpacked.Read(ctx, a.turn.wait)
+		d, err := a.unpacked.Read(ctx, a.state.wait)
 		return memo.Record{Digest: d}, err
 	}
 	r := p.release(v, v.String())

@@ -185,7 +185,7 @@ func TestIncompleteUploadsAreIgnored(t *testing.T) {
 	}
 }
 
-// What is in the folder of a version stays.
+// Files in the folder of a version stay.
 func TestUploadsIntoFoldersThatAreThere(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
