@@ -84,7 +84,7 @@ func link(target, name string) func(root string) error {
 	return within(name, func(name string) error { return os.Symlink(target, name) })
 }
 
-// Documents that a symlink to nothing had are not missing: withdrawals, for one.
+// Documents behind a dangling symlink are not missing, such as withdrawals.
 func TestMetadataBehindASymlinkToNothing(t *testing.T) {
 	root := t.TempDir()
 	if err := link("nothing", "modules/acme/vpc/aws/registry.hcl")(root); err != nil {

@@ -76,13 +76,13 @@ func (o scanResult) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
 			before = c.first
 		}
 	}
-	if a.in.address.IsModule() {
-		if v := o.module(a.in.address).Version(a.version); v != nil && v.Archive.Path() == name {
+	if a.folder.address.IsModule() {
+		if v := o.module(a.folder.address).Version(a.version); v != nil && v.Archive.Path() == name {
 			offered = &memo.EarlierBytes{SHA256: v.Archive.SHA256, H1: v.H1}
 		}
 		return offered, before
 	}
-	if r := o.provider(a.in.address).Release(a.version); r != nil {
+	if r := o.provider(a.folder.address).Release(a.version); r != nil {
 		for _, k := range r.Packages {
 			if k.File.Path() == name {
 				offered = &memo.EarlierBytes{SHA256: k.File.SHA256, H1: k.H1}

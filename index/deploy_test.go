@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A deployment puts another directory in the place of one. That is noticed where
-// it happens, which may be outside of what is watched for files.
+// A deployment replaces a directory by another. The index notices that in the directory
+// around it, which may be outside of the watched directories.
 func TestDeploymentsAreSeen(t *testing.T) {
 	symlink := func(t *testing.T, target, name string) {
 		t.Helper()
@@ -153,7 +153,7 @@ func TestDeploymentsAreSeen(t *testing.T) {
 	}
 }
 
-// providersOf is where the providers lie.
+// providersOf returns where the providers lie.
 func providersOf(d tree.Directories) string {
 	return d.Paths()[1]
 }

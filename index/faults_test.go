@@ -44,7 +44,7 @@ func faultyTree(t *testing.T) *indextest.Tree {
 	return files
 }
 
-// listPending is said of a version in a list that lacks others.
+// listPending is the answer for a version in a list that lacks others.
 const listPending = ", in a list that is pending"
 
 // answers returns the state of each version of the faulty tree that clients see.
@@ -172,7 +172,7 @@ func TestLastingFaults(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
 		replace string // by the fault
-		held    string // what stays as it was
+		kept    string // what the fault preserves
 	}{
 		{"a part", "providers", "acme/demo 1.0.0, acme/other 1.0.0"},
 		{"a namespace", "providers/acme", "acme/demo 1.0.0, acme/other 1.0.0"},

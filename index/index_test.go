@@ -114,7 +114,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 	})
 }
 
-// opening calls something whenever a package is opened.
+// opening calls a function whenever a package is opened.
 type opening struct {
 	afero.Fs
 	call func(name string)

@@ -104,9 +104,9 @@ func (c *keyCopy) encode() []byte {
 // has reports whether the keys have verified a release. A nil copy has none.
 func (c *keyCopy) has(r copiedRelease) bool { return c != nil && c.releases[r.name] == r.digest }
 
-// with returns a copy with these keys instead of its own, and with further releases.
+// withKeys returns a copy with these keys instead of its own, and with further releases.
 // Releases that are gone stay: they may only be unreadable at the moment.
-func (c *keyCopy) with(keys string, releases []copiedRelease) *keyCopy {
+func (c *keyCopy) withKeys(keys string, releases []copiedRelease) *keyCopy {
 	next := &keyCopy{keys: keys, releases: make(map[string]string)}
 	if c != nil {
 		maps.Copy(next.releases, c.releases)
@@ -189,7 +189,7 @@ func (m *keyCopyMemo) keep(ctx context.Context, n keysOf, keys string, releases 
 	if err != nil && !errors.Is(err, errCopyDamaged) {
 		return err
 	}
-	next := last.with(keys, releases)
+	next := last.withKeys(keys, releases)
 	if err := m.store.Store(ctx, n.String(), next.encode()); err != nil {
 		return err
 	}

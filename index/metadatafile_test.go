@@ -35,8 +35,7 @@ func addressAt(hostname, names string) address.Address {
 	return a
 }
 
-// releasesOf are the versions of a provider that are offered, a ! after those that
-// are deprecated.
+// releasesOf returns the offered versions of a provider, with a ! after deprecated ones.
 func releasesOf(p *index.Provider) (versions []string) {
 	if p == nil {
 		return nil
@@ -138,8 +137,8 @@ withdrawn "1.2.0" {
 	}
 }
 
-// Clients take builds of one version for the same: the plain one comes first in every
-// list, and a notice about it is about all of them.
+// Clients do not tell builds of one version apart: the plain one comes first in every list,
+// and a notice about it is about all of them.
 func TestBuildsOfAVersion(t *testing.T) {
 	versions := []string{"1.0.0", "1.0.0+a", "1.0.0+b", "2.0.0+a"}
 	for _, test := range []struct{ rule, notice, offered, withdrawn string }{
@@ -206,7 +205,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// Where registry.hcl lies, and what else its folder has.
+// Where a registry.hcl lies, and the other files in its folder.
 func TestWhereARegistryFileCounts(t *testing.T) {
 	for _, test := range []struct {
 		rule      string
@@ -473,7 +472,7 @@ func TestMetadataIsLogged(t *testing.T) {
 	}
 }
 
-// What registry.hcl says is seen as soon as it is written.
+// A change of a registry.hcl is noticed as soon as it is written.
 func TestMetadataIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
@@ -519,7 +518,7 @@ func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 		t.Errorf("in the end, %q are offered", got)
 	}
 
-	// It is restored, and comes back.
+	// The file is restored, and the version is offered again.
 	files.Remove("providers/acme/demo/registry.hcl")
 	r.Hint()
 	r.until(t, offers("acme/demo", "1.1.0"))

@@ -286,14 +286,14 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 		w.report.withhold(problemOf(e.Bad, tree.InFolder(m.report, e.Name), m.address, ""))
 		return
 	}
-	a := &job{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
+	a := &job{folder: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
 	m.packages = append(m.packages, &modulePackage{job: a, version: v, format: format, preference: preference})
 }
 
 // newFolderArchive adds a module folder to the archives to read, unless the memo knows it.
 // Its stamp covers the names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *job {
-	a := &job{in: &m.folder, Location: e.Location(m.report), version: version, read: readModuleFolder}
+	a := &job{folder: &m.folder, Location: e.Location(m.report), version: version, read: readModuleFolder}
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)

@@ -95,7 +95,7 @@ func TestAModuleWithASecret(t *testing.T) {
 		}
 		return s
 	}
-	for range 2 { // read, and known
+	for range 2 { // first read, then known
 		s := scanned()
 		if p := problemOf(s.Report.Withheld, folder); p.Reason != tree.Secret || len(s.Report.Withheld) != 1 || !offers("acme/vpc/aws", "1.0.0")(s) {
 			t.Fatalf("withheld is %+v", s.Report.Withheld)

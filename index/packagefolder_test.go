@@ -326,7 +326,7 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "what was there at the start")
 	var clock atomic.Pointer[time.Time]
 	set := func(now time.Time) { clock.Store(&now) }
-	set(time.Now().Add(2 * time.Second)) // it has rested by then
+	set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
 	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch, o.Now = true, func() time.Time { return *clock.Load() }
 	r := run(t, o)
@@ -345,7 +345,7 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) {
 		t.Errorf("when it rests, offered is %+v", s.Report.Offered)
 	}
-	// A folder that is offered need not rest again.
+	// An offered folder need not stay unchanged for a while again.
 	set(time.Now())
 	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) || s.Report.Pending != 0 {
 		t.Errorf("then, offered is %+v", s.Report.Offered)

@@ -82,7 +82,7 @@ func (p *packageArchive) zip() string {
 	if p.unpacked == nil {
 		return p.Name
 	}
-	return address.PackageName(p.in.address.Name, p.version, p.platform)
+	return address.PackageName(p.folder.address.Name, p.version, p.platform)
 }
 
 // detail returns the result of reading the zip. An unpacked package has no detail: the

@@ -66,18 +66,18 @@ func (w *waiting) add(list []Selection) (remove func()) {
 	if w.selections == nil {
 		w.selections = make(map[Selection]int)
 	}
-	for _, wanted := range list {
-		w.selections[wanted]++
+	for _, selection := range list {
+		w.selections[selection]++
 		if w.reading != nil {
-			w.reading.prioritize(wanted)
+			w.reading.prioritize(selection)
 		}
 	}
 	return func() {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
-		for _, wanted := range list {
-			if w.selections[wanted]--; w.selections[wanted] == 0 {
-				delete(w.selections, wanted)
+		for _, selection := range list {
+			if w.selections[selection]--; w.selections[selection] == 0 {
+				delete(w.selections, selection)
 			}
 		}
 	}
@@ -92,8 +92,8 @@ func (w *waiting) begin(r *reading) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.reading = r
-	for wanted := range w.selections {
-		r.prioritize(wanted)
+	for selection := range w.selections {
+		r.prioritize(selection)
 	}
 }
 
@@ -264,7 +264,7 @@ func newReading(s *scan, inv *inventory, publish func(*Snapshot)) *reading {
 	r.resumed = sync.NewCond(&r.mutex)
 	for _, a := range inv.unread {
 		a.state = &jobState{reading: r}
-		r.archives[a.in.address] = append(r.archives[a.in.address], a)
+		r.archives[a.folder.address] = append(r.archives[a.folder.address], a)
 	}
 	return r
 }

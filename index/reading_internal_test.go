@@ -8,16 +8,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 )
 
-// newScan is a scan of nothing, which remembers nothing.
+// newScan returns a scan of an empty tree without a memo.
 func newScan(t *testing.T) *scan {
 	return &scan{ctx: t.Context(), memo: new(memo.Memo), releases: new(releaseMemo), shared: new(shared)}
 }
 
-// A request may wait for a version that this scan does not read, such as a folder
-// that has to rest. It does not cost a snapshot each time it is repeated.
+// A request may wait for a version that this scan does not read, such as a folder that is
+// too young. Repeating the request does not cost a snapshot each time.
 func TestASnapshotIsMadeWhenMoreHasBeenRead(t *testing.T) {
 	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
-	unread := &job{in: &folder{address: address}, version: "1.0.0"}
+	unread := &job{folder: &folder{address: address}, version: "1.0.0"}
 	s := newScan(t)
 	inv := &inventory{report: newReport(), unread: []*job{unread}}
 	made := 0
@@ -54,7 +54,7 @@ func TestTheSameSnapshotIsPublishedOnce(t *testing.T) {
 // request for as long as it takes to read an archive of gigabytes.
 func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
 	demo := address.Address{Namespace: "acme", Name: "demo"}
-	a := &job{in: &folder{address: demo}, version: "1.0.0", state: &jobState{begun: true}}
+	a := &job{folder: &folder{address: demo}, version: "1.0.0", state: &jobState{begun: true}}
 	r := &reading{scan: newScan(t), archives: map[address.Address][]*job{demo: {a}}, requests: make(map[Selection]*request)}
 	r.resumed = sync.NewCond(&r.mutex)
 	for range 100 {

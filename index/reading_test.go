@@ -45,7 +45,7 @@ func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	}
 }
 
-// A version of many is read alone.
+// A single version of many is read alone.
 func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 	files := indextest.New(t)
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
@@ -53,7 +53,7 @@ func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 	}
 	g := gate{files.Fs, make(chan struct{})}
 	o := options(t, indextest.On(t, oldest{g, "_1.0.0_"}).Open)
-	o.Workers = 1 // which is held back with 1.2.0
+	o.Workers = 1 // it is blocked by 1.2.0
 	r := run(t, o)
 	<-r.Ready()
 	s := r.Next(t.Context(), r.Snapshot(), index.Selection{Address: ownDemo, Version: "1.0.0"})
@@ -63,9 +63,9 @@ func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 	close(g.open)
 }
 
-// A request for a version under several addresses, or for one that waits for
-// something else than reading, does not have snapshots made that say nothing new:
-// each costs a pass over everything, and the request would ask for the next at once.
+// A request for a version under several addresses, or for a version that waits for something
+// else than reading, does not cause snapshots without news: each costs a pass over
+// everything, and the request would ask for the next one immediately.
 func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 	named := address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "demo"}
 	files := indextest.New(t)
@@ -94,7 +94,7 @@ func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 	})
 }
 
-// oldest lets files through whose name has something in it.
+// oldest allows reading the files whose name contains a text.
 type oldest struct {
 	gate
 	name string
@@ -149,7 +149,7 @@ func (f *pacingFile) Read(b []byte) (int, error) {
 	return f.File.Read(b)
 }
 
-// Whatever else is read pauses meanwhile: it would share the disk and the cores.
+// Other reads pause meanwhile: they would share the disk and the cores.
 func TestOtherReadingPausesForRequestedArchives(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("providers/acme/demo/"+zipName, indextest.Zip("terraform-provider-demo", strings.Repeat("some program ", 1<<20)))

@@ -147,7 +147,7 @@ func TestReadModuleThatIsBeingCopied(t *testing.T) {
 	})
 }
 
-// While something of a version cannot be read, it is neither missing nor broken.
+// While a file of a version cannot be read, the version is neither missing nor broken.
 func TestReadModuleWhileTheDiskFails(t *testing.T) {
 	v1 := version.Must(version.NewVersion("1.0.0"))
 	for _, test := range []struct{ rule, name, content string }{
