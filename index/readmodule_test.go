@@ -98,7 +98,8 @@ func TestReadModuleThatIsReserved(t *testing.T) {
 	}
 }
 
-// A folder that has changed just now may be copied at this moment, whatever it has by now.
+// A folder that has changed just now may be being copied at this moment, whatever files it
+// has.
 func TestReadModuleThatIsBeingCopied(t *testing.T) {
 	v1 := version.Must(version.NewVersion("1.0.0"))
 	const dir = "modules/acme/vpc/aws/1.0.0/"

@@ -221,9 +221,9 @@ func TestThePublishersChecksumsAreSigned(t *testing.T) {
 			if got := served(t, before, demo.File(name)); got != sums || demo.Release("1.0.0").Signature.By != index.ByRegistry {
 				t.Errorf("SHA256SUMS is %q, by %v", got, demo.Release("1.0.0").Signature)
 			}
-			vouched := before.SignChecksums("demo", "1.0.0", []byte(sums))
-			if got, want := served(t, before, vouched.Signature), served(t, before, demo.File(name+".sig")); got != want {
-				t.Error("the voucher's signature is another")
+			signed := before.SignChecksums("demo", "1.0.0", []byte(sums))
+			if got, want := served(t, before, signed.Signature), served(t, before, demo.File(name+".sig")); got != want {
+				t.Error("the signature of the checksums is another")
 			}
 
 			files.Write(zips+"windows_amd64.zip", other)
@@ -246,7 +246,7 @@ func TestVouchingIsForThoseThatAreOffered(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		change func(*index.Options)
-		vouch  bool
+		signs  bool
 	}{
 		{"with a key", func(*index.Options) {}, true},
 		{"without a key", func(o *index.Options) { o.Signer = nil }, false},
@@ -254,7 +254,7 @@ func TestVouchingIsForThoseThatAreOffered(t *testing.T) {
 	} {
 		o := options(t, indextest.New(t).Open)
 		test.change(&o)
-		if v := scanWith(t, o).SignChecksums("demo", "1.0.0", []byte("sums")); (v != nil) != test.vouch {
+		if v := scanWith(t, o).SignChecksums("demo", "1.0.0", []byte("sums")); (v != nil) != test.signs {
 			t.Errorf("%s: got %v", test.rule, v)
 		}
 	}
