@@ -17,7 +17,7 @@ import (
 // A file in place of a folder is not opened, since a named pipe would wait for its writer,
 // and has no versions. A dangling symlink may lead to the versions of its address, and of no
 // other.
-func TestFoldersThatAreNone(t *testing.T) {
+func TestFilesInPlaceOfFolders(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
 		make    func(root string) error

@@ -200,7 +200,7 @@ func TestWhatIsWithheldIsLoggedOncePerChange(t *testing.T) {
 }
 
 // A file that has been read is not read again as long as it does not change.
-func TestWhatIsRead(t *testing.T) {
+func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 	const name = "providers/acme/demo/" + zipName
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
@@ -267,7 +267,7 @@ func TestWhatIsRead(t *testing.T) {
 }
 
 // The next scan knows the results of a scan that was broken off.
-func TestAScanThatIsBrokenOffIsNotForNothing(t *testing.T) {
+func TestTheResultsOfABrokenOffScanAreKept(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
 	ctx, cancel := context.WithCancel(t.Context())

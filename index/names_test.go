@@ -14,7 +14,7 @@ import (
 
 // The record of a new file must not keep the names of all files beside it in memory: with
 // each published file, they would be in memory once more.
-func TestWhatIsNewKeepsOnlyItsName(t *testing.T) {
+func TestRecordsKeepOnlyTheirOwnName(t *testing.T) {
 	const many, added = 1500, 40
 	long := strings.Repeat("long", 12)
 	for _, test := range []struct{ rule, folder, name, file string }{

@@ -242,7 +242,7 @@ func TestThePublishersChecksumsAreSigned(t *testing.T) {
 }
 
 // If releases without a signature are not offered, the registry signs none.
-func TestVouchingIsForThoseThatAreOffered(t *testing.T) {
+func TestChecksumsAreSignedOnlyIfReleasesAreOffered(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		change func(*index.Options)
