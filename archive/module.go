@@ -202,9 +202,9 @@ func linkLeaves(h *tar.Header) bool {
 
 // A moduleFinder looks for a module where clients look: at the root, or in folders below it
 // for a package that is only used by //submodule. Code hosts make packages with one top
-// folder, which is the module itself: there clients look where the location says (checklist
-// 89, 96). The finder takes the name of every entry and keeps none of them, since an archive
-// may have any number.
+// folder, which is the module itself: there clients look where the location says
+// (checklist 89, 96). The finder takes the name of every entry and keeps none of them, since
+// an archive may have any number.
 type moduleFinder struct {
 	atRoot   bool   // there is configuration at the root
 	anywhere bool   // there is configuration in a folder

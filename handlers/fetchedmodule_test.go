@@ -71,7 +71,7 @@ func fetchModules(t *testing.T, versions ...string) (*handlers.Registry, *module
 	rescan := func() { snapshot = scan(t, o.tree) }
 	return &handlers.Registry{
 		Snapshot: func() *index.Snapshot { return snapshot }, Upstream: o, Changed: func(...string) { rescan() },
-		Next: func(_ context.Context, after *index.Snapshot, _ ...index.Wanted) *index.Snapshot {
+		Next: func(_ context.Context, after *index.Snapshot, _ ...index.Selection) *index.Snapshot {
 			if snapshot == after {
 				rescan()
 			}

@@ -40,7 +40,7 @@ type voucherID struct {
 // maxVouchers bounds the vouchers, in bytes. Each is signed once while it is kept.
 const maxVouchers = 16 << 20
 
-func voucherSize(v *index.Voucher) int { return 1<<10 + int(v.Checksums.Size) }
+func voucherSize(v *index.SignedChecksums) int { return 1<<10 + int(v.Checksums.Size) }
 
 // fetchedRelease asks the Upstream for the release that r names. The platform is the
 // platform of the requested package. Its zero value stands for all that the origin has
@@ -110,12 +110,12 @@ func (k *fetchedRelease) addPresent() (asIs bool) {
 
 // vouch returns the registry's signature and keys for a release that its publisher did
 // not sign. It returns nil if the registry signs nothing.
-func (g *Registry) vouch(r *request, checksums []byte) *index.Voucher {
+func (g *Registry) vouch(r *request, checksums []byte) *index.SignedChecksums {
 	id := voucherID{r.target.Address, r.target.version, sha256.Sum256(checksums)}
 	if v, ok := g.vouchers.Get(id); ok {
 		return v
 	}
-	v := r.snapshot.Vouch(id.address.Name, id.version, checksums)
+	v := r.snapshot.SignChecksums(id.address.Name, id.version, checksums)
 	if v == nil {
 		return nil
 	}

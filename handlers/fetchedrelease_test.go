@@ -106,7 +106,7 @@ func TestStandInNoticesOfTheOperator(t *testing.T) {
 func TestStandInFetchesWhatItDescribes(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, nil)
-	p.registry.Next = func(_ context.Context, after *index.Snapshot, _ ...index.Wanted) *index.Snapshot {
+	p.registry.Next = func(_ context.Context, after *index.Snapshot, _ ...index.Selection) *index.Snapshot {
 		if p.registry.Snapshot() == after {
 			p.registry.Changed()
 		}
@@ -359,7 +359,7 @@ func TestPackagesWithoutASHA256AreFetchedFirst(t *testing.T) {
 	}
 	g := &handlers.Registry{
 		Snapshot: func() *index.Snapshot { return snapshot }, Upstream: u,
-		Next: func(context.Context, *index.Snapshot, ...index.Wanted) *index.Snapshot {
+		Next: func(context.Context, *index.Snapshot, ...index.Selection) *index.Snapshot {
 			snapshot = scanWith(t, o)
 			return snapshot
 		},

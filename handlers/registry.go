@@ -97,7 +97,7 @@ type Registry struct {
 	// Next waits for a snapshot other than the given one, for which the wanted packages
 	// have been read first. It returns nil if ctx ends before. A request that cannot be
 	// answered from its snapshot waits for the next. Nil: no request waits.
-	Next func(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot
+	Next func(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot
 
 	// ClientAddress returns the IP address of the client, by which an Upstream is
 	// shared fairly. Nil: the address of the connection.
@@ -133,7 +133,7 @@ type Registry struct {
 
 	merged    cache.Cache[mergedID, mergedDocument]
 	signed    cache.Cache[signedID, []byte]
-	vouchers  cache.Cache[voucherID, *index.Voucher]
+	vouchers  cache.Cache[voucherID, *index.SignedChecksums]
 	searchers cache.Cache[searcherID, *index.Searcher] // the last ones
 
 	derivation atomic.Pointer[derivation] // of the snapshot that was asked for last

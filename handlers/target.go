@@ -150,15 +150,15 @@ func (r *request) unknown() bool {
 }
 
 // awaitedVersions returns the versions that r waits for.
-func (r *request) awaitedVersions() []index.Wanted {
+func (r *request) awaitedVersions() []index.Selection {
 	t := &r.target
 	version := cmp.Or(r.Version, t.version)
 	if r.Kind == KindModuleDetail || r.Kind == KindProviderDetail {
 		version = "" // a detail lists all versions
 	}
-	list := []index.Wanted{{Address: t.At(t.under), Version: version}}
+	list := []index.Selection{{Address: t.At(t.under), Version: version}}
 	if t.merged {
-		list = append(list, index.Wanted{Address: t.At(""), Version: version})
+		list = append(list, index.Selection{Address: t.At(""), Version: version})
 	}
 	return list
 }

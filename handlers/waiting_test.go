@@ -113,8 +113,8 @@ func TestRequestsDoNotWaitForever(t *testing.T) {
 	t.Cleanup(func() { x.Close() })
 	defer close(blocked.open)
 	<-x.Ready()
-	var waited []index.Wanted
-	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: func(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot {
+	var waited []index.Selection
+	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: func(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
 		if _, limited := ctx.Deadline(); !limited {
 			t.Error("it would wait forever")
 		}
@@ -125,7 +125,7 @@ func TestRequestsDoNotWaitForever(t *testing.T) {
 		waited = nil
 		a := s.get(path)
 		mustRefuse(t, a, http.StatusServiceUnavailable)
-		if !slices.ContainsFunc(waited, func(w index.Wanted) bool { return w.Address == address.Address{Namespace: "acme", Name: "large"} }) {
+		if !slices.ContainsFunc(waited, func(w index.Selection) bool { return w.Address == address.Address{Namespace: "acme", Name: "large"} }) {
 			t.Errorf("%s waits for %+v", path, waited)
 		}
 	}
@@ -319,7 +319,7 @@ func TestRulesAreAskedOnce(t *testing.T) {
 	<-x.Ready()
 	asked, waited := 0, 0
 	g := privately(t, &handlers.Registry{Snapshot: x.Snapshot}, "allow reader read acme")
-	g.Next = func(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot {
+	g.Next = func(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
 		if waited++; waited == 1 {
 			close(blocked.open)
 		}

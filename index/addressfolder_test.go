@@ -80,8 +80,8 @@ func TestKeysFileOfANamespace(t *testing.T) {
 	}
 }
 
-// Which spelling of an address is offered cannot be told while a folder on the way cannot be
-// read. What is written then would be a second folder, which hides the first.
+// While a folder on the way cannot be read, it is unknown which spelling of an address is
+// offered. A file written then would make a second folder, which hides the first.
 func TestFoldersThatCannotBeRead(t *testing.T) {
 	a := addressAt("", "acme/demo")
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ESTALE, syscall.EMFILE, syscall.ETIMEDOUT} {

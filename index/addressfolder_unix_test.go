@@ -14,9 +14,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What is no folder is not opened, since a named pipe would wait for its writer, and holds
-// no version. A symlink to nothing may lead to the versions of its address, and of no other.
-func TestFoldersThatAreNone(t *testing.T) {
+// A file in place of a folder is not opened, since a named pipe would wait for its writer,
+// and has no versions. A dangling symlink may lead to the versions of its address, and of no
+// other.
+func TestFilesInPlaceOfFolders(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
 		make    func(root string) error
@@ -83,7 +84,7 @@ func link(target, name string) func(root string) error {
 	return within(name, func(name string) error { return os.Symlink(target, name) })
 }
 
-// Documents that a symlink to nothing had are not missing: withdrawals, for one.
+// Documents behind a dangling symlink are not missing, such as withdrawals.
 func TestMetadataBehindASymlinkToNothing(t *testing.T) {
 	root := t.TempDir()
 	if err := link("nothing", "modules/acme/vpc/aws/registry.hcl")(root); err != nil {

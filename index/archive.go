@@ -16,14 +16,14 @@ import (
 // A job is an archive, as a file or a folder, that has to be read, and the result of reading
 // it.
 type job struct {
-	in *folder // the folder of the provider or module
+	folder *folder // the folder of the provider or module
 	tree.Location
 	version  string
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
 	rank     int                    // number of newer versions
 	read     func(context.Context, *job) (memo.Record, error)
-	turn     *turn // state in a reading; nil until it is in one
+	state    *jobState // state in a reading; nil until it is in one
 
 	// An archive is pending until it is read: only its stamp is known, and no version that
 	// needs it is offered.
@@ -31,11 +31,11 @@ type job struct {
 	memo.Record
 }
 
-// noteRested notes that the folder has been read and need not stay unchanged for folderRest
+// noteUnchanged notes that the folder has been read and need not stay unchanged for folderRest
 // again.
-func (a *job) noteRested(rested map[string]tree.Stamp) {
+func (a *job) noteUnchanged(unchanged map[string]tree.Stamp) {
 	if a.isFolder() && !a.pending && a.Bad == nil {
-		rested[a.ReportPath()] = a.Stamp
+		unchanged[a.ReportPath()] = a.Stamp
 	}
 }
 
@@ -44,8 +44,8 @@ func (a *job) isFolder() bool { return a.module != nil || a.unpacked != nil }
 
 // newArchive adds a file in a folder, which a report calls report, to the archives to read,
 // unless the memo knows it, or it is empty, or no regular file.
-func (w *walker) newArchive(in *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
-	a := &job{in: in, Location: e.Location(report), version: version, read: read}
+func (w *walker) newArchive(f *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
+	a := &job{folder: f, Location: e.Location(report), version: version, read: read}
 	a.Stamp = tree.StampOf(e.Info)
 	if !e.Info.Mode().IsRegular() {
 		a.Bad = tree.Findingf(tree.Unreadable, "it is not a regular file: remove it")
@@ -91,7 +91,7 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
 		return true
-	case w.scan.live && w.scan.last.rested[a.ReportPath()] != a.Stamp && w.scan.memo.TooYoung(a.withChanges(dirs, w.scan.options.now()), folderRest, w.scan.options.now()):
+	case w.scan.live && w.scan.last.packed[a.ReportPath()] != a.Stamp && w.scan.memo.TooYoung(a.withChanges(dirs, w.scan.options.now()), folderRest, w.scan.options.now()):
 		a.pending = true
 	default:
 		w.queue(a)
@@ -104,12 +104,12 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) (known bool) {
 // and then a folder might never count as unchanged.
 func (a *job) withChanges(dirs []string, taken time.Time) tree.Stamp {
 	s := a.Stamp
-	if !a.in.part.IsOnDisk() || !a.in.part.KeepsInodes(a.Path()) {
+	if !a.folder.part.IsOnDisk() || !a.folder.part.KeepsInodes(a.Path()) {
 		return s
 	}
 	now := taken.UnixNano()
 	for _, dir := range dirs {
-		info, err := a.in.part.Lookup(dir)
+		info, err := a.folder.part.Lookup(dir)
 		if err != nil {
 			s.Changed = max(s.Newest(), now) // the next scan sees the new state
 			continue
@@ -148,15 +148,15 @@ func (s *scan) readArchive(a *job) memo.Record {
 // readFile opens an archive that is a file, calls read, and checks that the file has not
 // changed meanwhile.
 func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error)) (memo.Record, error) {
-	f, info, err := a.in.part.OpenRegular(a.Path())
+	f, info, err := a.folder.part.OpenRegular(a.Path())
 	if err != nil {
 		return memo.Record{}, err
 	}
 	defer f.Close()
-	if !a.in.part.SameContent(tree.StampOf(info), a.Stamp) {
+	if !a.folder.part.SameContent(tree.StampOf(info), a.Stamp) {
 		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
-	d, failed := read(archive.Paced(f, a.turn.wait), info.Size())
+	d, failed := read(archive.Paced(f, a.state.wait), info.Size())
 	if err := tree.ReadFailure(f); err != nil {
 		return memo.Record{}, err
 	}
@@ -166,7 +166,7 @@ func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error
 	if info, err = f.Stat(); err != nil {
 		return memo.Record{}, err
 	}
-	if !a.in.part.SameContent(tree.StampOf(info), a.Stamp) {
+	if !a.folder.part.SameContent(tree.StampOf(info), a.Stamp) {
 		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
 	return memo.Record{Digest: d}, failed

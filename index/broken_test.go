@@ -338,7 +338,7 @@ func TestBrokenTrees(t *testing.T) {
 			if p.Reason != b.reason || !strings.Contains(p.Detail, b.says) {
 				t.Errorf("withheld for %s: %s", p.Reason, p.Detail)
 			}
-			// Of two that clash, which one is found first is the file system's.
+			// If two entries clash, the file system decides which one is found first.
 			if p.Path != b.path && b.reason != tree.Duplicate {
 				t.Errorf("withheld is %s, not %s", p.Path, b.path)
 			}

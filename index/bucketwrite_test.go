@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
-// A file comes into a bucket whole and by its final name alone, and nothing stays behind on
-// the local disk.
+// A file appears in a bucket whole and only under its final name, and no file stays on the
+// local disk.
 func TestTemporaryFilesForABucket(t *testing.T) {
 	down := errors.New("503 SlowDown")
 	for _, test := range []struct {
@@ -50,7 +50,7 @@ func TestTemporaryFilesForABucket(t *testing.T) {
 			if err := test.end(t, f); !errors.Is(err, test.kind) {
 				t.Errorf("got %v", err)
 			}
-			f.Discard() // which does nothing any more
+			f.Discard() // has no effect any more
 			b.Fail = nil
 			files := indextest.InBucket(t, b)
 			if names := strings.Join(b.Names(), " "); (names == "providers/a providers/b") != (test.want != "") {

@@ -69,20 +69,20 @@ func (s *scan) first(a *job) *memo.EarlierBytes {
 
 // bytesOf returns the bytes of an archive that clients could download, or nil if they could
 // not, and the earlier bytes, or nil if there were none.
-func (o outcome) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
+func (o scanResult) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
 	report, name := a.ReportPath(), a.Path()
 	for _, c := range o.snapshot.Changed {
 		if c.Path == report {
 			before = c.first
 		}
 	}
-	if a.in.address.IsModule() {
-		if v := o.module(a.in.address).Version(a.version); v != nil && v.Archive.Path() == name {
+	if a.folder.address.IsModule() {
+		if v := o.module(a.folder.address).Version(a.version); v != nil && v.Archive.Path() == name {
 			offered = &memo.EarlierBytes{SHA256: v.Archive.SHA256, H1: v.H1}
 		}
 		return offered, before
 	}
-	if r := o.provider(a.in.address).Release(a.version); r != nil {
+	if r := o.provider(a.folder.address).Release(a.version); r != nil {
 		for _, k := range r.Packages {
 			if k.File.Path() == name {
 				offered = &memo.EarlierBytes{SHA256: k.File.SHA256, H1: k.H1}

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// A version that is offered with other bytes than at first is noticed, also if they were
-// replaced while the registry was stopped, and remembered over restarts.
+// A change in the bytes of an offered version is noticed, even if they were replaced while
+// the registry was stopped, and is remembered over restarts.
 func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 	const (
 		linux  = "providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
@@ -36,7 +36,7 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 	for _, test := range []struct {
 		rule  string
 		steps []step
-		want  string // what has changed, by path
+		want  string // changes, by path
 		runs  bool   // only while the registry runs: it cannot know otherwise
 	}{
 		{rule: "nothing", steps: []step{func(*indextest.Tree) {}}},
@@ -88,7 +88,7 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 					do(files)
 					rescan(t, x)
 				}
-				for range 2 { // as it is, and after a restart
+				for range 2 { // now, and after a restart
 					s := rescan(t, x)
 					var changed []string
 					for _, c := range s.Changed {
@@ -120,7 +120,7 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 	}
 }
 
-// Each change is logged and told once, with what it was at first.
+// Each change is logged and reported once, with the first hash.
 func TestChangedBytesAreToldOnce(t *testing.T) {
 	const name = "modules/acme/vpc/aws/1.0.0.zip"
 	files := indextest.New(t).Write(name, indextest.Zip("main.tf", "# a module\n"))
@@ -146,7 +146,7 @@ func TestChangedBytesAreToldOnce(t *testing.T) {
 	}
 }
 
-// A single scan compares with what an Index has read, and stores nothing.
+// A single scan compares with the records of an Index, and stores nothing.
 func TestScanComparesWithAnIndex(t *testing.T) {
 	const name = "modules/acme/vpc/aws/1.0.0.zip"
 	files := indextest.New(t).Write(name, indextest.Zip("main.tf", "# a module\n"))

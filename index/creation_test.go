@@ -18,7 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
-// A way is how a file system creates what must not exist.
+// A way is how a file system creates a file that must not exist.
 type way struct {
 	name  string
 	lacks []string // operations
@@ -31,7 +31,7 @@ var (
 	byReservation = way{"a reserved name", []string{"renameexclusive", "link"}, "rename"}
 )
 
-// A creation is a part of a tree on the disk, and what happens there.
+// A creation is a part of a tree on the disk, with the events during a test.
 type creation struct {
 	t      *testing.T
 	root   string
@@ -50,9 +50,9 @@ func newCreation(t *testing.T) *creation {
 	return c
 }
 
-// in has the disk create in a way, and something happen before the first operation of a
-// name and path; nil: nothing. An error of it fails the operation.
-func (c *creation) in(w way, operation, name string, happens func() error) {
+// run makes the disk create files in that way, and calls happens before the first operation
+// with that name and path, unless it is nil. An error of happens fails the operation.
+func (c *creation) run(w way, operation, name string, happens func() error) {
 	happened := false
 	c.faults.When(func(_ int, o treetest.Operation) error {
 		if slices.Contains(w.lacks, o.Name) || w.name != byRename.name && runtime.GOOS == "windows" && o.Name == "renameexclusive" {
@@ -93,7 +93,7 @@ const createdModule = "modules/acme/vpc/aws/1.0.0.tar.gz"
 
 func (c *creation) path(name string) string { return filepath.Join(c.root, filepath.FromSlash(name)) }
 
-// write writes a file as somebody who copies does.
+// write writes a file like a program that copies does.
 func (c *creation) write(name, content string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(c.path(name)), 0o755), os.WriteFile(c.path(name), []byte(content), 0o644))
 }
@@ -135,13 +135,13 @@ func (c *creation) age(name string) {
 	}
 }
 
-// Creating a file fails if the name is taken, however late, and what is there stays.
+// Creating a file fails if the name is taken, however late, and the existing file stays.
 func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 	for _, w := range []way{byRename, byLink, byReservation} {
 		t.Run(w.name, func(t *testing.T) {
 			t.Run("a free name", func(t *testing.T) {
 				c := newCreation(t)
-				c.in(w, "", "", nil)
+				c.run(w, "", "", nil)
 				if err := c.create("new"); err != nil {
 					t.Error(err)
 				}
@@ -149,7 +149,7 @@ func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 			})
 			t.Run("a name that is taken", func(t *testing.T) {
 				c := newCreation(t)
-				c.in(w, "", "", nil)
+				c.run(w, "", "", nil)
 				if err := c.write(createdModule, "old"); err != nil {
 					t.Fatal(err)
 				}
@@ -164,7 +164,7 @@ func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 				if w.name == byReservation.name {
 					last = "openfile"
 				}
-				c.in(w, last, createdModule, func() error { return c.write(createdModule, "copy") })
+				c.run(w, last, createdModule, func() error { return c.write(createdModule, "copy") })
 				if err := c.create("new"); !errors.Is(err, tree.ErrChanged) {
 					t.Errorf("got %v", err)
 				}
@@ -172,7 +172,7 @@ func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 			})
 			t.Run("an empty file that was made a moment ago", func(t *testing.T) {
 				c := newCreation(t)
-				c.in(w, "", "", nil)
+				c.run(w, "", "", nil)
 				if err := c.write(createdModule, ""); err != nil {
 					t.Fatal(err)
 				}
@@ -183,7 +183,7 @@ func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 			})
 			t.Run("an empty file that is a leftover", func(t *testing.T) {
 				c := newCreation(t)
-				c.in(w, "", "", nil)
+				c.run(w, "", "", nil)
 				if err := c.write(createdModule, ""); err != nil {
 					t.Fatal(err)
 				}
@@ -219,7 +219,7 @@ func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 	}
 }
 
-// A link of which the answer is lost, as happens on NFS, has been made.
+// A link whose answer is lost, as happens on NFS, has been made.
 func TestALinkWhoseAnswerIsLost(t *testing.T) {
 	c := newCreation(t)
 	lost := false
@@ -243,12 +243,13 @@ func TestALinkWhoseAnswerIsLost(t *testing.T) {
 	c.holds(createdModule + "=new")
 }
 
-// What is written into a reserved name is not renamed over, and a process that dies before
-// it uses its reservation leaves nothing that is offered or that blocks the name for ever.
+// A file written into a reserved name is not replaced by a rename. A process that dies
+// before it uses its reservation leaves nothing that is offered or that blocks the name
+// forever.
 func TestReservedNames(t *testing.T) {
 	t.Run("a copy into the reservation", func(t *testing.T) {
 		c := newCreation(t)
-		c.in(byReservation, "stat", createdModule, func() error { return c.write(createdModule, "copy") })
+		c.run(byReservation, "stat", createdModule, func() error { return c.write(createdModule, "copy") })
 		if err := c.create("new"); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("got %v", err)
 		}
@@ -289,7 +290,7 @@ func TestReservedNames(t *testing.T) {
 	})
 }
 
-// The same for folders: one that has something in it stays as it is.
+// The same for folders: a folder with a file in it stays as it is.
 func TestFoldersAreInstalledWhereThereIsNone(t *testing.T) {
 	const folder, staged = "modules/acme/demo/1.0.0", "modules/.staging/demo"
 	for _, w := range []way{byRename, byReservation} {
@@ -351,7 +352,7 @@ func TestFoldersAreInstalledWhereThereIsNone(t *testing.T) {
 				if test.happens != nil {
 					happens = func() error { return test.happens(c) }
 				}
-				c.in(w, test.at, folder, happens)
+				c.run(w, test.at, folder, happens)
 				_, err := c.part.InstallFolder(context.Background(), ".staging/demo", "acme/demo/1.0.0", "sums")
 				if !errors.Is(err, test.err) || err != nil && test.err == nil {
 					t.Errorf("got %v", err)
@@ -362,7 +363,7 @@ func TestFoldersAreInstalledWhereThereIsNone(t *testing.T) {
 	}
 }
 
-// A tree may have symlinks in it. They lead to the place of what is created, and not out of
+// A tree may have symlinks in it. They lead to the place of the created file, and not out of
 // the root.
 func TestCreationBehindSymlinks(t *testing.T) {
 	link := func(t *testing.T, c *creation, target string) {
@@ -385,7 +386,7 @@ func TestCreationBehindSymlinks(t *testing.T) {
 				target = c.path("shared")
 			}
 			link(t, c, target)
-			c.in(w, "", "", nil)
+			c.run(w, "", "", nil)
 			if err := c.create("new"); err != nil {
 				t.Errorf("%s, to %s: %v", w.name, target, err)
 			}
@@ -399,7 +400,7 @@ func TestCreationBehindSymlinks(t *testing.T) {
 		outside := t.TempDir()
 		c := newCreation(t)
 		link(t, c, outside)
-		c.in(w, "", "", nil)
+		c.run(w, "", "", nil)
 		if err := c.create("new"); !errors.Is(err, tree.ErrNotWritable) {
 			t.Errorf("%s, out of the root: %v", w.name, err)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A deployment puts another directory in the place of one. That is noticed where
-// it happens, which may be outside of what is watched for files.
+// A deployment replaces a directory by another. The index notices that in the directory
+// around it, which may be outside of the watched directories.
 func TestDeploymentsAreSeen(t *testing.T) {
 	symlink := func(t *testing.T, target, name string) {
 		t.Helper()
@@ -146,14 +146,14 @@ func TestDeploymentsAreSeen(t *testing.T) {
 			if offers("acme/demo", "1.0.0")(s) {
 				t.Error("what was there before is still offered")
 			}
-			// So is what comes into the new one.
+			// Changes in the new folder are watched too.
 			indextest.OnDisk(t, "/").ProviderIn(filepath.Join(providersOf(d), "acme/demo"), "demo", "3.0.0", "linux_amd64")
 			r.until(t, offers("acme/demo", "3.0.0"))
 		})
 	}
 }
 
-// providersOf is where the providers lie.
+// providersOf returns where the providers lie.
 func providersOf(d tree.Directories) string {
 	return d.Paths()[1]
 }

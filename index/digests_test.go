@@ -100,8 +100,8 @@ func (p *publishing) placeModule() {
 	})
 }
 
-// What was read while it was published is not read again, neither by the next scan nor
-// after a restart, and is offered as if it had been.
+// A package that was read while it was published is not read again, neither by the next scan
+// nor after a restart. It is offered like a package that was.
 func TestPublishedPackagesAreNotReadAgain(t *testing.T) {
 	p := newPublishing(t)
 	p.placePackage()
@@ -131,7 +131,7 @@ func TestPublishedPackagesAreNotReadAgain(t *testing.T) {
 	}
 }
 
-// A file that is no longer the one that was checked is read.
+// A file is read if it is no longer the checked file.
 func TestChangedPackagesAreRead(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
@@ -164,7 +164,7 @@ func TestChangedPackagesAreRead(t *testing.T) {
 	}
 }
 
-// Without inodes, a file is not told from another of its size and time.
+// Without inodes, a file cannot be told from another file of the same size and time.
 func TestDigestsNeedInodes(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")

@@ -18,11 +18,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
-// What a file system fails with, although the file may be there. None of it says that
-// something does not exist.
+// Errors of file systems that may occur although the file exists. None of them means that a
+// file does not exist.
 var transient = []syscall.Errno{syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOMEM, syscall.EMFILE, syscall.EACCES}
 
-// later is a clock by which what was written just now is at rest.
+// later is a clock by which a file that was written just now is old enough to be offered.
 func later() time.Time { return time.Now().Add(time.Hour) }
 
 // faultyTree has each kind of folder and file that a scan reads.
@@ -44,11 +44,11 @@ func faultyTree(t *testing.T) *indextest.Tree {
 	return files
 }
 
-// listPending is said of a version in a list that lacks others.
+// listPending is the answer for a version in a list that lacks others.
 const listPending = ", in a list that is pending"
 
-// standings are what clients are told of each version of the faulty tree.
-func standings(s *index.Snapshot) (told map[string]string) {
+// answers returns the state of each version of the faulty tree that clients see.
+func answers(s *index.Snapshot) (told map[string]string) {
 	told = make(map[string]string)
 	tell := func(a address.Address, version string, offered bool, withdrawn []index.WithdrawnVersion) {
 		key := a.String() + " " + version
@@ -80,8 +80,8 @@ func standings(s *index.Snapshot) (told map[string]string) {
 	return told
 }
 
-// Each single operation of a scan may fail, once or for a while: what was offered stays
-// offered, what is withdrawn stays withdrawn, and no archive is read again afterwards.
+// Each single operation of a scan may fail, once or for a while: offered versions stay
+// offered, withdrawn versions stay withdrawn, and no archive is read again afterwards.
 func TestFaultsOfAScan(t *testing.T) {
 	for _, errno := range transient {
 		for _, lasts := range []string{"once", "for a while"} {
@@ -93,20 +93,20 @@ func TestFaultsOfAScan(t *testing.T) {
 				for n := 1; ; n++ {
 					x := index.New(o)
 					before := rescan(t, x)
-					whole := standings(before)
+					whole := answers(before)
 					faults.Once(n, errno)
 					if lasts == "for a while" {
 						faults.From(n, errno)
 					}
 					during := rescan(t, x)
 					asked, failed := faults.End()
-					for key, told := range standings(during) {
+					for key, told := range answers(during) {
 						if told != whole[key] && !(whole[key] == "absent" && told == "pending") {
 							t.Errorf("while %v fails, %s is %s, and was %s", first(failed), key, told, whole[key])
 						}
 					}
 					after := rescan(t, x)
-					if told := standings(after); fmt.Sprint(told) != fmt.Sprint(whole) || after.Read > 0 {
+					if told := answers(after); fmt.Sprint(told) != fmt.Sprint(whole) || after.Read > 0 {
 						t.Errorf("after %v has failed: %v, and %d archives are read again", first(failed), told, after.Read)
 					}
 					x.Close()
@@ -120,8 +120,8 @@ func TestFaultsOfAScan(t *testing.T) {
 	}
 }
 
-// So may each of the first scan. Then nothing is known from before: what cannot be read is
-// pending, and absent only if the server has no right to it.
+// Each operation of the first scan may fail, too. Then there are no earlier results: a file
+// that cannot be read is pending, and is absent only if the server has no right to read it.
 func TestFaultsOfAStart(t *testing.T) {
 	for _, errno := range transient {
 		for _, lasts := range []string{"once", "for a while"} {
@@ -130,7 +130,7 @@ func TestFaultsOfAStart(t *testing.T) {
 				files := faultyTree(t)
 				o := options(t, faults.Open(files.Open))
 				o.Workers, o.Now = 1, later
-				whole := standings(rescan(t, index.New(o)))
+				whole := answers(rescan(t, index.New(o)))
 				for n := 1; ; n++ {
 					x := index.New(o)
 					faults.Once(n, errno)
@@ -139,13 +139,13 @@ func TestFaultsOfAStart(t *testing.T) {
 					}
 					during := rescan(t, x)
 					_, failed := faults.End()
-					for key, told := range standings(during) {
+					for key, told := range answers(during) {
 						told = strings.TrimSuffix(told, listPending)
 						if forbidden := errno == syscall.EACCES; told != whole[key] && told != "pending" && !(forbidden && told == "absent") {
 							t.Errorf("while %v fails, %s is %s, and should be %s or pending", first(failed), key, told, whole[key])
 						}
 					}
-					if told := standings(rescan(t, x)); fmt.Sprint(told) != fmt.Sprint(whole) {
+					if told := answers(rescan(t, x)); fmt.Sprint(told) != fmt.Sprint(whole) {
 						t.Errorf("after %v has failed: %v", first(failed), told)
 					}
 					x.Close()
@@ -165,14 +165,14 @@ func first(failed []treetest.Operation) string {
 	return failed[0].String()
 }
 
-// A symlink to nothing or out of the root, or a folder without the right to read it, holds
-// what it has the name of, and nothing else.
+// A symlink that dangles or leads out of the root, or a folder that may not be read,
+// preserves the version of its name, and nothing else.
 func TestLastingFaults(t *testing.T) {
 	outside := t.TempDir()
 	for _, test := range []struct {
 		rule    string
 		replace string // by the fault
-		held    string // what stays as it was
+		kept    string // what the fault preserves
 	}{
 		{"a part", "providers", "acme/demo 1.0.0, acme/other 1.0.0"},
 		{"a namespace", "providers/acme", "acme/demo 1.0.0, acme/other 1.0.0"},
@@ -226,8 +226,8 @@ func TestLastingFaults(t *testing.T) {
 	}
 }
 
-// What an operator removes is gone; what vanishes all at once is a volume that is not
-// mounted, until there is something again or a rescan is asked for.
+// Single files that an operator removes are gone. If all files vanish at once, their volume
+// is not mounted, until there are files again or a rescan is requested.
 func TestEmptiedParts(t *testing.T) {
 	files := indextest.New(t)
 	files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()

@@ -56,7 +56,7 @@ func fetched(t testing.TB, m archive.FetchedModule, files ...string) (content st
 	}
 }
 
-// Clients of the origin get everything, so those of the mirror do too.
+// Clients of the origin get everything, so clients of the mirror do too.
 func TestAFetchedModuleIsPackedWhole(t *testing.T) {
 	files := []string{
 		"main.tf", "# main", ".terraformignore", "*\n", ".gitmodules", "x", "terraform.tfstate", "{}", ".env", "x", "a~", "x",
@@ -167,7 +167,7 @@ func TestFetchedModulesThatAreNotPacked(t *testing.T) {
 	}
 }
 
-// What is known of a fetched module's folder reaches clients and pages.
+// The known folder of a fetched module reaches clients and pages.
 func TestTheFolderOfAFetchedModule(t *testing.T) {
 	mirrored := address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "vpc", System: "aws"}
 	const dir = "modules/registry.example.com/acme/vpc/aws/"

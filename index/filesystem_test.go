@@ -23,7 +23,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// counting counts what is opened, which on some file systems is a request each.
+// counting counts the opened files, each of which is a request on some file systems.
 type counting struct {
 	fs.FS
 	mutex  sync.Mutex
@@ -40,7 +40,7 @@ func (c *counting) Open(name string) (fs.File, error) {
 	return c.FS.Open(name)
 }
 
-// since forgets what was opened, and returns it.
+// since returns the files opened since the last call.
 func (c *counting) since() map[string]int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -61,8 +61,8 @@ func variedTree(t *testing.T) *indextest.Tree {
 	return files
 }
 
-// streaming has files that can only be read from their beginning, seeking those
-// that can seek besides.
+// streaming has files that can only be read from their beginning; seeking has files that can
+// also seek.
 type (
 	streaming struct{ fs.FS }
 	seeking   struct{ fs.FS }

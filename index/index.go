@@ -319,10 +319,10 @@ func (x *Index) publish(s *Snapshot) {
 	x.waiting.published()
 }
 
-// Next waits for a snapshot other than after. The archives that are wanted are read before
-// all others. Next returns nil when ctx or the Index ends first.
-func (x *Index) Next(ctx context.Context, after *Snapshot, wanted ...Wanted) *Snapshot {
-	defer x.waiting.add(wanted)()
+// Next waits for a snapshot other than after. The selected archives are read before all
+// others. Next returns nil when ctx or the Index ends first.
+func (x *Index) Next(ctx context.Context, after *Snapshot, selections ...Selection) *Snapshot {
+	defer x.waiting.add(selections)()
 	for {
 		news := x.waiting.news()
 		if s := x.Snapshot(); s != nil && s != after {

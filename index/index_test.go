@@ -114,7 +114,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 	})
 }
 
-// opening calls something whenever a package is opened.
+// opening calls a function whenever a package is opened.
 type opening struct {
 	afero.Fs
 	call func(name string)
@@ -199,8 +199,8 @@ func TestWhatIsWithheldIsLoggedOncePerChange(t *testing.T) {
 	}
 }
 
-// What has been read once is not read again, as long as it is the same.
-func TestWhatIsRead(t *testing.T) {
+// A file that has been read is not read again as long as it does not change.
+func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 	const name = "providers/acme/demo/" + zipName
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
@@ -266,8 +266,8 @@ func TestWhatIsRead(t *testing.T) {
 	}
 }
 
-// What a scan that was broken off has read, the next one knows.
-func TestAScanThatIsBrokenOffIsNotForNothing(t *testing.T) {
+// The next scan knows the results of a scan that was broken off.
+func TestTheResultsOfABrokenOffScanAreKept(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -298,7 +298,7 @@ func TestAFirstScanOnRequest(t *testing.T) {
 	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Store, o.Watch = new(memoryStore), true
 	first := index.New(o)
-	for { // what is too young is read again
+	for { // a file that is too young is read again
 		s, err := first.Rescan(context.Background())
 		if err != nil {
 			t.Fatal(err)

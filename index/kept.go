@@ -25,9 +25,9 @@ type keptFolder struct {
 	module   offeredModule
 }
 
-// hold returns the folders of addresses that the last scan has found in a folder on the way
+// keepFolders returns the folders of addresses that the last scan has found in a folder on the way
 // to them that cannot be read now. If no scan could read the folder yet, it is unknown.
-func (w *walker) hold(f folder) []folder {
+func (w *walker) keepFolders(f folder) []folder {
 	s := w.scan
 	s.memo.RetainBelow(f.report)
 	var folders []folder
@@ -56,9 +56,9 @@ func (w *walker) hold(f folder) []folder {
 	return folders
 }
 
-// holdAddress keeps the last scan's results for the folder of an address, which cannot be
+// keepAddress keeps the last scan's results for the folder of an address, which cannot be
 // read now. If no scan could read the folder yet, it is unknown.
-func (w *walker) holdAddress(f *folder) {
+func (w *walker) keepAddress(f *folder) {
 	w.scan.memo.RetainBelow(f.report)
 	w.unread, w.recalled, w.depends = nil, 0, true
 	if f.kept = w.scan.last.kept[f.report]; f.kept == nil {
@@ -74,14 +74,14 @@ func (w *walker) holdAddress(f *folder) {
 // may exist.
 func (k *keptFolder) offeredProvider() offeredProvider {
 	o := k.provider
-	o.passing, o.pending.held = true, true
+	o.passing, o.pending.unreadable = true, true
 	return o
 }
 
 // offeredModule returns the module that stays offered, like offeredProvider.
 func (k *keptFolder) offeredModule() offeredModule {
 	o := k.module
-	o.pending.held = true
+	o.pending.unreadable = true
 	return o
 }
 
@@ -97,7 +97,7 @@ func (w *walker) setAside(a *job) {
 func failureAt(report string, f *tree.Finding) string { return report + ": " + f.Detail }
 
 // unknown returns the folders that neither the last scan nor one before it could read.
-func (o outcome) unknown() []folder {
+func (o scanResult) unknown() []folder {
 	if o.snapshot == nil {
 		return nil
 	}
@@ -152,8 +152,8 @@ func (s *scan) emptied(report string) *tree.Finding {
 	return nil
 }
 
-// holds reports whether the scan kept any results of the last scan.
-func (s *scan) holds(found *inventory) bool {
-	return slices.ContainsFunc(found.providers, func(p *providerFolder) bool { return p.kept != nil }) ||
-		slices.ContainsFunc(found.modules, func(m *moduleFolder) bool { return m.kept != nil })
+// keepsResults reports whether the scan kept any results of the last scan.
+func (s *scan) keepsResults(inv *inventory) bool {
+	return slices.ContainsFunc(inv.providers, func(p *providerFolder) bool { return p.kept != nil }) ||
+		slices.ContainsFunc(inv.modules, func(m *moduleFolder) bool { return m.kept != nil })
 }

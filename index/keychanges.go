@@ -36,7 +36,7 @@ func (c KeysChange) namespace() keysOf { return keysOf{c.Hostname, c.Namespace} 
 // could not be read in one of them has not changed.
 func keysChanges(before, now *keysFolder) (changes []KeysChange) {
 	add := func(n keysOf) {
-		old, current := before.of(n), now.of(n)
+		old, current := before.keysFor(n), now.keysFor(n)
 		if !before.knows(n) || !now.knows(n) || old.isFile() && current.isFile() && old.sameKeys(current) {
 			return
 		}
@@ -51,7 +51,7 @@ func keysChanges(before, now *keysFolder) (changes []KeysChange) {
 		}
 	}
 	for n, file := range before.files {
-		if file.isFile() && !now.of(n).isFile() {
+		if file.isFile() && !now.keysFor(n).isFile() {
 			add(n)
 		}
 	}
@@ -64,7 +64,7 @@ func keysChanges(before, now *keysFolder) (changes []KeysChange) {
 // knows reports whether the content of a namespace's file is known, or that there is no
 // file.
 func (k *keysFolder) knows(n keysOf) bool {
-	file := k.of(n)
+	file := k.keysFor(n)
 	return file.isFile() || file == nil && k.listed(n.hostname) || file != nil && file.gone
 }
 
@@ -128,7 +128,7 @@ func (x *Index) ForgetKeys(ctx context.Context, hostname svchost.Hostname, names
 	if err != nil {
 		return err
 	}
-	if !s.keys.knows(n) || s.keys.of(n).isFile() {
+	if !s.keys.knows(n) || s.keys.keysFor(n).isFile() {
 		return fmt.Errorf("%w: remove %s, or write the line `unsigned` into it", ErrKeysNotGone, n.file())
 	}
 	if err := x.forgetCopy(ctx, n); err != nil {

@@ -104,9 +104,9 @@ func (c *keyCopy) encode() []byte {
 // has reports whether the keys have verified a release. A nil copy has none.
 func (c *keyCopy) has(r copiedRelease) bool { return c != nil && c.releases[r.name] == r.digest }
 
-// with returns a copy with these keys instead of its own, and with further releases.
+// withKeys returns a copy with these keys instead of its own, and with further releases.
 // Releases that are gone stay: they may only be unreadable at the moment.
-func (c *keyCopy) with(keys string, releases []copiedRelease) *keyCopy {
+func (c *keyCopy) withKeys(keys string, releases []copiedRelease) *keyCopy {
 	next := &keyCopy{keys: keys, releases: make(map[string]string)}
 	if c != nil {
 		maps.Copy(next.releases, c.releases)
@@ -189,7 +189,7 @@ func (m *keyCopyMemo) keep(ctx context.Context, n keysOf, keys string, releases 
 	if err != nil && !errors.Is(err, errCopyDamaged) {
 		return err
 	}
-	next := last.with(keys, releases)
+	next := last.withKeys(keys, releases)
 	if err := m.store.Store(ctx, n.String(), next.encode()); err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (m *keyCopyMemo) drop(ctx context.Context, n keysOf) error {
 // substitute returns the copy that replaces a keys file, as a file; nil if the namespace
 // needs no keys. gone tells that there is no file; otherwise there may be one that cannot be
 // read. If there is an error, the copy is the last known one.
-func (m *keyCopyMemo) stands(ctx context.Context, n keysOf, gone bool) (file *keysFile, err error) {
+func (m *keyCopyMemo) substitute(ctx context.Context, n keysOf, gone bool) (file *keysFile, err error) {
 	unread := &keysFile{unread: true, gone: gone}
 	c, known := m.recall(n)
 	switch {
@@ -244,7 +244,7 @@ func (w *walker) recallKeys(k *keysFolder, folders []*providerFolder) {
 	var needed []keysOf
 	seen := make(map[keysOf]bool)
 	for _, p := range folders {
-		if n := p.keysOf(); !seen[n] && !k.of(n).isFile() {
+		if n := p.keysOf(); !seen[n] && !k.keysFor(n).isFile() {
 			seen[n], needed = true, append(needed, n)
 		}
 	}
@@ -252,7 +252,7 @@ func (w *walker) recallKeys(k *keysFolder, folders []*providerFolder) {
 	defer cancel()
 	files, errs := make([]*keysFile, len(needed)), make([]error, len(needed))
 	inParallel(copiesAtOnce, len(needed), func(i int) {
-		files[i], errs[i] = w.scan.copies.stands(ctx, needed[i], k.isGone(needed[i]))
+		files[i], errs[i] = w.scan.copies.substitute(ctx, needed[i], k.isGone(needed[i]))
 	})
 	for i, n := range needed {
 		if files[i] != nil {
@@ -273,13 +273,13 @@ type verifiedReleases map[*releaseFiles]copiedRelease
 
 // copyKeys adds all releases that the keys files verify to the copies of keys, before the
 // first of them is offered, and drops the copies of namespaces that are not signed.
-func (s *scan) copyKeys(found *inventory) {
+func (s *scan) copyKeys(inv *inventory) {
 	if s.copies.store == nil {
 		return
 	}
-	verified := s.verifiedReleases(found)
+	verified := s.verifiedReleases(inv)
 	var namespaces []keysOf
-	for n, file := range found.keys.files {
+	for n, file := range inv.keys.files {
 		if file.unsigned || len(verified[n]) > 0 {
 			namespaces = append(namespaces, n)
 		}
@@ -288,27 +288,27 @@ func (s *scan) copyKeys(found *inventory) {
 	defer cancel()
 	errs := make([]error, len(namespaces))
 	inParallel(copiesAtOnce, len(namespaces), func(i int) {
-		if n := namespaces[i]; found.keys.of(n).unsigned {
+		if n := namespaces[i]; inv.keys.keysFor(n).unsigned {
 			errs[i] = s.copies.drop(ctx, n)
 		} else {
-			errs[i] = s.copyKeysOf(ctx, n, found.keys.of(n), verified[n])
+			errs[i] = s.copyKeysOf(ctx, n, inv.keys.keysFor(n), verified[n])
 		}
 	})
 	for i, err := range errs {
 		if err != nil {
-			found.keys.fail(namespaces[i].file(), tree.AsFinding(fmt.Errorf("its copy cannot be stored: %w", tree.WithoutPath(err))))
+			inv.keys.fail(namespaces[i].file(), tree.AsFinding(fmt.Errorf("its copy cannot be stored: %w", tree.WithoutPath(err))))
 		}
 	}
 }
 
 // verifiedReleases verifies signatures in all folders that have changed.
-func (s *scan) verifiedReleases(found *inventory) map[keysOf]verifiedReleases {
+func (s *scan) verifiedReleases(inv *inventory) map[keysOf]verifiedReleases {
 	all := make(map[keysOf]verifiedReleases)
 	var mutex sync.Mutex
-	inParallel(s.options.workers(), len(found.providers), func(i int) {
-		p := found.providers[i]
-		keys := found.keys.of(p.keysOf())
-		if p.outcome != nil || !keys.isFile() || !keys.verifies() {
+	inParallel(s.options.workers(), len(inv.providers), func(i int) {
+		p := inv.providers[i]
+		keys := inv.keys.keysFor(p.keysOf())
+		if p.result != nil || !keys.isFile() || !keys.verifies() {
 			return
 		}
 		for _, files := range p.ordered {

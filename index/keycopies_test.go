@@ -22,8 +22,8 @@ import (
 
 var errStorage = errors.New("the storage is down")
 
-// A keyedTree is a tree on the disk with a signed release of one namespace, which keys may
-// fail for.
+// A keyedTree is a tree on the disk with a signed release of one namespace, whose keys may
+// fail to open.
 type keyedTree struct {
 	*indextest.Tree
 	t                 *testing.T
@@ -65,22 +65,22 @@ func (k *keyedTree) address() address.Address {
 	return addressAt(strings.TrimSuffix(k.under, "/"), "acme/demo")
 }
 
-// start begins with an index that knows nothing, as after a restart.
+// start returns an index without a memo, as after a restart without one.
 func (k *keyedTree) start() func() *index.Snapshot {
 	x := index.New(k.options)
 	k.t.Cleanup(func() { x.Close() })
 	return func() *index.Snapshot { return rescan(k.t, x) }
 }
 
-// What has become of a release.
+// States of a release.
 const (
 	byPublisher = "publisher"
 	byRegistry  = "registry"
 	isPending   = "pending"
 )
 
-// of says who signs a release, or why it is not offered.
-func (k *keyedTree) of(s *index.Snapshot, version string) string {
+// stateOf returns who signs a release, or why it is not offered.
+func (k *keyedTree) stateOf(s *index.Snapshot, version string) string {
 	if r := s.Provider(k.address()).Release(version); r != nil {
 		by, _, _ := strings.Cut(r.Signature.String(), " ")
 		return by
@@ -99,7 +99,7 @@ func (k *keyedTree) of(s *index.Snapshot, version string) string {
 func (k *keyedTree) wants(s *index.Snapshot, want map[string]string) {
 	k.t.Helper()
 	for _, version := range slices.Sorted(maps.Keys(want)) {
-		if got := k.of(s, version); got != want[version] {
+		if got := k.stateOf(s, version); got != want[version] {
 			k.t.Errorf("%s: %s, want %s; withheld: %+v", version, got, want[version], s.Report.Withheld)
 		}
 	}
@@ -119,8 +119,8 @@ func (f failing) Open(name string) (afero.File, error) {
 	return f.Fs.Open(name)
 }
 
-// Keys that are there and cannot be read never count as none: what they verified stays, and
-// what is new waits or is withheld.
+// Keys that exist and cannot be read never count as absent: releases that they verified
+// stay, and new releases wait or are withheld.
 func TestUnreadableKeysFailClosed(t *testing.T) {
 	link := func(target func(k *keyedTree) string) func(k *keyedTree, name string) {
 		return func(k *keyedTree, name string) {
@@ -137,7 +137,7 @@ func TestUnreadableKeysFailClosed(t *testing.T) {
 	failWith := func(errno syscall.Errno) func(k *keyedTree, name string) {
 		return func(k *keyedTree, name string) {
 			k.fails, k.errno = name, errno
-			if strings.HasSuffix(name, ".asc") { // what is known of it is not read again
+			if strings.HasSuffix(name, ".asc") { // otherwise the known content is not read again
 				k.Write(name, "changed\n"+k.Read(name))
 			}
 		}
@@ -198,7 +198,7 @@ func TestUnreadableKeysFailClosed(t *testing.T) {
 					apply(k, where.name)
 					k.release("1.1.0", k.forger)
 					k.release("1.2.0", k.publisher)
-					for range 2 { // the second one takes over what the first has made
+					for range 2 { // the second scan reuses the results of the first
 						s := scan()
 						k.wants(s, test.want)
 						p := problemOf(s.Report.Withheld, where.name)
@@ -212,7 +212,7 @@ func TestUnreadableKeysFailClosed(t *testing.T) {
 	}
 }
 
-// Namespaces without keys stay without when the folder cannot be listed for a while.
+// A namespace without keys stays so when the folder cannot be listed for a while.
 func TestUnlistedKeysChangeNothing(t *testing.T) {
 	k := newKeyedTree(t, "")
 	k.Remove("keys/acme.asc").Keys("other", k.publisher)
@@ -306,7 +306,7 @@ func TestKeysFileThatComesBack(t *testing.T) {
 	nothingWithheld(t, s)
 }
 
-// The line in the file drops the copy: without the file, nothing is required then.
+// The line in the file drops the copy: afterwards nothing is required without the file.
 func TestUnsignedNamespaceHasNoCopy(t *testing.T) {
 	k := newKeyedTree(t, "")
 	k.start()()
@@ -323,7 +323,7 @@ func TestUnsignedNamespaceHasNoCopy(t *testing.T) {
 	k.wants(k.start()(), map[string]string{"1.0.0": byRegistry})
 }
 
-// What a keys file verifies for the first time is offered once the copy lists it.
+// A release that a keys file verifies for the first time is offered once the copy lists it.
 func TestNothingIsOfferedBeforeItIsCopied(t *testing.T) {
 	k := newKeyedTree(t, "")
 	k.release("0.9.0", nil)
@@ -376,7 +376,7 @@ func TestCopiesAreWrittenOnceForAScan(t *testing.T) {
 	}
 }
 
-// Another instance may have copied what this one has not seen: that is kept.
+// Another instance may have copied releases that this one has not seen: they are kept.
 func TestInstancesShareCopies(t *testing.T) {
 	k := newKeyedTree(t, "")
 	k.start()()
@@ -393,7 +393,7 @@ func TestInstancesShareCopies(t *testing.T) {
 	k.wants(k.start()(), map[string]string{"1.0.0": byPublisher, "2.0.0": byPublisher})
 }
 
-// Where the copy is damaged, its file makes it anew, and without the file nothing is known.
+// A damaged copy is replaced from its file. Without the file the keys are unknown.
 func TestDamagedCopy(t *testing.T) {
 	k := newKeyedTree(t, "")
 	k.copies.Store(t.Context(), "acme", []byte("{"))
@@ -441,7 +441,7 @@ func TestForgetKeys(t *testing.T) {
 	}
 }
 
-// Who signs for a namespace is decided by its keys file: each change of one is told.
+// A keys file decides who signs for a namespace: each change of one is reported.
 func TestKeysChangesAreReported(t *testing.T) {
 	k := newKeyedTree(t, "")
 	x := index.New(k.options)
@@ -487,7 +487,7 @@ func TestKeysChangesAreReported(t *testing.T) {
 	}
 }
 
-// A file that could not be read at first has not appeared when it can.
+// A file that could not be read at first has not appeared when it becomes readable.
 func TestKeysThatCanBeReadLaterHaveNotChanged(t *testing.T) {
 	for _, name := range []string{"keys", "keys/acme.asc"} {
 		k := newKeyedTree(t, "")

@@ -128,7 +128,7 @@ type keysFolder struct {
 }
 
 // keysFor returns the keys of a namespace; nil if there are none.
-func (k *keysFolder) of(n keysOf) *keysFile {
+func (k *keysFolder) keysFor(n keysOf) *keysFile {
 	if k == nil {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (k *keysFolder) listed(hostname svchost.Hostname) bool {
 }
 
 // isGone reports whether there is no file of a namespace.
-func (k *keysFolder) isGone(n keysOf) bool { return k.of(n) == nil && k.listed(n.hostname) }
+func (k *keysFolder) isGone(n keysOf) bool { return k.keysFor(n) == nil && k.listed(n.hostname) }
 
 // keep copies the files of the last scan that are in a folder which cannot be listed.
 func (k *keysFolder) keep(last *keysFolder, lies func(keysOf) bool) {
@@ -259,7 +259,7 @@ func (w *walker) readKeysFile(k *keysFolder, hostname svchost.Hostname, e tree.E
 		withhold(tree.Findingf(tree.Duplicate, "another file has the keys of this namespace, %s.asc: move its keys there", namespace))
 		return
 	}
-	last := w.scan.last.keys.of(of)
+	last := w.scan.last.keys.keysFor(of)
 	if !last.isFile() {
 		last = nil
 	}

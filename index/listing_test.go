@@ -74,7 +74,7 @@ func wholeTree(t *indextest.Tree) {
 	t.Write("modules/acme/vpc/aws/2.0.0/modules/subnet/main.tf", `output "a" { value = 1 }`)
 }
 
-// What is offered does not depend on where the tree lies.
+// The offers do not depend on where the tree lies.
 func TestABucketOffersWhatADiskDoes(t *testing.T) {
 	dir := t.TempDir()
 	wholeTree(indextest.OnDisk(t, dir))
@@ -103,7 +103,7 @@ func TestABucketOffersWhatADiskDoes(t *testing.T) {
 	}
 }
 
-// A store is paid by request, and throttles who asks too often.
+// A store is paid by request, and throttles clients that ask too often.
 func TestRequestsOfAScan(t *testing.T) {
 	b := bucketOf(t, wholeTree)
 	b.Page = 2
@@ -128,8 +128,8 @@ func TestRequestsOfAScan(t *testing.T) {
 
 var errDown = errors.New("503 SlowDown")
 
-// A store that fails says nothing about the files: what is offered stays offered, and it is
-// asked again.
+// A store that fails says nothing about the files: offered versions stay offered, and the
+// store is asked again.
 func TestAStoreThatFails(t *testing.T) {
 	const demo, other = "acme/demo 1.0.0", "acme/other 1.0.0"
 	zip := func(name string) string {
@@ -198,7 +198,7 @@ func offeredBy(s *index.Snapshot) (list []string) {
 	return list
 }
 
-// A body that ends too early is no damaged archive, which would stay withheld until its
+// A body that ends too early is not a damaged archive, which would stay withheld until its
 // file changes.
 func TestABodyThatEndsTooEarly(t *testing.T) {
 	b := bucketOf(t, func(files *indextest.Tree) { files.Provider("acme/demo", "1.0.0", "linux_amd64") })
@@ -257,8 +257,8 @@ func (f truncated) ReadAt(p []byte, at int64) (int, error) {
 	return f.seekable.ReadAt(p, at)
 }
 
-// An object that replaces another may have its size and its time, which stores keep to
-// the second.
+// An object that replaces another may have the same size and time, which stores keep to the
+// second.
 func TestAnObjectThatIsReplaced(t *testing.T) {
 	const name = "modules/acme/vpc/aws/1.0.0/main.tf"
 	at := time.Now().Add(-time.Hour)
@@ -286,8 +286,8 @@ func onlyModule(s *index.Snapshot) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// A lifecycle rule may archive old packages. That is no failure of the store, so the rest
-// is offered.
+// A lifecycle rule may archive old packages. That is no failure of the store, so the other
+// packages are offered.
 func TestAnArchivedObjectIsWithheld(t *testing.T) {
 	b := bucketOf(t, wholeTree)
 	const archived = "modules/acme/vpc/aws/1.5.0.tar.gz"

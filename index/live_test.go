@@ -22,7 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// memoryStore keeps a memo over what would be restarts.
+// memoryStore keeps a memo over simulated restarts.
 type memoryStore struct {
 	mutex sync.Mutex
 	memo  []byte
@@ -98,7 +98,7 @@ func (r *running) scan(t *testing.T) *index.Snapshot {
 	}
 }
 
-// until waits for a scan that shows what is wanted.
+// until waits for a scan whose snapshot meets a condition.
 func (r *running) until(t *testing.T, wanted func(*index.Snapshot) bool) *index.Snapshot {
 	t.Helper()
 	for {
@@ -135,7 +135,7 @@ func TestARestartReadsNothing(t *testing.T) {
 
 	first := run(t, o)
 	first.scan(t)
-	s := first.scan(t) // what was written a moment ago is read twice
+	s := first.scan(t) // a file that was written a moment ago is read twice
 	first.Close()
 
 	second := run(t, o).scan(t)
@@ -171,7 +171,7 @@ func TestARestartReadsNothing(t *testing.T) {
 	})
 }
 
-// Reading a key verifies what is signed in it, and there is one for each publisher.
+// Reading a key verifies its own signatures, and each publisher has a key.
 func TestARestartReadsNoKeys(t *testing.T) {
 	acme := indextest.NewPublisher(t)
 	files, opened := indextest.New(t), 0
@@ -285,7 +285,7 @@ func TestWatching(t *testing.T) {
 	r.until(t, offers("acme/later", "1.0.0"))
 }
 
-// A folder that is renamed is watched under its new name, with all in it.
+// A folder that is renamed is watched under its new name, with all its subfolders.
 func TestARenamedFolderIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
@@ -440,14 +440,15 @@ func TestAnUnchangedTreeGivesTheSameReleases(t *testing.T) {
 	}
 }
 
-// A module folder has no end that could be seen: it is offered once it rests.
+// Nothing marks the end of a copy into a module folder: the folder is offered once it has
+// not changed for a while.
 func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# what was there at the start\n")
 	var clock atomic.Pointer[time.Time]
 	set := func(now time.Time) { clock.Store(&now) }
-	set(time.Now().Add(2 * time.Second)) // it has rested by then
+	set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
 	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch, o.Now = true, func() time.Time { return *clock.Load() }
 	r := run(t, o)
@@ -468,7 +469,7 @@ func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 	}
 }
 
-// A publisher waits for a snapshot that sees its change, which one from before does not.
+// A publisher waits for a snapshot that sees its change; an earlier snapshot does not.
 func TestSnapshotsSeeChanges(t *testing.T) {
 	x := index.New(index.Options{Open: indextest.New(t).Open})
 	defer x.Close()

@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-func inAnHour() time.Time { return time.Now().Add(time.Hour) } // when what is written now is old
+func inAnHour() time.Time { return time.Now().Add(time.Hour) } // files written now are old by then
 
 // saved counts how often a memo was saved.
 func (s *memoryStore) saved() int {
@@ -29,7 +29,7 @@ func (s *memoryStore) failWith(err error) {
 	s.fails = err
 }
 
-// However often a tree was scanned before, a restart opens no file of it but keys.
+// However often a tree was scanned before, a restart opens only the keys.
 func TestTheMemoKeepsWhatIsStillTrue(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	const unsigned = "providers/acme/demo/terraform-provider-demo_1.2.0_"
@@ -117,8 +117,8 @@ func TestTheMemoKeepsWhatIsStillTrue(t *testing.T) {
 	}
 }
 
-// A crash loses what was found out in a minute at most, and no change costs more than
-// one pass over the memo in a minute.
+// A crash loses the results of at most a minute, and changes cost at most one pass over the
+// memo in a minute.
 func TestWhenTheMemoIsSaved(t *testing.T) {
 	o := options(t, nil) // its key is of the present
 	synctest.Test(t, func(t *testing.T) {

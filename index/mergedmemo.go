@@ -29,10 +29,10 @@ type mergedModule struct {
 	versions []*ModuleVersion
 }
 
-func (m *mergedMemo) provider(a address.Address, releases []*Release, s standing) *Provider {
+func (m *mergedMemo) provider(a address.Address, releases []*Release, s addressMetadata) *Provider {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if known := m.providers[a]; known.Provider != nil && slices.Equal(known.releases, releases) && known.standing.sameAs(s) {
+	if known := m.providers[a]; known.Provider != nil && slices.Equal(known.releases, releases) && known.metadata.sameAs(s) {
 		return known.Provider
 	}
 	if m.providers == nil {
@@ -42,10 +42,10 @@ func (m *mergedMemo) provider(a address.Address, releases []*Release, s standing
 	return m.providers[a].Provider
 }
 
-func (m *mergedMemo) module(a address.Address, versions []*ModuleVersion, s standing) *Module {
+func (m *mergedMemo) module(a address.Address, versions []*ModuleVersion, s addressMetadata) *Module {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if known := m.modules[a]; known.Module != nil && slices.Equal(known.versions, versions) && known.standing.sameAs(s) {
+	if known := m.modules[a]; known.Module != nil && slices.Equal(known.versions, versions) && known.metadata.sameAs(s) {
 		return known.Module
 	}
 	if m.modules == nil {
@@ -63,7 +63,7 @@ func (m *mergedMemo) finish(s *Snapshot) {
 	maps.DeleteFunc(m.modules, func(a address.Address, v mergedModule) bool { return s.mergedModules[a] != v.Module })
 }
 
-// sameAs is equal for standings whose metadata was merged again.
-func (s *standing) sameAs(other standing) bool {
-	return s.metadata.Equal(other.metadata) && s.equal(standing{s.metadata, other.withdrawn})
+// sameAs is equal for metadata that was merged again.
+func (s *addressMetadata) sameAs(other addressMetadata) bool {
+	return s.file.Equal(other.file) && s.equal(addressMetadata{s.file, other.withdrawn})
 }

@@ -35,8 +35,7 @@ func addressAt(hostname, names string) address.Address {
 	return a
 }
 
-// releasesOf are the versions of a provider that are offered, a ! after those that
-// are deprecated.
+// releasesOf returns the offered versions of a provider, with a ! after deprecated ones.
 func releasesOf(p *index.Provider) (versions []string) {
 	if p == nil {
 		return nil
@@ -138,8 +137,8 @@ withdrawn "1.2.0" {
 	}
 }
 
-// Clients take builds of one version for the same: the plain one comes first in every
-// list, and a notice about it is about all of them.
+// Clients do not tell builds of one version apart: the plain one comes first in every list,
+// and a notice about it is about all of them.
 func TestBuildsOfAVersion(t *testing.T) {
 	versions := []string{"1.0.0", "1.0.0+a", "1.0.0+b", "2.0.0+a"}
 	for _, test := range []struct{ rule, notice, offered, withdrawn string }{
@@ -206,7 +205,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// Where registry.hcl lies, and what else its folder has.
+// Where a registry.hcl lies, and the other files in its folder.
 func TestWhereARegistryFileCounts(t *testing.T) {
 	for _, test := range []struct {
 		rule      string
@@ -272,7 +271,7 @@ func TestARegistryFileAlone(t *testing.T) {
 	}
 }
 
-// With HOSTNAME and without it is one address, if the registry answers as HOSTNAME.
+// An address with HOSTNAME and without is the same, if the registry answers as HOSTNAME.
 func TestRegistryFilesOfOneAddressTwice(t *testing.T) {
 	own := addressAt("a.example", "acme/demo")
 	module := addressAt("a.example", "acme/vpc/aws")
@@ -331,8 +330,8 @@ func TestRegistryFilesOfOneAddressTwice(t *testing.T) {
 	}
 }
 
-// What was withdrawn stays withdrawn while its registry.hcl cannot be read as a
-// whole, also after a restart.
+// A withdrawn version stays withdrawn while its registry.hcl cannot be read as a whole, even
+// after a restart.
 func TestABrokenRegistryFile(t *testing.T) {
 	const good = "withdrawn \"1.1.0\" {\n  reason = \"CVE\"\n}\n"
 	for _, test := range []struct {
@@ -473,7 +472,7 @@ func TestMetadataIsLogged(t *testing.T) {
 	}
 }
 
-// What registry.hcl says is seen as soon as it is written.
+// A change of a registry.hcl is noticed as soon as it is written.
 func TestMetadataIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
@@ -488,7 +487,7 @@ func TestMetadataIsWatched(t *testing.T) {
 	x.until(t, offers("acme/vpc/aws", "1.0.0"))
 }
 
-// What is withdrawn is not offered again while archives are read anew, and no list
+// A withdrawn version is not offered again while archives are being read again, and no list
 // waits for it.
 func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 	files := aVersionedTree(t, "1.0.0", "1.1.0")
@@ -519,7 +518,7 @@ func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 		t.Errorf("in the end, %q are offered", got)
 	}
 
-	// It is restored, and comes back.
+	// The file is restored, and the version is offered again.
 	files.Remove("providers/acme/demo/registry.hcl")
 	r.Hint()
 	r.until(t, offers("acme/demo", "1.1.0"))

@@ -276,10 +276,10 @@ func hint(t tree.Tree) string {
 	}
 	s := clueSearch{root: t.Root}
 	s.search(nil)
-	if s.found == nil {
+	if s.clue == nil {
 		return nothingYet
 	}
-	return s.found.hint(t.Root)
+	return s.clue.hint(t.Root)
 }
 
 // A clue is the first package of a provider or a module: its path shows where the tree is.
@@ -293,7 +293,7 @@ type clue struct {
 type clueSearch struct {
 	root    tree.Part
 	entries int // seen so far
-	found   *clue
+	clue    *clue
 }
 
 // search searches a folder and the folders below it. It reports whether the search is over:
@@ -310,7 +310,7 @@ func (s *clueSearch) search(folders []string) (over bool) {
 		switch {
 		case e.Bad != nil || tree.IsHiddenOrTemporary(e.Name) || harmless(e.Name, !e.Info.IsDir()):
 		case !e.Info.IsDir():
-			if s.found = clueOf(folders, e); s.found != nil {
+			if s.clue = clueOf(folders, e); s.clue != nil {
 				return true
 			}
 		case len(folders) < maxHintDepth:

@@ -145,7 +145,7 @@ func TestMisplacedFiles(t *testing.T) {
 
 var moveTo = regexp.MustCompile(`(move it to|move the module to|rename it to) (\S+)$`)
 
-// follow does what the report says.
+// follow follows the advice of the report.
 func follow(t *testing.T, files *indextest.Tree, p index.Problem) {
 	t.Helper()
 	m := moveTo.FindStringSubmatch(p.Detail)
@@ -255,8 +255,8 @@ func TestSearchForAHintEnds(t *testing.T) {
 	}
 }
 
-// A module that lies where a version belongs hides no version beside it, and what belongs
-// to the module itself is not reported.
+// A module in the place of a version does not hide the versions beside it, and files of the
+// module itself are not reported.
 func TestMisplacedModulesHideNothing(t *testing.T) {
 	files := indextest.New(t)
 	for _, name := range []string{"main.tf", "modules/a/main.tf", "examples/a/main.tf", "scripts/run.sh", "vpc-1.2.0/main.tf", "old/1.1.0/main.tf"} {

@@ -26,7 +26,7 @@ type Module struct {
 	// Versions are the newest first; there is at least one.
 	Versions []*ModuleVersion
 
-	standing  standing
+	metadata  addressMetadata
 	byVersion map[string]*ModuleVersion
 	versions  *wire.Document
 }
@@ -108,17 +108,17 @@ func latestOf[T any](list []T, about func(T) (*version.Version, *registryhcl.Not
 }
 
 // Metadata returns the module's registry.hcl; nil if it has none.
-func (m *Module) Metadata() *registryhcl.File { return m.standing.metadata }
+func (m *Module) Metadata() *registryhcl.File { return m.metadata.file }
 
 // Withdrawn returns the withdrawn versions, which lie in the tree but are not offered, the
 // newest first.
-func (m *Module) Withdrawn() []WithdrawnVersion { return m.standing.withdrawn }
+func (m *Module) Withdrawn() []WithdrawnVersion { return m.metadata.withdrawn }
 
 // Deprecated returns the notice that deprecates the version; nil if there is none.
 func (v *ModuleVersion) Deprecated() *registryhcl.Notice { return v.deprecated }
 
 // withNotice returns the version with the notice that deprecates it, which may be nil.
-func (v *ModuleVersion) noticed(n *registryhcl.Notice) *ModuleVersion {
+func (v *ModuleVersion) withNotice(n *registryhcl.Notice) *ModuleVersion {
 	if v.deprecated == n {
 		return v
 	}
@@ -146,7 +146,7 @@ func ModuleVersions(a address.Address, versions []*ModuleVersion, further []stri
 	if len(all) == 0 {
 		return nil, ""
 	}
-	merged := newModule(a, all, standing{metadata: m})
+	merged := newModule(a, all, addressMetadata{file: m})
 	return merged.List(), merged.Latest().Version
 }
 
@@ -205,7 +205,7 @@ func (w *walker) walkModules() []*moduleFolder {
 			bad = w.readMetadata(&m.folder, m.address, entries, unreadable)
 		}
 		if bad != nil {
-			w.holdAddress(&m.folder)
+			w.keepAddress(&m.folder)
 			return
 		}
 		for _, e := range unreadable {
@@ -286,14 +286,14 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 		w.report.withhold(problemOf(e.Bad, tree.InFolder(m.report, e.Name), m.address, ""))
 		return
 	}
-	a := &job{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
+	a := &job{folder: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
 	m.packages = append(m.packages, &modulePackage{job: a, version: v, format: format, preference: preference})
 }
 
 // newFolderArchive adds a module folder to the archives to read, unless the memo knows it.
 // Its stamp covers the names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *job {
-	a := &job{in: &m.folder, Location: e.Location(m.report), version: version, read: readModuleFolder}
+	a := &job{folder: &m.folder, Location: e.Location(m.report), version: version, read: readModuleFolder}
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
@@ -311,37 +311,37 @@ func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string)
 }
 
 func readModuleFolder(ctx context.Context, a *job) (memo.Record, error) {
-	d, err := a.module.Read(ctx, a.turn.wait)
+	d, err := a.module.Read(ctx, a.state.wait)
 	return memo.Record{Digest: d}, err
 }
 
-// noteRested notes the folders that have been read and need not stay unchanged for
+// noteUnchanged notes the folders that have been read and need not stay unchanged for
 // folderRest again.
-func (m *moduleFolder) noteRested(rested map[string]tree.Stamp) {
+func (m *moduleFolder) noteUnchanged(unchanged map[string]tree.Stamp) {
 	for _, p := range m.packages {
-		p.job.noteRested(rested)
+		p.job.noteUnchanged(unchanged)
 	}
 }
 
 // An offeredModule has the versions of a module's folder that can be offered.
 type offeredModule struct {
 	module   *Module // nil if there are none
-	standing standing
+	metadata addressMetadata
 	pending  pending // versions that have not been read yet
 	report   *Report // without offered versions
 }
 
 // offerModule returns the versions of a module's folder that can be offered.
 func (s *scan) offerModule(f *moduleFolder) offeredModule {
-	standing, lacks, report := f.standing(), pending{}, newReport()
+	metadata, lacks, report := f.addressMetadata(), pending{}, newReport()
 	last := s.last.module(f.address)
 	listed := last != nil && s.last.listed(f.address)
 	kept := make(map[string]*modulePackage)
 	asBefore := make(map[string]*ModuleVersion) // versions that stay offered until the new ones have been read
 	for _, p := range f.packages {
 		v := p.version.String()
-		if n := standing.metadata.WithdrawnVersion(p.version); n != nil {
-			standing.withdraw(p.version, n)
+		if n := metadata.file.WithdrawnVersion(p.version); n != nil {
+			metadata.withdraw(p.version, n)
 			report.withdraw(p.job.ReportPath(), f.address, v, n)
 			continue
 		}
@@ -387,16 +387,16 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 		}
 	}
 	for v, p := range kept {
-		versions = append(versions, p.offered(f.address.Hostname).or(last.Version(v)))
+		versions = append(versions, p.offered(f.address.Hostname).orUnchanged(last.Version(v)))
 	}
-	standing.sort()
-	o := offeredModule{standing: standing, pending: lacks, report: report}
+	metadata.sort()
+	o := offeredModule{metadata: metadata, pending: lacks, report: report}
 	if versions == nil {
 		return o
 	}
 	o.module = last
-	if !last.consistsOf(versions, standing) {
-		o.module = newModule(f.address, versions, standing) // newModule orders them
+	if !last.consistsOf(versions, metadata) {
+		o.module = newModule(f.address, versions, metadata) // newModule orders them
 	}
 	return o
 }
@@ -458,12 +458,12 @@ func (p *modulePackage) doubts() archive.Doubts {
 
 // newModule returns a module with these versions, none of which may be withdrawn. It orders
 // the versions, applies deprecations, and encodes the list.
-func newModule(a address.Address, versions []*ModuleVersion, s standing) *Module {
+func newModule(a address.Address, versions []*ModuleVersion, s addressMetadata) *Module {
 	address.SortNewestFirst(versions, func(v *ModuleVersion) *version.Version { return v.version })
-	m := &Module{Address: a, Versions: versions, standing: s, byVersion: make(map[string]*ModuleVersion, len(versions))}
+	m := &Module{Address: a, Versions: versions, metadata: s, byVersion: make(map[string]*ModuleVersion, len(versions))}
 	list := make([]wire.ModuleVersion, len(versions))
 	for i, v := range versions {
-		v = v.noticed(s.metadata.DeprecatedVersion(v.version))
+		v = v.withNotice(s.file.DeprecatedVersion(v.version))
 		versions[i], m.byVersion[v.Version] = v, v
 		list[i].Version = v.Version
 		if n := v.deprecated; n != nil {

@@ -59,8 +59,8 @@ func TestFormsOfAModule(t *testing.T) {
 	}
 }
 
-// Of a version that is there twice one is offered, and never by chance: an
-// archive before a folder, and what can be read before what cannot.
+// Of two packages of one version the same one is always offered: an archive before a folder,
+// and a readable package before an unreadable one.
 func TestAVersionInTwoForms(t *testing.T) {
 	targz, zipped := indextest.TarGz("main.tf", "x"), indextest.Zip("main.tf", "x")
 	for _, test := range []struct {

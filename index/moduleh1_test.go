@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// The h1 of a module is that of the folder into which clients unpack its package,
-// however the module lies in the tree.
+// The h1 of a module is the h1 of the folder into which clients unpack its package, whatever
+// the form of the module in the tree.
 func TestH1OfModules(t *testing.T) {
 	files := indextest.New(t)
 	networks(t, files)

@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What a package leaves out, and what had better not be in it, is told with what
-// is offered, also when nothing is read again.
+// The report of an offered module names the files that its package leaves out, and the files
+// that had better not be in it, even if nothing is read again.
 func TestNotesOnModules(t *testing.T) {
 	files := indextest.New(t)
 	for name, content := range map[string]string{
@@ -95,7 +95,7 @@ func TestAModuleWithASecret(t *testing.T) {
 		}
 		return s
 	}
-	for range 2 { // read, and known
+	for range 2 { // first read, then known
 		s := scanned()
 		if p := problemOf(s.Report.Withheld, folder); p.Reason != tree.Secret || len(s.Report.Withheld) != 1 || !offers("acme/vpc/aws", "1.0.0")(s) {
 			t.Fatalf("withheld is %+v", s.Report.Withheld)

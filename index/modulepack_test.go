@@ -103,7 +103,7 @@ func TestModulesThatAreNotPacked(t *testing.T) {
 	})
 }
 
-// What was packed is read, or nothing is.
+// A reader gets the files that were packed, or an error.
 func TestAPackedModuleThatChanges(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir).Write("main.tf", "# one\n")

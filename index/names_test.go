@@ -12,9 +12,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What is kept of something new must not keep the names of all that lies beside it: with
-// each file that is published, they would be in memory once more.
-func TestWhatIsNewKeepsOnlyItsName(t *testing.T) {
+// The record of a new file must not keep the names of all files beside it in memory: with
+// each published file, they would be in memory once more.
+func TestRecordsKeepOnlyTheirOwnName(t *testing.T) {
 	const many, added = 1500, 40
 	long := strings.Repeat("long", 12)
 	for _, test := range []struct{ rule, folder, name, file string }{

@@ -141,20 +141,20 @@ func (x *Index) reportOffers(before, now *Snapshot) {
 // reportMetadata logs which registry.hcl files have changed.
 func (x *Index) reportMetadata(before, now *Snapshot) {
 	var changed []address.Address
-	for a, s := range now.standings {
-		if !s.metadata.Equal(before.standings[a].metadata) {
+	for a, s := range now.metadata {
+		if !s.file.Equal(before.metadata[a].file) {
 			changed = append(changed, a)
 		}
 	}
-	for a := range before.standings {
-		if now.standings[a].metadata == nil {
+	for a := range before.metadata {
+		if now.metadata[a].file == nil {
 			changed = append(changed, a)
 		}
 	}
 	slices.SortFunc(changed, func(a, b address.Address) int { return strings.Compare(a.String(), b.String()) })
 	limited(x, slog.LevelInfo, "metadata changed", changed, func(a address.Address) {
 		fields := []any{"address", a.String()}
-		if m := now.standings[a].metadata; m != nil {
+		if m := now.metadata[a].file; m != nil {
 			fields = append(fields, "deprecated", versionsOf(m.Deprecated), "withdrawn", versionsOf(m.Withdrawn))
 		}
 		x.log(slog.LevelInfo, "metadata of "+a.String()+" changed", fields...)

@@ -36,7 +36,7 @@ func newLogged(t *testing.T, o index.Options) *logged {
 	return l
 }
 
-// scan returns what one scan logs besides the line with its numbers.
+// scan returns the log of one scan except for the line with its numbers.
 func (l *logged) scan(t *testing.T) []string {
 	t.Helper()
 	l.log.Reset()
@@ -173,7 +173,7 @@ func TestASlowCopyIsNotAProblem(t *testing.T) {
 	}
 }
 
-// A fault that may pass withholds nothing of what is known. It is logged once.
+// A fault that may pass withholds no known version. It is logged once.
 func TestAFaultThatMayPassIsNotAProblem(t *testing.T) {
 	files := indextest.New(t)
 	files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64")

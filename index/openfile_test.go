@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What was read of a file that is written to meanwhile counts for nothing, be it a file
-// that clients download or one that is packed for them.
+// Bytes read from a file that is written to meanwhile do not count, whether clients download
+// the file or a package with it.
 func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 	const archive, folder = "modules/acme/vpc/aws/1.0.0.zip", "modules/acme/net/aws/1.0.0/"
 	large := strings.Repeat("# a comment\n", 50_000)

@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// long is a time that no file system takes for recent.
+// long is a time that no file system considers recent.
 var long = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // A range opens only the files it reads, whether the folder has been read by this
@@ -112,7 +112,7 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 	})
 }
 
-// countingFs counts what is opened.
+// countingFs counts the opened files.
 type countingFs struct {
 	afero.Fs
 	opened *int

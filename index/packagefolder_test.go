@@ -166,7 +166,7 @@ func TestUnpackedPackageCanBeReadAtAnyOffset(t *testing.T) {
 	}
 }
 
-// After a change in the folder, what was verified is not served any more.
+// After a change in the folder, the verified package is no longer served.
 func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 	files := writeUnpacked(indextest.New(t), unpackedFolder)
 	x := index.New(options(t, files.Open))
@@ -229,7 +229,7 @@ func TestUnpackedPackagesThatAreWithheld(t *testing.T) {
 		path   string
 		reason tree.Reason // empty: offered
 		says   string
-		folder bool // what is offered of linux_amd64 is the folder
+		folder bool // linux_amd64 is offered from the folder
 	}{
 		{"without a provider", func(_ *testing.T, files *indextest.Tree) {
 			files.Write(unpackedFolder+"/bin/terraform-provider-demo", "x").Write(unpackedFolder+"/terraform-provider-demos", "x")
@@ -318,14 +318,15 @@ func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
 	}
 }
 
-// Nothing shows that the copy of a folder is complete: it is offered at rest.
+// Nothing marks the end of a copy of a folder: it is offered once it has not changed for a
+// while.
 func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "what was there at the start")
 	var clock atomic.Pointer[time.Time]
 	set := func(now time.Time) { clock.Store(&now) }
-	set(time.Now().Add(2 * time.Second)) // it has rested by then
+	set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
 	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch, o.Now = true, func() time.Time { return *clock.Load() }
 	r := run(t, o)
@@ -344,7 +345,7 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) {
 		t.Errorf("when it rests, offered is %+v", s.Report.Offered)
 	}
-	// A folder that is offered need not rest again.
+	// An offered folder need not stay unchanged for a while again.
 	set(time.Now())
 	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) || s.Report.Pending != 0 {
 		t.Errorf("then, offered is %+v", s.Report.Offered)

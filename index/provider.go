@@ -22,7 +22,7 @@ type Provider struct {
 	// Releases are the newest first; there is at least one.
 	Releases []*Release
 
-	standing  standing
+	metadata  addressMetadata
 	byVersion map[string]*Release
 	files     []*File // by name
 	versions  func() *wire.Document
@@ -67,23 +67,23 @@ func (p *Provider) Latest() *Release {
 }
 
 // Metadata returns the provider's registry.hcl; nil if it has none.
-func (p *Provider) Metadata() *registryhcl.File { return p.standing.metadata }
+func (p *Provider) Metadata() *registryhcl.File { return p.metadata.file }
 
 // Withdrawn returns the withdrawn versions, which lie in the tree but are not offered, the
 // newest first.
-func (p *Provider) Withdrawn() []WithdrawnVersion { return p.standing.withdrawn }
+func (p *Provider) Withdrawn() []WithdrawnVersion { return p.metadata.withdrawn }
 
 // newProvider returns a provider with these releases, none of which may be withdrawn. It
 // orders the releases and applies deprecations. The lists of releases are encoded on the
 // first request.
-func newProvider(a address.Address, releases []*Release, s standing) *Provider {
+func newProvider(a address.Address, releases []*Release, s addressMetadata) *Provider {
 	releases = slices.Clone(releases)
 	address.SortNewestFirst(releases, func(r *Release) *version.Version { return r.version })
 	for i, r := range releases {
-		releases[i] = r.noticed(s.metadata.DeprecatedVersion(r.version))
+		releases[i] = r.withNotice(s.file.DeprecatedVersion(r.version))
 	}
 	p := &Provider{
-		Address: a, Releases: releases, standing: s,
+		Address: a, Releases: releases, metadata: s,
 		byVersion: make(map[string]*Release, len(releases)),
 		versions:  sync.OnceValue(func() *wire.Document { return ProviderVersions(releases, s.withdrawn, nil, nil) }),
 		index:     sync.OnceValue(func() *wire.Document { return MirrorIndex(releases, nil) }),
@@ -152,7 +152,7 @@ func (r *Release) number() *version.Version { return r.version }
 func (r *Release) Deprecated() *registryhcl.Notice { return r.deprecated }
 
 // withNotice returns the release with the notice that deprecates it, which may be nil.
-func (r *Release) noticed(n *registryhcl.Notice) *Release {
+func (r *Release) withNotice(n *registryhcl.Notice) *Release {
 	if r.deprecated == n {
 		return r
 	}
@@ -279,7 +279,7 @@ func WithoutWithdrawn(m *registryhcl.File, list []wire.ProviderVersion, withdraw
 		return list, withdrawn
 	}
 	kept := make([]wire.ProviderVersion, 0, len(list))
-	all := standing{withdrawn: slices.Clone(withdrawn)}
+	all := addressMetadata{withdrawn: slices.Clone(withdrawn)}
 	for _, listed := range list {
 		if v, err := version.NewVersion(listed.Version); err == nil {
 			if n := m.WithdrawnVersion(v); n != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// served is what a client downloads.
+// served returns the bytes that a client downloads.
 func served(t *testing.T, s *index.Snapshot, f *index.File) string {
 	t.Helper()
 	if f == nil {
@@ -31,7 +31,7 @@ func served(t *testing.T, s *index.Snapshot, f *index.File) string {
 	return string(b)
 }
 
-// decoded is a document as a client reads it.
+// decoded returns a document as a client reads it.
 func decoded(t *testing.T, d *wire.Document) map[string]any {
 	t.Helper()
 	if d == nil {
@@ -52,7 +52,7 @@ func decoded(t *testing.T, d *wire.Document) map[string]any {
 	return v
 }
 
-// Releases lie in a provider's folder in any of these ways.
+// Releases may lie in a provider's folder in any of these forms.
 func TestLayoutsOfAProvider(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
@@ -201,7 +201,7 @@ func TestTheAnswersOfAProvider(t *testing.T) {
 			t.Error("two platforms with the same bytes are told of")
 		}
 	}
-	// A + in a link is a + : none of the clients takes it for a space.
+	// A + in a link is a + : no client takes it for a space.
 	if u := decoded(t, demo.Release("1.1.0-rc.1+b.5").Packages[0].Download())["download_url"]; u != "terraform-provider-demo_1.1.0-rc.1+b.5_linux_amd64.zip" {
 		t.Errorf("the link is %s", u)
 	}
@@ -210,8 +210,8 @@ func TestTheAnswersOfAProvider(t *testing.T) {
 	}
 }
 
-// What a mirror can get beyond what it holds is in the SHA256SUMS that the
-// publisher signed.
+// The publisher's signed SHA256SUMS lists the packages that a mirror can fetch besides its
+// own.
 func TestMissingPackages(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	null := address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"}
@@ -237,22 +237,22 @@ func TestMissingPackages(t *testing.T) {
 		t.Errorf("missing of what its publisher did not sign: %v, want none", got)
 	}
 
-	held := string(p.Release("3.2.0").Archives().Head)
+	own := string(p.Release("3.2.0").Archives().Head)
 	all := string(index.MirrorArchives(p.Release("3.2.0"), missing, false).Head)
-	want := held[:len(held)-2] +
+	want := own[:len(own)-2] +
 		`,"darwin_arm64":{"hashes":["` + missing[0].Hashes[0] + `"],"url":"` + missing[0].URL + `"}` +
 		`,"windows_amd64":{"hashes":["` + missing[1].Hashes[0] + `"],"url":"` + missing[1].URL + `"}}}`
 	if all != want {
 		t.Errorf("got %s\nwant %s", all, want)
 	}
-	if again := string(index.MirrorArchives(p.Release("3.2.0"), nil, false).Head); again != held {
-		t.Errorf("with nothing missing: got %s, want %s", again, held)
+	if again := string(index.MirrorArchives(p.Release("3.2.0"), nil, false).Head); again != own {
+		t.Errorf("with nothing missing: got %s, want %s", again, own)
 	}
 	h1 := []wire.Archive{{Platform: address.Platform{OS: "linux", Arch: "amd64"}, URL: "x.zip", Hashes: []string{"h1:abc="}}}
 	if got := string(index.MirrorArchives(nil, h1, false).Head); got != `{"archives":{"linux_amd64":{"hashes":["h1:abc="],"url":"x.zip"}}}` {
 		t.Errorf("with h1: alone: got %s", got)
 	}
-	if got, want := string(index.MirrorArchives(p.Release("3.2.0"), missing[:1], true).Head), held[:len(held)-2]+`,"darwin_arm64":{"url":"`+missing[0].URL+`"}}}`; got != want {
+	if got, want := string(index.MirrorArchives(p.Release("3.2.0"), missing[:1], true).Head), own[:len(own)-2]+`,"darwin_arm64":{"url":"`+missing[0].URL+`"}}}`; got != want {
 		t.Errorf("for who knows h1: only: got %s\nwant %s", got, want)
 	}
 	if got, want := index.MirrorArchives(nil, h1, true), index.MirrorArchives(nil, h1, false); string(got.Head) != string(want.Head) || got.Tag != want.Tag {
@@ -266,17 +266,17 @@ func TestMissingPackages(t *testing.T) {
 func TestMirrorIndexMergesVersions(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("registry.terraform.io/hashicorp/null", "3.1.0", "linux_amd64")
-	held := scan(t, files).Provider(address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"})
+	own := scan(t, files).Provider(address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"})
 	tests := []struct {
 		rule    string
 		present []*index.Release
 		further []string
 		want    string
 	}{
-		{"newest first, each once", held.Releases, []string{"3.0.0", "3.1.0", "3.10.0"}, `{"versions":{"3.10.0":{},"3.1.0":{},"3.0.0":{}}}`},
-		{"only releases in the tree", held.Releases, nil, string(held.Index().Head)},
+		{"newest first, each once", own.Releases, []string{"3.0.0", "3.1.0", "3.10.0"}, `{"versions":{"3.10.0":{},"3.1.0":{},"3.0.0":{}}}`},
+		{"only releases in the tree", own.Releases, nil, string(own.Index().Head)},
 		{"only releases of the origin", nil, []string{"1.0.0"}, `{"versions":{"1.0.0":{}}}`},
-		{"the plain one of several builds first", held.Releases, []string{"3.1.0+a", "3.0.0+a", "3.0.0"}, `{"versions":{"3.1.0":{},"3.1.0+a":{},"3.0.0":{},"3.0.0+a":{}}}`},
+		{"the plain one of several builds first", own.Releases, []string{"3.1.0+a", "3.0.0+a", "3.0.0"}, `{"versions":{"3.1.0":{},"3.1.0+a":{},"3.0.0":{},"3.0.0+a":{}}}`},
 		{"names that are not versions are left out", nil, []string{"1.0.0", "v1.1.0", "latest"}, `{"versions":{"1.0.0":{}}}`},
 	}
 	for _, test := range tests {

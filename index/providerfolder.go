@@ -29,8 +29,8 @@ type providerFolder struct {
 	releases map[string]*releaseFiles                         // by version
 	ordered  []*releaseFiles                                  // the newest first
 
-	walked  *walker          // the walker of the folder; nil if it was not walked
-	outcome *providerOutcome // of the last scan; replaces all other fields
+	walked *walker         // the walker of the folder; nil if it was not walked
+	result *providerResult // of the last scan; replaces all other fields
 }
 
 // keysOf returns the namespace whose keys count.
@@ -82,7 +82,7 @@ func (p *packageArchive) zip() string {
 	if p.unpacked == nil {
 		return p.Name
 	}
-	return address.PackageName(p.in.address.Name, p.version, p.platform)
+	return address.PackageName(p.folder.address.Name, p.version, p.platform)
 }
 
 // detail returns the result of reading the zip. An unpacked package has no detail: the
@@ -123,12 +123,12 @@ func (w *walker) walkProviders(keys *keysFolder) []*providerFolder {
 			w.report.merge(p.kept.walked)
 			return
 		}
-		if w.takeOver(p, keys) {
+		if w.reuse(p, keys) {
 			return
 		}
 		p.walked, w.notes = w, true
 		if bad := w.walkReleases(p, p.dir, p.report, ""); bad != nil {
-			w.holdAddress(&p.folder)
+			w.keepAddress(&p.folder)
 			p.releases = nil
 		}
 		p.order()
@@ -146,8 +146,8 @@ func (w *walker) walkProviders(keys *keysFolder) []*providerFolder {
 
 func (p *providerFolder) hasPackages() bool {
 	switch {
-	case p.outcome != nil:
-		return p.outcome.packages > 0
+	case p.result != nil:
+		return p.result.packages > 0
 	case p.kept != nil:
 		return !p.kept.empty
 	}
@@ -161,8 +161,8 @@ func (p *providerFolder) hasPackages() bool {
 
 // walkReport returns the report of the folder's walk.
 func (p *providerFolder) walkReport() *Report {
-	if p.outcome != nil {
-		return p.outcome.walk
+	if p.result != nil {
+		return p.result.walk
 	}
 	return p.walked.report
 }
@@ -179,7 +179,7 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 		w.faulty = w.faulty || e.Bad.Passes()
 		v := p.versionOf(e.Name, only)
 		w.report.withhold(problemOf(e.Bad, tree.InFolder(report, e.Name), p.address, v))
-		p.holdVersion(v, e.Bad)
+		p.keepVersion(v, e.Bad)
 	}
 	if only == "" {
 		if bad := w.readMetadata(&p.folder, p.address, entries, unreadable); bad != nil {
@@ -205,7 +205,7 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 				}
 			case err == nil:
 				if bad := w.walkReleases(p, e.Path(), tree.InFolder(report, e.Name), v.String()); bad != nil {
-					p.holdVersion(v.String(), bad)
+					p.keepVersion(v.String(), bad)
 				}
 			case looksLikeVersion(e.Name):
 				problem(tree.Findingf(tree.BadVersion, "%v", err), "")
@@ -249,14 +249,14 @@ func (p *providerFolder) versionOf(name, only string) string {
 }
 
 // keepVersion keeps the earlier state of a version, unless its name is empty.
-func (p *providerFolder) holdVersion(text string, bad *tree.Finding) {
+func (p *providerFolder) keepVersion(text string, bad *tree.Finding) {
 	if v, err := address.ParseProviderVersion(text); err == nil {
-		p.release(v, v.String()).hold(bad)
+		p.release(v, v.String()).keep(bad)
 	}
 }
 
 // keep keeps the earlier state of the release. Of several reasons, one that may pass counts.
-func (r *releaseFiles) hold(bad *tree.Finding) {
+func (r *releaseFiles) keep(bad *tree.Finding) {
 	if !r.bad.Passes() {
 		r.bad = bad
 	}
@@ -329,12 +329,12 @@ func (p *providerFolder) order() {
 	}
 }
 
-// noteRested notes the unpacked packages that have been read and need not stay unchanged for
+// noteUnchanged notes the unpacked packages that have been read and need not stay unchanged for
 // folderRest again.
-func (p *providerFolder) noteRested(rested map[string]tree.Stamp) {
+func (p *providerFolder) noteUnchanged(unchanged map[string]tree.Stamp) {
 	for _, files := range p.ordered {
 		for _, k := range files.packages {
-			k.noteRested(rested)
+			k.noteUnchanged(unchanged)
 		}
 	}
 }

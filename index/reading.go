@@ -14,8 +14,8 @@ import (
 
 // read reads the archives that the memo does not know. In the first scan, the versions that
 // it knows are published at once.
-func (s *scan) read(found *inventory, waiting *waiting, publish func(*Snapshot)) {
-	r := newReading(s, found, publish)
+func (s *scan) read(inv *inventory, waiting *waiting, publish func(*Snapshot)) {
+	r := newReading(s, inv, publish)
 	waiting.begin(r)
 	if s.last.snapshot == nil {
 		r.batches.publish()
@@ -26,17 +26,17 @@ func (s *scan) read(found *inventory, waiting *waiting, publish func(*Snapshot))
 
 // A Selection names the archives that a request waits for: all of an address, or of one
 // version.
-type Wanted struct {
+type Selection struct {
 	Address address.Address
 	Version string // empty: all versions
 }
 
 // waiting has the selections of all waiting requests, which the running scan reads first.
 type waiting struct {
-	mutex   sync.Mutex
-	wanted  map[Wanted]int // number of requests for each
-	reading *reading       // of the running scan; nil when it reads nothing
-	changed chan struct{}  // closed with the next snapshot
+	mutex      sync.Mutex
+	selections map[Selection]int // number of requests for each
+	reading    *reading          // of the running scan; nil when it reads nothing
+	changed    chan struct{}     // closed with the next snapshot
 }
 
 // news returns a channel that is closed with the next snapshot.
@@ -60,24 +60,24 @@ func (w *waiting) published() {
 }
 
 // add adds the selections of a request until remove is called.
-func (w *waiting) add(list []Wanted) (remove func()) {
+func (w *waiting) add(list []Selection) (remove func()) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.wanted == nil {
-		w.wanted = make(map[Wanted]int)
+	if w.selections == nil {
+		w.selections = make(map[Selection]int)
 	}
-	for _, wanted := range list {
-		w.wanted[wanted]++
+	for _, selection := range list {
+		w.selections[selection]++
 		if w.reading != nil {
-			w.reading.prioritize(wanted)
+			w.reading.prioritize(selection)
 		}
 	}
 	return func() {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
-		for _, wanted := range list {
-			if w.wanted[wanted]--; w.wanted[wanted] == 0 {
-				delete(w.wanted, wanted)
+		for _, selection := range list {
+			if w.selections[selection]--; w.selections[selection] == 0 {
+				delete(w.selections, selection)
 			}
 		}
 	}
@@ -92,8 +92,8 @@ func (w *waiting) begin(r *reading) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.reading = r
-	for wanted := range w.wanted {
-		r.prioritize(wanted)
+	for selection := range w.selections {
+		r.prioritize(selection)
 	}
 }
 
@@ -142,9 +142,9 @@ const (
 
 // batches publishes versions that can be offered while a scan still reads.
 type batches struct {
-	scan  *scan
-	found *inventory
-	send  func(*Snapshot) // may be nil
+	scan      *scan
+	inventory *inventory
+	send      func(*Snapshot) // may be nil
 
 	publishing sync.Mutex // a newer snapshot is never followed by an older one
 	included   int        // archives read before the last snapshot was made; -1 before the first
@@ -156,10 +156,10 @@ type batches struct {
 	interval time.Duration
 }
 
-func newBatches(s *scan, found *inventory, send func(*Snapshot)) *batches {
-	b := &batches{scan: s, found: found, send: send, interval: firstBatch, included: -1}
-	b.progress = Progress{Total: len(found.unread), Began: s.options.now()}
-	for _, a := range found.unread {
+func newBatches(s *scan, inv *inventory, send func(*Snapshot)) *batches {
+	b := &batches{scan: s, inventory: inv, send: send, interval: firstBatch, included: -1}
+	b.progress = Progress{Total: len(inv.unread), Began: s.options.now()}
+	for _, a := range inv.unread {
 		b.progress.TotalBytes += a.Stamp.Size
 	}
 	b.next = b.progress.Began.Add(b.interval)
@@ -205,7 +205,7 @@ func (b *batches) publish() {
 	}
 	done = b.done()
 	began := time.Now()
-	if s := b.scan.assemble(b.found).snapshot; s.Report.failure() == nil {
+	if s := b.scan.assemble(b.inventory).snapshot; s.Report.failure() == nil {
 		b.send(s)
 		b.included = done
 	}
@@ -234,16 +234,16 @@ func (b *batches) done() int {
 // request these. Archives that a request waits for are urgent: they are read by workers of
 // their own, and the others pause meanwhile.
 type reading struct {
-	scan    *scan
-	found   *inventory
-	batches *batches
+	scan      *scan
+	inventory *inventory
+	batches   *batches
 
 	mutex      sync.Mutex
 	resumed    *sync.Cond
 	queue      []*job                     // not begun, in order; some have begun as urgent
 	urgent     []*job                     // urgent and not begun
 	archives   map[address.Address][]*job // all of them
-	requests   map[Wanted]*request        // requests that wait for archives
+	requests   map[Selection]*request     // requests that wait for archives
 	urgentLeft atomic.Int64               // urgent archives that are not read yet: while there are any, others pause
 	workers    int                        // running workers for urgent archives
 	ended      bool
@@ -255,16 +255,16 @@ type reading struct {
 // A request stands for all requests with the same selection.
 type request struct{ left int } // number of archives to read
 
-func newReading(s *scan, found *inventory, publish func(*Snapshot)) *reading {
-	slices.SortStableFunc(found.unread, func(a, b *job) int { return cmp.Compare(a.rank, b.rank) })
+func newReading(s *scan, inv *inventory, publish func(*Snapshot)) *reading {
+	slices.SortStableFunc(inv.unread, func(a, b *job) int { return cmp.Compare(a.rank, b.rank) })
 	r := &reading{
-		scan: s, found: found, batches: newBatches(s, found, publish),
-		queue: found.unread, archives: make(map[address.Address][]*job), requests: make(map[Wanted]*request),
+		scan: s, inventory: inv, batches: newBatches(s, inv, publish),
+		queue: inv.unread, archives: make(map[address.Address][]*job), requests: make(map[Selection]*request),
 	}
 	r.resumed = sync.NewCond(&r.mutex)
-	for _, a := range found.unread {
-		a.turn = &turn{reading: r}
-		r.archives[a.in.address] = append(r.archives[a.in.address], a)
+	for _, a := range inv.unread {
+		a.state = &jobState{reading: r}
+		r.archives[a.folder.address] = append(r.archives[a.folder.address], a)
 	}
 	return r
 }
@@ -302,8 +302,8 @@ func (r *reading) take() *job {
 	for len(r.queue) > 0 {
 		a := r.queue[0]
 		r.queue = r.queue[1:]
-		if !a.turn.begun {
-			a.turn.begun = true
+		if !a.state.begun {
+			a.state.begun = true
 			return a
 		}
 	}
@@ -316,13 +316,13 @@ func (r *reading) takeUrgent() *job {
 	}
 	a := r.urgent[0]
 	r.urgent = r.urgent[1:]
-	a.turn.begun = true
+	a.state.begun = true
 	return a
 }
 
 // prioritize makes the selected archives urgent, and publishes them when they have been
 // read. If they have been read already, it publishes them now.
-func (r *reading) prioritize(w Wanted) {
+func (r *reading) prioritize(w Selection) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.ended || len(r.archives[w.Address]) == 0 {
@@ -339,18 +339,18 @@ func (r *reading) prioritize(w Wanted) {
 		if w.Version != "" && a.version != w.Version {
 			continue
 		}
-		if a.turn.finished {
+		if a.state.finished {
 			read = true
 			continue
 		}
 		req.left++
-		a.turn.requests = append(a.turn.requests, req)
-		if a.turn.urgent {
+		a.state.requests = append(a.state.requests, req)
+		if a.state.urgent {
 			continue
 		}
-		a.turn.urgent = true
+		a.state.urgent = true
 		r.urgentLeft.Add(1)
-		if !a.turn.begun {
+		if !a.state.begun {
 			r.urgent = append(r.urgent, a)
 		}
 	}
@@ -384,22 +384,22 @@ func (r *reading) readUrgent() {
 // read reads an archive, and publishes a snapshot if a request waited only for this archive.
 func (r *reading) read(a *job) {
 	d := r.scan.readArchive(a)
-	r.found.reading.Lock()
+	r.inventory.reading.Lock()
 	if d.Bad.Passes() && (r.scan.live || d.Bad.Reason == tree.StoreFailed) {
-		r.found.failed = failureAt(a.ReportPath(), d.Bad) // the archive stays pending
+		r.inventory.failed = failureAt(a.ReportPath(), d.Bad) // the archive stays pending
 	} else {
 		a.Record, a.pending = d, false
 	}
-	r.found.reading.Unlock()
+	r.inventory.reading.Unlock()
 	r.batches.count(a) // before a request counts as finished and its snapshot is made
 
 	r.mutex.Lock()
-	a.turn.finished = true
-	if a.turn.urgent && r.urgentLeft.Add(-1) == 0 {
+	a.state.finished = true
+	if a.state.urgent && r.urgentLeft.Add(-1) == 0 {
 		r.resumed.Broadcast()
 	}
 	complete := false
-	for _, req := range a.turn.requests {
+	for _, req := range a.state.requests {
 		req.left--
 		complete = complete || req.left == 0
 	}
@@ -428,7 +428,7 @@ func (r *reading) publishSoon() {
 }
 
 // A jobState is the state of an archive in a reading, whose mutex guards it.
-type turn struct {
+type jobState struct {
 	reading                 *reading
 	begun, urgent, finished bool
 	requests                []*request // requests that wait for the archive
@@ -436,7 +436,7 @@ type turn struct {
 
 // wait pauses the reading of an archive while others are urgent. An archive that is read
 // outside of a reading has a nil jobState.
-func (t *turn) wait() {
+func (t *jobState) wait() {
 	if t == nil || t.reading.urgentLeft.Load() == 0 {
 		return
 	}

@@ -8,29 +8,29 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 )
 
-// newScan is a scan of nothing, which remembers nothing.
+// newScan returns a scan of an empty tree without a memo.
 func newScan(t *testing.T) *scan {
 	return &scan{ctx: t.Context(), memo: new(memo.Memo), releases: new(releaseMemo), shared: new(shared)}
 }
 
-// A request may wait for a version that this scan does not read, such as a folder
-// that has to rest. It does not cost a snapshot each time it is repeated.
+// A request may wait for a version that this scan does not read, such as a folder that is
+// too young. Repeating the request does not cost a snapshot each time.
 func TestASnapshotIsMadeWhenMoreHasBeenRead(t *testing.T) {
 	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
-	unread := &job{in: &folder{address: address}, version: "1.0.0"}
+	unread := &job{folder: &folder{address: address}, version: "1.0.0"}
 	s := newScan(t)
-	found := &inventory{report: newReport(), unread: []*job{unread}}
+	inv := &inventory{report: newReport(), unread: []*job{unread}}
 	made := 0
-	r := newReading(s, found, func(*Snapshot) { made++ })
+	r := newReading(s, inv, func(*Snapshot) { made++ })
 	prioritize := func(version string) int {
-		r.prioritize(Wanted{Address: address, Version: version})
+		r.prioritize(Selection{Address: address, Version: version})
 		r.background.Wait()
 		return made
 	}
 	if n := prioritize("1.1.0"); n != 0 {
 		t.Errorf("for a version that is not read, %d are made", n)
 	}
-	unread.turn.finished = true
+	unread.state.finished = true
 	r.batches.progress.Done = 1
 	for range 3 {
 		if n := prioritize("1.0.0"); n != 1 {
@@ -50,19 +50,19 @@ func TestTheSameSnapshotIsPublishedOnce(t *testing.T) {
 	}
 }
 
-// What is kept for waiting requests does not grow with their number: they may be
-// repeated for as long as it takes to read an archive of gigabytes.
+// The memory for waiting requests does not grow with their number: clients may repeat a
+// request for as long as it takes to read an archive of gigabytes.
 func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
 	demo := address.Address{Namespace: "acme", Name: "demo"}
-	a := &job{in: &folder{address: demo}, version: "1.0.0", turn: &turn{begun: true}}
-	r := &reading{scan: newScan(t), archives: map[address.Address][]*job{demo: {a}}, requests: make(map[Wanted]*request)}
+	a := &job{folder: &folder{address: demo}, version: "1.0.0", state: &jobState{begun: true}}
+	r := &reading{scan: newScan(t), archives: map[address.Address][]*job{demo: {a}}, requests: make(map[Selection]*request)}
 	r.resumed = sync.NewCond(&r.mutex)
 	for range 100 {
-		r.prioritize(Wanted{demo, ""})
-		r.prioritize(Wanted{demo, "1.0.0"})
-		r.prioritize(Wanted{demo, "9.9.9"})
+		r.prioritize(Selection{demo, ""})
+		r.prioritize(Selection{demo, "1.0.0"})
+		r.prioritize(Selection{demo, "9.9.9"})
 	}
-	if len(a.turn.requests) != 2 || len(r.requests) != 2 {
-		t.Errorf("%d requests are kept for an archive, %d in all", len(a.turn.requests), len(r.requests))
+	if len(a.state.requests) != 2 || len(r.requests) != 2 {
+		t.Errorf("%d requests are kept for an archive, %d in all", len(a.state.requests), len(r.requests))
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// What a request waits for is read at once, although all workers are busy with
-// something else.
+// An archive that a request waits for is read immediately, although all workers are busy
+// with other archives.
 func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	files := indextest.New(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -32,7 +32,7 @@ func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	if !before.ListPending(ownVPC) || !before.ListPending(address.Address{Namespace: "acme", Name: "a"}) {
 		t.Error("lists are said to be complete before anything has been read")
 	}
-	s := r.Next(t.Context(), before, index.Wanted{Address: ownVPC})
+	s := r.Next(t.Context(), before, index.Selection{Address: ownVPC})
 	if got := versionsOfVPC(s); got != "1.0.0 0.9.0" || s.Pending(ownVPC, "") {
 		t.Errorf("%s are listed", got)
 	}
@@ -45,7 +45,7 @@ func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	}
 }
 
-// A version of many is read alone.
+// A single version of many is read alone.
 func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 	files := indextest.New(t)
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
@@ -53,19 +53,19 @@ func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 	}
 	g := gate{files.Fs, make(chan struct{})}
 	o := options(t, indextest.On(t, oldest{g, "_1.0.0_"}).Open)
-	o.Workers = 1 // which is held back with 1.2.0
+	o.Workers = 1 // it is blocked by 1.2.0
 	r := run(t, o)
 	<-r.Ready()
-	s := r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: ownDemo, Version: "1.0.0"})
+	s := r.Next(t.Context(), r.Snapshot(), index.Selection{Address: ownDemo, Version: "1.0.0"})
 	if p := s.Provider(ownDemo); p.Release("1.0.0") == nil || p.Release("1.1.0") != nil {
 		t.Errorf("offered is %+v", s.Report.Offered)
 	}
 	close(g.open)
 }
 
-// A request for a version under several addresses, or for one that waits for
-// something else than reading, does not have snapshots made that say nothing new:
-// each costs a pass over everything, and the request would ask for the next at once.
+// A request for a version under several addresses, or for a version that waits for something
+// else than reading, does not cause snapshots without news: each costs a pass over
+// everything, and the request would ask for the next one immediately.
 func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 	named := address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "demo"}
 	files := indextest.New(t)
@@ -79,7 +79,7 @@ func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 		<-r.Ready()
 		var s *index.Snapshot
 		go func() {
-			s = r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: named, Version: "1.0.0"}, index.Wanted{Address: ownDemo, Version: "1.0.0"})
+			s = r.Next(t.Context(), r.Snapshot(), index.Selection{Address: named, Version: "1.0.0"}, index.Selection{Address: ownDemo, Version: "1.0.0"})
 		}()
 		synctest.Wait()
 		if s != nil {
@@ -94,7 +94,7 @@ func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 	})
 }
 
-// oldest lets files through whose name has something in it.
+// oldest allows reading the files whose name contains a text.
 type oldest struct {
 	gate
 	name string
@@ -149,7 +149,7 @@ func (f *pacingFile) Read(b []byte) (int, error) {
 	return f.File.Read(b)
 }
 
-// Whatever else is read pauses meanwhile: it would share the disk and the cores.
+// Other reads pause meanwhile: they would share the disk and the cores.
 func TestOtherReadingPausesForRequestedArchives(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("providers/acme/demo/"+zipName, indextest.Zip("terraform-provider-demo", strings.Repeat("some program ", 1<<20)))
@@ -159,7 +159,7 @@ func TestOtherReadingPausesForRequestedArchives(t *testing.T) {
 	o.Workers = 1
 	r := run(t, o)
 	<-p.begun
-	s := r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: ownVPC})
+	s := r.Next(t.Context(), r.Snapshot(), index.Selection{Address: ownVPC})
 	if got := versionsOfVPC(s); got != "1.0.0" {
 		t.Errorf("%s are listed", got)
 	}
@@ -199,8 +199,7 @@ func TestWaitingEnds(t *testing.T) {
 	<-ended
 }
 
-// What has been verified once is remembered over restarts, however many scans
-// there were before.
+// A verified signature is remembered over restarts, however many scans there were before.
 func TestSignaturesAreRememberedOverManyScans(t *testing.T) {
 	files := indextest.New(t)
 	p := indextest.NewPublisher(t)

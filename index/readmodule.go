@@ -35,7 +35,7 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 	if p == nil || err != nil {
 		return nil, err
 	}
-	p.job.in = &folder{part: part, address: a}
+	p.job.folder = &folder{part: part, address: a}
 	if err := p.read(ctx); err != nil {
 		return nil, moduleUnread(ctx, err)
 	}
@@ -106,7 +106,7 @@ func (p *modulePackage) read(ctx context.Context) error {
 		return err
 	}
 	var dirs []string
-	a.module, a.Bad = archive.FindModule(a.in.part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
+	a.module, a.Bad = archive.FindModule(a.folder.part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
 	a.Stamp = a.module.Stamp()
 	// Even if no scan follows, there is no other sign that the folder has been copied
 	// completely.

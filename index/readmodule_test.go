@@ -19,7 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
-// What is read of a module outside of a scan is what the scan offers.
+// Reading a module outside of a scan returns the module that the scan offers.
 func TestReadModule(t *testing.T) {
 	v1 := version.Must(version.NewVersion("1.0.0"))
 	for _, test := range []struct {
@@ -98,7 +98,8 @@ func TestReadModuleThatIsReserved(t *testing.T) {
 	}
 }
 
-// A folder that has changed just now may be copied at this moment, whatever it has by now.
+// A folder that has changed just now may be being copied at this moment, whatever files it
+// has.
 func TestReadModuleThatIsBeingCopied(t *testing.T) {
 	v1 := version.Must(version.NewVersion("1.0.0"))
 	const dir = "modules/acme/vpc/aws/1.0.0/"
@@ -147,7 +148,7 @@ func TestReadModuleThatIsBeingCopied(t *testing.T) {
 	})
 }
 
-// While something of a version cannot be read, it is neither missing nor broken.
+// While a file of a version cannot be read, the version is neither missing nor broken.
 func TestReadModuleWhileTheDiskFails(t *testing.T) {
 	v1 := version.Must(version.NewVersion("1.0.0"))
 	for _, test := range []struct{ rule, name, content string }{

@@ -22,7 +22,7 @@ import (
 // An offeredProvider has the releases of a provider's folder that can be offered.
 type offeredProvider struct {
 	provider *Provider // nil if there are none
-	standing standing
+	metadata addressMetadata
 	pending  pending // versions that have not been read yet
 	report   *Report // without offered releases
 
@@ -33,13 +33,13 @@ type offeredProvider struct {
 // offerProvider verifies the releases of a folder. keys are the keys of its namespace, nil
 // if it has no keys file.
 func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider {
-	o := offeredProvider{standing: p.standing(), report: newReport(), since: s.now}
+	o := offeredProvider{metadata: p.addressMetadata(), report: newReport(), since: s.now}
 	last := s.last.provider(p.address)
 	listed := last != nil && s.last.listed(p.address)
 	var releases []*Release
 	for _, files := range p.ordered {
-		if n := o.standing.metadata.WithdrawnVersion(files.version); n != nil && files.any() {
-			o.standing.withdraw(files.version, n)
+		if n := o.metadata.file.WithdrawnVersion(files.version); n != nil && files.any() {
+			o.metadata.withdraw(files.version, n)
 			o.report.withdraw(files.path(p), p.address, files.text, n)
 			continue
 		}
@@ -53,7 +53,7 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider 
 		}
 	}
 	if releases != nil {
-		o.provider = s.releases.provider(p.address, releases, o.standing)
+		o.provider = s.releases.provider(p.address, releases, o.metadata)
 	}
 	return o
 }
@@ -110,7 +110,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		report.Withheld = append(report.Withheld, problems...)
 		if v.unread.IsFault() { // it keeps its earlier state
 			o.passing = true
-			files.hold(v.unread)
+			files.keep(v.unread)
 			return last, last == nil && v.unread.Passes()
 		}
 		if v.release == nil {
@@ -385,7 +385,7 @@ func (r *Release) sign(typ string, checksums []byte, signer Signer) {
 		r.checksums = newDocumentFile(address.ChecksumsName(typ, r.Version), r.Version, checksums)
 		return
 	}
-	v := newVoucher(typ, r.Version, checksums, signer)
+	v := newSignedChecksums(typ, r.Version, checksums, signer)
 	r.Signature, r.Keys = Signature{ByRegistry, v.Key.ID}, []signing.PublicKey{v.Key}
 	r.checksums, r.signatureFile = v.Checksums, v.Signature
 }

@@ -16,7 +16,7 @@ import (
 
 var ownDemo = address.Address{Namespace: "acme", Name: "demo"}
 
-// Whose signature clients get, and what the operator is told of it.
+// Whose signature clients get, and which note the operator gets.
 func TestSignatures(t *testing.T) {
 	const day = 24 * time.Hour
 	acme, other := indextest.NewPublisher(t), indextest.NewPublisher(t)
@@ -119,7 +119,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// A keys file keeps all other keys out, also when nothing of it can be used.
+// A keys file keeps all other keys out, even if none of its keys can be used.
 func TestSignaturesByOtherKeysWithhold(t *testing.T) {
 	acme, other := indextest.NewPublisher(t), indextest.NewPublisher(t)
 	for _, test := range []struct {
@@ -198,9 +198,9 @@ func TestThePublishersFilesAreServedUnchanged(t *testing.T) {
 	}
 }
 
-// A publisher's SHA256SUMS without a usable signature is signed by the registry, byte
-// for byte: lock files get the hashes of all platforms, and nothing changes when
-// further packages come in.
+// The registry signs a publisher's SHA256SUMS without a usable signature, byte for byte:
+// lock files get the hashes of all platforms, and nothing changes when further packages are
+// added.
 func TestThePublishersChecksumsAreSigned(t *testing.T) {
 	const name, zips = "terraform-provider-demo_1.0.0_SHA256SUMS", "providers/acme/demo/terraform-provider-demo_1.0.0_"
 	unknown := indextest.NewPublisher(t)
@@ -221,9 +221,9 @@ func TestThePublishersChecksumsAreSigned(t *testing.T) {
 			if got := served(t, before, demo.File(name)); got != sums || demo.Release("1.0.0").Signature.By != index.ByRegistry {
 				t.Errorf("SHA256SUMS is %q, by %v", got, demo.Release("1.0.0").Signature)
 			}
-			vouched := before.Vouch("demo", "1.0.0", []byte(sums))
-			if got, want := served(t, before, vouched.Signature), served(t, before, demo.File(name+".sig")); got != want {
-				t.Error("the voucher's signature is another")
+			signed := before.SignChecksums("demo", "1.0.0", []byte(sums))
+			if got, want := served(t, before, signed.Signature), served(t, before, demo.File(name+".sig")); got != want {
+				t.Error("the signature of the checksums is another")
 			}
 
 			files.Write(zips+"windows_amd64.zip", other)
@@ -241,12 +241,12 @@ func TestThePublishersChecksumsAreSigned(t *testing.T) {
 	}
 }
 
-// Where releases without a signature are not offered, the registry vouches for none.
-func TestVouchingIsForThoseThatAreOffered(t *testing.T) {
+// If releases without a signature are not offered, the registry signs none.
+func TestChecksumsAreSignedOnlyIfReleasesAreOffered(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		change func(*index.Options)
-		vouch  bool
+		signs  bool
 	}{
 		{"with a key", func(*index.Options) {}, true},
 		{"without a key", func(o *index.Options) { o.Signer = nil }, false},
@@ -254,13 +254,13 @@ func TestVouchingIsForThoseThatAreOffered(t *testing.T) {
 	} {
 		o := options(t, indextest.New(t).Open)
 		test.change(&o)
-		if v := scanWith(t, o).Vouch("demo", "1.0.0", []byte("sums")); (v != nil) != test.vouch {
+		if v := scanWith(t, o).SignChecksums("demo", "1.0.0", []byte("sums")); (v != nil) != test.signs {
 			t.Errorf("%s: got %v", test.rule, v)
 		}
 	}
 }
 
-// zipMadeBy packs a provider as a system does that notes the mode, or none.
+// zipMadeBy packs a provider like a system that records the mode, or none.
 func zipMadeBy(by, mode uint32, program string, further ...string) string {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -277,7 +277,7 @@ func zipMadeBy(by, mode uint32, program string, further ...string) string {
 	return b.String()
 }
 
-// A provider that cannot be run installs, and fails when it is used.
+// A provider that cannot be run can be installed, and fails when it is used.
 func TestProvidersThatCannotBeRun(t *testing.T) {
 	const unix, macOS, fat, ntfs = 3, 19, 0, 10
 	for _, test := range []struct {
@@ -324,8 +324,8 @@ func TestProvidersThatCannotBeRun(t *testing.T) {
 	}
 }
 
-// Where the zip's entries have another hash than its files, both are told: the
-// one lock files have, and the one of the zip.
+// If the hash of the zip's entries differs from the hash of its files, both are listed: lock
+// files have the latter, and clients compute the former from the zip.
 func TestBothHashesAreListed(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("providers/acme/demo/"+zipName, zipMadeBy(3, 0o755, "terraform-provider-demo", "docs/"))
@@ -347,7 +347,7 @@ func TestBothHashesAreListed(t *testing.T) {
 	}
 }
 
-// OpenTofu panics when two platforms have one hash, also one of the files.
+// OpenTofu panics when two platforms have the same hash, even a hash of the files.
 func TestPackagesThatShareTheirFiles(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("providers/acme/demo/"+zipName, zipMadeBy(3, 0o755, "terraform-provider-demo"))

@@ -96,10 +96,10 @@ func (m *releaseMemo) remembered(a address.Address) *rememberedProvider {
 
 // provider returns the provider with these releases: the same one as before if it has not
 // changed.
-func (m *releaseMemo) provider(a address.Address, releases []*Release, s standing) *Provider {
+func (m *releaseMemo) provider(a address.Address, releases []*Release, s addressMetadata) *Provider {
 	m.mutex.Lock()
 	p := m.remembered(a)
-	known := p.Provider != nil && slices.Equal(p.releases, releases) && p.standing.equal(s)
+	known := p.Provider != nil && slices.Equal(p.releases, releases) && p.metadata.equal(s)
 	m.mutex.Unlock()
 	if known { // only one folder of an address is offered
 		return p.Provider

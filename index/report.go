@@ -70,7 +70,7 @@ type Offer struct {
 
 // withNotice returns the offer with a note about the notice that deprecates it, which may be
 // nil.
-func (o Offer) noticed(n *registryhcl.Notice) Offer {
+func (o Offer) withNotice(n *registryhcl.Notice) Offer {
 	if n != nil {
 		note := "it is deprecated"
 		if why := n.String(); why != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// offerOf is the report's line of a version, with no fields where there is none.
+// offerOf returns the offer of a version in the report, or the zero Offer.
 func offerOf(s *index.Snapshot, address, version string) index.Offer {
 	for _, o := range s.Report.Offered {
 		if o.Address == address && o.Version == version {
@@ -24,7 +24,7 @@ func offerOf(s *index.Snapshot, address, version string) index.Offer {
 	return index.Offer{}
 }
 
-// problemOf is what the report says of a path, with no fields where it says nothing.
+// problemOf returns the problem of a path in the report, or the zero Problem.
 func problemOf(problems []index.Problem, path string) index.Problem {
 	for _, p := range problems {
 		if p.Path == path {
@@ -34,7 +34,7 @@ func problemOf(problems []index.Problem, path string) index.Problem {
 	return index.Problem{}
 }
 
-// nothingWithheld fails the test with what is withheld.
+// nothingWithheld fails the test if the report has withheld entries.
 func nothingWithheld(t *testing.T, s *index.Snapshot) {
 	t.Helper()
 	if len(s.Report.Withheld) > 0 {
@@ -94,13 +94,13 @@ func TestTwoScansOfATreeReportTheSame(t *testing.T) {
 	}
 }
 
-// The operator is told which versions clients take for another one.
+// The operator learns which versions clients take for one another.
 func TestBuildsOfAVersionAreNoted(t *testing.T) {
 	files := aVersionedTree(t, "1.0.0", "1.0.0+a", "1.0.0+b", "1.0.0-rc.1", "1.0.0-rc.1+a", "2.0.0+a", "2.0.0+b", "3.0.0+a")
 	files.Provider("acme/other", "1.0.0+a", "linux_amd64")
 	const note = "clients take it for %s, from which it differs in build metadata only: withdraw or remove it"
 	x := index.New(options(t, files.Open))
-	for range 2 { // the second report has nothing twice
+	for range 2 { // the second report has no note twice
 		if _, err := x.Rescan(t.Context()); err != nil {
 			t.Fatal(err)
 		}

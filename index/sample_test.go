@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// The sample tree has one of everything, and nothing wrong with it.
+// The sample tree has one example of everything, without errors.
 func TestSampleTree(t *testing.T) {
 	dir := filepath.Join("..", "testdata", "registry")
 	if *update {
@@ -41,8 +41,8 @@ func TestSampleTree(t *testing.T) {
 	}
 }
 
-// writeSample writes what is made of the sample tree. The rest is written by hand:
-// acme/vpc/aws, a module of real size, and the other modules and documents.
+// writeSample writes the generated files of the sample tree. The others are written by hand:
+// acme/vpc/aws, a module of realistic size, and the other modules and documents.
 func writeSample(t *testing.T, files *indextest.Tree) {
 	publisher := indextest.NewPublisher(t)
 

@@ -41,7 +41,7 @@ type scanner struct {
 	sharing  *memo.Sharing // nil: nothing is shared
 	watch    *watcher      // nil: nothing is watched
 	seeks    bool          // the tree's file system is known to have seekable files
-	last     outcome       // of the last scan that succeeded
+	last     scanResult    // of the last scan that succeeded
 	changes  Change        // the last change that the next scan sees
 	accepts  bool          // value of scan.accepts for the next scan
 
@@ -58,19 +58,19 @@ type shared struct {
 }
 
 // A scanResult has the results of a scan that the next scan uses.
-type outcome struct {
+type scanResult struct {
 	snapshot *Snapshot                // nil before the first scan
 	keys     *keysFolder              // nil before the first scan
 	metadata map[string]*metadataFile // by their path in the report
-	rested   map[string]tree.Stamp    // stamps of the folders that were packed, by their path in the report
+	packed   map[string]tree.Stamp    // stamps of the folders that were packed, by their path in the report
 	kept     map[string]*keptFolder   // the folders of addresses, by their path in the report
 	known    map[string]bool          // the folders on the way to addresses that have been listed, by their path in the report
 
-	providers map[string]*providerOutcome // by the path of the folder in the report
+	providers map[string]*providerResult // by the path of the folder in the report
 }
 
 // provider returns the offered provider, or nil.
-func (o outcome) provider(a address.Address) *Provider {
+func (o scanResult) provider(a address.Address) *Provider {
 	if o.snapshot == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (o outcome) provider(a address.Address) *Provider {
 }
 
 // module returns the offered module, or nil.
-func (o outcome) module(a address.Address) *Module {
+func (o scanResult) module(a address.Address) *Module {
 	if o.snapshot == nil {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (o outcome) module(a address.Address) *Module {
 
 // listed reports whether the offered versions of a provider or module are all that clients
 // have been told of.
-func (o outcome) listed(a address.Address) bool {
+func (o scanResult) listed(a address.Address) bool {
 	return o.snapshot != nil && !o.snapshot.ListPending(a)
 }
 
@@ -96,9 +96,9 @@ func (o outcome) listed(a address.Address) bool {
 type scan struct {
 	ctx  context.Context
 	tree tree.Tree
-	now  time.Time // when the scan began
-	live bool      // another scan follows if a file is too young to be offered, or cannot be read
-	last outcome   // of the scan before
+	now  time.Time  // when the scan began
+	live bool       // another scan follows if a file is too young to be offered, or cannot be read
+	last scanResult // of the scan before
 
 	accepts bool // a part of the tree may be empty all at once
 
@@ -135,37 +135,37 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 	x.copies.store = x.options.KeyCopies
 	x.memo.Begin(now)
 	x.releases.begin()
-	found := s.walk()
-	s.recallShared(found)
-	s.copyKeys(found)
-	if len(found.unread) > 0 {
+	inv := s.walk()
+	s.recallShared(inv)
+	s.copyKeys(inv)
+	if len(inv.unread) > 0 {
 		if !x.seeks {
-			if x.seeks, err = checkSeeking(found.unread); err != nil {
+			if x.seeks, err = checkSeeking(inv.unread); err != nil {
 				return nil, err
 			}
 		}
-		s.read(found, waiting, publish)
+		s.read(inv, waiting, publish)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	result := s.assemble(found)
+	result := s.assemble(inv)
 	snapshot := result.snapshot
 	if err := snapshot.Report.failure(); err != nil {
 		return nil, err
 	}
-	if r := snapshot.Report; len(r.Offered)+len(r.Withheld)+r.Pending+len(snapshot.standings) == 0 {
-		if r.Hint = hint(files); r.Hint == nothingYet && len(found.keys.files) > 0 {
+	if r := snapshot.Report; len(r.Offered)+len(r.Withheld)+r.Pending+len(snapshot.metadata) == 0 {
+		if r.Hint = hint(files); r.Hint == nothingYet && len(inv.keys.files) > 0 {
 			r.Hint = "" // the keys came first
 		}
 	}
-	snapshot.unread, snapshot.faulty = found.failed, found.faulty
-	snapshot.keys = found.keys
-	snapshot.Read, snapshot.Recalled = len(found.unread), found.recalled
+	snapshot.unread, snapshot.faulty = inv.failed, inv.faulty
+	snapshot.keys = inv.keys
+	snapshot.Read, snapshot.Recalled = len(inv.unread), inv.recalled
 	x.memo.Finish()
 	x.releases.finish(snapshot)
 	x.watch.finish()
-	result.keys, result.metadata = found.keys, found.metadata()
+	result.keys, result.metadata = inv.keys, inv.metadata()
 	x.last = result
 	return snapshot, nil
 }
@@ -181,7 +181,7 @@ func checkSeeking(unread []*job) (ok bool, err error) {
 		case a.unpacked != nil:
 			name = cmp.Or(a.unpacked.FirstFile(), name)
 		}
-		if ok, err := a.in.part.CheckSeeking(name); ok {
+		if ok, err := a.folder.part.CheckSeeking(name); ok {
 			return err == nil, err
 		}
 	}
@@ -207,17 +207,17 @@ type inventory struct {
 }
 
 // metadata returns the registry.hcl files, by their path in the report.
-func (found *inventory) metadata() map[string]*metadataFile {
+func (inv *inventory) metadata() map[string]*metadataFile {
 	files := make(map[string]*metadataFile)
 	add := func(f *folder) {
 		if f.metadata != nil {
 			files[path.Join(f.report, tree.MetadataName)] = f.metadata
 		}
 	}
-	for _, p := range found.providers {
+	for _, p := range inv.providers {
 		add(&p.folder)
 	}
-	for _, m := range found.modules {
+	for _, m := range inv.modules {
 		add(&m.folder)
 	}
 	return files
@@ -226,57 +226,57 @@ func (found *inventory) metadata() map[string]*metadataFile {
 // walk lists the files of the tree.
 func (s *scan) walk() *inventory {
 	w := &walker{scan: s, report: newReport()}
-	found := &inventory{keys: w.readKeys()}
-	found.providers, found.modules = w.walkProviders(found.keys), w.walkModules()
-	found.report, found.unread, found.recalled = w.report, w.unread, w.recalled
-	found.unknown, found.failed, found.faulty = w.unknown, w.failed, w.faulty
-	found.known = make(map[string]bool, len(w.known))
+	inv := &inventory{keys: w.readKeys()}
+	inv.providers, inv.modules = w.walkProviders(inv.keys), w.walkModules()
+	inv.report, inv.unread, inv.recalled = w.report, w.unread, w.recalled
+	inv.unknown, inv.failed, inv.faulty = w.unknown, w.failed, w.faulty
+	inv.known = make(map[string]bool, len(w.known))
 	for _, report := range w.known {
-		found.known[report] = true
+		inv.known[report] = true
 	}
-	return found
+	return inv
 }
 
 // assemble verifies the archives read so far and makes a snapshot of them.
-func (s *scan) assemble(found *inventory) outcome {
-	found.reading.Lock()
-	defer found.reading.Unlock()
-	snapshot, rested := newSnapshot(s.tree, s.now, s.shared), make(map[string]tree.Stamp)
-	snapshot.changes, snapshot.unknown = s.changes, found.unknown
-	kept := make(map[string]*keptFolder, len(found.providers)+len(found.modules))
-	outcomes := make(map[string]*providerOutcome, len(found.providers))
+func (s *scan) assemble(inv *inventory) scanResult {
+	inv.reading.Lock()
+	defer inv.reading.Unlock()
+	snapshot, packed := newSnapshot(s.tree, s.now, s.shared), make(map[string]tree.Stamp)
+	snapshot.changes, snapshot.unknown = s.changes, inv.unknown
+	kept := make(map[string]*keptFolder, len(inv.providers)+len(inv.modules))
+	results := make(map[string]*providerResult, len(inv.providers))
 	if !s.options.RequireSignatures {
 		snapshot.signer = s.options.Signer
 	}
-	report := found.report.clone()
+	report := inv.report.clone()
 
-	providers := make([]offeredProvider, len(found.providers))
+	providers := make([]offeredProvider, len(inv.providers))
 	inParallel(s.options.workers(), len(providers), func(i int) {
-		switch p := found.providers[i]; {
-		case p.outcome != nil:
-			providers[i] = p.outcome.offered
+		switch p := inv.providers[i]; {
+		case p.result != nil:
+			providers[i] = p.result.offered
 		case p.kept != nil:
 			providers[i] = p.kept.offeredProvider()
 		default:
-			providers[i] = s.offerProvider(p, found.keys.of(p.keysOf()))
+			providers[i] = s.offerProvider(p, inv.keys.keysFor(p.keysOf()))
 		}
 	})
 	for i, p := range providers {
-		f := found.providers[i]
+		f := inv.providers[i]
 		report.merge(p.report)
 		for _, r := range p.provider.releaseList() {
-			report.Offered = append(report.Offered, r.offer.noticed(r.deprecated))
+			report.Offered = append(report.Offered, r.offer.withNotice(r.deprecated))
 		}
-		switch o := f.newOutcome(p, found.keys.of(f.keysOf())); {
+		switch o := f.newResult(p, inv.keys.keysFor(f.keysOf())); {
 		case f.kept != nil:
-			outcomes[f.report] = s.last.providers[f.report]
+			results[f.report] = s.last.providers[f.report]
 		case o != nil:
-			outcomes[f.report] = o
+			results[f.report] = o
 		}
 		snapshot.addProvider(f.address, p.provider, p.pending)
-		snapshot.addStanding(f.address, p.standing)
+		snapshot.addMetadata(f.address, p.metadata)
 		snapshot.addDocs(f, p.provider, s.last.snapshot)
-		f.noteRested(rested)
+		f.noteUnchanged(packed)
 		switch {
 		case f.kept != nil:
 			kept[f.report] = f.kept
@@ -284,7 +284,7 @@ func (s *scan) assemble(found *inventory) outcome {
 			kept[f.report] = &keptFolder{folder: f.folder, walked: f.walkReport(), empty: !f.hasPackages(), provider: p}
 		}
 	}
-	for _, m := range found.modules {
+	for _, m := range inv.modules {
 		var offered offeredModule
 		if m.kept != nil {
 			offered = m.kept.offeredModule()
@@ -294,11 +294,11 @@ func (s *scan) assemble(found *inventory) outcome {
 		report.merge(offered.report)
 		for _, v := range offered.module.versionList() {
 			offer := Offer{Kind: KindModule, Address: m.address.String(), Version: v.Version, Notes: v.notes}
-			report.Offered = append(report.Offered, offer.noticed(v.deprecated))
+			report.Offered = append(report.Offered, offer.withNotice(v.deprecated))
 		}
 		snapshot.addModule(m.address, offered.module, offered.pending)
-		snapshot.addStanding(m.address, offered.standing)
-		m.noteRested(rested)
+		snapshot.addMetadata(m.address, offered.metadata)
+		m.noteUnchanged(packed)
 		switch {
 		case m.kept != nil:
 			kept[m.report] = m.kept
@@ -306,10 +306,10 @@ func (s *scan) assemble(found *inventory) outcome {
 			kept[m.report] = &keptFolder{folder: m.folder, walked: m.walked, empty: m.isEmpty(), module: offered}
 		}
 	}
-	if s.holds(found) {
-		for report, stamp := range s.last.rested {
-			if _, again := rested[report]; !again {
-				rested[report] = stamp
+	if s.keepsResults(inv) {
+		for report, stamp := range s.last.packed {
+			if _, again := packed[report]; !again {
+				packed[report] = stamp
 			}
 		}
 	}
@@ -320,7 +320,7 @@ func (s *scan) assemble(found *inventory) outcome {
 	snapshot.mergeHosted()
 	report.sort()
 	report.noteBuilds()
-	return outcome{snapshot: snapshot, rested: rested, providers: outcomes, kept: kept, known: found.known}
+	return scanResult{snapshot: snapshot, packed: packed, providers: results, kept: kept, known: inv.known}
 }
 
 // workers returns how many archives are read, or folders walked, at once.
@@ -397,11 +397,11 @@ type folder struct {
 
 // addressMetadata returns the metadata of the folder's address, before its versions are
 // known.
-func (f *folder) standing() standing {
+func (f *folder) addressMetadata() addressMetadata {
 	if f.metadata == nil {
-		return standing{}
+		return addressMetadata{}
 	}
-	return standing{metadata: f.metadata.metadata}
+	return addressMetadata{file: f.metadata.metadata}
 }
 
 // walkAddresses finds the directories with depth names below an optional HOSTNAME, in order.
@@ -420,13 +420,13 @@ func (w *walker) walkAddresses(part tree.Part, name string, depth int) []folder 
 			}
 		}
 		if bad != nil {
-			folders = append(folders, w.hold(f)...)
+			folders = append(folders, w.keepFolders(f)...)
 			return
 		}
 		w.known = append(w.known, f.report)
 		for _, e := range unreadable {
 			w.withhold(path.Join(f.report, e.Name), e.Bad)
-			folders = append(folders, w.hold(f.below(strings.Clone(e.Name)))...)
+			folders = append(folders, w.keepFolders(f.below(strings.Clone(e.Name)))...)
 		}
 		beside := newSiblings(entries)
 		for _, e := range entries {

@@ -17,7 +17,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// options are those of a registry that signs what publishers did not.
+// options returns the options of a registry that signs releases without a publisher's
+// signature.
 func options(t testing.TB, open func() (tree.Tree, error)) index.Options {
 	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
@@ -47,8 +48,8 @@ func scanWith(t testing.TB, o index.Options) *index.Snapshot {
 
 const zipName = "terraform-provider-demo_1.0.0_linux_amd64.zip"
 
-// short opens only so many files, and then fails as a process does that has too
-// many open.
+// short opens only so many files, and then fails like a process that has too many open
+// files.
 type short struct {
 	afero.Fs
 	left *atomic.Int64
@@ -61,8 +62,8 @@ func (s short) Open(name string) (afero.File, error) {
 	return s.Fs.Open(name)
 }
 
-// A server short of descriptors knows nothing of its tree. A scan that no other one follows
-// fails then, wherever in it that happens.
+// A server short of descriptors learns nothing about its tree. A scan that no other scan
+// follows then fails, wherever the shortage occurs.
 func TestAScanWithTooFewDescriptorsFails(t *testing.T) {
 	files := indextest.New(t)
 	publisher := indextest.NewPublisher(t)
@@ -89,8 +90,8 @@ func TestAScanWithTooFewDescriptorsFails(t *testing.T) {
 	t.Logf("a scan opens %d files and folders", needed)
 }
 
-// Clients compare addresses in their normal form, so only one folder can have an
-// address. Which one it is must not depend on anything but the tree.
+// Clients compare addresses in their normal form, so only one folder can have an address.
+// Which folder that is must only depend on the tree.
 func TestTwoSpellingsOfAnAddress(t *testing.T) {
 	provider := func(name string) func(*indextest.Tree) {
 		return func(files *indextest.Tree) { files.ProviderIn("providers/"+name, "demo", "1.0.0", "linux_amd64") }
@@ -138,9 +139,9 @@ func TestTwoSpellingsOfAnAddress(t *testing.T) {
 	}
 }
 
-// pathOf is where the one thing lies that is offered.
+// pathOf returns the path of the only offered file.
 func pathOf(s *index.Snapshot) string {
-	for _, a := range []address.Address{ownDemo, at("xn--bcher-kva.example", ownDemo)} {
+	for _, a := range []address.Address{ownDemo, withHostname("xn--bcher-kva.example", ownDemo)} {
 		if p := s.Provider(a); p != nil {
 			return p.Releases[0].Packages[0].File.Path()
 		}

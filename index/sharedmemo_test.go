@@ -22,13 +22,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 )
 
-// sharedMemo is a SharedMemo in memory.
+// sharedMemo is a memo.Shared in memory.
 type sharedMemo struct {
 	mutex    sync.Mutex
 	segments map[string][]byte
 	fails    error
 	waits    bool          // until the context ends
-	deleted  chan string   // nil: nobody waits for it
+	deleted  chan string   // nil: no test waits for it
 	merging  chan struct{} // nil: the lock is free; else when it is closed
 }
 
@@ -47,7 +47,7 @@ func (m *sharedMemo) begin(ctx context.Context) error {
 	return err
 }
 
-// hang has all later calls wait.
+// hang makes all later calls wait.
 func (m *sharedMemo) hang() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -103,13 +103,13 @@ func (m *sharedMemo) Lock(context.Context) (func(), error) {
 	return func() {}, nil
 }
 
-// unchanged is a SharedMemo that can only be read.
+// unchanged is a memo.Shared that can only be read.
 type unchanged struct{ *sharedMemo }
 
 func (unchanged) Store(context.Context, string, []byte) error { return errors.New("read only") }
 func (unchanged) Delete(context.Context, string) error        { return errors.New("read only") }
 
-// hanging is a SharedMemo to which nothing can be added.
+// hanging is a memo.Shared to which nothing can be added.
 type hanging struct{ *sharedMemo }
 
 func (hanging) Store(ctx context.Context, _ string, _ []byte) error {
@@ -117,7 +117,8 @@ func (hanging) Store(ctx context.Context, _ string, _ []byte) error {
 	return ctx.Err()
 }
 
-// read returns what a new instance has to read, which shares nothing itself.
+// read returns the files that a new instance has to read, which does not share its own
+// records.
 func (m *sharedMemo) read(t *testing.T, files *indextest.Tree) int {
 	t.Helper()
 	return rescan(t, instanceOf(t, files, unchanged{m}).Index).Read
@@ -400,7 +401,7 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 	})
 }
 
-// A storage keeps small values, not too many of them, and none for files that are gone.
+// A storage keeps a limited number of small values, and none for files that are gone.
 func TestSharedDigestsAreBounded(t *testing.T) {
 	files, m := indextest.New(t), newSharedMemo()
 	x := instanceOf(t, files, m)

@@ -11,15 +11,15 @@ import (
 
 // recallShared copies the results of other instances for archives that would have to be
 // read.
-func (s *scan) recallShared(found *inventory) {
-	if s.sharing == nil || len(found.unread) == 0 {
+func (s *scan) recallShared(inv *inventory) {
+	if s.sharing == nil || len(inv.unread) == 0 {
 		return
 	}
 	records := s.sharing.Load(s.ctx)
 	if len(records) == 0 {
 		return
 	}
-	found.unread = slices.DeleteFunc(found.unread, func(a *job) bool {
+	inv.unread = slices.DeleteFunc(inv.unread, func(a *job) bool {
 		path := a.ReportPath()
 		d, ok := records[path]
 		if !ok || d.Stamp != a.Stamp {
@@ -29,7 +29,7 @@ func (s *scan) recallShared(found *inventory) {
 		d.Earlier = s.earlier(a, d)
 		s.memo.Adopt(&a.Location, d)
 		a.Record, a.pending = d, false
-		found.recalled++
+		inv.recalled++
 		return true
 	})
 	s.sharing.Keep(records)

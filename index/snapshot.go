@@ -51,7 +51,7 @@ type Snapshot struct {
 	mergedModules   map[address.Address]*Module
 
 	// The metadata and the withdrawn versions of addresses.
-	standings, mergedStandings map[address.Address]standing
+	metadata, mergedMetadata map[address.Address]addressMetadata
 
 	pending map[address.Address]pending
 	unknown []folder // folders that no scan could read yet
@@ -82,12 +82,12 @@ type pending struct {
 
 	// The folder cannot be read at the moment, and keeps the results of the last scan: there
 	// may be other versions.
-	held bool
+	unreadable bool
 }
 
 // has reports whether files of a version are pending; an empty version stands for any.
 func (p pending) has(version string) bool {
-	return p.held || len(p.versions) > 0 && (version == "" || slices.Contains(p.versions, version))
+	return p.unreadable || len(p.versions) > 0 && (version == "" || slices.Contains(p.versions, version))
 }
 
 // Provider returns the provider under exactly that address, or nil.
@@ -180,8 +180,8 @@ func newSnapshot(files tree.Tree, taken time.Time, shared *shared) *Snapshot {
 		modules:         make(map[address.Address]*Module),
 		mergedProviders: make(map[address.Address]*Provider),
 		mergedModules:   make(map[address.Address]*Module),
-		standings:       make(map[address.Address]standing),
-		mergedStandings: make(map[address.Address]standing),
+		metadata:        make(map[address.Address]addressMetadata),
+		mergedMetadata:  make(map[address.Address]addressMetadata),
 		pending:         make(map[address.Address]pending),
 		docs:            make(map[*encodedRelease]string),
 	}
@@ -203,9 +203,9 @@ func (s *Snapshot) addProvider(a address.Address, p *Provider, lacks pending) {
 }
 
 // addMetadata adds the metadata of an address.
-func (s *Snapshot) addStanding(a address.Address, of standing) {
-	if of.metadata != nil {
-		s.standings[a] = of
+func (s *Snapshot) addMetadata(a address.Address, metadata addressMetadata) {
+	if metadata.file != nil {
+		s.metadata[a] = metadata
 	}
 }
 
@@ -248,7 +248,7 @@ func (s *Snapshot) mergeHosted() {
 				s.mergedProviders[a] = s.merged.provider(a, releases, both)
 			}
 		}
-		s.mergedStandings[a] = both
+		s.mergedMetadata[a] = both
 	}
 	s.merged.finish(s)
 	twice.note(s.Report)
@@ -256,14 +256,14 @@ func (s *Snapshot) mergeHosted() {
 
 // foundTwice returns the addresses with HOSTNAME that have a version or a registry.hcl
 // without HOSTNAME as well, with the merged metadata.
-func (s *Snapshot) foundTwice() map[address.Address]standing {
+func (s *Snapshot) foundTwice() map[address.Address]addressMetadata {
 	found := func(a address.Address) bool {
-		return s.providers[a] != nil || s.modules[a] != nil || s.standings[a].metadata != nil
+		return s.providers[a] != nil || s.modules[a] != nil || s.metadata[a].file != nil
 	}
-	twice := make(map[address.Address]standing)
+	twice := make(map[address.Address]addressMetadata)
 	add := func(a address.Address) {
 		if hosted := a.At(""); a.Hostname != "" && found(hosted) {
-			twice[a] = s.standings[a].over(s.standings[hosted])
+			twice[a] = s.metadata[a].over(s.metadata[hosted])
 		}
 	}
 	for a := range s.providers {
@@ -272,7 +272,7 @@ func (s *Snapshot) foundTwice() map[address.Address]standing {
 	for a := range s.modules {
 		add(a)
 	}
-	for a := range s.standings {
+	for a := range s.metadata {
 		add(a)
 	}
 	return twice
@@ -281,7 +281,7 @@ func (s *Snapshot) foundTwice() map[address.Address]standing {
 // mergeVersions merges versions with the versions of the same address without HOSTNAME. It
 // moves versions that the merged metadata withdraws to s, and calls clash for each hosted
 // version that own has as well.
-func mergeVersions[T interface{ number() *version.Version }](own, hosted []T, s *standing, clash func(T)) []T {
+func mergeVersions[T interface{ number() *version.Version }](own, hosted []T, s *addressMetadata, clash func(T)) []T {
 	known := make(map[string]bool, len(own))
 	for _, v := range own {
 		known[v.number().String()] = true
@@ -295,7 +295,7 @@ func mergeVersions[T interface{ number() *version.Version }](own, hosted []T, s 
 		all = append(all, v)
 	}
 	all = slices.DeleteFunc(all, func(v T) bool {
-		n := s.metadata.WithdrawnVersion(v.number())
+		n := s.file.WithdrawnVersion(v.number())
 		if n != nil {
 			s.withdraw(v.number(), n)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-func at(hostname svchost.Hostname, a address.Address) address.Address {
+func withHostname(hostname svchost.Hostname, a address.Address) address.Address {
 	a.Hostname = hostname
 	return a
 }
@@ -29,8 +29,8 @@ func versionsOf(p *index.Provider) []string {
 	return versions
 }
 
-// An address found with a hostname and without is one address for a registry
-// that answers as that hostname, and two for every other.
+// An address found with a hostname and without is a single address for a registry that
+// answers as that hostname, and two addresses for every other registry.
 func TestAnAddressWithAndWithoutHostname(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
@@ -49,15 +49,15 @@ func TestAnAddressWithAndWithoutHostname(t *testing.T) {
 		address address.Address
 		want    []string
 	}{
-		{"under the hostname, the registry offers both", s.HostedProvider, at("registry.example.com", demo), []string{"2.0.0", "1.1.0", "1.0.0"}},
-		{"under another hostname, what lies under none", s.HostedProvider, at("other.example.com", demo), []string{"1.1.0", "1.0.0"}},
+		{"under the hostname, the registry offers both", s.HostedProvider, withHostname("registry.example.com", demo), []string{"2.0.0", "1.1.0", "1.0.0"}},
+		{"under another hostname, what lies under none", s.HostedProvider, withHostname("other.example.com", demo), []string{"1.1.0", "1.0.0"}},
 		{"under none, what lies under none", s.HostedProvider, demo, []string{"1.1.0", "1.0.0"}},
-		{"what lies under no hostname is hosted under each", s.HostedProvider, at("registry.example.com", alone), []string{"1.0.0"}},
-		{"what lies under one is hosted under that", s.HostedProvider, at("registry.example.com", named), []string{"1.0.0"}},
-		{"and under no other", s.HostedProvider, at("other.example.com", named), nil},
-		{"a mirror offers what lies under the hostname", s.Provider, at("registry.example.com", demo), []string{"2.0.0", "1.0.0"}},
-		{"and nothing under any other", s.Provider, at("other.example.com", demo), nil},
-		{"nor one that does not exist", s.HostedProvider, at("registry.example.com", address.Address{Namespace: "acme", Name: "x"}), nil},
+		{"what lies under no hostname is hosted under each", s.HostedProvider, withHostname("registry.example.com", alone), []string{"1.0.0"}},
+		{"what lies under one is hosted under that", s.HostedProvider, withHostname("registry.example.com", named), []string{"1.0.0"}},
+		{"and under no other", s.HostedProvider, withHostname("other.example.com", named), nil},
+		{"a mirror offers what lies under the hostname", s.Provider, withHostname("registry.example.com", demo), []string{"2.0.0", "1.0.0"}},
+		{"and nothing under any other", s.Provider, withHostname("other.example.com", demo), nil},
+		{"nor one that does not exist", s.HostedProvider, withHostname("registry.example.com", address.Address{Namespace: "acme", Name: "x"}), nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			if got := versionsOf(test.lookup(test.address)); !slices.Equal(got, test.want) {
@@ -66,7 +66,7 @@ func TestAnAddressWithAndWithoutHostname(t *testing.T) {
 		})
 	}
 
-	joined := s.HostedProvider(at("registry.example.com", demo))
+	joined := s.HostedProvider(withHostname("registry.example.com", demo))
 	if n := len(joined.Release("1.0.0").Packages); n != 1 {
 		t.Errorf("of the version that is there twice the one without hostname is offered: it has %d packages", n)
 	}
@@ -116,7 +116,7 @@ func TestAModuleWithAndWithoutHostname(t *testing.T) {
 	}
 }
 
-// Two folders that stand for one address cannot both be it.
+// Two folders that stand for one address cannot both be offered.
 func TestOneAddressWrittenTwoWays(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("bücher.example/acme/demo", "1.0.0", "linux_amd64")
@@ -136,7 +136,7 @@ func TestOneAddressWrittenTwoWays(t *testing.T) {
 	}
 }
 
-// A snapshot that is in use is not changed by those that follow.
+// Later snapshots do not change a snapshot that is in use.
 func TestSnapshotsAreImmutable(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
@@ -160,7 +160,7 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 	if notes := offerOf(first, "acme/demo", "1.0.0").Notes; !slices.Equal(notes, before) || !strings.Contains(notes[0], "a.example") {
 		t.Errorf("before was noted %q", notes)
 	}
-	if first.HostedProvider(at("a.example", ownDemo)) == nil || second.Provider(at("a.example", ownDemo)) != nil {
+	if first.HostedProvider(withHostname("a.example", ownDemo)) == nil || second.Provider(withHostname("a.example", ownDemo)) != nil {
 		t.Error("what was removed is gone from the first, or not from the second")
 	}
 }

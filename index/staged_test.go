@@ -63,8 +63,8 @@ func TestStagedReleases(t *testing.T) {
 	}
 }
 
-// What is being staged is neither offered nor reported. Elsewhere the name is that of
-// any hidden folder.
+// Files that are being staged are neither offered nor reported. In other places a folder of
+// that name is like any hidden folder.
 func TestTheStagingFolderIsPassedOver(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")

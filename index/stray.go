@@ -323,9 +323,9 @@ func (w *walker) strayInKeys(report string, e tree.Entry) {
 	extension := path.Ext(e.Name)
 	target := address.Plain(strings.TrimSuffix(report, extension) + ".asc")
 	switch {
-	case w.holds(e, publicKeyBlock):
+	case w.containsBlock(e, publicKeyBlock):
 		w.misplace(report, misplaced("public keys are in files named NAMESPACE.asc: rename it to %s", target))
-	case w.holds(e, privateKeyBlock):
+	case w.containsBlock(e, privateKeyBlock):
 		w.misplace(report, misplaced("it is a private key: remove it, and write the public one with `gpg --armor --export KEY > %s`", target))
 	case slices.Contains(keysExtensions, extension) || extension == ".pub" || extension == ".key":
 		w.misplace(report, misplaced("public keys are in text form here: write them with `gpg --armor --export KEY > %s`", target))
@@ -335,7 +335,7 @@ func (w *walker) strayInKeys(report string, e tree.Entry) {
 }
 
 // containsBlock reports whether a file below keys begins with a kind of block.
-func (w *walker) holds(e tree.Entry, block string) bool {
+func (w *walker) containsBlock(e tree.Entry, block string) bool {
 	if e.Bad != nil || !e.Info.Mode().IsRegular() || e.Info.Size() > tree.MaxDocument {
 		return false
 	}
@@ -343,4 +343,4 @@ func (w *walker) holds(e tree.Entry, block string) bool {
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(content)), block)
 }
 
-func (w *walker) holdsPublicKey(e tree.Entry) bool { return w.holds(e, publicKeyBlock) }
+func (w *walker) holdsPublicKey(e tree.Entry) bool { return w.containsBlock(e, publicKeyBlock) }

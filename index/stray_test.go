@@ -8,7 +8,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What tools and file systems leave behind in a tree is not reported at all.
+// Files that tools and file systems leave behind in a tree are not reported at all.
 func TestHarmlessFiles(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/hello", "1.0.0", "linux_amd64").Checksums()
@@ -44,8 +44,7 @@ func TestHarmlessFiles(t *testing.T) {
 	}
 }
 
-// Other files are reported as ignored, with what to do. Temporary ones have a
-// reason of their own.
+// Other files are reported as ignored, with advice. Temporary files have their own reason.
 func TestIgnoredFiles(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/hello", "1.0.0", "linux_amd64")

@@ -18,10 +18,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What was offered stays listed while its files are read again: a list without a
-// version has clients choose an older one, and say nothing.
+// Offered versions stay listed while their files are read again: a list without a version
+// makes clients silently choose an older one.
 
-// A clock that tests set. It may be ahead, so that files have been at rest.
+// A clock that tests set. It may be ahead, so that files count as unchanged for long.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
@@ -87,7 +87,7 @@ func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 	f.Close()
 }
 
-// The same for whatever has to be read again, with something wrong beside it.
+// The same for all files that must be read again, with a fault beside them.
 func TestTouchedFilesStayListed(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
@@ -114,12 +114,12 @@ func TestTouchedFilesStayListed(t *testing.T) {
 		return nil
 	})
 	reading := make(chan *index.Snapshot)
-	go func() { // the scan that follows reads all of it, and is held back
+	go func() { // the next scan reads all files, and is blocked
 		defer close(reading)
 		x, _ := r.Rescan(t.Context())
 		reading <- x
 	}()
-	during := r.Next(t.Context(), before, index.Wanted{Address: ownVPC, Version: "1.0.0"}) // no gate holds that back
+	during := r.Next(t.Context(), before, index.Selection{Address: ownVPC, Version: "1.0.0"}) // no gate blocks this file
 	if got := versionsOfVPC(during); got != "1.1.0 1.0.0" {
 		t.Errorf("of the module %s are listed", got)
 	}
@@ -133,8 +133,8 @@ func TestTouchedFilesStayListed(t *testing.T) {
 	}
 }
 
-// So it is while a file is copied over an old one of its name, which is empty at
-// first and then too short. What stays like that is withheld.
+// The same holds while a file is copied over an old one of its name: it is empty at first
+// and then too short. A file that stays like that is withheld.
 func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 	dir := t.TempDir()
 	folders := indextest.OnDisk(t, dir)
@@ -180,8 +180,8 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 	}
 }
 
-// A folder is offered once it has been at rest, also when the index has just
-// begun and has never seen it.
+// A folder is offered once it has not changed for a while, even if the index has just begun
+// and has never seen it.
 func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
@@ -200,20 +200,20 @@ func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 	// is set.
 	x.Start()
 	for versionsOfVPC(s) == "none" {
-		if s = x.Next(t.Context(), s, index.Wanted{Address: ownVPC}); s == nil {
+		if s = x.Next(t.Context(), s, index.Selection{Address: ownVPC}); s == nil {
 			t.Fatal("no scan follows")
 		}
 	}
 }
 
-// An edit is served as soon as it has been at rest, in one piece.
+// An edit is served in one piece, as soon as the folder has not changed for a while.
 func TestAnEditedModuleFolder(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# before\n")
 	o := options(t, tree.Directories{Root: dir}.Open)
-	o.Watch = true // and no scan but when something changes
+	o.Watch = true // scans happen only after changes
 	r := run(t, o)
 	r.until(t, offers("acme/vpc/aws", "1.0.0"))
 
@@ -236,8 +236,8 @@ func TestAnEditedModuleFolder(t *testing.T) {
 	}
 }
 
-// A folder from which files are being removed is not offered without them before it
-// has been at rest, as when others come in their place.
+// A folder from which files are being removed is not offered without them before it has not
+// changed for a while, since other files may replace them.
 func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
@@ -265,8 +265,8 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	}
 }
 
-// Files whose name begins with a dot are part of a module, other than elsewhere in
-// the tree: what they change is seen as well.
+// Unlike elsewhere in the tree, files whose name begins with a dot are part of a module:
+// their changes are noticed as well.
 func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
@@ -274,7 +274,7 @@ func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/notes.txt", "# not a part of it\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# another\n")
 	o := options(t, tree.Directories{Root: dir}.Open)
-	o.Watch = true // and no scan but when something changes
+	o.Watch = true // scans happen only after changes
 	r := run(t, o)
 	s := r.until(t, offers("acme/vpc/aws", "1.0.0"))
 	for _, test := range []struct{ name, content string }{
@@ -288,8 +288,8 @@ func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
 	}
 }
 
-// A file that is rewritten in its place and given its old time is not served
-// under its old digest.
+// A file that is rewritten in place and given its old time is not served under its old
+// digest.
 func TestAFileRewrittenUnderItsOldTime(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)

@@ -36,7 +36,7 @@ func newDisk(t *testing.T) disk {
 	return d
 }
 
-// link makes a symlink in the root that leads where it is told.
+// link makes a symlink in the root to that target.
 func (d disk) link(name, to string) {
 	d.t.Helper()
 	name = filepath.Join(d.dir, "root", name)
@@ -55,7 +55,7 @@ func (d disk) pipe(name string) {
 	}
 }
 
-// Opening a pipe waits for its writer, of which there is none.
+// Opening a pipe waits for its writer, and this pipe has none.
 func TestReadFileOpensNoPipe(t *testing.T) {
 	d := newDisk(t)
 	d.pipe("keys/acme.asc")
@@ -71,8 +71,8 @@ func TestReadFileOpensNoPipe(t *testing.T) {
 	}
 }
 
-// A symlink is followed within the root and refused when it leaves it; a name
-// that is not what it should be is not opened.
+// A symlink is followed within the root and refused when it leaves the root. Files of the
+// wrong kind are not opened.
 func TestSymlinksAndSpecialFiles(t *testing.T) {
 	const at = "providers/acme/demo/" + zipName
 	for _, test := range []struct {
@@ -195,8 +195,8 @@ func TestAFolderWhereAFileIsExpected(t *testing.T) {
 	}
 }
 
-// forbidden refuses what ends in one of its names, as a file system does that
-// the server has no right to. Tests may run as root, who has every right.
+// forbidden refuses to open names with these endings, like a file system without the right
+// to read them. Tests may run as root, who has every right.
 type forbidden struct {
 	afero.Fs
 	name string
@@ -295,7 +295,7 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
-// Some file systems, those built into a binary among them, have no times.
+// Some file systems, such as those embedded in a binary, have no times.
 func TestAFileSystemWithoutTimes(t *testing.T) {
 	embedded := fstest.MapFS{
 		"providers/acme/demo/" + zipName:     {Data: []byte(indextest.ProviderZip("demo", "1.0.0", "linux_amd64"))},

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// identities are of everything in a snapshot that clients get: its documents are encoded
-// once, and have the same tag for as long as they are the same.
+// identities returns everything in a snapshot that clients get: its documents are encoded
+// once, and have the same tag for as long as they do not change.
 func identities(s *index.Snapshot) (all []any) {
 	provider := func(p *index.Provider) {
 		all = append(all, p, p.Versions(), p.Index())
@@ -97,7 +97,8 @@ func TestAnUnchangedTreeKeepsItsIdentity(t *testing.T) {
 	}
 }
 
-// Whatever changes in the folder of a provider that did not change for long is seen.
+// Every change in the folder of a provider is noticed, even if the folder did not change for
+// long.
 func TestChangesAfterManyScans(t *testing.T) {
 	const folder = "providers/acme/demo/"
 	publisher := indextest.NewPublisher(t)
@@ -175,8 +176,8 @@ func TestChangesAfterManyScans(t *testing.T) {
 	}
 }
 
-// A scan in which nothing has changed allocates little for each package: it has to ask
-// for the state of each file, by name.
+// A scan without changes allocates little for each package: it has to ask for the state of
+// each file, by name.
 func TestARescanAllocatesLittle(t *testing.T) {
 	const providers, versions, limit = 10, 10, 6
 	var platforms []string

@@ -10,7 +10,7 @@ import (
 
 // orUnchanged returns the version before, which may be nil, if v does not differ from it,
 // and otherwise v.
-func (v *ModuleVersion) or(before *ModuleVersion) *ModuleVersion {
+func (v *ModuleVersion) orUnchanged(before *ModuleVersion) *ModuleVersion {
 	if before == nil || v.Hostname != before.Hostname || v.Version != before.Version || v.H1 != before.H1 || v.Folder != before.Folder ||
 		!slices.Equal(v.notes, before.notes) || !bytes.Equal(v.summary, before.summary) || !v.Archive.same(before.Archive) {
 		return v
@@ -29,8 +29,8 @@ func (f *File) same(other *File) bool {
 }
 
 // consistsOf reports whether a module has exactly these versions. A nil Module has none.
-func (m *Module) consistsOf(versions []*ModuleVersion, s standing) bool {
-	if m == nil || len(m.Versions) != len(versions) || !m.standing.equal(s) {
+func (m *Module) consistsOf(versions []*ModuleVersion, s addressMetadata) bool {
+	if m == nil || len(m.Versions) != len(versions) || !m.metadata.equal(s) {
 		return false
 	}
 	return !slices.ContainsFunc(versions, func(v *ModuleVersion) bool { return m.Version(v.Version) != v })

@@ -15,7 +15,7 @@ import (
 
 // A providerResult has a scan's result for a provider's folder, and everything that the
 // result depends on besides the options.
-type providerOutcome struct {
+type providerResult struct {
 	listed   []listedFolder // the folder and its subfolders
 	keys     *keysFile      // of its namespace; nil if there is no keys file
 	metadata *metadataFile  // nil without registry.hcl
@@ -70,9 +70,9 @@ func (s *scan) fingerprint(entries []tree.Entry) (sum wire.SHA256, lasts bool) {
 
 // reuse reuses the result of the last scan if nothing that it depends on has changed, and
 // reports whether it did.
-func (w *walker) takeOver(p *providerFolder, keys *keysFolder) bool {
+func (w *walker) reuse(p *providerFolder, keys *keysFolder) bool {
 	o := w.scan.last.providers[p.report]
-	if o == nil || !o.keys.same(keys.of(p.keysOf())) || w.scan.now.Sub(o.offered.since) >= verifiedFor || w.scan.now.Before(o.offered.since) {
+	if o == nil || !o.keys.same(keys.keysFor(p.keysOf())) || w.scan.now.Sub(o.offered.since) >= verifiedFor || w.scan.now.Before(o.offered.since) {
 		return false
 	}
 	for _, l := range o.listed {
@@ -90,20 +90,20 @@ func (w *walker) takeOver(p *providerFolder, keys *keysFolder) bool {
 	}
 	w.scan.releases.retain(p.address)
 	w.report, w.recalled = o.walk, o.packages
-	p.metadata, p.outcome = o.metadata, o
+	p.metadata, p.result = o.metadata, o
 	return true
 }
 
 // newResult returns the result for the next scan to reuse; nil if the result depends on more
 // than the entries of folders.
-func (p *providerFolder) newOutcome(offered offeredProvider, keys *keysFile) *providerOutcome {
-	if p.outcome != nil {
-		return p.outcome
+func (p *providerFolder) newResult(offered offeredProvider, keys *keysFile) *providerResult {
+	if p.result != nil {
+		return p.result
 	}
 	if p.walked == nil || p.walked.depends || len(p.walked.report.Withheld) > 0 || !offered.lasts() {
 		return nil
 	}
-	o := &providerOutcome{metadata: p.metadata, listed: slices.Clip(p.walked.listed), keys: keys, walk: p.walked.report, offered: offered}
+	o := &providerResult{metadata: p.metadata, listed: slices.Clip(p.walked.listed), keys: keys, walk: p.walked.report, offered: offered}
 	for _, r := range p.releases {
 		o.packages += len(r.packages)
 	}

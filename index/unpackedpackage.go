@@ -22,9 +22,9 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 		return false
 	}
 	typ := p.address.Name
-	a := &job{in: &p.folder, Location: e.Location(report), version: version}
+	a := &job{folder: &p.folder, Location: e.Location(report), version: version}
 	a.read = func(ctx context.Context, a *job) (memo.Record, error) {
-		d, err := a.unpacked.Read(ctx, a.turn.wait)
+		d, err := a.unpacked.Read(ctx, a.state.wait)
 		return memo.Record{Digest: d}, err
 	}
 	r := p.release(v, v.String())

@@ -43,7 +43,8 @@ func providersIn(t *testing.T, b *treetest.Bucket) tree.Part {
 	return files.Providers
 }
 
-// states returns what a bucket has before and after each change that a function makes.
+// states returns the contents of a bucket before and after each change that a function
+// makes.
 func states(t *testing.T, b *treetest.Bucket, change func() error) (all []map[string]string) {
 	t.Helper()
 	var mutex sync.Mutex // several files are written at once
@@ -62,7 +63,7 @@ func states(t *testing.T, b *treetest.Bucket, change func() error) (all []map[st
 	return all
 }
 
-// offeredIn returns what a bucket with these files offers of acme/demo 1.0.0, in short.
+// offeredIn returns the offers of acme/demo 1.0.0 in a bucket with these files, in short.
 func offeredIn(t *testing.T, o index.Options, files map[string]string) string {
 	t.Helper()
 	b := new(treetest.Bucket)
@@ -84,7 +85,7 @@ func offeredIn(t *testing.T, o index.Options, files map[string]string) string {
 	return fmt.Sprintf("%d packages signed by the %s", len(r.Packages), r.Signature)
 }
 
-// A bucket is listed in order, some names at one time and the rest later. Whatever happens
+// A bucket is listed in order, some names at one time and the others later. Whatever happens
 // in between, the index sees the whole release or nothing of it.
 func TestAnUploadIsSeenWholeOrNotAtAll(t *testing.T) {
 	b, part := stagedRelease(t)
@@ -129,7 +130,7 @@ func TestAnUploadIsSeenWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// A release that is removed from a bucket is offered until none of it is.
+// A release that is being removed from a bucket is offered until its last file is gone.
 func TestARemovedFolderIsSeenWholeOrNotAtAll(t *testing.T) {
 	for _, uploaded := range []bool{true, false} {
 		b, part := stagedRelease(t)
@@ -156,7 +157,8 @@ func TestARemovedFolderIsSeenWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// A report says why an incomplete upload is not offered, and nothing of a complete one.
+// A report says why an incomplete upload is not offered, and has no problem with a complete
+// one.
 func TestIncompleteUploadsAreIgnored(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
@@ -185,7 +187,7 @@ func TestIncompleteUploadsAreIgnored(t *testing.T) {
 	}
 }
 
-// What is in the folder of a version stays.
+// Files in the folder of a version stay.
 func TestUploadsIntoFoldersThatAreThere(t *testing.T) {
 	for _, test := range []struct {
 		rule    string

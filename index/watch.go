@@ -21,7 +21,6 @@ import (
 
 // Events come in bursts: copying five hundred files is one change. A scan follows when there
 // was no event for quiet or, if events do not stop, latest after the first event.
-// one.
 const (
 	quiet  = 250 * time.Millisecond
 	latest = 5 * time.Second

@@ -46,7 +46,7 @@ func TestStartingTheWatcherIsRetried(t *testing.T) {
 	}
 }
 
-// Every file that is published is staged first. None of that leads to a scan.
+// Every published file is staged first. Staging does not start a scan.
 func TestTheStagingFolderIsNotWatched(t *testing.T) {
 	root := t.TempDir()
 	staging := filepath.Join(root, "providers", tree.StagingName)

@@ -244,7 +244,7 @@ func (s *source) ready() bool {
 }
 
 // next waits for a snapshot other than the given one; see index.Index.
-func (s *source) next(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot {
+func (s *source) next(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
 	if x := s.index.Load(); x != nil {
 		return x.Next(ctx, after, wanted...)
 	}

@@ -542,7 +542,7 @@ func TestFilesThatChangedUnderneath(t *testing.T) {
 		t.Errorf("%d, %v, and %d scans", w.Code, w.Header(), scans)
 	}
 	second := snapshotOf(t, files)
-	s.Registry.Next = func(_ context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot {
+	s.Registry.Next = func(_ context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
 		if len(wanted) == 0 || wanted[0].Address.Name != "vpc" {
 			t.Errorf("it waits for %v", wanted)
 		}

@@ -35,7 +35,7 @@ const (
 // An Index offers the tree to clients. It is an *index.Index.
 type Index interface {
 	Snapshot() *index.Snapshot
-	Next(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot
+	Next(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot
 	Changed(folders ...string) index.Change
 	Digests() *index.Digests
 }
@@ -311,7 +311,7 @@ const patience = time.Minute
 
 // await waits for a snapshot for which done reports true. It returns the last snapshot
 // that it has seen, and whether done reports true for it.
-func (p *Publisher) await(ctx context.Context, wanted index.Wanted, done func(*index.Snapshot) bool) (*index.Snapshot, bool) {
+func (p *Publisher) await(ctx context.Context, wanted index.Selection, done func(*index.Snapshot) bool) (*index.Snapshot, bool) {
 	x := p.options.Index()
 	if x == nil {
 		return nil, false
@@ -332,14 +332,14 @@ func (p *Publisher) await(ctx context.Context, wanted index.Wanted, done func(*i
 // awaitScan waits for the end of a scan that begins later than now.
 func (p *Publisher) awaitScan(ctx context.Context, a address.Address) {
 	change := p.changed(a)
-	p.await(ctx, index.Wanted{Address: a}, func(s *index.Snapshot) bool { return s.Sees(change) })
+	p.await(ctx, index.Selection{Address: a}, func(s *index.Snapshot) bool { return s.Sees(change) })
 }
 
 // awaitOffer waits until clients are offered what a file has completed, and returns why
 // they are not, if so. The index may see more than was checked: other files of the tree.
 func (p *Publisher) awaitOffer(ctx context.Context, f File, sum string) (problem string) {
 	change := p.changed(f.Address)
-	last, scanned := p.await(ctx, index.Wanted{Address: f.Address, Version: f.Version}, func(now *index.Snapshot) bool {
+	last, scanned := p.await(ctx, index.Selection{Address: f.Address, Version: f.Version}, func(now *index.Snapshot) bool {
 		return p.offered(now, f, sum) || now.Sees(change) && !now.Pending(f.Address, f.Version)
 	})
 	switch {

@@ -19,72 +19,72 @@ type WithdrawnVersion struct {
 
 // An addressMetadata is the metadata of an address and the versions that it withdraws, even
 // if no version is offered.
-type standing struct {
-	metadata  *registryhcl.File
+type addressMetadata struct {
+	file      *registryhcl.File
 	withdrawn []WithdrawnVersion // the newest first
 }
 
 // withdraw adds a withdrawn version.
-func (s *standing) withdraw(v *version.Version, n *registryhcl.Notice) {
+func (s *addressMetadata) withdraw(v *version.Version, n *registryhcl.Notice) {
 	s.withdrawn = append(s.withdrawn, WithdrawnVersion{v.String(), *n, v})
 }
 
 // over merges the metadata of an address that is found both with HOSTNAME (s) and without
 // (hosted).
-func (s standing) over(hosted standing) standing {
-	both := standing{s.metadata.Over(hosted.metadata), slices.Concat(s.withdrawn, hosted.withdrawn)}
+func (s addressMetadata) over(hosted addressMetadata) addressMetadata {
+	both := addressMetadata{s.file.Over(hosted.file), slices.Concat(s.withdrawn, hosted.withdrawn)}
 	both.sort()
 	return both
 }
 
 // source returns the URL of the source code; empty if it is not known.
-func (s *standing) source() string {
-	if s.metadata == nil {
+func (s *addressMetadata) source() string {
+	if s.file == nil {
 		return ""
 	}
-	return s.metadata.Source
+	return s.file.Source
 }
 
 // equal reports whether the metadata of an address has not changed.
-func (s *standing) equal(other standing) bool {
-	return s.metadata == other.metadata && slices.EqualFunc(s.withdrawn, other.withdrawn, func(a, b WithdrawnVersion) bool {
+func (s *addressMetadata) equal(other addressMetadata) bool {
+	return s.file == other.file && slices.EqualFunc(s.withdrawn, other.withdrawn, func(a, b WithdrawnVersion) bool {
 		return a.Version == b.Version
 	})
 }
 
 // sort orders the withdrawn versions and lists each only once.
-func (s *standing) sort() {
+func (s *addressMetadata) sort() {
 	address.SortNewestFirst(s.withdrawn, func(w WithdrawnVersion) *version.Version { return w.version })
 	s.withdrawn = slices.CompactFunc(s.withdrawn, func(a, b WithdrawnVersion) bool { return a.Version == b.Version })
 }
 
 // Metadata returns the registry.hcl in the folder of exactly that address; nil if there is
 // none.
-func (s *Snapshot) Metadata(a address.Address) *registryhcl.File { return s.standings[a].metadata }
+func (s *Snapshot) Metadata(a address.Address) *registryhcl.File { return s.metadata[a].file }
 
 // HostedMetadata returns the metadata of a provider or module of a registry that answers as
 // a.Hostname: under that HOSTNAME and under none, merged.
 func (s *Snapshot) HostedMetadata(a address.Address) *registryhcl.File {
-	return s.hostedStanding(a).metadata
+	return s.hostedMetadata(a).file
 }
 
 // WithdrawnVersions returns the withdrawn versions under exactly that address, the newest
 // first.
 func (s *Snapshot) WithdrawnVersions(a address.Address) []WithdrawnVersion {
-	return s.standings[a].withdrawn
+	return s.metadata[a].withdrawn
 }
 
 // HostedWithdrawnVersions returns the withdrawn versions of a registry that answers as
 // a.Hostname: under that HOSTNAME and under none, merged.
 func (s *Snapshot) HostedWithdrawnVersions(a address.Address) []WithdrawnVersion {
-	return s.hostedStanding(a).withdrawn
+	return s.hostedMetadata(a).withdrawn
 }
 
-func (s *Snapshot) hostedStanding(a address.Address) standing {
-	for _, standings := range []map[address.Address]standing{s.mergedStandings, s.standings} {
-		if found, ok := standings[a]; ok {
+func (s *Snapshot) hostedMetadata(a address.Address) addressMetadata {
+	for _, byAddress := range []map[address.Address]addressMetadata{s.mergedMetadata, s.metadata} {
+		if found, ok := byAddress[a]; ok {
 			return found
 		}
 	}
-	return s.standings[a.At("")]
+	return s.metadata[a.At("")]
 }
