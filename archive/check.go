@@ -41,7 +41,7 @@ type PackageDigest struct {
 // package; the SHA256 is then set if the file could be read. Any other error is an error of
 // ctx or of the file.
 func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
-	d, err := checkArchive(f, size, func(f afero.File) (Digest, error) { return ReadPackage(ctx, f, size, typ, known) })
+	d, err := checkArchive(ctx, f, size, func() (Digest, error) { return ReadPackage(ctx, f, size, typ, known) })
 	if err == nil {
 		if bad := PackageDetailOf(d.Content).FindingOn(platform); bad != nil {
 			err = AsPackageError(bad)
@@ -73,27 +73,27 @@ func CheckModule(ctx context.Context, f afero.File, size int64, name string, kno
 	if !ok {
 		return ModuleDigest{}, &PackageError{tree.BadName, "it is not named VERSION.tar.gz, VERSION.tgz or VERSION.zip: rename it"}
 	}
-	d, err := checkArchive(f, size, func(f afero.File) (Digest, error) { return ReadModule(ctx, f, size, format, known) })
+	d, err := checkArchive(ctx, f, size, func() (Digest, error) { return ReadModule(ctx, f, size, format, known) })
 	if err != nil {
 		return ModuleDigest{SHA256: d.SHA256}, err
 	}
 	return ModuleDigest{SHA256: d.SHA256, H1: d.H1, Doubts: DoubtsOf(d), Digest: d}, nil
 }
 
-// checkArchive reads an archive outside of a scan.
-func checkArchive(f afero.File, size int64, read func(f afero.File) (Digest, error)) (Digest, error) {
+// checkArchive reads an archive outside of a scan. It tells the archive's faults from the
+// faults of the file.
+func checkArchive(ctx context.Context, f afero.File, size int64, read func() (Digest, error)) (Digest, error) {
 	if size == 0 { // a scan does not read such a file
 		return Digest{}, &PackageError{tree.Empty, "it is empty"}
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return Digest{}, err
 	}
-	noted := &notedFile{File: f}
-	d, err := read(noted)
-	if failed := noted.failure(); failed != nil {
-		return d, tree.StorageError(failed)
+	d, err := read()
+	if bad := (*tree.Finding)(nil); err == nil || ctx.Err() != nil || errors.As(err, &bad) {
+		return d, AsPackageError(err)
 	}
-	return d, AsPackageError(err)
+	return d, tree.StorageError(err)
 }
 
 // ReadPackage reads the package of the provider called typ from the current offset of f to
@@ -158,12 +158,9 @@ func digestArchive(ctx context.Context, f afero.File, size int64, known wire.SHA
 	d = Digest{SHA256: known, Size: size}
 	if known == (wire.SHA256{}) {
 		if d.SHA256, err = tree.DigestFile(ctx, noted); err != nil {
-			return d, err
+			return d, cmp.Or(noted.failure(), err)
 		}
 	}
 	err = read(noted, &d)
-	if noted.failed != nil {
-		err = noted.failed
-	}
-	return d, err
+	return d, cmp.Or(noted.failure(), err)
 }

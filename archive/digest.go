@@ -18,7 +18,7 @@ type Digest struct {
 	Bad      *tree.Finding
 
 	// Content is the content of a small document. Of a package it has further results of
-	// reading: see PackageDetailOf, ModuleFolderIn, DoubtsOf and Summary.
+	// reading: see PackageDetailOf, ModuleFolderIn, DoubtsOf and SummaryIn.
 	Content []byte
 }
 

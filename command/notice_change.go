@@ -171,7 +171,7 @@ func (n *noticeChange) covered() string {
 	if !n.there.known {
 		return ""
 	}
-	total, names := index.Covered(tree.AddressFolder{Versions: n.there.versions}, n.versions)
+	total, names := index.Covered(n.there.versions, n.versions)
 	if total == 0 {
 		return ", which covers no version " + n.there.where
 	}
@@ -179,7 +179,7 @@ func (n *noticeChange) covered() string {
 }
 
 func (n *noticeChange) total() int {
-	total, _ := index.Covered(tree.AddressFolder{Versions: n.there.versions}, n.versions)
+	total, _ := index.Covered(n.there.versions, n.versions)
 	return total
 }
 

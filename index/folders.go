@@ -44,10 +44,10 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	return folders, cmp.Or(ctx.Err(), w.report.failure())
 }
 
-// Covered returns the number and, in short, the names of the versions in the folder that
-// meet constraints.
-func Covered(f tree.AddressFolder, c address.Constraints) (n int, names string) {
-	covered := slices.Clone(f.Versions)
+// Covered returns the number and, in short, the names of the versions that meet
+// constraints.
+func Covered(versions []*version.Version, c address.Constraints) (n int, names string) {
+	covered := slices.Clone(versions)
 	for i, v := range covered {
 		if c.Cover(v) {
 			n++

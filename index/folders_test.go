@@ -39,10 +39,10 @@ func TestAddressFolders(t *testing.T) {
 	if p.Path != "providers/a.example/ACME/demo" || p.Address.String() != "a.example/acme/demo" || m.Path != "modules/acme/vpc/aws" {
 		t.Errorf("they are %+v and %+v", p, m)
 	}
-	if n, names := index.Covered(p, constraints(t, ">= 1.9")); n != 2 || names != "1.9.0 and 1.10.0" {
+	if n, names := index.Covered(p.Versions, constraints(t, ">= 1.9")); n != 2 || names != "1.9.0 and 1.10.0" {
 		t.Errorf("%d are covered: %s", n, names)
 	}
-	if n, names := index.Covered(m, constraints(t, ">= 1.9")); n != 0 || names != "" {
+	if n, names := index.Covered(m.Versions, constraints(t, ">= 1.9")); n != 0 || names != "" {
 		t.Errorf("%d are covered: %s", n, names)
 	}
 

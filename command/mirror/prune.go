@@ -96,7 +96,11 @@ func runPrune(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	result := &pruneResult{files: len(locks), configurations: len(configurations), dry: fl.Bool("dry-run"), withheld: len(snapshot.Report.Withheld)}
-	providers := &pruning{treeReleases: releasesOf(files.Providers, snapshot), noun: "release", from: directories.Paths()[1]}
+	releases, err := releasesOf(files.Providers, snapshot)
+	if err != nil {
+		return err
+	}
+	providers := &pruning{treeReleases: releases, noun: "release", from: directories.Paths()[1]}
 	if providers.plan, err = fill.PlanPruning(providers.all, locks, options); err != nil {
 		return err
 	}
@@ -113,7 +117,9 @@ func runPrune(cmd *cobra.Command, args []string) error {
 		result.parts = append(result.parts, modules)
 	}
 	for _, p := range result.parts {
-		p.keepShared()
+		if err := p.keepShared(); err != nil {
+			return err
+		}
 	}
 	if err := result.requireOwn(cmd.Flags().Changed("own")); err != nil {
 		return err
@@ -152,14 +158,18 @@ func newTreeReleases(in tree.Part) *treeReleases {
 	return &treeReleases{in: in, sizes: make(map[string]int64), unpacked: make(map[string]bool)}
 }
 
-func releasesOf(in tree.Part, s *index.Snapshot) *treeReleases {
+func releasesOf(in tree.Part, s *index.Snapshot) (*treeReleases, error) {
 	t := newTreeReleases(in)
 	for p := range s.Providers() {
 		for _, r := range p.Releases {
-			t.all = append(t.all, t.filesOf(p.Address, r))
+			stored, err := t.filesOf(p.Address, r)
+			if err != nil {
+				return nil, err
+			}
+			t.all = append(t.all, stored)
 		}
 	}
-	return t
+	return t, nil
 }
 
 // moduleVersionsOf leaves out the hidden record of the source of a module. By this record, a
@@ -181,24 +191,33 @@ func (t *treeReleases) notePackage(f *index.File) string {
 }
 
 // filesOf lists the files of a release: its packages, then its documents.
-func (t *treeReleases) filesOf(a address.Address, r *index.Release) fill.StoredRelease {
-	held := fill.StoredRelease{Address: a, Version: r.Version}
+func (t *treeReleases) filesOf(a address.Address, r *index.Release) (fill.StoredRelease, error) {
+	stored := fill.StoredRelease{Address: a, Version: r.Version}
 	for _, p := range r.Packages {
-		held.Files = append(held.Files, t.notePackage(p.File))
+		stored.Files = append(stored.Files, t.notePackage(p.File))
 	}
-	dir := providerDirectory(held.Files[0])
+	dir := providerDirectory(stored.Files[0])
 	for _, folder := range []string{dir, path.Join(dir, r.Version)} {
 		for _, document := range []string{
 			address.SignatureName(a.Name, r.Version), address.ChecksumsName(a.Name, r.Version), address.ManifestName(a.Name, r.Version),
 			fill.AnnouncedName(r.Version),
 		} {
 			name := path.Join(folder, document)
-			if _, err := t.in.Lookup(name); err == nil {
-				held.Files = append(held.Files, name)
+			switch _, err := t.in.Lookup(name); {
+			case err == nil:
+				stored.Files = append(stored.Files, name)
+			case !errors.Is(err, fs.ErrNotExist):
+				return stored, unread(name, err)
 			}
 		}
 	}
-	return held
+	return stored, nil
+}
+
+// unread is the error for a file or folder that cannot be read. Nothing is removed then: it
+// may be another name of a file in the plan.
+func unread(name string, err error) error {
+	return fmt.Errorf("nothing is removed: %s: %w", name, tree.AsFinding(err))
 }
 
 // providerDirectory returns the provider directory of a package, which may be in a
@@ -226,23 +245,29 @@ type pruning struct {
 // not in the plan: folders may be symlinks to one another, and a lock file or a hosted release
 // may need the file under its other name. Second, unpacked packages: something else, such as a
 // client's plugin cache, may use their folders.
-func (p *pruning) keepShared() {
+func (p *pruning) keepShared() error {
 	goes := make(map[string]bool)
 	for _, file := range p.plan.Files() {
 		goes[file] = true
 	}
 	if len(goes) == 0 {
-		return
+		return nil
 	}
 	stays := make(map[int64][]fs.FileInfo) // by size, since os.SameFile only compares two
-	p.eachFile(".", 0, func(name string, info fs.FileInfo) {
-		if !goes[name] {
+	going := make(map[string]fs.FileInfo)
+	err := p.eachFile(".", 0, func(name string, info fs.FileInfo) {
+		if goes[name] {
+			going[name] = info
+		} else {
 			stays[info.Size()] = append(stays[info.Size()], info)
 		}
 	})
+	if err != nil {
+		return err
+	}
 	shared := func(name string) bool {
-		info, err := p.in.Lookup(name)
-		return err == nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
+		info := going[name]
+		return info != nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
 	}
 	var remove []fill.StoredRelease
 	for _, h := range p.plan.Remove {
@@ -272,6 +297,7 @@ func (p *pruning) keepShared() {
 		remove = append(remove, h)
 	}
 	p.plan.Remove = remove
+	return nil
 }
 
 // maxFolders is the greatest depth of a package: it lies in folders of its hostname,
@@ -279,20 +305,29 @@ func (p *pruning) keepShared() {
 const maxFolders = 4
 
 // eachFile visits all files under all their names, following symlinks. It skips files that
-// cannot be read: the registry does not offer them.
-func (p *pruning) eachFile(dir string, depth int, visit func(name string, info fs.FileInfo)) {
-	entries, _ := p.in.ReadDir(dir)
+// lastingly cannot be read, such as behind a symlink to nothing: the registry does not offer
+// them.
+func (p *pruning) eachFile(dir string, depth int, visit func(name string, info fs.FileInfo)) error {
+	entries, err := p.in.List(dir)
+	if err != nil && tree.AsFinding(err).Passes() {
+		return unread(dir, err)
+	}
 	for _, e := range entries {
-		name := path.Join(dir, e.Name())
-		info, err := p.in.Lookup(name)
+		name := e.Path()
+		info, err := p.in.Lookup(name) // os.SameFile cannot compare the info of a listing
 		switch {
+		case err != nil && tree.AsFinding(err).Passes():
+			return unread(name, err)
 		case err != nil:
 		case !info.IsDir():
 			visit(name, info)
 		case depth < maxFolders:
-			p.eachFile(name, depth+1, visit)
+			if err := p.eachFile(name, depth+1, visit); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 func isPackage(file string) bool {

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/afero"
@@ -16,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
@@ -325,7 +328,10 @@ func TestPruneReportsWhatItLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts.Providers.Fs = afero.NewReadOnlyFs(parts.Providers.Fs)
-	h := releasesOf(parts.Providers, snapshot)
+	h, err := releasesOf(parts.Providers, snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &pruning{treeReleases: h, noun: "release", plan: fill.Pruning{Remove: h.all}}
 	p.remove()
 	var out, errs strings.Builder
@@ -339,6 +345,53 @@ registry.terraform.io/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip: o
 `
 	if errs.String() != want || !strings.Contains(out.String(), ": 0 releases, ") {
 		t.Errorf("got\n%s%s\nwant\n%s", out.String(), errs.String(), want)
+	}
+}
+
+// A file that stays may have a name in a folder that cannot be read for a moment, and a
+// document that cannot be looked at would stay behind for ever.
+func TestPruneRemovesNothingWithoutAWholeView(t *testing.T) {
+	files := indextest.New(t)
+	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64").Checksums()
+	files.Write("providers/other.example.com/acme/demo/README.md", "# Demo")
+	snapshot, err := index.Scan(t.Context(), index.Options{Open: files.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := func(faults *treetest.Faults) error {
+		parts, _ := faults.Open(files.Open)()
+		releases, err := releasesOf(parts.Providers, snapshot)
+		if err != nil {
+			return err
+		}
+		p := &pruning{treeReleases: releases, plan: fill.Pruning{Remove: releases.all}}
+		return p.keepShared()
+	}
+	var faults treetest.Faults
+	faults.When(func(int, treetest.Operation) error { return nil })
+	if err := view(&faults); err != nil {
+		t.Fatal(err)
+	}
+	operations, _ := faults.End()
+	for n := 1; n <= operations; n++ {
+		faults.Once(n, syscall.EIO)
+		err := view(&faults)
+		_, failed := faults.End()
+		if n := len(failed); n == 1 && failed[0].String() == "stat providers" {
+			continue // the list of the folder tells the same
+		}
+		if err == nil || !strings.Contains(err.Error(), "nothing is removed: ") {
+			t.Errorf("%v fails, and the error is %v", failed, err)
+		}
+	}
+	faults.When(func(_ int, o treetest.Operation) error {
+		if strings.Contains(o.Path, "other.example.com") {
+			return fs.ErrPermission
+		}
+		return nil
+	})
+	if err := view(&faults); err != nil {
+		t.Errorf("a folder that nobody may read holds up everything: %v", err)
 	}
 }
 
