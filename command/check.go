@@ -74,7 +74,7 @@ func check(ctx context.Context, directories tree.Directories, require bool) (*in
 	if err != nil {
 		return nil, err
 	}
-	report := snapshot.Report
+	report := snapshot.Report()
 	for i := range report.Offered {
 		o := &report.Offered[i]
 		o.Signature = strings.TrimSpace(o.Signature) // the space before the ID that unusedKey lacks

@@ -60,7 +60,7 @@ func runServe(fl caddycmd.Flags) (int, error) {
 		return caddy.ExitCodeFailedStartup, err
 	}
 	s.awaitCertificate()
-	w := welcome{site: s, root: directories.Root, report: snapshot.Report}
+	w := welcome{site: s, root: directories.Root, report: snapshot.Report()}
 	w.variables = func(address, version string) []exampleVariable {
 		return exampleVariables(context.Background(), snapshot, address, version)
 	}
@@ -182,7 +182,7 @@ func completeSnapshot(ctx context.Context, x *index.Index) (*index.Snapshot, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if s := x.Snapshot(); s.Report.Pending == 0 {
+	if s := x.Snapshot(); s.Totals.Pending == 0 {
 		return s, nil
 	}
 	// There is one scan at a time: this one begins when the one that reads has ended.
@@ -192,7 +192,7 @@ func completeSnapshot(ctx context.Context, x *index.Index) (*index.Snapshot, err
 	}
 	rest, cancel := context.WithTimeout(ctx, restPatience)
 	defer cancel()
-	for s.Report.Pending > 0 {
+	for s.Totals.Pending > 0 {
 		next := x.Next(rest, s)
 		if next == nil {
 			break

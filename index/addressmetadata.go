@@ -60,7 +60,9 @@ func (s *addressMetadata) sort() {
 
 // Metadata returns the registry.hcl in the folder of exactly that address; nil if there is
 // none.
-func (s *Snapshot) Metadata(a address.Address) *registryhcl.File { return s.metadata[a].file }
+func (s *Snapshot) Metadata(a address.Address) *registryhcl.File {
+	return s.entry(a).metadataOrZero().file
+}
 
 // HostedMetadata returns the metadata of a provider or module of a registry that answers as
 // a.Hostname: under that HOSTNAME and under none, merged.
@@ -71,7 +73,7 @@ func (s *Snapshot) HostedMetadata(a address.Address) *registryhcl.File {
 // WithdrawnVersions returns the withdrawn versions under exactly that address, the newest
 // first.
 func (s *Snapshot) WithdrawnVersions(a address.Address) []WithdrawnVersion {
-	return s.metadata[a].withdrawn
+	return s.entry(a).metadataOrZero().withdrawn
 }
 
 // HostedWithdrawnVersions returns the withdrawn versions of a registry that answers as
@@ -81,10 +83,20 @@ func (s *Snapshot) HostedWithdrawnVersions(a address.Address) []WithdrawnVersion
 }
 
 func (s *Snapshot) hostedMetadata(a address.Address) addressMetadata {
-	for _, byAddress := range []map[address.Address]addressMetadata{s.mergedMetadata, s.metadata} {
-		if found, ok := byAddress[a]; ok {
-			return found
-		}
+	g := s.group(a)
+	if m := g.mergedAt(a.Hostname); m != nil {
+		return m.metadata
 	}
-	return s.metadata[a.At("")]
+	if own := g.at(a.Hostname).metadataOrZero(); own.file != nil {
+		return own
+	}
+	return g.at("").metadataOrZero()
+}
+
+// metadataOrZero returns the metadata of an entry, which may be nil.
+func (e *entry) metadataOrZero() (m addressMetadata) {
+	if e != nil {
+		m = e.metadata
+	}
+	return m
 }

@@ -331,10 +331,10 @@ func TestBrokenTrees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(s.Report.Withheld) != 1 {
-				t.Fatalf("one thing is withheld, not %+v", s.Report.Withheld)
+			if len(s.Report().Withheld) != 1 {
+				t.Fatalf("one thing is withheld, not %+v", s.Report().Withheld)
 			}
-			p := s.Report.Withheld[0]
+			p := s.Report().Withheld[0]
 			if p.Reason != b.reason || !strings.Contains(p.Detail, b.says) {
 				t.Errorf("withheld for %s: %s", p.Reason, p.Detail)
 			}
@@ -342,10 +342,10 @@ func TestBrokenTrees(t *testing.T) {
 			if p.Path != b.path && b.reason != tree.Duplicate {
 				t.Errorf("withheld is %s, not %s", p.Path, b.path)
 			}
-			if !slices.ContainsFunc(s.Report.Offered, func(o index.Offer) bool { return o.Address == "acme/healthy" }) {
+			if !slices.ContainsFunc(s.Report().Offered, func(o index.Offer) bool { return o.Address == "acme/healthy" }) {
 				t.Error("the healthy provider is not offered")
 			}
-			for _, o := range s.Report.Offered {
+			for _, o := range s.Report().Offered {
 				if b.reason != tree.Duplicate && b.reason != tree.NotListed && b.reason != tree.BadKeys && o.Address == "acme/demo" {
 					t.Errorf("%s %s is offered", o.Address, o.Version)
 				}

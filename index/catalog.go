@@ -2,8 +2,6 @@ package index
 
 import (
 	"cmp"
-	"iter"
-	"maps"
 	"slices"
 	"time"
 
@@ -72,19 +70,35 @@ func (s *Snapshot) newCatalog() *Catalog {
 		}, func() *Entry { return newProviderEntry(p) })
 	}
 	c := &Catalog{
-		Modules:         entries(s.modules, ofModule),
-		Providers:       entries(s.providers, ofProvider),
-		mergedModules:   mergedEntries(s.mergedModules, ofModule),
-		mergedProviders: mergedEntries(s.mergedProviders, ofProvider),
-		hostnames:       make(map[svchost.Hostname]bool),
+		mergedModules: make(map[address.Address]*Entry), mergedProviders: make(map[address.Address]*Entry),
+		hostnames: make(map[svchost.Hostname]bool),
 	}
-	for _, addresses := range []iter.Seq[address.Address]{
-		maps.Keys(s.modules), maps.Keys(s.providers), maps.Keys(s.mergedModules), maps.Keys(s.mergedProviders),
-	} {
-		for a := range addresses {
-			c.hostnames[a.Hostname] = true
+	for e := range s.offered() {
+		if e.module != nil {
+			c.Modules = append(c.Modules, ofModule(e.module))
+		}
+		if e.provider != nil {
+			c.Providers = append(c.Providers, ofProvider(e.provider))
+		}
+		c.hostnames[e.folder.address.Hostname] = c.hostnames[e.folder.address.Hostname] || e.offersVersions()
+	}
+	for m := range s.merged() {
+		a := m.own.folder.address
+		c.hostnames[a.Hostname] = true
+		switch {
+		case m.module != nil:
+			c.mergedModules[a] = ofModule(m.module)
+		case m.provider != nil:
+			c.mergedProviders[a] = ofProvider(m.provider)
+		case a.IsModule():
+			c.mergedModules[a] = nil
+		default:
+			c.mergedProviders[a] = nil
 		}
 	}
+	byAddress := func(a, b *Entry) int { return a.Address.Compare(b.Address) }
+	slices.SortFunc(c.Modules, byAddress)
+	slices.SortFunc(c.Providers, byAddress)
 	return c
 }
 
@@ -103,26 +117,6 @@ func (c *Catalog) Merged(a address.Address) (e *Entry, ok bool) {
 
 // Has reports whether something lies under a HOSTNAME.
 func (c *Catalog) Has(hostname svchost.Hostname) bool { return c.hostnames[hostname] }
-
-func entries[T any](all map[address.Address]T, entryOf func(T) *Entry) []*Entry {
-	list := make([]*Entry, 0, len(all))
-	for _, v := range all {
-		list = append(list, entryOf(v))
-	}
-	slices.SortFunc(list, func(a, b *Entry) int { return a.Address.Compare(b.Address) })
-	return list
-}
-
-func mergedEntries[T comparable](merged map[address.Address]T, entryOf func(T) *Entry) map[address.Address]*Entry {
-	var nothing T
-	m := make(map[address.Address]*Entry, len(merged))
-	for a, v := range merged {
-		if m[a] = nil; v != nothing {
-			m[a] = entryOf(v)
-		}
-	}
-	return m
-}
 
 func newModuleEntry(m *Module) *Entry {
 	latest := m.Latest()

@@ -27,8 +27,8 @@ func same(b *memo.EarlierBytes, report string, d memo.Record) bool {
 // earlier returns the bytes that an archive had when it was first offered, if they differ
 // from the bytes just read; nil if the archive is unchanged or new. A file that cannot be
 // read for a while, as while another is copied over it, keeps its earlier bytes.
-func (s *scan) earlier(a *job, now memo.Record) *memo.EarlierBytes {
-	first := s.first(a)
+func (x *scanner) earlier(a *job, now memo.Record, at time.Time) *memo.EarlierBytes {
+	first := x.firstBytes(a)
 	switch {
 	case first == nil, now.Bad == nil && same(first, a.Report, now):
 		return nil
@@ -36,27 +36,27 @@ func (s *scan) earlier(a *job, now memo.Record) *memo.EarlierBytes {
 		return first
 	}
 	noticed := *first
-	noticed.Noticed = s.now.UnixNano()
+	noticed.Noticed = at.UnixNano()
 	return &noticed
 }
 
-// first returns the bytes that an archive had when it was first offered; nil if they are
+// firstBytes returns the bytes that an archive had when it was first offered; nil if they are
 // unknown.
-func (s *scan) first(a *job) *memo.EarlierBytes {
-	known, ok := s.memo.Known(&a.Location)
+func (x *scanner) firstBytes(a *job) *memo.EarlierBytes {
+	known, ok := x.memo.Known(&a.Location)
 	if !ok {
-		known, ok = s.compared.Known(&a.Location)
+		known, ok = x.compared.Known(&a.Location)
 	}
 	sound := ok && known.Bad == nil
-	switch last := s.last.snapshot; {
+	switch {
 	case known.Earlier != nil:
 		return known.Earlier
-	case last == nil && sound:
+	case a.first && sound:
 		// At a start it is unknown whether the file was offered: it is assumed.
-	case last == nil:
+	case a.first:
 		return nil
 	default:
-		offered, before := s.last.bytesOf(a)
+		offered, before := a.before.bytesOf(a)
 		switch {
 		case before != nil: // the file is too young for the memo
 			return before
@@ -68,21 +68,21 @@ func (s *scan) first(a *job) *memo.EarlierBytes {
 }
 
 // bytesOf returns the bytes of an archive that clients could download, or nil if they could
-// not, and the earlier bytes, or nil if there were none.
-func (o scanResult) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
+// not, and the earlier bytes, or nil if there were none. A nil entry offers nothing.
+func (e *entry) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
+	if e == nil {
+		return nil, nil
+	}
 	report, name := a.ReportPath(), a.Path()
-	for _, c := range o.snapshot.Changed {
+	for _, c := range e.changed() {
 		if c.Path == report {
 			before = c.first
 		}
 	}
-	if a.folder.address.IsModule() {
-		if v := o.module(a.folder.address).Version(a.version); v != nil && v.Archive.Path() == name {
-			offered = &memo.EarlierBytes{SHA256: v.Archive.SHA256, H1: v.H1}
-		}
-		return offered, before
+	if v := e.module.Version(a.version); v != nil && v.Archive.Path() == name {
+		offered = &memo.EarlierBytes{SHA256: v.Archive.SHA256, H1: v.H1}
 	}
-	if r := o.provider(a.folder.address).Release(a.version); r != nil {
+	if r := e.provider.Release(a.version); r != nil {
 		for _, k := range r.Packages {
 			if k.File.Path() == name {
 				offered = &memo.EarlierBytes{SHA256: k.File.SHA256, H1: k.H1}
@@ -138,12 +138,6 @@ type ChangedVersion struct {
 	Address address.Address
 	Version string
 	ChangedBytes
-}
-
-func (s *Snapshot) noteChanged(a address.Address, version string, all []ChangedBytes) {
-	for _, c := range all {
-		s.Changed = append(s.Changed, ChangedVersion{a, version, c})
-	}
 }
 
 // newlyChanged returns the changes since the snapshot before, which may be nil.

@@ -102,7 +102,7 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 						t.Errorf("%q has changed, want %q", got, test.want)
 					}
 					notes := 0
-					for _, offer := range s.Report.Offered {
+					for _, offer := range s.Report().Offered {
 						for _, n := range offer.Notes {
 							if strings.Contains(n, "first offered") {
 								notes++

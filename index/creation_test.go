@@ -274,8 +274,8 @@ func TestReservedNames(t *testing.T) {
 			t.Fatalf("the reservation is %v (%v)", info, err)
 		}
 		s, err := index.Scan(t.Context(), options(t, tree.Directories{Root: c.root}.Open))
-		if err != nil || len(s.Report.Offered) > 0 {
-			t.Errorf("offered are %v (%v)", s.Report.Offered, err)
+		if err != nil || len(s.Report().Offered) > 0 {
+			t.Errorf("offered are %v (%v)", s.Report().Offered, err)
 		}
 		if err := c.create("again"); !errors.Is(err, tree.ErrReserved) {
 			t.Errorf("at once: %v", err)

@@ -70,7 +70,7 @@ func TestDescribe(t *testing.T) {
 	s := scanned(t, files)
 	versions := s.Module(network).Versions
 	if len(versions) != 6 {
-		t.Fatalf("%d versions are offered: %+v", len(versions), s.Report.Withheld)
+		t.Fatalf("%d versions are offered: %+v", len(versions), s.Report().Withheld)
 	}
 	first, err := s.Describe(t.Context(), versions[0])
 	if err != nil {

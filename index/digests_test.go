@@ -158,7 +158,7 @@ func TestChangedPackagesAreRead(t *testing.T) {
 			}
 			s := rescan(t, p.Index)
 			if s.Read != 1 || s.Provider(ownDemo) != nil {
-				t.Errorf("%d were read, offered is %+v", s.Read, s.Report.Offered)
+				t.Errorf("%d were read, offered is %+v", s.Read, s.Report().Offered)
 			}
 		})
 	}

@@ -23,16 +23,20 @@
 // Reason and a sentence that says what to do; everything else is offered all the same. A
 // scan fails as a whole only if the root, or a part elsewhere, cannot be opened, if the
 // server is short of open files, or if the files cannot seek. Then the previous Snapshot
-// stays.
+// stays. Any other error than that a file does not exist keeps the state of the folder in
+// which it occurs, and nothing else.
 //
-// # Data flows forward
+// # The folder of an address is the unit of work
 //
-// A scan walks the tree into an inventory (scan.go, providerfolder.go, module.go), reads the
-// archives that the memo does not know into digests (reading.go, archive.go), verifies
-// releases (release.go), and ends in an immutable Snapshot. The documents that clients
-// request are encoded once (provider.go). Readers take one Snapshot and need no lock. The
-// package reads and writes files through package tree only, knows no HTTP, and leaves
-// OpenPGP to package signing.
+// A walk finds the folders of addresses (walk.go). A folder is listed (listing.go,
+// providerfolder.go, module.go), its releases are verified (release.go), and the result is
+// an immutable entry (entry.go): versions, problems, and the archives that have not been
+// read yet. A queue reads these (queue.go, job.go), the memo remembers their digests, and
+// the entry is made again. All entries with one namespace and name are a group, which
+// chooses between spellings and merges hosted and mirrored versions. A Snapshot is an
+// immutable map of groups. The documents that clients request are encoded once
+// (provider.go). Readers take one Snapshot and need no lock. The package reads and writes
+// files through package tree only, knows no HTTP, and leaves OpenPGP to package signing.
 //
 // # There is one way in
 //

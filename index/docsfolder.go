@@ -48,23 +48,3 @@ func (w *walker) watchDocs(part tree.Part, dir string) {
 		}
 	}
 }
-
-// addDocs notes where the documentation of a provider's releases is. p is nil if none
-// is offered.
-func (s *Snapshot) addDocs(f *providerFolder, p *Provider, last *Snapshot) {
-	if last != nil && f.kept != nil {
-		for _, r := range p.releaseList() {
-			if docs := last.docs[r.encoded]; docs != "" {
-				s.docs[r.encoded] = docs
-			}
-		}
-	}
-	for _, files := range f.ordered {
-		if r := p.Release(files.text); r != nil && files.bad != nil && last != nil && files.docs == "" {
-			files.docs = last.docs[r.encoded]
-		}
-		if r := p.Release(files.text); r != nil && files.docs != "" {
-			s.docs[r.encoded] = files.docs
-		}
-	}
-}

@@ -197,8 +197,8 @@ func TestLastingFaults(t *testing.T) {
 				x := index.New(o)
 				defer x.Close()
 				before := rescan(t, x)
-				if len(before.Report.Offered) != 3 {
-					t.Fatalf("offered is %+v", before.Report.Offered)
+				if len(before.Report().Offered) != 3 {
+					t.Fatalf("offered is %+v", before.Report().Offered)
 				}
 				at := filepath.Join(root, filepath.FromSlash(test.replace))
 				if err := os.Rename(at, filepath.Join(outside, strings.ReplaceAll(t.Name(), "/", "_"))); err != nil {
@@ -213,13 +213,13 @@ func TestLastingFaults(t *testing.T) {
 					files.ProviderIn("providers/acme/other/1.1.0", "other", "1.1.0", "linux_amd64").Checksums()
 				}
 				now := rescan(t, x)
-				if len(now.Report.Offered) != 4 {
-					t.Errorf("offered is %+v, withheld is %+v", now.Report.Offered, now.Report.Withheld)
+				if len(now.Report().Offered) != 4 {
+					t.Errorf("offered is %+v, withheld is %+v", now.Report().Offered, now.Report().Withheld)
 				}
-				if !slices.ContainsFunc(now.Report.Withheld, func(p index.Problem) bool {
+				if !slices.ContainsFunc(now.Report().Withheld, func(p index.Problem) bool {
 					return strings.HasPrefix(test.replace, p.Path) && p.Reason == tree.Unreadable
 				}) {
-					t.Errorf("it is not reported: %+v", now.Report.Withheld)
+					t.Errorf("it is not reported: %+v", now.Report().Withheld)
 				}
 			})
 		}
@@ -244,10 +244,10 @@ func TestEmptiedParts(t *testing.T) {
 	offered := func() int {
 		x.Hint()
 		s := x.Snapshot()
-		for change := x.Changed(); !s.Sees(change); {
+		for change := x.Changed(); !s.Sees(change) || s.Totals.Pending > 0; {
 			s = x.Next(t.Context(), s)
 		}
-		return len(s.Report.Offered)
+		return len(s.Report().Offered)
 	}
 	for _, step := range []struct {
 		rule    string
@@ -266,7 +266,7 @@ func TestEmptiedParts(t *testing.T) {
 	} {
 		step.do()
 		if n := offered(); n != step.offered {
-			t.Errorf("%s: %d are offered: %+v", step.rule, n, x.Snapshot().Report.Offered)
+			t.Errorf("%s: %d are offered: %+v", step.rule, n, x.Snapshot().Report().Offered)
 		}
 	}
 	if s := rescan(t, x); s.Read > 0 {

@@ -202,8 +202,8 @@ func TestTheFolderOfAFetchedModule(t *testing.T) {
 			s := scan(t, files)
 			m := s.Module(mirrored)
 			if test.says != "" {
-				if m != nil || len(s.Report.Withheld) != 1 || s.Report.Withheld[0].Reason != tree.NoConfiguration || !strings.Contains(s.Report.Withheld[0].Detail, test.says) {
-					t.Fatalf("it is offered as %+v, withheld: %+v", m, s.Report.Withheld)
+				if m != nil || len(s.Report().Withheld) != 1 || s.Report().Withheld[0].Reason != tree.NoConfiguration || !strings.Contains(s.Report().Withheld[0].Detail, test.says) {
+					t.Fatalf("it is offered as %+v, withheld: %+v", m, s.Report().Withheld)
 				}
 				return
 			}

@@ -115,8 +115,8 @@ func TestFilesThatSeekWithoutReadAt(t *testing.T) {
 		return tree.Directories{Root: "."}.OpenIn(seeking{mapFS(t, folders)})
 	})
 	s := scanWith(t, o)
-	if len(s.Report.Offered) != 4 || len(s.Report.Withheld) > 0 {
-		t.Fatalf("offered %+v, withheld %+v", s.Report.Offered, s.Report.Withheld)
+	if len(s.Report().Offered) != 4 || len(s.Report().Withheld) > 0 {
+		t.Fatalf("offered %+v, withheld %+v", s.Report().Offered, s.Report().Withheld)
 	}
 	files := func(s *index.Snapshot) (files []*index.File) {
 		for _, p := range s.Provider(address.Address{Namespace: "acme", Name: "demo"}).Releases[0].Packages {

@@ -9,39 +9,60 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Folders returns the folders of all providers and modules, without reading their packages.
 // Of several spellings of an address it returns the one that is offered.
 func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
-	s := &scan{ctx: ctx, tree: t, now: time.Now(), memo: new(memo.Memo), releases: new(releaseMemo), copies: new(keyCopyMemo)}
-	s.memo.Begin(s.now)
-	w := &walker{scan: s, report: newReport()}
+	x := &scanner{once: true}
+	s := &scan{scanner: x, ctx: ctx, tree: t, now: time.Now()}
+	x.memo.Begin(s.now)
+	keys := &keysFolder{report: newReport()} // nothing is verified
+	var listings []*listing
+	report := newReport()
+	for _, v := range []*wayWalk{s.walkProviders(), s.walkModules()} {
+		for _, way := range v.way {
+			report.merge(way.report)
+		}
+		for _, f := range v.found {
+			listings = append(listings, s.list(f, keys))
+		}
+	}
+	groups := make(map[address.Address][]*entry)
+	for _, l := range listings {
+		report.merge(l.walker.report)
+		e := &entry{folder: *l.folder(), walked: l.walker.report, empty: l.isEmpty()}
+		groups[e.folder.address] = append(groups[e.folder.address], e)
+	}
 	var folders []tree.AddressFolder
-	add := func(f *folder, a address.Address, versions []*version.Version) {
+	for _, l := range listings {
+		f := l.folder()
+		if chooseSpelling(groups[f.address], f.address).folder.report != f.report {
+			continue
+		}
+		versions := l.versions()
 		address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
 		versions = slices.CompactFunc(versions, func(a, b *version.Version) bool { return a.String() == b.String() })
-		folders = append(folders, tree.NewAddressFolder(a, f.report, f.part, f.dir, versions))
+		folders = append(folders, tree.NewAddressFolder(f.address, f.report, f.part, f.dir, versions))
 	}
-	for _, p := range w.walkProviders(nil) {
-		var versions []*version.Version
-		for _, r := range p.ordered {
-			if len(r.packages) > 0 {
-				versions = append(versions, r.version)
-			}
-		}
-		add(&p.folder, p.address, versions)
-	}
-	for _, m := range w.walkModules() {
-		var versions []*version.Version
-		for _, p := range m.packages {
+	return folders, cmp.Or(ctx.Err(), report.failure())
+}
+
+// versions returns the versions with packages in a folder.
+func (l *listing) versions() (versions []*version.Version) {
+	if l.module != nil {
+		for _, p := range l.module.packages {
 			versions = append(versions, p.version)
 		}
-		add(&m.folder, m.address, versions)
+		return versions
 	}
-	return folders, cmp.Or(ctx.Err(), w.report.failure())
+	for _, r := range l.provider.ordered {
+		if len(r.packages) > 0 {
+			versions = append(versions, r.version)
+		}
+	}
+	return versions
 }
 
 // Covered returns the number and, in short, the names of the versions that meet

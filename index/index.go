@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,20 +20,22 @@ import (
 type Index struct {
 	options  Options
 	snapshot atomic.Pointer[Snapshot]
-	progress atomic.Pointer[Progress]
 	observer atomic.Pointer[Observer]
+	queue    *queue
 
-	scanning sync.Mutex // one scan at a time
+	scanning sync.Mutex // one scan at a time; guards what follows
 	prepare  sync.Once  // before the first scan
 	scanner  scanner
-	waiting  waiting
-	logged   atomic.Int64 // when progress was logged last
-	saving   *memo.Saving // nil without a Store
-	polling  string       // why nothing can be watched, which is logged once
-	failing  string       // why the last scan failed, which is logged once
+	saving   *memo.Saving  // nil without a Store
+	polling  string        // why nothing can be watched, which is logged once
+	failing  string        // why the last scan failed, which is logged once
+	retry    time.Duration // until the next scan after one that has failed
+	retrying bool          // that scan will follow
 	watch    func(context.Context, func(error)) (*watcher, error)
 
-	keys       *keysFolder     // as the last scan has reported them
+	reported   *Snapshot       // the last snapshot that the observer knows
+	began      time.Time       // when the first scan since then began
+	read       int             // archives that have been read since then
 	unfinished map[string]bool // by path, files that are withheld but may still be written
 
 	announcing   sync.Mutex
@@ -46,9 +49,13 @@ type Index struct {
 	start  sync.Once
 	ready  chan struct{}
 	hints  chan struct{}
+	logged atomic.Int64    // when progress was logged last
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	done   sync.WaitGroup
+
+	renewing sync.Mutex
+	renewed  chan struct{} // closed with the next snapshot; nil if nobody waits for it
 
 	sharings    sync.WaitGroup  // running in the background
 	sharingCtx  context.Context // ends when Close does
@@ -66,6 +73,8 @@ func New(o Options) *Index {
 		options: o,
 		scanner: scanner{options: o},
 		watch:   newWatcher,
+		retry:   firstRetry,
+		queue:   newQueue(ctx, o.workers()),
 		ready:   make(chan struct{}),
 		hints:   make(chan struct{}, 1),
 		ctx:     ctx,
@@ -74,7 +83,7 @@ func New(o Options) *Index {
 		sharingCtx:  sharingCtx,
 		stopSharing: stopSharing,
 	}
-	x.scanner.progress = x.advance
+	x.queue.now, x.queue.read, x.queue.commit, x.queue.progress = o.now, x.readArchive, x.commit, x.advance
 	if o.Store != nil {
 		x.saving = memo.NewSaving(&x.scanner.memo, o.Store, o.Identity, func(reason string) {
 			x.log(slog.LevelWarn, "the memo of digests cannot be kept, the next start will read archives again", "reason", reason)
@@ -99,8 +108,8 @@ func (x *Index) Snapshot() *Snapshot { return x.snapshot.Load() }
 // find them.
 func (x *Index) Digests() *Digests { return x.options.Digests }
 
-// Progress returns the progress of the running scan; nil if no scan is reading archives.
-func (x *Index) Progress() *Progress { return x.progress.Load() }
+// Progress returns how many of the archives have been read; nil if none is left to read.
+func (x *Index) Progress() *Progress { return x.queue.Progress() }
 
 // Hint asks for a scan soon and returns at once.
 func (x *Index) Hint() {
@@ -148,6 +157,7 @@ func (x *Index) Close() error {
 	x.cancel()
 	x.start.Do(func() {}) // Start has no effect from now on
 	x.done.Wait()
+	x.queue.close()
 	x.finishSharing()
 	x.saving.Close()
 	return nil
@@ -168,15 +178,8 @@ const (
 const young = folderRest + 50*time.Millisecond
 
 func (x *Index) run() {
-	retry := firstRetry
 	for {
-		var again <-chan time.Time
-		if s, err := x.scan(x.ctx, false); err != nil || s.unread != "" || s.faulty || s.keys.failed != "" {
-			again = time.After(retry)
-			retry = min(2*retry, lastRetry)
-		} else {
-			retry = firstRetry
-		}
+		_, _ = x.scan(x.ctx, false) // the error has been logged
 		var changes <-chan struct{}
 		w := x.watcher()
 		if w != nil {
@@ -191,7 +194,6 @@ func (x *Index) run() {
 			return
 		case <-tick:
 			x.forget()
-		case <-again:
 		case <-x.hints:
 		case <-changes:
 			w.settle(x.ctx, x.hints)
@@ -238,15 +240,24 @@ func (x *Index) recall() bool {
 	return err == nil
 }
 
-// Rescan scans the whole tree now. If the scan fails as a whole, Rescan returns the error
-// and the last good Snapshot stays. The scan ends with ctx, and with the Index. A part of
-// the tree may have become empty all at once; other scans would take it for a volume that is
-// not mounted.
+// Rescan scans the whole tree now, and waits until all archives have been read. If the scan
+// fails as a whole, Rescan returns the error and the last good Snapshot stays. Rescan ends
+// with ctx, and with the Index. A part of the tree may have become empty all at once; other
+// scans would take it for a volume that is not mounted.
 func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	x.forget()
-	return x.scan(ctx, true)
+	if _, err := x.scan(ctx, true); err != nil {
+		return nil, err
+	}
+	if err := x.queue.wait(ctx); err != nil {
+		return nil, err
+	}
+	x.scanning.Lock() // until the last snapshot has been reported
+	defer x.scanning.Unlock()
+	return x.Snapshot(), nil
 }
 
+// scan scans the tree and publishes the snapshot. Archives that have to be read are queued.
 func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -265,42 +276,170 @@ func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
 	x.startWatching()
 
 	began := time.Now()
+	if x.began.IsZero() {
+		x.began = began
+	}
 	changed, last := x.takeUnannounced()
-	x.scanner.changes, x.scanner.accepts = last, accepts
-	before := x.snapshot.Load()
-	snapshot, err := x.scanner.scan(ctx, &x.waiting, func(partial *Snapshot) {
-		x.publish(partial)
-		x.saving.Changed() // a crash does not lose the new records
-		x.share(nil)
-	})
-	x.progress.Store(nil)
-	took := time.Since(began)
-	x.count(snapshot, took)
 	defer x.share(changed)
+	x.apply(x.queue.takeFinished()) // the scan lists their folders again
+	before := x.scanner.last
+	s, err := x.scanner.scan(ctx, accepts, last)
 	if err != nil {
+		x.count(nil, time.Since(began))
 		if ctx.Err() == nil {
 			x.logFailure(slog.LevelError, "scan failed, what was offered before stays offered", err.Error())
+			x.scanAgain(true)
 		}
 		return nil, err
 	}
-	switch {
-	case snapshot.unread != "":
-		x.logFailure(slog.LevelWarn, "some archives could not be read, they are tried again", snapshot.unread)
-	case snapshot.keys.failed != "":
-		x.logFailure(slog.LevelWarn, "the copies of keys cannot be read or written, they are tried again", snapshot.keys.failed)
-	default:
-		x.failing = ""
+	x.publish(before, s, nil)
+	return s, nil
+}
+
+// apply stores the results of archives that have been read, and returns their listings.
+func (x *Index) apply(done []finishedJob) (listings []*listing) {
+	for _, f := range done {
+		f.job.apply(f.readResult)
+		if !slices.Contains(listings, f.listing) {
+			listings = append(listings, f.listing)
+		}
 	}
-	x.publish(snapshot)
-	x.saving.Changed()
-	x.report(before, snapshot, took)
-	switch { // also after a scan that was requested
-	case x.scanner.memo.HasYoung():
+	x.read += len(done)
+	return listings
+}
+
+// commit publishes a snapshot with the archives that have been read.
+func (x *Index) commit() {
+	x.scanning.Lock()
+	defer x.scanning.Unlock()
+	if x.ctx.Err() != nil {
+		return
+	}
+	before := x.scanner.last
+	done := x.queue.takeFinished()
+	listings := x.apply(done)
+	if len(listings) == 0 {
+		x.queue.update(nil, nil, false)
+		return
+	}
+	x.publish(before, x.scanner.complete(x.ctx, listings), done)
+	x.share(nil)
+}
+
+// publish publishes a snapshot. The archives that it lacks are queued. The observer is told
+// of changes when their archives have been read, and of the first scan when all have been.
+// read are the archives that have been read for it.
+func (x *Index) publish(before, s *Snapshot, read []finishedJob) {
+	s.Read = x.read
+	if x.snapshot.Swap(s) == nil {
+		close(x.ready)
+	}
+	added, dropped, left := unread(before, s)
+	x.queue.update(added, dropped, before == nil)
+	x.renew()
+	x.saving.Changed() // a crash does not lose the new records
+	idle, current := x.queue.progressed()
+	x.logFaults(s, idle)
+	isChange := left == 0 && before != nil
+	if len(read) > 0 {
+		isChange = slices.ContainsFunc(read, func(f finishedJob) bool { return !f.state.first })
+	}
+	if idle || current && isChange {
+		took := time.Since(x.began)
+		x.count(s, took)
+		x.report(x.reported, s, took)
+		x.reported, x.began, x.read = s, time.Now(), 0
+	}
+	if x.scanner.once {
+		return
+	}
+	x.scanAgain(s.isFaulty())
+	switch {
+	case s.young:
 		time.AfterFunc(young, x.Hint)
 	case len(x.unfinished) > 0:
 		time.AfterFunc(copyRest, x.Hint)
 	}
-	return snapshot, nil
+}
+
+// unread returns the archives that are to be read for a snapshot and were not for the one
+// before, which may be nil, and the other way round. left counts the unread archives of all
+// addresses that differ.
+func unread(before, now *Snapshot) (added, dropped []*job, left int) {
+	archives := func(g *group, each func(*job)) {
+		if g == nil {
+			return
+		}
+		for _, e := range g.offered {
+			if e.listing != nil {
+				for _, a := range e.listing.walker.unread {
+					each(a)
+				}
+			}
+		}
+	}
+	known := make(map[*job]bool)
+	if before != nil {
+		for a, g := range before.groups {
+			if now.groups[a] != g {
+				archives(g, func(a *job) { known[a] = true })
+			}
+		}
+	}
+	for a, g := range now.groups {
+		if before != nil && before.groups[a] == g {
+			continue
+		}
+		archives(g, func(a *job) {
+			if !a.finished {
+				left++
+			}
+			if !known[a] && !a.finished {
+				added = append(added, a)
+			}
+			delete(known, a)
+		})
+	}
+	for a := range known {
+		dropped = append(dropped, a)
+	}
+	return added, dropped, left
+}
+
+// readArchive reads an archive for the queue.
+func (x *Index) readArchive(a *job) readResult { return x.scanner.readArchive(x.ctx, a) }
+
+// scanAgain has another scan follow if this one is faulty, earlier than the next one is due.
+func (x *Index) scanAgain(faulty bool) {
+	switch {
+	case !faulty:
+		x.retry = firstRetry
+	case !x.retrying:
+		x.retrying = true
+		time.AfterFunc(x.retry, func() {
+			x.scanning.Lock()
+			defer x.scanning.Unlock()
+			x.retrying = false
+			x.Hint()
+		})
+		x.retry = min(2*x.retry, lastRetry)
+	}
+}
+
+// isFaulty reports whether something could not be read that may be readable a moment later.
+func (s *Snapshot) isFaulty() bool { return s.failed != "" || s.faulty || s.keys.failed != "" }
+
+// logFaults logs that archives or copies of keys could not be read. all reports whether
+// everything has been read that could be.
+func (x *Index) logFaults(s *Snapshot, all bool) {
+	switch {
+	case s.failed != "":
+		x.logFailure(slog.LevelWarn, "some archives could not be read, they are tried again", s.failed)
+	case s.keys.failed != "":
+		x.logFailure(slog.LevelWarn, "the copies of keys cannot be read or written, they are tried again", s.keys.failed)
+	case all:
+		x.failing = ""
+	}
 }
 
 // logFailure logs why a scan failed, once until a scan succeeds or fails for another reason:
@@ -312,19 +451,32 @@ func (x *Index) logFailure(level slog.Level, message, reason string) {
 	}
 }
 
-func (x *Index) publish(s *Snapshot) {
-	if x.snapshot.Swap(s) == nil {
-		close(x.ready)
+// renew wakes the requests that wait for a snapshot.
+func (x *Index) renew() {
+	x.renewing.Lock()
+	defer x.renewing.Unlock()
+	if x.renewed != nil {
+		close(x.renewed)
+		x.renewed = nil
 	}
-	x.waiting.published()
+}
+
+// news returns a channel that is closed with the next snapshot.
+func (x *Index) news() <-chan struct{} {
+	x.renewing.Lock()
+	defer x.renewing.Unlock()
+	if x.renewed == nil {
+		x.renewed = make(chan struct{})
+	}
+	return x.renewed
 }
 
 // Next waits for a snapshot other than after. The selected archives are read before all
 // others. Next returns nil when ctx or the Index ends first.
 func (x *Index) Next(ctx context.Context, after *Snapshot, selections ...Selection) *Snapshot {
-	defer x.waiting.add(selections)()
+	defer x.queue.hurry(selections)()
 	for {
-		news := x.waiting.news()
+		news := x.news()
 		if s := x.Snapshot(); s != nil && s != after {
 			return s
 		}

@@ -137,8 +137,8 @@ func TestClosingInTheMiddleOfAScan(t *testing.T) {
 	if _, err := x.Rescan(t.Context()); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
-	if s := x.Snapshot(); s != nil && (len(s.Report.Offered) > 0 || len(s.Report.Withheld) > 0) {
-		t.Errorf("half a scan is published: %+v", s.Report)
+	if s := x.Snapshot(); s != nil && (len(s.Report().Offered) > 0 || len(s.Report().Withheld) > 0) {
+		t.Errorf("half a scan is published: %+v", s.Report())
 	}
 }
 
@@ -167,7 +167,7 @@ func TestAScanThatFailsKeepsWhatThereIs(t *testing.T) {
 	}
 	indextest.OnDisk(t, dir).Provider("acme/demo", "1.1.0", "linux_amd64")
 	if s := rescan(t, x); !offers("acme/demo", "1.0.0")(s) || !offers("acme/demo", "1.1.0")(s) {
-		t.Errorf("offered is %+v", s.Report.Offered)
+		t.Errorf("offered is %+v", s.Report().Offered)
 	}
 }
 
@@ -260,8 +260,8 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 				t.Errorf("%s: %s is opened %d times", test.rule, name, opened[name])
 			}
 		}
-		if len(s.Report.Offered) != 3 || len(s.Report.Withheld) != 1 {
-			t.Errorf("%s: offered is %+v, withheld is %+v", test.rule, s.Report.Offered, s.Report.Withheld)
+		if len(s.Report().Offered) != 3 || len(s.Report().Withheld) != 1 {
+			t.Errorf("%s: offered is %+v, withheld is %+v", test.rule, s.Report().Offered, s.Report().Withheld)
 		}
 	}
 }
@@ -284,8 +284,8 @@ func TestTheResultsOfABrokenOffScanAreKept(t *testing.T) {
 	x := index.New(o)
 	defer x.Close()
 	x.Rescan(ctx)
-	if s := rescan(t, x); s.Recalled == 0 || len(s.Report.Offered) != 1 {
-		t.Errorf("%d archives were known, offered is %+v", s.Recalled, s.Report.Offered)
+	if s := rescan(t, x); s.Recalled == 0 || len(s.Report().Offered) != 1 {
+		t.Errorf("%d archives were known, offered is %+v", s.Recalled, s.Report().Offered)
 	}
 }
 

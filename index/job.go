@@ -16,27 +16,26 @@ import (
 // A job is an archive, as a file or a folder, that has to be read, and the result of reading
 // it.
 type job struct {
-	folder *folder // the folder of the provider or module
+	folder  *folder // the folder of the provider or module
+	listing *listing
 	tree.Location
 	version  string
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
 	rank     int                    // number of newer versions
 	read     func(context.Context, *job) (memo.Record, error)
-	state    *jobState // state in a reading; nil until it is in one
+	state    *jobState // state in a queue; nil until it is in one
+
+	before *entry // of the folder; nil if there is none
+	first  bool   // nothing was offered before: it was found by the first scan of a process
 
 	// An archive is pending until it is read: only its stamp is known, and no version that
 	// needs it is offered.
-	pending bool
+	pending  bool
+	finished bool   // it has been read, or reading has failed
+	failed   string // why it stays pending: reading has failed, and is tried again; empty otherwise
+	young    bool   // it may change again unnoticed
 	memo.Record
-}
-
-// noteUnchanged notes that the folder has been read and need not stay unchanged for folderRest
-// again.
-func (a *job) noteUnchanged(unchanged map[string]tree.Stamp) {
-	if a.isFolder() && !a.pending && a.Bad == nil {
-		unchanged[a.ReportPath()] = a.Stamp
-	}
 }
 
 // isFolder reports whether the archive is computed from the files of a folder.
@@ -45,7 +44,7 @@ func (a *job) isFolder() bool { return a.module != nil || a.unpacked != nil }
 // newArchive adds a file in a folder, which a report calls report, to the archives to read,
 // unless the memo knows it, or it is empty, or no regular file.
 func (w *walker) newArchive(f *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
-	a := &job{folder: f, Location: e.Location(report), version: version, read: read}
+	a := w.newJob(f, report, e, version, read)
 	a.Stamp = tree.StampOf(e.Info)
 	if !e.Info.Mode().IsRegular() {
 		a.Bad = tree.Findingf(tree.Unreadable, "it is not a regular file: remove it")
@@ -56,9 +55,13 @@ func (w *walker) newArchive(f *folder, report string, e tree.Entry, version stri
 		return a
 	}
 	if !w.recall(a) {
-		w.queue(a)
+		return w.queue(a)
 	}
 	return a
+}
+
+func (w *walker) newJob(f *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
+	return &job{folder: f, Location: e.Location(report), version: version, read: read, before: w.before, first: w.scan.last == nil}
 }
 
 // recall copies the result for an archive from the memo, or from the digests from outside of
@@ -68,7 +71,7 @@ func (w *walker) recall(a *job) (known bool) {
 	if !known {
 		if d, known = w.scan.options.Digests.get(a.Stamp); known {
 			a.DetachName()
-			d.Earlier = w.scan.earlier(a, d)
+			d.Earlier = w.scan.earlier(a, d, w.scan.now)
 			w.scan.memo.Keep(&a.Location, d)
 		}
 	}
@@ -87,16 +90,21 @@ const folderRest = time.Second
 // recallOrQueueFolder copies the result for a folder from the memo. Otherwise it adds the
 // folder to the archives to read, or leaves it to a later scan if it is too young. dirs are
 // the folders in it, from which removing a file is a change too.
-func (w *walker) recallOrQueueFolder(a *job, dirs ...string) (known bool) {
+func (w *walker) recallOrQueueFolder(a *job, dirs ...string) *job {
+	now := w.scan.options.now()
 	switch {
 	case w.recall(a):
-		return true
-	case w.scan.live && w.scan.last.packed[a.ReportPath()] != a.Stamp && w.scan.memo.TooYoung(a.withChanges(dirs, w.scan.options.now()), folderRest, w.scan.options.now()):
-		a.pending = true
+	case !w.scan.once && !w.hasPacked(a) && a.withChanges(dirs, now).TooYoung(now, folderRest):
+		a.pending, w.young = true, true
 	default:
-		w.queue(a)
+		return w.queue(a)
 	}
-	return false
+	return a
+}
+
+// hasPacked reports whether a folder has been packed as it is now.
+func (w *walker) hasPacked(a *job) bool {
+	return w.before != nil && w.before.packed[a.ReportPath()] == a.Stamp
 }
 
 // withChanges returns a folder's stamp with the last time at which a name in it was removed
@@ -121,28 +129,65 @@ func (a *job) withChanges(dirs []string, taken time.Time) tree.Stamp {
 	return s
 }
 
-// queue adds an archive to the archives to read.
-func (w *walker) queue(a *job) {
+// queue adds an archive to the archives to read. If the listing before has the same archive,
+// which may be being read, that one is returned.
+func (w *walker) queue(a *job) *job {
+	if known := w.queued[a.ReportPath()]; known != nil && known.Stamp == a.Stamp && known.isFolder() == a.isFolder() && known.failed == "" {
+		w.unread = append(w.unread, known)
+		return known
+	}
 	a.pending = true
 	a.DetachName()
 	w.unread = append(w.unread, a)
+	return a
+}
+
+// setAside leaves an archive that cannot be read at the moment to a later scan.
+func (w *walker) setAside(a *job) {
+	if !w.scan.once && a.Bad.Passes() {
+		w.failed = failureAt(a.ReportPath(), a.Bad)
+		a.Bad, a.pending = nil, true
+	}
+}
+
+// failureAt says which file could not be read, and why.
+func failureAt(report string, f *tree.Finding) string { return report + ": " + f.Detail }
+
+// A readResult is the result of reading an archive.
+type readResult struct {
+	record memo.Record
+	failed string // why the archive is to be read again; empty otherwise
+	young  bool   // it may change again unnoticed
+}
+
+// apply stores the result of reading an archive.
+func (a *job) apply(r readResult) {
+	a.finished, a.failed, a.young = true, r.failed, r.young
+	if r.failed == "" {
+		a.Record, a.pending = r.record, false
+	}
 }
 
 // readArchive reads an archive, remembers the result and returns it.
-func (s *scan) readArchive(a *job) memo.Record {
-	d, err := a.read(s.ctx, a)
+func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
+	d, err := a.read(ctx, a)
 	if err != nil {
 		d = memo.Record{Digest: archive.Digest{Bad: tree.AsFinding(err)}}
 	}
-	if s.options.Listed != nil && (errors.Is(err, fs.ErrNotExist) || d.Bad != nil && d.Bad.Reason == tree.BeingWritten) {
-		s.options.Listed.Forget(a.Report) // it was replaced or removed after it was listed
-		s.memo.LookAgain()
+	if x.options.Listed != nil && (errors.Is(err, fs.ErrNotExist) || d.Bad != nil && d.Bad.Reason == tree.BeingWritten) {
+		x.options.Listed.Forget(a.Report) // it was replaced or removed after it was listed
+		r.young = true
 	}
-	d.Stamp, d.Earlier = a.Stamp, s.earlier(a, d)
-	if s.ctx.Err() == nil {
-		s.memo.Put(&a.Location, d, s.options.now())
+	now := x.options.now()
+	d.Stamp, d.Earlier = a.Stamp, x.earlier(a, d, now)
+	if ctx.Err() == nil {
+		x.memo.Put(&a.Location, d, now)
 	}
-	return d
+	r.record, r.young = d, r.young || d.Stamp.TooYoung(now, 0)
+	if d.Bad.Passes() && (!x.once || d.Bad.Reason == tree.StoreFailed) {
+		r.failed = failureAt(a.ReportPath(), d.Bad)
+	}
+	return r
 }
 
 // readFile opens an archive that is a file, calls read, and checks that the file has not

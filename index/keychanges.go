@@ -89,12 +89,11 @@ func (k *keysFile) ids() (ids []string) {
 }
 
 // reportKeys logs each change of a keys file: such a file decides who signs for a namespace.
-func (x *Index) reportKeys(now *Snapshot) []KeysChange {
-	before := x.keys
-	if x.keys = now.keys; before == nil {
+func (x *Index) reportKeys(before, now *Snapshot) []KeysChange {
+	if before == nil {
 		return nil
 	}
-	changes := keysChanges(before, now.keys)
+	changes := keysChanges(before.keys, now.keys)
 	limited(x, slog.LevelWarn, "keys changed", changes, func(c KeysChange) {
 		level, what := slog.LevelWarn, "has other keys now"
 		switch {

@@ -237,22 +237,19 @@ func (m *keyCopyMemo) substitute(ctx context.Context, n keysOf, gone bool) (file
 
 // recallKeys replaces the keys files of these folders that are gone or cannot be read by
 // their copies.
-func (w *walker) recallKeys(k *keysFolder, folders []*providerFolder) {
-	if k == nil {
-		return // nothing is verified
-	}
+func (s *scan) recallKeys(k *keysFolder, folders []folder) {
 	var needed []keysOf
 	seen := make(map[keysOf]bool)
-	for _, p := range folders {
-		if n := p.keysOf(); !seen[n] && !k.keysFor(n).isFile() {
+	for _, f := range folders {
+		if n := f.keysOf(); !seen[n] && !k.keysFor(n).isFile() {
 			seen[n], needed = true, append(needed, n)
 		}
 	}
-	ctx, cancel := context.WithTimeout(w.scan.ctx, copyPatience)
+	ctx, cancel := context.WithTimeout(s.ctx, copyPatience)
 	defer cancel()
 	files, errs := make([]*keysFile, len(needed)), make([]error, len(needed))
 	inParallel(copiesAtOnce, len(needed), func(i int) {
-		files[i], errs[i] = w.scan.copies.substitute(ctx, needed[i], k.isGone(needed[i]))
+		files[i], errs[i] = s.copies.substitute(ctx, needed[i], k.isGone(needed[i]))
 	})
 	for i, n := range needed {
 		if files[i] != nil {
@@ -260,10 +257,11 @@ func (w *walker) recallKeys(k *keysFolder, folders []*providerFolder) {
 		}
 		if err := errs[i]; err != nil {
 			bad := tree.Faultf(tree.Passing, tree.Unreadable, "whether the namespace had keys cannot be read: %v", tree.WithoutPath(err))
-			w.withhold(n.file(), bad)
+			k.report.withhold(problemOf(bad, n.file(), address.Address{}, ""))
+			k.faulty = k.faulty || bad.Passes()
 			k.fail(n.file(), bad)
 		} else if f := files[i]; f != nil && f.gone && f.copied != nil {
-			w.report.withhold(problemOf(keysMissing(n), n.file(), address.Address{}, ""))
+			k.report.withhold(problemOf(keysMissing(n), n.file(), address.Address{}, ""))
 		}
 	}
 }
@@ -273,13 +271,13 @@ type verifiedReleases map[*releaseFiles]copiedRelease
 
 // copyKeys adds all releases that the keys files verify to the copies of keys, before the
 // first of them is offered, and drops the copies of namespaces that are not signed.
-func (s *scan) copyKeys(inv *inventory) {
+func (s *scan) copyKeys(listings []*listing, keys *keysFolder) {
 	if s.copies.store == nil {
 		return
 	}
-	verified := s.verifiedReleases(inv)
+	verified := s.verifiedReleases(listings, keys)
 	var namespaces []keysOf
-	for n, file := range inv.keys.files {
+	for n, file := range keys.files {
 		if file.unsigned || len(verified[n]) > 0 {
 			namespaces = append(namespaces, n)
 		}
@@ -288,27 +286,30 @@ func (s *scan) copyKeys(inv *inventory) {
 	defer cancel()
 	errs := make([]error, len(namespaces))
 	inParallel(copiesAtOnce, len(namespaces), func(i int) {
-		if n := namespaces[i]; inv.keys.keysFor(n).unsigned {
+		if n := namespaces[i]; keys.keysFor(n).unsigned {
 			errs[i] = s.copies.drop(ctx, n)
 		} else {
-			errs[i] = s.copyKeysOf(ctx, n, inv.keys.keysFor(n), verified[n])
+			errs[i] = s.copyKeysOf(ctx, n, keys.keysFor(n), verified[n])
 		}
 	})
 	for i, err := range errs {
 		if err != nil {
-			inv.keys.fail(namespaces[i].file(), tree.AsFinding(fmt.Errorf("its copy cannot be stored: %w", tree.WithoutPath(err))))
+			keys.fail(namespaces[i].file(), tree.AsFinding(fmt.Errorf("its copy cannot be stored: %w", tree.WithoutPath(err))))
 		}
 	}
 }
 
 // verifiedReleases verifies signatures in all folders that have changed.
-func (s *scan) verifiedReleases(inv *inventory) map[keysOf]verifiedReleases {
+func (s *scan) verifiedReleases(listings []*listing, folder *keysFolder) map[keysOf]verifiedReleases {
 	all := make(map[keysOf]verifiedReleases)
 	var mutex sync.Mutex
-	inParallel(s.options.workers(), len(inv.providers), func(i int) {
-		p := inv.providers[i]
-		keys := inv.keys.keysFor(p.keysOf())
-		if p.result != nil || !keys.isFile() || !keys.verifies() {
+	inParallel(s.options.workers(), len(listings), func(i int) {
+		p := listings[i].provider
+		if p == nil || listings[i].entry != nil {
+			return
+		}
+		keys := folder.keysFor(p.keysOf())
+		if !keys.isFile() || !keys.verifies() {
 			return
 		}
 		for _, files := range p.ordered {

@@ -88,7 +88,7 @@ func (k *keyedTree) stateOf(s *index.Snapshot, version string) string {
 	if s.Pending(k.address(), version) {
 		return isPending
 	}
-	for _, p := range s.Report.Withheld {
+	for _, p := range s.Report().Withheld {
 		if p.Version == version {
 			return string(p.Reason)
 		}
@@ -100,7 +100,7 @@ func (k *keyedTree) wants(s *index.Snapshot, want map[string]string) {
 	k.t.Helper()
 	for _, version := range slices.Sorted(maps.Keys(want)) {
 		if got := k.stateOf(s, version); got != want[version] {
-			k.t.Errorf("%s: %s, want %s; withheld: %+v", version, got, want[version], s.Report.Withheld)
+			k.t.Errorf("%s: %s, want %s; withheld: %+v", version, got, want[version], s.Report().Withheld)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestUnreadableKeysFailClosed(t *testing.T) {
 					for range 2 { // the second scan reuses the results of the first
 						s := scan()
 						k.wants(s, test.want)
-						p := problemOf(s.Report.Withheld, where.name)
+						p := problemOf(s.Report().Withheld, where.name)
 						if p.Reason != tree.Unreadable || strings.Contains(p.Detail, "secret") {
 							t.Errorf("of %s is said %+v", where.name, p)
 						}
@@ -295,7 +295,7 @@ func TestKeysFileThatComesBack(t *testing.T) {
 	k.Remove("keys/acme.asc")
 	scan := k.start()
 	s := scan()
-	if p := problemOf(s.Report.Withheld, "keys/acme.asc"); p.Reason != tree.KeysMissing || !strings.Contains(p.Detail, "keys forget acme") {
+	if p := problemOf(s.Report().Withheld, "keys/acme.asc"); p.Reason != tree.KeysMissing || !strings.Contains(p.Detail, "keys forget acme") {
 		t.Errorf("of the file is said %+v", p)
 	}
 	k.release("1.1.0", k.publisher)

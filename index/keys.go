@@ -125,6 +125,10 @@ type keysFolder struct {
 	allUnlisted bool
 
 	failed string // why a copy cannot be read or written; empty: no copy has failed
+
+	report *Report // the files and problems in the folder
+	faulty bool    // a file could not be read, and may be readable a moment later
+	young  bool    // a file is too young to be remembered
 }
 
 // keysFor returns the keys of a namespace; nil if there are none.
@@ -166,16 +170,23 @@ func (k *keysFolder) fail(report string, bad *tree.Finding) {
 // readKeys reads keys/[HOSTNAME/]NAMESPACE.asc of all namespaces. Of two spellings of a
 // namespace, the one in lower case is used. A file that cannot be read keeps its last
 // content.
-func (w *walker) readKeys() *keysFolder {
-	k := &keysFolder{files: make(map[keysOf]*keysFile), unlisted: make(map[svchost.Hostname]bool)}
-	last := w.scan.last.keys
+func (s *scan) readKeys() *keysFolder {
+	w := s.newWalker(nil)
+	k := &keysFolder{files: make(map[keysOf]*keysFile), unlisted: make(map[svchost.Hostname]bool), report: w.report}
+	w.readKeys(k)
+	k.faulty, k.young = w.faulty, w.young
+	return k
+}
+
+func (w *walker) readKeys(k *keysFolder) {
+	last := w.scan.lastKeys()
 	entries, bad := w.listKeys(".", "keys")
 	if bad != nil {
 		k.keep(last, func(keysOf) bool { return true })
 		if k.allUnlisted = last == nil || last.allUnlisted; !k.allUnlisted {
 			k.unlisted = last.unlisted
 		}
-		return k
+		return
 	}
 	for _, e := range lowerCaseFirst(entries) {
 		isFolder := e.Bad == nil && e.Info.IsDir() || e.Bad != nil && !strings.HasSuffix(e.Name, keysSuffix)
@@ -185,7 +196,14 @@ func (w *walker) readKeys() *keysFolder {
 			w.readKeysFile(k, "", e)
 		}
 	}
-	return k
+}
+
+// lastKeys returns the keys of the last scan; nil before the first.
+func (s *scan) lastKeys() *keysFolder {
+	if s.last == nil {
+		return nil
+	}
+	return s.last.keys
 }
 
 // readKeysOfHostname reads the keys files in the folder of a hostname.
@@ -204,8 +222,8 @@ func (w *walker) readKeysOfHostname(k *keysFolder, e tree.Entry) {
 		entries, bad = w.listKeys(e.Path(), report)
 	}
 	if bad != nil {
-		k.keep(w.scan.last.keys, func(n keysOf) bool { return n.hostname == hostname })
-		k.unlisted[hostname] = !w.scan.last.keys.listed(hostname)
+		k.keep(w.scan.lastKeys(), func(n keysOf) bool { return n.hostname == hostname })
+		k.unlisted[hostname] = !w.scan.lastKeys().listed(hostname)
 		return
 	}
 	for _, e := range lowerCaseFirst(entries) {
@@ -259,7 +277,7 @@ func (w *walker) readKeysFile(k *keysFolder, hostname svchost.Hostname, e tree.E
 		withhold(tree.Findingf(tree.Duplicate, "another file has the keys of this namespace, %s.asc: move its keys there", namespace))
 		return
 	}
-	last := w.scan.last.keys.keysFor(of)
+	last := w.scan.lastKeys().keysFor(of)
 	if !last.isFile() {
 		last = nil
 	}
@@ -305,7 +323,7 @@ func (w *walker) openKeysFile(e tree.Entry, last *keysFile) (*keysFile, error) {
 	}
 	file := newKeysFile(content, now)
 	at.DetachName()
-	w.scan.memo.Put(at, file.digest(), w.scan.now)
+	w.put(at, file.digest())
 	return file, nil
 }
 

@@ -40,8 +40,8 @@ func TestKeys(t *testing.T) {
 			}
 			if test.reason == "" {
 				nothingWithheld(t, s)
-			} else if p := problemOf(s.Report.Withheld, test.path); p.Reason != test.reason || len(s.Report.Withheld) != 1 {
-				t.Errorf("withheld is %+v", s.Report.Withheld)
+			} else if p := problemOf(s.Report().Withheld, test.path); p.Reason != test.reason || len(s.Report().Withheld) != 1 {
+				t.Errorf("withheld is %+v", s.Report().Withheld)
 			}
 		})
 	}

@@ -83,11 +83,11 @@ func TestABucketOffersWhatADiskDoes(t *testing.T) {
 	o := options(t, tree.Directories{Root: dir}.Open)
 	disk := scanWith(t, o)
 	bucket := rescan(t, onBucket(t, b, func(other *index.Options) { other.Signer = o.Signer }))
-	if got, want := fmt.Sprint(bucket.Report.Offered), fmt.Sprint(disk.Report.Offered); got != want {
+	if got, want := fmt.Sprint(bucket.Report().Offered), fmt.Sprint(disk.Report().Offered); got != want {
 		t.Errorf("a bucket offers %s, a disk %s", got, want)
 	}
-	if len(bucket.Report.Withheld) > 0 {
-		t.Errorf("withheld: %v", bucket.Report.Withheld)
+	if len(bucket.Report().Withheld) > 0 {
+		t.Errorf("withheld: %v", bucket.Report().Withheld)
 	}
 	for m := range bucket.Modules() {
 		packed := m.Version("2.0.0").Archive
@@ -176,8 +176,8 @@ func TestAStoreThatFails(t *testing.T) {
 				}
 			}
 			s := l.Snapshot()
-			if got := offeredBy(s); fmt.Sprint(got) != fmt.Sprint(test.offered) || s.Report.Pending != test.pending || len(s.Report.Withheld) > 0 {
-				t.Errorf("it offers %v, with %d pending, and withholds %v", got, s.Report.Pending, s.Report.Withheld)
+			if got := offeredBy(s); fmt.Sprint(got) != fmt.Sprint(test.offered) || s.Report().Pending != test.pending || len(s.Report().Withheld) > 0 {
+				t.Errorf("it offers %v, with %d pending, and withholds %v", got, s.Report().Pending, s.Report().Withheld)
 			}
 			if n := strings.Count(l.log.String(), errDown.Error()); n > 1 || n == 0 && !(test.scanned && test.pending == 0) {
 				t.Errorf("the failure is logged %d times:\n%s", n, l.log.String())
@@ -192,7 +192,7 @@ func TestAStoreThatFails(t *testing.T) {
 
 // offeredBy returns what a snapshot offers, as ADDRESS VERSION.
 func offeredBy(s *index.Snapshot) (list []string) {
-	for _, o := range s.Report.Offered {
+	for _, o := range s.Report().Offered {
 		list = append(list, o.Address+" "+o.Version)
 	}
 	return list
@@ -208,12 +208,12 @@ func TestABodyThatEndsTooEarly(t *testing.T) {
 	o.Listed = tree.Directories{Root: "."}.Listed(cut)
 	x := index.New(o)
 	t.Cleanup(func() { x.Close() })
-	if s := rescan(t, x); s.Report.Pending != 1 || len(s.Report.Withheld) > 0 {
-		t.Errorf("%d are pending, withheld are %v", s.Report.Pending, s.Report.Withheld)
+	if s := rescan(t, x); s.Report().Pending != 1 || len(s.Report().Withheld) > 0 {
+		t.Errorf("%d are pending, withheld are %v", s.Report().Pending, s.Report().Withheld)
 	}
 	cut.on.Store(false)
 	if s := rescan(t, x); len(offeredBy(s)) != 1 {
-		t.Errorf("read again, it is not offered: %+v", s.Report)
+		t.Errorf("read again, it is not offered: %+v", s.Report())
 	}
 }
 
@@ -299,7 +299,7 @@ func TestAnArchivedObjectIsWithheld(t *testing.T) {
 		return nil
 	}
 	s := rescan(t, onBucket(t, b, nil))
-	if len(s.Report.Offered) != 4 || len(s.Report.Withheld) != 1 || s.Report.Withheld[0].Path != archived || s.Report.Pending != 0 {
-		t.Errorf("offered are %v, withheld %v", s.Report.Offered, s.Report.Withheld)
+	if len(s.Report().Offered) != 4 || len(s.Report().Withheld) != 1 || s.Report().Withheld[0].Path != archived || s.Report().Pending != 0 {
+		t.Errorf("offered are %v, withheld %v", s.Report().Offered, s.Report().Withheld)
 	}
 }

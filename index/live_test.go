@@ -110,7 +110,7 @@ func (r *running) until(t *testing.T, wanted func(*index.Snapshot) bool) *index.
 
 func offers(address, version string) func(*index.Snapshot) bool {
 	return func(s *index.Snapshot) bool {
-		for _, o := range s.Report.Offered {
+		for _, o := range s.Report().Offered {
 			if o.Address == address && o.Version == version {
 				return true
 			}
@@ -142,8 +142,8 @@ func TestARestartReadsNothing(t *testing.T) {
 	if second.Read != 0 || second.Recalled != 4 {
 		t.Errorf("%d archives are read, %d recalled", second.Read, second.Recalled)
 	}
-	if len(second.Report.Withheld) != 1 || second.Report.Withheld[0] != s.Report.Withheld[0] {
-		t.Errorf("withheld is %+v", second.Report.Withheld)
+	if len(second.Report().Withheld) != 1 || second.Report().Withheld[0] != s.Report().Withheld[0] {
+		t.Errorf("withheld is %+v", second.Report().Withheld)
 	}
 	for _, address := range []string{"acme/demo", "acme/vpc/aws"} {
 		if !offers(address, "1.0.0")(second) {
@@ -196,16 +196,16 @@ func TestARestartReadsNoKeys(t *testing.T) {
 	if opened > 0 {
 		t.Errorf("keys are opened %d times", opened)
 	}
-	if !slices.Equal(s.Report.Withheld, before.Report.Withheld) || len(s.Report.Withheld) != 1 {
-		t.Errorf("withheld is %+v, and was %+v", s.Report.Withheld, before.Report.Withheld)
+	if !slices.Equal(s.Report().Withheld, before.Report().Withheld) || len(s.Report().Withheld) != 1 {
+		t.Errorf("withheld is %+v, and was %+v", s.Report().Withheld, before.Report().Withheld)
 	}
-	for _, offer := range s.Report.Offered {
+	for _, offer := range s.Report().Offered {
 		if !strings.HasPrefix(offer.Signature, "publisher") {
 			t.Errorf("%s is signed by %q", offer.Version, offer.Signature)
 		}
 	}
-	if len(s.Report.Offered) != 2 {
-		t.Errorf("offered is %+v", s.Report.Offered)
+	if len(s.Report().Offered) != 2 {
+		t.Errorf("offered is %+v", s.Report().Offered)
 	}
 	second.Close()
 
@@ -217,8 +217,8 @@ func TestARestartReadsNoKeys(t *testing.T) {
 		}
 		third := index.New(o)
 		defer third.Close()
-		if s := rescan(t, third); len(s.Report.Offered) != 0 || s.Report.Withheld[0].Reason != tree.UnknownKey && s.Report.Withheld[1].Reason != tree.UnknownKey {
-			t.Errorf("offered is %+v, withheld %+v", s.Report.Offered, s.Report.Withheld)
+		if s := rescan(t, third); len(s.Report().Offered) != 0 || s.Report().Withheld[0].Reason != tree.UnknownKey && s.Report().Withheld[1].Reason != tree.UnknownKey {
+			t.Errorf("offered is %+v, withheld %+v", s.Report().Offered, s.Report().Withheld)
 		}
 	})
 }
@@ -378,14 +378,14 @@ func TestAColdStartServesAtOnce(t *testing.T) {
 	<-r.Ready()
 	s := r.Snapshot()
 	if !offers("acme/known", "1.0.0")(s) || offers("acme/new", "1.0.0")(s) {
-		t.Errorf("offered at once is %+v", s.Report.Offered)
+		t.Errorf("offered at once is %+v", s.Report().Offered)
 	}
-	if s.Report.Pending != 1 || !s.Pending(address.Address{Namespace: "acme", Name: "new"}, "") {
+	if s.Report().Pending != 1 || !s.Pending(address.Address{Namespace: "acme", Name: "new"}, "") {
 		t.Error("what is still to be read is not told")
 	}
 	close(g.open)
-	if s := r.scan(t); !offers("acme/new", "1.0.0")(s) || s.Report.Pending != 0 {
-		t.Errorf("offered in the end is %+v", s.Report.Offered)
+	if s := r.scan(t); !offers("acme/new", "1.0.0")(s) || s.Report().Pending != 0 {
+		t.Errorf("offered in the end is %+v", s.Report().Offered)
 	}
 }
 
@@ -424,8 +424,8 @@ func TestAnUnchangedTreeGivesTheSameReleases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Report.Offered) != 1 {
-			t.Fatalf("offered is %+v", s.Report.Offered)
+		if len(s.Report().Offered) != 1 {
+			t.Fatalf("offered is %+v", s.Report().Offered)
 		}
 		return s.Provider(address)
 	}
@@ -460,12 +460,12 @@ func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if offers("acme/vpc/aws", "1.1.0")(s) || s.Report.Pending != 1 {
-		t.Errorf("at once, offered is %+v", s.Report.Offered)
+	if offers("acme/vpc/aws", "1.1.0")(s) || s.Report().Pending != 1 {
+		t.Errorf("at once, offered is %+v", s.Report().Offered)
 	}
 	set(time.Now().Add(2 * time.Second))
 	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/vpc/aws", "1.1.0")(s) {
-		t.Errorf("when it rests, offered is %+v", s.Report.Offered)
+		t.Errorf("when it rests, offered is %+v", s.Report().Offered)
 	}
 }
 

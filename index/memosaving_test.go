@@ -106,7 +106,7 @@ func TestTheMemoKeepsWhatIsStillTrue(t *testing.T) {
 				t.Errorf("%d archives are read, %d signatures verified, and opened are %q", s.Read, verified, opened)
 			}
 			if !offers("acme/demo", "1.0.0")(s) || !offers("acme/vpc/aws", "1.0.0")(s) {
-				t.Errorf("offered is %+v", s.Report.Offered)
+				t.Errorf("offered is %+v", s.Report().Offered)
 			}
 			before := store.saved()
 			rescan(t, second)

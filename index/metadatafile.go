@@ -85,9 +85,9 @@ func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *
 	}
 	file.stamp, file.settled = now, now.Settled(w.scan.now)
 	if file.whole {
-		w.scan.memo.Put(tree.LocationOf(report), memo.Record{Stamp: now, Digest: archive.Digest{Content: content}}, w.scan.options.now())
+		w.put(tree.LocationOf(report), memo.Record{Stamp: now, Digest: archive.Digest{Content: content}})
 	} else {
-		w.scan.memo.TooYoung(now, 0, w.scan.options.now())
+		w.young = w.young || now.TooYoung(w.scan.options.now(), 0)
 	}
 	return &file
 }
@@ -114,11 +114,19 @@ func (w *walker) metadataContent(part tree.Part, report, name string, now tree.S
 // whole one in the memo; nil if there is none.
 func (w *walker) lastMetadata(report string) *metadataFile {
 	content, kept := w.scan.memo.Document(tree.LocationOf(report))
-	if last := w.scan.last.metadata[report]; last != nil || !kept {
+	if last := w.before.metadataIn(report); last != nil || !kept {
 		return last
 	}
 	file := parseMetadataFile(content, nil)
 	return &file
+}
+
+// metadataIn returns the registry.hcl of an entry, by its path in the report, or nil.
+func (e *entry) metadataIn(report string) *metadataFile {
+	if e == nil || tree.InFolder(e.folder.report, tree.MetadataName) != report {
+		return nil
+	}
+	return e.folder.metadata
 }
 
 // parseMetadataFile parses a registry.hcl. last is the file as it was before, or nil.

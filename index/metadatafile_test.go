@@ -126,7 +126,7 @@ withdrawn "1.2.0" {
 		{Path: "providers/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip", Address: "acme/demo"},
 	} {
 		want.Version, want.Reason, want.Detail = "1.2.0", tree.Withdrawn, "it is withdrawn: CVE (https://example.com/cve)"
-		if got := problemOf(s.Report.Ignored, want.Path); got != want {
+		if got := problemOf(s.Report().Ignored, want.Path); got != want {
 			t.Errorf("ignored is %+v", got)
 		}
 	}
@@ -253,8 +253,8 @@ func TestWhereARegistryFileCounts(t *testing.T) {
 			}
 			if test.withheld == (index.Problem{}) {
 				nothingWithheld(t, s)
-			} else if !reflect.DeepEqual(s.Report.Withheld, []index.Problem{test.withheld}) {
-				t.Errorf("withheld are %+v", s.Report.Withheld)
+			} else if !reflect.DeepEqual(s.Report().Withheld, []index.Problem{test.withheld}) {
+				t.Errorf("withheld are %+v", s.Report().Withheld)
 			}
 		})
 	}
@@ -266,8 +266,8 @@ func TestARegistryFileAlone(t *testing.T) {
 	s := scan(t, files)
 	nothingWithheld(t, s)
 	a := addressAt("a.example", "acme/demo")
-	if s.Report.Hint != "" || s.Report.IgnoredTotal != 0 || s.Provider(a) != nil || len(s.WithdrawnVersions(a)) > 0 || s.Metadata(a).Description != "d" {
-		t.Errorf("the report is %+v", s.Report)
+	if s.Report().Hint != "" || s.Report().IgnoredTotal != 0 || s.Provider(a) != nil || len(s.WithdrawnVersions(a)) > 0 || s.Metadata(a).Description != "d" {
+		t.Errorf("the report is %+v", s.Report())
 	}
 }
 
@@ -426,8 +426,8 @@ func TestAnUnreadableRegistryFile(t *testing.T) {
 		if s.Metadata(demoProvider).Description != "d" {
 			t.Errorf("without %q, the description is lost", name)
 		}
-		if denied != "" && problemOf(s.Report.Withheld, name).Reason != tree.Unreadable {
-			t.Errorf("without %q, withheld are %+v", name, s.Report.Withheld)
+		if denied != "" && problemOf(s.Report().Withheld, name).Reason != tree.Unreadable {
+			t.Errorf("without %q, withheld are %+v", name, s.Report().Withheld)
 		}
 	}
 }

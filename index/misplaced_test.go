@@ -123,10 +123,10 @@ func TestMisplacedFiles(t *testing.T) {
 			if !offers("other/healthy", "1.0.0")(s) {
 				t.Error("the rest is not offered")
 			}
-			if len(s.Report.Withheld) != 1 || s.Report.IgnoredTotal != 0 {
-				t.Fatalf("withheld is %+v, ignored %+v", s.Report.Withheld, s.Report.Ignored)
+			if len(s.Report().Withheld) != 1 || s.Report().IgnoredTotal != 0 {
+				t.Fatalf("withheld is %+v, ignored %+v", s.Report().Withheld, s.Report().Ignored)
 			}
-			p := s.Report.Withheld[0]
+			p := s.Report().Withheld[0]
 			if p.Path != test.path || p.Reason != tree.Misplaced || !strings.Contains(p.Detail, test.says) {
 				t.Errorf("the problem is %+v", p)
 			}
@@ -137,7 +137,7 @@ func TestMisplacedFiles(t *testing.T) {
 			s = scan(t, files)
 			nothingWithheld(t, s)
 			if !offers(test.offered, "1.0.0")(s) {
-				t.Errorf("after %q, offered is %+v, ignored %+v", p.Detail, s.Report.Offered, s.Report.Ignored)
+				t.Errorf("after %q, offered is %+v, ignored %+v", p.Detail, s.Report().Offered, s.Report().Ignored)
 			}
 		})
 	}
@@ -221,7 +221,7 @@ func TestHintAtTheRoot(t *testing.T) {
 				"disk":  tree.Directories{Root: filepath.Join(dir, test.root)}.Open,
 				"named": func() (tree.Tree, error) { return tree.Directories{Root: test.root}.OpenIn(onAnother) },
 			} {
-				hint := scanWith(t, options(t, open)).Report.Hint
+				hint := scanWith(t, options(t, open)).Report().Hint
 				if test.says == nil && hint != "" {
 					t.Errorf("%s: there is the hint %q", name, hint)
 				}
@@ -250,8 +250,8 @@ func TestSearchForAHintEnds(t *testing.T) {
 	}
 	files["root/z/providers/acme/hello/"+helloZip] = new(fstest.MapFile)
 	s := scanWith(t, options(t, func() (tree.Tree, error) { return tree.Directories{Root: "root"}.OpenIn(files) }))
-	if !strings.Contains(s.Report.Hint, "nothing is in the root yet") {
-		t.Errorf("the hint is %q", s.Report.Hint)
+	if !strings.Contains(s.Report().Hint, "nothing is in the root yet") {
+		t.Errorf("the hint is %q", s.Report().Hint)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestMisplacedModulesHideNothing(t *testing.T) {
 		files.Write("modules/acme/vpc/aws/"+name, "# a module\n")
 	}
 	var got []string
-	for _, p := range scan(t, files).Report.Withheld {
+	for _, p := range scan(t, files).Report().Withheld {
 		got = append(got, p.Path)
 	}
 	want := []string{"modules/acme/vpc/aws/main.tf", "modules/acme/vpc/aws/old/1.1.0", "modules/acme/vpc/aws/vpc-1.2.0"}

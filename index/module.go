@@ -166,7 +166,6 @@ func (v *ModuleVersion) Published() time.Time { return time.Unix(0, v.Archive.mo
 type moduleFolder struct {
 	folder
 	packages []*modulePackage
-	walked   *Report // the report of its walk
 }
 
 // A modulePackage is an archive or a folder of a module folder.
@@ -177,64 +176,27 @@ type modulePackage struct {
 	preference int // of its format: the lowest is kept
 }
 
-// walkModules finds the packages of all modules, and queues the packages to read.
-func (w *walker) walkModules() []*moduleFolder {
-	var folders []*moduleFolder
-	for _, f := range w.walkAddresses(w.scan.tree.Modules, "modules", 3) {
-		if f.kept != nil {
-			folders = append(folders, &moduleFolder{folder: f})
-			continue
-		}
-		a, err := address.ParseModule(f.hostname, f.names[0], f.names[1], f.names[2])
-		if err != nil {
-			w.badModuleAddress(f, err)
-			continue
-		}
-		f.address = a
-		folders = append(folders, &moduleFolder{folder: f})
+// listModule finds the packages of a module, and queues the packages to read. bad says why
+// the folder cannot be judged; nil if it can.
+func (w *walker) listModule(m *moduleFolder) (bad *tree.Finding) {
+	entries, unreadable, bad := w.list(m.part, m.dir, m.report)
+	if bad == nil {
+		bad = w.readMetadata(&m.folder, m.address, entries, unreadable)
 	}
-	found := w.each(len(folders), func(w *walker, i int) {
-		m := folders[i]
-		if m.kept != nil {
-			w.report.merge(m.kept.walked)
-			return
-		}
-		m.walked = w.report
-		entries, unreadable, bad := w.list(m.part, m.dir, m.report)
-		if bad == nil {
-			bad = w.readMetadata(&m.folder, m.address, entries, unreadable)
-		}
-		if bad != nil {
-			w.keepAddress(&m.folder)
-			return
-		}
-		for _, e := range unreadable {
-			w.addUnreadable(m, e)
-		}
-		beside := newSiblings(entries)
-		for _, e := range entries {
-			if !isMetadata(e) && !w.strayInModule(m, e, beside) {
-				w.addModulePackage(m, e)
-			}
-		}
-		m.order()
-	})
-	spellings := make([]spelling, len(folders))
-	for i, m := range folders {
-		spellings[i] = spelling{folder: &m.folder, address: m.address, empty: m.isEmpty()}
+	if bad != nil {
+		return bad
 	}
-	var modules []*moduleFolder
-	for _, i := range w.oneSpellingEach(spellings, found) {
-		modules = append(modules, folders[i])
+	for _, e := range unreadable {
+		w.addUnreadable(m, e)
 	}
-	return modules
-}
-
-func (m *moduleFolder) isEmpty() bool {
-	if m.kept != nil {
-		return m.kept.empty
+	beside := newSiblings(entries)
+	for _, e := range entries {
+		if !isMetadata(e) && !w.strayInModule(m, e, beside) {
+			w.addModulePackage(m, e)
+		}
 	}
-	return len(m.packages) == 0
+	m.order()
+	return nil
 }
 
 // order sorts the versions. The newest one is also read first.
@@ -293,7 +255,8 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 // newFolderArchive adds a module folder to the archives to read, unless the memo knows it.
 // Its stamp covers the names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *job {
-	a := &job{folder: &m.folder, Location: e.Location(m.report), version: version, read: readModuleFolder}
+	w.depends = true // on what is in the folder
+	a := w.newJob(&m.folder, m.report, e, version, readModuleFolder)
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
@@ -304,7 +267,7 @@ func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string)
 		return a
 	}
 	a.Stamp = a.module.Stamp()
-	if w.recallOrQueueFolder(a, dirs...) {
+	if a = w.recallOrQueueFolder(a, dirs...); !a.pending {
 		a.module.Recall(a.Digest)
 	}
 	return a
@@ -315,27 +278,11 @@ func readModuleFolder(ctx context.Context, a *job) (memo.Record, error) {
 	return memo.Record{Digest: d}, err
 }
 
-// noteUnchanged notes the folders that have been read and need not stay unchanged for
-// folderRest again.
-func (m *moduleFolder) noteUnchanged(unchanged map[string]tree.Stamp) {
-	for _, p := range m.packages {
-		p.job.noteUnchanged(unchanged)
-	}
-}
-
-// An offeredModule has the versions of a module's folder that can be offered.
-type offeredModule struct {
-	module   *Module // nil if there are none
-	metadata addressMetadata
-	pending  pending // versions that have not been read yet
-	report   *Report // without offered versions
-}
-
-// offerModule returns the versions of a module's folder that can be offered.
-func (s *scan) offerModule(f *moduleFolder) offeredModule {
+// offerModule returns the versions of a module's folder that can be offered. before is the
+// entry of the folder so far, which may be nil.
+func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 	metadata, lacks, report := f.addressMetadata(), pending{}, newReport()
-	last := s.last.module(f.address)
-	listed := last != nil && s.last.listed(f.address)
+	last, listed := before.moduleOrNil(), before.listed()
 	kept := make(map[string]*modulePackage)
 	asBefore := make(map[string]*ModuleVersion) // versions that stay offered until the new ones have been read
 	for _, p := range f.packages {
@@ -390,7 +337,7 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 		versions = append(versions, p.offered(f.address.Hostname).orUnchanged(last.Version(v)))
 	}
 	metadata.sort()
-	o := offeredModule{metadata: metadata, pending: lacks, report: report}
+	o := offered{metadata: metadata, pending: lacks, report: report}
 	if versions == nil {
 		return o
 	}

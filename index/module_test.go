@@ -52,8 +52,8 @@ func TestFormsOfAModule(t *testing.T) {
 			if b := served(t, s, a); int64(len(b)) != a.Size || a.Tag() != a.SHA256.String() {
 				t.Errorf("%d bytes of %d are served", len(b), a.Size)
 			}
-			if s.Report.IgnoredTotal != test.ignored {
-				t.Errorf("ignored is %+v", s.Report.Ignored)
+			if s.Report().IgnoredTotal != test.ignored {
+				t.Errorf("ignored is %+v", s.Report().Ignored)
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func TestAVersionInTwoForms(t *testing.T) {
 				t.Fatalf("it is %+v", m)
 			}
 			var withheld []string
-			for _, p := range s.Report.Withheld {
+			for _, p := range s.Report().Withheld {
 				withheld = append(withheld, strings.TrimPrefix(p.Path, "modules/acme/vpc/aws/"))
 				if p.Address != "acme/vpc/aws" || p.Version != "1.0.0" {
 					t.Errorf("the problem is %+v", p)

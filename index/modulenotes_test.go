@@ -53,10 +53,10 @@ func TestNotesOnModules(t *testing.T) {
 			t.Fatal(err)
 		}
 		nothingWithheld(t, s)
-		if s.Recalled != recalled || len(s.Report.Offered) != len(want) {
-			t.Errorf("%d are known, not %d, and %d are offered", s.Recalled, recalled, len(s.Report.Offered))
+		if s.Recalled != recalled || len(s.Report().Offered) != len(want) {
+			t.Errorf("%d are known, not %d, and %d are offered", s.Recalled, recalled, len(s.Report().Offered))
 		}
-		for _, o := range s.Report.Offered {
+		for _, o := range s.Report().Offered {
 			if !slices.Equal(o.Notes, want[o.Version]) {
 				t.Errorf("of %s it says %q", o.Version, o.Notes)
 			}
@@ -97,8 +97,8 @@ func TestAModuleWithASecret(t *testing.T) {
 	}
 	for range 2 { // first read, then known
 		s := scanned()
-		if p := problemOf(s.Report.Withheld, folder); p.Reason != tree.Secret || len(s.Report.Withheld) != 1 || !offers("acme/vpc/aws", "1.0.0")(s) {
-			t.Fatalf("withheld is %+v", s.Report.Withheld)
+		if p := problemOf(s.Report().Withheld, folder); p.Reason != tree.Secret || len(s.Report().Withheld) != 1 || !offers("acme/vpc/aws", "1.0.0")(s) {
+			t.Fatalf("withheld is %+v", s.Report().Withheld)
 		}
 	}
 	files.Write(folder+"/.terraformignore", "*.key\n")

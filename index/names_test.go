@@ -38,13 +38,14 @@ func TestRecordsKeepOnlyTheirOwnName(t *testing.T) {
 			for number := range many {
 				write(number)
 			}
-			x := &scanner{options: Options{
+			x := New(Options{
 				Open: tree.Directories{Root: root}.Open,
 				Now:  func() time.Time { return time.Now().Add(time.Hour) }, // nothing is too young
-			}}
+			})
+			defer x.Close()
 			scan := func() {
 				t.Helper()
-				if _, err := x.scan(t.Context(), nil, nil); err != nil {
+				if _, err := x.Rescan(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}

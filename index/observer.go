@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -83,18 +84,19 @@ const maxLogged = 20
 // report logs a scan in one line, then the changes, and calls the observer.
 func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	x.log(slog.LevelInfo, "scanned",
-		"offered", len(now.Report.Offered),
-		"withheld", len(now.Report.Withheld),
-		"ignored", now.Report.IgnoredTotal,
+		"offered", now.Totals.Versions(),
+		"withheld", now.Totals.Problems(),
+		"ignored", now.Totals.Ignored,
 		"read", now.Read,
 		"duration", took)
+	was, is := differences(before, now)
 	if before != nil {
-		x.reportOffers(before, now)
+		x.reportOffers(was, is)
 		x.reportMetadata(before, now)
 	}
-	keys := x.reportKeys(now)
-	problems := x.reportWithheld(before, now)
-	x.reportIgnored(before, now)
+	keys := x.reportKeys(before, now)
+	problems := x.reportWithheld(now, was, is)
+	x.reportIgnored(was, is)
 	rewritten := x.reportChanged(before, now)
 	o := x.observer.Load()
 	if o != nil && o.Scanned != nil {
@@ -119,8 +121,8 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 
 // reportOffers logs the versions that clients can install now and could not before, and vice
 // versa.
-func (x *Index) reportOffers(before, now *Snapshot) {
-	added, removed := offerChanges(before.Report.Offered, now.Report.Offered)
+func (x *Index) reportOffers(was, is *Report) {
+	added, removed := offerChanges(was.Offered, is.Offered)
 	for _, change := range []struct {
 		what   string
 		offers []Offer
@@ -140,25 +142,41 @@ func (x *Index) reportOffers(before, now *Snapshot) {
 
 // reportMetadata logs which registry.hcl files have changed.
 func (x *Index) reportMetadata(before, now *Snapshot) {
-	var changed []address.Address
-	for a, s := range now.metadata {
-		if !s.file.Equal(before.metadata[a].file) {
-			changed = append(changed, a)
-		}
-	}
-	for a := range before.metadata {
-		if now.metadata[a].file == nil {
-			changed = append(changed, a)
-		}
-	}
+	changed := changedMetadata(before, now)
 	slices.SortFunc(changed, func(a, b address.Address) int { return strings.Compare(a.String(), b.String()) })
 	limited(x, slog.LevelInfo, "metadata changed", changed, func(a address.Address) {
 		fields := []any{"address", a.String()}
-		if m := now.metadata[a].file; m != nil {
+		if m := now.Metadata(a); m != nil {
 			fields = append(fields, "deprecated", versionsOf(m.Deprecated), "withdrawn", versionsOf(m.Withdrawn))
 		}
 		x.log(slog.LevelInfo, "metadata of "+a.String()+" changed", fields...)
 	})
+}
+
+// changedMetadata returns the addresses whose metadata differs between two snapshots.
+func changedMetadata(before, now *Snapshot) (changed []address.Address) {
+	compare := func(e, other *entry) {
+		if e.metadata.file != nil && !e.metadata.file.Equal(other.metadataOrZero().file) {
+			changed = append(changed, e.folder.address)
+		}
+	}
+	for a, g := range now.groups {
+		if before.groups[a] != g {
+			for _, e := range g.offered {
+				compare(e, before.groups[a].at(e.folder.address.Hostname))
+			}
+		}
+	}
+	for a, g := range before.groups {
+		if now.groups[a] != g {
+			for _, e := range g.offered {
+				if other := now.groups[a].at(e.folder.address.Hostname); other.metadataOrZero().file == nil {
+					compare(e, other)
+				}
+			}
+		}
+	}
+	return changed
 }
 
 // versionsOf lists the versions that notices are about.
@@ -177,16 +195,16 @@ const unreadMessage = "could not be read, it is tried again"
 // reportWithheld logs each problem once, and returns the new problems. A file that may still
 // be being written is a problem only if it stays in this state. A file that cannot be read
 // at the moment is no problem.
-func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
-	known := x.unfinished
-	x.unfinished = make(map[string]bool)
-	fresh := now.newlyWithheld(before)
+func (x *Index) reportWithheld(now *Snapshot, was, is *Report) (problems []Problem) {
+	known, before := x.unfinished, make(map[Problem]bool, len(was.Withheld))
+	x.unfinished = maps.Clone(known)
+	for _, p := range was.Withheld {
+		before[p] = true
+		delete(x.unfinished, p.Path)
+	}
 	var unread []Problem
-	for _, p := range now.Report.Withheld {
-		isNew := len(fresh) > 0 && fresh[0] == p // both are in the order of the report
-		if isNew {
-			fresh = fresh[1:]
-		}
+	for _, p := range is.Withheld {
+		isNew := !before[p]
 		switch {
 		case !isNew && !known[p.Path]:
 		case p.passes:
@@ -194,6 +212,9 @@ func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 		case !now.beingWritten(p, x.options.now()):
 			problems = append(problems, p)
 		default:
+			if x.unfinished == nil {
+				x.unfinished = make(map[string]bool)
+			}
 			x.unfinished[p.Path] = true
 			if !known[p.Path] {
 				x.log(slog.LevelInfo, "still being written", "path", p.Path)
@@ -215,15 +236,13 @@ func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 
 // reportIgnored logs files that do not belong in the tree, except temporary files, which
 // come and go with every copy.
-func (x *Index) reportIgnored(before, now *Snapshot) {
+func (x *Index) reportIgnored(was, is *Report) {
 	known := make(map[string]bool)
-	if before != nil {
-		for _, p := range before.Report.Ignored {
-			known[p.Path] = true
-		}
+	for _, p := range was.Ignored {
+		known[p.Path] = true
 	}
 	var ignored []Problem
-	for _, p := range now.Report.Ignored {
+	for _, p := range is.Ignored {
 		if p.Reason != tree.Temporary && !known[p.Path] {
 			ignored = append(ignored, p)
 		}
@@ -248,8 +267,11 @@ const progressEvery = 10 * time.Second
 
 // advance is called for every archive after it has been read.
 func (x *Index) advance(p Progress) {
-	if known := x.progress.Load(); known == nil || p.Done > known.Done {
-		x.progress.Store(&p)
+	if x.scanner.once {
+		if x.options.Progress != nil {
+			x.options.Progress(p)
+		}
+		return
 	}
 	now := x.options.now()
 	last := x.logged.Load()

@@ -42,19 +42,21 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 		return tree.Tree{Providers: empty, Keys: empty, Modules: tree.Part{Fs: fsys, Dir: "module/modules"}}, nil
 	}}
 	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
-	first, again := &scanner{options: o}, &scanner{options: o}
+	first, again := New(o), New(o)
+	defer first.Close()
+	defer again.Close()
 	var want []byte
 	for _, test := range []struct {
 		rule     string
-		scanner  *scanner
+		index    *Index
 		recalled int
 	}{{"read", first, 0}, {"known", first, 1}, {"known from before a restart", again, 1}} {
-		if test.scanner == again {
-			if err := again.memo.Decode(first.memo.Encode("a tree"), "a tree"); err != nil {
+		if test.index == again {
+			if err := again.scanner.memo.Decode(first.scanner.memo.Encode("a tree"), "a tree"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s, err := test.scanner.scan(t.Context(), nil, nil)
+		s, err := test.index.Rescan(t.Context())
 		if err != nil || s.Recalled != test.recalled || s.Module(address) == nil {
 			t.Fatalf("%s: %v, %+v", test.rule, err, s)
 		}
@@ -87,7 +89,7 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 		r.Close()
 	}
 	t.Run("a file in the range has changed", func(t *testing.T) {
-		s, err := first.scan(t.Context(), nil, nil)
+		s, err := first.Rescan(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -265,8 +265,8 @@ func TestUnpackedPackagesThatAreWithheld(t *testing.T) {
 			s := scan(t, files)
 			if test.reason == "" {
 				nothingWithheld(t, s)
-			} else if p := problemOf(s.Report.Withheld, test.path); len(s.Report.Withheld) != 1 || p.Reason != test.reason || !strings.Contains(p.Detail, test.says) {
-				t.Errorf("withheld is %+v", s.Report.Withheld)
+			} else if p := problemOf(s.Report().Withheld, test.path); len(s.Report().Withheld) != 1 || p.Reason != test.reason || !strings.Contains(p.Detail, test.says) {
+				t.Errorf("withheld is %+v", s.Report().Withheld)
 			}
 			provider := s.Provider(mirroredDemo)
 			folder := provider != nil && provider.File(zipName) != nil && provider.File(zipName).IsFolder()
@@ -309,11 +309,11 @@ func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
 		}
 		s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
 		if p := s.Provider(mirroredDemo); (p != nil) != offered {
-			t.Errorf("%s is offered: %v, withheld is %+v", to, p != nil, s.Report.Withheld)
+			t.Errorf("%s is offered: %v, withheld is %+v", to, p != nil, s.Report().Withheld)
 		} else if offered {
 			served(t, s, p.File(zipName))
-		} else if p := problemOf(s.Report.Withheld, unpackedFolder); p.Reason != tree.Unreadable {
-			t.Errorf("withheld is %+v", s.Report.Withheld)
+		} else if p := problemOf(s.Report().Withheld, unpackedFolder); p.Reason != tree.Unreadable {
+			t.Errorf("withheld is %+v", s.Report().Withheld)
 		}
 	}
 }
@@ -338,17 +338,17 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if offers("acme/demo", "1.1.0")(s) || s.Report.Pending != 1 || !s.Pending(ownDemo, "") {
-		t.Errorf("at once, offered is %+v", s.Report.Offered)
+	if offers("acme/demo", "1.1.0")(s) || s.Report().Pending != 1 || !s.Pending(ownDemo, "") {
+		t.Errorf("at once, offered is %+v", s.Report().Offered)
 	}
 	set(time.Now().Add(2 * time.Second))
 	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) {
-		t.Errorf("when it rests, offered is %+v", s.Report.Offered)
+		t.Errorf("when it rests, offered is %+v", s.Report().Offered)
 	}
 	// An offered folder need not stay unchanged for a while again.
 	set(time.Now())
-	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) || s.Report.Pending != 0 {
-		t.Errorf("then, offered is %+v", s.Report.Offered)
+	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) || s.Report().Pending != 0 {
+		t.Errorf("then, offered is %+v", s.Report().Offered)
 	}
 }
 

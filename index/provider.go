@@ -136,6 +136,7 @@ type Release struct {
 	published     int64 // nanoseconds
 	offer         Offer // the offer in the report
 	deprecated    *registryhcl.Notice
+	docs          string // the folder of its documentation; empty if there is none
 
 	encoded *encodedRelease // shared with this release under other notices
 }

@@ -109,15 +109,15 @@ func TestLayoutsOfAProvider(t *testing.T) {
 			test.build(files)
 			s := scan(t, files)
 			nothingWithheld(t, s)
-			if len(s.Report.Offered) != 1 {
-				t.Errorf("offered is %+v", s.Report.Offered)
+			if len(s.Report().Offered) != 1 {
+				t.Errorf("offered is %+v", s.Report().Offered)
 			}
 			o := offerOf(s, test.address, "1.0.0")
 			if !slices.Equal(o.Platforms, []string{"darwin_arm64", "linux_amd64"}) || !strings.HasPrefix(o.Signature, "registry ") {
 				t.Errorf("the offer is %+v", o)
 			}
-			if s.Report.IgnoredTotal != test.ignored {
-				t.Errorf("ignored is %+v", s.Report.Ignored)
+			if s.Report().IgnoredTotal != test.ignored {
+				t.Errorf("ignored is %+v", s.Report().Ignored)
 			}
 		})
 	}

@@ -142,8 +142,8 @@ func TestDocsBelongToARelease(t *testing.T) {
 			t.Errorf("of %s there is %+v", version, docs.Pages)
 		}
 	}
-	if p := problemOf(s.Report.Ignored, "providers/acme/demo/4.0.0/docs"); s.Report.IgnoredTotal != 1 || !strings.Contains(p.Detail, "no package of version 4.0.0") {
-		t.Errorf("ignored is %+v", s.Report.Ignored)
+	if p := problemOf(s.Report().Ignored, "providers/acme/demo/4.0.0/docs"); s.Report().IgnoredTotal != 1 || !strings.Contains(p.Detail, "no package of version 4.0.0") {
+		t.Errorf("ignored is %+v", s.Report().Ignored)
 	}
 }
 

@@ -28,17 +28,13 @@ type providerFolder struct {
 	read     func(context.Context, *job) (memo.Record, error) // the zip of one platform
 	releases map[string]*releaseFiles                         // by version
 	ordered  []*releaseFiles                                  // the newest first
-
-	walked *walker         // the walker of the folder; nil if it was not walked
-	result *providerResult // of the last scan; replaces all other fields
 }
 
 // keysOf returns the namespace whose keys count.
-func (p *providerFolder) keysOf() keysOf { return keysOf{p.address.Hostname, p.address.Namespace} }
+func (f *folder) keysOf() keysOf { return keysOf{f.address.Hostname, f.address.Namespace} }
 
-func newProviderFolder(f folder, a address.Address) *providerFolder {
-	f.address = a
-	p := &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: a.Name}, releases: make(map[string]*releaseFiles)}
+func newProviderFolder(f folder) *providerFolder {
+	p := &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: f.address.Name}, releases: make(map[string]*releaseFiles)}
 	p.read = func(ctx context.Context, a *job) (memo.Record, error) {
 		return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
 			return archive.ReadPackage(ctx, f, size, p.address.Name, wire.SHA256{})
@@ -101,70 +97,13 @@ type document struct {
 	content []byte // nil if the memo does not know it
 }
 
-// walkProviders finds the releases of all providers, and queues the packages to read.
-func (w *walker) walkProviders(keys *keysFolder) []*providerFolder {
-	var folders []*providerFolder
-	for _, f := range w.walkAddresses(w.scan.tree.Providers, "providers", 2) {
-		if f.kept != nil {
-			folders = append(folders, newProviderFolder(f, f.address))
-			continue
-		}
-		a, err := address.ParseProvider(f.hostname, f.names[0], f.names[1])
-		if err != nil {
-			w.badProviderAddress(f, err)
-			continue
-		}
-		folders = append(folders, newProviderFolder(f, a))
-	}
-	w.recallKeys(keys, folders)
-	found := w.each(len(folders), func(w *walker, i int) {
-		p := folders[i]
-		if p.kept != nil {
-			w.report.merge(p.kept.walked)
-			return
-		}
-		if w.reuse(p, keys) {
-			return
-		}
-		p.walked, w.notes = w, true
-		if bad := w.walkReleases(p, p.dir, p.report, ""); bad != nil {
-			w.keepAddress(&p.folder)
-			p.releases = nil
-		}
-		p.order()
-	})
-	spellings := make([]spelling, len(folders))
-	for i, p := range folders {
-		spellings[i] = spelling{folder: &p.folder, address: p.address, empty: !p.hasPackages()}
-	}
-	var providers []*providerFolder
-	for _, i := range w.oneSpellingEach(spellings, found) {
-		providers = append(providers, folders[i])
-	}
-	return providers
-}
-
 func (p *providerFolder) hasPackages() bool {
-	switch {
-	case p.result != nil:
-		return p.result.packages > 0
-	case p.kept != nil:
-		return !p.kept.empty
-	}
 	for _, r := range p.releases {
 		if len(r.packages) > 0 || r.bad != nil {
 			return true
 		}
 	}
 	return false
-}
-
-// walkReport returns the report of the folder's walk.
-func (p *providerFolder) walkReport() *Report {
-	if p.result != nil {
-		return p.result.walk
-	}
-	return p.walked.report
 }
 
 // walkReleases sorts the files of a provider's folder, or of the folder of one version in
@@ -329,16 +268,6 @@ func (p *providerFolder) order() {
 	}
 }
 
-// noteUnchanged notes the unpacked packages that have been read and need not stay unchanged for
-// folderRest again.
-func (p *providerFolder) noteUnchanged(unchanged map[string]tree.Stamp) {
-	for _, files := range p.ordered {
-		for _, k := range files.packages {
-			k.noteUnchanged(unchanged)
-		}
-	}
-}
-
 // documents yields the documents that a release has.
 func (r *releaseFiles) documents() iter.Seq[*document] {
 	return func(yield func(*document) bool) {
@@ -407,6 +336,7 @@ func (r *releaseFiles) state(keys *keysFile) (sum wire.SHA256) {
 	for d := range r.documents() {
 		add(&d.Location, d.stamp)
 	}
+	h.Write([]byte(r.docs))
 	if keys != nil {
 		h.Write(keys.sum[:])
 	}

@@ -90,16 +90,15 @@ func requireWhole(complete bool, err error) error {
 }
 
 // HasDocs reports whether a release has a folder of documentation.
-func (s *Snapshot) HasDocs(r *Release) bool { return s.docs[r.encoded] != "" }
+func (s *Snapshot) HasDocs(r *Release) bool { return r.docs != "" }
 
 // Docs lists the documentation of a release; nil if there is none. The list is kept until
 // the next scan.
 func (s *Snapshot) Docs(ctx context.Context, r *Release) (*content.Docs, error) {
-	dir := s.docs[r.encoded]
-	if dir == "" {
+	if r.docs == "" {
 		return nil, nil
 	}
-	return s.content.Docs(ctx, s.tree.Providers, dir, s.Taken)
+	return s.content.Docs(ctx, s.tree.Providers, r.docs, s.Taken)
 }
 
 // ReadDoc returns the text of a page, without what it says about itself. It is cut if it

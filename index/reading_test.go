@@ -36,13 +36,39 @@ func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	if got := versionsOfVPC(s); got != "1.0.0 0.9.0" || s.Pending(ownVPC, "") {
 		t.Errorf("%s are listed", got)
 	}
-	if len(s.Report.Offered) != 2 || s.Report.Pending != 3 {
-		t.Errorf("offered is %+v, %d are pending", s.Report.Offered, s.Report.Pending)
+	if len(s.Report().Offered) != 2 || s.Report().Pending != 3 {
+		t.Errorf("offered is %+v, %d are pending", s.Report().Offered, s.Report().Pending)
 	}
 	close(g.open)
-	if s = r.scan(t); len(s.Report.Offered) != 5 {
-		t.Errorf("in the end is offered %+v", s.Report.Offered)
+	if s = r.scan(t); len(s.Report().Offered) != 5 {
+		t.Errorf("in the end is offered %+v", s.Report().Offered)
 	}
+}
+
+// What is copied into the tree is offered at once, although much else is still to be read,
+// and all workers are busy with it.
+func TestAChangeIsOfferedWhileOtherArchivesAreUnread(t *testing.T) {
+	files := indextest.New(t)
+	for _, name := range []string{"a", "b", "c"} {
+		files.Provider("acme/"+name, "1.0.0", "linux_amd64")
+	}
+	g := gate{files.Fs, make(chan struct{})} // which holds back all zips
+	o := options(t, indextest.On(t, g).Open)
+	o.Workers = 1
+	r := run(t, o)
+	<-r.Ready()
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		files.Write("modules/acme/vpc/aws/"+version+".tar.gz", indextest.TarGz("main.tf", "# "+version+"\n"))
+		r.Changed("modules/acme/vpc/aws")
+		if s := r.until(t, offers("acme/vpc/aws", version)); s.Totals.Pending != 3 {
+			t.Errorf("%d packages are pending", s.Totals.Pending)
+		}
+	}
+	files.Remove("modules/acme/vpc/aws/1.0.0.tar.gz")
+	r.Changed("modules/acme/vpc/aws")
+	r.until(t, not(offers("acme/vpc/aws", "1.0.0")))
+	close(g.open)
+	r.until(t, offers("acme/c", "1.0.0"))
 }
 
 // A single version of many is read alone.
@@ -58,7 +84,7 @@ func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 	<-r.Ready()
 	s := r.Next(t.Context(), r.Snapshot(), index.Selection{Address: ownDemo, Version: "1.0.0"})
 	if p := s.Provider(ownDemo); p.Release("1.0.0") == nil || p.Release("1.1.0") != nil {
-		t.Errorf("offered is %+v", s.Report.Offered)
+		t.Errorf("offered is %+v", s.Report().Offered)
 	}
 	close(g.open)
 }
@@ -83,7 +109,7 @@ func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 		}()
 		synctest.Wait()
 		if s != nil {
-			t.Errorf("there is a snapshot, although nothing has been read: offered is %+v", s.Report.Offered)
+			t.Errorf("there is a snapshot, although nothing has been read: offered is %+v", s.Report().Offered)
 		}
 		close(g.open)
 		synctest.Wait()
@@ -220,7 +246,7 @@ func TestSignaturesAreRememberedOverManyScans(t *testing.T) {
 	defer second.Close()
 	s, err := second.Rescan(t.Context())
 	if err != nil || !offers("acme/demo", "1.0.0")(s) {
-		t.Fatalf("offered is %+v, %v", s.Report.Offered, err)
+		t.Fatalf("offered is %+v, %v", s.Report().Offered, err)
 	}
 	if second.Stats().Verified != 0 {
 		t.Error("after a restart it is verified again")

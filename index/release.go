@@ -19,50 +19,63 @@ import (
 // This file decides which releases of a provider are offered: it turns files and their
 // digests into verified releases and problems.
 
-// An offeredProvider has the releases of a provider's folder that can be offered.
-type offeredProvider struct {
-	provider *Provider // nil if there are none
-	metadata addressMetadata
-	pending  pending // versions that have not been read yet
-	report   *Report // without offered releases
-
-	since   time.Time // when the first of its releases was verified
-	passing bool      // the same files and keys may soon have another result
-}
-
 // offerProvider verifies the releases of a folder. keys are the keys of its namespace, nil
-// if it has no keys file.
-func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider {
-	o := offeredProvider{metadata: p.addressMetadata(), report: newReport(), since: s.now}
-	last := s.last.provider(p.address)
-	listed := last != nil && s.last.listed(p.address)
-	var releases []*Release
+// if it has no keys file. before is the entry of the folder so far, which may be nil.
+func (s *scan) offerProvider(p *providerFolder, keys *keysFile, before *entry) offered {
+	o := offered{metadata: p.addressMetadata(), report: newReport(), since: s.now, verified: make(map[string]verifiedRelease)}
+	last, listed := before.providerOrNil(), before.listed()
 	for _, files := range p.ordered {
 		if n := o.metadata.file.WithdrawnVersion(files.version); n != nil && files.any() {
 			o.metadata.withdraw(files.version, n)
 			o.report.withdraw(files.path(p), p.address, files.text, n)
 			continue
 		}
-		r, pending := s.offerRelease(p, files, keys, last.Release(files.text), &o)
+		r, pending := s.offerRelease(p, files, keys, before, &o)
 		if r != nil {
-			releases = append(releases, r)
+			o.releases = append(o.releases, r)
 		}
 		if pending {
 			o.pending.versions = append(o.pending.versions, files.text)
 			o.pending.list = o.pending.list || r == nil && !listed
 		}
 	}
-	if releases != nil {
-		o.provider = s.releases.provider(p.address, releases, o.metadata)
+	switch {
+	case o.releases == nil:
+	case last != nil && slices.Equal(before.releases, o.releases) && before.metadata.equal(o.metadata):
+		o.provider = last
+	default:
+		o.provider = newProvider(p.address, o.releases, o.metadata)
 	}
 	return o
 }
 
+// A verifiedRelease is a release and the state that it was verified in. The release is used
+// again if none of its files, nor its namespace's keys, have changed.
+type verifiedRelease struct {
+	release *Release
+	state   wire.SHA256 // of its files and keys
+	since   time.Time
+
+	unread *tree.Finding // why there is no release, if the reason is a fault
+}
+
+// verifiedFor is how long a verification is valid: keys expire over time.
+const verifiedFor = time.Hour
+
+// verifiedAs returns the release of a version if it was verified in that state. A nil entry
+// has none.
+func (e *entry) verifiedAs(version string, state wire.SHA256, now time.Time) (v verifiedRelease, ok bool) {
+	if e == nil {
+		return v, false
+	}
+	v, ok = e.verified[version]
+	return v, ok && v.state == state && now.Sub(v.since) < verifiedFor && !now.Before(v.since)
+}
+
 // offerRelease returns the release that consists of files, or nil, and whether a later scan
-// may return another one. last is the release that the last scan offered, nil if it offered
-// none.
-func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFile, last *Release, o *offeredProvider) (r *Release, pending bool) {
-	report := o.report
+// may return another one.
+func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFile, before *entry, o *offered) (r *Release, pending bool) {
+	report, last := o.report, before.release(files.text)
 	if files.bad != nil {
 		o.passing = true
 		if last != nil || files.bad.Passes() {
@@ -103,7 +116,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		return nil, true
 	}
 	state := files.state(keys)
-	v, known := s.releases.get(p.address, files.text, state, s.now)
+	v, known := before.verifiedAs(files.text, state, s.now)
 	if !known {
 		var problems []Problem
 		v, problems = s.verify(p, files, keys)
@@ -120,8 +133,10 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 			o.passing = true
 		} else {
 			v.state, v.since = state, s.now
-			s.releases.put(p.address, files.text, v)
 		}
+	}
+	if !v.since.IsZero() {
+		o.verified[files.text] = v
 	}
 	if s.needsCopy(v.release, files, keys) {
 		report.Pending += len(files.packages)
@@ -171,7 +186,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 	}
 	r := &Release{
 		version: files.version, Hostname: p.address.Hostname, Version: files.text,
-		protocols: protocols, Packages: make([]*Package, len(packages)), encoded: new(encodedRelease),
+		protocols: protocols, Packages: make([]*Package, len(packages)), docs: files.docs, encoded: new(encodedRelease),
 	}
 	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // each is one allocation
 	for i, k := range packages {

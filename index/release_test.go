@@ -94,7 +94,7 @@ func TestSignatures(t *testing.T) {
 			notes := strings.Join(offer.Notes, "\n")
 			if offer.Version == "" != (test.signature == "") || !strings.HasPrefix(offer.Signature, test.signature) ||
 				!strings.Contains(notes, test.note) || (notes == "") != (test.note == "") {
-				t.Errorf("the offer is %+v, withheld is %+v", offer, s.Report.Withheld)
+				t.Errorf("the offer is %+v, withheld is %+v", offer, s.Report().Withheld)
 			}
 			if test.signature != "" {
 				nothingWithheld(t, s)
@@ -109,11 +109,11 @@ func TestSignatures(t *testing.T) {
 				nothingWithheld(t, s)
 				return
 			}
-			if len(s.Report.Offered) > 0 || len(s.Report.Withheld) != 1 || s.Report.Withheld[0].Reason != test.required {
-				t.Errorf("when signatures are required, offered is %+v, withheld is %+v", s.Report.Offered, s.Report.Withheld)
+			if len(s.Report().Offered) > 0 || len(s.Report().Withheld) != 1 || s.Report().Withheld[0].Reason != test.required {
+				t.Errorf("when signatures are required, offered is %+v, withheld is %+v", s.Report().Offered, s.Report().Withheld)
 			}
-			if !strings.Contains(s.Report.Withheld[0].Detail, test.note) {
-				t.Errorf("the detail is %s", s.Report.Withheld[0].Detail)
+			if !strings.Contains(s.Report().Withheld[0].Detail, test.note) {
+				t.Errorf("the detail is %s", s.Report().Withheld[0].Detail)
 			}
 		})
 	}
@@ -143,8 +143,8 @@ func TestSignaturesByOtherKeysWithhold(t *testing.T) {
 			if o := offerOf(s, "acme/demo", "1.0.0"); o.Version != "" {
 				t.Errorf("it is offered: %+v", o)
 			}
-			if p := problemOf(s.Report.Withheld, r.ChecksumsName()+".sig"); p.Reason != tree.UnknownKey || p.Version != "1.0.0" || !strings.Contains(p.Detail, test.says) {
-				t.Errorf("withheld is %+v", s.Report.Withheld)
+			if p := problemOf(s.Report().Withheld, r.ChecksumsName()+".sig"); p.Reason != tree.UnknownKey || p.Version != "1.0.0" || !strings.Contains(p.Detail, test.says) {
+				t.Errorf("withheld is %+v", s.Report().Withheld)
 			}
 			if o := offerOf(s, "acme/demo", "0.9.0"); !strings.HasPrefix(o.Signature, "registry ") {
 				t.Errorf("the release without a signature: %+v", o)
@@ -316,8 +316,8 @@ func TestProvidersThatCannotBeRun(t *testing.T) {
 				}
 				if test.reason == "" {
 					nothingWithheld(t, s)
-				} else if p := problemOf(s.Report.Withheld, name); p.Reason != test.reason || !strings.Contains(p.Detail, "chmod +x") {
-					t.Errorf("%s: withheld is %+v", when, s.Report.Withheld)
+				} else if p := problemOf(s.Report().Withheld, name); p.Reason != test.reason || !strings.Contains(p.Detail, "chmod +x") {
+					t.Errorf("%s: withheld is %+v", when, s.Report().Withheld)
 				}
 			}
 		})

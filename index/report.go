@@ -136,11 +136,40 @@ func (r *Report) merge(other *Report) {
 	r.Ignored = append(r.Ignored, other.Ignored[:min(room, len(other.Ignored))]...)
 }
 
-// clone copies the report of a walk, to which each snapshot adds its offers.
-func (r *Report) clone() *Report {
-	c := *r
-	c.Offered, c.Withheld, c.Ignored = slices.Clone(r.Offered), slices.Clone(r.Withheld), slices.Clone(r.Ignored)
-	return &c
+// offer adds what is offered.
+func (r *Report) offer(o *offered) {
+	for _, release := range o.provider.releaseList() {
+		r.Offered = append(r.Offered, release.offer.withNotice(release.deprecated))
+	}
+	for _, v := range o.module.versionList() {
+		offer := Offer{Kind: KindModule, Address: o.module.Address.String(), Version: v.Version, Notes: v.notes}
+		r.Offered = append(r.Offered, offer.withNotice(v.deprecated))
+	}
+	r.noteBuilds()
+}
+
+// noteShadows adds notes to hosted versions that are found under other hostnames too, which
+// twice has by version.
+func (r *Report) noteShadows(hosted address.Address, twice map[string][]string) {
+	for i := range r.Offered {
+		o := &r.Offered[i]
+		if o.Address != hosted.String() {
+			continue
+		}
+		o.Notes = slices.Clip(o.Notes) // the report of the entry shares them
+		for _, h := range slices.Sorted(slices.Values(twice[o.Version])) {
+			o.Notes = append(o.Notes, fmt.Sprintf("it is found under %s too: asked as %s, the registry offers that one", h, h))
+		}
+	}
+}
+
+// finish ends a report that was joined from others. live reports whether another scan
+// follows.
+func (r *Report) finish(live bool) {
+	for i := range r.Withheld {
+		r.Withheld[i].Reason = r.Withheld[i].shownReason(live)
+	}
+	r.sort()
 }
 
 // sort makes two reports of the same tree equal, in whatever order the scan's workers
@@ -156,8 +185,8 @@ func (r *Report) sort() {
 	slices.SortStableFunc(r.Ignored, byPath)
 }
 
-// noteBuilds adds notes to offers that clients take for one another. The offers must be
-// sorted.
+// noteBuilds adds notes to offers of one address that clients take for one another. The
+// offers must be sorted.
 func (r *Report) noteBuilds() {
 	number := func(o Offer) string { // the version without its build metadata
 		text, _, _ := strings.Cut(o.Version, "+")
@@ -195,11 +224,11 @@ func (r *Report) failure() error {
 	return fmt.Errorf("%s: %s", r.Withheld[i].Path, r.Withheld[i].Detail)
 }
 
-// nameUnreadable replaces reasons that do not appear in reports by the reason Unreadable.
-func (r *Report) nameUnreadable() {
-	for i := range r.Withheld {
-		if p := &r.Withheld[i]; p.Reason == tree.Exhausted || p.Reason == tree.StoreFailed {
-			p.Reason = tree.Unreadable
-		}
+// shownReason returns the reason that a report shows. If another scan follows, some reasons
+// do not appear in reports.
+func (p Problem) shownReason(live bool) tree.Reason {
+	if live && (p.Reason == tree.Exhausted || p.Reason == tree.StoreFailed) {
+		return tree.Unreadable
 	}
+	return p.Reason
 }

@@ -16,7 +16,7 @@ import (
 
 // offerOf returns the offer of a version in the report, or the zero Offer.
 func offerOf(s *index.Snapshot, address, version string) index.Offer {
-	for _, o := range s.Report.Offered {
+	for _, o := range s.Report().Offered {
 		if o.Address == address && o.Version == version {
 			return o
 		}
@@ -37,8 +37,8 @@ func problemOf(problems []index.Problem, path string) index.Problem {
 // nothingWithheld fails the test if the report has withheld entries.
 func nothingWithheld(t *testing.T, s *index.Snapshot) {
 	t.Helper()
-	if len(s.Report.Withheld) > 0 {
-		t.Errorf("withheld: %+v", s.Report.Withheld)
+	if len(s.Report().Withheld) > 0 {
+		t.Errorf("withheld: %+v", s.Report().Withheld)
 	}
 }
 
@@ -55,8 +55,8 @@ func TestAHundredThousandFilesOfJunk(t *testing.T) {
 		return tree.Directories{Root: "terraform"}.OpenIn(junk)
 	}))
 	nothingWithheld(t, s)
-	if len(s.Report.Ignored) != index.MaxIgnored || s.Report.IgnoredTotal != 200_000 {
-		t.Errorf("%d are listed as ignored, %d counted", len(s.Report.Ignored), s.Report.IgnoredTotal)
+	if len(s.Report().Ignored) != index.MaxIgnored || s.Report().IgnoredTotal != 200_000 {
+		t.Errorf("%d are listed as ignored, %d counted", len(s.Report().Ignored), s.Report().IgnoredTotal)
 	}
 	if !offers("acme/vpc/aws", "1.0.0")(s) {
 		t.Error("the module among them is not offered")
@@ -78,9 +78,9 @@ func TestTwoScansOfATreeReportTheSame(t *testing.T) {
 	}
 	o := options(t, files.Open)
 	o.Workers = 16
-	first := scanWith(t, o).Report
+	first := scanWith(t, o).Report()
 	for range 5 {
-		if again := scanWith(t, o).Report; !reflect.DeepEqual(again, first) {
+		if again := scanWith(t, o).Report(); !reflect.DeepEqual(again, first) {
 			t.Fatal("another scan reports something else")
 		}
 	}
@@ -107,7 +107,7 @@ func TestBuildsOfAVersionAreNoted(t *testing.T) {
 		s := x.Snapshot()
 		nothingWithheld(t, s)
 		taken := map[string]string{"1.0.0+a": "1.0.0", "1.0.0+b": "1.0.0", "1.0.0-rc.1+a": "1.0.0-rc.1", "2.0.0+a": "2.0.0+b"}
-		for _, o := range s.Report.Offered {
+		for _, o := range s.Report().Offered {
 			var want []string
 			if other, ok := taken[o.Version]; ok && o.Address != "acme/other" {
 				want = []string{fmt.Sprintf(note, other)}
@@ -141,11 +141,11 @@ func TestUnusualNames(t *testing.T) {
 			t.Errorf("%s is not offered", address)
 		}
 	}
-	b, err := json.Marshal(s.Report)
+	b, err := json.Marshal(s.Report())
 	if err != nil || !json.Valid(b) {
 		t.Fatal(err)
 	}
-	for _, p := range s.Report.Withheld {
+	for _, p := range s.Report().Withheld {
 		if p.Detail == "" || p.Reason == "" || strings.ContainsAny(p.Detail, "\n\x1b") || strings.Contains(p.Detail, dir) {
 			t.Errorf("%q: %s: %q", p.Path, p.Reason, p.Detail)
 		}

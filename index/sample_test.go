@@ -18,8 +18,8 @@ func TestSampleTree(t *testing.T) {
 		writeSample(t, indextest.OnDisk(t, dir))
 	}
 	s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
-	if len(s.Report.Withheld) > 0 {
-		t.Errorf("withheld: %+v", s.Report.Withheld)
+	if len(s.Report().Withheld) > 0 {
+		t.Errorf("withheld: %+v", s.Report().Withheld)
 	}
 	for _, want := range []struct{ address, version, signature string }{
 		{"acme/demo", "0.1.0", "publisher"},
@@ -33,7 +33,7 @@ func TestSampleTree(t *testing.T) {
 		{"globex/bucket/google", "0.4.0", ""},
 		{"registry.terraform.io/example/tags/null", "1.0.2", ""},
 	} {
-		if !slices.ContainsFunc(s.Report.Offered, func(o index.Offer) bool {
+		if !slices.ContainsFunc(s.Report().Offered, func(o index.Offer) bool {
 			return o.Address == want.address && o.Version == want.version && strings.HasPrefix(o.Signature, want.signature)
 		}) {
 			t.Errorf("%s %s is not offered, or not signed by its %s", want.address, want.version, want.signature)

@@ -77,7 +77,7 @@ func TestAScanWithTooFewDescriptorsFails(t *testing.T) {
 
 	left.Store(1000)
 	whole, err := index.Scan(context.Background(), o)
-	if err != nil || len(whole.Report.Offered) != 3 || len(whole.Report.Withheld) > 0 {
+	if err != nil || len(whole.Report().Offered) != 3 || len(whole.Report().Withheld) > 0 {
 		t.Fatalf("with enough: %v, %+v", err, whole)
 	}
 	needed := 1000 - left.Load()
@@ -122,8 +122,8 @@ func TestTwoSpellingsOfAnAddress(t *testing.T) {
 				write(files)
 			}
 			s := scan(t, files)
-			if len(s.Report.Offered) != 1 {
-				t.Fatalf("offered is %+v", s.Report.Offered)
+			if len(s.Report().Offered) != 1 {
+				t.Fatalf("offered is %+v", s.Report().Offered)
 			}
 			if served := pathOf(s); !strings.HasPrefix(served, test.offered+"/") {
 				t.Errorf("it is served from %s", served)
@@ -132,8 +132,8 @@ func TestTwoSpellingsOfAnAddress(t *testing.T) {
 				nothingWithheld(t, s)
 				return
 			}
-			if p := problemOf(s.Report.Withheld, test.reported); p.Reason != tree.Duplicate || !strings.Contains(p.Detail, test.offered) || len(s.Report.Withheld) != 1 {
-				t.Errorf("withheld is %+v", s.Report.Withheld)
+			if p := problemOf(s.Report().Withheld, test.reported); p.Reason != tree.Duplicate || !strings.Contains(p.Detail, test.offered) || len(s.Report().Withheld) != 1 {
+				t.Errorf("withheld is %+v", s.Report().Withheld)
 			}
 		})
 	}

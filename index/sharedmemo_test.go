@@ -189,8 +189,8 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 			t.Fatalf("the first instance reads %d", s.Read)
 		}
 		m.await(t, files)
-		if s := rescan(t, instanceOf(t, files, m).Index); s.Read != 0 || len(s.Report.Offered) != 2 {
-			t.Errorf("the second reads %d and offers %v", s.Read, s.Report.Offered)
+		if s := rescan(t, instanceOf(t, files, m).Index); s.Read != 0 || len(s.Report().Offered) != 2 {
+			t.Errorf("the second reads %d and offers %v", s.Read, s.Report().Offered)
 		}
 	})
 	t.Run("nor does one that runs already", func(t *testing.T) {
@@ -290,16 +290,16 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		}
 		m.segments["another name"], m.segments["empty"] = []byte("something else"), nil
 		m.mutex.Unlock()
-		if s := rescan(t, instanceOf(t, files, m).Index); s.Read != 3 || len(s.Report.Offered) != 2 {
-			t.Errorf("it reads %d and offers %v", s.Read, s.Report.Offered)
+		if s := rescan(t, instanceOf(t, files, m).Index); s.Read != 3 || len(s.Report().Offered) != 2 {
+			t.Errorf("it reads %d and offers %v", s.Read, s.Report().Offered)
 		}
 	})
 	t.Run("without the storage archives are read, and that is logged once", func(t *testing.T) {
 		files, m := build(t), newSharedMemo()
 		m.fails = errors.New("connection refused")
 		one := instanceOf(t, files, m)
-		if s := rescan(t, one.Index); s.Read != 3 || len(s.Report.Offered) != 2 {
-			t.Errorf("it reads %d and offers %v", s.Read, s.Report.Offered)
+		if s := rescan(t, one.Index); s.Read != 3 || len(s.Report().Offered) != 2 {
+			t.Errorf("it reads %d and offers %v", s.Read, s.Report().Offered)
 		}
 		if n := strings.Count(one.log.String(), "connection refused"); n != 1 {
 			t.Errorf("it logs:\n%s", one.log.String())

@@ -10,29 +10,38 @@ import (
 )
 
 // recallShared copies the results of other instances for archives that would have to be
-// read.
-func (s *scan) recallShared(inv *inventory) {
-	if s.sharing == nil || len(inv.unread) == 0 {
-		return
+// read. It returns the archives that are left to be read.
+func (s *scan) recallShared(listings []*listing) (unread []*job) {
+	for _, l := range listings {
+		unread = append(unread, l.walker.unread...)
+	}
+	if s.sharing == nil || len(unread) == 0 {
+		return unread
 	}
 	records := s.sharing.Load(s.ctx)
 	if len(records) == 0 {
-		return
+		return unread
 	}
-	inv.unread = slices.DeleteFunc(inv.unread, func(a *job) bool {
+	known := make(map[*job]bool)
+	for _, a := range unread {
 		path := a.ReportPath()
 		d, ok := records[path]
-		if !ok || d.Stamp != a.Stamp {
-			return false
+		if !ok || d.Stamp != a.Stamp || a.finished {
+			continue
 		}
 		delete(records, path)
-		d.Earlier = s.earlier(a, d)
+		d.Earlier = s.earlier(a, d, s.now)
 		s.memo.Adopt(&a.Location, d)
-		a.Record, a.pending = d, false
-		inv.recalled++
-		return true
-	})
+		a.apply(readResult{record: d})
+		known[a] = true
+	}
 	s.sharing.Keep(records)
+	for _, l := range listings {
+		all := len(l.walker.unread)
+		l.walker.unread = slices.DeleteFunc(l.walker.unread, func(a *job) bool { return known[a] })
+		l.walker.recalled += all - len(l.walker.unread)
+	}
+	return slices.DeleteFunc(unread, func(a *job) bool { return known[a] })
 }
 
 // share stores the results of this instance for the other instances, and then announces the

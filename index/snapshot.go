@@ -1,18 +1,18 @@
 package index
 
 import (
-	"fmt"
+	"cmp"
 	"iter"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	version "github.com/hashicorp/go-version"
-	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -22,9 +22,6 @@ type Snapshot struct {
 	// Taken is the time when its scan began.
 	Taken time.Time
 
-	// Report lists the results for all files that the scan found.
-	Report *Report
-
 	// KeysExpire is when the first of the keys that clients get expires; zero if none
 	// expires.
 	KeysExpire time.Time
@@ -33,39 +30,247 @@ type Snapshot struct {
 	// path.
 	Changed []ChangedVersion
 
-	unread string // which pending archives the scan could not read, and why; empty: there are none
-	faulty bool   // another file could not be read, and may be readable a moment later
+	// Totals counts what the report lists, and Hint is its hint.
+	Totals Totals
+	Hint   string
 
 	// Read and Recalled count the archives that the scan read and the archives that the memo
 	// knew.
 	Read, Recalled int
 
-	keys      *keysFolder // nil in a snapshot that is made before its scan ends
-	tree      tree.Tree
-	providers map[address.Address]*Provider
-	modules   map[address.Address]*Module
+	tree    tree.Tree
+	keys    *keysFolder
+	groups  map[address.Address]*group // by address without HOSTNAME
+	way     map[string]*wayFolder      // by path in the report
+	unknown []folder                   // folders that no scan could read yet
+	changes Change                     // the last change that its scan has seen
+	live    bool                       // another scan follows
 
-	// Addresses found both with and without HOSTNAME, merged; nil if all versions are
-	// withdrawn.
-	mergedProviders map[address.Address]*Provider
-	mergedModules   map[address.Address]*Module
+	failed string // which archive could not be read, and why; empty: all could
+	faulty bool   // another file could not be read, and may be readable a moment later
+	young  bool   // a file is too young to be offered or remembered
 
-	// The metadata and the withdrawn versions of addresses.
-	metadata, mergedMetadata map[address.Address]addressMetadata
-
-	pending map[address.Address]pending
-	unknown []folder // folders that no scan could read yet
+	reporting sync.Once
+	report    *Report
 
 	cataloging sync.Once
 	catalog    *Catalog
 
 	signer Signer // of releases without a usable signature; nil: they are not signed
 
-	docs map[*encodedRelease]string // the folders of documentation, which do not depend on a release's notices
-
-	changes Change // the last change that its scan has seen
-
 	*shared
+}
+
+// changed has what a scan has found anew.
+type changed struct {
+	entries []*entry
+	way     []*wayWalk // of the parts that were walked
+	keys    *keysFolder
+}
+
+// next returns the snapshot after the last one.
+func (s *scan) next(c changed) *Snapshot {
+	n := &Snapshot{
+		Taken: s.now, tree: s.tree, keys: c.keys, shared: &s.shared, live: !s.once,
+		groups: make(map[address.Address]*group), way: make(map[string]*wayFolder),
+	}
+	if !s.options.RequireSignatures {
+		n.signer = s.options.Signer
+	}
+	if s.last != nil {
+		n.groups, n.way = maps.Clone(s.last.groups), maps.Clone(s.last.way)
+	}
+	made := make(map[address.Address][]*entry)
+	for _, e := range c.entries {
+		key := e.folder.address.At("")
+		made[key] = append(made[key], e)
+	}
+	walked := make(map[string]*wayFolder)
+	for _, w := range c.way {
+		maps.Copy(walked, w.way)
+	}
+	if len(walked) > 0 {
+		n.removeGone(walked, made)
+	}
+	for key, entries := range made {
+		before := n.groups[key]
+		for _, e := range before.all() {
+			if !slices.ContainsFunc(entries, func(m *entry) bool { return m.folder.report == e.folder.report }) {
+				entries = append(entries, e)
+			}
+		}
+		n.put(key, entries, before)
+	}
+	maps.Copy(n.way, walked)
+	for _, e := range c.entries {
+		delete(n.way, e.folder.report)
+	}
+	n.count()
+	return n
+}
+
+// put replaces a group by one of these entries, unless it has them already.
+func (s *Snapshot) put(key address.Address, entries []*entry, before *group) {
+	if len(entries) == 0 {
+		delete(s.groups, key)
+		return
+	}
+	same := func(e *entry) bool { return slices.Contains(entries, e) }
+	if before != nil && len(before.entries) == len(entries) && !slices.ContainsFunc(before.entries, func(e *entry) bool { return !same(e) }) {
+		return
+	}
+	s.groups[key] = newGroup(entries, before)
+}
+
+// removeGone removes the folders that a walk has not found in the folders that it listed.
+func (s *Snapshot) removeGone(walked map[string]*wayFolder, made map[address.Address][]*entry) {
+	gone := func(report string) bool {
+		for {
+			above := path.Dir(report)
+			if above == "." {
+				return false
+			}
+			if w := walked[above]; w != nil && w.names != nil && !w.names[path.Base(report)] {
+				return true
+			}
+			report = above
+		}
+	}
+	maps.DeleteFunc(s.way, func(report string, _ *wayFolder) bool { return gone(report) })
+	for key, g := range s.groups {
+		if slices.ContainsFunc(g.entries, func(e *entry) bool { return gone(e.folder.report) }) {
+			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return gone(e.folder.report) })
+			s.put(key, kept, g)
+		}
+	}
+}
+
+// count sums up the groups and folders of the snapshot.
+func (s *Snapshot) count() {
+	s.Totals.add(s.keys.report, s.live)
+	s.faulty, s.young = s.keys.faulty, s.keys.young
+	for _, w := range s.way {
+		s.Totals.add(w.report, s.live)
+		s.faulty = s.faulty || w.faulty
+		if w.unknown {
+			s.unknown = append(s.unknown, w.folder)
+		}
+	}
+	for _, g := range s.groups {
+		s.Totals.add(g.report, s.live)
+		s.KeysExpire = earlier(s.KeysExpire, g.keysExpire)
+		s.Changed = append(s.Changed, g.changed...)
+		for _, e := range g.entries {
+			s.failed, s.faulty, s.young = cmp.Or(s.failed, e.failed), s.faulty || e.faulty, s.young || e.young
+			if e.unknown {
+				s.unknown = append(s.unknown, e.folder)
+			}
+		}
+	}
+	slices.SortFunc(s.Changed, func(a, b ChangedVersion) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// Totals are numbers of a report.
+type Totals struct {
+	Offered  map[string]int      // versions, by the kind of the offer
+	Withheld map[tree.Reason]int // problems
+	Ignored  int                 // files
+	Pending  int                 // packages that have not been read yet
+}
+
+func (t *Totals) add(r *Report, live bool) {
+	if t.Offered == nil {
+		t.Offered, t.Withheld = make(map[string]int), make(map[tree.Reason]int)
+	}
+	for _, o := range r.Offered {
+		t.Offered[o.Kind]++
+	}
+	for _, p := range r.Withheld {
+		t.Withheld[p.shownReason(live)]++
+	}
+	t.Ignored += r.IgnoredTotal
+	t.Pending += r.Pending
+}
+
+// Versions returns how many versions are offered.
+func (t Totals) Versions() (n int) {
+	for _, count := range t.Offered {
+		n += count
+	}
+	return n
+}
+
+// Problems returns how many problems there are.
+func (t Totals) Problems() (n int) {
+	for _, count := range t.Withheld {
+		n += count
+	}
+	return n
+}
+
+// isEmpty reports whether the snapshot has neither versions nor problems nor metadata.
+func (s *Snapshot) isEmpty() bool {
+	if s.Totals.Versions()+s.Totals.Problems()+s.Totals.Pending > 0 {
+		return false
+	}
+	for _, g := range s.groups {
+		if slices.ContainsFunc(g.offered, (*entry).offers) {
+			return false
+		}
+	}
+	return true
+}
+
+// Report returns the results for all files of the tree. It is joined on the first request.
+func (s *Snapshot) Report() *Report {
+	s.reporting.Do(func() {
+		s.report = newReport()
+		s.report.Hint = s.Hint
+		s.report.merge(s.keys.report)
+		for _, report := range slices.Sorted(maps.Keys(s.way)) {
+			s.report.merge(s.way[report].report)
+		}
+		for _, a := range slices.SortedFunc(maps.Keys(s.groups), address.Address.Compare) {
+			s.report.merge(s.groups[a].report)
+		}
+		s.report.finish(s.live)
+	})
+	return s.report
+}
+
+// differences returns the reports of what differs between two snapshots. before may be nil.
+func differences(before, now *Snapshot) (was, is *Report) {
+	was, is = newReport(), newReport()
+	if before == nil {
+		return was, now.Report()
+	}
+	if before.keys != now.keys {
+		was.merge(before.keys.report)
+		is.merge(now.keys.report)
+	}
+	for report, w := range before.way {
+		if now.way[report] != w {
+			was.merge(w.report)
+		}
+	}
+	for report, w := range now.way {
+		if before.way[report] != w {
+			is.merge(w.report)
+		}
+	}
+	for a, g := range before.groups {
+		if now.groups[a] != g {
+			was.merge(g.report)
+		}
+	}
+	for a, g := range now.groups {
+		if before.groups[a] != g {
+			is.merge(g.report)
+		}
+	}
+	was.finish(before.live)
+	is.finish(now.live)
+	return was, is
 }
 
 // Sees reports whether the scan began after the Index had been told of a change.
@@ -90,192 +295,126 @@ func (p pending) has(version string) bool {
 	return p.unreadable || len(p.versions) > 0 && (version == "" || slices.Contains(p.versions, version))
 }
 
+// group returns the group of an address, or nil. A nil Snapshot has none.
+func (s *Snapshot) group(a address.Address) *group {
+	if s == nil {
+		return nil
+	}
+	return s.groups[a.At("")]
+}
+
+// entry returns the entry of exactly that address, or nil.
+func (s *Snapshot) entry(a address.Address) *entry { return s.group(a).at(a.Hostname) }
+
+// knows reports whether a folder has been read, by its path in the report. A nil Snapshot
+// knows none.
+func (s *Snapshot) knows(report string) bool {
+	if s == nil {
+		return false
+	}
+	if w := s.way[report]; w != nil {
+		return !w.unknown
+	}
+	for _, g := range s.groups {
+		if e := g.entryOf(report); e != nil {
+			return !e.unknown
+		}
+	}
+	return false
+}
+
 // Provider returns the provider under exactly that address, or nil.
-func (s *Snapshot) Provider(a address.Address) *Provider { return s.providers[a] }
+func (s *Snapshot) Provider(a address.Address) *Provider { return s.entry(a).providerOrNil() }
 
 // HostedProvider returns the provider of a registry that answers as a.Hostname, or nil: the
 // releases under that HOSTNAME and under none, merged.
 func (s *Snapshot) HostedProvider(a address.Address) *Provider {
-	return hosted(a, s.mergedProviders, s.providers)
+	g := s.group(a)
+	if m := g.mergedAt(a.Hostname); m != nil {
+		return m.provider
+	}
+	return cmp.Or(g.at(a.Hostname).providerOrNil(), g.at("").providerOrNil())
 }
 
-// Providers yields all providers, each under the address of its folder.
-func (s *Snapshot) Providers() iter.Seq[*Provider] { return maps.Values(s.providers) }
-
 // Module returns the module under exactly that address, or nil.
-func (s *Snapshot) Module(a address.Address) *Module { return s.modules[a] }
+func (s *Snapshot) Module(a address.Address) *Module { return s.entry(a).moduleOrNil() }
 
 // HostedModule returns the module of a registry that answers as a.Hostname, or nil: the
 // versions under that HOSTNAME and under none, merged.
 func (s *Snapshot) HostedModule(a address.Address) *Module {
-	return hosted(a, s.mergedModules, s.modules)
+	g := s.group(a)
+	if m := g.mergedAt(a.Hostname); m != nil {
+		return m.module
+	}
+	return cmp.Or(g.at(a.Hostname).moduleOrNil(), g.at("").moduleOrNil())
+}
+
+// offered yields the entries that are offered, each under the address of its folder.
+func (s *Snapshot) offered() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for _, g := range s.groups {
+			for _, e := range g.offered {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// merged yields the entries of addresses that are found both with and without HOSTNAME.
+func (s *Snapshot) merged() iter.Seq[*mergedEntry] {
+	return func(yield func(*mergedEntry) bool) {
+		for _, g := range s.groups {
+			for _, m := range g.merged {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Providers yields all providers, each under the address of its folder.
+func (s *Snapshot) Providers() iter.Seq[*Provider] {
+	return func(yield func(*Provider) bool) {
+		for e := range s.offered() {
+			if e.provider != nil && !yield(e.provider) {
+				return
+			}
+		}
+	}
 }
 
 // Modules yields all modules, each under the address of its folder.
-func (s *Snapshot) Modules() iter.Seq[*Module] { return maps.Values(s.modules) }
-
-// hosted looks up a among the merged addresses, then under its hostname, then under none.
-func hosted[T any](a address.Address, merged, all map[address.Address]*T) *T {
-	if v, ok := merged[a]; ok {
-		return v
+func (s *Snapshot) Modules() iter.Seq[*Module] {
+	return func(yield func(*Module) bool) {
+		for e := range s.offered() {
+			if e.module != nil && !yield(e.module) {
+				return
+			}
+		}
 	}
-	if v := all[a]; v != nil {
-		return v
-	}
-	return all[a.At("")]
 }
 
 // Pending reports whether files of a version of a provider or module, or of any version if
 // it is empty, have not been read yet: a missing version may appear soon.
 func (s *Snapshot) Pending(a address.Address, version string) bool {
-	return s.pending[a].has(version) || s.Unknown(a)
+	e := s.entry(a)
+	return e != nil && e.pending.has(version) || s.Unknown(a)
 }
 
 // Unknown reports whether a provider or module may lie in a folder that no scan could read
 // yet: neither its versions are known, nor which are withdrawn.
 func (s *Snapshot) Unknown(a address.Address) bool {
-	return len(s.unknown) > 0 && s.providers[a] == nil && s.modules[a] == nil &&
-		slices.ContainsFunc(s.unknown, func(f folder) bool { return f.covers(a) })
+	return len(s.unknown) > 0 && !s.entry(a).offersVersions() && slices.ContainsFunc(s.unknown, func(f folder) bool { return f.covers(a) })
 }
 
 // ListPending reports whether the list of versions of a provider or module may lack versions
 // that clients were offered before.
-func (s *Snapshot) ListPending(a address.Address) bool { return s.pending[a].list || s.Unknown(a) }
-
-// newlyWithheld returns the problems that were not in the snapshot before, which may be nil.
-func (s *Snapshot) newlyWithheld(before *Snapshot) []Problem {
-	if before == nil {
-		return s.Report.Withheld
-	}
-	known := make(map[Problem]bool, len(before.Report.Withheld))
-	for _, p := range before.Report.Withheld {
-		known[p] = true
-	}
-	var problems []Problem
-	for _, p := range s.Report.Withheld {
-		if !known[p] {
-			problems = append(problems, p)
-		}
-	}
-	return problems
-}
-
-// noteExpiry keeps the earliest time at which a key of a provider expires. Of several copies
-// of a key, the first one counts.
-func (s *Snapshot) noteExpiry(p *Provider) {
-	for _, r := range p.Releases {
-		for i, k := range r.Keys {
-			copied := slices.ContainsFunc(r.Keys[:i], func(first signing.PublicKey) bool { return first.ID == k.ID })
-			if !copied && !k.Expires.IsZero() && (s.KeysExpire.IsZero() || k.Expires.Before(s.KeysExpire)) {
-				s.KeysExpire = k.Expires
-			}
-		}
-	}
-}
-
-func newSnapshot(files tree.Tree, taken time.Time, shared *shared) *Snapshot {
-	return &Snapshot{
-		Taken: taken, tree: files, shared: shared,
-		providers:       make(map[address.Address]*Provider),
-		modules:         make(map[address.Address]*Module),
-		mergedProviders: make(map[address.Address]*Provider),
-		mergedModules:   make(map[address.Address]*Module),
-		metadata:        make(map[address.Address]addressMetadata),
-		mergedMetadata:  make(map[address.Address]addressMetadata),
-		pending:         make(map[address.Address]pending),
-		docs:            make(map[*encodedRelease]string),
-	}
-}
-
-// addProvider adds the provider of an address, which may be nil, and the versions of it that
-// have not been read.
-func (s *Snapshot) addProvider(a address.Address, p *Provider, lacks pending) {
-	if lacks.has("") {
-		s.pending[a] = lacks
-	}
-	if p != nil {
-		s.providers[a] = p
-		s.noteExpiry(p)
-		for _, r := range p.Releases {
-			s.noteChanged(a, r.Version, r.Changed)
-		}
-	}
-}
-
-// addMetadata adds the metadata of an address.
-func (s *Snapshot) addMetadata(a address.Address, metadata addressMetadata) {
-	if metadata.file != nil {
-		s.metadata[a] = metadata
-	}
-}
-
-// addModule adds the module of an address, which may be nil, and the versions of it that
-// have not been read.
-func (s *Snapshot) addModule(a address.Address, m *Module, lacks pending) {
-	if lacks.has("") {
-		s.pending[a] = lacks
-	}
-	if m != nil {
-		s.modules[a] = m
-		for _, v := range m.Versions {
-			s.noteChanged(a, v.Version, v.Changed)
-		}
-	}
-}
-
-// mergeHosted merges addresses that are found both with and without HOSTNAME. If a version
-// is found twice, the version with HOSTNAME is offered. It is not known here whether the
-// registry answers as HOSTNAME, so the versions under it stay separately reachable as well.
-func (s *Snapshot) mergeHosted() {
-	var twice shadows
-	for a, both := range s.foundTwice() {
-		if a.IsModule() {
-			m, hosted := s.modules[a], s.modules[a.At("")]
-			versions := mergeVersions(m.versionList(), hosted.versionList(), &both, func(v *ModuleVersion) {
-				twice.add(KindModule, hosted.Address.String(), v.Version, a.Hostname)
-			})
-			s.mergedModules[a] = nil
-			if len(versions) > 0 {
-				s.mergedModules[a] = s.merged.module(a, versions, both)
-			}
-		} else {
-			p, hosted := s.providers[a], s.providers[a.At("")]
-			releases := mergeVersions(p.releaseList(), hosted.releaseList(), &both, func(r *Release) {
-				twice.add(KindProvider, hosted.Address.String(), r.Version, a.Hostname)
-			})
-			s.mergedProviders[a] = nil
-			if len(releases) > 0 {
-				s.mergedProviders[a] = s.merged.provider(a, releases, both)
-			}
-		}
-		s.mergedMetadata[a] = both
-	}
-	s.merged.finish(s)
-	twice.note(s.Report)
-}
-
-// foundTwice returns the addresses with HOSTNAME that have a version or a registry.hcl
-// without HOSTNAME as well, with the merged metadata.
-func (s *Snapshot) foundTwice() map[address.Address]addressMetadata {
-	found := func(a address.Address) bool {
-		return s.providers[a] != nil || s.modules[a] != nil || s.metadata[a].file != nil
-	}
-	twice := make(map[address.Address]addressMetadata)
-	add := func(a address.Address) {
-		if hosted := a.At(""); a.Hostname != "" && found(hosted) {
-			twice[a] = s.metadata[a].over(s.metadata[hosted])
-		}
-	}
-	for a := range s.providers {
-		add(a)
-	}
-	for a := range s.modules {
-		add(a)
-	}
-	for a := range s.metadata {
-		add(a)
-	}
-	return twice
+func (s *Snapshot) ListPending(a address.Address) bool {
+	e := s.entry(a)
+	return e != nil && e.pending.list || s.Unknown(a)
 }
 
 // mergeVersions merges versions with the versions of the same address without HOSTNAME. It
@@ -303,30 +442,4 @@ func mergeVersions[T interface{ number() *version.Version }](own, hosted []T, s 
 	})
 	s.sort()
 	return all
-}
-
-// shadows are the hosted offers that are also found under a HOSTNAME, which is offered
-// instead: the hostnames by kind, address and version.
-type shadows map[[3]string][]string
-
-func (s *shadows) add(kind, hosted, version string, hostname svchost.Hostname) {
-	if *s == nil {
-		*s = make(shadows)
-	}
-	of := [3]string{kind, hosted, version}
-	(*s)[of] = append((*s)[of], address.DisplayHostname(hostname))
-}
-
-// note adds the hostnames to the notes of the report.
-func (s shadows) note(r *Report) {
-	if len(s) == 0 {
-		return
-	}
-	for i := range r.Offered {
-		o := &r.Offered[i]
-		o.Notes = slices.Clip(o.Notes) // earlier reports share them
-		for _, h := range slices.Sorted(slices.Values(s[[3]string{o.Kind, o.Address, o.Version}])) {
-			o.Notes = append(o.Notes, fmt.Sprintf("it is found under %s too: asked as %s, the registry offers that one", h, h))
-		}
-	}
 }

@@ -81,7 +81,7 @@ func TestAnAddressWithAndWithoutHostname(t *testing.T) {
 	if notes := offerOf(s, "acme/demo", "1.0.0").Notes; len(notes) != 1 || !strings.Contains(notes[0], "found under registry.example.com too") {
 		t.Errorf("of the clash is noted %q", notes)
 	}
-	for _, o := range s.Report.Offered {
+	for _, o := range s.Report().Offered {
 		if len(o.Notes) > 0 && (o.Address != "acme/demo" || o.Version != "1.0.0") {
 			t.Errorf("of %s %s is noted %q", o.Address, o.Version, o.Notes)
 		}
@@ -126,10 +126,10 @@ func TestOneAddressWrittenTwoWays(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
 	files.Write("modules/acme/VPC/aws/1.0.0/main.tf", "x")
 	s := scan(t, files)
-	if len(s.Report.Withheld) != 3 || len(s.Report.Offered) != 3 {
-		t.Errorf("offered is %+v, withheld is %+v", s.Report.Offered, s.Report.Withheld)
+	if len(s.Report().Withheld) != 3 || len(s.Report().Offered) != 3 {
+		t.Errorf("offered is %+v, withheld is %+v", s.Report().Offered, s.Report().Withheld)
 	}
-	for _, p := range s.Report.Withheld {
+	for _, p := range s.Report().Withheld {
 		if p.Reason != tree.Duplicate || p.Address == "" {
 			t.Errorf("the problem is %+v", p)
 		}

@@ -49,7 +49,7 @@ func TestStagedReleases(t *testing.T) {
 					return open.Staged(part), err
 				})
 				o.RequireSignatures = true
-				reports[i] = scanWith(t, o).Report
+				reports[i] = scanWith(t, o).Report()
 			}
 			inTree, staged := reports[0], reports[1]
 			if !slices.Equal(staged.Withheld, inTree.Withheld) || len(staged.Offered) != len(inTree.Offered) {
@@ -72,12 +72,12 @@ func TestTheStagingFolderIsPassedOver(t *testing.T) {
 	files.Write("modules/"+tree.StagingName+"/acme/vpc/aws/1.0.0/main.tf", "")
 	s := scan(t, files)
 	nothingWithheld(t, s)
-	if len(s.Report.Offered) != 1 || s.Report.IgnoredTotal != 0 {
-		t.Errorf("offered is %+v, ignored is %+v", s.Report.Offered, s.Report.Ignored)
+	if len(s.Report().Offered) != 1 || s.Report().IgnoredTotal != 0 {
+		t.Errorf("offered is %+v, ignored is %+v", s.Report().Offered, s.Report().Ignored)
 	}
 	files.Write("providers/acme/"+tree.StagingName+"/x", "")
 	files.Write("keys/"+tree.StagingName, "x")
-	if s = scan(t, files); s.Report.TemporaryTotal != 2 || !strings.HasSuffix(s.Report.Ignored[0].Path, tree.StagingName) {
-		t.Errorf("ignored is %+v", s.Report.Ignored)
+	if s = scan(t, files); s.Report().TemporaryTotal != 2 || !strings.HasSuffix(s.Report().Ignored[0].Path, tree.StagingName) {
+		t.Errorf("ignored is %+v", s.Report().Ignored)
 	}
 }

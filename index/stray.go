@@ -138,9 +138,9 @@ func (w *walker) misplace(report string, f *tree.Finding) {
 	w.report.withhold(problemOf(f, report, address.Address{}, ""))
 }
 
-// fileWithoutAddress reports a file in a folder on the way to an address. kind is
-// the part of the tree, providers or modules.
-func (w *walker) fileWithoutAddress(f folder, kind string, e tree.Entry, beside *siblings) {
+// fileWithoutAddress reports a file in a folder on the way to an address.
+func (w *walker) fileWithoutAddress(f folder, e tree.Entry, beside *siblings) {
+	kind, _, _ := strings.Cut(f.report, "/") // providers or modules
 	report := path.Join(f.report, e.Name)
 	if beside.represented(e.Name) {
 		return

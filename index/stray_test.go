@@ -31,10 +31,10 @@ func TestHarmlessFiles(t *testing.T) {
 	}
 	files.Write(sums+".sig", "").Write(sums+".asc", "x").Write(sums+".72D7468F.sig", "x")
 	s := scan(t, files)
-	if s.Report.IgnoredTotal != 0 {
-		t.Errorf("ignored is %+v", s.Report.Ignored)
+	if s.Report().IgnoredTotal != 0 {
+		t.Errorf("ignored is %+v", s.Report().Ignored)
 	}
-	for _, p := range s.Report.Withheld {
+	for _, p := range s.Report().Withheld {
 		if p.Path != sums+".sig" {
 			t.Errorf("withheld is %+v", p)
 		}
@@ -55,12 +55,12 @@ func TestIgnoredFiles(t *testing.T) {
 	}
 	s := scan(t, files)
 	nothingWithheld(t, s)
-	if s.Report.IgnoredTotal != len(ignored)+len(temporary) || s.Report.TemporaryTotal != len(temporary) {
-		t.Errorf("%d are ignored, %d of them temporary: %+v", s.Report.IgnoredTotal, s.Report.TemporaryTotal, s.Report.Ignored)
+	if s.Report().IgnoredTotal != len(ignored)+len(temporary) || s.Report().TemporaryTotal != len(temporary) {
+		t.Errorf("%d are ignored, %d of them temporary: %+v", s.Report().IgnoredTotal, s.Report().TemporaryTotal, s.Report().Ignored)
 	}
 	for reason, names := range map[tree.Reason][]string{tree.NotPartOfTree: ignored, tree.Temporary: temporary} {
 		for _, name := range names {
-			if p := problemOf(s.Report.Ignored, name); p.Reason != reason || !strings.Contains(p.Detail, ": ") {
+			if p := problemOf(s.Report().Ignored, name); p.Reason != reason || !strings.Contains(p.Detail, ": ") {
 				t.Errorf("of %s, the report says %+v", name, p)
 			}
 		}

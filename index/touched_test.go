@@ -68,8 +68,8 @@ func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 	if _, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("its archive, of which it is not known whether it is the same, gives %v", err)
 	}
-	if len(s.Report.Offered) != 2 || s.Report.Pending != 1 {
-		t.Errorf("reported are %+v and %d pending", s.Report.Offered, s.Report.Pending)
+	if len(s.Report().Offered) != 2 || s.Report().Pending != 1 {
+		t.Errorf("reported are %+v and %d pending", s.Report().Offered, s.Report().Pending)
 	}
 	if !s.Pending(ownVPC, "") || s.ListPending(ownVPC) {
 		t.Error("the list is said to be incomplete, or the archive not to be read")
@@ -128,8 +128,8 @@ func TestTouchedFilesStayListed(t *testing.T) {
 	}
 	close(g.open)
 	after := <-reading
-	if !slices.EqualFunc(after.Report.Offered, before.Report.Offered, func(a, b index.Offer) bool { return a.Address == b.Address && a.Version == b.Version }) {
-		t.Errorf("in the end is offered %+v", after.Report.Offered)
+	if !slices.EqualFunc(after.Report().Offered, before.Report().Offered, func(a, b index.Offer) bool { return a.Address == b.Address && a.Version == b.Version }) {
+		t.Errorf("in the end is offered %+v", after.Report().Offered)
 	}
 }
 
@@ -167,8 +167,8 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 			}
 		}
 		s := rescan(t, x)
-		if got := listed(s); got != "the modules 1.1.0 1.0.0 and the providers 1.1.0 1.0.0" || len(s.Report.Withheld) != 2 {
-			t.Errorf("with %d bytes %s are listed, and withheld is %+v", size, got, s.Report.Withheld)
+		if got := listed(s); got != "the modules 1.1.0 1.0.0 and the providers 1.1.0 1.0.0" || len(s.Report().Withheld) != 2 {
+			t.Errorf("with %d bytes %s are listed, and withheld is %+v", size, got, s.Report().Withheld)
 		}
 		if _, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("with %d bytes the archive gives %v", size, err)
@@ -256,12 +256,12 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(dir, "modules/acme/vpc/aws/1.0.0/modules/subnet"), removed, removed); err != nil {
 		t.Fatal(err)
 	}
-	if s := rescan(t, x); s.Module(ownVPC).Version("1.0.0").Archive.Tag() != before || s.Report.Pending != 1 {
-		t.Errorf("%d are pending, and the folder is offered as it is just now", s.Report.Pending)
+	if s := rescan(t, x); s.Module(ownVPC).Version("1.0.0").Archive.Tag() != before || s.Report().Pending != 1 {
+		t.Errorf("%d are pending, and the folder is offered as it is just now", s.Report().Pending)
 	}
 	now = now.Add(time.Hour)
-	if s := rescan(t, x); s.Module(ownVPC).Version("1.0.0").Archive.Tag() == before || s.Report.Pending != 0 {
-		t.Errorf("%d are pending, and the folder is not offered as it is", s.Report.Pending)
+	if s := rescan(t, x); s.Module(ownVPC).Version("1.0.0").Archive.Tag() == before || s.Report().Pending != 0 {
+		t.Errorf("%d are pending, and the folder is not offered as it is", s.Report().Pending)
 	}
 }
 

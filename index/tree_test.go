@@ -162,10 +162,10 @@ func TestSymlinksAndSpecialFiles(t *testing.T) {
 			if offers("acme/demo", "1.0.0")(s) && !strings.HasPrefix(test.path, "modules") {
 				t.Error("it is offered")
 			}
-			if p := problemOf(s.Report.Withheld, test.path); test.path != "" && (p.Reason != test.reason || !strings.Contains(p.Detail, test.says)) {
+			if p := problemOf(s.Report().Withheld, test.path); test.path != "" && (p.Reason != test.reason || !strings.Contains(p.Detail, test.says)) {
 				t.Errorf("the problem is %+v", p)
 			}
-			for _, p := range s.Report.Withheld {
+			for _, p := range s.Report().Withheld {
 				if strings.Contains(p.Detail, d.dir) {
 					t.Errorf("a path of the server is told: %s", p.Detail)
 				}
@@ -186,12 +186,12 @@ func TestAFolderWhereAFileIsExpected(t *testing.T) {
 		t.Error("the rest is not offered")
 	}
 	for _, path := range []string{"providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "providers/acme/demo/1.2.0/builds"} {
-		if problemOf(s.Report.Ignored, path).Detail == "" {
+		if problemOf(s.Report().Ignored, path).Detail == "" {
 			t.Errorf("%s is not reported", path)
 		}
 	}
-	if len(s.Report.Offered) != 1 {
-		t.Errorf("offered is %+v", s.Report.Offered)
+	if len(s.Report().Offered) != 1 {
+		t.Errorf("offered is %+v", s.Report().Offered)
 	}
 }
 
@@ -228,10 +228,10 @@ func TestUnreadableFiles(t *testing.T) {
 			if strings.HasPrefix(name, "keys") && (s.Provider(demo) != nil || !s.Pending(demo, "1.0.0")) {
 				t.Error("what is signed by a key that may be there does not wait for it")
 			}
-			if len(s.Report.Withheld) != 1 {
-				t.Fatalf("withheld is %+v", s.Report.Withheld)
+			if len(s.Report().Withheld) != 1 {
+				t.Fatalf("withheld is %+v", s.Report().Withheld)
 			}
-			w := s.Report.Withheld[0]
+			w := s.Report().Withheld[0]
 			if w.Reason != tree.Unreadable || !strings.Contains(w.Detail, "give the server the right to") || strings.Contains(w.Detail, "secret") {
 				t.Errorf("the problem is %+v", w)
 			}
@@ -288,8 +288,8 @@ func TestDirectories(t *testing.T) {
 				t.Fatal(err)
 			}
 			nothingWithheld(t, s)
-			if test.offer == "" && len(s.Report.Offered) > 0 || test.offer != "" && !offers(test.offer, "1.0.0")(s) {
-				t.Errorf("offered is %+v", s.Report.Offered)
+			if test.offer == "" && len(s.Report().Offered) > 0 || test.offer != "" && !offers(test.offer, "1.0.0")(s) {
+				t.Errorf("offered is %+v", s.Report().Offered)
 			}
 		})
 	}

@@ -86,8 +86,8 @@ func TestAnUnchangedTreeKeepsItsIdentity(t *testing.T) {
 						t.Errorf("another %T is served", now)
 					}
 				}
-				if !reflect.DeepEqual(s.Report, first.Report) {
-					t.Errorf("the report is\n%+v and was\n%+v", s.Report, first.Report)
+				if !reflect.DeepEqual(s.Report(), first.Report()) {
+					t.Errorf("the report is\n%+v and was\n%+v", s.Report(), first.Report())
 				}
 				if s.Read != 0 || s.Recalled != 9 {
 					t.Errorf("%d archives are read, %d recalled", s.Read, s.Recalled)
@@ -117,16 +117,16 @@ func TestChangesAfterManyScans(t *testing.T) {
 		{"a package is replaced", func(files *indextest.Tree) {
 			files.Write(folder+"1.1.0/terraform-provider-demo_1.1.0_linux_amd64.zip", "no zip")
 		}, func(s *index.Snapshot, demo *index.Provider) bool {
-			return demo.Release("1.1.0") == nil && len(s.Report.Withheld) == 1
+			return demo.Release("1.1.0") == nil && len(s.Report().Withheld) == 1
 		}},
 		{"a signature is replaced", func(files *indextest.Tree) {
 			files.Write(folder+"terraform-provider-demo_1.0.0_SHA256SUMS.sig", "no signature")
 		}, func(s *index.Snapshot, demo *index.Provider) bool {
-			return demo.Release("1.0.0") == nil && len(s.Report.Withheld) == 1
+			return demo.Release("1.0.0") == nil && len(s.Report().Withheld) == 1
 		}},
 		{"the publisher has other keys", func(files *indextest.Tree) { files.Keys("acme", indextest.NewPublisher(t)) },
 			func(s *index.Snapshot, demo *index.Provider) bool {
-				return demo.Release("1.0.0") == nil && len(s.Report.Withheld) == 1
+				return demo.Release("1.0.0") == nil && len(s.Report().Withheld) == 1
 			}},
 		{"the publisher's keys are removed", func(files *indextest.Tree) { files.Remove("keys/acme.asc") },
 			func(_ *index.Snapshot, demo *index.Provider) bool {
@@ -137,10 +137,10 @@ func TestChangesAfterManyScans(t *testing.T) {
 				return demo.Release("1.0.0") == nil && len(demo.Withdrawn()) == 1
 			}},
 		{"a file is added that is ignored", func(files *indextest.Tree) { files.Write(folder+"notes.txt", "x") },
-			func(s *index.Snapshot, _ *index.Provider) bool { return len(s.Report.Ignored) == 1 }},
+			func(s *index.Snapshot, _ *index.Provider) bool { return len(s.Report().Ignored) == 1 }},
 		{"another spelling is added", func(files *indextest.Tree) { files.Provider("ACME/demo", "3.0.0", "linux_amd64") },
 			func(s *index.Snapshot, demo *index.Provider) bool {
-				return demo.Release("3.0.0") == nil && len(s.Report.Withheld) == 1
+				return demo.Release("3.0.0") == nil && len(s.Report().Withheld) == 1
 			}},
 		{"the provider is removed", func(files *indextest.Tree) { files.Remove("providers/acme") },
 			func(_ *index.Snapshot, demo *index.Provider) bool { return demo == nil }},
@@ -162,15 +162,15 @@ func TestChangesAfterManyScans(t *testing.T) {
 			test.change(files)
 			s := rescan(t, x)
 			if !test.seen(s, s.Provider(ownDemo)) {
-				t.Errorf("offered is %+v, withheld is %+v", s.Report.Offered, s.Report.Withheld)
+				t.Errorf("offered is %+v, withheld is %+v", s.Report().Offered, s.Report().Withheld)
 			}
 			again := rescan(t, x)
-			if again.Provider(ownDemo) != s.Provider(ownDemo) || !reflect.DeepEqual(again.Report, s.Report) {
-				t.Errorf("the next scan reports %+v, not %+v", again.Report, s.Report)
+			if again.Provider(ownDemo) != s.Provider(ownDemo) || !reflect.DeepEqual(again.Report(), s.Report()) {
+				t.Errorf("the next scan reports %+v, not %+v", again.Report(), s.Report())
 			}
 			fresh := scanWith(t, o)
-			if !reflect.DeepEqual(fresh.Report, s.Report) {
-				t.Errorf("another process reports %+v, not %+v", fresh.Report, s.Report)
+			if !reflect.DeepEqual(fresh.Report(), s.Report()) {
+				t.Errorf("another process reports %+v, not %+v", fresh.Report(), s.Report())
 			}
 		})
 	}

@@ -22,23 +22,24 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 		return false
 	}
 	typ := p.address.Name
-	a := &job{folder: &p.folder, Location: e.Location(report), version: version}
-	a.read = func(ctx context.Context, a *job) (memo.Record, error) {
-		d, err := a.unpacked.Read(ctx, a.state.wait)
-		return memo.Record{Digest: d}, err
-	}
+	a := w.newJob(&p.folder, report, e, version, readPackageFolder)
 	r := p.release(v, v.String())
-	r.packages = append(r.packages, newPackageArchive(a, platform))
 
 	w.depends = true // the result depends on the files in its folders
 	visit := func(dir string) { w.scan.watch.add(p.part, dir) }
 	if a.unpacked, a.Bad = archive.FindPackage(p.part, e.Path(), typ, platform.OS, visit); a.Bad != nil {
 		w.setAside(a)
-		return true
+	} else {
+		a.Stamp = a.unpacked.Stamp()
+		a = w.recallOrQueueFolder(a)
 	}
-	a.Stamp = a.unpacked.Stamp()
-	w.recallOrQueueFolder(a)
+	r.packages = append(r.packages, newPackageArchive(a, platform))
 	return true
+}
+
+func readPackageFolder(ctx context.Context, a *job) (memo.Record, error) {
+	d, err := a.unpacked.Read(ctx, a.state.wait)
+	return memo.Record{Digest: d}, err
 }
 
 // platformOfFolder parses the name OS_ARCH of an unpacked package's folder.

@@ -75,8 +75,8 @@ func offeredIn(t *testing.T, o index.Options, files map[string]string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Report.Withheld) > 0 {
-		return fmt.Sprint("withheld: ", s.Report.Withheld)
+	if len(s.Report().Withheld) > 0 {
+		return fmt.Sprint("withheld: ", s.Report().Withheld)
 	}
 	r := s.Provider(addressAt("", "acme/demo")).Release("1.0.0")
 	if r == nil {
@@ -177,11 +177,11 @@ func TestIncompleteUploadsAreIgnored(t *testing.T) {
 			}
 			s := scan(t, files)
 			offered := s.Provider(addressAt("", "acme/demo")).Release("1.0.0") != nil
-			if offered != test.offered || len(s.Report.Withheld) > 0 || len(s.Report.Ignored) > 0 == test.offered {
-				t.Errorf("offered: %t, %+v", offered, s.Report)
+			if offered != test.offered || len(s.Report().Withheld) > 0 || len(s.Report().Ignored) > 0 == test.offered {
+				t.Errorf("offered: %t, %+v", offered, s.Report())
 			}
-			if !test.offered && !strings.Contains(s.Report.Ignored[0].Detail, "it is being uploaded") {
-				t.Errorf("the report says %+v", s.Report.Ignored)
+			if !test.offered && !strings.Contains(s.Report().Ignored[0].Detail, "it is being uploaded") {
+				t.Errorf("the report says %+v", s.Report().Ignored)
 			}
 		})
 	}

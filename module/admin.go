@@ -154,8 +154,8 @@ func listIndexes(_ *http.Request, found map[string]*index.Index) (any, error) {
 		stats := x.Stats()
 		state := indexState{ScanDuration: stats.LastScan.Seconds(), Scans: stats.Scans, Failed: stats.Failed}
 		if s := x.Snapshot(); s != nil {
-			state.Offered, state.Withheld = counts(s.Report)
-			state.Ignored, state.Pending, state.Taken = s.Report.IgnoredTotal, s.Report.Pending, s.Taken
+			state.Offered, state.Withheld = s.Totals.Offered, s.Totals.Withheld
+			state.Ignored, state.Pending, state.Taken = s.Totals.Ignored, s.Totals.Pending, s.Taken
 		}
 		if p := x.Progress(); p != nil {
 			now := time.Now()
@@ -173,7 +173,7 @@ func reportIndexes(_ *http.Request, found map[string]*index.Index) (any, error) 
 	reports := make(map[string]*index.Report, len(found))
 	for root, x := range found {
 		if s := x.Snapshot(); s != nil {
-			reports[root] = s.Report
+			reports[root] = s.Report()
 		}
 	}
 	return reports, nil
@@ -192,7 +192,7 @@ func rescanIndexes(r *http.Request, app *App) (any, error) {
 		if err != nil {
 			return nil, caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Err: fmt.Errorf("scanning %s: %w", root, err)}
 		}
-		if before != nil && !reflect.DeepEqual(before.Report.Offered, now.Report.Offered) {
+		if before != nil && !reflect.DeepEqual(before.Report().Offered, now.Report().Offered) {
 			app.announce(x)
 		}
 	}

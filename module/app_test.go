@@ -54,8 +54,8 @@ func TestReloadKeepsTheIndex(t *testing.T) {
 	before := newConfiguration(t)
 	old := before.mustHandle(Handler{Root: root})
 	before.mustStart()
-	if first := snapshot(t, old); len(first.Report.Offered) != 2 {
-		t.Fatalf("%d are offered, want 2", len(first.Report.Offered))
+	if first := snapshot(t, old); len(first.Report().Offered) != 2 {
+		t.Fatalf("%d are offered, want 2", len(first.Report().Offered))
 	}
 
 	// Caddy starts the new configuration before it cleans up the old one.
@@ -69,7 +69,7 @@ func TestReloadKeepsTheIndex(t *testing.T) {
 	if kept.source.index.Load() != old.source.index.Load() {
 		t.Error("the reload created another index")
 	}
-	if s := kept.source.snapshot(); s == nil || len(s.Report.Offered) != 2 {
+	if s := kept.source.snapshot(); s == nil || len(s.Report().Offered) != 2 {
 		t.Error("the snapshot is incomplete after the reload")
 	}
 	after.cancel()
@@ -219,10 +219,10 @@ func TestNamedFileSystem(t *testing.T) {
 		h := c.mustHandle(Handler{FileSystem: "archive", Root: root})
 		other := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Providers: "archive/providers", Modules: "/archive/modules"})
 		c.mustStart()
-		if got := len(snapshot(t, h).Report.Offered); got != 2 {
+		if got := len(snapshot(t, h).Report().Offered); got != 2 {
 			t.Errorf("root %s: %d are offered, want 2", root, got)
 		}
-		if got := len(snapshot(t, other).Report.Offered); got != 2 {
+		if got := len(snapshot(t, other).Report().Offered); got != 2 {
 			t.Errorf("at the root of the file system: %d are offered, want 2", got)
 		}
 		c.cancel()
@@ -305,8 +305,8 @@ func TestTreeOnANamedFileSystem(t *testing.T) {
 	h := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Rescan: -1})
 	c.mustStart()
 	s := snapshot(t, h)
-	if len(s.Report.Offered) != 3 || len(s.Report.Withheld) > 0 {
-		t.Fatalf("offered %+v, withheld %+v", s.Report.Offered, s.Report.Withheld)
+	if len(s.Report().Offered) != 3 || len(s.Report().Withheld) > 0 {
+		t.Fatalf("offered %+v, withheld %+v", s.Report().Offered, s.Report().Withheld)
 	}
 
 	for path, file := range map[string]string{

@@ -43,8 +43,8 @@ func TestAnIndexOfABucketOutlivesItsConfiguration(t *testing.T) {
 	if again.source.index.Load() != h.source.index.Load() {
 		t.Error("the second configuration has an index of its own")
 	}
-	if len(before.Report.Offered) != 1 || len(snapshot(t, again).Report.Offered) != 1 {
-		t.Errorf("offered are %v, then %v", before.Report.Offered, snapshot(t, again).Report.Offered)
+	if len(before.Report().Offered) != 1 || len(snapshot(t, again).Report().Offered) != 1 {
+		t.Errorf("offered are %v, then %v", before.Report().Offered, snapshot(t, again).Report().Offered)
 	}
 }
 

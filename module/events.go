@@ -73,8 +73,8 @@ func (a *App) provisionEvents() error {
 // warnOfRoot logs a hint about a root without any folder of a tree, once. A tree that
 // is filled from upstreams may start empty.
 func (a *App) warnOfRoot(t servedTree, before, now *index.Snapshot) {
-	hint := now.Report.Hint
-	if hint == "" || t.filled || before != nil && before.Report.Hint == hint {
+	hint := now.Hint
+	if hint == "" || t.filled || before != nil && before.Hint == hint {
 		return
 	}
 	a.logger.Warn(hint, "root", t.directories.Root)
@@ -88,9 +88,9 @@ func (a *App) emitScanned(t servedTree, now *index.Snapshot, took time.Duration)
 	}
 	a.events.Emit(a.ctx, eventRescanned, map[string]any{
 		"root":     t.directories.Root,
-		"offered":  len(now.Report.Offered),
-		"withheld": len(now.Report.Withheld),
-		"pending":  now.Report.Pending,
+		"offered":  now.Totals.Versions(),
+		"withheld": now.Totals.Problems(),
+		"pending":  now.Totals.Pending,
 		"duration": took.Seconds(),
 	})
 }

@@ -168,7 +168,7 @@ func TestFailingEventHandler(t *testing.T) {
 	c.mustStart()
 	indextest.OnDisk(t, root).Provider("acme/demo", "1.3.0", "linux_amd64")
 	rescan(t, h)
-	if got := len(snapshot(t, h).Report.Offered); got != 3 {
+	if got := len(snapshot(t, h).Report().Offered); got != 3 {
 		t.Errorf("%d are offered, want 3", got)
 	}
 }

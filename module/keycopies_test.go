@@ -93,8 +93,8 @@ func TestLostKeysFile(t *testing.T) {
 	if got := signedBy(s, "1.1.0"); got != "" {
 		t.Errorf("the other release is offered, signed by %s", got)
 	}
-	if _, withheld := counts(s.Report); withheld[tree.KeysMissing] != 2 {
-		t.Errorf("withheld are %v", s.Report.Withheld)
+	if s.Totals.Withheld[tree.KeysMissing] != 2 {
+		t.Errorf("withheld are %v", s.Report().Withheld)
 	}
 }
 

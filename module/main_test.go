@@ -154,14 +154,14 @@ func snapshot(t *testing.T, h *Handler) *index.Snapshot {
 func complete(t *testing.T, x *index.Index) *index.Snapshot {
 	t.Helper()
 	<-x.Ready()
-	if s := x.Snapshot(); s.Report.Pending == 0 {
+	if s := x.Snapshot(); s.Report().Pending == 0 {
 		return s
 	}
 	s, err := x.Rescan(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for s != nil && s.Report.Pending > 0 {
+	for s != nil && s.Report().Pending > 0 {
 		s = x.Next(t.Context(), s)
 	}
 	return s
@@ -192,7 +192,7 @@ func awaitChange(t *testing.T, h *Handler, logged <-chan struct{}, offers int) {
 	t.Helper()
 	before := h.source.snapshot()
 	h.source.changed()
-	for now := before; now == before || len(now.Report.Offered) != offers || now.Report.Pending > 0; now = h.source.snapshot() {
+	for now := before; now == before || len(now.Report().Offered) != offers || now.Report().Pending > 0; now = h.source.snapshot() {
 		select {
 		case <-logged:
 		case <-time.After(time.Minute):

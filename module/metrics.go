@@ -11,9 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
@@ -106,15 +104,14 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		if s == nil {
 			continue
 		}
-		offered, withheld := counts(s.Report)
-		for kind, n := range offered {
+		for kind, n := range s.Totals.Offered {
 			gauge(metricOffered, float64(n), root, kind)
 		}
-		for reason, n := range withheld {
+		for reason, n := range s.Totals.Withheld {
 			gauge(metricWithheld, float64(n), root, string(reason))
 		}
 		gauge(metricChanged, float64(len(s.Changed)), root)
-		gauge(metricPending, float64(s.Report.Pending), root)
+		gauge(metricPending, float64(s.Totals.Pending), root)
 		gauge(metricAge, time.Since(s.Taken).Seconds(), root)
 		if !s.KeysExpire.IsZero() {
 			gauge(metricKeyExpiry, time.Until(s.KeysExpire).Hours()/24, root)
@@ -133,18 +130,6 @@ func (a *App) tokens() map[string][]tokenfile.Entry {
 		}
 	}
 	return tokens
-}
-
-func counts(r *index.Report) (offered map[string]int, withheld map[tree.Reason]int) {
-	offered = map[string]int{index.KindProvider: 0, index.KindModule: 0}
-	for _, o := range r.Offered {
-		offered[o.Kind]++
-	}
-	withheld = make(map[tree.Reason]int)
-	for _, p := range r.Withheld {
-		withheld[p.Reason]++
-	}
-	return offered, withheld
 }
 
 // traffic counts the requests of a configuration by kind and status, and the uploaded

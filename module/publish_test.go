@@ -140,7 +140,7 @@ func TestPublish(t *testing.T) {
 	if got := c.gathered()["publish_total kind=package outcome=published"]; got != 1 {
 		t.Errorf("the metric is %v", got)
 	}
-	if offered := len(h.source.snapshot().Report.Offered); offered != 2 {
+	if offered := len(h.source.snapshot().Report().Offered); offered != 2 {
 		t.Errorf("%d are offered, want 2", offered)
 	}
 }

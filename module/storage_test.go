@@ -53,7 +53,7 @@ func TestSigningKeyIsGeneratedOnceForACluster(t *testing.T) {
 			t.Error("the instances sign with different keys")
 		}
 	}
-	o := snapshot(t, handlers[0]).Report.Offered[0]
+	o := snapshot(t, handlers[0]).Report().Offered[0]
 	if !strings.HasPrefix(o.Signature, "registry ") {
 		t.Errorf("the release is signed by %q, want the registry", o.Signature)
 	}
@@ -161,10 +161,10 @@ func TestNoSigningKeyIsGeneratedIfNotNeeded(t *testing.T) {
 	if c.ctx.Storage().Exists(c.ctx, signingKeyName) {
 		t.Error("there is a key in the storage")
 	}
-	if o := snapshot(t, signed).Report.Offered[0]; !strings.HasPrefix(o.Signature, "registry ") {
+	if o := snapshot(t, signed).Report().Offered[0]; !strings.HasPrefix(o.Signature, "registry ") {
 		t.Errorf("with a file, the release is signed by %q", o.Signature)
 	}
-	if o := snapshot(t, unsigned).Report.Offered[0]; o.Signature != "none" {
+	if o := snapshot(t, unsigned).Report().Offered[0]; o.Signature != "none" {
 		t.Errorf("off, the release is signed by %q", o.Signature)
 	}
 }

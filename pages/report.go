@@ -44,7 +44,7 @@ func (v *visit) report() (*answer, error) {
 		return nil, err
 	}
 	frame.Current = "report"
-	r := v.view.Snapshot().Report
+	r := v.view.Snapshot().Report()
 	p := reportPage{
 		page: frame, Offered: len(r.Offered), Pending: r.Pending, Withheld: problems(r.Withheld), Ignored: problems(r.Ignored),
 		Further: r.IgnoredTotal - len(r.Ignored), Hint: r.Hint,

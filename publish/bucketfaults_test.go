@@ -135,7 +135,7 @@ func TestPublicationsThatAStoreInterrupts(t *testing.T) {
 // settle waits until the index has read all archives.
 func (r *registry) settle() {
 	r.t.Helper()
-	eventually(r.t, "all is read", func() bool { return r.index.Snapshot().Report.Pending == 0 })
+	eventually(r.t, "all is read", func() bool { return r.index.Snapshot().Report().Pending == 0 })
 }
 
 // tidy tidies up until no file is staged.

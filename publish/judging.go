@@ -47,11 +47,11 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 		return nil, tree.StorageError(failed)
 	case err != nil:
 		return nil, p.unavailable("checking "+s.name(), err)
-	case snapshot.Report.Pending > 0:
+	case snapshot.Report().Pending > 0:
 		return nil, p.unavailable("checking "+s.name(), tree.ErrStore) // some packages could not be read
 	}
 	var reasons []string
-	for _, problem := range snapshot.Report.Withheld {
+	for _, problem := range snapshot.Report().Withheld {
 		if problem.Version != s.version {
 			continue // of the namespace's keys file, for example
 		}

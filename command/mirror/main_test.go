@@ -21,5 +21,5 @@ func reportOf(t *testing.T, root string, requireSignatures bool) *index.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Report
+	return s.Report()
 }

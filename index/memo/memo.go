@@ -26,12 +26,15 @@ type Memo struct {
 	learning bool                      // new records are shared with other instances
 	learned  map[string]bool           // paths of records that have not been shared yet, even since an earlier start
 	changed  bool                      // since it was last saved
-	young    bool                      // some file was too young to be remembered
 	Verified atomic.Uint64             // signatures verified, without remembered ones
 
 	// Verified signatures that are too young for a record, by their path.
 	unrecorded map[string]*verifiedSignature
 }
+
+// unrecordedLife is how long a verified signature without a record is kept. A file gets a
+// record when it is old enough.
+const unrecordedLife = time.Minute
 
 // memoLife is how long the record of a file is kept that scans do not find.
 const memoLife = 24 * time.Hour
@@ -194,17 +197,16 @@ func (m *Memo) Begin(now time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.scan = uint32(max(now.Unix(), 1))
-	m.young = false
 }
 
 // Finish ends a scan that has seen the whole tree, or all of it except folders that it could
 // not read. It is not called after a scan that is broken off, so that nothing is forgotten.
-func (m *Memo) Finish() {
+func (m *Memo) Finish(now time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if !m.young {
-		m.unrecorded = nil
-	}
+	maps.DeleteFunc(m.unrecorded, func(_ string, v *verifiedSignature) bool {
+		return now.Sub(time.Unix(0, v.at)).Abs() > unrecordedLife
+	})
 	for dir, f := range m.folders {
 		if f.forget(m.scan) {
 			m.changed = true
@@ -289,7 +291,7 @@ func (m *Memo) Retain(report string) {
 // Put remembers d, unless the file is so young that it could still change without its stamp
 // changing, or the failure may pass by itself.
 func (m *Memo) Put(file *tree.Location, d Record, now time.Time) {
-	if m.TooYoung(d.Stamp, 0, now) {
+	if d.Stamp.TooYoung(now, 0) {
 		return
 	}
 	if d.Bad.IsFault() || d.Bad != nil && (d.Bad.Reason == tree.Unreadable || d.Bad.Reason == tree.BeingWritten) {
@@ -396,33 +398,6 @@ func (m *Memo) count() (n int) {
 		n += len(f.records) + len(f.added)
 	}
 	return n
-}
-
-// TooYoung reports whether a file's last change is so recent that others may follow, and
-// notes that another scan should look at the file.
-func (m *Memo) TooYoung(s tree.Stamp, rest time.Duration, now time.Time) bool {
-	if !s.TooYoung(now, rest) {
-		return false
-	}
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.young = true
-	return true
-}
-
-// LookAgain notes that another scan should look at a file.
-func (m *Memo) LookAgain() {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.young = true
-}
-
-// HasYoung reports whether the last scan read a file that was too young to be remembered, so
-// that another scan should look at it.
-func (m *Memo) HasYoung() bool {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	return m.young
 }
 
 // signatureMemory is how long a verified signature is remembered, since verifying all

@@ -98,9 +98,9 @@ func TestMemoFile(t *testing.T) {
 	t.Run("but that of a file that is gone", func(t *testing.T) {
 		m := someMemo()
 		m.Begin(long)
-		m.Finish()
+		m.Finish(time.Now())
 		m.Begin(long.Add(memoLife))
-		if m.Finish(); len(m.learned) > 0 {
+		if m.Finish(time.Now()); len(m.learned) > 0 {
 			t.Errorf("it is %v", m.learned)
 		}
 	})
@@ -194,12 +194,12 @@ func TestMemoForgets(t *testing.T) {
 			for _, path := range paths {
 				m.Get(tree.LocationOf(path), someDigests[path].Stamp)
 			}
-			m.Finish()
+			m.Finish(time.Now())
 		}
 	}
 	unchanged := func() { // the folder has not changed since the walk before
 		m.Retain("providers/acme/demo")
-		m.Finish()
+		m.Finish(time.Now())
 	}
 	for _, test := range []struct {
 		rule    string
@@ -216,7 +216,7 @@ func TestMemoForgets(t *testing.T) {
 		{"nothing more", 150 * hour, finds(kept), 1, false},
 		{"nothing of a folder that cannot be read", 200 * hour, func() {
 			m.RetainBelow("providers/acme")
-			m.Finish()
+			m.Finish(time.Now())
 		}, 1, false},
 		{"nothing of a folder that is gone, at first", 300 * hour, finds(), 1, false},
 		{"nothing of a folder that is there again", 301 * hour, finds(kept), 1, false},

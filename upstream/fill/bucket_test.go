@@ -124,8 +124,8 @@ func TestPlatformsThatAreAddedLaterInABucket(t *testing.T) {
 		g.grow(t, platform)
 		over(t, c, fill.Policy{}, root).fill(t, zipFor(platform))
 		offered++
-		if s := m.scan(t); len(s.Report.Withheld) > 0 || len(s.Provider(demo).Release("1.0.0").Packages) != offered {
-			t.Errorf("%s: in the end %+v is withheld of %q", platform, s.Report.Withheld, root.bucket.Names())
+		if s := m.scan(t); len(s.Report().Withheld) > 0 || len(s.Provider(demo).Release("1.0.0").Packages) != offered {
+			t.Errorf("%s: in the end %+v is withheld of %q", platform, s.Report().Withheld, root.bucket.Names())
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestAdditionsThatAStoreInterrupts(t *testing.T) {
 			}
 			m.fill(t, zipFor(platform))
 			s := m.scan(t)
-			if problems := slices.DeleteFunc(s.Report.Withheld, isDuplicate); len(problems) > 0 || len(s.Provider(demo).Release("1.0.0").Packages) != i+2 {
+			if problems := slices.DeleteFunc(s.Report().Withheld, isDuplicate); len(problems) > 0 || len(s.Provider(demo).Release("1.0.0").Packages) != i+2 {
 				t.Fatalf("operation %d: in the end %+v is withheld of %q", n, problems, root.bucket.Names())
 			}
 		}

@@ -173,8 +173,8 @@ func testFillModule(t *testing.T, on treeKind) {
 			r.Close()
 			snapshot := m.scan(t)
 			v := snapshot.Module(vpc).Version("1.0.0")
-			if len(snapshot.Report.Withheld) > 0 || v == nil || v.Archive.SHA256 != f.SHA256 || v.Folder != test.folder || snapshot.Report.IgnoredTotal > 0 {
-				t.Errorf("the index has %+v: %+v", v, snapshot.Report)
+			if len(snapshot.Report().Withheld) > 0 || v == nil || v.Archive.SHA256 != f.SHA256 || v.Folder != test.folder || snapshot.Report().IgnoredTotal > 0 {
+				t.Errorf("the index has %+v: %+v", v, snapshot.Report())
 			}
 			if again := m.fillModule(t); again.New || again.SHA256 != f.SHA256 {
 				t.Errorf("once more it is %+v", again)
@@ -304,7 +304,7 @@ func TestModulesInTheTree(t *testing.T) {
 		m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders)
 		m.fillModule(t)
 		if snapshot := m.scan(t); len(snapshot.Module(vpc).Versions) != 1 || m.Read(moduleSource) == "" {
-			t.Errorf("the index has %+v", snapshot.Report)
+			t.Errorf("the index has %+v", snapshot.Report())
 		}
 	})
 	for _, name := range []string{modulePackage, moduleSource} {
@@ -329,8 +329,8 @@ func TestModulesInTheTree(t *testing.T) {
 		folders := indextest.New(t).Write("modules/"+host+"/Acme/VPC/aws/0.9.0.zip", indextest.Zip("main.tf", ""))
 		m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders)
 		m.fillModule(t)
-		if snapshot := m.scan(t); len(snapshot.Module(vpc).Versions) != 2 || len(snapshot.Report.Withheld) > 0 {
-			t.Errorf("the index has %+v", snapshot.Report)
+		if snapshot := m.scan(t); len(snapshot.Module(vpc).Versions) != 2 || len(snapshot.Report().Withheld) > 0 {
+			t.Errorf("the index has %+v", snapshot.Report())
 		}
 	})
 }

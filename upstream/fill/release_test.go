@@ -127,8 +127,8 @@ func TestPlatformsThatAreAddedLater(t *testing.T) {
 					}
 					m.fill(t, zipFor(platform))
 					offered++
-					if got := plain.scan(t); len(got.Report.Withheld) > 0 || len(got.Provider(demo).Release("1.0.0").Packages) != offered {
-						t.Errorf("%s: in the end %+v is withheld of %q", platform, got.Report.Withheld, plain.files(t))
+					if got := plain.scan(t); len(got.Report().Withheld) > 0 || len(got.Provider(demo).Release("1.0.0").Packages) != offered {
+						t.Errorf("%s: in the end %+v is withheld of %q", platform, got.Report().Withheld, plain.files(t))
 					}
 				}
 			})
@@ -208,7 +208,7 @@ func TestAdditionsThatAreWrittenOtherwise(t *testing.T) {
 				m.fill(t, zipFor("darwin_arm64"))
 				s := m.scan(t)
 				if r := s.Provider(demo).Release("1.0.0"); r == nil || len(r.Packages) != 2 || r.Signature.By != index.ByPublisher {
-					t.Errorf("it is offered as %+v: %+v", r, s.Report.Withheld)
+					t.Errorf("it is offered as %+v: %+v", r, s.Report().Withheld)
 				}
 			})
 		})
@@ -293,8 +293,8 @@ func testPlatformsThatAreAddedLaterOnTheDisk(t *testing.T, on treeKind) {
 		}
 		m.mustHave(t, want...)
 		s := m.scan(t)
-		if p := s.Provider(demo); len(s.Report.Withheld) > 0 || p == nil || len(p.Release("1.0.0").Packages) != len(g.platforms) {
-			t.Errorf("%s: %+v", step.platform, s.Report)
+		if p := s.Provider(demo); len(s.Report().Withheld) > 0 || p == nil || len(p.Release("1.0.0").Packages) != len(g.platforms) {
+			t.Errorf("%s: %+v", step.platform, s.Report())
 		}
 	}
 }
@@ -375,8 +375,8 @@ func TestAdditionsByAnotherInstance(t *testing.T) {
 				t.Errorf("SHA256SUMS was %q and is %q, %v", before, after, err)
 			}
 			s := first.scan(t)
-			if p := s.Provider(demo); len(s.Report.Withheld) > 0 || p == nil || len(p.Release("1.0.0").Packages) != 4 {
-				t.Errorf("%+v", s.Report)
+			if p := s.Provider(demo); len(s.Report().Withheld) > 0 || p == nil || len(p.Release("1.0.0").Packages) != 4 {
+				t.Errorf("%+v", s.Report())
 			}
 		})
 	}

@@ -1,0 +1,303 @@
+package index
+
+import (
+	"slices"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// An entry has everything that a snapshot knows about the folder of one address. It depends
+// on what is in the folder, on the keys of its namespace and on the entry before, and on no
+// other folder. It is immutable, except for the jobs of its listing.
+type entry struct {
+	folder folder
+	offered
+
+	walked   *Report               // files that are not part of a version, and problems of the walk
+	empty    bool                  // no version is in the folder
+	recalled int                   // archives that the memo knew
+	packed   map[string]tree.Stamp // stamps of the folders that were packed, by their path in the report
+	state    *folderState          // nil if the same listing may have another result
+	listing  *listing              // nil when all archives have been read
+
+	kept    *entry // the entry whose state is kept, since the folder cannot be read
+	unknown bool   // the folder cannot be read, and there is no earlier state
+	faulty  bool   // something in it could not be read, and may be readable a moment later
+	failed  string // which archive could not be read, and why; empty: all could
+	young   bool   // a file is too young to be offered or remembered
+}
+
+// What a folder offers: the versions of a provider or of a module.
+type offered struct {
+	provider *Provider // nil if no release is offered
+	module   *Module   // nil if no version is offered
+	metadata addressMetadata
+	pending  pending // versions that have not been read yet
+	report   *Report // of the versions
+
+	releases []*Release                 // of the provider, without notices
+	verified map[string]verifiedRelease // by version
+	since    time.Time                  // when the first of its releases was verified
+	passing  bool                       // the same files and keys may soon have another result
+}
+
+// offers reports whether there is anything to say about the address of the entry.
+func (e *entry) offers() bool {
+	return e != nil && (e.provider != nil || e.module != nil || e.metadata.file != nil)
+}
+
+// providerOrNil returns the provider of an entry, which may be nil.
+func (e *entry) providerOrNil() *Provider {
+	if e == nil {
+		return nil
+	}
+	return e.provider
+}
+
+// moduleOrNil returns the module of an entry, which may be nil.
+func (e *entry) moduleOrNil() *Module {
+	if e == nil {
+		return nil
+	}
+	return e.module
+}
+
+// release returns the offered release of a version, without notices, or nil. A nil entry
+// has none.
+func (e *entry) release(version string) *Release {
+	if e == nil {
+		return nil
+	}
+	for _, r := range e.releases {
+		if r.Version == version {
+			return r
+		}
+	}
+	return nil
+}
+
+// listed reports whether the versions of the entry are all that clients have been told of.
+func (e *entry) listed() bool { return e.offersVersions() && !e.pending.list }
+
+func (e *entry) offersVersions() bool { return e != nil && (e.provider != nil || e.module != nil) }
+
+// changed returns the offered versions whose bytes have changed.
+func (e *entry) changed() (list []ChangedVersion) {
+	add := func(version string, all []ChangedBytes) {
+		for _, c := range all {
+			list = append(list, ChangedVersion{e.folder.address, version, c})
+		}
+	}
+	for _, r := range e.provider.releaseList() {
+		add(r.Version, r.Changed)
+	}
+	for _, v := range e.module.versionList() {
+		add(v.Version, v.Changed)
+	}
+	return list
+}
+
+// keysExpire returns the earliest time at which a key of the provider expires; zero if none
+// does. Of several copies of a key, the first one counts.
+func (e *entry) keysExpire() (first time.Time) {
+	for _, r := range e.provider.releaseList() {
+		for i, k := range r.Keys {
+			copied := slices.ContainsFunc(r.Keys[:i], func(other signing.PublicKey) bool { return other.ID == k.ID })
+			if !copied {
+				first = earlier(first, k.Expires)
+			}
+		}
+	}
+	return first
+}
+
+// earlier returns the earlier of two times; a zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// A group has the entries of all folders with one namespace and name, and system: under any
+// HOSTNAME, and in any spelling. It is a pure function of these entries.
+type group struct {
+	entries []*entry // by their path in the report
+	offered []*entry // the one entry that is offered for each address
+	merged  []*mergedEntry
+	report  *Report
+
+	keysExpire time.Time
+	changed    []ChangedVersion
+}
+
+// A mergedEntry merges the entry of an address with HOSTNAME and the entry of the same
+// address without. It is not known here whether the registry answers as HOSTNAME, so the
+// versions under it stay separately reachable as well.
+type mergedEntry struct {
+	own, hosted *entry
+	provider    *Provider // nil if all releases are withdrawn
+	module      *Module   // nil if all versions are withdrawn
+	metadata    addressMetadata
+}
+
+// newGroup returns the group of some entries. before is the group as it was, which may be
+// nil: what has not changed stays the same.
+func newGroup(entries []*entry, before *group) *group {
+	slices.SortFunc(entries, func(a, b *entry) int { return compareFolders(a.folder, b.folder) })
+	g := &group{entries: entries, report: newReport()}
+	for _, e := range entries {
+		if chosen := chooseSpelling(entries, e.folder.address); chosen == e {
+			g.offered = append(g.offered, e)
+		} else {
+			e.reportSpelling(g.report, chosen)
+		}
+	}
+	hosted := g.at("")
+	for _, e := range g.offered {
+		g.report.merge(e.walked)
+		g.report.merge(e.report)
+		g.keysExpire = earlier(g.keysExpire, e.keysExpire())
+		g.changed = append(g.changed, e.changed()...)
+	}
+	twice := make(map[string][]string) // hostnames under which a hosted version is found too
+	for _, e := range g.offered {
+		if e != hosted && e.offers() && hosted.offers() {
+			g.merged = append(g.merged, mergeEntries(e, hosted, before.mergedAt(e.folder.address.Hostname), twice))
+		}
+	}
+	if len(twice) > 0 {
+		g.report.noteShadows(hosted.folder.address, twice)
+	}
+	return g
+}
+
+// compareFolders orders the folders of addresses as a walk finds them.
+func compareFolders(a, b folder) int {
+	return slices.Compare(tree.SplitPath(a.report), tree.SplitPath(b.report))
+}
+
+// at returns the offered entry under exactly that HOSTNAME, or nil.
+func (g *group) at(hostname svchost.Hostname) *entry {
+	if g == nil {
+		return nil
+	}
+	for _, e := range g.offered {
+		if e.folder.address.Hostname == hostname {
+			return e
+		}
+	}
+	return nil
+}
+
+// mergedAt returns the merged entry of a HOSTNAME, or nil.
+func (g *group) mergedAt(hostname svchost.Hostname) *mergedEntry {
+	if g == nil {
+		return nil
+	}
+	for _, m := range g.merged {
+		if m.own.folder.address.Hostname == hostname {
+			return m
+		}
+	}
+	return nil
+}
+
+// all returns the entries of the group, which may be nil.
+func (g *group) all() []*entry {
+	if g == nil {
+		return nil
+	}
+	return g.entries
+}
+
+// entryOf returns the entry of a folder, by its path in the report, or nil.
+func (g *group) entryOf(report string) *entry {
+	if g == nil {
+		return nil
+	}
+	for _, e := range g.entries {
+		if e.folder.report == report {
+			return e
+		}
+	}
+	return nil
+}
+
+// mergeEntries merges an entry with the hosted entry. If a version is found twice, the
+// version with HOSTNAME is offered, and twice gets the hostname. before is the merged entry
+// as it was, or nil.
+func mergeEntries(own, hosted *entry, before *mergedEntry, twice map[string][]string) *mergedEntry {
+	a, metadata := own.folder.address, own.metadata.over(hosted.metadata)
+	clash := func(version string) {
+		twice[version] = append(twice[version], address.DisplayHostname(a.Hostname))
+	}
+	releases := mergeVersions(own.provider.releaseList(), hosted.provider.releaseList(), &metadata, func(r *Release) { clash(r.Version) })
+	versions := mergeVersions(own.module.versionList(), hosted.module.versionList(), &metadata, func(v *ModuleVersion) { clash(v.Version) })
+	if before != nil && before.own.offersTheSame(own) && before.hosted.offersTheSame(hosted) {
+		return &mergedEntry{own: own, hosted: hosted, provider: before.provider, module: before.module, metadata: before.metadata}
+	}
+	m := &mergedEntry{own: own, hosted: hosted, metadata: metadata}
+	if len(releases) > 0 {
+		m.provider = newProvider(a, releases, metadata)
+	}
+	if len(versions) > 0 {
+		m.module = newModule(a, versions, metadata)
+	}
+	return m
+}
+
+// offersTheSame reports whether two entries have the same versions and metadata.
+func (e *entry) offersTheSame(other *entry) bool {
+	return e.provider == other.provider && e.module == other.module && e.metadata.equal(other.metadata)
+}
+
+// chooseSpelling returns the entry that is offered of an address. Clients compare addresses
+// in their normal form: acme/demo and ACME/Demo are the same. It prefers the folder in
+// normal form, then the first one, but chooses no empty folder if another one is not empty:
+// a stray ACME/demo/README must not hide acme/demo.
+func chooseSpelling(entries []*entry, a address.Address) (chosen *entry) {
+	for _, e := range entries {
+		if e.folder.address == a && (chosen == nil || e.betterSpelling(chosen)) {
+			chosen = e
+		}
+	}
+	return chosen
+}
+
+func (e *entry) betterSpelling(other *entry) bool {
+	if e.empty != other.empty {
+		return other.empty
+	}
+	return e.isNormal() && !other.isNormal()
+}
+
+// isNormal reports whether the folder's path is the address as clients compare it, with the
+// hostname as users write it or as clients request it.
+func (e *entry) isNormal() bool {
+	a := e.folder.address
+	names := []string{a.Namespace, a.Name}
+	if a.IsModule() {
+		names = append(names, a.System)
+	}
+	return slices.Equal(e.folder.names, names) && (e.folder.hostname == string(a.Hostname) || e.folder.hostname == address.DisplayHostname(a.Hostname))
+}
+
+// reportSpelling reports an entry that is not offered, since another folder has its address.
+func (e *entry) reportSpelling(r *Report, chosen *entry) {
+	if !e.empty {
+		bad := tree.Findingf(tree.Duplicate, "it has the address of %s in another spelling, and that folder is offered: move its content there", chosen.folder.report)
+		r.withhold(problemOf(bad, e.folder.report, e.folder.address, ""))
+		return
+	}
+	r.merge(e.walked)
+	if e.folder.metadata != nil {
+		bad := tree.Findingf(tree.Duplicate, "it is of the address of %s in another spelling: move it there", chosen.folder.report)
+		r.withhold(problemOf(bad, tree.InFolder(e.folder.report, tree.MetadataName), e.folder.address, ""))
+	}
+}

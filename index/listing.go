@@ -1,0 +1,278 @@
+package index
+
+import (
+	"crypto/sha256"
+	"slices"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A listing is the folder of an address as it was listed, before anything is verified: of a
+// provider or of a module. Entries are made of it until all its archives have been read.
+type listing struct {
+	provider *providerFolder
+	module   *moduleFolder
+
+	walker *walker
+	entry  *entry // replaces all other fields, if the folder has not changed or cannot be read
+}
+
+// folder returns the folder that was listed.
+func (l *listing) folder() *folder {
+	if l.provider != nil {
+		return &l.provider.folder
+	}
+	return &l.module.folder
+}
+
+// isEmpty reports whether no version is in the folder.
+func (l *listing) isEmpty() bool {
+	if l.provider != nil {
+		return !l.provider.hasPackages()
+	}
+	return len(l.module.packages) == 0
+}
+
+// list lists the folder of an address. It returns the entry that the folder has already if
+// nothing has changed that the entry depends on, and keeps the earlier entry of a folder
+// that cannot be read.
+func (s *scan) list(f folder, keys *keysFolder) *listing {
+	g := s.last.group(f.address)
+	known := g.entryOf(f.report)
+	before := known
+	if before == nil {
+		before = g.at(f.address.Hostname) // the folder may have been renamed
+	}
+	w := s.newWalker(before.withoutListing())
+	l := &listing{walker: w}
+	if before != nil && before.listing != nil {
+		w.queued = make(map[string]*job)
+		for _, a := range before.listing.walker.unread {
+			w.queued[a.ReportPath()] = a
+		}
+	}
+	if known != nil && w.reuse(known, f.part, keys) {
+		l.entry = known
+		return l
+	}
+	w.notes = true
+	var bad *tree.Finding
+	if f.address.IsModule() {
+		l.module = &moduleFolder{folder: f}
+		bad = w.listModule(l.module)
+	} else {
+		l.provider = newProviderFolder(f)
+		bad = w.walkReleases(l.provider, f.dir, f.report, "")
+		l.provider.order()
+	}
+	w.queued = nil
+	if bad != nil {
+		w.unread, w.recalled = nil, 0
+		l.entry = w.keep(*l.folder(), known.withoutListing())
+	}
+	for _, a := range w.unread {
+		a.listing = l
+	}
+	return l
+}
+
+// withoutListing returns the entry without its listing, which would keep all listings before
+// in memory. The entry may be nil.
+func (e *entry) withoutListing() *entry {
+	if e == nil || e.listing == nil {
+		return e
+	}
+	without := *e
+	without.listing = nil
+	return &without
+}
+
+// keep returns the entry of a folder that cannot be read. It keeps the state of the entry
+// before, which is nil if no scan could read the folder yet: then the folder is unknown.
+func (w *walker) keep(f folder, before *entry) *entry {
+	w.scan.memo.RetainBelow(f.report)
+	f.part = tree.Part{} // an entry may outlast it
+	if before == nil || before.unknown {
+		f.metadata = nil
+		return &entry{folder: f, offered: offered{report: newReport()}, walked: w.report, empty: true, unknown: true, faulty: w.faulty}
+	}
+	if before.kept != nil {
+		before = before.kept
+	}
+	e := *before
+	f.metadata = before.folder.metadata
+	e.folder, e.kept, e.faulty = f, before, w.faulty
+	e.walked, e.state, e.listing = newReport(), nil, nil
+	e.walked.merge(w.report)
+	e.walked.merge(before.walked)
+	e.passing, e.pending.unreadable = true, true
+	return &e
+}
+
+// entry makes the entry of a listing from the archives that have been read by now.
+func (s *scan) entry(l *listing, keys *keysFolder) *entry {
+	if l.entry != nil {
+		return l.entry
+	}
+	w, f := l.walker, *l.folder()
+	f.part = tree.Part{} // an entry may outlast it
+	e := &entry{folder: f, walked: w.report, recalled: w.recalled, failed: w.failed, faulty: w.faulty, young: w.young}
+	var archives []*job
+	var keysFile *keysFile
+	if p := l.provider; p != nil {
+		keysFile = keys.keysFor(p.keysOf())
+		e.offered = s.offerProvider(p, keysFile, w.before)
+		for _, r := range p.ordered {
+			for _, k := range r.packages {
+				archives = append(archives, k.job)
+			}
+		}
+	} else {
+		e.offered = s.offerModule(l.module, w.before)
+		for _, p := range l.module.packages {
+			archives = append(archives, p.job)
+		}
+	}
+	e.empty = l.isEmpty()
+	e.report.offer(&e.offered)
+	e.packed = packedFolders(archives, w)
+	for _, a := range w.unread {
+		e.young = e.young || a.young
+		if e.failed == "" {
+			e.failed = a.failed
+		}
+		if !a.finished {
+			e.listing = l
+		}
+	}
+	if !w.depends && !e.young && e.failed == "" && len(w.report.Withheld) == 0 && e.lasts() {
+		e.state = &folderState{listed: slices.Clip(w.listed), keys: keysFile, archives: len(archives)}
+	}
+	return e
+}
+
+// packedFolders returns the stamps of the folders that have been read and need not rest
+// again. A folder that could not be looked at stays what it was.
+func packedFolders(archives []*job, w *walker) map[string]tree.Stamp {
+	packed := make(map[string]tree.Stamp)
+	if w.faulty && w.before != nil {
+		for report, stamp := range w.before.packed {
+			packed[report] = stamp
+		}
+	}
+	for _, a := range archives {
+		if a.isFolder() && !a.pending && a.Bad == nil {
+			packed[a.ReportPath()] = a.Stamp
+		}
+	}
+	if len(packed) == 0 {
+		return nil
+	}
+	return packed
+}
+
+// Most folders do not change from one scan to the next. A scan only lists such a folder, and
+// keeps its entry.
+
+// A folderState has everything that an entry depends on besides the options.
+type folderState struct {
+	listed   []listedFolder // the folder and its subfolders
+	keys     *keysFile      // of its namespace; nil if there is no keys file
+	archives int
+}
+
+// A listedFolder identifies the state of a folder when it was listed.
+type listedFolder struct {
+	dir, report string      // its paths in its part, and in a report
+	entries     wire.SHA256 // of the names in it, and of the stamps of its files
+}
+
+// note remembers the entries of a folder, or that the result depends on more than the
+// entries: a file may change again unnoticed, or a symlink may lead elsewhere.
+func (w *walker) note(dir, report string, entries []tree.Entry) {
+	if !w.notes || w.depends {
+		return
+	}
+	sum, lasts := w.scan.fingerprint(entries)
+	w.listed, w.depends = append(w.listed, listedFolder{dir, report, sum}), !lasts
+}
+
+// fingerprint returns a digest of the names of entries, and of the stamps of the files among
+// them. lasts reports whether any change would change the digest.
+func (s *scan) fingerprint(entries []tree.Entry) (sum wire.SHA256, lasts bool) {
+	h := sha256.New()
+	var b []byte
+	lasts = true
+	for _, e := range entries {
+		b = append(b[:0], e.Name...)
+		b = append(b, 0)
+		switch {
+		case e.Bad != nil || e.Link:
+			lasts = false
+		case e.Info.IsDir():
+			b = append(b, 'd')
+		default:
+			stamp := tree.StampOf(e.Info)
+			lasts = lasts && stamp.Settled(s.now)
+			b = memo.AppendStamp(append(b, 'f'), stamp)
+			if !e.Info.Mode().IsRegular() {
+				lasts = false
+			}
+		}
+		h.Write(b)
+	}
+	h.Sum(sum[:0])
+	return sum, lasts
+}
+
+// reuse reports whether nothing has changed that an entry depends on.
+func (w *walker) reuse(e *entry, part tree.Part, keys *keysFolder) bool {
+	s := w.scan
+	if e.state == nil {
+		return false
+	}
+	if !e.folder.address.IsModule() {
+		if !e.state.keys.same(keys.keysFor(e.folder.keysOf())) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since) {
+			return false
+		}
+	}
+	for _, l := range e.state.listed {
+		s.watch.add(part, l.dir)
+		entries, err := part.List(l.dir)
+		if err != nil || s.ctx.Err() != nil {
+			return false
+		}
+		if sum, lasts := s.fingerprint(entries); !lasts || sum != l.entries {
+			return false
+		}
+	}
+	for _, l := range e.state.listed {
+		s.memo.Retain(l.report)
+	}
+	w.recalled = e.state.archives
+	return true
+}
+
+// lasts reports whether the same files and keys have the same result again, until signatures
+// must be verified again.
+func (o *offered) lasts() bool {
+	return !o.passing && len(o.report.Withheld) == 0 && len(o.pending.versions) == 0 && o.report.Pending == 0
+}
+
+// same reports whether two keys files have the same content. Either may be nil.
+func (k *keysFile) same(other *keysFile) bool {
+	if k == nil || other == nil {
+		return k == other
+	}
+	return k.sum == other.sum && (k.Keyring == nil) == (other.Keyring == nil)
+}
+
+// sinceEarlier notes the time of a verification.
+func (o *offered) sinceEarlier(at time.Time) {
+	if at.Before(o.since) {
+		o.since = at
+	}
+}

@@ -1,0 +1,79 @@
+package index
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// The memory for waiting requests does not grow with their number: clients may repeat a
+// request for as long as it takes to read an archive of gigabytes.
+func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
+	demo := address.Address{Namespace: "acme", Name: "demo"}
+	q := newQueue(t.Context(), 0) // nobody reads
+	q.now = Options{}.now
+	a := &job{folder: &folder{address: demo}, version: "1.0.0"}
+	q.update([]*job{a}, nil, true)
+	var done []func()
+	for range 100 {
+		done = append(done, q.hurry([]Selection{{demo, ""}, {demo, "1.0.0"}, {demo, "9.9.9"}}))
+	}
+	if len(a.state.requests) != 2 || len(q.wanted) != 3 {
+		t.Errorf("%d requests are kept for an archive, %d in all", len(a.state.requests), len(q.wanted))
+	}
+	for _, f := range done {
+		f()
+	}
+	if len(q.wanted) != 0 || len(q.selections) != 0 {
+		t.Errorf("%d requests are kept when none waits", len(q.wanted))
+	}
+}
+
+// An archive is read for the requests that wait for it, then because it is new, and then
+// because its version is new.
+func TestTheOrderOfReading(t *testing.T) {
+	q := newQueue(t.Context(), 0)
+	q.now = Options{}.now
+	add := func(name, version string, rank int, first bool) {
+		a := &job{folder: &folder{address: address.Address{Namespace: "acme", Name: name}}, version: version, rank: rank}
+		q.update([]*job{a}, nil, first)
+	}
+	add("a", "1.0.0", 1, true)
+	add("a", "2.0.0", 0, true)
+	add("b", "1.0.0", 1, true)
+	add("b", "2.0.0", 0, true)
+	add("c", "1.0.0", 7, false)
+	q.hurry([]Selection{{address.Address{Namespace: "acme", Name: "b"}, "1.0.0"}})
+	var versions, names string
+	for a := q.take(); a != nil; a = q.take() {
+		versions, names = versions+a.version[:1], names+a.folder.address.Name
+	}
+	if versions != "11221" || !strings.HasPrefix(names, "bc") || !strings.HasSuffix(names, "a") {
+		t.Errorf("the order is %s of %s", versions, names)
+	}
+}
+
+// A folder that changes again while its archives are read is listed again. What is being
+// read of it is not read twice, and what is gone from it is not read at all.
+func TestArchivesAreDropped(t *testing.T) {
+	q := newQueue(t.Context(), 0)
+	q.now = Options{}.now
+	f := &folder{address: address.Address{Namespace: "acme", Name: "a"}}
+	old, kept := &job{folder: f, version: "1.0.0"}, &job{folder: f, version: "2.0.0", rank: 1}
+	q.update([]*job{old, kept}, nil, true)
+	q.update([]*job{kept}, []*job{old}, false)
+	if q.unread != 1 || q.total.Total != 1 {
+		t.Errorf("%d are left to read, of %d", q.unread, q.total.Total)
+	}
+	if a := q.take(); a != kept {
+		t.Errorf("%+v is read", a)
+	}
+	if a := q.take(); a != nil {
+		t.Errorf("then %+v", a)
+	}
+	q.update(nil, []*job{kept}, false)
+	if q.idle != nil || q.Progress() != nil {
+		t.Error("it does not end")
+	}
+}
