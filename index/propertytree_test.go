@@ -476,18 +476,10 @@ func (r *randomTree) toFile() {
 	case n == 3:
 		r.write(name, r.Read(name)) // touched
 	case n == 4 && path.Base(name) != tree.MetadataName:
-		to := name
-		for from, next := range map[string]string{"1.0.0": "1.1.0", "acme": "ACME"} {
-			if strings.Contains(name, from) {
-				to = strings.ReplaceAll(name, from, next)
-				break
-			}
-		}
-		r.rename(name, to)
+		r.rename(name, strings.ReplaceAll(strings.ReplaceAll(name, "1.1.0", "1.2.0"), "1.0.0", "1.1.0"))
 	default:
-		if path.Ext(name) == ".zip" && strings.HasPrefix(name, "providers/") {
-			version := one(r, randomVersions)
-			r.write(name, r.packageZip(path.Dir(name), version))
+		if typ, ok := address.ReleaseFileType(name); ok && path.Ext(name) == ".zip" {
+			r.write(name, indextest.ProviderZip(typ, one(r, randomVersions), fmt.Sprint("kind ", r.Intn(4))))
 		}
 	}
 }

@@ -69,8 +69,8 @@ func scopeAt(report string) scope {
 	if a, ok := addressOfPath(report); ok {
 		return scopeOf(a)
 	}
-	if rest, ok := strings.CutPrefix(report, "keys/"); ok {
-		name := strings.ToLower(path.Base(rest))
+	if tree.IsBelow(report, tree.ReportedKeys) {
+		name := strings.ToLower(path.Base(report))
 		return scope{keysKind, strings.TrimSuffix(name, path.Ext(name)), ""}
 	}
 	return scope{kind: outsideKind}
@@ -355,7 +355,7 @@ func difference(got, want *view, patterns []scope) string {
 // folderOf returns the folder to name to the index after a change of a file: of an address
 // in its normal spelling, or of keys. It is empty outside of these.
 func folderOf(name string) string {
-	if strings.HasPrefix(name, "keys/") {
+	if tree.IsBelow(name, tree.ReportedKeys) {
 		return tree.ReportedKeys
 	}
 	if a, ok := addressOfPath(name); ok {
