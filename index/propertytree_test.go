@@ -253,7 +253,7 @@ func (r *randomTree) event() {
 	case n < 56:
 		r.inModule("modules/" + one(r, randomModules))
 	case n < 68:
-		r.inKeys("keys/" + one(r, randomKeys))
+		r.inKeys("keys/" + r.keysFile())
 	case n < 86:
 		r.toFile()
 	case n < 96:
@@ -428,6 +428,17 @@ func (r *randomTree) mkdir(name string) {
 	}
 	r.touched[name+"/"] = true
 	r.note("make the folder %s", name)
+}
+
+// keysFile returns the path of a keys file, more often of a namespace with signed releases.
+func (r *randomTree) keysFile() string {
+	signed := slices.DeleteFunc(r.files(), func(name string) bool { return path.Ext(name) != ".sig" })
+	if len(signed) > 0 && r.chance(2) {
+		if a, ok := addressOfPath(one(r, signed)); ok {
+			return path.Join(address.DisplayHostname(a.Hostname), a.Namespace+".asc")
+		}
+	}
+	return one(r, randomKeys)
 }
 
 func (r *randomTree) inKeys(name string) {
