@@ -11,7 +11,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -80,7 +79,6 @@ type history struct {
 }
 
 func newHistory(t *testing.T, storage string, seed int64) *history {
-	const life = 400 * 24 * time.Hour
 	publishers := []*indextest.Publisher{indextest.NewPublisher(t), indextest.NewPublisher(t)}
 	h := &history{
 		randomTree: newRandomTree(t, seed, publishers),
@@ -541,80 +539,4 @@ func (h *history) checkOthers(failed []string) {
 	if d := difference(look(now, addresses), look(fresh, addresses), excluded); d != "" {
 		h.Fatalf("while %v cannot be read, the rest of the snapshot is not as a fresh one (-); it has (+)\n%s", failed, d)
 	}
-}
-
-// A randomFault makes operations of a storage fail.
-type randomFault struct {
-	faults treetest.Faults // of file systems; a bucket calls operation itself
-
-	mutex  sync.Mutex
-	fails  func(n int, operation, name string) error // nil: no operation fails
-	paused bool
-	asked  int
-	failed map[string]bool
-	listed bool // a listing of a bucket has failed
-}
-
-func (f *randomFault) begin(fails func(n int, operation, name string) error) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.fails, f.asked, f.failed, f.listed = fails, 0, make(map[string]bool), false
-	f.faults.When(func(_ int, o treetest.Operation) error { return f.operation(o.Name, o.Path) })
-}
-
-func (f *randomFault) end() {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.fails = nil
-	f.faults.End()
-}
-
-func (f *randomFault) open(open func() (tree.Tree, error)) (tree.Tree, error) {
-	return f.faults.Open(open)()
-}
-
-func (f *randomFault) active() bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.fails != nil
-}
-
-// pause lets all operations succeed until it is resumed.
-func (f *randomFault) pause() (resume func()) {
-	set := func(paused bool) {
-		f.mutex.Lock()
-		defer f.mutex.Unlock()
-		f.paused = paused
-	}
-	set(true)
-	return func() { set(false) }
-}
-
-func (f *randomFault) operation(operation, name string) error {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if f.fails == nil || f.paused {
-		return nil
-	}
-	f.asked++
-	err := f.fails(f.asked, operation, name)
-	if err != nil {
-		f.failed[name] = true
-		f.listed = f.listed || operation == "list"
-	}
-	return err
-}
-
-// failures returns the paths of the operations that have failed, sorted.
-func (f *randomFault) failures() []string {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return slices.Sorted(maps.Keys(f.failed))
-}
-
-// listing reports whether a listing of a bucket has failed.
-func (f *randomFault) listing() bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.listed
 }

@@ -518,7 +518,7 @@ func (r *randomTree) toFolder() {
 		}
 		r.rename(folder, path.Join(part, path.Join(names...)))
 	case 2: // into place
-		at := "incoming/" + part + "/" + one(r, randomModules)
+		at := "incoming/modules/" + one(r, randomModules)
 		if part == "providers" {
 			at = "incoming/" + part + "/" + one(r, randomProviders)
 			in := strings.TrimPrefix(at, "incoming/")
@@ -527,8 +527,6 @@ func (r *randomTree) toFolder() {
 				r.write(path.Join(at, path.Base(releaseFile(in, version, "_"+one(r, randomPlatforms)+".zip", false))), r.packageZip(in, version))
 			}
 		} else {
-			part = "modules"
-			at = "incoming/modules/" + one(r, randomModules)
 			for range 1 + r.Intn(3) {
 				r.write(path.Join(at, one(r, randomVersions), "main.tf"), fmt.Sprintf("# staged %d\n", r.Intn(4)))
 			}
