@@ -211,3 +211,16 @@ func isNormalSystem(s string) bool {
 	}
 	return true
 }
+
+// SameName reports whether two names of folders are spellings of one part of an address.
+func SameName(a, b string) bool {
+	if strings.EqualFold(a, b) {
+		return true
+	}
+	if !strings.Contains(a, ".") || !strings.Contains(b, ".") { // no hostnames
+		return false
+	}
+	one, err := ParseHostname(a)
+	other, otherErr := ParseHostname(b)
+	return err == nil && otherErr == nil && one == other
+}

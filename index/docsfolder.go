@@ -30,21 +30,22 @@ func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 	default:
 		return false
 	}
-	w.watchDocs(p.part, e.Path())
+	w.watchDocs(p, e.Path())
 	return true
 }
 
 // watchDocs has a scan follow when pages change: they are shown as they were at the
 // last one.
-func (w *walker) watchDocs(part tree.Part, dir string) {
+func (w *walker) watchDocs(p *providerFolder, dir string) {
+	part := p.part
 	if w.scan.watch == nil || !part.IsOnDisk() {
 		return
 	}
-	w.scan.watch.add(part, dir)
+	w.scan.watch.add(part, dir, p.report)
 	entries, _ := part.List(dir) // whoever looks at them is told what is wrong
 	for _, e := range entries {
 		if content.IsDocsFolder(e.Name) && e.Bad == nil && e.Info.IsDir() {
-			w.scan.watch.add(part, e.Path())
+			w.scan.watch.add(part, e.Path(), p.report)
 		}
 	}
 }

@@ -23,6 +23,7 @@ type entry struct {
 	recalled int                   // archives that the memo knew
 	packed   map[string]tree.Stamp // stamps of the folders that were packed, by their path in the report
 	state    *folderState          // nil if the same listing may have another result
+	keys     *keysFile             // of the namespace of a provider; nil if there is no keys file
 	listing  *listing              // nil when all archives have been read
 
 	kept    *entry // the entry whose state is kept, since the folder cannot be read

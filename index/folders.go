@@ -16,9 +16,9 @@ import (
 // Of several spellings of an address it returns the one that is offered.
 func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	x := &scanner{once: true}
-	s := &scan{scanner: x, ctx: ctx, tree: t, now: time.Now()}
+	s := &scan{scanner: x, ctx: ctx, tree: t, now: time.Now(), stale: everything()}
 	x.memo.Begin(s.now)
-	keys := &keysFolder{report: newReport()} // nothing is verified
+	keys := new(keysFolder) // nothing is verified
 	var listings []*listing
 	report := newReport()
 	for _, v := range []*wayWalk{s.walkProviders(), s.walkModules()} {

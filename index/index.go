@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,7 @@ type Index struct {
 	unfinished map[string]bool // by path, files that are withheld but may still be written
 
 	announcing   sync.Mutex
+	stale        stale      // what may have changed since the last scan
 	unannounced  [][]string // folders that this process has changed, since the last scan
 	changes      Change     // the last of these changes
 	sharingEnded bool       // by Close
@@ -50,6 +52,7 @@ type Index struct {
 	ready  chan struct{}
 	hints  chan struct{}
 	logged atomic.Int64    // when progress was logged last
+	took   atomic.Int64    // how long the last scan of everything took, in nanoseconds
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -77,6 +80,7 @@ func New(o Options) *Index {
 		queue:   newQueue(ctx, o.workers()),
 		ready:   make(chan struct{}),
 		hints:   make(chan struct{}, 1),
+		stale:   everything(),
 		ctx:     ctx,
 		cancel:  cancel,
 
@@ -111,8 +115,18 @@ func (x *Index) Digests() *Digests { return x.options.Digests }
 // Progress returns how many of the archives have been read; nil if none is left to read.
 func (x *Index) Progress() *Progress { return x.queue.Progress() }
 
-// Hint asks for a scan soon and returns at once.
-func (x *Index) Hint() {
+// Hint asks for a scan of everything soon and returns at once.
+func (x *Index) Hint() { x.request(everything()) }
+
+// request asks for a scan of what may have changed, soon, and returns at once.
+func (x *Index) request(changed stale) {
+	x.announcing.Lock()
+	maps.Copy(x.stale, changed)
+	x.announcing.Unlock()
+	x.wake()
+}
+
+func (x *Index) wake() {
 	select {
 	case x.hints <- struct{}{}:
 	default: // a scan has been requested already
@@ -130,10 +144,11 @@ func (x *Index) Changed(folders ...string) Change {
 	x.forget(folders...) // before a scan can count it
 	x.announcing.Lock()
 	x.unannounced = append(x.unannounced, folders)
+	maps.Copy(x.stale, staleFolders(folders))
 	x.changes++
 	c := x.changes
 	x.announcing.Unlock()
-	x.Hint()
+	x.wake()
 	return c
 }
 
@@ -141,7 +156,7 @@ func (x *Index) Changed(folders ...string) Change {
 // tree, or anywhere if there are no folders. It returns immediately.
 func (x *Index) Refresh(folders ...string) {
 	x.forget(folders...)
-	x.Hint()
+	x.request(staleFolders(folders))
 }
 
 // forget has folders listed again if they are not listed in each scan.
@@ -179,7 +194,7 @@ const young = folderRest + 50*time.Millisecond
 
 func (x *Index) run() {
 	for {
-		_, _ = x.scan(x.ctx, false) // the error has been logged
+		_, _ = x.scan(x.ctx, nil, false) // the error has been logged
 		var changes <-chan struct{}
 		w := x.watcher()
 		if w != nil {
@@ -187,18 +202,34 @@ func (x *Index) run() {
 		}
 		var tick <-chan time.Time
 		if x.options.Rescan > 0 {
-			tick = time.After(x.options.Rescan)
+			tick = time.After(x.untilRescan(w))
 		}
 		select {
 		case <-x.ctx.Done():
 			return
 		case <-tick:
-			x.forget()
+			x.Refresh()
 		case <-x.hints:
 		case <-changes:
 			w.settle(x.ctx, x.hints)
+			x.request(w.take())
 		}
 	}
+}
+
+// Where changes are not noticed by events, the tree is scanned again and again: the scans
+// take at most a fiftieth of the time.
+const (
+	pollPause = 50
+	firstPoll = 2 * time.Second
+)
+
+// untilRescan returns the time until everything is scanned again.
+func (x *Index) untilRescan(w *watcher) time.Duration {
+	if !x.options.Watch || w != nil && !w.isBlind() {
+		return x.options.Rescan
+	}
+	return min(max(pollPause*time.Duration(x.took.Load()), firstPoll), x.options.Rescan)
 }
 
 func (x *Index) watcher() *watcher {
@@ -208,20 +239,21 @@ func (x *Index) watcher() *watcher {
 }
 
 // startWatching tries to watch the tree, before each scan until it succeeds: a system may
-// have reached its limits only for a while.
-func (x *Index) startWatching() {
+// have reached its limits only for a while. It reports whether it has begun to.
+func (x *Index) startWatching() (started bool) {
 	if !x.options.Watch || x.scanner.watch != nil {
-		return
+		return false
 	}
 	w, err := x.watch(x.ctx, x.warnPolling)
 	if err == nil {
 		x.scanner.watch, x.polling = w, ""
-		return
+		return true
 	}
 	if reason := err.Error(); reason != x.polling {
 		x.polling = reason
 		x.warnPolling(err)
 	}
+	return false
 }
 
 func (x *Index) warnPolling(err error) {
@@ -246,7 +278,7 @@ func (x *Index) recall() bool {
 // scans would take it for a volume that is not mounted.
 func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	x.forget()
-	if _, err := x.scan(ctx, true); err != nil {
+	if _, err := x.scan(ctx, everything(), true); err != nil {
 		return nil, err
 	}
 	if err := x.queue.wait(ctx); err != nil {
@@ -257,8 +289,9 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	return x.Snapshot(), nil
 }
 
-// scan scans the tree and publishes the snapshot. Archives that have to be read are queued.
-func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
+// scan scans what may have changed, and further folders, and publishes the snapshot. Archives
+// that have to be read are queued.
+func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -273,24 +306,37 @@ func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
 		return nil, err
 	}
 	x.prepare.Do(func() { x.startSharing(x.recall()) })
-	x.startWatching()
+	started := x.startWatching()
 
 	began := time.Now()
 	if x.began.IsZero() {
 		x.began = began
 	}
-	changed, last := x.takeUnannounced()
+	news, changed, last := x.takeUnannounced()
+	maps.Copy(news, further)
+	if started {
+		news[""] = true // so that all of it is watched
+	}
+	if len(news) == 0 { // another scan has seen it
+		return x.scanner.last, nil
+	}
 	defer x.share(changed)
 	x.apply(x.queue.takeFinished()) // the scan lists their folders again
 	before := x.scanner.last
-	s, err := x.scanner.scan(ctx, accepts, last)
+	s, err := x.scanner.scan(ctx, news, accepts, last)
 	if err != nil {
+		x.announcing.Lock()
+		maps.Copy(x.stale, news)
+		x.announcing.Unlock()
 		x.count(nil, time.Since(began))
 		if ctx.Err() == nil {
 			x.logFailure(slog.LevelError, "scan failed, what was offered before stays offered", err.Error())
-			x.scanAgain(true)
+			x.scanAgain(everything())
 		}
 		return nil, err
+	}
+	if news[""] {
+		x.took.Store(int64(time.Since(began)))
 	}
 	x.publish(before, s, nil)
 	return s, nil
@@ -353,12 +399,16 @@ func (x *Index) publish(before, s *Snapshot, read []finishedJob) {
 	if x.scanner.once {
 		return
 	}
-	x.scanAgain(s.isFaulty())
+	x.scanAgain(s.unreadable())
+	if s.gone { // a folder that was renamed may be watched under its old name
+		x.Hint()
+	}
 	switch {
-	case s.young:
-		time.AfterFunc(young, x.Hint)
+	case len(s.young) > 0:
+		time.AfterFunc(young, func() { x.request(staleFolders(s.young)) })
 	case len(x.unfinished) > 0:
-		time.AfterFunc(copyRest, x.Hint)
+		paths := slices.Collect(maps.Keys(x.unfinished))
+		time.AfterFunc(copyRest, func() { x.request(staleFolders(paths)) })
 	}
 }
 
@@ -409,10 +459,10 @@ func unread(before, now *Snapshot) (added, dropped []*job, left int) {
 // readArchive reads an archive for the queue.
 func (x *Index) readArchive(a *job) readResult { return x.scanner.readArchive(x.ctx, a) }
 
-// scanAgain has another scan follow if this one is faulty, earlier than the next one is due.
-func (x *Index) scanAgain(faulty bool) {
+// scanAgain has a scan of what could not be read follow, earlier than the next one is due.
+func (x *Index) scanAgain(unreadable stale) {
 	switch {
-	case !faulty:
+	case len(unreadable) == 0:
 		x.retry = firstRetry
 	case !x.retrying:
 		x.retrying = true
@@ -420,14 +470,23 @@ func (x *Index) scanAgain(faulty bool) {
 			x.scanning.Lock()
 			defer x.scanning.Unlock()
 			x.retrying = false
-			x.Hint()
+			x.request(unreadable)
 		})
 		x.retry = min(2*x.retry, lastRetry)
 	}
 }
 
-// isFaulty reports whether something could not be read that may be readable a moment later.
-func (s *Snapshot) isFaulty() bool { return s.failed != "" || s.faulty || s.keys.failed != "" }
+// unreadable returns what could not be read, and may be readable a moment later.
+func (s *Snapshot) unreadable() stale {
+	if s.keysFailed != "" { // releases of the namespace may wait for it
+		return everything()
+	}
+	unreadable := make(stale)
+	for _, report := range s.faulty {
+		unreadable[report] = true
+	}
+	return unreadable
+}
 
 // logFaults logs that archives or copies of keys could not be read. all reports whether
 // everything has been read that could be.
@@ -435,8 +494,8 @@ func (x *Index) logFaults(s *Snapshot, all bool) {
 	switch {
 	case s.failed != "":
 		x.logFailure(slog.LevelWarn, "some archives could not be read, they are tried again", s.failed)
-	case s.keys.failed != "":
-		x.logFailure(slog.LevelWarn, "the copies of keys cannot be read or written, they are tried again", s.keys.failed)
+	case s.keysFailed != "":
+		x.logFailure(slog.LevelWarn, "the copies of keys cannot be read or written, they are tried again", s.keysFailed)
 	case all:
 		x.failing = ""
 	}

@@ -235,14 +235,27 @@ func (m *keyCopyMemo) substitute(ctx context.Context, n keysOf, gone bool) (file
 	return &keysFile{Keyring: ring, sum: c.sum, copied: c, gone: gone}, err
 }
 
-// recallKeys replaces the keys files of these folders that are gone or cannot be read by
-// their copies.
-func (s *scan) recallKeys(k *keysFolder, folders []folder) {
+// recallKeys returns the keys, with copies in place of the keys files that are gone or cannot
+// be read. It looks for the namespaces of the folders that a walk has found and, if the keys
+// have been read again, of all others.
+func (s *scan) recallKeys(k *keysFolder, v *wayWalk) *keysFolder {
 	var needed []keysOf
 	seen := make(map[keysOf]bool)
-	for _, f := range folders {
+	need := func(f *folder) {
 		if n := f.keysOf(); !seen[n] && !k.keysFor(n).isFile() {
 			seen[n], needed = true, append(needed, n)
+		}
+	}
+	for i := range v.found {
+		need(&v.found[i])
+	}
+	if k != s.lastKeys() && !s.stale[""] {
+		for _, g := range s.last.groups {
+			for _, e := range g.entries {
+				if !e.folder.address.IsModule() {
+					need(&e.folder)
+				}
+			}
 		}
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, copyPatience)
@@ -251,17 +264,56 @@ func (s *scan) recallKeys(k *keysFolder, folders []folder) {
 	inParallel(copiesAtOnce, len(needed), func(i int) {
 		files[i], errs[i] = s.copies.substitute(ctx, needed[i], k.isGone(needed[i]))
 	})
+	changed := k
 	for i, n := range needed {
-		if files[i] != nil {
-			k.files[n] = files[i]
+		if files[i] == nil && errs[i] == nil && k.files[n] == nil {
+			continue
 		}
-		if err := errs[i]; err != nil {
-			bad := tree.Faultf(tree.Passing, tree.Unreadable, "whether the namespace had keys cannot be read: %v", tree.WithoutPath(err))
-			k.report.withhold(problemOf(bad, n.file(), address.Address{}, ""))
-			k.faulty = k.faulty || bad.Passes()
-			k.fail(n.file(), bad)
-		} else if f := files[i]; f != nil && f.gone && f.copied != nil {
-			k.report.withhold(problemOf(keysMissing(n), n.file(), address.Address{}, ""))
+		if changed == k {
+			changed = k.clone()
+		}
+		changed.replace(n, files[i], errs[i])
+	}
+	if changed != k {
+		changed.finish()
+	}
+	return changed
+}
+
+// clone returns a copy that can be changed.
+func (k *keysFolder) clone() *keysFolder {
+	other := *k
+	other.files, other.missing = maps.Clone(k.files), make(map[keysOf]Problem)
+	maps.Copy(other.missing, k.missing)
+	return &other
+}
+
+// replace replaces the keys of a namespace by the copy of its keys file, which may be nil.
+// err says why there may be a copy that cannot be read.
+func (k *keysFolder) replace(n keysOf, file *keysFile, err error) {
+	delete(k.missing, n)
+	if file == nil {
+		delete(k.files, n)
+	} else {
+		k.files[n] = file
+	}
+	switch {
+	case err != nil:
+		bad := tree.Faultf(tree.Passing, tree.Unreadable, "whether the namespace had keys cannot be read: %v", tree.WithoutPath(err))
+		k.missing[n] = problemOf(bad, n.file(), address.Address{}, "")
+	case file != nil && file.gone && file.copied != nil:
+		k.missing[n] = problemOf(keysMissing(n), n.file(), address.Address{}, "")
+	}
+}
+
+// finish adds what is missing to the report.
+func (k *keysFolder) finish() {
+	k.report, k.failed = newReport(), ""
+	k.report.merge(k.walked)
+	for _, p := range k.missing {
+		k.report.withhold(p)
+		if p.passes {
+			k.failed = p.Path + ": " + p.Detail
 		}
 	}
 }
@@ -270,10 +322,11 @@ func (s *scan) recallKeys(k *keysFolder, folders []folder) {
 type verifiedReleases map[*releaseFiles]copiedRelease
 
 // copyKeys adds all releases that the keys files verify to the copies of keys, before the
-// first of them is offered, and drops the copies of namespaces that are not signed.
-func (s *scan) copyKeys(listings []*listing, keys *keysFolder) {
+// first of them is offered, and drops the copies of namespaces that are not signed. failed
+// says which copy could not be stored, and why; empty: all could.
+func (s *scan) copyKeys(listings []*listing, keys *keysFolder) (failed string) {
 	if s.copies.store == nil {
-		return
+		return ""
 	}
 	verified := s.verifiedReleases(listings, keys)
 	var namespaces []keysOf
@@ -294,9 +347,10 @@ func (s *scan) copyKeys(listings []*listing, keys *keysFolder) {
 	})
 	for i, err := range errs {
 		if err != nil {
-			keys.fail(namespaces[i].file(), tree.AsFinding(fmt.Errorf("its copy cannot be stored: %w", tree.WithoutPath(err))))
+			failed = failureAt(namespaces[i].file(), tree.AsFinding(fmt.Errorf("its copy cannot be stored: %w", tree.WithoutPath(err))))
 		}
 	}
+	return failed
 }
 
 // verifiedReleases verifies signatures in all folders that have changed.

@@ -124,9 +124,11 @@ type keysFolder struct {
 	unlisted    map[svchost.Hostname]bool
 	allUnlisted bool
 
-	failed string // why a copy cannot be read or written; empty: no copy has failed
+	missing map[keysOf]Problem // about files that are gone, or whose copies cannot be read
+	failed  string             // why a copy cannot be read; empty: no copy has failed
 
-	report *Report // the files and problems in the folder
+	walked *Report // the files and problems in the folder
+	report *Report // the same, and what is missing
 	faulty bool    // a file could not be read, and may be readable a moment later
 	young  bool    // a file is too young to be remembered
 }
@@ -146,7 +148,10 @@ func (k *keysFolder) listed(hostname svchost.Hostname) bool {
 }
 
 // isGone reports whether there is no file of a namespace.
-func (k *keysFolder) isGone(n keysOf) bool { return k.keysFor(n) == nil && k.listed(n.hostname) }
+func (k *keysFolder) isGone(n keysOf) bool {
+	file := k.keysFor(n)
+	return file == nil && k.listed(n.hostname) || file != nil && file.gone
+}
 
 // keep copies the files of the last scan that are in a folder which cannot be listed.
 func (k *keysFolder) keep(last *keysFolder, lies func(keysOf) bool) {
@@ -160,19 +165,12 @@ func (k *keysFolder) keep(last *keysFolder, lies func(keysOf) bool) {
 	}
 }
 
-// fail notes that a file cannot be read or written, and will be tried again.
-func (k *keysFolder) fail(report string, bad *tree.Finding) {
-	if k.failed == "" {
-		k.failed = report + ": " + bad.Detail
-	}
-}
-
 // readKeys reads keys/[HOSTNAME/]NAMESPACE.asc of all namespaces. Of two spellings of a
 // namespace, the one in lower case is used. A file that cannot be read keeps its last
 // content.
 func (s *scan) readKeys() *keysFolder {
 	w := s.newWalker(nil)
-	k := &keysFolder{files: make(map[keysOf]*keysFile), unlisted: make(map[svchost.Hostname]bool), report: w.report}
+	k := &keysFolder{files: make(map[keysOf]*keysFile), unlisted: make(map[svchost.Hostname]bool), walked: w.report, report: w.report}
 	w.readKeys(k)
 	k.faulty, k.young = w.faulty, w.young
 	return k

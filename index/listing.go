@@ -136,7 +136,7 @@ func (s *scan) entry(l *listing, keys *keysFolder) *entry {
 			archives = append(archives, p.job)
 		}
 	}
-	e.empty = l.isEmpty()
+	e.empty, e.keys = l.isEmpty(), keysFile
 	e.report.offer(&e.offered)
 	e.packed = packedFolders(archives, w)
 	for _, a := range w.unread {
@@ -149,7 +149,7 @@ func (s *scan) entry(l *listing, keys *keysFolder) *entry {
 		}
 	}
 	if !w.depends && !e.young && e.failed == "" && len(w.report.Withheld) == 0 && e.lasts() {
-		e.state = &folderState{listed: slices.Clip(w.listed), keys: keysFile, archives: len(archives)}
+		e.state = &folderState{listed: slices.Clip(w.listed), archives: len(archives)}
 	}
 	return e
 }
@@ -177,10 +177,9 @@ func packedFolders(archives []*job, w *walker) map[string]tree.Stamp {
 // Most folders do not change from one scan to the next. A scan only lists such a folder, and
 // keeps its entry.
 
-// A folderState has everything that an entry depends on besides the options.
+// A folderState has everything that an entry depends on besides the keys and the options.
 type folderState struct {
 	listed   []listedFolder // the folder and its subfolders
-	keys     *keysFile      // of its namespace; nil if there is no keys file
 	archives int
 }
 
@@ -235,12 +234,12 @@ func (w *walker) reuse(e *entry, part tree.Part, keys *keysFolder) bool {
 		return false
 	}
 	if !e.folder.address.IsModule() {
-		if !e.state.keys.same(keys.keysFor(e.folder.keysOf())) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since) {
+		if !e.keys.same(keys.keysFor(e.folder.keysOf())) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since) {
 			return false
 		}
 	}
 	for _, l := range e.state.listed {
-		s.watch.add(part, l.dir)
+		s.watch.add(part, l.dir, l.report)
 		entries, err := part.List(l.dir)
 		if err != nil || s.ctx.Err() != nil {
 			return false

@@ -67,27 +67,32 @@ type scan struct {
 	tree    tree.Tree
 	now     time.Time // when the scan began
 	accepts bool      // a part of the tree may be empty all at once
+	stale   stale     // what may have changed since the last scan
 }
 
-// scan walks the tree, and makes the entries of all folders that have changed. Archives that
-// the memo does not know are left to be read: see Snapshot.unfinished. changes is the last
-// change that the scan sees.
-func (x *scanner) scan(ctx context.Context, accepts bool, changes Change) (*Snapshot, error) {
-	for _, name := range x.options.Paths {
-		x.watch.addPathTo(name) // before it is taken
-	}
-	now := x.options.now() // the listing of a Bucket may or may not have changes after this
-	files, err := x.options.open(ctx)
-	if err != nil {
+// scan makes the entries of all folders again that may have changed. Archives that the memo
+// does not know are left to be read: see unread. changes is the last change that the scan
+// sees.
+func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes Change) (*Snapshot, error) {
+	s := &scan{scanner: x, ctx: ctx, now: x.options.now(), accepts: accepts, stale: changed} // the listing of a Bucket may or may not have changes after this
+	if err := s.open(); err != nil {
 		return nil, err
 	}
-	s := &scan{scanner: x, ctx: ctx, tree: files, now: now, accepts: accepts}
+	whole := s.stale[""]
+	if whole {
+		x.memo.Begin(s.now)
+	}
 	x.copies.store = x.options.KeyCopies
-	x.memo.Begin(now)
 
-	keys := s.readKeys()
+	keys := s.lastKeys()
+	if s.stale.has("keys") {
+		keys = s.readKeys()
+	}
 	providers, modules := s.walkProviders(), s.walkModules()
-	s.recallKeys(keys, providers.found)
+	keys = s.recallKeys(keys, providers)
+	if !whole && keys != x.last.keys {
+		providers.addOfKeys(keys)
+	}
 	folders := slices.Concat(providers.found, modules.found)
 	listings := make([]*listing, len(folders))
 	inParallel(x.options.workers(), len(folders), func(i int) { listings[i] = s.list(folders[i], keys) })
@@ -95,11 +100,12 @@ func (x *scanner) scan(ctx context.Context, accepts bool, changes Change) (*Snap
 	for _, l := range listings {
 		recalled += l.walker.recalled
 	}
-	s.copyKeys(listings, keys)
+	failed := s.copyKeys(listings, keys)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if !x.seeks && len(unread) > 0 {
+		var err error
 		if x.seeks, err = checkSeeking(unread); err != nil {
 			return nil, err
 		}
@@ -108,17 +114,36 @@ func (x *scanner) scan(ctx context.Context, accepts bool, changes Change) (*Snap
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	n := s.next(changed{entries: entries, way: []*wayWalk{providers, modules}, keys: keys})
-	n.changes, n.Recalled = changes, recalled
+	n := s.next(found{entries: entries, way: []*wayWalk{providers, modules}, keys: keys})
+	n.changes, n.Recalled, n.keysFailed = changes, recalled, cmp.Or(keys.failed, failed)
 	if n.isEmpty() {
-		if n.Hint = hint(files); n.Hint == nothingYet && len(keys.files) > 0 {
+		if n.Hint = hint(s.tree); n.Hint == nothingYet && len(keys.files) > 0 {
 			n.Hint = "" // the keys came first
 		}
 	}
-	x.memo.Finish(now)
-	x.watch.finish()
+	if whole {
+		x.memo.Finish(s.now)
+		x.watch.finish()
+	}
 	x.last = n
 	return n, nil
+}
+
+// open opens the tree. A scan of some folders keeps the tree of the last scan, unless another
+// directory has taken its place: then it becomes a scan of everything.
+func (s *scan) open() (err error) {
+	if s.last == nil || s.options.Listed == nil && s.last.tree.Replaced() {
+		s.stale = everything()
+	}
+	if !s.stale[""] && s.options.Listed == nil {
+		s.tree = s.last.tree
+		return nil
+	}
+	for _, name := range s.options.Paths {
+		s.watch.addPathTo(name) // before it is taken
+	}
+	s.tree, err = s.options.open(s.ctx)
+	return err
 }
 
 // entries makes the entries of listings, from the archives that have been read by now.
@@ -139,8 +164,8 @@ func (x *scanner) complete(ctx context.Context, listings []*listing) *Snapshot {
 		e := last.group(f.address).entryOf(f.report)
 		return e == nil || e.listing != l
 	})
-	n := s.next(changed{entries: s.entries(listings, last.keys), keys: last.keys})
-	n.Taken, n.changes, n.Hint, n.Recalled = last.Taken, last.changes, last.Hint, last.Recalled
+	n := s.next(found{entries: s.entries(listings, last.keys), keys: last.keys})
+	n.Taken, n.changes, n.Hint, n.Recalled, n.keysFailed = last.Taken, last.changes, last.Hint, last.Recalled, last.keysFailed
 	x.last = n
 	return n
 }

@@ -78,7 +78,7 @@ const closePatience = 2 * time.Second
 func (x *Index) finishSharing() {
 	defer x.stopSharing()
 	x.prepare.Do(func() {}) // sharing that has not begun does not begin any more
-	unannounced, _ := x.takeUnannounced()
+	_, unannounced, _ := x.takeUnannounced()
 	x.share(unannounced)
 	x.announcing.Lock()
 	x.sharingEnded = true
@@ -94,13 +94,14 @@ func (x *Index) finishSharing() {
 	}
 }
 
-// takeUnannounced returns the folders that Changed was called with, each only once, and the
-// last Change.
-func (x *Index) takeUnannounced() (folders [][]string, last Change) {
+// takeUnannounced returns what may have changed since the last scan, the folders that Changed
+// was called with, and the last Change.
+func (x *Index) takeUnannounced() (changed stale, folders [][]string, last Change) {
 	x.announcing.Lock()
 	defer x.announcing.Unlock()
+	changed, x.stale = x.stale, make(stale)
 	folders, x.unannounced = x.unannounced, nil
-	return folders, x.changes
+	return changed, folders, x.changes
 }
 
 // startSharing begins to share the memo, if there is a Shared memo.

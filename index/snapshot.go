@@ -46,9 +46,11 @@ type Snapshot struct {
 	changes Change                     // the last change that its scan has seen
 	live    bool                       // another scan follows
 
-	failed string // which archive could not be read, and why; empty: all could
-	faulty bool   // another file could not be read, and may be readable a moment later
-	young  bool   // a file is too young to be offered or remembered
+	failed     string   // which archive could not be read, and why; empty: all could
+	keysFailed string   // why a copy of keys cannot be read or written; empty: none has failed
+	faulty     []string // folders in which something could not be read that may be readable a moment later
+	young      []string // folders in which a file is too young to be offered or remembered
+	gone       bool     // a scan of some folders has not found others any more
 
 	reporting sync.Once
 	report    *Report
@@ -61,15 +63,15 @@ type Snapshot struct {
 	*shared
 }
 
-// changed has what a scan has found anew.
-type changed struct {
+// found has what a scan has found anew.
+type found struct {
 	entries []*entry
 	way     []*wayWalk // of the parts that were walked
 	keys    *keysFolder
 }
 
 // next returns the snapshot after the last one.
-func (s *scan) next(c changed) *Snapshot {
+func (s *scan) next(c found) *Snapshot {
 	n := &Snapshot{
 		Taken: s.now, tree: s.tree, keys: c.keys, shared: &s.shared, live: !s.once,
 		groups: make(map[address.Address]*group), way: make(map[string]*wayFolder),
@@ -90,7 +92,7 @@ func (s *scan) next(c changed) *Snapshot {
 		maps.Copy(walked, w.way)
 	}
 	if len(walked) > 0 {
-		n.removeGone(walked, made)
+		n.gone = n.removeGone(walked) && !s.stale[""]
 	}
 	for key, entries := range made {
 		before := n.groups[key]
@@ -122,8 +124,9 @@ func (s *Snapshot) put(key address.Address, entries []*entry, before *group) {
 	s.groups[key] = newGroup(entries, before)
 }
 
-// removeGone removes the folders that a walk has not found in the folders that it listed.
-func (s *Snapshot) removeGone(walked map[string]*wayFolder, made map[address.Address][]*entry) {
+// removeGone removes the folders that a walk has not found in the folders that it listed, and
+// reports whether there are any.
+func (s *Snapshot) removeGone(walked map[string]*wayFolder) (removed bool) {
 	gone := func(report string) bool {
 		for {
 			above := path.Dir(report)
@@ -136,22 +139,34 @@ func (s *Snapshot) removeGone(walked map[string]*wayFolder, made map[address.Add
 			report = above
 		}
 	}
+	all := len(s.way)
 	maps.DeleteFunc(s.way, func(report string, _ *wayFolder) bool { return gone(report) })
+	removed = len(s.way) < all
 	for key, g := range s.groups {
 		if slices.ContainsFunc(g.entries, func(e *entry) bool { return gone(e.folder.report) }) {
 			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return gone(e.folder.report) })
 			s.put(key, kept, g)
+			removed = true
 		}
 	}
+	return removed
 }
 
 // count sums up the groups and folders of the snapshot.
 func (s *Snapshot) count() {
 	s.Totals.add(s.keys.report, s.live)
-	s.faulty, s.young = s.keys.faulty, s.keys.young
-	for _, w := range s.way {
+	again := func(report string, faulty, young bool) {
+		if faulty {
+			s.faulty = append(s.faulty, report)
+		}
+		if young {
+			s.young = append(s.young, report)
+		}
+	}
+	again("keys", s.keys.faulty, s.keys.young)
+	for report, w := range s.way {
 		s.Totals.add(w.report, s.live)
-		s.faulty = s.faulty || w.faulty
+		again(report, w.faulty, false)
 		if w.unknown {
 			s.unknown = append(s.unknown, w.folder)
 		}
@@ -161,7 +176,8 @@ func (s *Snapshot) count() {
 		s.KeysExpire = earlier(s.KeysExpire, g.keysExpire)
 		s.Changed = append(s.Changed, g.changed...)
 		for _, e := range g.entries {
-			s.failed, s.faulty, s.young = cmp.Or(s.failed, e.failed), s.faulty || e.faulty, s.young || e.young
+			s.failed = cmp.Or(s.failed, e.failed)
+			again(e.folder.report, e.faulty || e.failed != "", e.young)
 			if e.unknown {
 				s.unknown = append(s.unknown, e.folder)
 			}

@@ -81,29 +81,45 @@ type wayWalk struct {
 
 	found []folder // the folders of addresses, in order
 	way   map[string]*wayFolder
+
+	// In a scan of some folders: the paths that the walk looks for, and the folders that the
+	// snapshot before has.
+	unsettled []string
+	known     map[string]bool
 }
 
-// walkProviders finds the folders of all providers.
+// walkProviders finds the folders of all providers that may have changed.
 func (s *scan) walkProviders() *wayWalk {
 	v := &wayWalk{scan: s, depth: 2, way: make(map[string]*wayFolder), parse: func(f folder) (address.Address, error) {
 		return address.ParseProvider(f.hostname, f.names[0], f.names[1])
 	}}
-	v.walk(folder{part: s.tree.Providers, dir: ".", report: "providers"})
+	v.start(folder{part: s.tree.Providers, dir: ".", report: "providers"})
 	return v
 }
 
-// walkModules finds the folders of all modules.
+// walkModules finds the folders of all modules that may have changed.
 func (s *scan) walkModules() *wayWalk {
 	v := &wayWalk{scan: s, depth: 3, way: make(map[string]*wayFolder), parse: func(f folder) (address.Address, error) {
 		return address.ParseModule(f.hostname, f.names[0], f.names[1], f.names[2])
 	}}
-	v.walk(folder{part: s.tree.Modules, dir: ".", report: "modules"})
+	v.start(folder{part: s.tree.Modules, dir: ".", report: "modules"})
 	return v
+}
+
+func (v *wayWalk) start(root folder) {
+	if v.scan.stale[""] {
+		v.walk(root)
+	} else {
+		v.walkStale(root, v.scan.stale.in(root.report))
+	}
 }
 
 // walk walks a folder and the folders below it. A fault preserves the state of the folder in
 // which it occurs, and of everything below.
 func (v *wayWalk) walk(f folder) {
+	if v.passes(f.report) {
+		return
+	}
 	if len(f.names) == v.depth {
 		v.addAddress(f)
 		return
@@ -203,7 +219,7 @@ func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []
 	if w.scan.ctx.Err() != nil {
 		return nil, nil, nil
 	}
-	w.scan.watch.add(part, dir) // before the directory is read, so that no change is missed
+	w.scan.watch.add(part, dir, report) // before the directory is read, so that no change is missed
 	entries, err := part.List(dir)
 	if err != nil {
 		bad = tree.AsFinding(err)
@@ -222,7 +238,7 @@ func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []
 			unreadable = append(unreadable, e)
 		default:
 			if e.Link && e.Info.IsDir() && part.IsOnDisk() {
-				w.scan.watch.addPathTo(part.DiskPath(e.Path()))
+				w.scan.watch.addLink(part.DiskPath(e.Path()))
 			}
 			usable = append(usable, e)
 		}

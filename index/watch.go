@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,26 +34,32 @@ type watcher struct {
 	changes chan struct{}
 	warn    func(error)
 
-	once sync.Once // one warning for everything that cannot be watched
+	once  sync.Once   // one warning for everything that cannot be watched
+	blind atomic.Bool // something cannot be watched
 
 	mutex         sync.Mutex
 	before, since watched // watched by the last complete scan, and since then
+	changed       stale   // what has changed
 }
 
 // watched has the directories that a scan has read.
 type watched struct {
-	tree    map[string]bool            // the directories of the tree
+	tree    map[string]string          // the directories of the tree, with a folder that the report names; empty: the whole tree
 	modules map[string]bool            // the directories among them that are packed as a module, where dot files count
 	onPath  map[string]map[string]bool // names in other directories, see addPathTo
+	linked  bool                       // a directory may have two names, of which events have only one
 }
 
 func newWatched() watched {
-	return watched{make(map[string]bool), make(map[string]bool), make(map[string]map[string]bool)}
+	return watched{tree: make(map[string]string), modules: make(map[string]bool), onPath: make(map[string]map[string]bool)}
 }
 
 // all returns every directory that is watched.
 func (w *watched) all() map[string]bool {
-	all := maps.Clone(w.tree)
+	all := make(map[string]bool, len(w.tree))
+	for dir := range w.tree {
+		all[dir] = true
+	}
 	for dir := range w.onPath {
 		all[dir] = true
 	}
@@ -65,14 +72,14 @@ func newWatcher(ctx context.Context, warn func(error)) (*watcher, error) {
 	if err != nil {
 		return nil, watchError(err)
 	}
-	w := &watcher{notify: notify, changes: make(chan struct{}, 1), warn: warn, since: newWatched()}
+	w := &watcher{notify: notify, changes: make(chan struct{}, 1), warn: warn, since: newWatched(), changed: make(stale)}
 	go w.run(ctx)
 	return w, nil
 }
 
-// add watches a directory of a part. It is called before the directory is read, so
-// that no change is missed.
-func (w *watcher) add(p tree.Part, dir string) {
+// add watches a directory of a part, which the report calls report or in which that folder
+// lies. It is called before the directory is read, so that no change is missed.
+func (w *watcher) add(p tree.Part, dir, report string) {
 	if w == nil {
 		return
 	}
@@ -81,25 +88,30 @@ func (w *watcher) add(p tree.Part, dir string) {
 		return
 	}
 	if dir == "." {
-		w.addTree(p.Disk) // the part itself may be created or removed
+		w.addTree(p.Disk, "") // the part itself may be created or removed
 	}
-	w.addTree(p.DiskPath(dir))
+	w.addTree(p.DiskPath(dir), report)
 }
 
 // addModule watches a directory of a module folder.
-func (w *watcher) addModule(p tree.Part, dir string) {
+func (w *watcher) addModule(p tree.Part, dir, report string) {
 	if w != nil && p.Disk != "" {
 		w.mutex.Lock()
 		w.since.modules[p.DiskPath(dir)] = true
 		w.mutex.Unlock()
 	}
-	w.add(p, dir)
+	w.add(p, dir, report)
 }
 
-func (w *watcher) addTree(name string) {
+func (w *watcher) addTree(name, report string) {
 	w.mutex.Lock()
-	known := w.before.tree[name] || w.since.tree[name]
-	w.since.tree[name] = true
+	_, known := w.before.tree[name]
+	earlier, again := w.since.tree[name]
+	if again && earlier != report {
+		report = "" // the root of one part is a folder of another
+	}
+	w.since.tree[name] = report
+	known = known || again
 	w.mutex.Unlock()
 	if !known {
 		if network := tree.NetworkFileSystem(name); network != "" {
@@ -129,7 +141,13 @@ func watchError(err error) error {
 	return tree.WithoutPath(err)
 }
 
-func (w *watcher) warnOnce(err error) { w.once.Do(func() { w.warn(err) }) }
+func (w *watcher) warnOnce(err error) {
+	w.blind.Store(true)
+	w.once.Do(func() { w.warn(err) })
+}
+
+// isBlind reports whether some changes raise no events.
+func (w *watcher) isBlind() bool { return w.blind.Load() }
 
 // addPathTo watches the path to a directory: each symlink on it may be changed to another
 // target, and another directory may get its last name, or the first name that is missing.
@@ -211,7 +229,7 @@ func (w *watcher) finish() {
 	for dir := range now {
 		w.addWatch(dir)
 	}
-	w.change() // events in between were missed
+	w.change("") // events in between were missed
 }
 
 // run turns events into changes.
@@ -225,51 +243,100 @@ func (w *watcher) run(ctx context.Context) {
 			if !open {
 				return
 			}
-			if w.concerns(event.Name) {
-				w.change()
+			if reports, ok := w.concerns(event.Name); ok {
+				w.change(reports...)
 			}
 		case _, open := <-w.notify.Errors:
 			if !open {
 				return
 			}
-			w.change() // events were lost: anything may have changed
+			w.change("") // events were lost
 		}
 	}
 }
 
-// concerns reports whether an event of that path can change the offers.
-func (w *watcher) concerns(name string) bool {
+// concerns reports whether an event of that path can change the offers, and where: by paths
+// in the report, of which an empty one is the whole tree.
+func (w *watcher) concerns(name string) (reports []string, ok bool) {
 	if name == "" {
-		return false // the event is of a directory that is no longer watched
+		return nil, false // the event is of a directory that is no longer watched
 	}
 	dir, base := filepath.Split(name)
 	dir = filepath.Clean(dir)
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	inTree, inModule := false, false
+	inModule := false
 	for _, known := range []*watched{&w.before, &w.since} {
 		if known.onPath[dir][base] {
-			return true
+			return []string{""}, true
 		}
-		inTree = inTree || known.tree[dir] || known.tree[name]
+		if above, ok := known.tree[dir]; ok {
+			reports = append(reports, inReport(above, base))
+		}
+		if itself, ok := known.tree[name]; ok {
+			reports = append(reports, itself)
+		}
+		if known.linked {
+			reports = append(reports, "")
+		}
 		inModule = inModule || known.modules[dir]
 	}
 	switch {
-	case !inTree:
-		return false
-	case strings.HasPrefix(base, ".."):
-		return true // Kubernetes replaces a volume's content by renaming ..data, to which its files are symlinks
-	case inModule:
-		return !archive.IsLeftOut(base) // .terraformignore and .terraform.lock.hcl count here
+	case !slices.ContainsFunc([]*watched{&w.before, &w.since}, func(known *watched) bool { return known.has(dir) || known.has(name) }):
+		return nil, false
+	case strings.HasPrefix(base, ".."): // Kubernetes replaces a volume's content by renaming ..data, to which its files are symlinks
+		return []string{""}, true
+	case inModule: // .terraformignore and .terraform.lock.hcl count here
+		return reports, !archive.IsLeftOut(base)
 	}
-	return !tree.IsHiddenOrTemporary(base) // renaming the file raises an event of its new name
+	return reports, !tree.IsHiddenOrTemporary(base) // renaming the file raises an event of its new name
 }
 
-func (w *watcher) change() {
+func (w *watched) has(dir string) bool {
+	_, ok := w.tree[dir]
+	return ok
+}
+
+// inReport returns the path in the report of a name in a folder; empty for the whole tree.
+func inReport(folder, name string) string {
+	if folder == "" {
+		return ""
+	}
+	return tree.InFolder(folder, name)
+}
+
+// change notes what has changed, by paths in the report, of which an empty one is the whole
+// tree.
+func (w *watcher) change(reports ...string) {
+	w.mutex.Lock()
+	for _, report := range reports {
+		w.changed[report] = true
+	}
+	w.mutex.Unlock()
 	select {
 	case w.changes <- struct{}{}:
 	default: // a change is pending already
 	}
+}
+
+// take returns what has changed.
+func (w *watcher) take() stale {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	changed := w.changed
+	w.changed = make(stale)
+	return changed
+}
+
+// addLink watches the path of a symlink to a directory.
+func (w *watcher) addLink(name string) {
+	if w == nil {
+		return
+	}
+	w.mutex.Lock()
+	w.since.linked = true
+	w.mutex.Unlock()
+	w.addPathTo(name)
 }
 
 // settle waits after a change until the burst of events is over, or until a scan is

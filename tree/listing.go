@@ -116,7 +116,7 @@ func (l *listing) withSpellings(dirs []string) []string {
 			var next []string
 			for _, parent := range same {
 				for _, e := range l.directories[parent] {
-					if e.IsDir() && meansTheSame(e.Name(), name) {
+					if e.IsDir() && address.SameName(e.Name(), name) {
 						next = append(next, path.Join(parent, e.Name()))
 					}
 				}
@@ -127,19 +127,6 @@ func (l *listing) withSpellings(dirs []string) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// meansTheSame reports whether two names of folders are spellings of one part of an address.
-func meansTheSame(a, b string) bool {
-	if strings.EqualFold(a, b) {
-		return true
-	}
-	if !strings.Contains(a, ".") || !strings.Contains(b, ".") { // no hostnames
-		return false
-	}
-	one, err := address.ParseHostname(a)
-	other, otherErr := address.ParseHostname(b)
-	return err == nil && otherErr == nil && one == other
 }
 
 // IsBelow reports whether name is dir or lies in it.

@@ -185,6 +185,11 @@ func (p Part) Replaced() bool {
 	return !os.SameFile(opened, now)
 }
 
+// Replaced reports whether another directory has taken the place of a part.
+func (t Tree) Replaced() bool {
+	return t.Root.Replaced() || t.Providers.Replaced() || t.Modules.Replaced() || t.Keys.Replaced()
+}
+
 // An Entry is a name in a directory, symlinks followed.
 type Entry struct {
 	Dir  string // the directory, by its path in the part
