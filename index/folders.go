@@ -29,18 +29,12 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 			listings = append(listings, s.list(f, keys))
 		}
 	}
-	groups := make(map[address.Address][]*entry)
 	for _, l := range listings {
 		report.merge(l.walker.report)
-		e := &entry{folder: *l.folder(), walked: l.walker.report, empty: l.isEmpty()}
-		groups[e.folder.address] = append(groups[e.folder.address], e)
 	}
 	var folders []tree.AddressFolder
-	for _, l := range listings {
+	for _, l := range s.chosen(listings) {
 		f := l.folder()
-		if chooseSpelling(groups[f.address], f.address).folder.report != f.report {
-			continue
-		}
 		versions := l.versions()
 		address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
 		versions = slices.CompactFunc(versions, func(a, b *version.Version) bool { return a.String() == b.String() })
@@ -51,7 +45,10 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 
 // versions returns the versions with packages in a folder.
 func (l *listing) versions() (versions []*version.Version) {
-	if l.module != nil {
+	switch {
+	case l.entry != nil: // it cannot be read
+		return nil
+	case l.module != nil:
 		for _, p := range l.module.packages {
 			versions = append(versions, p.version)
 		}

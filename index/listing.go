@@ -22,15 +22,21 @@ type listing struct {
 
 // folder returns the folder that was listed.
 func (l *listing) folder() *folder {
-	if l.provider != nil {
+	switch {
+	case l.provider != nil:
 		return &l.provider.folder
+	case l.module != nil:
+		return &l.module.folder
 	}
-	return &l.module.folder
+	return &l.entry.folder
 }
 
 // isEmpty reports whether no version is in the folder.
 func (l *listing) isEmpty() bool {
-	if l.provider != nil {
+	switch {
+	case l.entry != nil:
+		return l.entry.empty
+	case l.provider != nil:
 		return !l.provider.hasPackages()
 	}
 	return len(l.module.packages) == 0

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -100,7 +101,7 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 	for _, l := range listings {
 		recalled += l.walker.recalled
 	}
-	failed := s.copyKeys(listings, keys)
+	failed := s.copyKeys(s.chosen(listings), keys)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -144,6 +145,30 @@ func (s *scan) open() (err error) {
 	}
 	s.tree, err = s.options.open(s.ctx)
 	return err
+}
+
+// chosen returns the listings that are offered: an address may have several spellings.
+func (s *scan) chosen(listings []*listing) (chosen []*listing) {
+	spellings := make(map[address.Address][]*entry)
+	for _, l := range listings {
+		f := l.folder()
+		spellings[f.address] = append(spellings[f.address], &entry{folder: *f, empty: l.isEmpty()})
+	}
+	if !s.stale[""] { // others have not been listed
+		for a, listed := range spellings {
+			for _, e := range s.last.group(a).all() {
+				if e.folder.address == a && !slices.ContainsFunc(listed, func(l *entry) bool { return l.folder.report == e.folder.report }) {
+					spellings[a] = append(spellings[a], e)
+				}
+			}
+		}
+	}
+	for _, l := range listings {
+		if f := l.folder(); chooseSpelling(spellings[f.address], f.address).folder.report == f.report {
+			chosen = append(chosen, l)
+		}
+	}
+	return chosen
 }
 
 // entries makes the entries of listings, from the archives that have been read by now.
