@@ -20,9 +20,9 @@ func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 	case "docs":
 		p.release(v, only).docs = e.Path()
 	case "website": // it comes after docs
-		entries, err := p.part.List(e.Path())
+		entries := w.look(p.part, e.Path())
 		i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.Name == "docs" && e.Bad == nil && e.Info.IsDir() })
-		if err != nil || i < 0 {
+		if i < 0 {
 			return false
 		}
 		e = entries[i]

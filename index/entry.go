@@ -45,6 +45,7 @@ type offered struct {
 	verified map[string]verifiedRelease // by version
 	since    time.Time                  // when the first of its releases was verified
 	passing  bool                       // the same files and keys may soon have another result
+	unread   bool                       // a document could not be read, and may be readable a moment later
 }
 
 // offers reports whether there is anything to say about the address of the entry.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -380,7 +379,6 @@ func (h *history) faulty() {
 	if h.fault.active() && h.chance(3) {
 		h.note("rescan with the fault")
 		h.index.Rescan(h.Context()) // it may fail as a whole
-		defer h.index.Hint()        // only the index's own scans are repeated after a fault
 	}
 	time.Sleep(15 * time.Second) // what may still have been being written does not any more
 	synctest.Wait()
@@ -392,7 +390,7 @@ func (h *history) faulty() {
 	h.fault.end()
 	h.note("the fault is over")
 	for _, name := range failed {
-		if !errors.Is(err, fs.ErrPermission) && !isNotTriedAgain(name) {
+		if !errors.Is(err, fs.ErrPermission) {
 			continue // the index tries again by itself
 		}
 		if folder := folderOf(name); folder == "" {
@@ -402,23 +400,6 @@ func (h *history) faulty() {
 			h.index.Changed(folder) // a right that is given is an event
 		}
 	}
-}
-
-// isNotTriedAgain reports whether the index leaves a file that it could not read to the next
-// scan, which nobody may ask for. These are documents of a release, and files and folders
-// into which the index only looks to say where they belong.
-func isNotTriedAgain(name string) bool {
-	switch a, isAddress := addressOfPath(name); {
-	case folderOf(name) == tree.ReportedKeys:
-		return !slices.Contains([]string{"", ".asc", ".com"}, path.Ext(name)) || strings.Contains(name, "/globex")
-	case !isAddress:
-		return strings.HasSuffix(name, "/1.0.0")
-	case !a.IsModule() && slices.ContainsFunc([]string{"SHA256SUMS", ".sig", "_manifest.json"}, func(end string) bool { return strings.HasSuffix(name, end) }):
-		return true
-	}
-	return slices.ContainsFunc(strings.Split(name, "/"), func(n string) bool {
-		return slices.Contains([]string{"dist", "old", "vpc-1.0.0", "1.x", "website"}, n)
-	})
 }
 
 // begin makes operations fail from now on: one of the next ones, or all in a random place.
@@ -501,26 +482,11 @@ func (h *history) checkOffers(failed []string, err error) {
 			h.Fatalf("%v", parseErr)
 		}
 		touched := slices.ContainsFunc(slices.Collect(maps.Keys(h.touched)), func(s scope) bool { return s.covers(scopeOf(a)) })
-		if offered[key(o)] || touched || h.restarted && (now.Pending(a, o.Version) || errors.Is(err, fs.ErrPermission) || h.maybeAbsent(now, a)) {
+		if offered[key(o)] || touched || h.restarted && (now.Pending(a, o.Version) || errors.Is(err, fs.ErrPermission)) {
 			continue
 		}
 		h.Fatalf("while %v cannot be read, %+v is not offered as before; withheld is %+v, offered is %+v", failed, o, now.Report().Withheld, now.Report().Offered)
 	}
-}
-
-// maybeAbsent reports whether a version may be absent after a restart although it is only
-// unreadable. Today another spelling of its address is offered instead of one that cannot be
-// read, and releases without a signature are withheld while there is only a copy of the keys.
-func (h *history) maybeAbsent(now *index.Snapshot, a address.Address) bool {
-	spellings := make(map[string]bool)
-	for _, file := range h.filesBelow(".") {
-		if folder := folderOf(file); folder == tree.ReportedFolder(a) {
-			spellings[exactFolder(file)] = true
-		}
-	}
-	return len(spellings) > 1 || slices.ContainsFunc(now.Report().Withheld, func(p index.Problem) bool {
-		return p.Reason == tree.KeysMissing && p.Address == a.String()
-	})
 }
 
 // checkOthers checks that what a fault does not affect is up to date.

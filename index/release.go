@@ -91,9 +91,9 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		}
 		return nil, false
 	}
-	// It is unknown which signatures count: without a signature the release would be offered
-	// as the registry's own.
-	if files.signature != nil && keys != nil && keys.unread {
+	// It is unknown which signatures count, or whether the namespace is signed at all: without
+	// a signature the release would be offered as the registry's own.
+	if keys != nil && (files.signature != nil && keys.unread || files.signature == nil && keys.copied != nil && !keys.gone) {
 		report.Pending += len(files.packages)
 		o.passing = true
 		return nil, true
@@ -122,7 +122,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		v, problems = s.verify(p, files, keys)
 		report.Withheld = append(report.Withheld, problems...)
 		if v.unread.IsFault() { // it keeps its earlier state
-			o.passing = true
+			o.passing, o.unread = true, o.unread || v.unread.Passes()
 			files.keep(v.unread)
 			return last, last == nil && v.unread.Passes()
 		}

@@ -421,9 +421,10 @@ func (s *Snapshot) Pending(a address.Address, version string) bool {
 }
 
 // Unknown reports whether a provider or module may lie in a folder that no scan could read
-// yet: neither its versions are known, nor which are withdrawn.
+// yet, perhaps in another spelling: neither all its versions are known, nor which are
+// withdrawn.
 func (s *Snapshot) Unknown(a address.Address) bool {
-	return len(s.unknown) > 0 && !s.entry(a).offersVersions() && slices.ContainsFunc(s.unknown, func(f folder) bool { return f.covers(a) })
+	return slices.ContainsFunc(s.unknown, func(f folder) bool { return f.covers(a) })
 }
 
 // ListPending reports whether the list of versions of a provider or module may lack versions

@@ -222,12 +222,8 @@ type misplacedRelease struct{ report, typ string }
 
 // releaseFilesIn looks for files of releases in a folder and depth-1 folders below.
 func (w *walker) releaseFilesIn(part tree.Part, dir, report string, depth int) []misplacedRelease {
-	entries, err := part.List(dir)
-	if err != nil || w.scan.ctx.Err() != nil {
-		return nil // nothing here could be offered anyway
-	}
 	var files []misplacedRelease
-	for _, e := range entries {
+	for _, e := range w.look(part, dir) {
 		report := path.Join(report, e.Name)
 		switch {
 		case e.Bad != nil || tree.IsHiddenOrTemporary(e.Name):
@@ -274,10 +270,10 @@ var versionAtEnd = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*$`)
 // it. Beside configuration the folder is part of that module, unless there is a version in
 // its name or in it.
 func (w *walker) strayModuleFolder(m *moduleFolder, e tree.Entry, beside *siblings) {
+	w.depends = true // on what is in the folder
 	isPart := beside.configuration != ""
 	report := path.Join(m.report, e.Name)
-	entries, _ := m.part.List(e.Path()) // a folder that cannot be read is ignored like an empty one
-	entries = slices.DeleteFunc(entries, func(e tree.Entry) bool { return e.Bad != nil || tree.IsHiddenOrTemporary(e.Name) })
+	entries := slices.DeleteFunc(w.look(m.part, e.Path()), func(e tree.Entry) bool { return e.Bad != nil || tree.IsHiddenOrTemporary(e.Name) })
 	if firstConfiguration(entries) != "" {
 		version := versionAtEnd.FindString(e.Name)
 		if _, err := address.ParseModuleVersion(version); err != nil {
@@ -312,8 +308,7 @@ const (
 // strayInKeys reports an entry of keys that is not named NAMESPACE.asc.
 func (w *walker) strayInKeys(report string, e tree.Entry) {
 	if e.Info.IsDir() {
-		entries, _ := w.scan.tree.Keys.List(e.Path())
-		if slices.ContainsFunc(entries, w.holdsPublicKey) {
+		if slices.ContainsFunc(w.look(w.scan.tree.Keys, e.Path()), w.holdsPublicKey) {
 			w.misplace(report, misplaced("the public keys of a namespace are in one file: put them into %s", address.Plain(report+".asc")))
 			return
 		}
@@ -340,6 +335,7 @@ func (w *walker) containsBlock(e tree.Entry, block string) bool {
 		return false
 	}
 	content, err := w.scan.tree.Keys.ReadDocument(e.Path())
+	w.noteFault(err)
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(content)), block)
 }
 

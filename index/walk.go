@@ -1,6 +1,8 @@
 package index
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -205,6 +207,24 @@ func (w *walker) put(file *tree.Location, d memo.Record) {
 	now := w.scan.options.now()
 	w.young = w.young || d.Stamp.TooYoung(now, 0)
 	w.scan.memo.Put(file, d, now)
+}
+
+// look returns the entries of a folder from which nothing is offered. If it cannot be read,
+// it counts as empty until the next scan, which follows soon.
+func (w *walker) look(part tree.Part, dir string) []tree.Entry {
+	entries, err := part.List(dir)
+	w.noteFault(err)
+	for _, e := range entries {
+		w.faulty = w.faulty || e.Bad.Passes()
+	}
+	return entries
+}
+
+// noteFault has another scan follow an error that may be over a moment later.
+func (w *walker) noteFault(err error) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.faulty = w.faulty || tree.AsFinding(err).Passes()
+	}
 }
 
 // withhold reports a file or folder without an address.
