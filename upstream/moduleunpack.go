@@ -182,8 +182,11 @@ func isCommit(s string) bool {
 }
 
 // maxEntryName is the maximum length in bytes of a name in a package, and of a link's
-// target.
-const maxEntryName = 1 << 10
+// target. maxSegment is the maximum length of a file's name in its folder.
+const (
+	maxEntryName = 1 << 10
+	maxSegment   = 255
+)
 
 // entryName returns the path of an entry, "." for the folder itself.
 func entryName(name string) (string, error) {
@@ -200,8 +203,8 @@ func entryName(name string) (string, error) {
 		return "", bad("the module has a file that is deeper than %d folders", maxModuleDepth)
 	}
 	for segment := range strings.SplitSeq(name, "/") {
-		if len(segment) > 255 {
-			return "", bad("the module has a file whose name is longer than 255 bytes")
+		if len(segment) > maxSegment {
+			return "", bad("the module has a file whose name is longer than %d bytes", maxSegment)
 		}
 	}
 	return name, nil
