@@ -188,6 +188,19 @@ func TestGitModulesAreFetchedWithNeededFiles(t *testing.T) {
 			if files := filesOf(t, into); !slices.Equal(files, test.want) {
 				t.Errorf("got %q, not %q", files, test.want)
 			}
+			if test.folder == "" {
+				return
+			}
+			// The same files are needed of an archive.
+			if err := os.RemoveAll(filepath.Join(r.Dir, ".git")); err != nil {
+				t.Fatal(err)
+			}
+			if err := upstream.KeepNeeded(t.Context(), r.Dir, test.folder); err != nil {
+				t.Fatal(err)
+			}
+			if files := filesOf(t, r.Dir); !slices.Equal(files, test.want) {
+				t.Errorf("of an archive: got %q, not %q", files, test.want)
+			}
 		})
 	}
 }

@@ -70,19 +70,14 @@ func (c *moduleClosure) collect(folder string) (err error) {
 	return nil
 }
 
-// covers reports whether a path or a folder above it has been found.
+// covers reports whether a path is found, since it or a folder above it was.
 func (c *moduleClosure) covers(p string) bool {
-	if c.lazy != nil && c.lazy.lacks(p) {
-		return false
-	}
-	for ; ; p = path.Dir(p) {
-		if c.paths[p] {
-			return true
-		}
-		if p == "." {
+	for above := p; !c.paths[above]; above = path.Dir(above) {
+		if above == "." {
 			return false
 		}
 	}
+	return c.lazy == nil || !c.lazy.lacks(p)
 }
 
 // look adds the paths that a path leads to.
@@ -107,9 +102,11 @@ func (c *moduleClosure) look(start string, found map[string]bool) error {
 			return err
 		case e.Type() == fs.ModeSymlink:
 			return c.follow(name, found)
-		case !e.Type().IsRegular() || !moduledoc.IsConfiguration(e.Name()) || c.paths["."]: // nothing is outside of the whole package
+		case !e.Type().IsRegular() || !moduledoc.IsConfiguration(e.Name()):
 			return nil
-		case name == start && c.lazy == nil: // of an archive, only folders are read
+		case c.paths["."]: // all that it could lead to is found
+			return nil
+		case name == start && c.lazy == nil: // in archives, only the configuration in folders counts
 			return nil
 		}
 		return c.readConfiguration(name, found)
@@ -128,7 +125,7 @@ func (c *moduleClosure) lookAbove(p string, found map[string]bool) (there bool, 
 		if err == nil && info.Mode().Type() == fs.ModeSymlink {
 			found[above] = true
 			if info, err = c.root.Stat(above); err != nil {
-				return false, nil // checkLinks refuses it, unless its target is missing
+				return false, nil // its target is missing, or checkLinks refuses it
 			}
 		}
 		switch {

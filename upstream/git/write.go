@@ -38,8 +38,8 @@ func (w *Writer) Write(ctx context.Context, from *Repository, files []File, fold
 		return nil, err
 	}
 	defer root.Close()
-	// Symlinks come last, and folders are made here, so that nothing is written through
-	// a symlink, also of a Write before this one.
+	// Nothing is written through a symlink: symlinks come last, and a symlink that is
+	// there already does not count as a folder.
 	made := map[string]bool{".": true}
 	var symlinks []File
 	var targets []string
