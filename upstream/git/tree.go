@@ -147,7 +147,7 @@ func (r *Repository) Submodules(ctx context.Context, commit string, maxBytes int
 		return nil, err
 	}
 	var content []byte
-	if err := r.Contents(ctx, []File{entry}, func(_ File, size int64, c io.Reader) (err error) {
+	if err := r.contents(ctx, []File{entry}, func(_ File, size int64, c io.Reader) (err error) {
 		if size <= maxBytes {
 			content, err = io.ReadAll(c)
 		}

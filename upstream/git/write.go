@@ -58,7 +58,7 @@ func (w *Writer) Write(ctx context.Context, from *Repository, files []File, fold
 		symlinks, targets = append(symlinks, f), append(targets, target)
 		return err
 	}
-	if err := from.Contents(ctx, files, take); err != nil || len(refused) > 0 {
+	if err := from.contents(ctx, files, take); err != nil || len(refused) > 0 {
 		return refused, err
 	}
 	for _, f := range files {
@@ -79,10 +79,10 @@ func (w *Writer) Write(ctx context.Context, from *Repository, files []File, fold
 	return nil, nil
 }
 
-// Contents passes the content of each file to take, with its size in bytes. Bytes that
+// contents passes the content of each file to take, with its size in bytes. Bytes that
 // take does not read are skipped. Submodules are skipped, too, since they have no
 // content.
-func (r *Repository) Contents(ctx context.Context, files []File, take func(f File, size int64, content io.Reader) error) error {
+func (r *Repository) contents(ctx context.Context, files []File, take func(f File, size int64, content io.Reader) error) error {
 	var with []File
 	var objects []string
 	for _, f := range files {
