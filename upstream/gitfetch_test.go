@@ -269,6 +269,7 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 		{"one with a folder that is called", "../net.git", call("../vendor/net/x"), "a", []string{"a/main.tf: " + call("../vendor/net/x"), "vendor/net/net.tf: # 1\n"}, nil, ""},
 		{"one in a package that is called as a whole", "../net.git", call("../") + call("../vendor/net"), "a", []string{"a/main.tf: " + call("../") + call("../vendor/net"), "vendor/net/net.tf: # 1\n"}, nil, ""},
 		{"one that is the module", "../net.git", "", "vendor/net", []string{"vendor/net/net.tf: # 1\n"}, nil, ""},
+		{"one with the module in a folder", "../net.git", "", "vendor/net/x", []string{"vendor/net/net.tf: # 1\n", "vendor/net/x/x.tf: "}, nil, ""},
 		{"one that is not needed", "https://10.0.0.1/net.git", "", "a", []string{"a/main.tf: "}, nil, ""},
 		{"one in a folder that is called, but not called itself", "https://10.0.0.1/net.git", call("../vendor"), "a", []string{"a/main.tf: " + call("../vendor"), "vendor/net/"}, nil, ""},
 		{"in a private network", "https://10.0.0.1/net.git", "", "", nil, upstream.ErrUnsafe, "private network"},
@@ -284,6 +285,9 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 			r, net := upstreamtest.NewRepository(t), upstreamtest.NewRepository(t)
 			r.Git("config", "uploadpack.allowFilter", "true") // as code hosts do: .gitmodules is fetched by itself
 			net.Write("net.tf", "# 1\n")
+			if test.folder == "vendor/net/x" {
+				net.Write("x/x.tf", "")
+			}
 			commit := net.Commit()
 			net.Write("net.tf", "# 2\n")
 			net.Commit("v2.0.0")
