@@ -44,7 +44,7 @@ var layers = []layer{
 	{name: "access/oidc", http: true, only: []string{"cache", "access", "address"}},
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
-	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "upstream/git"}}, // moduledoc says which folders a module calls
+	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips
 	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index"}},

@@ -53,7 +53,7 @@ func UnpackModule(ctx context.Context, name, format, into string) (commit string
 	}
 	defer root.Close()
 	u := newUnpacker(root, 1<<20, false)
-	if err := u.unpack(&archiveFile{ctx: ctx, file: f, size: info.Size()}, format); err != nil {
+	if err := u.unpack(ctx, f, info.Size(), format); err != nil {
 		return "", err
 	}
 	return u.commit, checkLinks(ctx, root)

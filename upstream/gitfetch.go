@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ type gitFetch struct {
 	relay   *gitRelay
 	scratch string // folder for git's files, removed with the fetch
 	fetched []*git.Repository
+	asked   *url.URL // the repository that was read last
 }
 
 // fetchGit writes the files of a module from a git repository to an empty folder, and
@@ -41,19 +43,41 @@ func (c *Client) fetchGit(ctx context.Context, s ModuleSource, into string) (com
 		cancel()
 		return "", fmt.Errorf("fetching a module: %w", err)
 	}
-	f := &gitFetch{client: c, relay: relay, scratch: scratch}
+	f := &gitFetch{client: c, relay: relay, scratch: scratch, asked: s.URL}
 	defer f.close()
 	defer cancel() // before the relay waits for its connections
 
-	root, err := f.commit(ctx, s)
+	if commit, err = f.write(ctx, s, into); err != nil {
+		return "", f.failure(ctx, err)
+	}
+	return commit, nil
+}
+
+// write writes the files that a module needs.
+func (f *gitFetch) write(ctx context.Context, s ModuleSource, into string) (commit string, err error) {
+	root, err := os.OpenRoot(into)
 	if err != nil {
 		return "", err
 	}
-	p := newGitPackage(f, root, s.Folder)
-	if err := p.collect(ctx); err != nil {
+	defer root.Close()
+	c, err := f.commit(ctx, s)
+	if err != nil {
 		return "", err
 	}
-	return root.id, p.write(ctx, into)
+	p := &gitPackage{
+		fetch: f, module: s.Folder, into: root, commits: []*gitCommit{c},
+		files: make(map[string]bool), added: make(map[*gitCommit][]git.File),
+	}
+	needed := moduleClosure{ctx: ctx, root: root, lazy: p, paths: make(map[string]bool)}
+	folder := cmp.Or(s.Folder, ".")
+	if err := needed.collect(folder); err != nil {
+		return "", err
+	}
+	there, err := needed.hasFolder(folder)
+	if err == nil && !there {
+		err = fail(s.URL, ErrMalformed, "the origin links to the folder %q of a repository, which is not there", s.Folder)
+	}
+	return c.id, err
 }
 
 func (f *gitFetch) close() {
@@ -67,37 +91,38 @@ func (f *gitFetch) close() {
 func (f *gitFetch) commit(ctx context.Context, s ModuleSource) (*gitCommit, error) {
 	at, number := f.relay.add(s.location())
 	from := git.Source{URL: at, Name: s.URL.Host, Ref: s.Ref, Header: f.relay.header()}
+	f.asked = s.URL
 	repository, id, err := git.Fetch(ctx, from, filepath.Join(f.scratch, strconv.Itoa(len(f.fetched))))
 	if err != nil {
-		return nil, f.failure(ctx, s.URL, err)
+		return nil, err
 	}
 	f.fetched = append(f.fetched, repository)
 	submodules, err := repository.Submodules(ctx, id, maxGitmodules)
-	if err != nil {
-		return nil, f.failure(ctx, s.URL, err)
-	}
-	return &gitCommit{repository: repository, id: id, url: s.URL, number: number, submodules: submodules}, nil
+	return &gitCommit{repository: repository, id: id, url: s.URL, number: number, submodules: submodules}, err
 }
 
-// failure returns the failure to fetch something from a repository. It leaves out git's
-// own messages, which may contain paths and URLs of this machine.
-func (f *gitFetch) failure(ctx context.Context, u *url.URL, err error) error {
+// failure returns the failure of a fetch. It leaves out git's own messages, which may
+// contain paths and URLs of this machine.
+func (f *gitFetch) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return transportFailure(ctx, u, err)
-	}
-	if failed := f.relay.failure(); failed != nil {
-		return brokenLink(failed, "repository")
+		return transportFailure(ctx, f.asked, err)
 	}
 	_, known := errors.AsType[*Failure](err)
+	module, isBad := errors.AsType[*badModule](err)
 	_, isGit := errors.AsType[*git.CommandError](err)
 	_, isDamaged := errors.AsType[*git.DamagedError](err)
+	failed := f.relay.failure()
 	switch {
 	case known:
 		return err
+	case isBad:
+		return fail(f.asked, module.kind, "%s", module.text)
+	case failed != nil:
+		return brokenLink(failed, "repository")
 	case errors.Is(err, git.ErrNoCommit):
-		return fail(u, ErrMalformed, "the origin links to a tag, branch or commit that is not in the repository")
+		return fail(f.asked, ErrMalformed, "the origin links to a tag, branch or commit that is not in the repository")
 	case isGit, isDamaged, errors.Is(err, io.ErrUnexpectedEOF):
-		return &Failure{Host: u.Host, Kind: ErrMalformed, Detail: "git cannot read the repository", Cause: err}
+		return &Failure{Host: f.asked.Host, Kind: ErrMalformed, Detail: "git cannot read the repository", Cause: err}
 	}
 	return fmt.Errorf("fetching a module: %w", err)
 }

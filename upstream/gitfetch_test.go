@@ -143,6 +143,8 @@ func TestGitModulesAreFetchedWithNeededFiles(t *testing.T) {
 		{"configuration in JSON and of OpenTofu", []string{"a/main.tf.json", `{"module":{"a":{"source":"../b"}}}`, "a/x.tofu", call("../c"), "b/x.tf", "", "c/x.tf", ""}, nil, "a", []string{"a/main.tf.json", "a/x.tofu", "b/x.tf", "c/x.tf"}},
 		{"calls in a file that OpenTofu replaces", []string{"a/main.tf", call("../b"), "a/main.tofu", call("../c"), "b/x.tf", "", "c/x.tf", ""}, nil, "a", []string{"a/main.tf", "a/main.tofu", "b/x.tf", "c/x.tf"}},
 		{"a call through a symlink beside", []string{"a/main.tf", call("../l/x"), "b/x/y.tf", "", "c/x.tf", ""}, []string{"l", "b"}, "a", []string{"a/main.tf", "b/x/y.tf", "l -> b"}},
+		{"a call through a symlink, by its own path and by the target's", []string{"a/main.tf", call("../l/x"), "d/b/x/y.tf", call("../../c"), "d/c/x.tf", "", "c/x.tf", "", "e/x.tf", ""}, []string{"l", "d/b"}, "a", []string{"a/main.tf", "c/x.tf", "d/b/x/y.tf", "d/c/x.tf", "l -> d/b"}},
+		{"calls below a file, and of names that no file has", []string{"a/main.tf", call("../README/x") + call("../"+strings.Repeat("b", 300)), "README", ""}, nil, "a", []string{"a/main.tf"}},
 		{"files that configuration reads", []string{"a/main.tf", "x = file(\"${path.module}/../files/x.json\")", "files/x.json", "", "files/y.json", ""}, nil, "a", []string{"a/main.tf", "files/x.json"}},
 		{"symlinks inside", []string{"a/x.tf", ""}, []string{"a/y.tf", "x.tf"}, "a", []string{"a/x.tf", "a/y.tf -> x.tf"}},
 		{"symlinks to a file beside", []string{"a/x.tf", "", "common/v.tf", "", "common/w.tf", ""}, []string{"a/v.tf", "../common/v.tf"}, "a", []string{"a/v.tf -> ../common/v.tf", "a/x.tf", "common/v.tf"}},
@@ -185,6 +187,19 @@ func TestGitModulesAreFetchedWithNeededFiles(t *testing.T) {
 			}
 			if files := filesOf(t, into); !slices.Equal(files, test.want) {
 				t.Errorf("got %q, not %q", files, test.want)
+			}
+			if test.folder == "" {
+				return
+			}
+			// The same files are needed of an archive.
+			if err := os.RemoveAll(filepath.Join(r.Dir, ".git")); err != nil {
+				t.Fatal(err)
+			}
+			if err := upstream.KeepNeeded(t.Context(), r.Dir, test.folder); err != nil {
+				t.Fatal(err)
+			}
+			if files := filesOf(t, r.Dir); !slices.Equal(files, test.want) {
+				t.Errorf("of an archive: got %q, not %q", files, test.want)
 			}
 		})
 	}
@@ -251,7 +266,10 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 		{"by a URL", "https://" + codeHost + "/acme/net.git", "", "", []string{"a/main.tf: ", "vendor/net/net.tf: # 1\n"}, nil, ""},
 		{"by a relative URL", "../net.git", "", "", []string{"a/main.tf: ", "vendor/net/net.tf: # 1\n"}, nil, ""},
 		{"one that is called", "../net.git", call("../vendor/net"), "a", []string{"a/main.tf: " + call("../vendor/net"), "vendor/net/net.tf: # 1\n"}, nil, ""},
+		{"one with a folder that is called", "../net.git", call("../vendor/net/x"), "a", []string{"a/main.tf: " + call("../vendor/net/x"), "vendor/net/net.tf: # 1\n"}, nil, ""},
+		{"one in a package that is called as a whole", "../net.git", call("../") + call("../vendor/net"), "a", []string{"a/main.tf: " + call("../") + call("../vendor/net"), "vendor/net/net.tf: # 1\n"}, nil, ""},
 		{"one that is the module", "../net.git", "", "vendor/net", []string{"vendor/net/net.tf: # 1\n"}, nil, ""},
+		{"one with the module in a folder", "../net.git", "", "vendor/net/x", []string{"vendor/net/net.tf: # 1\n", "vendor/net/x/x.tf: "}, nil, ""},
 		{"one that is not needed", "https://10.0.0.1/net.git", "", "a", []string{"a/main.tf: "}, nil, ""},
 		{"one in a folder that is called, but not called itself", "https://10.0.0.1/net.git", call("../vendor"), "a", []string{"a/main.tf: " + call("../vendor"), "vendor/net/"}, nil, ""},
 		{"in a private network", "https://10.0.0.1/net.git", "", "", nil, upstream.ErrUnsafe, "private network"},
@@ -267,6 +285,9 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 			r, net := upstreamtest.NewRepository(t), upstreamtest.NewRepository(t)
 			r.Git("config", "uploadpack.allowFilter", "true") // as code hosts do: .gitmodules is fetched by itself
 			net.Write("net.tf", "# 1\n")
+			if test.folder == "vendor/net/x" {
+				net.Write("x/x.tf", "")
+			}
 			commit := net.Commit()
 			net.Write("net.tf", "# 2\n")
 			net.Commit("v2.0.0")

@@ -3,31 +3,26 @@ package upstream
 import (
 	"context"
 	"errors"
-	"io"
-	"io/fs"
-	"maps"
 	"net/url"
+	"os"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
-// A gitPackage collects the files of a commit that a module needs: the files of its
-// folder, and the files that these lead to by relative paths in configuration, as
-// targets of symlinks, and as submodules. Only their contents are fetched.
+// A gitPackage is the package of a commit, and of the commits of its submodules. The
+// contents of files are fetched and written when a moduleClosure needs them.
 type gitPackage struct {
 	fetch  *gitFetch
 	module string // its folder; empty for the root
+	into   *os.Root
 
-	commits []*gitCommit // of the package, and then of submodules
-	folders map[string]bool
-	files   map[string]packageFile // by path in the package
-
-	configuration int64 // bytes that were read
-	named         int   // paths in the configuration
+	commits []*gitCommit              // of the package, and then of submodules
+	files   map[string]bool           // added so far, by path in the package
+	added   map[*gitCommit][]git.File // to be written
+	written int64                     // bytes
 }
 
 // A gitCommit is a commit of a repository, at a path of the package.
@@ -41,16 +36,12 @@ type gitCommit struct {
 	submodules map[string]string // URLs in their original form, by path in the commit
 }
 
-// A packageFile is a file of a commit, with its name in the package.
-type packageFile struct {
-	git.File
-	commit *gitCommit
-	target string // of a symlink, in the package
-}
-
-// entry returns the file or folder of the commit at a path of the package.
-func (c *gitCommit) entry(ctx context.Context, name string) (f git.File, ok bool, err error) {
-	return c.repository.Entry(ctx, c.id, strings.TrimPrefix(strings.TrimPrefix(name, c.folder), "/"))
+// relative returns the path in the commit for a path of the package.
+func (c *gitCommit) relative(name string) string {
+	if name == c.folder || name == "." {
+		return ""
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(name, c.folder), "/")
 }
 
 // within reports whether a path is a folder or below it.
@@ -58,247 +49,136 @@ func within(name, folder string) bool {
 	return folder == "" || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// collect finds the files.
-func (p *gitPackage) collect(ctx context.Context) error {
-	there, err := p.add(ctx, p.module)
-	if err == nil && (!there || !p.folders[p.module]) {
-		err = fail(p.commits[0].url, ErrMalformed, "the origin links to the folder %q of a repository, which is not there", p.module)
-	}
-	return err
-}
-
 // maxSymlinks is the number of symlinks that a path may go through. Systems have the
 // same limit.
 const maxSymlinks = 40
 
-// followed replaces symlinks in a path by their targets.
-func (p *gitPackage) followed(name string) string {
-	for range maxSymlinks {
-		next, ok := p.follow(name)
-		if !ok {
-			break
+// bring implements partialPackage. A path that goes through symlinks is followed.
+func (p *gitPackage) bring(ctx context.Context, names []string) (look []string, err error) {
+	look = slices.Clone(names)
+	known := len(p.commits)
+	for i := 0; i < maxSymlinks && len(names) > 0; i++ {
+		var through []symlink // the names that go through one, and the rest of them
+		for _, name := range names {
+			link, err := p.add(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			if link != "" && link != name {
+				through = append(through, symlink{link, strings.TrimPrefix(name, link)})
+			}
 		}
-		name = next
+		if err := p.write(ctx); err != nil {
+			return nil, err
+		}
+		names = nil
+		for _, l := range through {
+			target, err := p.into.Readlink(l.name)
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, path.Join(path.Dir(l.name), target, l.target))
+		}
 	}
-	return name
+	for _, c := range p.commits[known:] {
+		if !within(c.folder, p.module) { // the module's folder was looked at already, or is
+			look = append(look, c.folder)
+		}
+	}
+	return look, nil
 }
 
-// follow replaces the first symlink in a path.
-func (p *gitPackage) follow(name string) (next string, ok bool) {
-	for i := range len(name) + 1 {
-		if i < len(name) && name[i] != '/' {
-			continue
-		}
-		if f, ok := p.files[name[:i]]; ok && f.Mode == git.Symlink {
-			return path.Join(f.target, name[i:]), true
-		}
-	}
-	return "", false
-}
+// lacks implements partialPackage.
+func (p *gitPackage) lacks(name string) bool { return p.submoduleOf(name) != "" }
 
-// addNamed adds the files that the configuration in files leads to by relative paths. A
-// missing file is not an error: clients report it when it matters.
-func (p *gitPackage) addNamed(ctx context.Context, c *gitCommit, files []git.File) error {
-	if p.folders[""] {
-		return nil // everything is added already
-	}
-	files = slices.DeleteFunc(slices.Clone(files), func(f git.File) bool {
-		return f.Mode == git.Symlink || f.Mode == git.Submodule || !moduledoc.IsConfiguration(path.Base(f.Name))
-	})
-	found := make(map[string]bool) // by path in the package
-	err := c.repository.Contents(ctx, files, func(f git.File, size int64, r io.Reader) error {
-		if p.configuration += size; p.configuration > maxModuleCalls {
-			return fail(c.url, ErrTooLarge, "the limit for the configuration of a module is %d bytes", maxModuleCalls)
-		}
-		content, err := io.ReadAll(r)
-		if err != nil {
-			return err
-		}
-		paths, err := pathsFrom(f.Name, content)
-		if p.named += len(paths); p.named > maxModulePaths {
-			return fail(c.url, ErrTooLarge, "the limit for the relative paths in the configuration of a module is %d", maxModulePaths)
-		}
-		for _, name := range paths {
-			found[path.Join(path.Dir(f.Name), name)] = true
-		}
-		return err
-	})
-	if err != nil {
-		return p.fetch.failure(ctx, c.url, err)
-	}
-	names := slices.Sorted(maps.Keys(found))
-	if err := p.fetchNamed(ctx, names); err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := p.addPath(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fetchNamed fetches the files at all paths at once, since each of them alone would
-// need a request.
-func (p *gitPackage) fetchNamed(ctx context.Context, names []string) error {
-	objects := make(map[*gitCommit][]string)
-	for _, name := range names {
-		if name = p.followed(name); name == "." {
-			name = ""
-		} else if !fs.ValidPath(name) || p.submoduleOf(name) != "" {
-			continue
-		}
-		c := p.commitOf(name)
-		entry, ok, err := c.entry(ctx, name)
-		switch {
-		case err != nil:
-			return p.fetch.failure(ctx, c.url, err)
-		case ok && entry.Mode != git.Submodule:
-			objects[c] = append(objects[c], entry.Object)
-		}
-	}
-	for _, c := range p.commits {
-		if err := c.repository.FetchContents(ctx, objects[c]); err != nil {
-			return p.fetch.failure(ctx, c.url, err)
-		}
-	}
-	return nil
-}
-
-// addPath adds the file or folder at a path that a file leads to, unless the path is
-// outside of the package.
-func (p *gitPackage) addPath(ctx context.Context, name string) error {
-	for range maxSymlinks {
-		if name = p.followed(name); name == "." {
-			name = ""
-		} else if !fs.ValidPath(name) {
-			return nil
-		}
-		there, err := p.add(ctx, name)
-		if there || err != nil {
-			return err
-		}
-		link, err := p.addSymlinkTo(ctx, name)
-		if !link || err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addSymlinkTo adds the symlink that a path goes through, if a symlink above it is not
-// known yet. The path may then exist.
-func (p *gitPackage) addSymlinkTo(ctx context.Context, name string) (added bool, err error) {
-	for i := range len(name) {
-		if name[i] != '/' {
-			continue
-		}
-		above := name[:i]
-		c := p.commitOf(above)
-		f, ok, err := c.entry(ctx, above)
-		switch {
-		case err != nil:
-			return false, p.fetch.failure(ctx, c.url, err)
-		case !ok || f.Mode != git.Symlink && f.Mode != git.Folder:
-			return false, nil
-		case f.Mode == git.Symlink:
-			_, err := p.add(ctx, above)
-			return err == nil, err
-		}
-	}
-	return false, nil
-}
-
-// add adds a folder or a file with everything that it leads to. It returns whether the
-// file exists.
-func (p *gitPackage) add(ctx context.Context, name string) (there bool, err error) {
+// add adds the file or folder at a path, or the symlink that the path goes through. It
+// returns the symlink.
+func (p *gitPackage) add(ctx context.Context, name string) (link string, err error) {
 	if folder := p.submoduleOf(name); folder != "" {
-		added, err := p.addSubmodule(ctx, folder)
-		if err != nil || !added {
-			return false, err
+		if err := p.addSubmodule(ctx, folder); err != nil {
+			return "", err
 		}
 		return p.add(ctx, name)
 	}
 	c := p.commitOf(name)
-	for folder := range p.folders {
-		if within(name, folder) && p.commitOf(folder) == c {
-			return true, nil
-		}
-	}
-	if f, ok := p.files[name]; ok && f.Mode != git.Submodule {
-		return true, nil
-	}
-	entry, ok, err := c.entry(ctx, name)
+	p.fetch.asked = c.url
+	f, ok, err := c.repository.Entry(ctx, c.id, c.relative(name))
+	f.Name = path.Join(c.folder, f.Name)
 	switch {
 	case err != nil:
-		return false, p.fetch.failure(ctx, c.url, err)
+		return "", err
+	case f.Mode == git.Symlink:
+		return f.Name, p.addFiles(ctx, c, []git.File{f})
 	case !ok:
-		return false, nil
-	case entry.Mode != git.Folder:
-		entry.Name = name
-		return true, p.addFiles(ctx, c, entry.Object, []git.File{entry})
+		return "", nil
+	case f.Mode != git.Folder:
+		return "", p.addFiles(ctx, c, []git.File{f})
 	}
-	listed, err := c.repository.Tree(ctx, entry.Object, maxModuleFiles)
+	listed, err := c.repository.Tree(ctx, f.Object, maxModuleFiles)
 	if err != nil {
-		return false, p.fetch.failure(ctx, c.url, err)
+		return "", err
 	}
 	if len(listed.Refused) > 0 {
-		return false, p.refusal(c.url, listed.Refused[0])
+		return "", p.refusal(c.url, listed.Refused[0])
 	}
 	for i := range listed.Files {
 		listed.Files[i].Name = path.Join(name, listed.Files[i].Name)
 	}
-	p.folders[name] = true
-	return true, p.addFiles(ctx, c, entry.Object, listed.Files)
+	return "", p.addFiles(ctx, c, listed.Files)
 }
 
-// addFiles adds files of a commit, with the contents of an object.
-func (p *gitPackage) addFiles(ctx context.Context, c *gitCommit, object string, files []git.File) error {
-	if err := c.repository.FetchContents(ctx, []string{object}); err != nil {
-		return p.fetch.failure(ctx, c.url, err)
-	}
-	var symlinks, submodules []git.File
+// addFiles adds files of a commit, and the submodules among them that are in the
+// module.
+func (p *gitPackage) addFiles(ctx context.Context, c *gitCommit, files []git.File) error {
 	for _, f := range files {
-		if _, ok := p.files[f.Name]; ok {
+		if p.files[f.Name] {
 			continue
 		}
-		p.files[f.Name] = packageFile{File: f, commit: c}
-		switch f.Mode {
-		case git.Symlink:
-			symlinks = append(symlinks, f)
-		case git.Submodule:
-			submodules = append(submodules, f)
+		p.files[f.Name] = true
+		p.added[c] = append(p.added[c], f)
+		if f.Mode == git.Submodule && within(f.Name, p.module) {
+			if err := p.addSubmodule(ctx, f.Name); err != nil {
+				return err
+			}
 		}
 	}
 	if len(p.files) > maxModuleFiles {
 		return p.refusal(c.url, git.Refusal{Reason: git.TooManyFiles})
 	}
-	var targets []string
-	err := c.repository.Contents(ctx, symlinks, func(f git.File, size int64, content io.Reader) error {
-		target, refused, err := git.ReadSymlink(f, content, size)
-		if refused != nil {
-			return p.refusal(c.url, *refused)
+	return nil
+}
+
+// write fetches the contents of the added files, all at once, and writes them.
+func (p *gitPackage) write(ctx context.Context) error {
+	for _, c := range p.commits {
+		if len(p.added[c]) == 0 {
+			continue
 		}
-		p.files[f.Name] = packageFile{File: f, commit: c, target: target}
-		targets = append(targets, target)
-		return err
-	})
-	if err != nil {
-		return p.fetch.failure(ctx, c.url, err)
-	}
-	for _, target := range targets {
-		if err := p.addPath(ctx, target); err != nil {
-			return err
-		}
-	}
-	for _, f := range submodules {
-		if within(f.Name, p.module) {
-			if _, err := p.addSubmodule(ctx, f.Name); err != nil {
-				return err
+		var objects []string
+		for _, f := range p.added[c] {
+			if f.Mode != git.Submodule {
+				objects = append(objects, f.Object)
 			}
 		}
+		p.fetch.asked = c.url
+		if err := c.repository.FetchContents(ctx, objects); err != nil {
+			return err
+		}
+		limit := min(p.fetch.client.maxUnpacked, max(freeUnpacked, maxModuleRatio*p.fetch.relay.received()))
+		w := git.Writer{Left: limit - p.written}
+		refused, err := w.Write(ctx, c.repository, p.added[c], p.into.Name())
+		switch {
+		case errors.Is(err, git.ErrTooLarge):
+			return fail(c.url, ErrTooLarge, "the limit for the files of a module is %d bytes", limit)
+		case err != nil:
+			return err
+		case len(refused) > 0:
+			return p.refusal(c.url, refused[0])
+		}
+		p.written = limit - w.Left
 	}
-	return p.addNamed(ctx, c, files)
+	clear(p.added)
+	return nil
 }
 
 // commitOf returns the commit that contains a path of the package.
@@ -323,42 +203,39 @@ func (p *gitPackage) submoduleOf(name string) (folder string) {
 	return ""
 }
 
-// addSubmodule fetches the commit of a submodule and adds its files. It returns false
-// if the commit has no submodule there, as when .gitmodules still lists a removed
+// addSubmodule fetches the commit of a submodule and adds its files. It does nothing if
+// the commit has no submodule there, as when .gitmodules still lists a removed
 // submodule.
-func (p *gitPackage) addSubmodule(ctx context.Context, folder string) (added bool, err error) {
+func (p *gitPackage) addSubmodule(ctx context.Context, folder string) error {
 	c := p.commitOf(folder)
-	relative := strings.TrimPrefix(strings.TrimPrefix(folder, c.folder), "/")
+	relative := c.relative(folder)
 	written, listed := c.submodules[relative]
 	delete(c.submodules, relative)
+	p.fetch.asked = c.url
 	entry, ok, err := c.repository.Entry(ctx, c.id, relative)
-	if err != nil {
-		return false, p.fetch.failure(ctx, c.url, err)
-	}
-	if !ok || entry.Mode != git.Submodule || c.folder == folder {
-		return false, nil
-	}
-	if !listed {
-		return false, fail(c.url, ErrMalformed, "its submodule %q has no URL in .gitmodules", relative)
-	}
-	if c.depth == maxSubmoduleDepth {
-		return false, fail(c.url, ErrMalformed, "submodules are nested more than %d deep", maxSubmoduleDepth)
-	}
-	if len(p.commits) > maxSubmodules {
-		return false, fail(c.url, ErrTooLarge, "it has more than %d submodules", maxSubmodules)
+	switch {
+	case err != nil || !ok || entry.Mode != git.Submodule || c.folder == folder:
+		return err
+	case !listed:
+		return fail(c.url, ErrMalformed, "its submodule %q has no URL in .gitmodules", relative)
+	case c.depth == maxSubmoduleDepth:
+		return fail(c.url, ErrMalformed, "submodules are nested more than %d deep", maxSubmoduleDepth)
+	case len(p.commits) > maxSubmodules:
+		return fail(c.url, ErrTooLarge, "it has more than %d submodules", maxSubmodules)
 	}
 	s, err := p.fetch.submoduleSource(c, relative, written)
 	if err != nil {
-		return false, err
+		return err
 	}
 	s.Ref = entry.Object
 	submodule, err := p.fetch.commit(ctx, s)
 	if err != nil {
-		return false, err
+		return err
 	}
 	submodule.folder, submodule.depth = folder, c.depth+1
 	p.commits = append(p.commits, submodule)
-	return p.add(ctx, folder)
+	_, err = p.add(ctx, folder)
+	return err
 }
 
 // submoduleSource returns the source of a submodule of a repository, given its URL in
@@ -387,29 +264,6 @@ func (f *gitFetch) submoduleSource(of *gitCommit, name, written string) (s Modul
 	return s, nil
 }
 
-// write writes the files to a folder.
-func (p *gitPackage) write(ctx context.Context, into string) error {
-	byCommit := make(map[*gitCommit][]git.File)
-	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		f := p.files[name]
-		byCommit[f.commit] = append(byCommit[f.commit], f.File)
-	}
-	limit := min(p.fetch.client.maxUnpacked, max(freeUnpacked, maxModuleRatio*p.fetch.relay.received()))
-	w := git.Writer{Left: limit}
-	for _, c := range p.commits {
-		refused, err := w.Write(ctx, c.repository, byCommit[c], into)
-		switch {
-		case errors.Is(err, git.ErrTooLarge):
-			return fail(c.url, ErrTooLarge, "the limit for the files of a module is %d bytes", limit)
-		case err != nil:
-			return p.fetch.failure(ctx, c.url, err)
-		case len(refused) > 0:
-			return p.refusal(c.url, refused[0])
-		}
-	}
-	return nil
-}
-
 // refusal returns the failure of a repository that has a refused file.
 func (p *gitPackage) refusal(from *url.URL, r git.Refusal) error {
 	switch r.Reason {
@@ -421,12 +275,4 @@ func (p *gitPackage) refusal(from *url.URL, r git.Refusal) error {
 		return fail(from, ErrMalformed, "%.200q in the module is a symlink to a name of more than %d bytes", r.Name, git.MaxSymlink)
 	}
 	return fail(from, ErrMalformed, "%.200q in the module is not a name for a file", r.Name)
-}
-
-// newGitPackage returns the package of a commit. Nothing is collected yet.
-func newGitPackage(f *gitFetch, c *gitCommit, module string) *gitPackage {
-	return &gitPackage{
-		fetch: f, module: module, commits: []*gitCommit{c},
-		folders: make(map[string]bool), files: make(map[string]packageFile),
-	}
 }

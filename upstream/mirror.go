@@ -35,14 +35,14 @@ func (c mirror) published(context.Context, address.Address, string) (time.Time, 
 	return time.Time{}, fail(c.base, ErrNotFound, "a mirror does not say when a version was published")
 }
 
-// An archive is a mirror's description of the package of one platform.
-type archive struct {
+// A mirrorArchive is a mirror's description of the package of one platform.
+type mirrorArchive struct {
 	url *url.URL
 	zh  []wire.SHA256
 	h1  []string
 }
 
-func (c mirror) archives(ctx context.Context, a address.Address, version string) (map[address.Platform]archive, error) {
+func (c mirror) archives(ctx context.Context, a address.Address, version string) (map[address.Platform]mirrorArchive, error) {
 	d, err := c.get(ctx, a, maxMetadata, version+".json")
 	if err != nil {
 		return nil, err
@@ -58,18 +58,18 @@ func (c mirror) archives(ctx context.Context, a address.Address, version string)
 }
 
 // parseArchives reads a mirror's VERSION.json.
-func parseArchives(body []byte, from *url.URL) (map[address.Platform]archive, error) {
+func parseArchives(body []byte, from *url.URL) (map[address.Platform]mirrorArchive, error) {
 	list, err := wire.DecodeArchives(body)
 	if err != nil {
 		return nil, err
 	}
-	archives := make(map[address.Platform]archive)
+	archives := make(map[address.Platform]mirrorArchive)
 	for _, entry := range list {
 		u, err := resolve(from, entry.URL)
 		if err != nil {
 			return nil, err
 		}
-		archives[entry.Platform] = archive{url: u, zh: entry.SHA256(), h1: entry.H1()}
+		archives[entry.Platform] = mirrorArchive{url: u, zh: entry.SHA256(), h1: entry.H1()}
 	}
 	return archives, nil
 }
@@ -114,7 +114,7 @@ func (c mirror) release(ctx context.Context, a address.Address, v wire.ProviderV
 }
 
 // archived returns the package of an archive; nil if SHA256SUMS does not list it.
-func (r *Release) archived(platform address.Platform, a archive) (*Package, error) {
+func (r *Release) archived(platform address.Platform, a mirrorArchive) (*Package, error) {
 	p := &Package{Platform: platform, Name: address.PackageName(r.Address.Name, r.Version, platform), Digests: a.zh}
 	if r.Sums != nil {
 		sum, listed := r.Sums[p.Name]

@@ -1,9 +1,7 @@
 package upstream
 
 import (
-	"archive/zip"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +39,7 @@ func (c *Client) fetchArchive(ctx context.Context, s ModuleSource, into string) 
 	}
 	limit := min(c.maxUnpacked, max(freeUnpacked, maxModuleRatio*digest.Size))
 	u := newUnpacker(root, limit, s.InTopFolder)
-	if err := u.unpack(&archiveFile{ctx: ctx, file: f, size: digest.Size}, s.Format); err != nil {
+	if err := u.unpack(ctx, f, digest.Size, s.Format); err != nil {
 		return content, asModuleFailure(ctx, s.URL, err)
 	}
 	return ModuleContent{Commit: u.commit, SHA256: digest.SHA256}, nil
@@ -100,53 +98,6 @@ func asModuleFailure(ctx context.Context, from *url.URL, err error) error {
 		return fmt.Errorf("writing the module: %w", err)
 	}
 	return fail(from, ErrMalformed, "the module's archive is damaged")
-}
-
-// An archiveFile is an archive that can be read until ctx is done. The size of a zip's
-// directory is limited, since it is read into memory as a whole.
-type archiveFile struct {
-	ctx  context.Context
-	file *os.File
-	size int64 // bytes
-
-	listing bool  // the directory is being read
-	listed  int64 // bytes of the directory
-}
-
-func (a *archiveFile) Read(p []byte) (int, error) {
-	if err := a.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return a.file.Read(p)
-}
-
-func (a *archiveFile) ReadAt(p []byte, offset int64) (int, error) {
-	if err := a.ctx.Err(); err != nil {
-		return 0, err
-	}
-	if offset < 0 { // a directory may have such an offset
-		return 0, zip.ErrFormat
-	}
-	n, err := a.file.ReadAt(p, offset)
-	if a.listing {
-		// The end of a zip64 has a number of entries, and archive/zip allocates memory
-		// for all of them before it has read one.
-		if a.listed += int64(n); a.listed > maxModuleNames || n == 56 && string(p[:4]) == "PK\x06\x06" && binary.LittleEndian.Uint64(p[32:]) > maxArchiveFiles {
-			return 0, tooManyFiles()
-		}
-	}
-	return n, err
-}
-
-// zip reads the directory of a zip.
-func (a *archiveFile) zip() (*zip.Reader, error) {
-	a.listing = true
-	defer func() { a.listing = false }()
-	z, err := zip.NewReader(a, a.size)
-	if err == nil && len(z.File) > maxArchiveFiles {
-		return nil, tooManyFiles()
-	}
-	return z, err
 }
 
 func tooManyFiles() error {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -159,6 +160,20 @@ func TestFetchModuleArchive(t *testing.T) {
 	}
 }
 
+// endlessZip returns the end of a zip64 that claims to have very many entries.
+func endlessZip() string {
+	var b bytes.Buffer
+	entries := uint64(1 << 40)
+	for _, part := range []any{
+		[]byte("PK\x06\x06"), uint64(44), uint16(45), uint16(45), uint32(0), uint32(0), entries, entries, uint64(0), uint64(0),
+		[]byte("PK\x06\x07"), uint32(0), uint64(0), uint32(1),
+		[]byte("PK\x05\x06"), uint16(0), uint16(0), uint16(0xffff), uint16(0xffff), uint32(0), uint32(0xffffffff), uint16(0),
+	} {
+		binary.Write(&b, binary.LittleEndian, part)
+	}
+	return b.String()
+}
+
 // bzip2Sample returns a tar.bz2 of an empty main.tf, which Go does not write.
 func bzip2Sample(t *testing.T) string {
 	t.Helper()
@@ -232,6 +247,7 @@ func TestModuleArchiveFails(t *testing.T) {
 		{"a web page", body("<html>"), "", upstream.ErrMalformed, "is damaged"},
 		{"the first half", body(good[:len(good)/2]), "", upstream.ErrMalformed, "is damaged"},
 		{"no zip", nil, "?archive=zip", upstream.ErrMalformed, "is damaged"},
+		{"a zip that claims more files than a module may have", body(endlessZip()), "?archive=zip", upstream.ErrTooLarge, "more than 50000 files"},
 		{"no bzip2", nil, "?archive=tbz2", upstream.ErrMalformed, "is damaged"},
 		{"a folder that is not there", nil, "//a", upstream.ErrMalformed, `no folder "a"`},
 		{"a folder that is a file", nil, "//main.tf", upstream.ErrMalformed, `no folder "main.tf"`},

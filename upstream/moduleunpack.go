@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"compress/bzip2"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -14,6 +15,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // An unpacker writes the entries of an archive into a folder. Links are made after all
@@ -62,17 +66,17 @@ func (u *unpacker) tooLarge() error {
 
 // unpack writes all entries. The error is a badModule, or the error of reading or
 // writing.
-func (u *unpacker) unpack(a *archiveFile, format string) (err error) {
+func (u *unpacker) unpack(ctx context.Context, f *os.File, size int64, format string) (err error) {
 	switch format {
 	case "zip":
-		err = u.unpackZip(a)
+		err = u.unpackZip(ctx, f, size)
 	case "tar.gz":
 		var z *gzip.Reader
-		if z, err = gzip.NewReader(a); err == nil {
+		if z, err = gzip.NewReader(tree.WithContext(ctx, f)); err == nil {
 			err = u.unpackTar(z)
 		}
 	case "tar.bz2":
-		err = u.unpackTar(bzip2.NewReader(a))
+		err = u.unpackTar(bzip2.NewReader(tree.WithContext(ctx, f)))
 	default:
 		err = bad("the module's archive is of a kind that is not read")
 	}
@@ -136,8 +140,11 @@ func (u *unpacker) addTar(h *tar.Header, content io.Reader) error {
 	return bad("the module's archive has %.200q in it, which is neither a file nor a folder", h.Name)
 }
 
-func (u *unpacker) unpackZip(a *archiveFile) error {
-	z, err := a.zip()
+func (u *unpacker) unpackZip(ctx context.Context, f *os.File, size int64) error {
+	z, err := archive.OpenZip(ctx, f, size)
+	if refused, is := errors.AsType[*archive.PackageError](err); is && refused.Reason == tree.TooLarge {
+		return tooManyFiles()
+	}
 	if err != nil {
 		return err
 	}
@@ -182,8 +189,11 @@ func isCommit(s string) bool {
 }
 
 // maxEntryName is the maximum length in bytes of a name in a package, and of a link's
-// target.
-const maxEntryName = 1 << 10
+// target. maxSegment is the maximum length of a file's name in its folder.
+const (
+	maxEntryName = 1 << 10
+	maxSegment   = 255
+)
 
 // entryName returns the path of an entry, "." for the folder itself.
 func entryName(name string) (string, error) {
@@ -200,8 +210,8 @@ func entryName(name string) (string, error) {
 		return "", bad("the module has a file that is deeper than %d folders", maxModuleDepth)
 	}
 	for segment := range strings.SplitSeq(name, "/") {
-		if len(segment) > 255 {
-			return "", bad("the module has a file whose name is longer than 255 bytes")
+		if len(segment) > maxSegment {
+			return "", bad("the module has a file whose name is longer than %d bytes", maxSegment)
 		}
 	}
 	return name, nil

@@ -60,6 +60,9 @@ func TestEntry(t *testing.T) {
 				}
 			})
 		}
+		if got, _, err := opened.Entry(t.Context(), head, "link/x/c.tf"); err != nil || got.Mode != git.Symlink || got.Name != "link" {
+			t.Errorf("behind a symlink: got %v, %v", got, err)
+		}
 		if _, ok, err := opened.Entry(t.Context(), strings.Repeat("1", len(head)), "main.tf"); ok || err != nil {
 			t.Errorf("of no commit: got %v, %v", ok, err)
 		}

@@ -102,7 +102,8 @@ func (r *Repository) Tree(ctx context.Context, object string, maxFiles int) (*Tr
 }
 
 // Entry returns the file or folder at a path of a commit. ok is false if there is none,
-// or if its name is refused. The caller closes the repository.
+// or if its name is refused. f is then the symlink, file or submodule in place of a
+// folder above it, if there is one. The caller closes the repository.
 func (r *Repository) Entry(ctx context.Context, commit, name string) (f File, ok bool, err error) {
 	if name != "" && !isFileName(name) {
 		return f, false, nil
@@ -114,6 +115,7 @@ func (r *Repository) Entry(ctx context.Context, commit, name string) (f File, ok
 	if f = (File{Folder, in.id, ""}); name == "" {
 		return f, true, nil
 	}
+	end := 0
 	for segment := range strings.SplitSeq(name, "/") {
 		if f.Mode != Folder {
 			return f, false, nil
@@ -127,8 +129,10 @@ func (r *Repository) Entry(ctx context.Context, commit, name string) (f File, ok
 		if f, ok = in.entries[segment]; !ok {
 			return f, false, nil
 		}
+		end += len(segment)
+		f.Name = name[:end]
+		end++ // the slash
 	}
-	f.Name = name
 	return f, true, nil
 }
 
@@ -143,7 +147,7 @@ func (r *Repository) Submodules(ctx context.Context, commit string, maxBytes int
 		return nil, err
 	}
 	var content []byte
-	if err := r.Contents(ctx, []File{entry}, func(_ File, size int64, c io.Reader) (err error) {
+	if err := r.contents(ctx, []File{entry}, func(_ File, size int64, c io.Reader) (err error) {
 		if size <= maxBytes {
 			content, err = io.ReadAll(c)
 		}

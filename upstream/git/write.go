@@ -38,7 +38,9 @@ func (w *Writer) Write(ctx context.Context, from *Repository, files []File, fold
 		return nil, err
 	}
 	defer root.Close()
-	// Symlinks come last, so that nothing is written through one.
+	// Nothing is written through a symlink: symlinks come last, and a symlink that is
+	// there already does not count as a folder.
+	made := map[string]bool{".": true}
 	var symlinks []File
 	var targets []string
 	var refused Refusals
@@ -47,7 +49,7 @@ func (w *Writer) Write(ctx context.Context, from *Repository, files []File, fold
 			return ErrTooLarge
 		}
 		if f.Mode != Symlink {
-			return from.writeFile(root, f, content, size)
+			return from.writeFile(root, made, f, content, size)
 		}
 		target, refusal, err := readSymlink(f, content, size)
 		if refusal != nil {
@@ -56,18 +58,18 @@ func (w *Writer) Write(ctx context.Context, from *Repository, files []File, fold
 		symlinks, targets = append(symlinks, f), append(targets, target)
 		return err
 	}
-	if err := from.Contents(ctx, files, take); err != nil || len(refused) > 0 {
+	if err := from.contents(ctx, files, take); err != nil || len(refused) > 0 {
 		return refused, err
 	}
 	for _, f := range files {
 		if f.Mode == Submodule {
-			if err := root.MkdirAll(f.Name, 0o700); err != nil {
+			if err := makeFolder(root, made, f.Name); err != nil {
 				return nil, from.notWritten(f.Name, err)
 			}
 		}
 	}
 	for i, f := range symlinks {
-		if err := root.MkdirAll(path.Dir(f.Name), 0o700); err != nil {
+		if err := makeFolder(root, made, path.Dir(f.Name)); err != nil {
 			return nil, from.notWritten(f.Name, err)
 		}
 		if err := root.Symlink(targets[i], f.Name); err != nil {
@@ -77,10 +79,10 @@ func (w *Writer) Write(ctx context.Context, from *Repository, files []File, fold
 	return nil, nil
 }
 
-// Contents passes the content of each file to take, with its size in bytes. Bytes that
+// contents passes the content of each file to take, with its size in bytes. Bytes that
 // take does not read are skipped. Submodules are skipped, too, since they have no
 // content.
-func (r *Repository) Contents(ctx context.Context, files []File, take func(f File, size int64, content io.Reader) error) error {
+func (r *Repository) contents(ctx context.Context, files []File, take func(f File, size int64, content io.Reader) error) error {
 	var with []File
 	var objects []string
 	for _, f := range files {
@@ -133,14 +135,8 @@ func (r *Repository) size(output *bufio.Reader, f File) (int64, error) {
 // MaxSymlink is the maximum length of a symlink's target, in bytes, as in systems.
 const MaxSymlink = 4 << 10
 
-// ReadSymlink reads the content of a symlink. It returns the target as a path from the
-// same folder as f.Name, or a refusal if the target is outside of the folder.
-func ReadSymlink(f File, content io.Reader, size int64) (target string, refused *Refusal, err error) {
-	written, refused, err := readSymlink(f, content, size)
-	return path.Join(path.Dir(f.Name), written), refused, err
-}
-
-// readSymlink is like ReadSymlink, but returns the target as it is written.
+// readSymlink reads the target of a symlink as it is written, or returns a refusal if
+// the target is outside of the folder.
 func readSymlink(f File, content io.Reader, size int64) (written string, refused *Refusal, err error) {
 	if size > MaxSymlink {
 		return "", &Refusal{Reason: LongSymlink, Name: f.Name}, nil
@@ -156,9 +152,26 @@ func readSymlink(f File, content io.Reader, size int64) (written string, refused
 	return written, nil, nil
 }
 
+// makeFolder makes a folder and the folders above it, which must not be symlinks.
+func makeFolder(root *os.Root, made map[string]bool, name string) error {
+	if made[name] {
+		return nil
+	}
+	if err := makeFolder(root, made, path.Dir(name)); err != nil {
+		return err
+	}
+	if err := root.Mkdir(name, 0o700); err != nil {
+		if info, known := root.Lstat(name); known != nil || !info.IsDir() {
+			return err
+		}
+	}
+	made[name] = true
+	return nil
+}
+
 // writeFile writes a file. Git's modes only say whether a file is executable.
-func (r *Repository) writeFile(root *os.Root, f File, content io.Reader, size int64) error {
-	if err := root.MkdirAll(path.Dir(f.Name), 0o700); err != nil {
+func (r *Repository) writeFile(root *os.Root, made map[string]bool, f File, content io.Reader, size int64) error {
+	if err := makeFolder(root, made, path.Dir(f.Name)); err != nil {
 		return r.notWritten(f.Name, err)
 	}
 	mode := fs.FileMode(0o644)

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
@@ -19,28 +22,47 @@ import (
 // when it matters.
 type moduleClosure struct {
 	ctx  context.Context
-	root *os.Root
+	root *os.Root       // has the files of the package
+	lazy partialPackage // nil: all of them
 
 	paths map[string]bool // found so far; "." is the whole package
 	read  int64           // bytes of configuration
 	named int             // paths in the configuration
 }
 
+// A partialPackage is a package whose files are written to the disk when a closure
+// needs them.
+type partialPackage interface {
+	// bring writes the files at some paths of the package, and below them. It returns
+	// the paths at which the closure has to look then.
+	bring(ctx context.Context, paths []string) ([]string, error)
+
+	// lacks reports whether the file at a path is not written together with the folders
+	// above it.
+	lacks(path string) bool
+}
+
 // collect finds everything that the module in a folder needs.
-func (c *moduleClosure) collect(folder string) error {
+func (c *moduleClosure) collect(folder string) (err error) {
 	for next := []string{folder}; len(next) > 0; {
-		found := make(map[string]bool)
+		if c.lazy != nil {
+			if next, err = c.lazy.bring(c.ctx, next); err != nil {
+				return err
+			}
+		}
 		for _, p := range next {
 			c.paths[p] = true
 		}
+		found := make(map[string]bool)
 		for _, p := range next {
 			if err := c.look(p, found); err != nil {
 				return err
 			}
 		}
 		next = nil
-		for p := range found {
+		for _, p := range slices.Sorted(maps.Keys(found)) { // a folder comes before what is in it
 			if !c.covers(p) {
+				c.paths[p] = true
 				next = append(next, p)
 			}
 		}
@@ -48,25 +70,20 @@ func (c *moduleClosure) collect(folder string) error {
 	return nil
 }
 
-// covers reports whether a path or a folder above it has been found.
+// covers reports whether a path is found, since it or a folder above it was.
 func (c *moduleClosure) covers(p string) bool {
-	for ; ; p = path.Dir(p) {
-		if c.paths[p] {
-			return true
-		}
-		if p == "." {
+	for above := p; !c.paths[above]; above = path.Dir(above) {
+		if above == "." {
 			return false
 		}
 	}
+	return c.lazy == nil || !c.lazy.lacks(p)
 }
 
 // look adds the paths that a path leads to.
 func (c *moduleClosure) look(start string, found map[string]bool) error {
-	// A call may go through a link, which is then needed.
-	for above := path.Dir(start); above != "."; above = path.Dir(above) {
-		if info, err := c.root.Lstat(above); err == nil && info.Mode().Type() == fs.ModeSymlink {
-			found[above] = true
-		}
+	if there, err := c.lookAbove(start, found); !there {
+		return err
 	}
 	switch info, err := c.root.Lstat(start); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -83,13 +100,44 @@ func (c *moduleClosure) look(start string, found map[string]bool) error {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir():
-			return c.lookInFolder(name, found)
 		case e.Type() == fs.ModeSymlink:
 			return c.follow(name, found)
+		case !e.Type().IsRegular() || !moduledoc.IsConfiguration(e.Name()):
+			return nil
+		case c.paths["."]: // all that it could lead to is found
+			return nil
+		case name == start && c.lazy == nil: // in archives, only the configuration in folders counts
+			return nil
 		}
-		return nil
+		return c.readConfiguration(name, found)
 	})
+}
+
+// lookAbove adds the links that a path goes through, which are then needed. It returns
+// whether there is a folder above the path.
+func (c *moduleClosure) lookAbove(p string, found map[string]bool) (there bool, err error) {
+	for i := range len(p) {
+		if p[i] != '/' {
+			continue
+		}
+		above := p[:i]
+		info, err := c.root.Lstat(above)
+		if err == nil && info.Mode().Type() == fs.ModeSymlink {
+			found[above] = true
+			if info, err = c.root.Stat(above); err != nil {
+				return false, nil // its target is missing, or checkLinks refuses it
+			}
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return false, nil
+		case err != nil:
+			return false, err
+		case !info.IsDir():
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // follow adds the target of a link.
@@ -101,59 +149,59 @@ func (c *moduleClosure) follow(name string, found map[string]bool) error {
 	return err
 }
 
-// add adds the target of a relative path, unless it is outside of the package.
+// add adds the target of a relative path, unless it is outside of the package, or no
+// file can have that name.
 func add(found map[string]bool, from, relative string) {
-	if to := path.Join(from, relative); !path.IsAbs(relative) && filepath.IsLocal(to) {
+	to := path.Join(from, relative)
+	isNoName := func(segment string) bool { return len(segment) > maxSegment || strings.ContainsRune(segment, 0) }
+	if !path.IsAbs(relative) && filepath.IsLocal(to) && !slices.ContainsFunc(strings.Split(to, "/"), isNoName) {
 		found[to] = true
 	}
 }
 
-// lookInFolder adds the paths that the configuration in a folder leads to.
-func (c *moduleClosure) lookInFolder(name string, found map[string]bool) error {
-	entries, err := fs.ReadDir(c.root.FS(), name)
+// readConfiguration adds the paths that a file of configuration leads to.
+func (c *moduleClosure) readConfiguration(name string, found map[string]bool) error {
+	f, err := c.root.Open(name)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if !e.Type().IsRegular() || !moduledoc.IsConfiguration(e.Name()) {
-			continue
-		}
-		f, err := c.root.Open(path.Join(name, e.Name()))
-		if err != nil {
-			return err
-		}
-		content, err := io.ReadAll(io.LimitReader(f, maxModuleCalls-c.read+1))
-		f.Close()
-		if err != nil {
-			return err
-		}
-		if c.read += int64(len(content)); c.read > maxModuleCalls {
-			return tooMuch("the module has more than %d bytes of configuration", maxModuleCalls)
-		}
-		paths, err := pathsFrom(e.Name(), content)
-		if err != nil {
-			return err
-		}
-		if c.named += len(paths); c.named > maxModulePaths {
-			return tooMuch("the configuration of the module has more than %d relative paths", maxModulePaths)
-		}
-		for _, p := range paths {
-			add(found, name, p)
-		}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxModuleCalls-c.read+1))
+	if err != nil {
+		return err
+	}
+	if c.read += int64(len(content)); c.read > maxModuleCalls {
+		return tooMuch("the module has more than %d bytes of configuration", maxModuleCalls)
+	}
+	paths, err := pathsFrom(path.Base(name), content)
+	if err != nil {
+		return err
+	}
+	if c.named += len(paths); c.named > maxModulePaths {
+		return tooMuch("the configuration of the module has more than %d relative paths", maxModulePaths)
+	}
+	for _, p := range paths {
+		add(found, path.Dir(name), p)
 	}
 	return nil
 }
 
+// hasFolder reports whether a folder is on the disk, without links on the way.
+func (c *moduleClosure) hasFolder(name string) (bool, error) {
+	links := make(map[string]bool)
+	there, err := c.lookAbove(name+"/", links)
+	return there && len(links) == 0, err
+}
+
 // keepNeeded removes the files of a package that the module in a folder does not need.
 func keepNeeded(ctx context.Context, root *os.Root, folder string) error {
-	for p := folder; p != "."; p = path.Dir(p) {
-		if info, err := root.Lstat(p); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-			return bad("the package has no folder %q, in which the origin says that the module is", folder)
-		} else if err != nil {
-			return err
-		}
-	}
 	c := moduleClosure{ctx: ctx, root: root, paths: make(map[string]bool)}
+	switch there, err := c.hasFolder(folder); {
+	case err != nil:
+		return err
+	case !there:
+		return bad("the package has no folder %q, in which the origin says that the module is", folder)
+	}
 	if err := c.collect(folder); err != nil {
 		return err
 	}

@@ -41,6 +41,10 @@ func TestModuleFolders(t *testing.T) {
 		{"the targets of links", map[string]string{"a/versions.tf": "->../versions.tf", "versions.tf": "->shared/versions.tf", "shared/versions.tf": call("../c"), "shared/other": "", "c/main.tf": ""}, "a", "a/versions.tf->../versions.tf shared/versions.tf versions.tf->shared/versions.tf"},
 		{"folders that links lead to", map[string]string{"a/b": "->../b", "b/main.tf": call("../c"), "c/main.tf": "", "d/main.tf": ""}, "a", "a/b->../b b/main.tf c/main.tf"},
 		{"a call through a link", map[string]string{"a/main.tf": call("../l/x"), "l": "->b", "b/x/main.tf": "", "c/main.tf": ""}, "a", "a/main.tf b/x/main.tf l->b"},
+		{"a call through a link, by its own path and by the target's", map[string]string{"a/main.tf": call("../l/x"), "l": "->d/b", "d/b/x/main.tf": call("../../c"), "d/c/main.tf": "", "c/main.tf": "", "e/main.tf": ""}, "a", "a/main.tf c/main.tf d/b/x/main.tf d/c/main.tf l->d/b"},
+		{"calls below a file, and of names that no file has", map[string]string{"a/main.tf": call("../README/x", "../"+strings.Repeat("b", 300)), "README": ""}, "a", "a/main.tf"},
+		{"a call through links in a circle", map[string]string{"a/main.tf": call("../l/x"), "l": "->k", "k": "->l", "b/main.tf": ""}, "a", "a/main.tf k->l l->k"},
+		{"a call through a link that leads out", map[string]string{"a/main.tf": call("../l/x"), "l": "->../../etc", "b/main.tf": ""}, "a", "a/main.tf l->../../etc"},
 		{"a link that leads out is not followed", map[string]string{"a/l": "->../../etc", "b/main.tf": ""}, "a", "a/l->../../etc"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
