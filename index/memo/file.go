@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -34,7 +33,10 @@ type Store interface {
 // by disks; anyone who can replace the file can write any digest anyway.
 //
 // The records of a folder are decoded when a scan comes to the folder.
-const memoFormat = "caddy-terraform-registry memo 7\n"
+const (
+	memoVersion = "7"
+	memoFormat  = "caddy-terraform-registry memo " + memoVersion + "\n"
+)
 
 var (
 	errMemoDamaged = errors.New("it is damaged")
@@ -70,10 +72,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // encodedSize estimates how many bytes the folders take.
 func (m *Memo) encodedSize() (n int) {
 	for dir, f := range m.folders {
-		n += len(dir) + len(f.encoded) + 192*(len(f.records)+len(f.added))
-		for i := range f.records {
-			if more := f.records[i].more; more != nil {
-				n += len(more.content)
+		n += len(dir) + len(f.encoded) + 192*len(f.records)
+		for _, r := range f.records {
+			if r.more != nil {
+				n += len(r.more.content)
 			}
 		}
 	}
@@ -82,11 +84,10 @@ func (m *Memo) encodedSize() (n int) {
 
 // Decode decodes the content that Encode returned, all of it or nothing.
 func (m *Memo) Decode(content []byte, identity string) error {
-	format, rest, ok := bytes.Cut(content, []byte("\n"))
-	if !ok || string(format)+"\n" != memoFormat {
+	if !bytes.HasPrefix(content, []byte(memoFormat)) {
 		return errMemoForeign
 	}
-	if len(rest) < crc32.Size {
+	if len(content) < len(memoFormat)+crc32.Size {
 		return errMemoDamaged
 	}
 	body := content[:len(content)-crc32.Size]
@@ -122,26 +123,27 @@ func (f *folderRecords) append(b []byte) []byte {
 	if f.encoded != nil {
 		return append(b, f.encoded...)
 	}
-	f.sort()
 	texts := 0
-	for i := range f.records {
-		texts += len(f.records[i].name) + len(f.records[i].h1)
+	for _, r := range f.records {
+		texts += len(r.name) + len(r.h1)
 	}
 	b = binary.AppendUvarint(b, uint64(len(f.records)))
 	b = binary.AppendUvarint(b, uint64(texts))
-	for i := range f.records {
-		b = append(b, f.records[i].name...)
-		b = append(b, f.records[i].h1...)
+	for _, r := range f.records {
+		b = append(append(b, r.name...), r.h1...)
 	}
-	for i := range f.records {
-		r := &f.records[i]
-		b = binary.AppendUvarint(b, uint64(len(r.name)))
-		b = binary.AppendUvarint(b, uint64(len(r.h1)))
-		b = AppendStamp(b, r.stamp)
-		b = append(b, r.sha256[:]...)
-		b = r.more.append(b)
+	for _, r := range f.records {
+		b = r.append(b)
 	}
 	return b
+}
+
+// append appends the record without its texts.
+func (r *compactRecord) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(r.name)))
+	b = binary.AppendUvarint(b, uint64(len(r.h1)))
+	b = append(AppendStamp(b, r.stamp), r.sha256[:]...)
+	return r.more.append(b)
 }
 
 // decode decodes the records that append wrote, unless they are decoded already. A folder
@@ -152,7 +154,8 @@ func (f *folderRecords) decode() {
 	}
 	r := memoReader{rest: f.encoded}
 	f.encoded = nil
-	records := make([]compactRecord, r.count())
+	block := make([]compactRecord, r.count()) // a single allocation
+	records := make([]*compactRecord, len(block))
 	texts := r.text()
 	text := func(n uint64) string {
 		if n > uint64(len(texts)) {
@@ -164,7 +167,8 @@ func (f *folderRecords) decode() {
 		return t
 	}
 	for i := range records {
-		c := &records[i]
+		c := &block[i]
+		records[i] = c
 		name, h1 := r.unsigned(), r.unsigned()
 		c.name, c.h1 = text(name), text(h1)
 		c.stamp, c.sha256 = r.stamp(), r.sum()
@@ -217,18 +221,6 @@ func (d *compactDetail) append(b []byte) []byte {
 		b = binary.AppendVarint(b, e.Noticed)
 	}
 	return b
-}
-
-// appendRecord appends the record of a file, for other instances.
-func appendRecord(b []byte, path string, d Record) []byte {
-	b = AppendString(b, path)
-	b = AppendStamp(b, d.Stamp)
-	b = append(b, d.SHA256[:]...)
-	b = AppendString(b, d.H1)
-	b = binary.AppendVarint(b, d.Size)
-	b = binary.AppendUvarint(b, uint64(d.Checksum))
-	b = appendFinding(b, d.Bad)
-	return AppendString(b, string(d.Content))
 }
 
 // appendFinding appends the reason why a file is not offered, which may be nil.
@@ -333,14 +325,6 @@ func (r *memoReader) detail() *compactDetail {
 		d.earlier = &EarlierBytes{SHA256: r.sum(), H1: r.text(), Noticed: r.signed()}
 	}
 	return d
-}
-
-// record reads a record that appendRecord has written.
-func (r *memoReader) record() (path string, d Record) {
-	path = r.text()
-	d = Record{Stamp: r.stamp(), Digest: archive.Digest{SHA256: r.sum(), H1: r.text(), Size: r.signed(), Checksum: uint32(r.unsigned())}}
-	d.Bad, d.Content = r.finding(), r.bytes()
-	return path, d
 }
 
 // Load decodes the memo that the store keeps. The error says why it cannot be used.
