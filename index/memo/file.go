@@ -31,8 +31,6 @@ type Store interface {
 //
 // The checksum is CRC-32C, as every start computes it before anything else. It finds damage
 // by disks; anyone who can replace the file can write any digest anyway.
-//
-// The records of a folder are decoded when a scan comes to the folder.
 const (
 	memoVersion = "7"
 	memoFormat  = "caddy-terraform-registry memo " + memoVersion + "\n"
@@ -72,7 +70,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // encodedSize estimates how many bytes the folders take.
 func (m *Memo) encodedSize() (n int) {
 	for dir, f := range m.folders {
-		n += len(dir) + len(f.encoded) + 192*len(f.records)
+		n += len(dir) + 192*len(f.records)
 		for _, r := range f.records {
 			if r.more != nil {
 				n += len(r.more.content)
@@ -102,7 +100,7 @@ func (m *Memo) Decode(content []byte, identity string) error {
 	folders := make(map[string]*folderRecords, count)
 	for range count {
 		dir := r.text()
-		folders[dir] = &folderRecords{encoded: r.run()}
+		folders[dir] = &folderRecords{records: decodeFolder(r.run())}
 	}
 	learned := make(map[string]bool)
 	for range r.count() {
@@ -120,9 +118,6 @@ func (m *Memo) Decode(content []byte, identity string) error {
 // append appends the records of a folder: their number, all texts in them, and the rest of
 // each. Decoding allocates the texts at once.
 func (f *folderRecords) append(b []byte) []byte {
-	if f.encoded != nil {
-		return append(b, f.encoded...)
-	}
 	texts := 0
 	for _, r := range f.records {
 		texts += len(r.name) + len(r.h1)
@@ -146,14 +141,10 @@ func (r *compactRecord) append(b []byte) []byte {
 	return r.more.append(b)
 }
 
-// decode decodes the records that append wrote, unless they are decoded already. A folder
-// whose records are invalid has no records.
-func (f *folderRecords) decode() {
-	if f.encoded == nil {
-		return
-	}
-	r := memoReader{rest: f.encoded}
-	f.encoded = nil
+// decodeFolder decodes the records that append wrote. A folder whose records are invalid has
+// no records.
+func decodeFolder(encoded []byte) []*compactRecord {
+	r := memoReader{rest: encoded}
 	block := make([]compactRecord, r.count()) // a single allocation
 	records := make([]*compactRecord, len(block))
 	texts := r.text()
@@ -175,13 +166,13 @@ func (f *folderRecords) decode() {
 		c.more = r.detail()
 		r.bad = r.bad || i > 0 && c.name <= records[i-1].name
 		if r.bad {
-			return
+			return nil
 		}
 	}
 	if len(r.rest) > 0 {
-		return
+		return nil
 	}
-	f.records = records
+	return records
 }
 
 // Flags of a record: whether it has a detail, and whether the detail has a verified

@@ -37,11 +37,10 @@ const memoLife = 24 * time.Hour
 
 // folderRecords are the records of the files in one folder.
 type folderRecords struct {
-	encoded []byte // the records as a memo file has them, until one is needed
-	seen    uint32 // the last scan that found the whole folder unchanged since the walk before
-	walked  uint32 // the last scan that looked for its files one by one
-	missed  bool   // that walk did not find them all
-	gone    uint32 // the first scan since which no file of the folder is found; zero: some was
+	seen   uint32 // the last scan that found the whole folder unchanged since the walk before
+	walked uint32 // the last scan that looked for its files one by one
+	missed bool   // that walk did not find them all
+	gone   uint32 // the first scan since which no file of the folder is found; zero: some was
 
 	records []*compactRecord // by name
 }
@@ -92,7 +91,6 @@ func (r *compactRecord) record() Record {
 
 // search returns where the record of a file is, or would be.
 func (f *folderRecords) search(name string) (i int, found bool) {
-	f.decode()
 	return slices.BinarySearchFunc(f.records, name, func(r *compactRecord, name string) int { return strings.Compare(r.name, name) })
 }
 
@@ -131,7 +129,7 @@ func (f *folderRecords) forget(scan uint32) (dropped bool) {
 		if !expired(f.gone) {
 			return false
 		}
-		f.encoded, f.records = nil, nil
+		f.records = nil
 		return true
 	case walked:
 		f.missed = false
@@ -189,7 +187,7 @@ func (m *Memo) Finish() {
 		if f.forget(m.scan) {
 			m.changed = true
 		}
-		if len(f.records) == 0 && f.encoded == nil {
+		if len(f.records) == 0 {
 			delete(m.folders, dir)
 		}
 	}
@@ -318,7 +316,6 @@ func (m *Memo) learnAll() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for dir, f := range m.folders {
-		f.decode()
 		for _, r := range f.records {
 			if path := tree.InFolder(dir, r.name); isShared(path) {
 				m.learned[path] = true
@@ -369,7 +366,6 @@ func (m *Memo) dropChanged(records map[string]Record) {
 // count returns the number of records.
 func (m *Memo) count() (n int) {
 	for _, f := range m.folders {
-		f.decode()
 		n += len(f.records)
 	}
 	return n

@@ -173,8 +173,7 @@ func FuzzFolderRecords(f *testing.F) {
 		f.Add(records.append(nil))
 	}
 	f.Fuzz(func(t *testing.T, encoded []byte) {
-		records := folderRecords{encoded: encoded}
-		records.decode()
+		records := folderRecords{records: decodeFolder(encoded)}
 		for _, r := range records.records {
 			if records.find(r.name) == nil {
 				t.Errorf("%q is not found", r.name)

@@ -70,7 +70,6 @@ func decodeSegment(name string, segment []byte) (map[string]Record, error) {
 	}
 	records := make(map[string]Record)
 	for dir, f := range m.folders {
-		f.decode()
 		for _, r := range f.records {
 			if path := tree.InFolder(dir, r.name); isShared(path) {
 				d := r.record()
