@@ -45,9 +45,8 @@ var (
 func (m *Memo) Encode(identity string) []byte {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	b := make([]byte, 0, 64+len(identity)+m.encodedSize())
-	b = append(b, memoFormat...)
-	b = AppendString(b, identity)
+	b := make([]byte, 0, m.size+m.size/8)
+	b = AppendString(append(b, memoFormat...), identity)
 	b = binary.AppendUvarint(b, uint64(len(m.folders)))
 	var folder []byte // is reused for each folder
 	for _, dir := range slices.Sorted(maps.Keys(m.folders)) {
@@ -60,25 +59,14 @@ func (m *Memo) Encode(identity string) []byte {
 	for _, path := range slices.Sorted(maps.Keys(m.learned)) {
 		b = AppendString(b, path)
 	}
-	return binary.BigEndian.AppendUint32(b, checksumOf(b))
+	b = binary.BigEndian.AppendUint32(b, checksumOf(b))
+	m.size = len(b)
+	return b
 }
 
 func checksumOf(content []byte) uint32 { return crc32.Checksum(content, castagnoli) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// encodedSize estimates how many bytes the folders take.
-func (m *Memo) encodedSize() (n int) {
-	for dir, f := range m.folders {
-		n += len(dir) + 192*len(f.records)
-		for _, r := range f.records {
-			if r.more != nil {
-				n += len(r.more.content)
-			}
-		}
-	}
-	return n
-}
 
 // Decode decodes the content that Encode returned, all of it or nothing.
 func (m *Memo) Decode(content []byte, identity string) error {
@@ -96,14 +84,14 @@ func (m *Memo) Decode(content []byte, identity string) error {
 	if r.text() != identity {
 		return errMemoForeign
 	}
-	count := r.count()
+	count := r.count(leastFolder)
 	folders := make(map[string]*folderRecords, count)
 	for range count {
 		dir := r.text()
 		folders[dir] = &folderRecords{records: decodeFolder(r.run())}
 	}
 	learned := make(map[string]bool)
-	for range r.count() {
+	for range r.count(1) {
 		learned[r.text()] = true
 	}
 	if r.bad || len(r.rest) > 0 {
@@ -111,7 +99,7 @@ func (m *Memo) Decode(content []byte, identity string) error {
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.folders, m.learned, m.changed = folders, learned, false
+	m.folders, m.learned, m.changed, m.size = folders, learned, false, len(content)
 	return nil
 }
 
@@ -145,7 +133,7 @@ func (r *compactRecord) append(b []byte) []byte {
 // no records.
 func decodeFolder(encoded []byte) []*compactRecord {
 	r := memoReader{rest: encoded}
-	block := make([]compactRecord, r.count()) // a single allocation
+	block := make([]compactRecord, r.count(leastRecord)) // a single allocation
 	records := make([]*compactRecord, len(block))
 	texts := r.text()
 	text := func(n uint64) string {
@@ -164,12 +152,11 @@ func decodeFolder(encoded []byte) []*compactRecord {
 		c.name, c.h1 = text(name), text(h1)
 		c.stamp, c.sha256 = r.stamp(), r.sum()
 		c.more = r.detail()
-		r.bad = r.bad || i > 0 && c.name <= records[i-1].name
-		if r.bad {
+		if r.bad || i > 0 && c.name <= records[i-1].name {
 			return nil
 		}
 	}
-	if len(r.rest) > 0 {
+	if r.bad || len(r.rest) > 0 {
 		return nil
 	}
 	return records
@@ -186,16 +173,16 @@ const (
 
 func (d *compactDetail) append(b []byte) []byte {
 	if d == nil {
-		return append(b, withoutDetail)
+		return binary.AppendUvarint(b, withoutDetail)
 	}
-	kind := byte(withDetail)
+	kind := uint64(withDetail)
 	switch {
 	case d.verified != nil:
 		kind = withSignature
 	case d.earlier != nil:
 		kind = withEarlier
 	}
-	b = append(b, kind)
+	b = binary.AppendUvarint(b, kind)
 	b = binary.AppendVarint(b, d.size)
 	b = binary.AppendUvarint(b, uint64(d.checksum))
 	b = appendFinding(b, d.bad)
@@ -250,14 +237,22 @@ func (r *memoReader) unsigned() uint64 {
 	return v
 }
 
-// count reads a number of records. A number greater than the bytes left is invalid.
-func (r *memoReader) count() uint64 {
+// The least bytes of a folder and of a record: they limit the memory that a number can
+// claim.
+const (
+	leastFolder = 2
+	leastRecord = 8 + len(wire.SHA256{})
+)
+
+// count reads the number of things of at least so many bytes. It is invalid if the bytes
+// left are fewer.
+func (r *memoReader) count(least int) int {
 	n := r.unsigned()
-	if n > uint64(len(r.rest)) {
+	if n > uint64(len(r.rest)/least) {
 		r.bad = true
 		return 0
 	}
-	return n
+	return int(n)
 }
 
 func (r *memoReader) signed() int64 {
@@ -267,14 +262,7 @@ func (r *memoReader) signed() int64 {
 	return v
 }
 
-func (r *memoReader) run() []byte {
-	n := r.unsigned()
-	if n > uint64(len(r.rest)) {
-		r.bad = true
-		return nil
-	}
-	return r.take(int(n))
-}
+func (r *memoReader) run() []byte { return r.take(r.count(1)) }
 
 func (r *memoReader) text() string { return string(r.run()) }
 
@@ -300,20 +288,19 @@ func (r *memoReader) finding() *tree.Finding {
 }
 
 func (r *memoReader) detail() *compactDetail {
-	var kind byte
-	if b := r.take(1); len(b) > 0 {
-		kind = b[0]
-	}
-	if kind == withoutDetail || kind > withEarlier {
-		r.bad = r.bad || kind != withoutDetail
+	kind := r.unsigned()
+	if kind == withoutDetail {
 		return nil
 	}
 	d := &compactDetail{size: r.signed(), checksum: uint32(r.unsigned()), bad: r.finding(), content: r.bytes()}
 	switch kind {
+	case withDetail:
 	case withSignature:
 		d.verified = &verifiedSignature{of: r.sum(), at: r.signed(), keyID: r.text(), expires: r.signed()}
 	case withEarlier:
 		d.earlier = &EarlierBytes{SHA256: r.sum(), H1: r.text(), Noticed: r.signed()}
+	default:
+		r.bad = true
 	}
 	return d
 }

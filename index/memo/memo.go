@@ -25,6 +25,7 @@ type Memo struct {
 	learning bool                      // new records are shared with other instances
 	learned  map[string]bool           // paths of records that have not been shared yet, even since an earlier start
 	changed  bool                      // since it was last saved
+	size     int                       // of its file, when it was last encoded or decoded
 	young    bool                      // some file was too young to be remembered
 	Verified atomic.Uint64             // signatures verified, without remembered ones
 

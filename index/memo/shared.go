@@ -79,7 +79,7 @@ type Sharing struct {
 
 // NewSharing begins to share new records of a memo. warn is called when sharing fails.
 func NewSharing(m *Memo, with Shared, warn func(message, reason string)) *Sharing {
-	return &Sharing{memo: m, with: with, warn: warn}
+	return &Sharing{memo: m, with: with, warn: warn, seen: make(map[string]bool), large: make(map[string]bool)}
 }
 
 // Load returns the records that have been added since the last call. Records that cannot be
@@ -300,9 +300,6 @@ func (s *Sharing) see(name string, segment []byte) {
 	s.weigh(name, segment)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.seen == nil {
-		s.seen = make(map[string]bool)
-	}
 	s.seen[name] = true
 }
 
@@ -314,9 +311,6 @@ func (s *Sharing) weigh(name string, segment []byte) (large bool) {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.large == nil {
-		s.large = make(map[string]bool)
-	}
 	s.large[name] = true
 	return true
 }

@@ -62,7 +62,7 @@ func TestMergingLoadsLargeSegmentsOnce(t *testing.T) {
 		}
 	}
 	const large, small = 2 * maxSmall, maxSmall + 1
-	s := &Sharing{memo: new(Memo), with: c}
+	s := NewSharing(new(Memo), c, nil)
 	for _, step := range []struct {
 		rule          string
 		add           func()
@@ -94,7 +94,7 @@ func TestSegmentsOfOtherFormatsStayForADay(t *testing.T) {
 		for i := range 2 * maxSmall {
 			c.segments[fmt.Sprintf("8-%d", i)] = bytes.Repeat([]byte{byte(i)}, i%2*smallSegment)
 		}
-		s, foreign := &Sharing{memo: new(Memo), with: c}, len(c.segments)
+		s, foreign := NewSharing(new(Memo), c, nil), len(c.segments)
 		for _, step := range []struct {
 			rule  string
 			after time.Duration
