@@ -10,13 +10,27 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A segment is a memo file of no tree in particular. Its name is the version of the format
-// and the sha256 of the segment: an instance that does not know the version leaves the
-// segment to the instances that do.
-const segmentPrefix = memoVersion + "-"
+// A segment is a memo file of no tree in particular. Its name is the version of the format,
+// whether the segment is small, and its sha256. An instance that does not know the version
+// leaves the segment to the instances that do. A large tree has hundreds of large segments:
+// merging small ones does not load them.
+const (
+	segmentPrefix = memoVersion + "-"
+	largePrefix   = segmentPrefix + "large-"
+	smallPrefix   = segmentPrefix + "small-"
+)
 
 func segmentName(segment []byte) string {
-	return segmentPrefix + wire.SHA256Of(segment).String()[:32]
+	prefix := largePrefix
+	if len(segment) < smallSegment {
+		prefix = smallPrefix
+	}
+	return prefix + wire.SHA256Of(segment).String()[:32]
+}
+
+// onlySmall returns the names of segments that are merged when there are many.
+func onlySmall(names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, largePrefix) })
 }
 
 // isShared reports whether instances share their records of a file. They do not share

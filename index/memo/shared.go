@@ -72,14 +72,13 @@ type Sharing struct {
 	listed  bool       // the segments have been listed, so that an empty memo is known
 
 	mutex   sync.Mutex
-	large   map[string]bool      // segments that are not merged
 	foreign map[string]time.Time // segments of other formats, and since when they are known
 	failing bool                 // a failure has been logged
 }
 
 // NewSharing begins to share new records of a memo. warn is called when sharing fails.
 func NewSharing(m *Memo, with Shared, warn func(message, reason string)) *Sharing {
-	return &Sharing{memo: m, with: with, warn: warn, seen: make(map[string]bool), large: make(map[string]bool)}
+	return &Sharing{memo: m, with: with, warn: warn, seen: make(map[string]bool)}
 }
 
 // Load returns the records that have been added since the last call. Records that cannot be
@@ -143,7 +142,7 @@ func (s *Sharing) loadListed(ctx context.Context, records map[string]Record) (wh
 		case err != nil:
 			return false, err
 		default:
-			s.see(name, segment)
+			s.see(name)
 			decoded, _ := decodeSegment(name, segment) // a damaged segment has no records
 			maps.Copy(records, decoded)
 		}
@@ -187,7 +186,7 @@ func (s *Sharing) storeRecords(ctx context.Context, records map[string]Record) (
 		if err := s.with.Store(ctx, name, segment); err != nil {
 			return names, err
 		}
-		s.see(name, segment)
+		s.see(name)
 		names = append(names, name)
 	}
 	return names, nil
@@ -246,7 +245,7 @@ func (s *Sharing) merge(ctx context.Context) error {
 		return err
 	}
 	s.removeForeign(ctx)
-	if len(s.withoutLarge(names)) <= maxSmall {
+	if len(onlySmall(names)) <= maxSmall {
 		return nil
 	}
 	unlock, err := s.with.Lock(ctx)
@@ -254,25 +253,19 @@ func (s *Sharing) merge(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	if names, err = s.list(ctx); err != nil { // another instance may have merged them
+	names, err = s.list(ctx)
+	small := onlySmall(names)
+	if err != nil || len(small) <= maxSmall { // another instance has merged them
 		return err
 	}
 	records := make(map[string]Record)
-	var small []string
-	for _, name := range s.withoutLarge(names) {
+	for _, name := range small {
 		segment, err := s.with.Load(ctx, name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if s.weigh(name, segment) {
-			continue
-		}
-		small = append(small, name)
 		decoded, _ := decodeSegment(name, segment)
 		maps.Copy(records, decoded)
-	}
-	if len(small) <= maxSmall {
-		return nil
 	}
 	s.memo.dropChanged(records)
 	stored, err := s.storeRecords(ctx, records)
@@ -296,30 +289,10 @@ func (s *Sharing) hasSeen(name string) bool {
 	return s.seen[name]
 }
 
-func (s *Sharing) see(name string, segment []byte) {
-	s.weigh(name, segment)
+func (s *Sharing) see(name string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.seen[name] = true
-}
-
-// weigh reports whether a segment is large, and remembers the answer. A large tree has
-// hundreds of large segments: merging small ones must not load them each time.
-func (s *Sharing) weigh(name string, segment []byte) (large bool) {
-	if len(segment) < smallSegment {
-		return false
-	}
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.large[name] = true
-	return true
-}
-
-// withoutLarge returns the names of segments that are small or of unknown size.
-func (s *Sharing) withoutLarge(names []string) []string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return slices.DeleteFunc(names, func(name string) bool { return s.large[name] })
 }
 
 // report logs a failure, once until an operation succeeds.
