@@ -38,18 +38,16 @@ const memoLife = 24 * time.Hour
 
 // folderRecords are the records of the files in one folder.
 type folderRecords struct {
-	seen   uint32 // the last scan that found the whole folder unchanged since the walk before
-	walked uint32 // the last scan that looked for its files one by one
-	missed bool   // that walk did not find them all
-	gone   uint32 // the first scan since which no file of the folder is found; zero: some was
-
-	records []*compactRecord // by name
+	records  []*compactRecord // by name
+	retained uint32           // the last scan that found the folder unchanged, or could not read it
+	gone     uint32           // the first scan since which no file of the folder is found; zero: some was
 }
 
 // A compactRecord is a record in little space: most are of a package.
 type compactRecord struct {
 	name   string // of the file in its folder
-	seen   uint32 // the last scan that looked for the file and found it, or the scan before the first that missed it
+	seen   uint32 // the last scan that looked for the file and found it
+	missed uint32 // the first scan after that which missed it, although it found other files of the folder
 	stamp  tree.Stamp
 	sha256 wire.SHA256
 	h1     string
@@ -120,34 +118,24 @@ func (f *folderRecords) put(r *compactRecord) {
 // forget drops the records of files that scans have missed for memoLife, and reports whether
 // it dropped any. scan is the scan that ends.
 func (f *folderRecords) forget(scan uint32) (dropped bool) {
-	expired := func(missed uint32) bool { return scan > missed && scan-missed >= uint32(memoLife/time.Second) }
 	walked := slices.ContainsFunc(f.records, func(r *compactRecord) bool { return r.seen == scan })
 	switch {
-	case f.seen != scan && !walked: // no file in the folder was found
-		if f.gone == 0 {
-			f.gone = scan
-		}
-		if !expired(f.gone) {
-			return false
-		}
-		f.records = nil
-		return true
-	case walked:
-		f.missed = false
-		for _, r := range f.records {
-			f.missed = f.missed || r.seen != scan
-			if r.seen != scan && r.seen >= f.walked {
-				r.seen = scan - 1 // less than walked from now on
-			}
-		}
-		f.walked = scan
-	}
-	f.gone = 0
-	if !f.missed {
-		return false
+	case walked || f.retained == scan:
+		f.gone = 0
+	case f.gone == 0: // no file in the folder was found
+		f.gone = scan
 	}
 	known := len(f.records)
-	f.records = slices.DeleteFunc(f.records, func(r *compactRecord) bool { return r.seen < f.walked && expired(r.seen) })
+	f.records = slices.DeleteFunc(f.records, func(r *compactRecord) bool {
+		if walked && r.seen != scan && r.seen >= r.missed {
+			r.missed = scan
+		}
+		missed := f.gone
+		if r.missed > r.seen {
+			missed = max(missed, r.missed)
+		}
+		return missed != 0 && scan > missed && scan-missed >= uint32(memoLife/time.Second)
+	})
 	return len(f.records) < known
 }
 
@@ -249,7 +237,7 @@ func (m *Memo) RetainBelow(report string) {
 	defer m.mutex.Unlock()
 	for dir, f := range m.folders {
 		if tree.IsBelow(dir, report) {
-			f.seen = m.scan
+			f.retained = m.scan
 		}
 	}
 }
@@ -259,7 +247,7 @@ func (m *Memo) Retain(report string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if f := m.folders[report]; f != nil {
-		f.seen = m.scan
+		f.retained = m.scan
 	}
 }
 

@@ -242,7 +242,15 @@ func TestMemoForgets(t *testing.T) {
 		{"nothing that is gone for less than a day", 123 * hour, unchanged, 2, false},
 		{"what is gone for a day, also where nothing has changed since", 125 * hour, unchanged, 1, true},
 		{"nothing more", 150 * hour, finds(kept), 1, false},
-		{"nothing of a folder that cannot be read", 200 * hour, func() {
+		{"nothing of a file that is there again", 151 * hour, func() {
+			m.Adopt(tree.LocationOf(gone), someDigests[gone])
+			finds(kept)()
+		}, 2, true},
+		{"nothing at the first scan that misses it again", 152 * hour, finds(kept), 2, false},
+		{"nothing when a scan finds it that is broken off", 160 * hour, func() { m.Get(tree.LocationOf(gone), someDigests[gone].Stamp) }, 2, false},
+		{"nothing that was found since it was missed", 177 * hour, finds(kept), 2, false},
+		{"what is gone for a day since then", 201 * hour, finds(kept), 1, true},
+		{"nothing of a folder that cannot be read", 250 * hour, func() {
 			m.RetainBelow("providers/acme")
 			m.Finish()
 		}, 1, false},
