@@ -162,13 +162,15 @@ func decodeFolder(encoded []byte) []*compactRecord {
 	return records
 }
 
-// Flags of a record: whether it has a detail, and whether the detail has a verified
-// signature or earlier bytes. No file has both.
+// Kinds of records: whether one has a detail, and whether the detail has a verified signature
+// or earlier bytes. No file has both. A release that does not know a kind reads the files of
+// the folder again. A further kind that instances share needs another memoVersion, so that
+// older instances do not merge its segments.
 const (
 	withoutDetail = iota
 	withDetail
 	withSignature
-	withEarlier // a release before it existed reads the files of the folder again
+	withEarlier
 )
 
 func (d *compactDetail) append(b []byte) []byte {

@@ -47,7 +47,7 @@ type folderRecords struct {
 type compactRecord struct {
 	name   string // of the file in its folder
 	seen   uint32 // the last scan that looked for the file and found it
-	missed uint32 // the first scan after that which missed it, although it found other files of the folder
+	missed uint32 // the first scan since then that found other files in the folder, but not this one
 	stamp  tree.Stamp
 	sha256 wire.SHA256
 	h1     string
