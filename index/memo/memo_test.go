@@ -110,6 +110,15 @@ func TestMemoFile(t *testing.T) {
 			t.Error("they differ")
 		}
 	})
+	t.Run("as in every release with this version of the format", func(t *testing.T) {
+		const path, known = "providers/acme/demo/a.zip", "7 7ca28b62bbd8c916c50115e7924eb233cde2b58de886d20f51508f0d6ca9e236"
+		m, changed := someMemo(), someDigests[path]
+		changed.Earlier = &EarlierBytes{H1: "h1:before=", Noticed: 5}
+		m.Adopt(tree.LocationOf(path), changed)
+		if now := memoVersion + " " + wire.SHA256Of(m.Encode("a tree")).String(); now != known {
+			t.Errorf("it is %s: other bytes need another version", now)
+		}
+	})
 	t.Run("also if it was read, and not needed", func(t *testing.T) {
 		var m Memo
 		if err := m.Decode(content, "a tree"); err != nil || !bytes.Equal(content, m.Encode("a tree")) {
