@@ -32,6 +32,7 @@ type Index struct {
 	failing  string        // why the last scan failed, which is logged once
 	retry    time.Duration // until the next scan after one that has failed
 	retrying bool          // that scan will follow
+	resting  bool          // a scan will follow of files that are too young, or may still be written
 	watch    func(context.Context, func(error)) (*watcher, error)
 
 	reported   *Snapshot       // the last snapshot that the observer knows
@@ -404,12 +405,30 @@ func (x *Index) publish(before, s *Snapshot, read []finishedJob) {
 		x.Hint()
 	}
 	switch {
+	case x.resting:
 	case len(s.young) > 0:
-		time.AfterFunc(young, func() { x.request(staleFolders(s.young)) })
+		x.scanResting(young)
 	case len(x.unfinished) > 0:
-		paths := slices.Collect(maps.Keys(x.unfinished))
-		time.AfterFunc(copyRest, func() { x.request(staleFolders(paths)) })
+		x.scanResting(copyRest)
 	}
+}
+
+// scanResting has a scan of the files follow that are too young, or may still be written.
+func (x *Index) scanResting(after time.Duration) {
+	x.resting = true
+	time.AfterFunc(after, func() {
+		x.scanning.Lock()
+		defer x.scanning.Unlock()
+		x.resting = false
+		resting := make(stale)
+		for _, report := range x.scanner.last.young {
+			resting[report] = true
+		}
+		for report := range x.unfinished {
+			resting[report] = true
+		}
+		x.request(resting)
+	})
 }
 
 // unread returns the archives that are to be read for a snapshot and were not for the one

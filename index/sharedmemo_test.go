@@ -144,6 +144,26 @@ func (m *sharedMemo) sizes() (sizes []int) {
 	return sizes
 }
 
+// damage adds n segments of the format of this release that have no records, and returns
+// their names.
+func (m *sharedMemo) damage(t *testing.T, n int) (names []string) {
+	t.Helper()
+	files, other := indextest.New(t), newSharedMemo()
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	one := instanceOf(t, files, other)
+	rescan(t, one.Index)
+	one.Close()
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for name, segment := range other.segments {
+		for i := range n {
+			names = append(names, fmt.Sprintf("%s%02d", name, i))
+			m.segments[names[i]] = bytes.Clone(segment)
+		}
+	}
+	return names
+}
+
 // instanceOf returns an instance with an empty disk that serves a tree.
 func instanceOf(t *testing.T, files *indextest.Tree, m memo.Shared) *logged {
 	o := options(t, files.Open)
@@ -254,7 +274,9 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			files, m, away := build(t), newSharedMemo(), hanging{newSharedMemo()}
-			m.segments["another"], away.segments["another"], away.fails = nil, nil, test.fails
+			m.damage(t, 1)
+			away.damage(t, 1)
+			away.fails = test.fails
 			o := options(t, files.Open)
 			o.Store, o.Shared = new(memoryStore), away
 			one := newLogged(t, o)
@@ -324,23 +346,40 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 			t.Errorf("another instance reads %d", s.Read)
 		}
 	})
-	t.Run("segments of another format make room, and take no other with them", func(t *testing.T) {
+	t.Run("damaged segments make room, and take no other with them", func(t *testing.T) {
 		files, m := build(t), newSharedMemo()
+		damaged := m.damage(t, 40)
 		for i := range 40 {
 			m.segments[fmt.Sprintf("of-another-format-%02d", i)] = []byte("something else")
 		}
 		m.deleted = make(chan string, 100)
 		rescan(t, instanceOf(t, files, m).Index)
-		for range 40 {
-			<-m.deleted
+		for range damaged {
+			if name := <-m.deleted; !slices.Contains(damaged, name) {
+				t.Errorf("%s is removed", name)
+			}
 		}
 		m.await(t, files)
 	})
+	t.Run("what a memo knows from before is shared beside segments of another format", func(t *testing.T) {
+		files, m := build(t), newSharedMemo()
+		o := options(t, files.Open)
+		o.Store = new(memoryStore)
+		alone := index.New(o)
+		rescan(t, alone)
+		alone.Close()
+		m.segments["of-another-format"], o.Shared = []byte("something else"), m
+		again := index.New(o)
+		defer again.Close()
+		rescan(t, again)
+		m.await(t, files)
+		if other, err := m.Load(t.Context(), "of-another-format"); err != nil || string(other) != "something else" {
+			t.Errorf("the other one is %q, %v", other, err)
+		}
+	})
 	t.Run("others are told of a change before segments are merged", func(t *testing.T) {
 		files, m := build(t), newSharedMemo()
-		for i := range 40 {
-			m.segments[fmt.Sprintf("of-another-format-%02d", i)] = []byte("something else")
-		}
+		m.damage(t, 40)
 		m.merging = make(chan struct{})
 		defer close(m.merging)
 		x := instanceOf(t, files, m)

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -32,9 +31,10 @@ type Store interface {
 //
 // The checksum is CRC-32C, as every start computes it before anything else. It finds damage
 // by disks; anyone who can replace the file can write any digest anyway.
-//
-// The records of a folder are decoded when a scan comes to the folder.
-const memoFormat = "caddy-terraform-registry memo 7\n"
+const (
+	memoVersion = "7"
+	memoFormat  = "caddy-terraform-registry memo " + memoVersion + "\n"
+)
 
 var (
 	errMemoDamaged = errors.New("it is damaged")
@@ -45,9 +45,8 @@ var (
 func (m *Memo) Encode(identity string) []byte {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	b := make([]byte, 0, 64+len(identity)+m.encodedSize())
-	b = append(b, memoFormat...)
-	b = AppendString(b, identity)
+	b := make([]byte, 0, m.size+m.size/8)
+	b = AppendString(append(b, memoFormat...), identity)
 	b = binary.AppendUvarint(b, uint64(len(m.folders)))
 	var folder []byte // is reused for each folder
 	for _, dir := range slices.Sorted(maps.Keys(m.folders)) {
@@ -60,33 +59,21 @@ func (m *Memo) Encode(identity string) []byte {
 	for _, path := range slices.Sorted(maps.Keys(m.learned)) {
 		b = AppendString(b, path)
 	}
-	return binary.BigEndian.AppendUint32(b, checksumOf(b))
+	b = binary.BigEndian.AppendUint32(b, checksumOf(b))
+	m.size = len(b)
+	return b
 }
 
 func checksumOf(content []byte) uint32 { return crc32.Checksum(content, castagnoli) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encodedSize estimates how many bytes the folders take.
-func (m *Memo) encodedSize() (n int) {
-	for dir, f := range m.folders {
-		n += len(dir) + len(f.encoded) + 192*(len(f.records)+len(f.added))
-		for i := range f.records {
-			if more := f.records[i].more; more != nil {
-				n += len(more.content)
-			}
-		}
-	}
-	return n
-}
-
 // Decode decodes the content that Encode returned, all of it or nothing.
 func (m *Memo) Decode(content []byte, identity string) error {
-	format, rest, ok := bytes.Cut(content, []byte("\n"))
-	if !ok || string(format)+"\n" != memoFormat {
+	if !bytes.HasPrefix(content, []byte(memoFormat)) {
 		return errMemoForeign
 	}
-	if len(rest) < crc32.Size {
+	if len(content) < len(memoFormat)+crc32.Size {
 		return errMemoDamaged
 	}
 	body := content[:len(content)-crc32.Size]
@@ -97,14 +84,14 @@ func (m *Memo) Decode(content []byte, identity string) error {
 	if r.text() != identity {
 		return errMemoForeign
 	}
-	count := r.count()
+	count := r.count(leastFolder)
 	folders := make(map[string]*folderRecords, count)
 	for range count {
 		dir := r.text()
-		folders[dir] = &folderRecords{encoded: r.run()}
+		folders[dir] = &folderRecords{records: decodeFolder(r.run())}
 	}
 	learned := make(map[string]bool)
-	for range r.count() {
+	for range r.count(1) {
 		learned[r.text()] = true
 	}
 	if r.bad || len(r.rest) > 0 {
@@ -112,47 +99,42 @@ func (m *Memo) Decode(content []byte, identity string) error {
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.folders, m.learned, m.changed = folders, learned, false
+	m.folders, m.learned, m.changed, m.size = folders, learned, false, len(content)
 	return nil
 }
 
 // append appends the records of a folder: their number, all texts in them, and the rest of
 // each. Decoding allocates the texts at once.
 func (f *folderRecords) append(b []byte) []byte {
-	if f.encoded != nil {
-		return append(b, f.encoded...)
-	}
-	f.sort()
 	texts := 0
-	for i := range f.records {
-		texts += len(f.records[i].name) + len(f.records[i].h1)
+	for _, r := range f.records {
+		texts += len(r.name) + len(r.h1)
 	}
 	b = binary.AppendUvarint(b, uint64(len(f.records)))
 	b = binary.AppendUvarint(b, uint64(texts))
-	for i := range f.records {
-		b = append(b, f.records[i].name...)
-		b = append(b, f.records[i].h1...)
+	for _, r := range f.records {
+		b = append(append(b, r.name...), r.h1...)
 	}
-	for i := range f.records {
-		r := &f.records[i]
-		b = binary.AppendUvarint(b, uint64(len(r.name)))
-		b = binary.AppendUvarint(b, uint64(len(r.h1)))
-		b = AppendStamp(b, r.stamp)
-		b = append(b, r.sha256[:]...)
-		b = r.more.append(b)
+	for _, r := range f.records {
+		b = r.append(b)
 	}
 	return b
 }
 
-// decode decodes the records that append wrote, unless they are decoded already. A folder
-// whose records are invalid has no records.
-func (f *folderRecords) decode() {
-	if f.encoded == nil {
-		return
-	}
-	r := memoReader{rest: f.encoded}
-	f.encoded = nil
-	records := make([]compactRecord, r.count())
+// append appends the record without its texts.
+func (r *compactRecord) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(r.name)))
+	b = binary.AppendUvarint(b, uint64(len(r.h1)))
+	b = append(AppendStamp(b, r.stamp), r.sha256[:]...)
+	return r.more.append(b)
+}
+
+// decodeFolder decodes the records that append wrote. A folder whose records are invalid has
+// no records.
+func decodeFolder(encoded []byte) []*compactRecord {
+	r := memoReader{rest: encoded}
+	block := make([]compactRecord, r.count(leastRecord)) // a single allocation
+	records := make([]*compactRecord, len(block))
 	texts := r.text()
 	text := func(n uint64) string {
 		if n > uint64(len(texts)) {
@@ -164,43 +146,45 @@ func (f *folderRecords) decode() {
 		return t
 	}
 	for i := range records {
-		c := &records[i]
+		c := &block[i]
+		records[i] = c
 		name, h1 := r.unsigned(), r.unsigned()
 		c.name, c.h1 = text(name), text(h1)
 		c.stamp, c.sha256 = r.stamp(), r.sum()
 		c.more = r.detail()
-		r.bad = r.bad || i > 0 && c.name <= records[i-1].name
-		if r.bad {
-			return
+		if r.bad || i > 0 && c.name <= records[i-1].name {
+			return nil
 		}
 	}
-	if len(r.rest) > 0 {
-		return
+	if r.bad || len(r.rest) > 0 {
+		return nil
 	}
-	f.records = records
+	return records
 }
 
-// Flags of a record: whether it has a detail, and whether the detail has a verified
-// signature or earlier bytes. No file has both.
+// Kinds of records: whether one has a detail, and whether the detail has a verified signature
+// or earlier bytes. No file has both. A release that does not know a kind reads the files of
+// the folder again. A further kind that instances share needs another memoVersion, so that
+// older instances do not merge its segments.
 const (
 	withoutDetail = iota
 	withDetail
 	withSignature
-	withEarlier // a release before it existed reads the files of the folder again
+	withEarlier
 )
 
 func (d *compactDetail) append(b []byte) []byte {
 	if d == nil {
-		return append(b, withoutDetail)
+		return binary.AppendUvarint(b, withoutDetail)
 	}
-	kind := byte(withDetail)
+	kind := uint64(withDetail)
 	switch {
 	case d.verified != nil:
 		kind = withSignature
 	case d.earlier != nil:
 		kind = withEarlier
 	}
-	b = append(b, kind)
+	b = binary.AppendUvarint(b, kind)
 	b = binary.AppendVarint(b, d.size)
 	b = binary.AppendUvarint(b, uint64(d.checksum))
 	b = appendFinding(b, d.bad)
@@ -217,18 +201,6 @@ func (d *compactDetail) append(b []byte) []byte {
 		b = binary.AppendVarint(b, e.Noticed)
 	}
 	return b
-}
-
-// appendRecord appends the record of a file, for other instances.
-func appendRecord(b []byte, path string, d Record) []byte {
-	b = AppendString(b, path)
-	b = AppendStamp(b, d.Stamp)
-	b = append(b, d.SHA256[:]...)
-	b = AppendString(b, d.H1)
-	b = binary.AppendVarint(b, d.Size)
-	b = binary.AppendUvarint(b, uint64(d.Checksum))
-	b = appendFinding(b, d.Bad)
-	return AppendString(b, string(d.Content))
 }
 
 // appendFinding appends the reason why a file is not offered, which may be nil.
@@ -267,14 +239,22 @@ func (r *memoReader) unsigned() uint64 {
 	return v
 }
 
-// count reads a number of records. A number greater than the bytes left is invalid.
-func (r *memoReader) count() uint64 {
+// The least bytes of a folder and of a record: they limit the memory that a number can
+// claim.
+const (
+	leastFolder = 2
+	leastRecord = 8 + len(wire.SHA256{})
+)
+
+// count reads the number of things of at least so many bytes. It is invalid if the bytes
+// left are fewer.
+func (r *memoReader) count(least int) int {
 	n := r.unsigned()
-	if n > uint64(len(r.rest)) {
+	if n > uint64(len(r.rest)/least) {
 		r.bad = true
 		return 0
 	}
-	return n
+	return int(n)
 }
 
 func (r *memoReader) signed() int64 {
@@ -284,14 +264,7 @@ func (r *memoReader) signed() int64 {
 	return v
 }
 
-func (r *memoReader) run() []byte {
-	n := r.unsigned()
-	if n > uint64(len(r.rest)) {
-		r.bad = true
-		return nil
-	}
-	return r.take(int(n))
-}
+func (r *memoReader) run() []byte { return r.take(r.count(1)) }
 
 func (r *memoReader) text() string { return string(r.run()) }
 
@@ -317,30 +290,21 @@ func (r *memoReader) finding() *tree.Finding {
 }
 
 func (r *memoReader) detail() *compactDetail {
-	var kind byte
-	if b := r.take(1); len(b) > 0 {
-		kind = b[0]
-	}
-	if kind == withoutDetail || kind > withEarlier {
-		r.bad = r.bad || kind != withoutDetail
+	kind := r.unsigned()
+	if kind == withoutDetail {
 		return nil
 	}
 	d := &compactDetail{size: r.signed(), checksum: uint32(r.unsigned()), bad: r.finding(), content: r.bytes()}
 	switch kind {
+	case withDetail:
 	case withSignature:
 		d.verified = &verifiedSignature{of: r.sum(), at: r.signed(), keyID: r.text(), expires: r.signed()}
 	case withEarlier:
 		d.earlier = &EarlierBytes{SHA256: r.sum(), H1: r.text(), Noticed: r.signed()}
+	default:
+		r.bad = true
 	}
 	return d
-}
-
-// record reads a record that appendRecord has written.
-func (r *memoReader) record() (path string, d Record) {
-	path = r.text()
-	d = Record{Stamp: r.stamp(), Digest: archive.Digest{SHA256: r.sum(), H1: r.text(), Size: r.signed(), Checksum: uint32(r.unsigned())}}
-	d.Bad, d.Content = r.finding(), r.bytes()
-	return path, d
 }
 
 // Load decodes the memo that the store keeps. The error says why it cannot be used.

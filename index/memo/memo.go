@@ -1,7 +1,6 @@
 package memo
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -26,6 +25,7 @@ type Memo struct {
 	learning bool                      // new records are shared with other instances
 	learned  map[string]bool           // paths of records that have not been shared yet, even since an earlier start
 	changed  bool                      // since it was last saved
+	size     int                       // of its file, when it was last encoded or decoded
 	Verified atomic.Uint64             // signatures verified, without remembered ones
 
 	// Verified signatures that are too young for a record, by their path.
@@ -41,20 +41,16 @@ const memoLife = 24 * time.Hour
 
 // folderRecords are the records of the files in one folder.
 type folderRecords struct {
-	encoded []byte // the records as a memo file has them, until one is needed
-	seen    uint32 // the last scan that found the whole folder unchanged since the walk before
-	walked  uint32 // the last scan that looked for its files one by one
-	missed  bool   // that walk did not find them all
-	gone    uint32 // the first scan since which no file of the folder is found; zero: some was
-
-	records []compactRecord           // by name
-	added   map[string]*compactRecord // by name; includes those that are not among records yet
+	records  []*compactRecord // by name
+	retained uint32           // the last scan that found the folder unchanged, or could not read it
+	gone     uint32           // the first scan since which no file of the folder is found; zero: some was
 }
 
 // A compactRecord is a record in little space: most are of a package.
 type compactRecord struct {
 	name   string // of the file in its folder
-	seen   uint32 // the last scan that looked for the file and found it, or the scan before the first that missed it
+	seen   uint32 // the last scan that looked for the file and found it
+	missed uint32 // the first scan since then that found other files in the folder, but not this one
 	stamp  tree.Stamp
 	sha256 wire.SHA256
 	h1     string
@@ -79,8 +75,8 @@ type verifiedSignature struct {
 	expires int64 // when the key expires, in seconds; zero: never
 }
 
-func compact(name string, d Record) compactRecord {
-	r := compactRecord{name: name, stamp: d.Stamp, sha256: d.SHA256, h1: d.H1}
+func compact(name string, d Record) *compactRecord {
+	r := &compactRecord{name: name, stamp: d.Stamp, sha256: d.SHA256, h1: d.H1}
 	if d.Size != d.Stamp.Size || d.Checksum != 0 || d.Bad != nil || len(d.Content) > 0 || d.Earlier != nil {
 		r.more = &compactDetail{size: d.Size, checksum: d.Checksum, bad: d.Bad, content: d.Content, earlier: d.Earlier}
 	}
@@ -95,83 +91,54 @@ func (r *compactRecord) record() Record {
 	return d
 }
 
+// search returns where the record of a file is, or would be.
+func (f *folderRecords) search(name string) (i int, found bool) {
+	return slices.BinarySearchFunc(f.records, name, func(r *compactRecord, name string) int { return strings.Compare(r.name, name) })
+}
+
 // find returns the record of a file, or nil.
 func (f *folderRecords) find(name string) *compactRecord {
 	if f == nil {
 		return nil
 	}
-	f.decode()
-	if r := f.added[name]; r != nil {
-		return r
-	}
-	i, ok := slices.BinarySearchFunc(f.records, name, func(r compactRecord, name string) int { return strings.Compare(r.name, name) })
-	if !ok {
+	i, found := f.search(name)
+	if !found {
 		return nil
 	}
-	return &f.records[i]
+	return f.records[i]
 }
 
 // put adds or replaces the record of a file.
-func (f *folderRecords) put(r compactRecord) {
-	if known := f.find(r.name); known != nil {
-		*known = r
+func (f *folderRecords) put(r *compactRecord) {
+	i, found := f.search(r.name)
+	if found {
+		f.records[i] = r
 		return
 	}
-	if f.added == nil {
-		f.added = make(map[string]*compactRecord)
-	}
-	f.added[r.name] = &r
-}
-
-// sort merges the added records into the others.
-func (f *folderRecords) sort() {
-	if len(f.added) == 0 {
-		return
-	}
-	f.records = slices.Grow(f.records, len(f.added))
-	for _, r := range f.added {
-		f.records = append(f.records, *r)
-	}
-	f.added = nil
-	slices.SortFunc(f.records, func(a, b compactRecord) int { return cmp.Compare(a.name, b.name) })
+	f.records = slices.Insert(f.records, i, r)
 }
 
 // forget drops the records of files that scans have missed for memoLife, and reports whether
 // it dropped any. scan is the scan that ends.
 func (f *folderRecords) forget(scan uint32) (dropped bool) {
-	expired := func(missed uint32) bool { return scan > missed && scan-missed >= uint32(memoLife/time.Second) }
-	f.sort()
-	walked := slices.ContainsFunc(f.records, func(r compactRecord) bool { return r.seen == scan })
+	walked := slices.ContainsFunc(f.records, func(r *compactRecord) bool { return r.seen == scan })
 	switch {
-	case f.seen != scan && !walked: // no file in the folder was found
-		if f.gone == 0 {
-			f.gone = scan
-		}
-		if !expired(f.gone) {
-			return false
-		}
-		f.encoded, f.records = nil, nil
-		return true
-	case walked:
-		f.missed = false
-		for i := range f.records {
-			r := &f.records[i]
-			f.missed = f.missed || r.seen != scan
-			if r.seen != scan && r.seen >= f.walked {
-				r.seen = scan - 1 // less than walked from now on
-			}
-		}
-		f.walked = scan
-	}
-	f.gone = 0
-	if !f.missed {
-		return false
+	case walked || f.retained == scan:
+		f.gone = 0
+	case f.gone == 0: // no file in the folder was found
+		f.gone = scan
 	}
 	known := len(f.records)
-	f.records = slices.DeleteFunc(f.records, func(r compactRecord) bool { return r.seen < f.walked && expired(r.seen) })
-	if len(f.records) < known/2 {
-		f.records = slices.Clone(f.records)
-	}
+	f.records = slices.DeleteFunc(f.records, func(r *compactRecord) bool {
+		if walked && r.seen != scan && r.seen >= r.missed {
+			r.missed = scan
+		}
+		missed := f.gone
+		if r.missed > r.seen {
+			missed = max(missed, r.missed)
+		}
+		return missed != 0 && scan > missed && scan-missed >= uint32(memoLife/time.Second)
+	})
 	return len(f.records) < known
 }
 
@@ -211,7 +178,7 @@ func (m *Memo) Finish(now time.Time) {
 		if f.forget(m.scan) {
 			m.changed = true
 		}
-		if len(f.records) == 0 && f.encoded == nil {
+		if len(f.records) == 0 {
 			delete(m.folders, dir)
 		}
 	}
@@ -260,12 +227,10 @@ func (m *Memo) Drop(file *tree.Location) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	f := m.folders[file.Report]
-	if f.find(file.Name) == nil {
-		return
+	if f.find(file.Name) != nil {
+		f.records = slices.DeleteFunc(f.records, func(r *compactRecord) bool { return r.name == file.Name })
+		m.changed = true
 	}
-	f.sort()
-	f.records = slices.DeleteFunc(f.records, func(r compactRecord) bool { return r.name == file.Name })
-	m.changed = true
 }
 
 // RetainBelow keeps the records of a folder that cannot be read, and of its subfolders.
@@ -274,7 +239,7 @@ func (m *Memo) RetainBelow(report string) {
 	defer m.mutex.Unlock()
 	for dir, f := range m.folders {
 		if tree.IsBelow(dir, report) {
-			f.seen = m.scan
+			f.retained = m.scan
 		}
 	}
 }
@@ -284,7 +249,7 @@ func (m *Memo) Retain(report string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if f := m.folders[report]; f != nil {
-		f.seen = m.scan
+		f.retained = m.scan
 	}
 }
 
@@ -342,10 +307,8 @@ func (m *Memo) learnAll() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for dir, f := range m.folders {
-		f.decode()
-		f.sort()
-		for i := range f.records {
-			if path := tree.InFolder(dir, f.records[i].name); isShared(path) {
+		for _, r := range f.records {
+			if path := tree.InFolder(dir, r.name); isShared(path) {
 				m.learned[path] = true
 			}
 		}
@@ -394,8 +357,7 @@ func (m *Memo) dropChanged(records map[string]Record) {
 // count returns the number of records.
 func (m *Memo) count() (n int) {
 	for _, f := range m.folders {
-		f.decode()
-		n += len(f.records) + len(f.added)
+		n += len(f.records)
 	}
 	return n
 }

@@ -1,10 +1,7 @@
 package memo
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"maps"
@@ -75,13 +72,13 @@ type Sharing struct {
 	listed  bool       // the segments have been listed, so that an empty memo is known
 
 	mutex   sync.Mutex
-	large   map[string]bool // segments that are not merged
-	failing bool            // a failure has been logged
+	foreign map[string]time.Time // segments of other formats, and since when they are known
+	failing bool                 // a failure has been logged
 }
 
 // NewSharing begins to share new records of a memo. warn is called when sharing fails.
 func NewSharing(m *Memo, with Shared, warn func(message, reason string)) *Sharing {
-	return &Sharing{memo: m, with: with, warn: warn}
+	return &Sharing{memo: m, with: with, warn: warn, seen: make(map[string]bool)}
 }
 
 // Load returns the records that have been added since the last call. Records that cannot be
@@ -129,7 +126,7 @@ const maxListings = 3
 
 // loadListed loads the segments that are listed now. It reports whether all of them existed.
 func (s *Sharing) loadListed(ctx context.Context, records map[string]Record) (whole bool, err error) {
-	names, err := s.with.List(ctx)
+	names, err := s.list(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -145,8 +142,9 @@ func (s *Sharing) loadListed(ctx context.Context, records map[string]Record) (wh
 		case err != nil:
 			return false, err
 		default:
-			s.see(name, segment)
-			_ = decodeSegment(name, segment, records) // a damaged segment has no records
+			s.see(name)
+			decoded, _ := decodeSegment(name, segment) // a damaged segment has no records
+			maps.Copy(records, decoded)
 		}
 	}
 	return whole, nil
@@ -161,7 +159,7 @@ func (s *Sharing) Store(ctx context.Context) (stored bool) {
 	defer s.storing.Unlock()
 	if !s.listed {
 		// The memo may have been saved when nothing was shared.
-		names, err := s.with.List(ctx)
+		names, err := s.list(ctx)
 		if s.report(ctx, err, "digests cannot be shared with other instances"); err != nil {
 			return false
 		}
@@ -188,7 +186,7 @@ func (s *Sharing) storeRecords(ctx context.Context, records map[string]Record) (
 		if err := s.with.Store(ctx, name, segment); err != nil {
 			return names, err
 		}
-		s.see(name, segment)
+		s.see(name)
 		names = append(names, name)
 	}
 	return names, nil
@@ -204,35 +202,70 @@ func (s *Sharing) Tidy(ctx context.Context) {
 	}
 }
 
+// list returns the names of the segments of this format. It notes since when segments of
+// other formats are known.
+func (s *Sharing) list(ctx context.Context) ([]string, error) {
+	names, err := s.with.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	before, now := s.foreign, time.Now()
+	s.foreign = make(map[string]time.Time)
+	return slices.DeleteFunc(names, func(name string) bool {
+		if strings.HasPrefix(name, segmentPrefix) {
+			return false
+		}
+		s.foreign[name] = now
+		if since, known := before[name]; known {
+			s.foreign[name] = since
+		}
+		return true
+	}), nil
+}
+
+// removeForeign removes segments of other formats that are known for memoLife. Until then,
+// instances of another version may need them: during an upgrade, or after going back.
+func (s *Sharing) removeForeign(ctx context.Context) {
+	s.mutex.Lock()
+	foreign := maps.Clone(s.foreign)
+	s.mutex.Unlock()
+	for name, since := range foreign {
+		if time.Since(since) >= memoLife && s.with.Delete(ctx, name) != nil {
+			return // the next merge tries again
+		}
+	}
+}
+
 // merge merges small segments into few, without the records of files that have changed.
 func (s *Sharing) merge(ctx context.Context) error {
-	names, err := s.with.List(ctx)
-	if err != nil || len(s.withoutLarge(names)) <= maxSmall {
+	names, err := s.list(ctx)
+	if err != nil {
 		return err
+	}
+	s.removeForeign(ctx)
+	if len(onlySmall(names)) <= maxSmall {
+		return nil
 	}
 	unlock, err := s.with.Lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if names, err = s.with.List(ctx); err != nil { // another instance may have merged them
+	names, err = s.list(ctx)
+	small := onlySmall(names)
+	if err != nil || len(small) <= maxSmall { // another instance has merged them
 		return err
 	}
 	records := make(map[string]Record)
-	var small []string
-	for _, name := range s.withoutLarge(names) {
+	for _, name := range small {
 		segment, err := s.with.Load(ctx, name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if s.weigh(name, segment) {
-			continue
-		}
-		small = append(small, name)
-		_ = decodeSegment(name, segment, records)
-	}
-	if len(small) <= maxSmall {
-		return nil
+		decoded, _ := decodeSegment(name, segment)
+		maps.Copy(records, decoded)
 	}
 	s.memo.dropChanged(records)
 	stored, err := s.storeRecords(ctx, records)
@@ -256,36 +289,10 @@ func (s *Sharing) hasSeen(name string) bool {
 	return s.seen[name]
 }
 
-func (s *Sharing) see(name string, segment []byte) {
-	s.weigh(name, segment)
+func (s *Sharing) see(name string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.seen == nil {
-		s.seen = make(map[string]bool)
-	}
 	s.seen[name] = true
-}
-
-// weigh reports whether a segment is large, and remembers the answer. A large tree has
-// hundreds of large segments: merging small ones must not load them each time.
-func (s *Sharing) weigh(name string, segment []byte) (large bool) {
-	if len(segment) < smallSegment {
-		return false
-	}
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.large == nil {
-		s.large = make(map[string]bool)
-	}
-	s.large[name] = true
-	return true
-}
-
-// withoutLarge returns the names of segments that are small or of unknown size.
-func (s *Sharing) withoutLarge(names []string) []string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return slices.DeleteFunc(names, func(name string) bool { return s.large[name] })
 }
 
 // report logs a failure, once until an operation succeeds.
@@ -297,71 +304,4 @@ func (s *Sharing) report(ctx context.Context, err error, message string) {
 	if log {
 		s.warn(message, tree.WithoutPath(err).Error())
 	}
-}
-
-// isShared reports whether instances share their records of a file. They do not share
-// publishers' keys: an instance verifies the records of others with keys that it has read
-// itself.
-func isShared(path string) bool { return !strings.HasPrefix(path, "keys/") }
-
-// A segment is a line that names its format, records as in the memo, and the sha256 of both,
-// which is also its name.
-const segmentFormat = "caddy-terraform-registry digests 3\n"
-
-func segmentName(segment []byte) string {
-	return hex.EncodeToString(segment[len(segment)-sha256.Size:][:16])
-}
-
-// encodeSegments encodes records, ordered by path, into segments of at most maxSegment
-// bytes, or of a single larger record.
-func encodeSegments(records map[string]Record) func(yield func([]byte) bool) {
-	return func(yield func([]byte) bool) {
-		b := []byte(segmentFormat)
-		end := func() bool {
-			sum := sha256.Sum256(b)
-			return yield(append(b, sum[:]...))
-		}
-		for _, path := range slices.Sorted(maps.Keys(records)) {
-			record := appendRecord(nil, path, records[path])
-			if len(b) > len(segmentFormat) && len(b)+len(record)+sha256.Size > maxSegment {
-				if !end() {
-					return
-				}
-				b = []byte(segmentFormat)
-			}
-			b = append(b, record...)
-		}
-		if len(b) > len(segmentFormat) {
-			end()
-		}
-	}
-}
-
-// decodeSegment adds the records of a segment. It adds none if the segment is damaged, or
-// of another format.
-func decodeSegment(name string, segment []byte, to map[string]Record) error {
-	body, ok := bytes.CutPrefix(segment, []byte(segmentFormat))
-	if !ok {
-		return errMemoForeign
-	}
-	if len(body) < sha256.Size {
-		return errMemoDamaged
-	}
-	body = body[:len(body)-sha256.Size]
-	sum := sha256.Sum256(segment[:len(segment)-sha256.Size])
-	if !bytes.Equal(sum[:], segment[len(segment)-sha256.Size:]) || segmentName(segment) != name {
-		return errMemoDamaged
-	}
-	r := memoReader{rest: body}
-	records := make(map[string]Record)
-	for len(r.rest) > 0 && !r.bad {
-		if path, d := r.record(); isShared(path) {
-			records[path] = d
-		}
-	}
-	if r.bad {
-		return errMemoDamaged
-	}
-	maps.Copy(to, records)
-	return nil
 }

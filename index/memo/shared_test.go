@@ -8,70 +8,11 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
-
-// Segments come from a storage that others can write to.
-func FuzzDecodeSegment(f *testing.F) {
-	records := map[string]Record{
-		"providers/acme/demo/a.zip": {Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:a", Size: 1}},
-		"modules/acme/vpc/aws/1.0":  {Stamp: tree.Stamp{Size: 2, Inode: 3, Changed: tree.ByTag}, Digest: archive.Digest{Bad: tree.Findingf(tree.BadArchive, "it is damaged"), Content: []byte("x")}},
-	}
-	for segment := range encodeSegments(records) {
-		f.Add(segment)
-	}
-	f.Add([]byte(segmentFormat))
-	f.Add([]byte(nil))
-	f.Fuzz(func(t *testing.T, segment []byte) {
-		name := ""
-		if len(segment) >= 32 {
-			name = segmentName(segment)
-		}
-		decoded := make(map[string]Record)
-		if err := decodeSegment(name, segment, decoded); err != nil {
-			if len(decoded) > 0 {
-				t.Error("a segment that is refused has records")
-			}
-			return
-		}
-		again := make(map[string]Record)
-		for s := range encodeSegments(decoded) {
-			if err := decodeSegment(segmentName(s), s, again); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if len(again) != len(decoded) {
-			t.Errorf("%d records are encoded as %d", len(decoded), len(again))
-		}
-	})
-}
-
-func TestSegmentsKeepRecords(t *testing.T) {
-	records := map[string]Record{
-		"a": {Stamp: tree.Stamp{Size: 1, ModTime: 2, Inode: 3, Changed: 4}, Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:a", Size: 1, Checksum: 5, Content: []byte("x")}},
-		"b": {Digest: archive.Digest{Content: make([]byte, 2*maxSegment)}},
-		"c": {},
-	}
-	decoded, segments := make(map[string]Record), 0
-	for s := range encodeSegments(records) {
-		segments++
-		if err := decodeSegment(segmentName(s), s, decoded); err != nil {
-			t.Fatal(err)
-		}
-		if err := decodeSegment("another", s, decoded); err == nil {
-			t.Error("a segment under another name is accepted")
-		}
-	}
-	equal := func(a, b Record) bool {
-		return a.Stamp == b.Stamp && a.SHA256 == b.SHA256 && a.H1 == b.H1 && a.Size == b.Size && a.Checksum == b.Checksum && string(a.Content) == string(b.Content)
-	}
-	if !maps.EqualFunc(records, decoded, equal) || segments != 3 {
-		t.Errorf("%d records come back as %d, in %d segments", len(records), len(decoded), segments)
-	}
-}
 
 // counted is a Shared memo in memory that counts its calls.
 type counted struct {
@@ -109,7 +50,7 @@ func (c *counted) Lock(context.Context) (func(), error) {
 
 // A tree of 100,000 packages has a hundred large segments, which must not be loaded with
 // every new version.
-func TestMergingLoadsLargeSegmentsOnce(t *testing.T) {
+func TestMergingLoadsNoLargeSegments(t *testing.T) {
 	c := &counted{segments: make(map[string][]byte)}
 	add := func(kind string, n, size int) {
 		for i := range n {
@@ -121,15 +62,14 @@ func TestMergingLoadsLargeSegmentsOnce(t *testing.T) {
 		}
 	}
 	const large, small = 2 * maxSmall, maxSmall + 1
-	s := &Sharing{memo: new(Memo), with: c}
+	s := NewSharing(new(Memo), c, nil)
 	for _, step := range []struct {
 		rule          string
 		add           func()
 		loads, locks  int
 		segmentsAfter int
 	}{
-		{"of an unknown size", func() { add("large", large, smallSegment) }, large, 1, large},
-		{"known to be large", func() {}, 0, 0, large},
+		{"that are large", func() { add("large", large, smallSegment) }, 0, 0, large},
 		{"and many that are small", func() { add("small", small, 1) }, small, 1, large},
 		{"and a few", func() { add("few", 2, 1) }, 0, 0, large + 2},
 	} {
@@ -143,4 +83,40 @@ func TestMergingLoadsLargeSegmentsOnce(t *testing.T) {
 				c.loads, c.locks, len(c.segments), step.loads, step.locks, step.segmentsAfter)
 		}
 	}
+}
+
+// During an upgrade, instances of two releases share a storage, and either may be replaced by
+// the other again.
+func TestSegmentsOfOtherFormatsStayForADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counted{segments: map[string][]byte{"another": []byte("something else")}}
+		for i := range 2 * maxSmall {
+			c.segments[fmt.Sprintf("8-%d", i)] = bytes.Repeat([]byte{byte(i)}, i%2*smallSegment)
+		}
+		s, foreign := NewSharing(new(Memo), c, nil), len(c.segments)
+		for _, step := range []struct {
+			rule  string
+			after time.Duration
+			add   string
+			left  int
+		}{
+			{"all stay that are seen first", 0, "", foreign},
+			{"until a day has passed", memoLife - 1, "9-1", foreign + 1},
+			{"but no longer", 1, "", 1},
+			{"which holds for each", memoLife - 2, "", 1},
+			{"from when it was seen", 1, "", 0},
+		} {
+			time.Sleep(step.after)
+			if step.add != "" {
+				c.segments[step.add] = []byte("something newer")
+			}
+			before := c.loads
+			if records := s.Load(t.Context()); len(records) > 0 || c.loads > before {
+				t.Errorf("%s: %d are loaded, with %v", step.rule, c.loads-before, records)
+			}
+			if err := s.merge(t.Context()); err != nil || len(c.segments) != step.left || c.locks > 0 {
+				t.Errorf("%s: %d are left, %v", step.rule, len(c.segments), err)
+			}
+		}
+	})
 }
