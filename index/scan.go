@@ -122,7 +122,9 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 			n.Hint = "" // the keys came first
 		}
 	}
-	if whole {
+	if !whole {
+		n.Taken = x.last.Taken
+	} else {
 		x.memo.Finish(s.now)
 		x.watch.finish()
 	}
@@ -190,7 +192,7 @@ func (x *scanner) complete(ctx context.Context, listings []*listing) *Snapshot {
 		return e == nil || e.listing != l
 	})
 	n := s.next(found{entries: s.entries(listings, last.keys), keys: last.keys})
-	n.Taken, n.changes, n.Hint, n.Recalled, n.keysFailed = last.Taken, last.changes, last.Hint, last.Recalled, last.keysFailed
+	n.Taken, n.scanned, n.changes, n.Hint, n.Recalled, n.keysFailed = last.Taken, last.scanned, last.changes, last.Hint, last.Recalled, last.keysFailed
 	x.last = n
 	return n
 }
