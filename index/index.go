@@ -263,7 +263,7 @@ func (x *Index) startWatching() (started bool) {
 }
 
 func (x *Index) warnPolling(err error) {
-	x.log(slog.LevelWarn, "changes are not noticed at once, only by the periodic scan", "reason", err.Error(), "rescan", x.options.Rescan)
+	x.log(slog.LevelWarn, "changes are not noticed at once, but when the tree is scanned again", "reason", err.Error(), "rescan", x.options.Rescan)
 }
 
 // recall loads the memo from the store, and reports whether the store had one.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spf13/afero"
 
@@ -84,5 +85,34 @@ func TestInotifyLimitsSayWhatToDo(t *testing.T) {
 		if got := watchError(err).Error(); !strings.Contains(got, says) || strings.Contains(got, "/srv") || strings.Contains(got, "no space") {
 			t.Errorf("of %q it says %q", err, got)
 		}
+	}
+}
+
+// Without events, the tree is scanned again as often as its size allows.
+func TestPollingTakesLittleTime(t *testing.T) {
+	seeing, blind := new(watcher), new(watcher)
+	blind.blind.Store(true)
+	for _, test := range []struct {
+		rule    string
+		watches bool
+		watcher *watcher
+		took    time.Duration
+		rescan  time.Duration
+		until   time.Duration
+	}{
+		{"a tree that is watched is scanned after the time that is set", true, seeing, time.Second, 5 * time.Minute, 5 * time.Minute},
+		{"a small tree that cannot be watched is scanned every two seconds", true, nil, 10 * time.Millisecond, 5 * time.Minute, 2 * time.Second},
+		{"so is one of which some folders cannot be watched", true, blind, 10 * time.Millisecond, 5 * time.Minute, 2 * time.Second},
+		{"a larger one is scanned after fifty times the duration of a scan", true, blind, time.Second, 5 * time.Minute, 50 * time.Second},
+		{"but not later than the time that is set", true, blind, time.Minute, 5 * time.Minute, 5 * time.Minute},
+		{"which may be shorter", true, blind, time.Second, time.Second, time.Second},
+		{"a bucket, whose requests cost money, is scanned after the time that is set", false, nil, time.Second, 5 * time.Minute, 5 * time.Minute},
+	} {
+		x := New(Options{Watch: test.watches, Rescan: test.rescan})
+		x.took.Store(int64(test.took))
+		if until := x.untilRescan(test.watcher); until != test.until {
+			t.Errorf("%s: it is scanned after %v", test.rule, until)
+		}
+		x.Close()
 	}
 }
