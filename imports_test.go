@@ -35,6 +35,7 @@ var layers = []layer{
 	{name: "tree/treetest"},
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
+	{name: "index/watch", only: []string{"tree", "archive"}},
 	{name: "index/memo", only: []string{"wire", "signing", "tree", "archive"}},
 	{name: "index/content", only: []string{"address", "wire", "cache", "tree", "archive", "index/moduledoc"}},
 	{name: "index"},

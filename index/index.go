@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -33,7 +34,7 @@ type Index struct {
 	retry    time.Duration // until the next scan after one that has failed
 	retrying bool          // that scan will follow
 	resting  bool          // a scan will follow of files that are too young, or may still be written
-	watch    func(context.Context, func(error)) (*watcher, error)
+	watch    func(context.Context, func(error)) (*watch.Watcher, error)
 
 	reported   *Snapshot       // the last snapshot that the observer knows
 	began      time.Time       // when the first scan since then began
@@ -76,7 +77,7 @@ func New(o Options) *Index {
 	x := &Index{
 		options: o,
 		scanner: scanner{options: o},
-		watch:   newWatcher,
+		watch:   watch.New,
 		retry:   firstRetry,
 		queue:   newQueue(ctx, o.workers()),
 		ready:   make(chan struct{}),
@@ -201,14 +202,10 @@ const young = folderRest + 50*time.Millisecond
 func (x *Index) run() {
 	for {
 		_, _ = x.scan(x.ctx, nil, false) // the error has been logged
-		var changes <-chan struct{}
 		w := x.watcher()
-		if w != nil {
-			changes = w.changes
-		}
 		var tick <-chan time.Time
 		if x.options.Rescan > 0 {
-			tick = time.After(x.untilRescan(w))
+			tick = time.After(x.untilRescan(w.IsBlind()))
 		}
 		select {
 		case <-x.ctx.Done():
@@ -216,9 +213,9 @@ func (x *Index) run() {
 		case <-tick:
 			x.Refresh()
 		case <-x.hints:
-		case <-changes:
-			w.settle(x.ctx, x.hints)
-			x.request(w.take())
+		case <-w.Changes():
+			w.Settle(x.ctx, x.hints)
+			x.request(w.Take())
 		}
 	}
 }
@@ -230,15 +227,16 @@ const (
 	firstPoll = 2 * time.Second
 )
 
-// untilRescan returns the time until everything is scanned again.
-func (x *Index) untilRescan(w *watcher) time.Duration {
-	if !x.options.Watch || w != nil && !w.isBlind() {
+// untilRescan returns the time until everything is scanned again. blind reports whether some
+// changes raise no events.
+func (x *Index) untilRescan(blind bool) time.Duration {
+	if !x.options.Watch || !blind {
 		return x.options.Rescan
 	}
 	return min(max(pollPause*time.Duration(x.took.Load()), firstPoll), x.options.Rescan)
 }
 
-func (x *Index) watcher() *watcher {
+func (x *Index) watcher() *watch.Watcher {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
 	return x.scanner.watch

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -45,10 +46,10 @@ type scanner struct {
 	memo     memo.Memo
 	compared memo.Memo // of an Index, see Scan
 	copies   keyCopyMemo
-	sharing  *memo.Sharing // nil: nothing is shared
-	watch    *watcher      // nil: nothing is watched
-	seeks    bool          // the tree's file system is known to have seekable files
-	last     *Snapshot     // nil before the first scan
+	sharing  *memo.Sharing  // nil: nothing is shared
+	watch    *watch.Watcher // nil: nothing is watched
+	seeks    bool           // the tree's file system is known to have seekable files
+	last     *Snapshot      // nil before the first scan
 
 	shared shared
 }
@@ -126,7 +127,7 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 		n.Taken = x.last.Taken
 	} else {
 		x.memo.Finish(s.now)
-		x.watch.finish()
+		x.watch.Finish()
 	}
 	x.last = n
 	return n, nil
@@ -143,7 +144,7 @@ func (s *scan) open() (err error) {
 		return nil
 	}
 	for _, name := range s.options.Paths {
-		s.watch.addPathTo(name) // before it is taken
+		s.watch.AddPathTo(name) // before it is taken
 	}
 	s.tree, err = s.options.open(s.ctx)
 	return err
