@@ -20,17 +20,17 @@ func TestTemporaryFilesForABucket(t *testing.T) {
 	for _, test := range []struct {
 		rule string
 		fail error
-		end  func(*testing.T, *tree.TemporaryFile) error
+		end  func(*testing.T, tree.TemporaryFile) error
 		kind error
 		want string // content of the file a; empty: there is none
 		b    string // of the file b, which is there before
 	}{
-		{rule: "named", end: func(t *testing.T, f *tree.TemporaryFile) error { _, err := f.Rename(t.Context(), "a"); return err }, want: "content", b: "before"},
-		{rule: "created", end: func(t *testing.T, f *tree.TemporaryFile) error { _, err := f.Create(t.Context(), "a"); return err }, want: "content", b: "before"},
-		{rule: "discarded", end: func(t *testing.T, f *tree.TemporaryFile) error { f.Discard(); return nil }, b: "before"},
-		{rule: "named like another", end: func(t *testing.T, f *tree.TemporaryFile) error { _, err := f.Rename(t.Context(), "b"); return err }, b: "content"},
-		{rule: "created over another", end: func(t *testing.T, f *tree.TemporaryFile) error { _, err := f.Create(t.Context(), "b"); return err }, kind: tree.ErrChanged, b: "before"},
-		{rule: "named while the store is down", fail: down, end: func(t *testing.T, f *tree.TemporaryFile) error { _, err := f.Rename(t.Context(), "a"); return err }, kind: tree.ErrStore, b: "before"},
+		{rule: "named", end: func(t *testing.T, f tree.TemporaryFile) error { _, err := f.Rename(t.Context(), "a"); return err }, want: "content", b: "before"},
+		{rule: "created", end: func(t *testing.T, f tree.TemporaryFile) error { _, err := f.Create(t.Context(), "a"); return err }, want: "content", b: "before"},
+		{rule: "discarded", end: func(t *testing.T, f tree.TemporaryFile) error { f.Discard(); return nil }, b: "before"},
+		{rule: "named like another", end: func(t *testing.T, f tree.TemporaryFile) error { _, err := f.Rename(t.Context(), "b"); return err }, b: "content"},
+		{rule: "created over another", end: func(t *testing.T, f tree.TemporaryFile) error { _, err := f.Create(t.Context(), "b"); return err }, kind: tree.ErrChanged, b: "before"},
+		{rule: "named while the store is down", fail: down, end: func(t *testing.T, f tree.TemporaryFile) error { _, err := f.Rename(t.Context(), "a"); return err }, kind: tree.ErrStore, b: "before"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())

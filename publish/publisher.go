@@ -212,7 +212,7 @@ func (p *Publisher) limit(k Kind) int64 {
 
 func (p *Publisher) open() (tree.Tree, error) {
 	files, err := p.opener.Tree()
-	if err == nil && (files.Providers.Replaced() || files.Modules.Replaced()) {
+	if err == nil && !(files.Providers.Same() && files.Modules.Same()) {
 		p.opener.Forget()
 		files, err = p.opener.Tree()
 	}
@@ -258,7 +258,7 @@ func (p *Publisher) lockIn(ctx context.Context, part tree.Part, name string) (un
 	if unlock, err = p.lock(ctx, name); err != nil {
 		return nil, err
 	}
-	if part.Replaced() {
+	if !part.Same() {
 		unlock()
 		return nil, p.unavailable("changing the tree", tree.ErrReplaced)
 	}

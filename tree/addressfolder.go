@@ -174,7 +174,7 @@ func (s *spellingFinder) spellings(dir, name string, same func(string) bool) (pa
 
 // names returns the names in a directory, in order. A name that is not a directory has none.
 func (s *spellingFinder) names(dir string) []string {
-	names, err := s.part.readNames(dir)
+	names, err := s.part.names(dir)
 	if err != nil && !errors.Is(err, errNoFolder) {
 		s.note(err)
 	}
@@ -246,10 +246,7 @@ func (f AddressFolder) WriteMetadata(before, content []byte) error {
 		return cmp.Or(err, ErrMetadataChanged)
 	}
 	if len(bytes.TrimSpace(content)) == 0 {
-		if err := f.part.Fs.Remove(path.Join(f.part.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return StorageError(err)
-		}
-		return nil
+		return StorageError(f.part.Remove(name))
 	}
 	return f.part.WriteFile(name, content)
 }

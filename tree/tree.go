@@ -171,18 +171,18 @@ func WithoutPath(err error) error {
 // Lookup returns the information about a name in the part, symlinks followed.
 func (p Part) Lookup(name string) (fs.FileInfo, error) { return p.Fs.Stat(path.Join(p.Dir, name)) }
 
-// Replaced reports whether another directory has taken the place of the part on the local
-// disk since its tree was opened, as when a root is exchanged by a rename or a symlink.
-func (p Part) Replaced() bool {
+// Same reports whether the part is still the directory that was opened. It is not if another
+// one has taken its place, as when a root is exchanged by a rename or a symlink.
+func (p Part) Same() bool {
 	if p.Disk == "" {
-		return false
+		return true
 	}
 	opened, err := p.Lookup(".")
 	now, nowErr := os.Stat(p.DiskPath("."))
 	if err != nil || nowErr != nil {
-		return !errors.Is(err, fs.ErrNotExist) || !errors.Is(nowErr, fs.ErrNotExist)
+		return errors.Is(err, fs.ErrNotExist) && errors.Is(nowErr, fs.ErrNotExist)
 	}
-	return !os.SameFile(opened, now)
+	return os.SameFile(opened, now)
 }
 
 // An Entry is a name in a directory, symlinks followed.
@@ -193,7 +193,24 @@ type Entry struct {
 	Bad  *Finding // why info is nil
 	Link bool     // it is a symlink
 	Gone bool     // the target of the symlink does not exist
+
+	failed error // why info is nil
 }
+
+// Err returns why the target of a symlink is not known, as a StorageError. Another target
+// may be there a moment later, so the entry does not count as absent.
+func (e Entry) Err() error {
+	if e.Gone {
+		return errLeadsNowhere
+	}
+	return StorageError(e.failed)
+}
+
+// IsDir reports whether the entry is a folder.
+func (e Entry) IsDir() bool { return e.Info != nil && e.Info.IsDir() }
+
+// IsFile reports whether the entry is a regular file.
+func (e Entry) IsFile() bool { return e.Info != nil && e.Info.Mode().IsRegular() }
 
 // Location returns where the entry lies. report is the path of its folder in a report.
 func (e Entry) Location(report string) Location { return Location{e.Dir, e.Name, report} }
@@ -203,13 +220,13 @@ func (e Entry) Path() string { return InFolder(e.Dir, e.Name) }
 
 // List reads a directory by name. A missing one is empty. The names in it may share memory.
 func (p Part) List(dir string) ([]Entry, error) {
-	if dir == "." && !p.Named() { // all others come from a listing that says they are directories
+	if dir == "." && !p.named() { // all others come from a listing that says they are directories
 		info, err := p.Lookup(dir)
 		if err == nil && !info.IsDir() {
 			return nil, Findingf(Unreadable, "it is not a directory")
 		}
 	}
-	infos, err := p.readDirectory(dir)
+	infos, err := p.listDirectory(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if dir == "." && p.leadsNowhere(dir) {
 			return nil, err
@@ -219,23 +236,29 @@ func (p Part) List(dir string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.follow(dir, infos), nil
+}
+
+// follow makes the entries of a directory, in the order of their names. Every reader of
+// directories follows symlinks like this.
+func (p Part) follow(dir string, infos []fs.FileInfo) []Entry {
 	entries := make([]Entry, 0, len(infos))
 	for _, info := range infos {
 		e := Entry{Dir: dir, Name: info.Name(), Info: info}
 		if info.Mode()&fs.ModeSymlink != 0 {
 			e.Link = true
-			if e.Info, err = p.Lookup(e.Path()); err != nil {
-				e.Info, e.Bad, e.Gone = nil, AsFinding(err), errors.Is(err, fs.ErrNotExist)
+			if e.Info, e.failed = p.Lookup(e.Path()); e.failed != nil {
+				e.Info, e.Bad, e.Gone = nil, AsFinding(e.failed), errors.Is(e.failed, fs.ErrNotExist)
 			}
 		}
 		entries = append(entries, e)
 	}
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return entries, nil
+	return entries
 }
 
-// readDirectory returns the entries of a directory, in no particular order.
-func (p Part) readDirectory(dir string) ([]fs.FileInfo, error) {
+// listDirectory returns the entries of a directory for a scan, in no particular order.
+func (p Part) listDirectory(dir string) ([]fs.FileInfo, error) {
 	if b, ok := p.Fs.(bucketFs); ok { // with a single request
 		return b.readDirectory(path.Join(p.Dir, dir))
 	}
@@ -244,7 +267,7 @@ func (p Part) readDirectory(dir string) ([]fs.FileInfo, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if dir == "." && p.Named() {
+	if dir == "." && p.named() {
 		if info, err := f.Stat(); err == nil && !info.IsDir() {
 			return nil, Findingf(Unreadable, "it is not a directory")
 		}
@@ -261,7 +284,7 @@ func (p Part) readDirectory(dir string) ([]fs.FileInfo, error) {
 // file.
 func (p Part) OpenRegular(name string) (afero.File, fs.FileInfo, error) {
 	notRegular := Findingf(Unreadable, "it is not a regular file")
-	if !p.Named() {
+	if !p.named() {
 		info, err := p.Lookup(name)
 		if err != nil {
 			return nil, nil, err
@@ -287,15 +310,21 @@ func (p Part) OpenRegular(name string) (afero.File, fs.FileInfo, error) {
 	switch {
 	case p.Bucket() != nil:
 		f = &object{File: f, rest: info.Size()}
-	case p.Named():
+	case p.named():
 		f = withReadAt(f, info.Size())
 	}
 	return f, info, nil
 }
 
-// Named reports whether the part lies on a file system of Caddy's, which has a name, and not
+// IsExecutable reports whether the mode of a file says that it is a program. File systems of
+// Caddy's make modes up.
+func (p Part) IsExecutable(info fs.FileInfo) bool {
+	return !p.named() && info.Mode()&0o111 != 0
+}
+
+// named reports whether the part lies on a file system of Caddy's, which has a name, and not
 // on the local disk.
-func (p Part) Named() bool {
+func (p Part) named() bool {
 	switch p.Fs.(type) {
 	case afero.FromIOFS, bucketFs, listedFs:
 		return true
@@ -311,7 +340,7 @@ var errNotSeekable = errors.New("the files of this file system cannot seek, whic
 // CheckSeeking returns errNotSeekable if a file can be opened and cannot seek. ok reports
 // whether it could tell.
 func (p Part) CheckSeeking(name string) (ok bool, err error) {
-	if !p.Named() || p.Bucket() != nil {
+	if !p.named() || p.Bucket() != nil {
 		return true, nil // files on the disk and in a Bucket can
 	}
 	f, _, err := p.OpenRegular(name)

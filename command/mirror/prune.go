@@ -375,9 +375,9 @@ func (p *pruning) removeRelease(h fill.StoredRelease) {
 		}
 	}
 	p.removeFolder(path.Join(dir, h.Version))
-	if entries, err := p.in.ReadDir(dir); err == nil && !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return !fill.IsRecord(e.Name()) }) {
+	if entries, err := p.in.Entries(dir); err == nil && !slices.ContainsFunc(entries, func(e tree.Entry) bool { return !fill.IsRecord(e.Name) }) {
 		for _, e := range entries {
-			p.removeFile(path.Join(dir, e.Name()))
+			p.removeFile(e.Path())
 		}
 	}
 	for dir != "." && p.removeFolder(dir) {
@@ -386,24 +386,23 @@ func (p *pruning) removeRelease(h fill.StoredRelease) {
 }
 
 func (p *pruning) removeFile(name string) bool {
-	err := p.in.Fs.Remove(path.Join(p.in.Dir, name))
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return true
+	err := p.in.Remove(name)
+	if err != nil {
+		p.failed = append(p.failed, fmt.Errorf("%s: %w", name, err))
 	}
-	p.failed = append(p.failed, fmt.Errorf("%s: %w", name, tree.WithoutPath(err)))
-	return false
+	return err == nil
 }
 
 // removeFolder removes a folder if it is empty.
 func (p *pruning) removeFolder(dir string) bool {
-	entries, err := p.in.ReadDir(dir)
-	return err == nil && len(entries) == 0 && p.in.Fs.Remove(path.Join(p.in.Dir, dir)) == nil
+	entries, err := p.in.Entries(dir)
+	return err == nil && len(entries) == 0 && p.in.Remove(dir) == nil
 }
 
 // hasPackages reports whether a folder has packages of a release, offered or not.
 func (p *pruning) hasPackages(dir string, h fill.StoredRelease) bool {
-	entries, err := p.in.ReadDir(dir)
-	return err != nil || slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
-		return strings.HasPrefix(e.Name(), address.ReleaseFileName(h.Address.Name, h.Version, "")) && isPackage(e.Name())
+	entries, err := p.in.Entries(dir)
+	return err != nil || slices.ContainsFunc(entries, func(e tree.Entry) bool {
+		return strings.HasPrefix(e.Name, address.ReleaseFileName(h.Address.Name, h.Version, "")) && isPackage(e.Name)
 	})
 }

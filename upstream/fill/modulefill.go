@@ -189,7 +189,7 @@ func keepSource(ctx context.Context, in tree.Part, dir, version string, now *sou
 			return false, now.conflict(before)
 		}
 		// If another instance writes a record at this moment, that record counts.
-		err = create(ctx, in, name, now.encode())
+		err = in.CreateFile(ctx, name, now.encode())
 		if !errors.Is(err, tree.ErrChanged) {
 			return true, err
 		}

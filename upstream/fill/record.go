@@ -351,8 +351,8 @@ func (c *catalog) keepRecord(r *record) error {
 	name := path.Join(dir, recordName)
 	switch before, err := readRecord(in, dir); {
 	case errors.Is(err, errBadRecord):
-		if err := in.Fs.Rename(path.Join(in.Dir, name), path.Join(in.Dir, name+damagedSuffix)); err != nil {
-			return tree.StorageError(err)
+		if err := in.Move(name, name+damagedSuffix); err != nil {
+			return err
 		}
 		c.log(slog.LevelWarn, "the list of versions that was kept is damaged: versions without a date of publication count as new, but for those in the tree",
 			kindOf(c.address), c.address.String(), "kept_as", recordName+damagedSuffix)
@@ -385,7 +385,7 @@ func (c *catalog) provenRecord() (*record, error) {
 		return nil, err
 	}
 	now, proven := time.Now(), new(record)
-	err = in.WalkFiles(c.ctx, dir, func(name string, info fs.FileInfo) {
+	err = in.Walk(c.ctx, dir, func(name string, info fs.FileInfo) {
 		version, ok := c.provenBy(dir, name)
 		if ok && info.Mode().IsRegular() && info.ModTime().Before(now) {
 			d := datedVersion{ProviderVersion: wire.ProviderVersion{Version: version}, Seen: info.ModTime()}
