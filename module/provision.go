@@ -161,13 +161,12 @@ func (h *Handler) checkRedirect(ctx context.Context, t servedTree) error {
 	if life < time.Second || life > access.MaxLinkLife {
 		return fmt.Errorf("redirect: %s is not between 1s and %s", life, access.MaxLinkLife)
 	}
-	bucket, ok := t.fsys.(tree.Bucket)
-	if !ok {
-		return errors.New("redirect: only a tree on an object store can be downloaded from there: set fs to a file system of caddy.fs.blob, or remove redirect")
-	}
 	ctx, cancel := context.WithTimeout(ctx, signTimeout)
 	defer cancel()
-	if _, err := bucket.SignedURL(ctx, "modules", life); errors.Is(err, errors.ErrUnsupported) {
+	switch err := t.source().CheckSigning(ctx, life); {
+	case errors.Is(err, tree.ErrNoURLs):
+		return errors.New("redirect: only a tree on an object store can be downloaded from there: set fs to a file system of caddy.fs.blob, or remove redirect")
+	case err != nil:
 		return errors.New("redirect: this store, or these credentials, cannot sign URLs: remove redirect, or use credentials that have a key")
 	}
 	return nil

@@ -77,7 +77,7 @@ func (o objects) removeAll(name string) error {
 	return o.removeFiles(context.Background(), append(files, o.path(name)))
 }
 
-func (objects) removeIfEmpty(string) {} // a folder without files does not exist
+func (objects) removeIfEmpty(string) bool { return false } // a folder without files does not exist
 
 func (objects) removeTemporaries(context.Context, string, int) int { return 0 } // there are none
 

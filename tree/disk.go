@@ -132,10 +132,9 @@ func (d disk) move(from, to string) error {
 func (d disk) remove(name string) error    { return d.Fs.Remove(d.path(name)) }
 func (d disk) removeAll(name string) error { return d.Fs.RemoveAll(d.path(name)) }
 
-func (d disk) removeIfEmpty(dir string) {
-	if names, err := d.names(dir); err == nil && len(names) == 0 {
-		d.remove(dir)
-	}
+func (d disk) removeIfEmpty(dir string) (removed bool) {
+	names, err := d.names(dir)
+	return err == nil && len(names) == 0 && d.remove(dir) == nil
 }
 
 // install renames the folder, so that its files are the same files as before.
@@ -206,7 +205,11 @@ func (d disk) replaceFolder(_ context.Context, documents map[string][]byte, dir,
 
 func (d disk) removeFolder(_ context.Context, dir, _ string) error {
 	hidden := TemporaryName(dir)
-	if err := d.Fs.Rename(d.path(dir), d.path(hidden)); err != nil {
+	err := d.Fs.Rename(d.path(dir), d.path(hidden))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
 		return err
 	}
 	return d.removeAll(hidden)

@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -21,7 +22,7 @@ type storage interface {
 	move(from, to string) error
 	remove(name string) error
 	removeAll(name string) error
-	removeIfEmpty(dir string)
+	removeIfEmpty(dir string) (removed bool)
 	install(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error)
 	installDocuments(ctx context.Context, documents map[string][]byte, to, last string) error
 	replaceFolder(ctx context.Context, documents map[string][]byte, dir, aside string) error
@@ -92,6 +93,33 @@ func (p Part) visitInPart(dir string, visit func(name string, info fs.FileInfo))
 	}
 }
 
+// WalkNames calls visit for every file below a folder, under each name that it has there,
+// following symlinks through folders down to depth. It skips files that lastingly cannot be
+// read, such as behind a symlink to nothing: no scan reads them. Any other failure is an
+// error, which names the file.
+func (p Part) WalkNames(dir string, depth int, visit func(name string, info fs.FileInfo)) error {
+	entries, err := p.List(dir)
+	if err != nil && AsFinding(err).Passes() {
+		return fmt.Errorf("%s: %w", dir, AsFinding(err))
+	}
+	for _, e := range entries {
+		name := e.Path()
+		info, err := p.Lookup(name) // os.SameFile cannot compare the info of a listing
+		switch {
+		case err != nil && AsFinding(err).Passes():
+			return fmt.Errorf("%s: %w", name, AsFinding(err))
+		case err != nil:
+		case !info.IsDir():
+			visit(name, info)
+		case depth > 0:
+			if err := p.WalkNames(name, depth-1, visit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // WriteFile creates or replaces a small file, as a whole or not at all. A replacement keeps
 // the mode of the file. The error is a StorageError.
 func (p Part) WriteFile(name string, content []byte) error {
@@ -138,8 +166,8 @@ func (p Part) Remove(name string) error {
 // is a StorageError.
 func (p Part) RemoveAll(name string) error { return StorageError(p.storage().removeAll(name)) }
 
-// RemoveIfEmpty removes a folder if it is empty.
-func (p Part) RemoveIfEmpty(dir string) { p.storage().removeIfEmpty(dir) }
+// RemoveIfEmpty removes a folder if it is empty, and reports whether it did.
+func (p Part) RemoveIfEmpty(dir string) (removed bool) { return p.storage().removeIfEmpty(dir) }
 
 // InstallFolder moves a complete folder to the folder of a version, both paths in the part,
 // so that readers of the tree see all of it or nothing. from has the whole release, with a
@@ -167,7 +195,7 @@ func (p Part) ReplaceFolder(ctx context.Context, documents map[string][]byte, di
 }
 
 // RemoveFolder removes a version's folder, at once for all readers of the tree. first is the
-// name of its SHA256SUMS, which need not exist. The error is a StorageError.
+// name of its SHA256SUMS. Neither need exist. The error is a StorageError.
 func (p Part) RemoveFolder(ctx context.Context, dir, first string) error {
 	return StorageError(p.storage().removeFolder(ctx, dir, first))
 }

@@ -45,8 +45,15 @@ func (p Part) IsOnDisk() bool { return p.Disk != "" }
 // Staged returns a tree with these providers, no modules, and the keys of t. A scan of it
 // verifies a release that lies elsewhere as if it were in t.
 func (t Tree) Staged(providers Part) Tree {
-	none := Part{Fs: afero.NewMemMapFs(), Dir: "modules"}
-	return Tree{Providers: providers, Modules: none, Keys: t.Keys}
+	return Tree{Providers: providers, Modules: EmptyPart(), Keys: t.Keys}
+}
+
+// EmptyPart returns a part without files, which cannot be written to.
+func EmptyPart() Part { return Part{Fs: afero.NewReadOnlyFs(afero.NewMemMapFs()), Dir: "."} }
+
+// OpenEmpty opens a tree without files, which cannot be written to.
+func OpenEmpty() (Tree, error) {
+	return Tree{Providers: EmptyPart(), Modules: EmptyPart(), Keys: EmptyPart()}, nil
 }
 
 // Directories locate a tree. Relative directories lie under Root, and an empty directory has
@@ -76,6 +83,17 @@ func (d Directories) Open() (Tree, error) {
 		}
 		return Part{Fs: newRootFs(elsewhere), Dir: ".", Disk: dir}, nil
 	})
+}
+
+// OpenReadOnly is Open for a tree that is not written to.
+func (d Directories) OpenReadOnly() (Tree, error) {
+	files, err := d.Open()
+	if err == nil {
+		for _, part := range []*Part{&files.Providers, &files.Modules, &files.Keys} {
+			part.Fs = afero.NewReadOnlyFs(part.Fs)
+		}
+	}
+	return files, err
 }
 
 // Paths returns where the tree begins on the local disk: the root, and its parts. Symlinks

@@ -1,4 +1,4 @@
-package index_test
+package tree_test
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
@@ -34,9 +33,9 @@ func TestTemporaryFilesForABucket(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
-			b := new(treetest.Bucket)
+			b, p := providersInBucket(t)
 			b.Put("providers/b", "before", time.Now())
-			f, err := providersIn(t, b).NewTemporary(t.Context(), "a")
+			f, err := p.NewTemporary(t.Context(), "a")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,16 +51,50 @@ func TestTemporaryFilesForABucket(t *testing.T) {
 			}
 			f.Discard() // has no effect any more
 			b.Fail = nil
-			files := indextest.InBucket(t, b)
+			now := b.Contents()
 			if names := strings.Join(b.Names(), " "); (names == "providers/a providers/b") != (test.want != "") {
 				t.Errorf("there are %s", names)
 			}
-			if test.want != "" && files.Read("providers/a") != test.want || files.Read("providers/b") != test.b {
+			if test.want != "" && now["providers/a"] != test.want || now["providers/b"] != test.b {
 				t.Error("a file has other content")
 			}
 			if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 				t.Errorf("left on the disk are %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// providersInBucket returns a bucket, and the part for the providers in it.
+func providersInBucket(t *testing.T) (*treetest.Bucket, tree.Part) {
+	t.Helper()
+	b := new(treetest.Bucket)
+	files, err := tree.Directories{Root: "."}.OpenIn(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, files.Providers
+}
+
+// What a killed instance has uploaded of another release stays as long as it may be a copy
+// that goes on, and makes room then.
+func TestUploadsOfOtherReleases(t *testing.T) {
+	for _, row := range []struct {
+		rule string
+		age  time.Duration
+		err  error
+	}{
+		{"a moment ago", 0, tree.ErrReserved},
+		{"an hour ago", time.Hour, nil},
+	} {
+		b, p := providersInBucket(t)
+		b.Put("providers/.staging/demo/SUMS", "sums", time.Now())
+		b.Put("providers/acme/demo/1.0.0/"+tree.UploadName, `{"format":1,"sha256sums":"00"}`+"\n", time.Now().Add(-row.age))
+		b.Put("providers/acme/demo/1.0.0/old.zip", "x", time.Now().Add(-row.age))
+		_, err := p.InstallFolder(t.Context(), ".staging/demo", "acme/demo/1.0.0", "SUMS")
+		_, old := b.Contents()["providers/acme/demo/1.0.0/old.zip"]
+		if !errors.Is(err, row.err) || old != (row.err != nil) {
+			t.Errorf("%s: %v, and there are %q", row.rule, err, b.Names())
+		}
 	}
 }

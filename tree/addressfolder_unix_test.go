@@ -1,6 +1,6 @@
 //go:build unix
 
-package index_test
+package tree_test
 
 import (
 	"errors"
