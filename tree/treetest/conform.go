@@ -348,6 +348,11 @@ func conformChanges(t *testing.T, open func(t *testing.T) Storage) {
 				fail(nil)
 				check("afterwards")
 				now := s.visible()
+				for name := range row.after {
+					if row.before[name] != "" && now[name] == "" {
+						t.Errorf("operation %d fails with %v: %s is gone", n, fault, name)
+					}
+				}
 				switch {
 				case err == nil && !maps.Equal(now, row.after):
 					t.Errorf("operation %d fails with %v, the change is made, and there are %q", n, fault, now)
