@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -81,9 +82,10 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 		return Result{}, err
 	}
 	if present.exists {
-		if err := s.replaceDocs(ctx, present, pages); err != nil {
+		if err := s.replaceDocs(ctx, present.folder, pages); err != nil {
 			return Result{}, err
 		}
+		s.removeAll() // tidy removes what remains
 		return f.added(r.sum), nil
 	}
 	_, needsSignature, err := p.keys(ctx, folders, present)
@@ -127,8 +129,8 @@ func (s stage) docs() (*tree.Entry, error) {
 	return &entries[i], nil
 }
 
-// withDocs calls do with the pages of the staged archive, if there is one.
-func (p *Publisher) withDocs(ctx context.Context, s stage, do func(docs) error) error {
+// installDocs puts the staged documentation, if there is any, into the folder of a release.
+func (p *Publisher) installDocs(ctx context.Context, s stage, release string) error {
 	packed, err := s.docs()
 	if err != nil || packed == nil {
 		return err
@@ -143,29 +145,13 @@ func (p *Publisher) withDocs(ctx context.Context, s stage, do func(docs) error) 
 	if err != nil {
 		return err
 	}
-	return do(pages)
+	return s.replaceDocs(ctx, release, pages)
 }
 
-// addDocs puts the staged documentation into the release.
-func (p *Publisher) addDocs(ctx context.Context, s stage) error {
-	return p.withDocs(ctx, s, func(pages docs) error {
-		return s.part.ReplaceFolder(ctx, pages, s.release(docsFolder), s.path(docsFolder))
-	})
-}
-
-// completeDocs installs documentation that an interrupted request has left in the stage.
-func (p *Publisher) completeDocs(ctx context.Context, s stage, present *presentRelease) error {
-	return p.withDocs(ctx, s, func(pages docs) error { return s.replaceDocs(ctx, present, pages) })
-}
-
-// replaceDocs replaces the documentation of a published release. If it is interrupted, Run
+// replaceDocs replaces the documentation in the folder of a release. If it is interrupted, Run
 // completes it.
-func (s stage) replaceDocs(ctx context.Context, present *presentRelease, pages docs) error {
-	err := present.part.ReplaceFolder(ctx, pages, path.Join(present.folder, docsFolder), s.path(docsFolder))
-	if err == nil {
-		s.removeAll() // tidy removes what remains
-	}
-	return err
+func (s stage) replaceDocs(ctx context.Context, release string, pages docs) error {
+	return s.part.ReplaceFolder(ctx, pages, path.Join(release, docsFolder), s.path(docsFolder))
 }
 
 // removeIfUnused removes an empty stage.
@@ -211,20 +197,10 @@ func readDocs(ctx context.Context, f io.ReaderAt, size int64, name string) (docs
 		return nil, refused("%s cannot be read to its end: pack it again (%v)", name, err)
 	}
 	pages := d.pages.unpacked()
-	if !pages.any(isPage) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(pages)), isPage) {
 		return nil, refused("%s has no page of documentation: pack the folder docs, with index.md in it", name)
 	}
 	return pages, pages.checkFolders()
-}
-
-// any reports whether a file has such a name.
-func (d docs) any(is func(name string) bool) bool {
-	for name := range d {
-		if is(name) {
-			return true
-		}
-	}
-	return false
 }
 
 // unpacked returns the files in the folder with the documentation of a repository, if there

@@ -224,7 +224,7 @@ func (p *Publisher) keep(ctx context.Context, r *received, name string) error {
 
 // move renames a staged build. In a Bucket the result is another file.
 func (p *Publisher) move(s stage, b build, from, to string) error {
-	if err := s.rename(from, to); err != nil {
+	if err := s.part.Move(from, to); err != nil {
 		return err
 	}
 	info, err := s.part.Stat(to)
@@ -309,7 +309,7 @@ func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received,
 	if err := p.keep(ctx, r, s.release(s.checksumsName())); err != nil {
 		return "", err
 	}
-	s.remove(s.path(undecidedFolder))
+	s.part.RemoveAll(s.path(undecidedFolder))
 	maps.DeleteFunc(dropped, func(_ string, is bool) bool { return !is })
 	if len(dropped) > 0 {
 		note = fmt.Sprintf("not those that SHA256SUMS is of, and dropped: %s", strings.Join(sortedNames(dropped), ", "))
@@ -342,7 +342,7 @@ func (p *Publisher) publish(ctx context.Context, files tree.Tree, s stage, c *st
 	if err := p.checkNoOtherBuild(files, s.address, s.version); err != nil {
 		return err
 	}
-	if err := p.addDocs(ctx, s); err != nil {
+	if err := p.installDocs(ctx, s, s.release()); err != nil {
 		return err
 	}
 	digests, err := p.scan(ctx, files, s, c)

@@ -82,8 +82,8 @@ func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Ve
 			if other == nil || !address.SameToClients(v, other) {
 				continue
 			}
-			if a.IsModule() {
-				return other, nil
+			if a.IsModule() || e.Bad != nil {
+				return other, e.Err()
 			}
 			r, err := p.presentUnder(files, a, other.String()) // the folder may contain no package
 			if err != nil {
@@ -101,15 +101,7 @@ func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Ve
 // entry has none.
 func versionOf(a address.Address, e tree.Entry) *version.Version {
 	if a.IsModule() {
-		text := e.Name
-		if !e.IsDir() {
-			f, err := ParseModuleFile(a, e.Name)
-			if err != nil {
-				return nil
-			}
-			text = f.Version
-		}
-		v, _ := address.ParseModuleVersion(text)
+		v, _ := address.ParseModuleVersion(moduleVersionOf(a, e))
 		return v
 	}
 	if e.IsDir() {

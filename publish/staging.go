@@ -162,7 +162,7 @@ func (s stage) readDecision(c *staged) error {
 			return nil
 		}
 		// It was valid when it arrived, so the disk has damaged it.
-		s.remove(s.release(s.checksumsName()))
+		s.part.RemoveAll(s.release(s.checksumsName()))
 		delete(c.files, s.checksumsName())
 	}
 	return s.undecide(c)
@@ -176,7 +176,7 @@ func (s stage) readUndecided(c *staged) error {
 		return err
 	}
 	if c.checksums != nil {
-		s.remove(s.path(undecidedFolder))
+		s.part.RemoveAll(s.path(undecidedFolder))
 		return nil
 	}
 	for _, e := range entries {
@@ -198,7 +198,7 @@ func (s stage) undecide(c *staged) error {
 	for name, info := range c.files {
 		sum, err := s.part.Digest(s.release(name))
 		if err == nil {
-			err = s.rename(s.release(name), build{name, sum, info}.path(s))
+			err = s.part.Move(s.release(name), build{name, sum, info}.path(s))
 		}
 		if err != nil {
 			return err
@@ -270,15 +270,8 @@ func (s stage) describe(c *staged, needsSignature bool, life time.Duration) (wir
 	return d, nil
 }
 
-func (s stage) rename(from, to string) error { return s.part.Move(from, to) }
-
-// remove removes a file or folder of the stage, by its path in the part.
-func (s stage) remove(name string) error {
-	return s.part.RemoveAll(name)
-}
-
 // removeAll removes the stage, and also the folder of all stages if it is empty then.
 func (s stage) removeAll() error {
 	defer s.part.RemoveIfEmpty(stagingPath())
-	return s.remove(s.path())
+	return s.part.RemoveAll(s.path())
 }

@@ -83,7 +83,7 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 		return err
 	}
 	if present.exists { // all files are published, so the stage can only have documentation that replaces the release's
-		if err := p.completeDocs(ctx, s, present); err != nil {
+		if err := p.installDocs(ctx, s, present.folder); err != nil {
 			return err
 		}
 		p.changed(s.address)

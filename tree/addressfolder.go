@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 
@@ -218,14 +217,8 @@ func (f AddressFolder) ReadMetadata() ([]byte, error) {
 // hasLink reports whether the folder's registry.hcl is a symlink. The error is a
 // StorageError.
 func (f AddressFolder) hasLink() (bool, error) {
-	if f.part.Disk == "" {
-		return false, nil
-	}
-	info, err := os.Lstat(f.part.DiskPath(path.Join(f.dir, MetadataName)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && info.Mode()&fs.ModeSymlink != 0, StorageError(err)
+	entries, err := f.part.Entries(f.dir)
+	return slices.ContainsFunc(entries, func(e Entry) bool { return e.Name == MetadataName && e.Link }), err
 }
 
 // ErrMetadataChanged means that another process has changed a registry.hcl meanwhile.

@@ -122,20 +122,10 @@ func (o objects) install(ctx context.Context, from, to, last string) (copied map
 	if err != nil {
 		return nil, StorageError(err)
 	}
-	u := folderUpload{
-		checksums: last, content: content,
-		others: slices.DeleteFunc(files, func(name string) bool { return name == last }),
-		put: func(ctx context.Context, name string) error {
-			return o.bucket.Copy(ctx, path.Join(o.path(from), name), path.Join(o.path(to), name))
-		},
-	}
-	err = o.upload(ctx, to, u)
-	if errors.Is(err, ErrInTheWay) {
-		if err = o.removeUnfinished(ctx, to, last, content); err == nil {
-			err = o.upload(ctx, to, u)
-		}
-	}
-	if err != nil {
+	u := newFolderUpload(last, content, files, func(ctx context.Context, name string) error {
+		return o.bucket.Copy(ctx, path.Join(o.path(from), name), path.Join(o.path(to), name))
+	})
+	if err := o.upload(ctx, to, u, func() error { return o.removeUnfinished(ctx, to, last, content) }); err != nil {
 		return nil, err
 	}
 	infos, err := o.readDirectory(to)
@@ -147,28 +137,10 @@ func (o objects) install(ctx context.Context, from, to, last string) (copied map
 }
 
 func (o objects) installDocuments(ctx context.Context, documents map[string][]byte, to, last string) error {
-	u := folderUpload{
-		checksums: last, content: documents[last],
-		others: slices.DeleteFunc(slices.Sorted(maps.Keys(documents)), func(name string) bool { return name == last }),
-		put: func(_ context.Context, name string) error {
-			return o.write(path.Join(to, name), documents[name])
-		},
-	}
-	err := o.upload(ctx, to, u)
-	if !errors.Is(err, ErrInTheWay) {
-		return err
-	}
-	names, listErr := o.below(ctx, o.path(to))
-	switch {
-	case listErr != nil:
-		return StorageError(listErr)
-	case !IncompleteUpload(last, names):
-		return err
-	}
-	if err := o.removeFolder(ctx, to, last); err != nil {
-		return StorageError(err)
-	}
-	return o.upload(ctx, to, u)
+	u := newFolderUpload(last, documents[last], slices.Sorted(maps.Keys(documents)), func(_ context.Context, name string) error {
+		return o.write(path.Join(to, name), documents[name])
+	})
+	return o.upload(ctx, to, u, func() error { return o.removeResting(ctx, to, last, 0) })
 }
 
 // replaceFolder writes the new files over the old ones, and removes the files that only the
@@ -218,6 +190,19 @@ func (o objects) removeFolder(ctx context.Context, dir, first string) error {
 }
 
 func (o objects) removeUnfinished(ctx context.Context, dir, last string, content []byte) error {
+	claim, err := o.ReadFile(path.Join(dir, UploadName), MaxDocument)
+	if err != nil {
+		return err
+	}
+	rest := reservedFor
+	if content != nil && bytes.Equal(claim, encodeUpload(content)) {
+		rest = 0
+	}
+	return o.removeResting(ctx, dir, last, rest)
+}
+
+// removeResting removes an unfinished upload to which nothing was added for some time.
+func (o objects) removeResting(ctx context.Context, dir, last string, rest time.Duration) error {
 	var names []string
 	var newest time.Time
 	err := o.walk(ctx, dir, func(name string, info fs.FileInfo) {
@@ -231,14 +216,9 @@ func (o objects) removeUnfinished(ctx context.Context, dir, last string, content
 		return StorageError(err)
 	case len(names) == 0:
 		return nil
-	case !IncompleteUpload(last, names):
+	case !incompleteUpload(last, names):
 		return ErrInTheWay
-	}
-	claim, err := o.ReadFile(path.Join(dir, UploadName), MaxDocument)
-	switch {
-	case err != nil:
-		return err
-	case (content == nil || !bytes.Equal(claim, encodeUpload(content))) && time.Since(newest) < reservedFor:
+	case rest > 0 && time.Since(newest) < rest:
 		return ErrReserved
 	}
 	return StorageError(o.removeFolder(ctx, dir, last))

@@ -215,6 +215,6 @@ func (d disk) removeFolder(_ context.Context, dir, _ string) error {
 	return d.removeAll(hidden)
 }
 
-// removeUnfinished has nothing to do: a folder appears at once, and an IncompleteUpload is a
-// copy of a Bucket's folder that an operator has made.
+// removeUnfinished has nothing to do: a folder appears at once, and an incomplete upload
+// is a copy of a Bucket's folder that an operator has made.
 func (disk) removeUnfinished(context.Context, string, string, []byte) error { return nil }

@@ -172,15 +172,15 @@ func (p Part) RemoveIfEmpty(dir string) (removed bool) { return p.storage().remo
 // InstallFolder moves a complete folder to the folder of a version, both paths in the part,
 // so that readers of the tree see all of it or nothing. from has the whole release, with a
 // SHA256SUMS of the name last, and to must not exist. Where files cannot be moved, from is
-// still there afterwards, and copied has the files in to, by name. If that is interrupted, it
-// leaves an IncompleteUpload, which the same call completes. The error is ErrInTheWay, or a
+// still there afterwards, and copied has the files in to, by name. If that is interrupted, the
+// folder is an incomplete upload (IsIncompleteUpload), which the same call completes. The error is ErrInTheWay, or a
 // StorageError, such as ErrReserved for a folder that somebody may be about to fill.
 func (p Part) InstallFolder(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error) {
 	return p.storage().install(ctx, from, to, last)
 }
 
 // InstallDocuments is InstallFolder for small documents by name, the last one among them.
-// Only registries write such a folder, so an IncompleteUpload of others is replaced.
+// Only registries write such a folder, so an incomplete upload of others is replaced.
 func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte, to, last string) error {
 	return p.storage().installDocuments(ctx, documents, to, last)
 }

@@ -241,7 +241,7 @@ func (p Part) List(dir string) ([]Entry, error) {
 	if dir == "." && !p.named() { // all others come from a listing that says they are directories
 		info, err := p.Lookup(dir)
 		if err == nil && !info.IsDir() {
-			return nil, Findingf(Unreadable, "it is not a directory")
+			return nil, errNoDirectory
 		}
 	}
 	infos, err := p.listDirectory(dir)
@@ -277,7 +277,9 @@ func (p Part) follow(dir string, infos []fs.FileInfo) []Entry {
 
 // listDirectory returns the entries of a directory for a scan, in no particular order.
 func (p Part) listDirectory(dir string) ([]fs.FileInfo, error) {
-	if b, ok := p.Fs.(bucketFs); ok { // with a single request
+	if b, ok := p.Fs.(interface {
+		readDirectory(dir string) ([]fs.FileInfo, error)
+	}); ok {
 		return b.readDirectory(path.Join(p.Dir, dir))
 	}
 	f, err := p.Fs.Open(path.Join(p.Dir, dir))
@@ -287,7 +289,7 @@ func (p Part) listDirectory(dir string) ([]fs.FileInfo, error) {
 	defer f.Close()
 	if dir == "." && p.named() {
 		if info, err := f.Stat(); err == nil && !info.IsDir() {
-			return nil, Findingf(Unreadable, "it is not a directory")
+			return nil, errNoDirectory
 		}
 	}
 	infos, err := readEntries(f)
@@ -297,18 +299,22 @@ func (p Part) listDirectory(dir string) ([]fs.FileInfo, error) {
 	return infos, err
 }
 
+var (
+	errNoDirectory = Findingf(Unreadable, "it is not a directory")
+	errNotRegular  = Findingf(Unreadable, "it is not a regular file")
+)
+
 // OpenRegular opens a regular file. On the disk it refuses anything else without opening it,
 // since opening a named pipe would wait for its writer. On other file systems Stat opens the
 // file.
 func (p Part) OpenRegular(name string) (afero.File, fs.FileInfo, error) {
-	notRegular := Findingf(Unreadable, "it is not a regular file")
 	if !p.named() {
 		info, err := p.Lookup(name)
 		if err != nil {
 			return nil, nil, err
 		}
 		if !info.Mode().IsRegular() {
-			return nil, nil, notRegular
+			return nil, nil, errNotRegular
 		}
 	}
 	f, err := p.Fs.Open(path.Join(p.Dir, name))
@@ -323,7 +329,7 @@ func (p Part) OpenRegular(name string) (afero.File, fs.FileInfo, error) {
 	}
 	if !info.Mode().IsRegular() {
 		f.Close()
-		return nil, nil, notRegular
+		return nil, nil, errNotRegular
 	}
 	switch {
 	case p.Bucket() != nil:

@@ -30,19 +30,19 @@ import (
 // It sorts after all names of a release's files.
 const UploadName = "upload.json"
 
-// IncompleteUpload reports whether a version's folder with files of these names is still
+// incompleteUpload reports whether a version's folder with files of these names is still
 // being uploaded, so that nothing in it counts. checksums is the name of its SHA256SUMS.
-func IncompleteUpload(checksums string, names []string) bool {
+func incompleteUpload(checksums string, names []string) bool {
 	return slices.Contains(names, UploadName) && !slices.Contains(names, checksums)
 }
 
-// IsIncompleteUpload is IncompleteUpload for the folder of a provider's version in a scan.
+// IsIncompleteUpload is incompleteUpload for the entries of the folder of a provider's version.
 func IsIncompleteUpload(typ, version string, entries []Entry) bool {
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name
 	}
-	return IncompleteUpload(address.ChecksumsName(typ, version), names)
+	return incompleteUpload(address.ChecksumsName(typ, version), names)
 }
 
 // ErrInTheWay means that the folder of a version has files already.
@@ -64,9 +64,20 @@ type folderUpload struct {
 	put       func(ctx context.Context, name string) error // puts another file
 }
 
-// upload installs a folder of the part.
-func (o objects) upload(ctx context.Context, dir string, u folderUpload) error {
+func newFolderUpload(checksums string, content []byte, files []string, put func(context.Context, string) error) folderUpload {
+	others := slices.DeleteFunc(files, func(name string) bool { return name == checksums })
+	return folderUpload{checksums, content, others, put}
+}
+
+// upload installs a folder of the part. If something is in its way, it calls makeRoom and
+// tries once more.
+func (o objects) upload(ctx context.Context, dir string, u folderUpload, makeRoom func() error) error {
 	complete, err := o.claim(ctx, dir, u)
+	if errors.Is(err, ErrInTheWay) {
+		if err = makeRoom(); err == nil {
+			complete, err = o.claim(ctx, dir, u)
+		}
+	}
 	if err != nil || complete {
 		return err
 	}
