@@ -163,10 +163,10 @@ func (h *Handler) checkRedirect(ctx context.Context, t servedTree) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, signTimeout)
 	defer cancel()
-	switch err := t.source().CheckSigning(ctx, life); {
-	case errors.Is(err, tree.ErrNoURLs):
+	switch inStore, signs := t.source().SignsURLs(ctx, life); {
+	case !inStore:
 		return errors.New("redirect: only a tree on an object store can be downloaded from there: set fs to a file system of caddy.fs.blob, or remove redirect")
-	case err != nil:
+	case !signs:
 		return errors.New("redirect: this store, or these credentials, cannot sign URLs: remove redirect, or use credentials that have a key")
 	}
 	return nil

@@ -57,19 +57,14 @@ func (s Source) FreeSpace(a address.Address) (int64, error) {
 	return s.Directories.FreeSpace(a)
 }
 
-// ErrNoURLs means that files are not in a store that others could get them from.
-var ErrNoURLs = errors.New("the tree is not in an object store")
-
-// CheckSigning returns ErrNoURLs if the files have no URLs, and an error that wraps
-// errors.ErrUnsupported if the store cannot sign them. A store that does not answer at the
-// moment is no error.
-func (s Source) CheckSigning(ctx context.Context, life time.Duration) error {
+// SignsURLs reports whether the tree lies in an object store, from which others can get files
+// without this process, and whether the store can sign URLs for that. A store that does not
+// answer at the moment counts as one that can.
+func (s Source) SignsURLs(ctx context.Context, life time.Duration) (inStore, signs bool) {
 	b, ok := s.FS.(Bucket)
 	if !ok {
-		return ErrNoURLs
+		return false, false
 	}
-	if _, err := b.SignedURL(ctx, "modules", life); errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	return nil
+	_, err := b.SignedURL(ctx, "modules", life)
+	return true, !errors.Is(err, errors.ErrUnsupported)
 }

@@ -127,7 +127,7 @@ func (p Part) WriteFile(name string, content []byte) error {
 }
 
 // CreateFile writes a small file that does not exist. If it exists meanwhile, it stays, and
-// the error is that of TemporaryFile.Create.
+// the error is as of TemporaryFile.Create.
 func (p Part) CreateFile(ctx context.Context, name string, content []byte) error {
 	t, err := p.NewTemporary(ctx, name)
 	if err != nil {
@@ -162,7 +162,7 @@ func (p Part) Remove(name string) error {
 	return nil
 }
 
-// RemoveAll removes a file or a folder that nobody reads, with all files below it. The error
+// RemoveAll removes a file or a folder that no scan reads, with all files below it. The error
 // is a StorageError.
 func (p Part) RemoveAll(name string) error { return StorageError(p.storage().removeAll(name)) }
 
@@ -174,7 +174,7 @@ func (p Part) RemoveIfEmpty(dir string) (removed bool) { return p.storage().remo
 // SHA256SUMS of the name last, and to must not exist. Where files cannot be moved, from is
 // still there afterwards, and copied has the files in to, by name. If that is interrupted, the
 // folder is an incomplete upload (IsIncompleteUpload), which the same call completes. The error is ErrInTheWay, or a
-// StorageError, such as ErrReserved for a folder that somebody may be about to fill.
+// StorageError, such as ErrReserved for a folder that another process may be about to fill.
 func (p Part) InstallFolder(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error) {
 	return p.storage().install(ctx, from, to, last)
 }
@@ -186,8 +186,8 @@ func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte,
 }
 
 // ReplaceFolder makes small documents, by their paths in a folder, the content of the folder.
-// On a disk the folder changes at once; aside is a path in the part for what that needs, and
-// whoever removes it cleans up after a crash. In a Bucket readers may see files of both
+// On a disk the folder changes at once; aside is a path in the part for files on
+// their way: removing what begins with it cleans up after a crash. In a Bucket readers may see files of both
 // contents for a moment, and always see files that both have. If it is interrupted, the same
 // call completes it. The error is a StorageError.
 func (p Part) ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, aside string) error {

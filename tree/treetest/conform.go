@@ -32,7 +32,7 @@ type Storage struct {
 	// operation, which then fails with the error. Nil ends that.
 	Fail func(fails func(n int) error)
 
-	// Faults are errors of which an operation may fail for a moment.
+	// Faults are errors with which an operation may fail for a moment.
 	Faults []error
 
 	// Link makes a symlink, and Pipe a named pipe. Nil: the storage has none.
@@ -46,7 +46,7 @@ func Conform(t *testing.T, open func(t *testing.T) Storage) {
 	t.Run("reading", func(t *testing.T) { conformReading(t, open) })
 	t.Run("a failure is no absence", func(t *testing.T) { conformFailedReads(t, open) })
 	t.Run("a change is made as a whole or not at all", func(t *testing.T) { conformChanges(t, open) })
-	t.Run("whoever creates a name first has it", func(t *testing.T) { conformCreation(t, open) })
+	t.Run("the first writer of a name has it", func(t *testing.T) { conformCreation(t, open) })
 	t.Run("a folder is installed where there is none", func(t *testing.T) { conformInstallation(t, open) })
 	t.Run("symlinks and special files", func(t *testing.T) { conformLinks(t, open) })
 }
@@ -438,7 +438,7 @@ func conformCreation(t *testing.T, open func(t *testing.T) Storage) {
 		want    string
 	}{
 		{"a name that is taken", "old", time.Hour, tree.ErrChanged, "old"},
-		{"an empty file, of which somebody may know", "", 0, tree.ErrNotWritable, ""},
+		{"an empty file that may be a reservation", "", 0, tree.ErrNotWritable, ""},
 	} {
 		s := open(t)
 		s.Put(name, row.content, row.age)
