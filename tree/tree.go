@@ -72,7 +72,8 @@ func (d Directories) Open() (Tree, error) {
 		return Tree{}, fmt.Errorf("opening the root: %w", WithoutPath(err))
 	}
 	shared := newRootFs(root)
-	return d.parts(Part{Fs: shared, Dir: ".", Disk: d.Root}, func(dir, fallback string) (Part, error) {
+	t := Tree{Root: Part{Fs: shared, Dir: ".", Disk: d.Root}}
+	part := func(dir, fallback string) (Part, error) {
 		dir = cmp.Or(dir, fallback)
 		if !filepath.IsAbs(dir) {
 			return Part{Fs: shared, Dir: path.Clean(filepath.ToSlash(dir)), Disk: d.Root}, nil
@@ -82,7 +83,15 @@ func (d Directories) Open() (Tree, error) {
 			return Part{}, fmt.Errorf("opening %s: %w", fallback, WithoutPath(err))
 		}
 		return Part{Fs: newRootFs(elsewhere), Dir: ".", Disk: dir}, nil
-	})
+	}
+	var errs [3]error
+	t.Providers, errs[0] = part(d.Providers, "providers")
+	t.Modules, errs[1] = part(d.Modules, "modules")
+	t.Keys, errs[2] = part(d.Keys, "keys")
+	if err := cmp.Or(errs[:]...); err != nil {
+		return Tree{}, err
+	}
+	return t, nil
 }
 
 // OpenReadOnly is Open for a tree that is not written to.
@@ -160,20 +169,6 @@ func (t Tree) Reported(report string) (part Part, name string, ok bool) {
 		return t.Keys, name, true
 	}
 	return Part{}, "", false
-}
-
-func (d Directories) parts(root Part, open func(dir, fallback string) (Part, error)) (t Tree, err error) {
-	t.Root = root
-	if t.Providers, err = open(d.Providers, "providers"); err != nil {
-		return Tree{}, err
-	}
-	if t.Modules, err = open(d.Modules, "modules"); err != nil {
-		return Tree{}, err
-	}
-	if t.Keys, err = open(d.Keys, "keys"); err != nil {
-		return Tree{}, err
-	}
-	return t, nil
 }
 
 // WithoutPath removes the path from a file system error. Errors of the index reach answers
@@ -407,12 +402,7 @@ func (p Part) SameFile(name string, now, verified Stamp) bool {
 }
 
 // SameContent reports whether two stamps say that a file was not written to between them.
-func (p Part) SameContent(a, b Stamp) bool {
-	if p.Bucket() != nil {
-		return a == b
-	}
-	return a.sameContent(b)
-}
+func (p Part) SameContent(a, b Stamp) bool { return a.sameContent(b) }
 
 // KeepsInodes reports whether a file's inode and change time are reliable. Network file
 // systems make them up, and may later make up others.

@@ -3,8 +3,8 @@ package tree
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -47,14 +47,6 @@ func IsIncompleteUpload(typ, version string, entries []Entry) bool {
 
 // ErrInTheWay means that the folder of a version has files already.
 var ErrInTheWay = errors.New("there is something in the folder of the version")
-
-// An upload is the content of the file UploadName.
-type upload struct {
-	Format    int    `json:"format"`
-	Checksums string `json:"sha256sums"` // its sha256
-}
-
-const uploadFormat = 1 // there is no other format yet
 
 // A folderUpload has the files to upload to a version's folder in a Bucket.
 type folderUpload struct {
@@ -128,11 +120,11 @@ func (o objects) claim(ctx context.Context, dir string, u folderUpload) (complet
 	return false, StorageError(o.removeFiles(ctx, stale))
 }
 
+// encodeUpload returns the content of the file UploadName. There is no other format yet.
 func encodeUpload(checksums []byte) []byte {
-	u := upload{Format: uploadFormat}
+	sum := ""
 	if checksums != nil {
-		u.Checksums = wire.SHA256Of(checksums).String()
+		sum = wire.SHA256Of(checksums).String()
 	}
-	content, _ := json.Marshal(u) // cannot fail
-	return append(content, '\n')
+	return fmt.Appendf(nil, "{\"format\":1,\"sha256sums\":%q}\n", sum)
 }
