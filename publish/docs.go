@@ -76,8 +76,8 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 		return f.unchanged(r.sum), nil
 	}
 	if err := s.stageDocs(ctx, f, r); err != nil {
-		if !present.exists {
-			s.removeIfUnused()
+		if c, readErr := s.read(); !present.exists && readErr == nil && c.empty() {
+			s.removeAll()
 		}
 		return Result{}, err
 	}
@@ -152,13 +152,6 @@ func (p *Publisher) installDocs(ctx context.Context, s stage, release string) er
 // completes it.
 func (s stage) replaceDocs(ctx context.Context, release string, pages docs) error {
 	return s.part.ReplaceFolder(ctx, pages, path.Join(release, docsFolder), s.path(docsFolder))
-}
-
-// removeIfUnused removes an empty stage.
-func (s stage) removeIfUnused() {
-	if c, err := s.read(); err == nil && c.empty() {
-		s.removeAll()
-	}
 }
 
 // docs are files of documentation, by their paths below docs/, with slashes.
