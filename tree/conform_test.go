@@ -64,7 +64,12 @@ func onFs(t *testing.T, fsys afero.Fs, at func(name string) string, open func() 
 				faults.End()
 				return
 			}
-			faults.When(func(n int, _ treetest.Operation) error { return fails(n) })
+			var mutex sync.Mutex // several files are written at once
+			faults.When(func(n int, _ treetest.Operation) error {
+				mutex.Lock()
+				defer mutex.Unlock()
+				return fails(n)
+			})
 		},
 		Faults: diskFaults,
 	}

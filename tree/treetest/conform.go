@@ -29,7 +29,8 @@ type Storage struct {
 	Contents func() map[string]string
 
 	// Fail has fails called with the number of each operation from now on, before the
-	// operation, which then fails with the error. Nil ends that.
+	// operation, which then fails with the error, and for one operation at a time. Nil ends
+	// that.
 	Fail func(fails func(n int) error)
 
 	// Faults are errors with which an operation may fail for a moment.
