@@ -136,7 +136,7 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 // open opens the tree. A scan of some folders keeps the tree of the last scan, unless another
 // directory has taken its place: then it becomes a scan of everything.
 func (s *scan) open() (err error) {
-	if s.last == nil || s.options.Listed == nil && s.last.tree.Replaced() {
+	if s.last == nil || s.options.Listed == nil && !s.last.tree.Same() {
 		s.stale = everything()
 	}
 	if !s.stale[""] && s.options.Listed == nil {
