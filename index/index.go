@@ -403,6 +403,9 @@ func (x *Index) publish(before, s *Snapshot, read []finishedJob) {
 		x.count(s, took)
 		x.report(x.reported, s, took)
 		x.reported, x.began, x.read = s, time.Time{}, 0
+		if !idle { // what is left to be read has begun already
+			x.began = time.Now()
+		}
 	}
 	if x.scanner.once {
 		return
