@@ -135,10 +135,10 @@ func (q *queue) update(added, dropped []*job, first bool) {
 		q.unread++
 		q.total.Total++
 		q.total.TotalBytes += a.Stamp.Size
+	}
+	if len(added) > 0 {
 		for selection := range q.selections {
-			if selection.Address == a.folder.address && selection.includes(a) {
-				q.prioritize(selection)
-			}
+			q.prioritize(selection)
 		}
 	}
 	if q.unread > 0 && q.idle == nil && !q.closed {
@@ -210,34 +210,24 @@ func (q *queue) leave(a *job) (complete bool) {
 }
 
 // work reads archives until there is none.
-func (q *queue) work() {
-	for {
-		q.mutex.Lock()
-		a := q.take()
-		if a == nil {
-			q.running--
-		}
-		q.mutex.Unlock()
-		if a == nil {
-			return
-		}
-		q.readJob(a)
-	}
-}
+func (q *queue) work() { q.readAll(q.take, &q.running) }
 
 // rush reads urgent archives until there is none.
-func (q *queue) rush() {
+func (q *queue) rush() { q.readAll(q.takeUrgent, &q.rushing) }
+
+// readAll reads the archives that take returns. workers counts the goroutines that do so.
+func (q *queue) readAll(take func() *job, workers *int) {
 	for {
 		q.mutex.Lock()
-		a := q.takeUrgent()
+		a := take()
 		if a == nil {
-			q.rushing--
-		}
-		q.mutex.Unlock()
-		if a == nil {
+			*workers--
+			q.mutex.Unlock()
 			return
 		}
-		q.readJob(a)
+		state := a.state
+		q.mutex.Unlock()
+		q.readJob(a, state)
 	}
 }
 
@@ -291,10 +281,10 @@ func (q *queue) rushUrgent() {
 
 // readJob reads an archive. A snapshot follows at once if a request has waited only for this
 // archive, or if everything has been read, and otherwise within commitPause.
-func (q *queue) readJob(a *job) {
+func (q *queue) readJob(a *job, state *jobState) {
 	r := q.read(a)
 	q.mutex.Lock()
-	if a.state.dropped || q.ctx.Err() != nil {
+	if state.dropped || q.ctx.Err() != nil {
 		q.mutex.Unlock()
 		return
 	}
