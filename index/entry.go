@@ -218,6 +218,14 @@ func (g *group) all() []*entry {
 	return g.entries
 }
 
+// allOffered returns the offered entries of the group, which may be nil.
+func (g *group) allOffered() []*entry {
+	if g == nil {
+		return nil
+	}
+	return g.offered
+}
+
 // entryOf returns the entry of a folder, by its path in the report, or nil.
 func (g *group) entryOf(report string) *entry {
 	if g == nil {

@@ -37,6 +37,7 @@ type Index struct {
 	watch    func(context.Context, func(error)) (*watch.Watcher, error)
 
 	reported   *Snapshot       // the last snapshot that the observer knows
+	unreported difference      // what has changed since then
 	began      time.Time       // when the first scan since then began
 	read       int             // archives that have been read since then
 	unfinished map[string]bool // by path, files that are withheld but may still be written
@@ -83,8 +84,10 @@ func New(o Options) *Index {
 		ready:   make(chan struct{}),
 		hints:   make(chan struct{}, 1),
 		stale:   everything(),
-		ctx:     ctx,
-		cancel:  cancel,
+
+		unreported: newDifference(),
+		ctx:        ctx,
+		cancel:     cancel,
 
 		sharingCtx:  sharingCtx,
 		stopSharing: stopSharing,
@@ -385,6 +388,7 @@ func (x *Index) commitRead() {
 // read are the archives that have been read for it.
 func (x *Index) publish(before, s *Snapshot, read []finishedJob) {
 	s.Read = x.read
+	x.unreported.add(s.differs)
 	if x.snapshot.Swap(s) == nil {
 		close(x.ready)
 	}
@@ -402,7 +406,7 @@ func (x *Index) publish(before, s *Snapshot, read []finishedJob) {
 		took := time.Since(x.began)
 		x.count(s, took)
 		x.report(x.reported, s, took)
-		x.reported, x.began, x.read = s, time.Time{}, 0
+		x.reported, x.unreported, x.began, x.read = s, newDifference(), time.Time{}, 0
 		if !idle { // what is left to be read has begun already
 			x.began = time.Now()
 		}
@@ -459,17 +463,12 @@ func unread(before, now *Snapshot) (added, dropped []*job, left int) {
 	}
 	known := make(map[*job]bool)
 	if before != nil {
-		for a, g := range before.groups {
-			if now.groups[a] != g {
-				archives(g, func(a *job) { known[a] = true })
-			}
+		for a := range now.differs.groups {
+			archives(before.groups[a], func(a *job) { known[a] = true })
 		}
 	}
-	for a, g := range now.groups {
-		if before != nil && before.groups[a] == g {
-			continue
-		}
-		archives(g, func(a *job) {
+	for a := range now.differs.groups {
+		archives(now.groups[a], func(a *job) {
 			if !a.finished {
 				left++
 			}

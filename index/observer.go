@@ -89,7 +89,7 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 		"ignored", now.Totals.Ignored,
 		"read", now.Read,
 		"duration", took)
-	was, is := differences(before, now)
+	was, is := x.unreported.reports(before, now)
 	if before != nil {
 		x.reportOffers(was, is)
 		x.reportMetadata(before, now)
@@ -142,7 +142,7 @@ func (x *Index) reportOffers(was, is *Report) {
 
 // reportMetadata logs which registry.hcl files have changed.
 func (x *Index) reportMetadata(before, now *Snapshot) {
-	changed := changedMetadata(before, now)
+	changed := changedMetadata(before, now, &x.unreported)
 	slices.SortFunc(changed, func(a, b address.Address) int { return strings.Compare(a.String(), b.String()) })
 	limited(x, slog.LevelInfo, "metadata changed", changed, func(a address.Address) {
 		fields := []any{"address", a.String()}
@@ -154,25 +154,19 @@ func (x *Index) reportMetadata(before, now *Snapshot) {
 }
 
 // changedMetadata returns the addresses whose metadata differs between two snapshots.
-func changedMetadata(before, now *Snapshot) (changed []address.Address) {
+func changedMetadata(before, now *Snapshot, d *difference) (changed []address.Address) {
 	compare := func(e, other *entry) {
 		if e.metadata.file != nil && !e.metadata.file.Equal(other.metadataOrZero().file) {
 			changed = append(changed, e.folder.address)
 		}
 	}
-	for a, g := range now.groups {
-		if before.groups[a] != g {
-			for _, e := range g.offered {
-				compare(e, before.groups[a].at(e.folder.address.Hostname))
-			}
+	for a := range d.groups {
+		for _, e := range now.groups[a].allOffered() {
+			compare(e, before.groups[a].at(e.folder.address.Hostname))
 		}
-	}
-	for a, g := range before.groups {
-		if now.groups[a] != g {
-			for _, e := range g.offered {
-				if other := now.groups[a].at(e.folder.address.Hostname); other.metadataOrZero().file == nil {
-					compare(e, other)
-				}
+		for _, e := range before.groups[a].allOffered() {
+			if other := now.groups[a].at(e.folder.address.Hostname); other.metadataOrZero().file == nil {
+				compare(e, other)
 			}
 		}
 	}

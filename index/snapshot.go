@@ -53,6 +53,8 @@ type Snapshot struct {
 	young      []string // folders in which a file is too young to be offered or remembered
 	gone       bool     // a scan of some folders has not found others any more
 
+	differs difference // from the last snapshot
+
 	reporting sync.Once
 	report    *Report
 
@@ -75,7 +77,7 @@ type found struct {
 func (s *scan) next(c found) *Snapshot {
 	n := &Snapshot{
 		Taken: s.now, scanned: s.now, tree: s.tree, keys: c.keys, shared: &s.shared, live: !s.once,
-		groups: make(map[address.Address]*group), way: make(map[string]*wayFolder),
+		groups: make(map[address.Address]*group), way: make(map[string]*wayFolder), differs: newDifference(),
 	}
 	if !s.options.RequireSignatures {
 		n.signer = s.options.Signer
@@ -104,9 +106,14 @@ func (s *scan) next(c found) *Snapshot {
 		}
 		n.put(key, entries, before)
 	}
-	maps.Copy(n.way, walked)
+	for report, w := range walked {
+		n.way[report], n.differs.way[report] = w, true
+	}
 	for _, e := range c.entries {
-		delete(n.way, e.folder.report)
+		if report := e.folder.report; n.way[report] != nil {
+			delete(n.way, report)
+			n.differs.way[report] = true
+		}
 	}
 	n.count()
 	return n
@@ -116,6 +123,7 @@ func (s *scan) next(c found) *Snapshot {
 func (s *Snapshot) put(key address.Address, entries []*entry, before *group) {
 	if len(entries) == 0 {
 		delete(s.groups, key)
+		s.differs.groups[key] = true
 		return
 	}
 	same := func(e *entry) bool { return slices.Contains(entries, e) }
@@ -123,6 +131,7 @@ func (s *Snapshot) put(key address.Address, entries []*entry, before *group) {
 		return
 	}
 	s.groups[key] = newGroup(entries, before)
+	s.differs.groups[key] = true
 }
 
 // removeGone removes the folders that a walk has not found in the folders that it listed, and
@@ -140,9 +149,12 @@ func (s *Snapshot) removeGone(walked map[string]*wayFolder) (removed bool) {
 			report = above
 		}
 	}
-	all := len(s.way)
-	maps.DeleteFunc(s.way, func(report string, _ *wayFolder) bool { return gone(report) })
-	removed = len(s.way) < all
+	for report := range s.way {
+		if gone(report) {
+			delete(s.way, report)
+			s.differs.way[report], removed = true, true
+		}
+	}
 	for key, g := range s.groups {
 		if slices.ContainsFunc(g.entries, func(e *entry) bool { return gone(e.folder.report) }) {
 			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return gone(e.folder.report) })
@@ -173,7 +185,7 @@ func (s *Snapshot) count() {
 		}
 	}
 	for _, g := range s.groups {
-		s.Totals.add(g.report, s.live)
+		s.Totals.addGroup(g, s.live)
 		s.KeysExpire = earlier(s.KeysExpire, g.keysExpire)
 		s.Changed = append(s.Changed, g.changed...)
 		for _, e := range g.entries {
@@ -195,10 +207,9 @@ type Totals struct {
 	Pending  int                 // packages that have not been read yet
 }
 
+// add adds a report. live reports whether another scan follows.
 func (t *Totals) add(r *Report, live bool) {
-	if t.Offered == nil {
-		t.Offered, t.Withheld = make(map[string]int), make(map[tree.Reason]int)
-	}
+	t.init()
 	for _, o := range r.Offered {
 		t.Offered[o.Kind]++
 	}
@@ -207,6 +218,26 @@ func (t *Totals) add(r *Report, live bool) {
 	}
 	t.Ignored += r.IgnoredTotal
 	t.Pending += r.Pending
+}
+
+// addGroup adds a group. A large tree has many of them, and most have no problems.
+func (t *Totals) addGroup(g *group, live bool) {
+	kind := KindProvider
+	if g.entries[0].folder.address.IsModule() {
+		kind = KindModule
+	}
+	t.Offered[kind] += len(g.report.Offered)
+	for _, p := range g.report.Withheld {
+		t.Withheld[p.shownReason(live)]++
+	}
+	t.Ignored += g.report.IgnoredTotal
+	t.Pending += g.report.Pending
+}
+
+func (t *Totals) init() {
+	if t.Offered == nil {
+		t.Offered, t.Withheld = map[string]int{KindProvider: 0, KindModule: 0}, make(map[tree.Reason]int)
+	}
 }
 
 // Versions returns how many versions are offered.
@@ -255,8 +286,24 @@ func (s *Snapshot) Report() *Report {
 	return s.report
 }
 
-// differences returns the reports of what differs between two snapshots. before may be nil.
-func differences(before, now *Snapshot) (was, is *Report) {
+// A difference names what may differ between two snapshots.
+type difference struct {
+	groups map[address.Address]bool
+	way    map[string]bool
+}
+
+func newDifference() difference {
+	return difference{make(map[address.Address]bool), make(map[string]bool)}
+}
+
+// add adds what differs between the second snapshot and a third.
+func (d *difference) add(other difference) {
+	maps.Copy(d.groups, other.groups)
+	maps.Copy(d.way, other.way)
+}
+
+// reports returns the reports of what differs between two snapshots. before may be nil.
+func (d *difference) reports(before, now *Snapshot) (was, is *Report) {
 	was, is = newReport(), newReport()
 	if before == nil {
 		return was, now.Report()
@@ -265,29 +312,29 @@ func differences(before, now *Snapshot) (was, is *Report) {
 		was.merge(before.keys.report)
 		is.merge(now.keys.report)
 	}
-	for report, w := range before.way {
-		if now.way[report] != w {
-			was.merge(w.report)
-		}
+	for report := range d.way {
+		was.mergeWay(before.way[report])
+		is.mergeWay(now.way[report])
 	}
-	for report, w := range now.way {
-		if before.way[report] != w {
-			is.merge(w.report)
-		}
-	}
-	for a, g := range before.groups {
-		if now.groups[a] != g {
-			was.merge(g.report)
-		}
-	}
-	for a, g := range now.groups {
-		if before.groups[a] != g {
-			is.merge(g.report)
-		}
+	for a := range d.groups {
+		was.mergeGroup(before.groups[a])
+		is.mergeGroup(now.groups[a])
 	}
 	was.finish(before.live)
 	is.finish(now.live)
 	return was, is
+}
+
+func (r *Report) mergeWay(w *wayFolder) {
+	if w != nil {
+		r.merge(w.report)
+	}
+}
+
+func (r *Report) mergeGroup(g *group) {
+	if g != nil {
+		r.merge(g.report)
+	}
 }
 
 // Sees reports whether the scan began after the Index had been told of a change.
