@@ -55,6 +55,7 @@ deprecated "1.0.0" {
 }
 `)
 	files.Write("modules/a.example.com/acme/vpc/aws/3.0.0/main.tf", "# a module")
+	files.Write("modules/c.example.com/acme/vpc/aws/registry.hcl", "withdrawn \">= 0\" {\n  reason = \"old\"\n}")
 	files.Write("providers/acme/demo/registry.hcl", "source = \"https://example.com/demo\"\nowner = \"a team\"")
 	s := scan(t, files)
 	c := catalog.For(s)
@@ -83,10 +84,13 @@ deprecated "1.0.0" {
 	if e, ok := c.Merged(own); !ok || e.Version != "3.0.0" || e.Versions != 4 {
 		t.Errorf("merged it is %+v, %v", e, ok)
 	}
+	if e, ok := c.Merged(vpc.Address.At("c.example.com")); !ok || e != nil {
+		t.Errorf("if all versions are withdrawn under a HOSTNAME, merged it is %+v, %v", e, ok)
+	}
 	if _, ok := c.Merged(vpc.Address); ok {
 		t.Error("what is found once is merged")
 	}
-	if !c.Has("a.example.com") || c.Has("b.example.com") {
+	if !c.Has("a.example.com") || !c.Has("c.example.com") || c.Has("b.example.com") {
 		t.Error("the hostnames are wrong")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
-// An Entry is what lists say about the latest version of a provider or module.
+// An Entry describes the latest version of a provider or module for lists.
 type Entry struct {
 	Address address.Address
 
@@ -66,7 +66,7 @@ func (e *Entry) describe(m *registryhcl.File) {
 	e.Source, e.Owner = m.Source, m.Owner
 }
 
-// terms are what a search reads of an entry, in lower case.
+// terms have the text of an entry that searches read, in lower case.
 type terms struct {
 	names []string // the first is the name of the provider or module itself
 	prose

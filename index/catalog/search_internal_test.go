@@ -47,6 +47,43 @@ func manyEntries(count int) []*Entry {
 	return entries
 }
 
+// After any changes an index has few segments, and at least half of the entries in each are
+// still there.
+func TestSearchIndexStaysSmall(t *testing.T) {
+	entries := manyEntries(500)
+	x := newSearchIndex(entries, nil)
+	random := rand.New(rand.NewPCG(5, 6))
+	for round := range 200 {
+		if round == 100 {
+			entries = entries[:20]
+		}
+		entries = slices.Clone(entries)
+		for range 1 + random.IntN(5) {
+			changed := *entries[random.IntN(len(entries))]
+			entries[random.IntN(len(entries))] = &changed
+		}
+		x = newSearchIndex(entries, x)
+		there := make(map[*Entry]bool)
+		for _, e := range entries {
+			there[e] = true
+		}
+		for i, s := range x.segments {
+			left := 0
+			for e := range s.rows {
+				if there[e] {
+					left++
+				}
+			}
+			if 2*left < len(s.rows) {
+				t.Fatalf("round %d: only %d of %d entries of segment %d are still there", round, left, len(s.rows), i)
+			}
+		}
+		if len(x.segments) > 10 {
+			t.Fatalf("round %d: there are %d segments for %d entries", round, len(x.segments), len(entries))
+		}
+	}
+}
+
 // largeCatalog has 20,000 modules and 4,000 providers.
 func largeCatalog() *Catalog {
 	c := &Catalog{Modules: manyEntries(20_000), lastIndex: new(lastIndex)}
