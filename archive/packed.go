@@ -96,7 +96,7 @@ func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir stri
 			s := tree.StampOf(e.Info)
 			files = append(files, File{
 				Name: name, Path: e.Path(), Size: s.Size, modTime: s.ModTime, inode: s.Inode, changed: s.Changed,
-				byMode: !p.Named() && e.Info.Mode()&0o111 != 0,
+				byMode: p.IsExecutable(e.Info),
 			})
 			if len(files) > maxFolderFiles {
 				return tree.Findingf(tree.TooLarge, "it has more than %d files: is there a symlink to a parent?", maxFolderFiles)
@@ -132,14 +132,13 @@ func firstFile(files []File) string {
 // FilesUnchanged returns tree.ErrChanged if a file has changed since it was packed. Listing
 // a folder costs a fraction of opening every file in it.
 func FilesUnchanged(p tree.Part, files []File) error {
-	p = p.Direct()
 	stamps := make(map[string]tree.Stamp, len(files)) // stamps of all entries in the listed folders
 	listed := make(map[string]bool)
 	for i := range files {
 		file := &files[i]
 		if dir := path.Dir(file.Path); !listed[dir] {
 			listed[dir] = true
-			entries, err := p.List(dir)
+			entries, err := p.Entries(dir)
 			if err != nil {
 				return err
 			}

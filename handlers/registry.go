@@ -35,8 +35,8 @@ type Registry struct {
 	// Snapshot returns the latest snapshot, or nil while the first scan runs.
 	Snapshot func() *index.Snapshot
 
-	// Redirect is how long the URLs are valid by which clients download archives in a
-	// tree.Bucket directly from its store. Zero: the registry passes the archives on.
+	// Redirect is how long the URLs are valid by which clients download archives in an
+	// object store directly from there. Zero: the registry passes the archives on.
 	Redirect time.Duration
 
 	// Ready reports whether there is a Snapshot, and does not wait for one. Nil: there

@@ -41,11 +41,11 @@ func (w *walker) watchDocs(p *providerFolder, dir string) {
 	if w.scan.watch == nil || !part.IsOnDisk() {
 		return
 	}
-	w.scan.watch.add(part, dir, p.report)
+	w.scan.watch.Add(part, dir, p.report)
 	entries, _ := part.List(dir) // whoever looks at them is told what is wrong
 	for _, e := range entries {
 		if content.IsDocsFolder(e.Name) && e.Bad == nil && e.Info.IsDir() {
-			w.scan.watch.add(part, e.Path(), p.report)
+			w.scan.watch.Add(part, e.Path(), p.report)
 		}
 	}
 }

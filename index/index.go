@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -33,7 +34,7 @@ type Index struct {
 	retry    time.Duration // until the next scan after one that has failed
 	retrying bool          // that scan will follow
 	resting  bool          // a scan will follow of files that are too young, or may still be written
-	watch    func(context.Context, func(error)) (*watcher, error)
+	watch    func(context.Context, func(error)) (*watch.Watcher, error)
 
 	reported   *Snapshot       // the last snapshot that the observer knows
 	began      time.Time       // when the first scan since then began
@@ -76,7 +77,7 @@ func New(o Options) *Index {
 	x := &Index{
 		options: o,
 		scanner: scanner{options: o},
-		watch:   newWatcher,
+		watch:   watch.New,
 		retry:   firstRetry,
 		queue:   newQueue(ctx, o.workers()),
 		ready:   make(chan struct{}),
@@ -121,10 +122,15 @@ func (x *Index) Hint() { x.request(everything()) }
 
 // request asks for a scan of what may have changed, soon, and returns at once.
 func (x *Index) request(changed stale) {
-	x.announcing.Lock()
-	maps.Copy(x.stale, changed)
-	x.announcing.Unlock()
+	x.restore(changed)
 	x.wake()
+}
+
+// restore adds what a scan has not seen to what has to be scanned.
+func (x *Index) restore(changed stale) {
+	x.announcing.Lock()
+	defer x.announcing.Unlock()
+	maps.Copy(x.stale, changed)
 }
 
 func (x *Index) wake() {
@@ -196,14 +202,10 @@ const young = folderRest + 50*time.Millisecond
 func (x *Index) run() {
 	for {
 		_, _ = x.scan(x.ctx, nil, false) // the error has been logged
-		var changes <-chan struct{}
 		w := x.watcher()
-		if w != nil {
-			changes = w.changes
-		}
 		var tick <-chan time.Time
 		if x.options.Rescan > 0 {
-			tick = time.After(x.untilRescan(w))
+			tick = time.After(x.untilRescan(w.IsBlind()))
 		}
 		select {
 		case <-x.ctx.Done():
@@ -211,9 +213,9 @@ func (x *Index) run() {
 		case <-tick:
 			x.Refresh()
 		case <-x.hints:
-		case <-changes:
-			w.settle(x.ctx, x.hints)
-			x.request(w.take())
+		case <-w.Changes():
+			w.Settle(x.ctx, x.hints)
+			x.request(w.Take())
 		}
 	}
 }
@@ -225,15 +227,16 @@ const (
 	firstPoll = 2 * time.Second
 )
 
-// untilRescan returns the time until everything is scanned again.
-func (x *Index) untilRescan(w *watcher) time.Duration {
-	if !x.options.Watch || w != nil && !w.isBlind() {
+// untilRescan returns the time until everything is scanned again. blind reports whether some
+// changes raise no events.
+func (x *Index) untilRescan(blind bool) time.Duration {
+	if !x.options.Watch || !blind {
 		return x.options.Rescan
 	}
 	return min(max(pollPause*time.Duration(x.took.Load()), firstPoll), x.options.Rescan)
 }
 
-func (x *Index) watcher() *watcher {
+func (x *Index) watcher() *watch.Watcher {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
 	return x.scanner.watch
@@ -258,7 +261,7 @@ func (x *Index) startWatching() (started bool) {
 }
 
 func (x *Index) warnPolling(err error) {
-	x.log(slog.LevelWarn, "changes are not noticed at once, only by the periodic scan", "reason", err.Error(), "rescan", x.options.Rescan)
+	x.log(slog.LevelWarn, "changes are not noticed at once, but when the tree is scanned again", "reason", err.Error(), "rescan", x.options.Rescan)
 }
 
 // recall loads the memo from the store, and reports whether the store had one.
@@ -309,68 +312,72 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 	x.prepare.Do(func() { x.startSharing(x.recall()) })
 	started := x.startWatching()
 
-	began := time.Now()
-	if x.began.IsZero() {
-		x.began = began
-	}
-	news, changed, last := x.takeUnannounced()
-	maps.Copy(news, further)
+	changed, folders, last := x.takeUnannounced()
+	defer x.share(folders)
+	what := maps.Clone(changed)
+	maps.Copy(what, further)
 	if started {
-		news[""] = true // so that all of it is watched
+		what[""] = true // so that all of it is watched
 	}
-	if len(news) == 0 { // another scan has seen it
+	if len(what) == 0 { // another scan has seen it
 		return x.scanner.last, nil
 	}
-	defer x.share(changed)
-	x.apply(x.queue.takeFinished()) // the scan lists their folders again
+	began := time.Now()
+	x.begin(began)
+	x.commitRead()
 	before := x.scanner.last
-	s, err := x.scanner.scan(ctx, news, accepts, last)
+	s, err := x.scanner.scan(ctx, what, accepts, last)
 	if err != nil {
-		x.announcing.Lock()
-		maps.Copy(x.stale, news)
-		x.announcing.Unlock()
 		x.count(nil, time.Since(began))
-		if ctx.Err() == nil {
+		x.restore(changed)
+		switch {
+		case ctx.Err() == nil:
 			x.logFailure(slog.LevelError, "scan failed, what was offered before stays offered", err.Error())
 			x.scanAgain(everything())
+		case x.ctx.Err() == nil: // only the caller has given up
+			x.wake()
 		}
 		return nil, err
 	}
-	if news[""] {
+	if what[""] {
 		x.took.Store(int64(time.Since(began)))
 	}
 	x.publish(before, s, nil)
 	return s, nil
 }
 
-// apply stores the results of archives that have been read, and returns their listings.
-func (x *Index) apply(done []finishedJob) (listings []*listing) {
-	for _, f := range done {
-		f.job.apply(f.readResult)
-		if !slices.Contains(listings, f.listing) {
-			listings = append(listings, f.listing)
-		}
+// begin notes when the work began that the observer is told of next.
+func (x *Index) begin(now time.Time) {
+	if x.began.IsZero() {
+		x.began = now
 	}
-	x.read += len(done)
-	return listings
 }
 
 // commit publishes a snapshot with the archives that have been read.
 func (x *Index) commit() {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
-	if x.ctx.Err() != nil {
-		return
+	if x.ctx.Err() == nil {
+		x.begin(time.Now())
+		x.commitRead()
+		x.share(nil)
 	}
-	before := x.scanner.last
+}
+
+func (x *Index) commitRead() {
 	done := x.queue.takeFinished()
-	listings := x.apply(done)
-	if len(listings) == 0 {
+	if len(done) == 0 {
 		x.queue.update(nil, nil, false)
 		return
 	}
-	x.publish(before, x.scanner.complete(x.ctx, listings), done)
-	x.share(nil)
+	listings := make(map[*listing]bool)
+	for _, f := range done {
+		f.job.apply(f.readResult)
+		listings[f.listing] = true
+	}
+	x.read += len(done)
+	before := x.scanner.last
+	x.publish(before, x.scanner.complete(x.ctx, slices.Collect(maps.Keys(listings))), done)
 }
 
 // publish publishes a snapshot. The archives that it lacks are queued. The observer is told
@@ -395,7 +402,10 @@ func (x *Index) publish(before, s *Snapshot, read []finishedJob) {
 		took := time.Since(x.began)
 		x.count(s, took)
 		x.report(x.reported, s, took)
-		x.reported, x.began, x.read = s, time.Now(), 0
+		x.reported, x.began, x.read = s, time.Time{}, 0
+		if !idle { // what is left to be read has begun already
+			x.began = time.Now()
+		}
 	}
 	if x.scanner.once {
 		return

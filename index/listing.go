@@ -246,7 +246,7 @@ func (w *walker) reuse(e *entry, part tree.Part, keys *keysFolder) bool {
 		}
 	}
 	for _, l := range e.state.listed {
-		s.watch.add(part, l.dir, l.report)
+		s.watch.Add(part, l.dir, l.report)
 		entries, err := part.List(l.dir)
 		if err != nil || s.ctx.Err() != nil {
 			return false

@@ -260,7 +260,7 @@ func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string)
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
-		w.scan.watch.addModule(m.part, dir, m.report)
+		w.scan.watch.AddModule(m.part, dir, m.report)
 	}
 	if a.module, a.Bad = archive.FindModule(m.part, a.Path(), visit); a.Bad != nil {
 		w.setAside(a)

@@ -162,6 +162,16 @@ func (r *Release) withNotice(n *registryhcl.Notice) *Release {
 	return &other
 }
 
+// withDocs returns the release with that folder of documentation.
+func (r *Release) withDocs(dir string) *Release {
+	if r.docs == dir {
+		return r
+	}
+	other := *r
+	other.docs = dir
+	return &other
+}
+
 // Protocols returns the plugin protocol versions of the provider, such as "6.0".
 func (r *Release) Protocols() []string { return r.protocols }
 

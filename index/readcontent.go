@@ -98,7 +98,7 @@ func (s *Snapshot) Docs(ctx context.Context, r *Release) (*content.Docs, error) 
 	if r.docs == "" {
 		return nil, nil
 	}
-	return s.content.Docs(ctx, s.tree.Providers, r.docs, s.Taken)
+	return s.content.Docs(ctx, s.tree.Providers, r.docs, s.scanned)
 }
 
 // ReadDoc returns the text of a page, without what it says about itself. It is cut if it

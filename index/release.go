@@ -109,7 +109,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		}
 		report.Pending += files.unread()
 		o.passing = true
-		return last, files.pending()
+		return last.withDocs(files.docs), files.pending()
 	}
 	if files.pending() {
 		report.Pending += files.unread()

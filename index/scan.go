@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -45,10 +46,10 @@ type scanner struct {
 	memo     memo.Memo
 	compared memo.Memo // of an Index, see Scan
 	copies   keyCopyMemo
-	sharing  *memo.Sharing // nil: nothing is shared
-	watch    *watcher      // nil: nothing is watched
-	seeks    bool          // the tree's file system is known to have seekable files
-	last     *Snapshot     // nil before the first scan
+	sharing  *memo.Sharing  // nil: nothing is shared
+	watch    *watch.Watcher // nil: nothing is watched
+	seeks    bool           // the tree's file system is known to have seekable files
+	last     *Snapshot      // nil before the first scan
 
 	shared shared
 }
@@ -122,9 +123,11 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 			n.Hint = "" // the keys came first
 		}
 	}
-	if whole {
+	if !whole {
+		n.Taken = x.last.Taken
+	} else {
 		x.memo.Finish(s.now)
-		x.watch.finish()
+		x.watch.Finish()
 	}
 	x.last = n
 	return n, nil
@@ -133,7 +136,7 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 // open opens the tree. A scan of some folders keeps the tree of the last scan, unless another
 // directory has taken its place: then it becomes a scan of everything.
 func (s *scan) open() (err error) {
-	if s.last == nil || s.options.Listed == nil && s.last.tree.Replaced() {
+	if s.last == nil || s.options.Listed == nil && !s.last.tree.Same() {
 		s.stale = everything()
 	}
 	if !s.stale[""] && s.options.Listed == nil {
@@ -141,7 +144,7 @@ func (s *scan) open() (err error) {
 		return nil
 	}
 	for _, name := range s.options.Paths {
-		s.watch.addPathTo(name) // before it is taken
+		s.watch.AddPathTo(name) // before it is taken
 	}
 	s.tree, err = s.options.open(s.ctx)
 	return err
@@ -190,7 +193,7 @@ func (x *scanner) complete(ctx context.Context, listings []*listing) *Snapshot {
 		return e == nil || e.listing != l
 	})
 	n := s.next(found{entries: s.entries(listings, last.keys), keys: last.keys})
-	n.Taken, n.changes, n.Hint, n.Recalled, n.keysFailed = last.Taken, last.changes, last.Hint, last.Recalled, last.keysFailed
+	n.Taken, n.scanned, n.changes, n.Hint, n.Recalled, n.keysFailed = last.Taken, last.scanned, last.changes, last.Hint, last.Recalled, last.keysFailed
 	x.last = n
 	return n
 }

@@ -19,7 +19,7 @@ import (
 // A Snapshot has everything that the registry offers at one time. It is immutable: a request
 // uses one snapshot to its end.
 type Snapshot struct {
-	// Taken is the time when its scan began.
+	// Taken is the time when the last scan of everything began.
 	Taken time.Time
 
 	// KeysExpire is when the first of the keys that clients get expires; zero if none
@@ -38,6 +38,7 @@ type Snapshot struct {
 	// knew.
 	Read, Recalled int
 
+	scanned time.Time // when the last scan began, of everything or of some folders
 	tree    tree.Tree
 	keys    *keysFolder
 	groups  map[address.Address]*group // by address without HOSTNAME
@@ -73,7 +74,7 @@ type found struct {
 // next returns the snapshot after the last one.
 func (s *scan) next(c found) *Snapshot {
 	n := &Snapshot{
-		Taken: s.now, tree: s.tree, keys: c.keys, shared: &s.shared, live: !s.once,
+		Taken: s.now, scanned: s.now, tree: s.tree, keys: c.keys, shared: &s.shared, live: !s.once,
 		groups: make(map[address.Address]*group), way: make(map[string]*wayFolder),
 	}
 	if !s.options.RequireSignatures {

@@ -55,22 +55,6 @@ func (d disk) pipe(name string) {
 	}
 }
 
-// Opening a pipe waits for its writer, and this pipe has none.
-func TestReadFileOpensNoPipe(t *testing.T) {
-	d := newDisk(t)
-	d.pipe("keys/acme.asc")
-	files, err := d.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if content, err := files.Keys.ReadFile("acme.asc", tree.MaxDocument); content != nil || !errors.Is(err, tree.ErrNotWritable) {
-		t.Errorf("%q, %v", content, err)
-	}
-	if _, err := files.Keys.Digest("acme.asc"); !errors.Is(err, tree.ErrNotWritable) {
-		t.Error(err)
-	}
-}
-
 // A symlink is followed within the root and refused when it leaves the root. Files of the
 // wrong kind are not opened.
 func TestSymlinksAndSpecialFiles(t *testing.T) {

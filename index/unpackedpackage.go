@@ -26,7 +26,7 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 	r := p.release(v, v.String())
 
 	w.depends = true // the result depends on the files in its folders
-	visit := func(dir string) { w.scan.watch.add(p.part, dir, p.report) }
+	visit := func(dir string) { w.scan.watch.Add(p.part, dir, p.report) }
 	if a.unpacked, a.Bad = archive.FindPackage(p.part, e.Path(), typ, platform.OS, visit); a.Bad != nil {
 		w.setAside(a)
 	} else {

@@ -1,7 +1,6 @@
 package index_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -182,35 +181,6 @@ func TestIncompleteUploadsAreIgnored(t *testing.T) {
 			}
 			if !test.offered && !strings.Contains(s.Report().Ignored[0].Detail, "it is being uploaded") {
 				t.Errorf("the report says %+v", s.Report().Ignored)
-			}
-		})
-	}
-}
-
-// Files in the folder of a version stay.
-func TestUploadsIntoFoldersThatAreThere(t *testing.T) {
-	for _, test := range []struct {
-		rule    string
-		present map[string]string
-		refused bool
-	}{
-		{"nothing", nil, false},
-		{"a package", map[string]string{"terraform-provider-demo_1.0.0_linux_386.zip": "x"}, true},
-		{"documentation", map[string]string{"docs/index.md": "# Demo"}, true},
-		{"an interrupted upload of another release", map[string]string{tree.UploadName: `{"format":1,"sha256sums":"00"}` + "\n"}, true},
-	} {
-		t.Run(test.rule, func(t *testing.T) {
-			b, part := stagedRelease(t)
-			for name, content := range test.present {
-				b.Put(versionOfDemo+name, content, time.Now())
-			}
-			before := b.Names()
-			_, err := part.InstallFolder(t.Context(), ".staging/demo", "acme/demo/1.0.0", sumsOfDemo)
-			if errors.Is(err, tree.ErrInTheWay) != test.refused || err != nil && !test.refused {
-				t.Errorf("got %v", err)
-			}
-			if test.refused && !slices.Equal(b.Names(), before) {
-				t.Errorf("there are %v", b.Names())
 			}
 		})
 	}

@@ -239,7 +239,7 @@ func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []
 	if w.scan.ctx.Err() != nil {
 		return nil, nil, nil
 	}
-	w.scan.watch.add(part, dir, report) // before the directory is read, so that no change is missed
+	w.scan.watch.Add(part, dir, report) // before the directory is read, so that no change is missed
 	entries, err := part.List(dir)
 	if err != nil {
 		bad = tree.AsFinding(err)
@@ -258,7 +258,7 @@ func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []
 			unreadable = append(unreadable, e)
 		default:
 			if e.Link && e.Info.IsDir() && part.IsOnDisk() {
-				w.scan.watch.addLink(part.DiskPath(e.Path()))
+				w.scan.watch.AddLink(part.DiskPath(e.Path()))
 			}
 			usable = append(usable, e)
 		}

@@ -96,7 +96,7 @@ func (h *Handler) clientSite(ctx context.Context, httpsPort int) (ClientSite, er
 			origins[o.Hostname] = clientconfig.Origin{Providers: true, Modules: o.Modules}
 		}
 	}
-	t, err := h.source.tree.open()
+	t, err := h.source.tree.source().Open()
 	if err != nil {
 		return s, err
 	}

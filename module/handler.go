@@ -129,12 +129,14 @@ type Handler struct {
 	// Default: `prefer`.
 	Signatures string `json:"signatures,omitempty"`
 
-	// The time between two scans of the whole tree. Folders on the local disk are
-	// watched, so changes are served within a second; scans find the changes for
-	// which there is no event, which on network file systems and named file systems
-	// are all changes. Only new and changed files are read. With a negative value,
-	// `off` in a Caddyfile, the tree is scanned only at the start, on reload and when
-	// a change is noticed. Default: `5m`.
+	// The longest time between two scans of the whole tree. Folders on the local disk
+	// are watched, so changes are served within a second, and only the folders that
+	// have changed are scanned. Where changes raise no events, as on network file
+	// systems and named file systems, the whole tree is scanned again after fifty
+	// times the duration of a scan, but not more often than every 2 seconds. Only new
+	// and changed files are read. With a negative value, `off` in a Caddyfile, the tree
+	// is scanned only at the start, on reload and when a change is noticed. Default:
+	// `5m`.
 	Rescan caddy.Duration `json:"rescan,omitempty"`
 
 	// How often the instance looks in Caddy's storage for what other instances with

@@ -40,41 +40,22 @@ func (t servedTree) identity() string {
 // options returns the options of the tree's index. They must not refer to the
 // configuration, except for the file system, which is part of the pool's key.
 func (t servedTree) options(signer index.Signer) index.Options {
-	var paths []string
-	if t.fsys == nil {
-		paths = t.directories.Paths()
-	}
-	var listed *tree.ListedTree
-	bucket, isBucket := t.fsys.(tree.Bucket)
-	if isBucket {
-		listed = t.directories.Listed(bucket)
-	}
+	source := t.source()
+	listed := source.Listed()
 	return index.Options{
-		Open:              t.open,
+		Open:              source.Open,
 		Signer:            signer,
 		RequireSignatures: t.require,
 		Rescan:            t.rescan,
 		Listed:            listed,
-		Watch:             !isBucket,
-		Paths:             paths,
+		Watch:             listed == nil,
+		Paths:             source.Paths(),
 		Store:             t.memo(),
 		Identity:          t.identity(),
 	}
 }
 
-// writable reports whether files can be written to the tree: on the local disk they can,
-// and in an object store.
-func (t servedTree) writable() bool {
-	_, inBucket := t.fsys.(tree.Bucket)
-	return t.fsys == nil || inBucket
-}
-
-func (t servedTree) open() (tree.Tree, error) {
-	if t.fsys != nil {
-		return t.directories.OpenIn(t.fsys)
-	}
-	return t.directories.Open()
-}
+func (t servedTree) source() tree.Source { return tree.Source{Directories: t.directories, FS: t.fsys} }
 
 var indexPool = newPool[indexKey, *pooledIndex]()
 

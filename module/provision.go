@@ -161,13 +161,12 @@ func (h *Handler) checkRedirect(ctx context.Context, t servedTree) error {
 	if life < time.Second || life > access.MaxLinkLife {
 		return fmt.Errorf("redirect: %s is not between 1s and %s", life, access.MaxLinkLife)
 	}
-	bucket, ok := t.fsys.(tree.Bucket)
-	if !ok {
-		return errors.New("redirect: only a tree on an object store can be downloaded from there: set fs to a file system of caddy.fs.blob, or remove redirect")
-	}
 	ctx, cancel := context.WithTimeout(ctx, signTimeout)
 	defer cancel()
-	if _, err := bucket.SignedURL(ctx, "modules", life); errors.Is(err, errors.ErrUnsupported) {
+	switch inStore, signs := t.source().SignsURLs(ctx, life); {
+	case !inStore:
+		return errors.New("redirect: only a tree on an object store can be downloaded from there: set fs to a file system of caddy.fs.blob, or remove redirect")
+	case !signs:
 		return errors.New("redirect: this store, or these credentials, cannot sign URLs: remove redirect, or use credentials that have a key")
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -284,27 +283,13 @@ func parsePatterns(words []string) ([]address.Pattern, error) {
 	return patterns, nil
 }
 
-// pathOf returns the path on the local disk to which providers or modules are written:
-// in the tree, or among the temporary files of the system, from which they are sent to
-// a bucket.
-func (t servedTree) pathOf(a address.Address) string {
-	if t.fsys != nil {
-		return os.TempDir()
-	}
-	paths := t.directories.Paths()
-	if a.IsModule() {
-		return paths[2]
-	}
-	return paths[1]
-}
-
 // provisionUpstreams returns the filler of the tree; nil without upstreams. It sends
 // no requests to them.
 func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t servedTree) (*pooledFiller, error) {
 	if len(h.Upstreams) == 0 {
 		return nil, nil
 	}
-	if !t.writable() {
+	if !t.source().IsWritable() {
 		return nil, errors.New("upstream: only a tree on the local disk or in a bucket can be filled: leave out fs")
 	}
 	for _, u := range h.Upstreams {
@@ -327,8 +312,7 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t servedTre
 			}
 		}
 		return fill.Options{
-			Sources: sources, Open: t.open,
-			FreeSpace: func(a address.Address) (int64, error) { return fill.FreeSpace(t.pathOf(a)) },
+			Sources: sources, Open: t.source().Open, FreeSpace: t.source().FreeSpace,
 		}, nil
 	})
 	if err != nil {

@@ -9,7 +9,7 @@
 //	providers/.staging/NAMESPACE@TYPE@VERSION/
 //	  undecided/NAME@SHA256                  before SHA256SUMS is there: any build of a file
 //	  release/NAMESPACE/TYPE/VERSION/NAME    after that: the files that SHA256SUMS lists
-//	  docs/                                  documentation that replaces VERSION/docs
+//	  docs.zip, docs.tar.gz                  documentation that replaces VERSION/docs
 //
 // The first SHA256SUMS decides which bytes the release has. Two publishers of
 // one version can therefore send their files at the same time. One of them
@@ -17,10 +17,8 @@
 //
 // When SHA256SUMS, all files in it and a signature, where one is needed, are there, the
 // index scans the folder with its own code, as if the folder were in the tree. If the index
-// would offer the release, the folder of the version is renamed into its place. A folder
-// appears at once, and never replaces another. In a bucket, where nothing can be renamed,
-// the files are copied in an order that shows all of the release or nothing (tree.Part's
-// InstallFolder), and documentation is staged as the archive that the client sent.
+// would offer the release, the folder of the version is moved into its place (tree.Part's
+// InstallFolder). A folder appears at once, and never replaces another.
 //
 // # The disk has the whole state
 //

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -52,9 +52,9 @@ func (p *Publisher) putDocs(ctx context.Context, files tree.Tree, f File, u Uplo
 	return result, err
 }
 
-// takeDocs reads an archive of documentation and puts its files into the stage or into
-// the published release. The files are in memory meanwhile, so takeDocs reads one
-// archive at a time, and must not wait for a client.
+// takeDocs puts an archive of documentation into the stage, and its pages into the release if
+// that is published. The pages are in memory meanwhile, so takeDocs reads one archive at a
+// time, and must not wait for a client.
 func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f File, r *received) (Result, error) {
 	unlock, err := p.lockIn(ctx, s.part, s.lockName())
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 	defer unlock()
 	p.unpacking.Lock()
 	defer p.unpacking.Unlock()
-	files, err := readDocs(ctx, r.File, r.size, f.Name)
+	pages, err := readDocs(ctx, r, r.size, f.Name)
 	if err != nil {
 		return Result{}, err
 	}
@@ -72,19 +72,20 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 	if err != nil {
 		return Result{}, err
 	}
-	if present.exists && sameDocs(ctx, present.part, path.Join(present.folder, docsFolder), files) {
+	if present.exists && sameDocs(ctx, present.part, path.Join(present.folder, docsFolder), pages) {
 		return f.unchanged(r.sum), nil
 	}
-	if err := s.stageDocs(ctx, f, files, r); err != nil {
-		if !present.exists {
-			s.removeIfUnused()
+	if err := s.stageDocs(ctx, f, r); err != nil {
+		if c, readErr := s.read(); !present.exists && readErr == nil && c.empty() {
+			s.removeAll()
 		}
 		return Result{}, err
 	}
 	if present.exists {
-		if err := s.installDocs(ctx, present, files); err != nil {
+		if err := s.replaceDocs(ctx, present.folder, pages); err != nil {
 			return Result{}, err
 		}
+		s.removeAll() // tidy removes what remains
 		return f.added(r.sum), nil
 	}
 	_, needsSignature, err := p.keys(ctx, folders, present)
@@ -101,119 +102,60 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 	return result, err
 }
 
-// stageDocs keeps documentation in the stage, as a whole or not at all.
-func (s stage) stageDocs(ctx context.Context, f File, files []docFile, r *received) error {
-	if s.part.InBucket() {
-		return s.stageDocsArchive(ctx, f, r)
-	}
-	s.remove(s.path(newDocsFolder))
-	err := eachDoc(files, func(f docFile) error { return writeNew(s.part, s.path(newDocsFolder, f.name), f.content) })
-	if err != nil {
-		s.remove(s.path(newDocsFolder))
-		return tree.StorageError(err)
-	}
-	s.remove(s.path(docsFolder))
-	return s.rename(s.path(newDocsFolder), s.path(docsFolder))
-}
+// Documentation is staged as the archive that the client sent. Its pages are written into a
+// release before the release is complete, so that both appear together, and into a published
+// release in place of its own pages.
 
-// docs returns the staged documentation, a folder or an archive, or nil if there is
-// none.
-func (s stage) docs() (fs.FileInfo, error) {
-	if s.part.InBucket() {
-		return s.docsArchive()
-	}
-	info, err := s.part.Stat(s.path(docsFolder))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return info, err
-}
+var docsArchives = []string{docsZip, docsTarGz, docsTgz}
 
-// addDocs puts the staged documentation into the release.
-func (p *Publisher) addDocs(ctx context.Context, s stage) error {
-	docs, err := s.docs()
-	if err != nil || docs == nil {
-		return err
-	}
-	if err := s.remove(s.release(docsFolder)); err != nil {
-		return err
-	}
-	if s.part.InBucket() {
-		p.unpacking.Lock()
-		defer p.unpacking.Unlock()
-		files, err := s.readDocs(ctx, docs)
-		if err != nil {
-			return err
+// stageDocs keeps an archive of documentation in the stage.
+func (s stage) stageDocs(ctx context.Context, f File, r *received) error {
+	for _, name := range docsArchives {
+		if err := s.part.Remove(s.path(name)); err != nil {
+			return tree.StorageError(err)
 		}
-		return writeDocs(files, s.part, s.release(docsFolder))
 	}
-	return s.rename(s.path(docsFolder), s.release(docsFolder))
+	_, err := r.Rename(ctx, s.path(f.Name))
+	return tree.StorageError(err)
 }
 
-// eachDoc calls do for each file, for several at once.
-func eachDoc(files []docFile, do func(docFile) error) error {
-	var g errgroup.Group
-	g.SetLimit(docWorkers)
-	for _, f := range files {
-		g.Go(func() error { return do(f) })
+// docs returns the staged archive, or nil if there is none.
+func (s stage) docs() (*tree.Entry, error) {
+	entries, err := s.part.Entries(s.path())
+	i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.IsFile() && slices.Contains(docsArchives, e.Name) })
+	if err != nil || i < 0 {
+		return nil, err
 	}
-	return g.Wait()
+	return &entries[i], nil
 }
 
-// docWorkers is how many files are read or written at once. Each waits for the disk or
-// the store.
-const docWorkers = 8
-
-// writeNew writes a file into a folder that nothing reads before it is renamed.
-func writeNew(part tree.Part, name string, content []byte) error {
-	name = path.Join(part.Dir, name)
-	if err := part.Fs.MkdirAll(path.Dir(name), 0o755); err != nil {
+// installDocs puts the staged documentation, if there is any, into the folder of a release.
+func (p *Publisher) installDocs(ctx context.Context, s stage, release string) error {
+	packed, err := s.docs()
+	if err != nil || packed == nil {
 		return err
 	}
-	f, err := part.Fs.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	p.unpacking.Lock()
+	defer p.unpacking.Unlock()
+	content, err := s.part.ReadFile(packed.Path(), maxDocs)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
-	return cmp.Or(err, f.Sync(), f.Close())
-}
-
-// installDocs replaces the documentation of a published release by the staged files. If
-// it is interrupted, Run completes it.
-func (s stage) installDocs(ctx context.Context, present *presentRelease, files []docFile) error {
-	if s.part.InBucket() {
-		return s.replaceDocs(ctx, present, files)
-	}
-	target := path.Join(present.folder, docsFolder)
-	s.remove(s.path(oldDocsFolder))
-	exists, err := present.part.Exists(target)
-	if err == nil && exists {
-		err = s.rename(target, s.path(oldDocsFolder))
-	}
+	pages, err := readDocs(ctx, bytes.NewReader(content), int64(len(content)), packed.Name)
 	if err != nil {
 		return err
 	}
-	if err := s.rename(s.path(docsFolder), target); err != nil {
-		_ = s.rename(s.path(oldDocsFolder), target)
-		return err
-	}
-	present.part.SyncFolder(present.folder)
-	s.removeAll()
-	return nil
+	return s.replaceDocs(ctx, release, pages)
 }
 
-// removeIfUnused removes an empty stage.
-func (s stage) removeIfUnused() {
-	if c, err := s.read(); err == nil && c.empty() {
-		s.removeAll()
-	}
+// replaceDocs replaces the documentation in the folder of a release. If it is interrupted, Run
+// completes it.
+func (s stage) replaceDocs(ctx context.Context, release string, pages docs) error {
+	return s.part.ReplaceFolder(ctx, pages, path.Join(release, docsFolder), s.path(docsFolder))
 }
 
-// A docFile is a file of documentation.
-type docFile struct {
-	name    string // below docs/, with slashes
-	content []byte
-}
+// docs are files of documentation, by their paths below docs/, with slashes.
+type docs map[string][]byte
 
 // CheckDocs returns the Refusal of an archive of documentation, or ErrInterrupted if
 // ctx ends before it is read. The archive has the name under which it is published.
@@ -224,8 +166,9 @@ func CheckDocs(ctx context.Context, f io.ReaderAt, size int64, name string) erro
 
 // readDocs reads an archive of documentation. Its pages are at its root, in docs, or in
 // website/docs.
-func readDocs(ctx context.Context, f io.ReaderAt, size int64, name string) (files []docFile, err error) {
-	d := docReader{folded: make(map[string]string)}
+func readDocs(ctx context.Context, f io.ReaderAt, size int64, name string) (docs, error) {
+	d := docReader{pages: make(docs), folded: make(map[string]string)}
+	var err error
 	if name == docsZip {
 		err = d.readZip(ctx, f, size)
 	} else {
@@ -246,22 +189,28 @@ func readDocs(ctx context.Context, f io.ReaderAt, size int64, name string) (file
 	case err != nil:
 		return nil, refused("%s cannot be read to its end: pack it again (%v)", name, err)
 	}
-	for _, prefix := range []string{"website/docs/", "docs/"} {
-		if slices.ContainsFunc(d.files, func(f docFile) bool { return strings.HasPrefix(f.name, prefix) }) {
-			d.files = slices.DeleteFunc(d.files, func(f docFile) bool { return !strings.HasPrefix(f.name, prefix) })
-			for i := range d.files {
-				d.files[i].name = strings.TrimPrefix(d.files[i].name, prefix)
-			}
-			break
-		}
-	}
-	if !slices.ContainsFunc(d.files, func(f docFile) bool { return isPage(f.name) }) {
+	pages := d.pages.unpacked()
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(pages)), isPage) {
 		return nil, refused("%s has no page of documentation: pack the folder docs, with index.md in it", name)
 	}
-	if err := d.checkFolders(); err != nil {
-		return nil, err
+	return pages, pages.checkFolders()
+}
+
+// unpacked returns the files in the folder with the documentation of a repository, if there
+// is one.
+func (d docs) unpacked() docs {
+	for _, prefix := range []string{"website/docs/", "docs/"} {
+		in := make(docs)
+		for name, content := range d {
+			if below, ok := strings.CutPrefix(name, prefix); ok {
+				in[below] = content
+			}
+		}
+		if len(in) > 0 {
+			return in
+		}
 	}
-	return d.files, nil
+	return d
 }
 
 func isPage(name string) bool {
@@ -270,7 +219,7 @@ func isPage(name string) bool {
 
 // A docReader collects the files of an archive, within the limits.
 type docReader struct {
-	files  []docFile
+	pages  docs
 	total  int64
 	folded map[string]string // names by their lower-case form
 }
@@ -335,7 +284,7 @@ func (d *docReader) add(name string, mode fs.FileMode, content io.Reader) error 
 	switch folded := strings.ToLower(clean); {
 	case !mode.IsRegular():
 		return refused("%.200q is not a regular file: pack the file itself", name)
-	case len(d.files) >= maxDocFiles:
+	case len(d.pages) >= maxDocFiles:
 		return refused("there are more than %d files: leave out what is not documentation", maxDocFiles)
 	case d.folded[folded] != "":
 		return refused("%.200q and %.200q are one file on some systems: rename one", d.folded[folded], clean)
@@ -352,7 +301,7 @@ func (d *docReader) add(name string, mode fs.FileMode, content io.Reader) error 
 	case d.total > maxDocTotal:
 		return refused("the files are larger than %d bytes together: leave out what is not documentation", maxDocTotal)
 	}
-	d.files = append(d.files, docFile{clean, b.Bytes()})
+	d.pages[clean] = b.Bytes()
 	return nil
 }
 
@@ -381,13 +330,13 @@ func checkDocName(name string) error {
 }
 
 // checkFolders refuses a name that a file and a folder have in common.
-func (d *docReader) checkFolders() error {
-	files := make(map[string]bool, len(d.files))
-	for _, f := range d.files {
-		files[strings.ToLower(f.name)] = true
+func (d docs) checkFolders() error {
+	files := make(map[string]bool, len(d))
+	for name := range d {
+		files[strings.ToLower(name)] = true
 	}
-	for _, f := range d.files {
-		for dir := path.Dir(strings.ToLower(f.name)); dir != "."; dir = path.Dir(dir) {
+	for name := range files {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if files[dir] {
 				return refused("%.200q is a file and a folder: rename one", dir)
 			}
@@ -397,22 +346,29 @@ func (d *docReader) checkFolders() error {
 }
 
 // sameDocs reports whether a folder has exactly these files.
-func sameDocs(ctx context.Context, part tree.Part, dir string, files []docFile) bool {
-	sizes := make(map[string]int64, len(files))
-	err := part.WalkFiles(ctx, dir, func(name string, info fs.FileInfo) { sizes[name] = info.Size() })
-	if err != nil || len(sizes) != len(files) {
+func sameDocs(ctx context.Context, part tree.Part, dir string, pages docs) bool {
+	sizes := make(map[string]int64, len(pages))
+	err := part.Walk(ctx, dir, func(name string, info fs.FileInfo) { sizes[name] = info.Size() })
+	if err != nil || len(sizes) != len(pages) {
 		return false
 	}
-	err = eachDoc(files, func(f docFile) error {
-		name := path.Join(dir, f.name)
-		if size, ok := sizes[name]; !ok || size != int64(len(f.content)) {
-			return fs.ErrExist
-		}
-		now, err := part.ReadFile(name, maxDocFile)
-		if err == nil && !bytes.Equal(now, f.content) {
-			err = fs.ErrExist
-		}
-		return err
-	})
-	return err == nil
+	var g errgroup.Group
+	g.SetLimit(docWorkers)
+	for name, content := range pages {
+		g.Go(func() error {
+			name := path.Join(dir, name)
+			if size, ok := sizes[name]; !ok || size != int64(len(content)) {
+				return fs.ErrExist
+			}
+			now, err := part.ReadFile(name, maxDocFile)
+			if err == nil && !bytes.Equal(now, content) {
+				err = fs.ErrExist
+			}
+			return err
+		})
+	}
+	return g.Wait() == nil
 }
+
+// docWorkers is how many files are read at once. Each waits for the disk or the store.
+const docWorkers = 8

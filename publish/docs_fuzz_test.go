@@ -27,10 +27,10 @@ func FuzzReadDocs(f *testing.F) {
 			return
 		}
 		total := 0
-		for _, file := range files {
-			total += len(file.content)
-			if !fs.ValidPath(file.name) || file.name == "." || strings.Contains(file.name, `\`) {
-				t.Errorf("%q", file.name)
+		for name, content := range files {
+			total += len(content)
+			if !fs.ValidPath(name) || name == "." || strings.Contains(name, `\`) {
+				t.Errorf("%q", name)
 			}
 		}
 		if len(files) == 0 || len(files) > maxDocFiles || total > maxDocTotal {

@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
@@ -30,11 +27,13 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 		digests = x.Digests()
 	}
 	p.remember(ctx, s, c, digests)
-	providers := s.part
-	providers.Dir = path.Join(providers.Dir, s.path(releaseFolder))
 	var failures failures
-	staged := files.Staged(failures.observe(providers, func(string) bool { return true }))
-	staged.Keys = failures.observe(staged.Keys, func(name string) bool { return p.concernsKeys(name, s.address.Namespace) })
+	staged := files.Staged(s.part.Sub(s.path(releaseFolder)).Observed(func(_ string, err error) { failures.note(err) }))
+	staged.Keys = staged.Keys.Observed(func(name string, err error) {
+		if p.concernsKeys(name, s.address.Namespace) {
+			failures.note(err)
+		}
+	})
 	snapshot, err := index.Scan(ctx, index.Options{
 		Open:              func() (tree.Tree, error) { return staged, nil },
 		RequireSignatures: p.options.RequireSignatures,
@@ -57,7 +56,7 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 		}
 		name := path.Base(problem.Path)
 		if _, staged := c.files[name]; staged {
-			s.part.Fs.Remove(path.Join(s.part.Dir, s.release(name)))
+			s.part.Remove(s.release(name))
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s", name, problem.Detail))
 	}
@@ -71,15 +70,13 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 }
 
 // remember passes the digests of packages to later scans, if the packages were checked
-// when they arrived and have not been written to since. On a disk only the folder of
-// the packages is renamed from here on. A Bucket copies the packages once more.
-// Packages that came through another instance are read here, so that the copies need
-// not be read.
+// when they arrived and have not been written to since. Packages that came through another
+// instance are read here, so that their copies in the tree need not be read.
 func (p *Publisher) remember(ctx context.Context, s stage, c *staged, digests *index.Digests) {
 	for name, info := range c.files {
 		if digest, ok := p.checked.Get(checkedAs(c.sums[name], info)); ok {
 			digests.AddPackage(info, digest)
-		} else if s.part.InBucket() {
+		} else {
 			p.checkStaged(ctx, s, name, digests)
 		}
 	}
@@ -104,8 +101,8 @@ func (p *Publisher) checkStaged(ctx context.Context, s stage, name string, diges
 	p.checked.Put(checkedAs(digest.SHA256, info), digest, cache.UntilEvicted)
 }
 
-// rememberCopied passes the digests of packages to later scans where a Bucket has
-// copied the packages.
+// rememberCopied passes the digests of packages to later scans, if the packages were
+// copied into the tree.
 func (p *Publisher) rememberCopied(c *staged, copied map[string]fs.FileInfo, digests *index.Digests) {
 	for name, info := range copied {
 		staged := c.files[name]
@@ -120,7 +117,7 @@ func (p *Publisher) rememberCopied(c *staged, copied map[string]fs.FileInfo, dig
 
 // failures are errors of a disk while a release is judged. The report of such a scan
 // may say that a file is damaged, or that there are no keys. A release must neither be
-// refused for that nor published. In a Bucket the scan itself fails.
+// refused for that nor published.
 type failures struct {
 	mutex sync.Mutex
 	err   error
@@ -134,7 +131,7 @@ func (f *failures) first() error {
 
 // note keeps an error, unless the error is a property of the file itself.
 func (f *failures) note(err error) {
-	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	f.mutex.Lock()
@@ -142,17 +139,6 @@ func (f *failures) note(err error) {
 	if f.err == nil {
 		f.err = err
 	}
-}
-
-// observe returns a part with the same files, whose failures count if their paths
-// concern the release.
-func (f *failures) observe(part tree.Part, concerns func(name string) bool) tree.Part {
-	if !part.InBucket() {
-		part.Fs = witnessedFs{part.Fs, f, func(name string) bool {
-			return concerns(strings.TrimPrefix(strings.TrimPrefix(name, part.Dir), "/"))
-		}}
-	}
-	return part
 }
 
 // concernsKeys reports whether a path in the tree's keys leads to the keys of a hosted
@@ -167,63 +153,4 @@ func (p *Publisher) concernsKeys(name, namespace string) bool {
 	}
 	hostname, err := address.ParseHostname(folder)
 	return folder == "" || err == nil && slices.Contains(p.options.Hostnames, hostname)
-}
-
-// A witnessedFs notes failures to read its files.
-type witnessedFs struct {
-	afero.Fs
-	failures *failures
-	concerns func(name string) bool
-}
-
-func (w witnessedFs) note(name string, err error) {
-	if err != nil && w.concerns(name) {
-		w.failures.note(err)
-	}
-}
-
-func (w witnessedFs) Open(name string) (afero.File, error) {
-	f, err := w.Fs.Open(name)
-	if err != nil {
-		w.note(name, err)
-		return nil, err
-	}
-	return witnessedFile{f, w, name}, nil
-}
-
-func (w witnessedFs) Stat(name string) (os.FileInfo, error) {
-	info, err := w.Fs.Stat(name)
-	w.note(name, err)
-	return info, err
-}
-
-// A witnessedFile is an open file of a witnessedFs.
-type witnessedFile struct {
-	afero.File
-	in   witnessedFs
-	name string
-}
-
-func (f witnessedFile) Read(p []byte) (int, error) {
-	n, err := f.File.Read(p)
-	f.in.note(f.name, err)
-	return n, err
-}
-
-func (f witnessedFile) ReadAt(p []byte, offset int64) (int, error) {
-	n, err := f.File.ReadAt(p, offset)
-	f.in.note(f.name, err)
-	return n, err
-}
-
-func (f witnessedFile) Readdir(count int) ([]os.FileInfo, error) {
-	infos, err := f.File.Readdir(count)
-	f.in.note(f.name, err)
-	return infos, err
-}
-
-func (f witnessedFile) Stat() (os.FileInfo, error) {
-	info, err := f.File.Stat()
-	f.in.note(f.name, err)
-	return info, err
 }

@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -48,7 +47,7 @@ func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Up
 	}
 	defer part.RemoveIfEmpty(stagingPath())
 	defer r.Discard()
-	digest, err := archive.CheckModule(ctx, r.File, r.size, f.Name, r.sum)
+	digest, err := archive.CheckModule(ctx, r, r.size, f.Name, r.sum)
 	if err != nil {
 		return Result{}, p.asRefusal(ctx, f, err)
 	}
@@ -123,7 +122,7 @@ func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r 
 		return nil, err
 	}
 	if present != nil {
-		return present, tree.StorageError(files.Modules.Fs.Remove(path.Join(files.Modules.Dir, name)))
+		return present, tree.StorageError(files.Modules.Remove(name))
 	}
 	if x := p.options.Index(); x != nil {
 		x.Digests().AddModule(info, digest)
@@ -168,29 +167,26 @@ func (p *Publisher) presentModuleUnder(files tree.Tree, f File, hostname svchost
 	if err != nil {
 		return nil, err
 	}
-	entries, err := list(part, dir)
+	entries, err := part.Entries(dir)
 	if err != nil {
 		return nil, err
 	}
 	var present *presentModule
 	for _, e := range entries {
-		version, name := moduleVersionOf(f.Address, e), path.Join(dir, e.Name())
+		version, name := moduleVersionOf(f.Address, e), e.Path()
 		if version == "" || withoutBuild(version) != withoutBuild(f.Version) || name == but {
 			continue
 		}
 		switch {
-		case unresolved(e):
-			if _, err := part.Stat(name); !errors.Is(err, fs.ErrNotExist) {
-				return nil, cmp.Or(err, tree.StorageError(fs.ErrNotExist))
-			}
-			continue // removed meanwhile
-		case tree.Abandoned(e):
+		case e.Bad != nil:
+			return nil, e.Err()
+		case tree.Abandoned(e.Info):
 			continue
-		case e.Mode().IsRegular() && tree.Reserved(e):
+		case e.IsFile() && tree.Reserved(e.Info):
 			return nil, tree.ErrReserved
 		}
 		if present == nil || version == f.Version && present.version != version {
-			present = &presentModule{part: part, path: name, version: version, info: e, tree: files}
+			present = &presentModule{part: part, path: name, version: version, info: e.Info, tree: files}
 		}
 	}
 	if s := p.snapshot(); s != nil && present != nil {
@@ -201,19 +197,17 @@ func (p *Publisher) presentModuleUnder(files tree.Tree, f File, hostname svchost
 
 // moduleVersionOf returns the version of an entry in the folder of a module. It is
 // empty if the entry has none.
-func moduleVersionOf(a address.Address, e fs.FileInfo) string {
-	if !unresolved(e) && !e.IsDir() {
-		f, _ := ParseModuleFile(a, e.Name())
-		return f.Version
+func moduleVersionOf(a address.Address, e tree.Entry) string {
+	if e.IsDir() || e.Bad != nil {
+		if v, err := address.ParseModuleVersion(e.Name); err == nil {
+			return v.String()
+		}
 	}
-	if v, err := address.ParseModuleVersion(e.Name()); err == nil {
-		return v.String()
+	if e.IsDir() {
+		return ""
 	}
-	if unresolved(e) {
-		f, _ := ParseModuleFile(a, e.Name())
-		return f.Version
-	}
-	return ""
+	f, _ := ParseModuleFile(a, e.Name)
+	return f.Version
 }
 
 // has reports whether the package in the tree has a digest. For a folder, it compares

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"path"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -22,10 +21,6 @@ type presentRelease struct {
 	part   tree.Part
 	files  map[string]string // paths in the part, by name
 	exists bool              // there is a package, so the version must not change
-
-	// incomplete reports that an interrupted publication has copied some files to the
-	// folder in a Bucket. On a disk only an operator copies such a folder.
-	incomplete bool
 
 	// folder is the folder of the version. It need not exist: the files may lie in the
 	// provider's own folder.
@@ -64,24 +59,23 @@ func (p *Publisher) presentUnder(files tree.Tree, a address.Address, version str
 		r.release = s.Provider(a).Release(version)
 	}
 	for _, dir := range []string{r.folder, dir} { // the index prefers files of the first folder
-		entries, err := list(part, dir)
+		entries, err := part.Entries(dir)
 		if err != nil {
 			return nil, err
 		}
-		if dir == r.folder && tree.IncompleteUpload(address.ChecksumsName(a.Name, version), namesOf(entries)) {
-			r.incomplete = part.InBucket()
+		if dir == r.folder && tree.IsIncompleteUpload(a.Name, version, entries) {
 			continue
 		}
 		for _, e := range entries {
-			if dir == r.folder && (e.IsDir() || unresolved(e)) && isUnpackedPackage(e) {
+			if dir == r.folder && (e.IsDir() || e.Bad != nil) && isUnpackedPackage(e.Name) {
 				r.exists = true
 			}
-			f, err := address.ParseReleaseFile(a.Name, e.Name())
+			f, err := address.ParseReleaseFile(a.Name, e.Name)
 			if err != nil || f.Version.String() != version || e.IsDir() {
 				continue
 			}
-			if _, twice := r.files[e.Name()]; !twice {
-				r.files[e.Name()] = path.Join(dir, e.Name())
+			if _, twice := r.files[e.Name]; !twice {
+				r.files[e.Name] = e.Path()
 			}
 			r.exists = r.exists || f.Kind == address.PackageFile
 		}
@@ -89,17 +83,9 @@ func (p *Publisher) presentUnder(files tree.Tree, a address.Address, version str
 	return r, nil
 }
 
-func namesOf(entries []fs.FileInfo) []string {
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return names
-}
-
 // isUnpackedPackage reports whether a folder has the name of a platform.
-func isUnpackedPackage(e fs.FileInfo) bool {
-	_, err := address.ParsePlatforms([]string{e.Name()})
+func isUnpackedPackage(name string) bool {
+	_, err := address.ParsePlatforms([]string{name})
 	return err == nil
 }
 

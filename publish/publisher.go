@@ -92,21 +92,17 @@ type Publisher struct {
 	checked cache.Cache[checkedFile, archive.PackageDigest] // packages that are staged
 }
 
-// A checkedFile identifies the content of a package that was checked. Renaming the file on a
-// disk changes no field, and writing to it does.
+// A checkedFile identifies the content of a package that was checked. Writing to the file
+// changes the stamp, and renaming it does not.
 type checkedFile struct {
-	sum     wire.SHA256
-	size    int64
-	modTime int64  // in nanoseconds since 1970
-	etag    string // in a Bucket
+	sum   wire.SHA256
+	stamp tree.Stamp
 }
 
 func checkedAs(sum wire.SHA256, info fs.FileInfo) checkedFile {
-	c := checkedFile{sum: sum, size: info.Size(), modTime: info.ModTime().UnixNano()}
-	if tagged, ok := info.(interface{ ETag() string }); ok {
-		c.etag = tagged.ETag()
-	}
-	return c
+	stamp := tree.StampOf(info)
+	stamp.Changed = 0 // a rename counts as a change there
+	return checkedFile{sum, stamp}
 }
 
 // maxChecked bounds the packages that were checked and are remembered: the packages of
@@ -212,7 +208,7 @@ func (p *Publisher) limit(k Kind) int64 {
 
 func (p *Publisher) open() (tree.Tree, error) {
 	files, err := p.opener.Tree()
-	if err == nil && (files.Providers.Replaced() || files.Modules.Replaced()) {
+	if err == nil && !(files.Providers.Same() && files.Modules.Same()) {
 		p.opener.Forget()
 		files, err = p.opener.Tree()
 	}
@@ -258,7 +254,7 @@ func (p *Publisher) lockIn(ctx context.Context, part tree.Part, name string) (un
 	if unlock, err = p.lock(ctx, name); err != nil {
 		return nil, err
 	}
-	if part.Replaced() {
+	if !part.Same() {
 		unlock()
 		return nil, p.unavailable("changing the tree", tree.ErrReplaced)
 	}

@@ -84,7 +84,7 @@ func (p *Publisher) check(ctx context.Context, f File, r *received) (content []b
 	if f.Kind == Package {
 		return nil, p.checkPackage(ctx, f, r)
 	}
-	if content, err = io.ReadAll(io.NewSectionReader(r.File, 0, r.size)); err != nil {
+	if content, err = io.ReadAll(io.NewSectionReader(r, 0, r.size)); err != nil {
 		return nil, tree.StorageError(err)
 	}
 	switch f.Kind {
@@ -102,7 +102,7 @@ func (p *Publisher) check(ctx context.Context, f File, r *received) (content []b
 
 // checkPackage checks a package as a scan would.
 func (p *Publisher) checkPackage(ctx context.Context, f File, r *received) (err error) {
-	if r.digest, err = archive.CheckPackage(ctx, r.File, r.size, f.Address.Name, f.platform, r.sum); err != nil {
+	if r.digest, err = archive.CheckPackage(ctx, r, r.size, f.Address.Name, f.platform, r.sum); err != nil {
 		return p.asRefusal(ctx, f, err)
 	}
 	return nil
@@ -224,7 +224,7 @@ func (p *Publisher) keep(ctx context.Context, r *received, name string) error {
 
 // move renames a staged build. In a Bucket the result is another file.
 func (p *Publisher) move(s stage, b build, from, to string) error {
-	if err := s.rename(from, to); err != nil {
+	if err := s.part.Move(from, to); err != nil {
 		return err
 	}
 	info, err := s.part.Stat(to)
@@ -309,7 +309,7 @@ func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received,
 	if err := p.keep(ctx, r, s.release(s.checksumsName())); err != nil {
 		return "", err
 	}
-	s.remove(s.path(undecidedFolder))
+	s.part.RemoveAll(s.path(undecidedFolder))
 	maps.DeleteFunc(dropped, func(_ string, is bool) bool { return !is })
 	if len(dropped) > 0 {
 		note = fmt.Sprintf("not those that SHA256SUMS is of, and dropped: %s", strings.Join(sortedNames(dropped), ", "))
@@ -342,29 +342,17 @@ func (p *Publisher) publish(ctx context.Context, files tree.Tree, s stage, c *st
 	if err := p.checkNoOtherBuild(files, s.address, s.version); err != nil {
 		return err
 	}
-	if err := p.addDocs(ctx, s); err != nil {
+	if err := p.installDocs(ctx, s, s.release()); err != nil {
 		return err
 	}
 	digests, err := p.scan(ctx, files, s, c)
 	if err != nil {
 		return err
 	}
-	others, err := list(present.part, present.folder)
-	switch {
-	case err != nil:
-		return err
-	case len(others) > 0 && !present.incomplete:
-		return conflict("the tree has a folder of version %s without a whole release: its operator has to complete or remove it first", s.version)
-	}
 	copied, err := s.part.InstallFolder(ctx, s.release(), present.folder, s.checksumsName())
-	if errors.Is(err, tree.ErrInTheWay) && present.incomplete { // of a release that is no longer staged
-		if err = s.part.RemoveUpload(ctx, present.folder, s.checksumsName(), c.checksums); err == nil {
-			copied, err = s.part.InstallFolder(ctx, s.release(), present.folder, s.checksumsName())
-		}
-	}
 	switch {
 	case errors.Is(err, tree.ErrInTheWay):
-		return conflict("version %s has been copied into the tree meanwhile: a version never changes, publish a new one", s.version)
+		return p.inTheWay(files, s)
 	case err != nil:
 		p.changed(s.address) // the release may be there all the same
 		return err
@@ -372,6 +360,18 @@ func (p *Publisher) publish(ctx context.Context, files tree.Tree, s stage, c *st
 	p.rememberCopied(c, copied, digests)
 	s.removeAll() // tidy removes what remains
 	return nil
+}
+
+// inTheWay says what lies where a release was to be published.
+func (p *Publisher) inTheWay(files tree.Tree, s stage) error {
+	now, err := p.presentRelease(files, s.address, s.version)
+	switch {
+	case err != nil:
+		return err
+	case !now.exists:
+		return conflict("the tree has a folder of version %s without a whole release: its operator has to complete or remove it first", s.version)
+	}
+	return conflict("version %s has been copied into the tree meanwhile: a version never changes, publish a new one", s.version)
 }
 
 // State returns the published or staged files of a provider's version, or ErrNothing.
@@ -450,11 +450,9 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 // drop removes an unpublished release, with the files that an interrupted publication
 // has copied. It keeps files that may belong to another release.
 func (s stage) drop(ctx context.Context, c *staged, present *presentRelease) error {
-	if present.incomplete {
-		err := present.part.RemoveUpload(ctx, present.folder, s.checksumsName(), c.checksums)
-		if err != nil && !errors.Is(err, tree.ErrReserved) && !errors.Is(err, tree.ErrInTheWay) {
-			return err
-		}
+	err := present.part.RemoveUnfinished(ctx, present.folder, s.checksumsName(), c.checksums)
+	if err != nil && !errors.Is(err, tree.ErrReserved) && !errors.Is(err, tree.ErrInTheWay) {
+		return err
 	}
 	return s.removeAll()
 }

@@ -114,7 +114,7 @@ func noRoom(format string, limit int64) error {
 func (p *Publisher) measure(s stage, subject string, sent int64) {
 	var size int64
 	look := p.room.look()
-	err := s.part.WalkFiles(context.Background(), s.path(), func(_ string, info fs.FileInfo) { size += info.Size() })
+	err := s.part.Walk(context.Background(), s.path(), func(_ string, info fs.FileInfo) { size += info.Size() })
 	if err == nil {
 		p.room.record(s.name(), look, size, subject, sent)
 	}

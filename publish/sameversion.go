@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"io/fs"
 
 	version "github.com/hashicorp/go-version"
 
@@ -74,7 +73,7 @@ func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Ve
 		if err != nil {
 			return nil, err
 		}
-		entries, err := list(part, dir)
+		entries, err := part.Entries(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -83,8 +82,8 @@ func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Ve
 			if other == nil || !address.SameToClients(v, other) {
 				continue
 			}
-			if a.IsModule() {
-				return other, nil
+			if a.IsModule() || e.Bad != nil {
+				return other, e.Err()
 			}
 			r, err := p.presentUnder(files, a, other.String()) // the folder may contain no package
 			if err != nil {
@@ -100,24 +99,16 @@ func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Ve
 
 // versionOf returns the version of an entry of an address's folder. It is nil if the
 // entry has none.
-func versionOf(a address.Address, e fs.FileInfo) *version.Version {
+func versionOf(a address.Address, e tree.Entry) *version.Version {
 	if a.IsModule() {
-		text := e.Name()
-		if !e.IsDir() {
-			f, err := ParseModuleFile(a, e.Name())
-			if err != nil {
-				return nil
-			}
-			text = f.Version
-		}
-		v, _ := address.ParseModuleVersion(text)
+		v, _ := address.ParseModuleVersion(moduleVersionOf(a, e))
 		return v
 	}
 	if e.IsDir() {
-		v, _ := address.ParseProviderVersion(e.Name())
+		v, _ := address.ParseProviderVersion(e.Name)
 		return v
 	}
-	f, err := address.ParseReleaseFile(a.Name, e.Name())
+	f, err := address.ParseReleaseFile(a.Name, e.Name)
 	if err != nil {
 		return nil
 	}
@@ -128,12 +119,12 @@ func versionOf(a address.Address, e fs.FileInfo) *version.Version {
 // staged: publishing it has failed, and will be tried again. It is nil if there is
 // none.
 func (p *Publisher) otherStage(ctx context.Context, files tree.Tree, a address.Address, v *version.Version) (*version.Version, error) {
-	entries, err := list(files.Providers, stagingPath())
+	entries, err := files.Providers.Entries(stagingPath())
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		s, ok := parseStage(files.Providers, e.Name())
+		s, ok := parseStage(files.Providers, e.Name)
 		if !ok || s.address != a.At("") {
 			continue
 		}

@@ -29,9 +29,7 @@ type stage struct {
 const (
 	releaseFolder   = "release"   // a tree of this version alone, so that a namespace can have the name of another folder
 	undecidedFolder = "undecided" // builds of files, before SHA256SUMS is there
-	docsFolder      = "docs"      // complete documentation; in a Bucket still an archive
-	newDocsFolder   = "docs.new"  // being unpacked; without the lock, a leftover
-	oldDocsFolder   = "docs.old"  // replaced; without the lock, a leftover
+	docsFolder      = "docs"      // in the release; beside it, where documentation is replaced
 )
 
 // maxBuilds is how many builds of one file are kept side by side. Several publishers of
@@ -124,18 +122,20 @@ func (c *staged) builds(name string) []build {
 // decision that a crash has interrupted.
 func (s stage) read() (*staged, error) {
 	c := &staged{files: make(map[string]fs.FileInfo)}
-	release, err := list(s.part, s.release())
+	release, err := s.part.Entries(s.release())
 	if err != nil {
 		return nil, err
 	}
-	for _, info := range release {
+	for _, e := range release {
 		switch {
-		case info.IsDir():
-			c.docs = c.docs || info.Name() == docsFolder
+		case e.Bad != nil:
+			return nil, e.Err()
+		case e.IsDir():
+			c.docs = c.docs || e.Name == docsFolder
 		default:
-			c.files[info.Name()] = info
+			c.files[e.Name] = e.Info
 		}
-		c.last = latest(c.last, info)
+		c.last = latest(c.last, e.Info)
 	}
 	if err := s.readDecision(c); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (s stage) read() (*staged, error) {
 	}
 	docs, err := s.docs()
 	if docs != nil {
-		c.docs, c.last = true, latest(c.last, docs)
+		c.docs, c.last = true, latest(c.last, docs.Info)
 	}
 	return c, err
 }
@@ -162,7 +162,7 @@ func (s stage) readDecision(c *staged) error {
 			return nil
 		}
 		// It was valid when it arrived, so the disk has damaged it.
-		s.remove(s.release(s.checksumsName()))
+		s.part.RemoveAll(s.release(s.checksumsName()))
 		delete(c.files, s.checksumsName())
 	}
 	return s.undecide(c)
@@ -171,20 +171,23 @@ func (s stage) readDecision(c *staged) error {
 // readUndecided reads the builds that wait for SHA256SUMS. Once SHA256SUMS is there,
 // they are the builds that the decision has dropped.
 func (s stage) readUndecided(c *staged) error {
-	entries, err := list(s.part, s.path(undecidedFolder))
+	entries, err := s.part.Entries(s.path(undecidedFolder))
 	if err != nil || len(entries) == 0 {
 		return err
 	}
 	if c.checksums != nil {
-		s.remove(s.path(undecidedFolder))
+		s.part.RemoveAll(s.path(undecidedFolder))
 		return nil
 	}
-	for _, info := range entries {
-		name, digits, _ := strings.Cut(info.Name(), "@")
-		if sum, err := wire.ParseSHA256(digits); err == nil {
-			c.undecided = append(c.undecided, build{name, sum, info})
+	for _, e := range entries {
+		if e.Bad != nil {
+			return e.Err()
 		}
-		c.last = latest(c.last, info)
+		name, digits, _ := strings.Cut(e.Name, "@")
+		if sum, err := wire.ParseSHA256(digits); err == nil {
+			c.undecided = append(c.undecided, build{name, sum, e.Info})
+		}
+		c.last = latest(c.last, e.Info)
 	}
 	slices.SortStableFunc(c.undecided, func(a, b build) int { return a.info.ModTime().Compare(b.info.ModTime()) })
 	return nil
@@ -195,7 +198,7 @@ func (s stage) undecide(c *staged) error {
 	for name, info := range c.files {
 		sum, err := s.part.Digest(s.release(name))
 		if err == nil {
-			err = s.rename(s.release(name), build{name, sum, info}.path(s))
+			err = s.part.Move(s.release(name), build{name, sum, info}.path(s))
 		}
 		if err != nil {
 			return err
@@ -267,54 +270,8 @@ func (s stage) describe(c *staged, needsSignature bool, life time.Duration) (wir
 	return d, nil
 }
 
-// The following methods touch the disk. Paths are relative to the part, and errors have
-// no paths.
-
-// list returns the entries of a folder, and none if the folder does not exist. It
-// follows symlinks. A symlink that leads nowhere is still one, and is unresolved.
-func list(part tree.Part, dir string) ([]fs.FileInfo, error) {
-	entries, err := part.ReadDir(dir)
-	for i, e := range entries {
-		if !unresolved(e) {
-			continue
-		}
-		if target, err := part.Stat(path.Join(dir, e.Name())); err == nil {
-			entries[i] = linked{target, e.Name()}
-		}
-	}
-	return entries, err
-}
-
-// unresolved reports whether the target of a symlink is unknown. That is an error for
-// the symlink's own name, and for no other.
-func unresolved(e fs.FileInfo) bool { return e.Mode()&fs.ModeSymlink != 0 }
-
-// linked is the target of a symlink, under the name of the symlink.
-type linked struct {
-	fs.FileInfo
-	name string
-}
-
-func (l linked) Name() string { return l.name }
-
-func (s stage) rename(from, to string) error { return rename(s.part, from, to) }
-
-func rename(part tree.Part, from, to string) error {
-	to = path.Join(part.Dir, to)
-	err := part.Fs.MkdirAll(path.Dir(to), 0o755)
-	if err == nil {
-		err = part.Fs.Rename(path.Join(part.Dir, from), to)
-	}
-	return tree.StorageError(err)
-}
-
-// remove removes a file or folder of the stage, by its path in the part.
-func (s stage) remove(name string) error {
-	return tree.StorageError(s.part.Fs.RemoveAll(path.Join(s.part.Dir, name)))
-}
-
 // removeAll removes the stage, and also the folder of all stages if it is empty then.
 func (s stage) removeAll() error {
 	defer s.part.RemoveIfEmpty(stagingPath())
-	return s.remove(s.path())
+	return s.part.RemoveAll(s.path())
 }

@@ -3,7 +3,6 @@ package publish
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"slices"
 	"time"
@@ -47,17 +46,17 @@ func (p *Publisher) tidy(ctx context.Context) {
 		defer part.RemoveIfEmpty(stagingPath())
 	}
 	known, look := p.room.names(), p.room.look()
-	entries, err := list(files.Providers, stagingPath())
+	entries, err := files.Providers.Entries(stagingPath())
 	if err != nil {
 		return
 	}
 	for _, name := range known {
-		if !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return e.Name() == name }) {
+		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name == name }) {
 			p.room.record(name, look, 0, "", 0) // another instance has published or dropped it
 		}
 	}
 	for _, e := range entries {
-		s, ok := parseStage(files.Providers, e.Name())
+		s, ok := parseStage(files.Providers, e.Name)
 		if !ok || !e.IsDir() || ctx.Err() != nil {
 			continue
 		}
@@ -75,7 +74,6 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 		return err
 	}
 	defer unlock()
-	s.remove(s.path(newDocsFolder))
 	present, err := p.presentRelease(files, s.address, s.version)
 	if err != nil {
 		return err
@@ -85,7 +83,7 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 		return err
 	}
 	if present.exists { // all files are published, so the stage can only have documentation that replaces the release's
-		if err := p.completeDocs(ctx, s, present); err != nil {
+		if err := p.installDocs(ctx, s, present.folder); err != nil {
 			return err
 		}
 		p.changed(s.address)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
@@ -130,7 +131,8 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 		r := newRegistry(t)
 		r.putAll(d, d.names()...)
 		r.Write(stage+"docs.old/index.md", "old")
-		r.Write(stage+"docs/index.md", "new")
+		r.Write(stage+"docs.new/index.md", "half")
+		r.Write(stage+"docs.zip", indextest.Zip("docs/index.md", "new"))
 		defer r.again(t).run()()
 		eventually(t, "nothing is left", func() bool { return !strings.Contains(fmt.Sprint(r.files()), tree.StagingName) })
 		if text := r.Read("providers/acme/demo/1.0.0/docs/index.md"); text != "new" {

@@ -46,7 +46,7 @@ func (u Upload) announced() bool { return u.SHA256 != wire.SHA256{} }
 
 // A received file is on the local disk, under a temporary name if it has one.
 type received struct {
-	*tree.TemporaryFile
+	tree.TemporaryFile
 	room   *roomWriter
 	sum    wire.SHA256
 	size   int64

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 
@@ -174,7 +173,7 @@ func (s *spellingFinder) spellings(dir, name string, same func(string) bool) (pa
 
 // names returns the names in a directory, in order. A name that is not a directory has none.
 func (s *spellingFinder) names(dir string) []string {
-	names, err := s.part.readNames(dir)
+	names, err := s.part.names(dir)
 	if err != nil && !errors.Is(err, errNoFolder) {
 		s.note(err)
 	}
@@ -218,14 +217,8 @@ func (f AddressFolder) ReadMetadata() ([]byte, error) {
 // hasLink reports whether the folder's registry.hcl is a symlink. The error is a
 // StorageError.
 func (f AddressFolder) hasLink() (bool, error) {
-	if f.part.Disk == "" {
-		return false, nil
-	}
-	info, err := os.Lstat(f.part.DiskPath(path.Join(f.dir, MetadataName)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && info.Mode()&fs.ModeSymlink != 0, StorageError(err)
+	entries, err := f.part.Entries(f.dir)
+	return slices.ContainsFunc(entries, func(e Entry) bool { return e.Name == MetadataName && e.Link }), err
 }
 
 // ErrMetadataChanged means that another process has changed a registry.hcl meanwhile.
@@ -246,10 +239,7 @@ func (f AddressFolder) WriteMetadata(before, content []byte) error {
 		return cmp.Or(err, ErrMetadataChanged)
 	}
 	if len(bytes.TrimSpace(content)) == 0 {
-		if err := f.part.Fs.Remove(path.Join(f.part.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return StorageError(err)
-		}
-		return nil
+		return StorageError(f.part.Remove(name))
 	}
 	return f.part.WriteFile(name, content)
 }

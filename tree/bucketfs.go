@@ -60,19 +60,6 @@ func (p Part) Bucket() Bucket {
 	return nil
 }
 
-// InBucket reports whether the part lies in a Bucket, which has neither folders nor a
-// rename.
-func (p Part) InBucket() bool { return p.Bucket() != nil }
-
-// Direct returns the part without a listing: its directories are read from the store each
-// time.
-func (p Part) Direct() Part {
-	if b := p.Bucket(); b != nil {
-		p.Fs = newBucketFs(b)
-	}
-	return p
-}
-
 // StoreError classifies an error of a Bucket. It returns the store's statements about a file
 // unchanged: that it exists, that it does not exist, or that it may not be read. Everything
 // else becomes an ErrStore.

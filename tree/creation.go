@@ -59,7 +59,7 @@ func Abandoned(file fs.FileInfo) bool {
 
 // place gives a file its name in the part, and makes the folder of the name. The error wraps
 // fs.ErrExist if the name is taken, and is ErrReserved if it may be taken in a moment.
-func (p Part) place(from, to string) error {
+func (p disk) place(from, to string) error {
 	if err := p.makeFolder(path.Dir(to)); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (p Part) place(from, to string) error {
 
 // makeFolder makes a folder and its parents. An error because a file has the name of one of
 // them does not wrap fs.ErrExist: that file is not the one that the caller creates.
-func (p Part) makeFolder(dir string) error {
+func (p disk) makeFolder(dir string) error {
 	err := p.Fs.MkdirAll(path.Join(p.Dir, dir), 0o755)
 	switch {
 	case !errors.Is(err, fs.ErrExist):
@@ -99,7 +99,7 @@ func (p Part) makeFolder(dir string) error {
 
 // placeFile tries each way in order. An operation that fails because of the disk fails in
 // the last way too.
-func (p Part) placeFile(from, to string) error {
+func (p disk) placeFile(from, to string) error {
 	oldName, newName := path.Join(p.Dir, from), path.Join(p.Dir, to)
 	if fsys, ok := p.Fs.(exclusiveRenamer); ok {
 		if err := fsys.RenameExclusive(oldName, newName); err == nil || errors.Is(err, fs.ErrExist) {
@@ -119,7 +119,7 @@ func (p Part) placeFile(from, to string) error {
 }
 
 // placeReserved reserves the name, and renames the file over the reservation.
-func (p Part) placeReserved(from, to string) error {
+func (p disk) placeReserved(from, to string) error {
 	f, err := p.Fs.OpenFile(path.Join(p.Dir, to), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (p Part) placeReserved(from, to string) error {
 
 // removeAbandonedFile removes an empty file. It takes the name away from the file before it
 // looks at the size once more, so that a file that has taken its place meanwhile stays.
-func (p Part) removeAbandonedFile(name string) error {
+func (p disk) removeAbandonedFile(name string) error {
 	aside := TemporaryName(name)
 	if err := p.Fs.Rename(path.Join(p.Dir, name), path.Join(p.Dir, aside)); err != nil {
 		return err
@@ -161,13 +161,13 @@ func (p Part) removeAbandonedFile(name string) error {
 }
 
 // isSameFile reports whether name is another name of the file.
-func (p Part) isSameFile(name string, file fs.FileInfo) bool {
+func (p disk) isSameFile(name string, file fs.FileInfo) bool {
 	info, err := p.Lookup(name)
 	return err == nil && info.Sys() != nil && os.SameFile(info, file)
 }
 
 // placeFolder is place for a folder, which appears as a whole.
-func (p Part) placeFolder(from, to string) error {
+func (p disk) placeFolder(from, to string) error {
 	if err := p.makeFolder(path.Dir(to)); err != nil {
 		return err
 	}
@@ -179,9 +179,9 @@ func (p Part) placeFolder(from, to string) error {
 	if statErr != nil || !present.IsDir() {
 		return err
 	}
-	entries, listErr := p.ReadDir(to)
+	names, listErr := p.names(to)
 	switch {
-	case listErr != nil || len(entries) > 0:
+	case listErr != nil || len(names) > 0:
 		return err
 	case time.Since(present.ModTime()) < reservedFor:
 		return ErrReserved
@@ -195,7 +195,7 @@ func (p Part) placeFolder(from, to string) error {
 
 // renameFolderExclusive needs no reservation: no system renames a folder over a folder with
 // files in it, and os.Root does not even rename it over an empty one.
-func (p Part) renameFolderExclusive(from, to string) error {
+func (p disk) renameFolderExclusive(from, to string) error {
 	oldName, newName := path.Join(p.Dir, from), path.Join(p.Dir, to)
 	if fsys, ok := p.Fs.(exclusiveRenamer); ok {
 		if err := fsys.RenameExclusive(oldName, newName); err == nil || errors.Is(err, fs.ErrExist) {

@@ -1,10 +1,8 @@
 package tree
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -243,47 +241,26 @@ func (l listedFs) Stat(name string) (os.FileInfo, error) {
 	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 }
 
-// Open implements afero.Fs. It asks the store for files only.
+// Open implements afero.Fs for files. A file of the listing is opened from the store.
 func (l listedFs) Open(name string) (afero.File, error) {
 	info, err := l.Stat(name)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
-		return &listedDirectory{info: info, rest: l.listing.directories[path.Clean(name)]}, nil
+		return nil, errNotRegular
 	}
 	return l.bucketFs.Open(name)
 }
 
-// A listedDirectory is an open directory of a listing. Only its entries can be read.
-type listedDirectory struct {
-	afero.File // nil
-	info       fs.FileInfo
-	rest       []fs.FileInfo
-}
-
-func (d *listedDirectory) Name() string               { return d.info.Name() }
-func (d *listedDirectory) Stat() (os.FileInfo, error) { return d.info, nil }
-func (d *listedDirectory) Close() error               { return nil }
-
-// Readdir implements afero.File.
-func (d *listedDirectory) Readdir(n int) ([]os.FileInfo, error) {
-	if n > 0 && len(d.rest) == 0 {
-		return nil, io.EOF
+// readDirectory returns the entries of a directory without a request.
+func (l listedFs) readDirectory(dir string) ([]fs.FileInfo, error) {
+	info, err := l.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = errNoDirectory
 	}
-	if n = min(cmp.Or(max(n, 0), len(d.rest)), len(d.rest)); n == 0 {
-		return nil, nil
+	if err != nil {
+		return nil, err
 	}
-	entries := slices.Clone(d.rest[:n])
-	d.rest = d.rest[n:]
-	return entries, nil
-}
-
-// Readdirnames implements afero.File.
-func (d *listedDirectory) Readdirnames(n int) (names []string, err error) {
-	entries, err := d.Readdir(n)
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names, err
+	return l.listing.directories[path.Clean(dir)], nil
 }

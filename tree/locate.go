@@ -23,9 +23,6 @@ func (d Directories) Locate(fsys fs.FS) (Directories, error) {
 	var paths directoryPaths = diskPaths{}
 	if fsys != nil {
 		paths = fileSystemPaths{fsys}
-		if _, ok := fsys.(Bucket); ok {
-			paths = bucketPaths{fileSystemPaths{fsys}}
-		}
 	}
 	var err error
 	if d.Root, err = paths.root(d.Root); err != nil {
@@ -126,11 +123,11 @@ func (fileSystemPaths) join(root, dir string) string {
 	return path.Join(root, dir)
 }
 
-func (p fileSystemPaths) stat(dir string) (fs.FileInfo, error) { return fs.Stat(p.FS, dir) }
-
-// bucketPaths has the rules for paths in a Bucket. All directories may be named, since a
-// directory exists there as soon as there is a file in it. Locating does not ask the store,
-// which may be down when the server starts.
-type bucketPaths struct{ fileSystemPaths }
-
-func (bucketPaths) stat(dir string) (fs.FileInfo, error) { return directoryInfo(dir), nil }
+// stat does not ask a Bucket, which may be down when the server starts. A directory exists
+// there as soon as there is a file in it, so all of them may be named.
+func (p fileSystemPaths) stat(dir string) (fs.FileInfo, error) {
+	if _, ok := p.FS.(Bucket); ok {
+		return directoryInfo(dir), nil
+	}
+	return fs.Stat(p.FS, dir)
+}

@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -11,9 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 
 	"github.com/spf13/afero"
 
@@ -106,109 +102,8 @@ func (p Part) Exists(name string) (bool, error) {
 	return err == nil, err
 }
 
-// ReadDir returns the entries of a folder in the order of their names, without following
-// symlinks. A folder that does not exist has none. The error is a StorageError.
-func (p Part) ReadDir(dir string) ([]fs.FileInfo, error) {
-	infos, err := p.readDir(dir)
-	if err = p.absence(dir, err); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return infos, err
-}
-
-func (p Part) readDir(dir string) ([]fs.FileInfo, error) {
-	if b := p.Bucket(); b != nil {
-		return newBucketFs(b).readDirectory(path.Join(p.Dir, dir))
-	}
-	f, err := p.openFolder(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	infos, err := f.Readdir(-1)
-	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
-	return infos, err
-}
-
-// readNames is ReadDir for names only.
-func (p Part) readNames(dir string) (names []string, err error) {
-	if p.Bucket() != nil {
-		infos, err := p.ReadDir(dir)
-		for _, info := range infos {
-			names = append(names, info.Name())
-		}
-		return names, err
-	}
-	f, err := p.openFolder(dir)
-	if err == nil {
-		defer f.Close()
-		names, err = f.Readdirnames(-1)
-	}
-	slices.Sort(names)
-	if err = p.absence(dir, err); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return names, err
-}
-
 // errNoFolder means that a file lies where a folder should be.
 var errNoFolder = fmt.Errorf("%w: a file in it lies where a folder should be", ErrNotWritable)
-
-// openFolder opens a folder. It refuses anything else without opening it, as Open does.
-func (p Part) openFolder(dir string) (afero.File, error) {
-	info, err := p.Lookup(dir)
-	switch {
-	case errors.Is(err, syscall.ENOTDIR), err == nil && !info.IsDir():
-		return nil, errNoFolder
-	case err != nil:
-		return nil, err
-	}
-	return p.Fs.Open(path.Join(p.Dir, dir))
-}
-
-// WalkFiles calls visit for every file below a folder, with its path in the part, without
-// following symlinks. It skips files and folders that cannot be read, and returns the error
-// at the end, as a StorageError.
-func (p Part) WalkFiles(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
-	root := path.Join(p.Dir, dir)
-	inPart := func(name string) string {
-		if root != "." {
-			name = strings.TrimPrefix(name, root+"/")
-		}
-		return path.Join(dir, name)
-	}
-	if b := p.Bucket(); b != nil {
-		return StorageError(StoreError(b.Files(ctx, root, func(name string, info fs.FileInfo) error {
-			visit(inPart(name), info)
-			return nil
-		})))
-	}
-	var failed error
-	err := afero.Walk(p.Fs, root, func(name string, info fs.FileInfo, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			if failed == nil && !errors.Is(err, fs.ErrNotExist) {
-				failed = err
-			}
-		case !info.IsDir():
-			visit(inPart(filepath.ToSlash(name)), info)
-		}
-		return nil
-	})
-	return cmp.Or(StorageError(err), StorageError(failed))
-}
-
-// RemoveIfEmpty removes a folder if it is empty. A Bucket has no folders.
-func (p Part) RemoveIfEmpty(dir string) {
-	if p.Bucket() != nil {
-		return
-	}
-	if entries, err := p.ReadDir(dir); err == nil && len(entries) == 0 {
-		p.Fs.Remove(path.Join(p.Dir, dir))
-	}
-}
 
 // Digest reads a file to its end. The error is a StorageError.
 func (p Part) Digest(name string) (sum wire.SHA256, err error) {

@@ -35,10 +35,10 @@ func StampOf(info fs.FileInfo) Stamp {
 // whether the content has changed, however young the file is.
 const ByTag = -1
 
-// sameContent reports whether size and modification time agree. On file systems without
-// inodes this must suffice.
+// sameContent reports whether size and modification time agree, and the ETag where there is
+// one. On file systems without inodes this must suffice.
 func (s Stamp) sameContent(other Stamp) bool {
-	return s.Size == other.Size && s.ModTime == other.ModTime
+	return s.Size == other.Size && s.ModTime == other.ModTime && (s.Changed != ByTag || s.Inode == other.Inode)
 }
 
 // TooYoung reports whether the last change is so recent that others may follow.

@@ -255,10 +255,11 @@ func TestRemoveTemporaries(t *testing.T) {
 // another instance is receiving as long as pieces of it arrive.
 func TestUploadsWhoseLocksAreNotSeen(t *testing.T) {
 	p, dir := onDisk(t)
-	upload, err := p.NewTemporary(t.Context(), ".staging/a.zip")
+	begun, err := p.NewTemporary(t.Context(), ".staging/a.zip")
 	if err != nil {
 		t.Fatal(err)
 	}
+	upload := begun.(*temporaryFile)
 	upload.unlock()
 	upload.lock = nil
 	began := time.Now().Add(-2 * abandonedAfter) // a slow client

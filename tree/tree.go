@@ -45,8 +45,15 @@ func (p Part) IsOnDisk() bool { return p.Disk != "" }
 // Staged returns a tree with these providers, no modules, and the keys of t. A scan of it
 // verifies a release that lies elsewhere as if it were in t.
 func (t Tree) Staged(providers Part) Tree {
-	none := Part{Fs: afero.NewMemMapFs(), Dir: "modules"}
-	return Tree{Providers: providers, Modules: none, Keys: t.Keys}
+	return Tree{Providers: providers, Modules: EmptyPart(), Keys: t.Keys}
+}
+
+// EmptyPart returns a part without files, which cannot be written to.
+func EmptyPart() Part { return Part{Fs: afero.NewReadOnlyFs(afero.NewMemMapFs()), Dir: "."} }
+
+// OpenEmpty opens a tree without files, which cannot be written to.
+func OpenEmpty() (Tree, error) {
+	return Tree{Providers: EmptyPart(), Modules: EmptyPart(), Keys: EmptyPart()}, nil
 }
 
 // Directories locate a tree. Relative directories lie under Root, and an empty directory has
@@ -65,7 +72,8 @@ func (d Directories) Open() (Tree, error) {
 		return Tree{}, fmt.Errorf("opening the root: %w", WithoutPath(err))
 	}
 	shared := newRootFs(root)
-	return d.parts(Part{Fs: shared, Dir: ".", Disk: d.Root}, func(dir, fallback string) (Part, error) {
+	t := Tree{Root: Part{Fs: shared, Dir: ".", Disk: d.Root}}
+	part := func(dir, fallback string) (Part, error) {
 		dir = cmp.Or(dir, fallback)
 		if !filepath.IsAbs(dir) {
 			return Part{Fs: shared, Dir: path.Clean(filepath.ToSlash(dir)), Disk: d.Root}, nil
@@ -75,7 +83,26 @@ func (d Directories) Open() (Tree, error) {
 			return Part{}, fmt.Errorf("opening %s: %w", fallback, WithoutPath(err))
 		}
 		return Part{Fs: newRootFs(elsewhere), Dir: ".", Disk: dir}, nil
-	})
+	}
+	var errs [3]error
+	t.Providers, errs[0] = part(d.Providers, "providers")
+	t.Modules, errs[1] = part(d.Modules, "modules")
+	t.Keys, errs[2] = part(d.Keys, "keys")
+	if err := cmp.Or(errs[:]...); err != nil {
+		return Tree{}, err
+	}
+	return t, nil
+}
+
+// OpenReadOnly is Open for a tree that is not written to.
+func (d Directories) OpenReadOnly() (Tree, error) {
+	files, err := d.Open()
+	if err == nil {
+		for _, part := range []*Part{&files.Providers, &files.Modules, &files.Keys} {
+			part.Fs = afero.NewReadOnlyFs(part.Fs)
+		}
+	}
+	return files, err
 }
 
 // Paths returns where the tree begins on the local disk: the root, and its parts. Symlinks
@@ -144,20 +171,6 @@ func (t Tree) Reported(report string) (part Part, name string, ok bool) {
 	return Part{}, "", false
 }
 
-func (d Directories) parts(root Part, open func(dir, fallback string) (Part, error)) (t Tree, err error) {
-	t.Root = root
-	if t.Providers, err = open(d.Providers, "providers"); err != nil {
-		return Tree{}, err
-	}
-	if t.Modules, err = open(d.Modules, "modules"); err != nil {
-		return Tree{}, err
-	}
-	if t.Keys, err = open(d.Keys, "keys"); err != nil {
-		return Tree{}, err
-	}
-	return t, nil
-}
-
 // WithoutPath removes the path from a file system error. Errors of the index reach answers
 // and reports, which must not contain paths of the server.
 func WithoutPath(err error) error {
@@ -171,23 +184,23 @@ func WithoutPath(err error) error {
 // Lookup returns the information about a name in the part, symlinks followed.
 func (p Part) Lookup(name string) (fs.FileInfo, error) { return p.Fs.Stat(path.Join(p.Dir, name)) }
 
-// Replaced reports whether another directory has taken the place of the part on the local
-// disk since its tree was opened, as when a root is exchanged by a rename or a symlink.
-func (p Part) Replaced() bool {
+// Same reports whether the part is still the directory that was opened. It is not if another
+// one has taken its place, as when a root is exchanged by a rename or a symlink.
+func (p Part) Same() bool {
 	if p.Disk == "" {
-		return false
+		return true
 	}
 	opened, err := p.Lookup(".")
 	now, nowErr := os.Stat(p.DiskPath("."))
 	if err != nil || nowErr != nil {
-		return !errors.Is(err, fs.ErrNotExist) || !errors.Is(nowErr, fs.ErrNotExist)
+		return errors.Is(err, fs.ErrNotExist) && errors.Is(nowErr, fs.ErrNotExist)
 	}
-	return !os.SameFile(opened, now)
+	return os.SameFile(opened, now)
 }
 
-// Replaced reports whether another directory has taken the place of a part.
-func (t Tree) Replaced() bool {
-	return t.Root.Replaced() || t.Providers.Replaced() || t.Modules.Replaced() || t.Keys.Replaced()
+// Same reports whether no other directory has taken the place of a part.
+func (t Tree) Same() bool {
+	return t.Root.Same() && t.Providers.Same() && t.Modules.Same() && t.Keys.Same()
 }
 
 // An Entry is a name in a directory, symlinks followed.
@@ -198,7 +211,24 @@ type Entry struct {
 	Bad  *Finding // why info is nil
 	Link bool     // it is a symlink
 	Gone bool     // the target of the symlink does not exist
+
+	failed error // why info is nil
 }
+
+// Err returns why the target of a symlink is not known, as a StorageError. Another target
+// may be there a moment later, so the entry does not count as absent.
+func (e Entry) Err() error {
+	if e.Gone {
+		return errLeadsNowhere
+	}
+	return StorageError(e.failed)
+}
+
+// IsDir reports whether the entry is a folder.
+func (e Entry) IsDir() bool { return e.Info != nil && e.Info.IsDir() }
+
+// IsFile reports whether the entry is a regular file.
+func (e Entry) IsFile() bool { return e.Info != nil && e.Info.Mode().IsRegular() }
 
 // Location returns where the entry lies. report is the path of its folder in a report.
 func (e Entry) Location(report string) Location { return Location{e.Dir, e.Name, report} }
@@ -208,13 +238,13 @@ func (e Entry) Path() string { return InFolder(e.Dir, e.Name) }
 
 // List reads a directory by name. A missing one is empty. The names in it may share memory.
 func (p Part) List(dir string) ([]Entry, error) {
-	if dir == "." && !p.Named() { // all others come from a listing that says they are directories
+	if dir == "." && !p.named() { // all others come from a listing that says they are directories
 		info, err := p.Lookup(dir)
 		if err == nil && !info.IsDir() {
-			return nil, Findingf(Unreadable, "it is not a directory")
+			return nil, errNoDirectory
 		}
 	}
-	infos, err := p.readDirectory(dir)
+	infos, err := p.listDirectory(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if dir == "." && p.leadsNowhere(dir) {
 			return nil, err
@@ -224,24 +254,32 @@ func (p Part) List(dir string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.follow(dir, infos), nil
+}
+
+// follow makes the entries of a directory, in the order of their names. Every reader of
+// directories follows symlinks like this.
+func (p Part) follow(dir string, infos []fs.FileInfo) []Entry {
 	entries := make([]Entry, 0, len(infos))
 	for _, info := range infos {
 		e := Entry{Dir: dir, Name: info.Name(), Info: info}
 		if info.Mode()&fs.ModeSymlink != 0 {
 			e.Link = true
-			if e.Info, err = p.Lookup(e.Path()); err != nil {
-				e.Info, e.Bad, e.Gone = nil, AsFinding(err), errors.Is(err, fs.ErrNotExist)
+			if e.Info, e.failed = p.Lookup(e.Path()); e.failed != nil {
+				e.Info, e.Bad, e.Gone = nil, AsFinding(e.failed), errors.Is(e.failed, fs.ErrNotExist)
 			}
 		}
 		entries = append(entries, e)
 	}
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return entries, nil
+	return entries
 }
 
-// readDirectory returns the entries of a directory, in no particular order.
-func (p Part) readDirectory(dir string) ([]fs.FileInfo, error) {
-	if b, ok := p.Fs.(bucketFs); ok { // with a single request
+// listDirectory returns the entries of a directory for a scan, in no particular order.
+func (p Part) listDirectory(dir string) ([]fs.FileInfo, error) {
+	if b, ok := p.Fs.(interface {
+		readDirectory(dir string) ([]fs.FileInfo, error)
+	}); ok {
 		return b.readDirectory(path.Join(p.Dir, dir))
 	}
 	f, err := p.Fs.Open(path.Join(p.Dir, dir))
@@ -249,9 +287,9 @@ func (p Part) readDirectory(dir string) ([]fs.FileInfo, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if dir == "." && p.Named() {
+	if dir == "." && p.named() {
 		if info, err := f.Stat(); err == nil && !info.IsDir() {
-			return nil, Findingf(Unreadable, "it is not a directory")
+			return nil, errNoDirectory
 		}
 	}
 	infos, err := readEntries(f)
@@ -261,18 +299,22 @@ func (p Part) readDirectory(dir string) ([]fs.FileInfo, error) {
 	return infos, err
 }
 
+var (
+	errNoDirectory = Findingf(Unreadable, "it is not a directory")
+	errNotRegular  = Findingf(Unreadable, "it is not a regular file")
+)
+
 // OpenRegular opens a regular file. On the disk it refuses anything else without opening it,
 // since opening a named pipe would wait for its writer. On other file systems Stat opens the
 // file.
 func (p Part) OpenRegular(name string) (afero.File, fs.FileInfo, error) {
-	notRegular := Findingf(Unreadable, "it is not a regular file")
-	if !p.Named() {
+	if !p.named() {
 		info, err := p.Lookup(name)
 		if err != nil {
 			return nil, nil, err
 		}
 		if !info.Mode().IsRegular() {
-			return nil, nil, notRegular
+			return nil, nil, errNotRegular
 		}
 	}
 	f, err := p.Fs.Open(path.Join(p.Dir, name))
@@ -287,20 +329,26 @@ func (p Part) OpenRegular(name string) (afero.File, fs.FileInfo, error) {
 	}
 	if !info.Mode().IsRegular() {
 		f.Close()
-		return nil, nil, notRegular
+		return nil, nil, errNotRegular
 	}
 	switch {
 	case p.Bucket() != nil:
 		f = &object{File: f, rest: info.Size()}
-	case p.Named():
+	case p.named():
 		f = withReadAt(f, info.Size())
 	}
 	return f, info, nil
 }
 
-// Named reports whether the part lies on a file system of Caddy's, which has a name, and not
+// IsExecutable reports whether the mode of a file says that it is a program. File systems of
+// Caddy's make modes up.
+func (p Part) IsExecutable(info fs.FileInfo) bool {
+	return !p.named() && info.Mode()&0o111 != 0
+}
+
+// named reports whether the part lies on a file system of Caddy's, which has a name, and not
 // on the local disk.
-func (p Part) Named() bool {
+func (p Part) named() bool {
 	switch p.Fs.(type) {
 	case afero.FromIOFS, bucketFs, listedFs:
 		return true
@@ -316,7 +364,7 @@ var errNotSeekable = errors.New("the files of this file system cannot seek, whic
 // CheckSeeking returns errNotSeekable if a file can be opened and cannot seek. ok reports
 // whether it could tell.
 func (p Part) CheckSeeking(name string) (ok bool, err error) {
-	if !p.Named() || p.Bucket() != nil {
+	if !p.named() || p.Bucket() != nil {
 		return true, nil // files on the disk and in a Bucket can
 	}
 	f, _, err := p.OpenRegular(name)
@@ -359,12 +407,7 @@ func (p Part) SameFile(name string, now, verified Stamp) bool {
 }
 
 // SameContent reports whether two stamps say that a file was not written to between them.
-func (p Part) SameContent(a, b Stamp) bool {
-	if p.Bucket() != nil {
-		return a == b
-	}
-	return a.sameContent(b)
-}
+func (p Part) SameContent(a, b Stamp) bool { return a.sameContent(b) }
 
 // KeepsInodes reports whether a file's inode and change time are reliable. Network file
 // systems make them up, and may later make up others.

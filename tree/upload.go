@@ -2,15 +2,12 @@ package tree
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
-	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -33,186 +30,23 @@ import (
 // It sorts after all names of a release's files.
 const UploadName = "upload.json"
 
-// IncompleteUpload reports whether a version's folder with files of these names is still
+// incompleteUpload reports whether a version's folder with files of these names is still
 // being uploaded, so that nothing in it counts. checksums is the name of its SHA256SUMS.
-func IncompleteUpload(checksums string, names []string) bool {
+func incompleteUpload(checksums string, names []string) bool {
 	return slices.Contains(names, UploadName) && !slices.Contains(names, checksums)
 }
 
-// IsIncompleteUpload is IncompleteUpload for the folder of a provider's version in a scan.
+// IsIncompleteUpload is incompleteUpload for the entries of the folder of a provider's version.
 func IsIncompleteUpload(typ, version string, entries []Entry) bool {
-	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == UploadName })
-	if i < 0 {
-		return false
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name
 	}
-	checksums := address.ChecksumsName(typ, version)
-	return !slices.ContainsFunc(entries, func(e Entry) bool { return e.Name == checksums })
+	return incompleteUpload(address.ChecksumsName(typ, version), names)
 }
 
 // ErrInTheWay means that the folder of a version has files already.
 var ErrInTheWay = errors.New("there is something in the folder of the version")
-
-// An upload is the content of the file UploadName.
-type upload struct {
-	Format    int    `json:"format"`
-	Checksums string `json:"sha256sums"` // its sha256
-}
-
-const uploadFormat = 1 // there is no other format yet
-
-// InstallFolder moves a complete folder to the folder of a version, both paths in the part,
-// so that readers of the tree see all of it or nothing. from has the whole release, with a
-// SHA256SUMS of the name checksums, and to must not exist. In a Bucket, from is still there
-// afterwards, and copied has the files in to, by name. If that is interrupted, it leaves an
-// IncompleteUpload, which the same call completes. The error is ErrInTheWay, or a
-// StorageError, such as ErrReserved for a folder that was made a moment ago and is still
-// empty.
-func (p Part) InstallFolder(ctx context.Context, from, to, checksums string) (copied map[string]fs.FileInfo, err error) {
-	if p.Bucket() == nil {
-		return nil, p.renameFolder(from, to)
-	}
-	content, err := p.ReadFile(path.Join(from, checksums), MaxDocument)
-	if err == nil && content == nil {
-		err = StorageError(fs.ErrNotExist)
-	}
-	if err != nil {
-		return nil, err
-	}
-	b := newBucketFs(p.Bucket())
-	source, target := path.Join(p.Dir, from), path.Join(p.Dir, to)
-	files, err := b.below(ctx, source)
-	if err != nil {
-		return nil, StorageError(err)
-	}
-	err = b.upload(ctx, target, folderUpload{
-		checksums: checksums, content: content,
-		others: slices.DeleteFunc(files, func(name string) bool { return name == checksums }),
-		put: func(ctx context.Context, name string) error {
-			return b.bucket.Copy(ctx, path.Join(source, name), path.Join(target, name))
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	infos, err := p.ReadDir(to)
-	copied = make(map[string]fs.FileInfo, len(infos))
-	for _, info := range infos {
-		copied[info.Name()] = info
-	}
-	return copied, err
-}
-
-// InstallDocuments is InstallFolder for small documents by name, SHA256SUMS among them.
-func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte, to, checksums string) error {
-	if p.Bucket() != nil {
-		b := newBucketFs(p.Bucket())
-		target := path.Join(p.Dir, to)
-		others := slices.Sorted(maps.Keys(documents))
-		return b.upload(ctx, target, folderUpload{
-			checksums: checksums, content: documents[checksums],
-			others: slices.DeleteFunc(others, func(name string) bool { return name == checksums }),
-			put: func(_ context.Context, name string) error {
-				return replace(b.bucket, path.Join(target, name), documents[name])
-			},
-		})
-	}
-	hidden := TemporaryName(to)
-	var err error
-	for name, content := range documents {
-		err = cmp.Or(err, p.WriteFile(path.Join(hidden, name), content))
-	}
-	if err == nil {
-		err = p.renameFolder(hidden, to)
-	}
-	if err != nil {
-		p.Fs.RemoveAll(path.Join(p.Dir, hidden))
-	}
-	return err
-}
-
-// RemoveFolder removes a version's folder, at once for all readers of the tree. checksums is
-// the name of its SHA256SUMS, which need not exist. The error is a StorageError.
-func (p Part) RemoveFolder(ctx context.Context, dir, checksums string) error {
-	if p.Bucket() == nil {
-		hidden := path.Join(p.Dir, TemporaryName(dir))
-		if err := p.Fs.Rename(path.Join(p.Dir, dir), hidden); err != nil {
-			return StorageError(err)
-		}
-		return StorageError(p.Fs.RemoveAll(hidden))
-	}
-	b := newBucketFs(p.Bucket())
-	folder := path.Join(p.Dir, dir)
-	files, err := b.below(ctx, folder)
-	if err != nil || len(files) == 0 {
-		return StorageError(err)
-	}
-	if !slices.Contains(files, UploadName) {
-		if err := replace(b.bucket, path.Join(folder, UploadName), encodeUpload(nil)); err != nil {
-			return err
-		}
-	}
-	for i := range files {
-		files[i] = path.Join(folder, files[i])
-	}
-	first, last := path.Join(folder, checksums), path.Join(folder, UploadName)
-	files = slices.DeleteFunc(files, func(name string) bool { return name == first || name == last })
-	for _, names := range [][]string{{first}, files, {last}} {
-		if err := b.removeFiles(ctx, names); err != nil {
-			return StorageError(err)
-		}
-	}
-	return nil
-}
-
-// RemoveUpload removes the files that an interrupted InstallFolder has left in a Bucket. If
-// the upload was of the release with this SHA256SUMS, it removes them immediately. It
-// removes those of another release only if no file has been added to the folder for as long
-// as an upload takes between two files. Until then the error is ErrReserved, since an
-// operator may be copying the folder of another Bucket. If the release is whole, the error
-// is ErrInTheWay. checksums is the name of its SHA256SUMS, and content is nil if it is not
-// known.
-func (p Part) RemoveUpload(ctx context.Context, dir, checksums string, content []byte) error {
-	b := newBucketFs(p.Bucket())
-	folder := path.Join(p.Dir, dir)
-	var names []string
-	var last time.Time
-	err := b.bucket.Files(ctx, folder, func(name string, info fs.FileInfo) error {
-		names = append(names, name[len(folder)+1:])
-		if info.ModTime().After(last) {
-			last = info.ModTime()
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return StorageError(StoreError(err))
-	case len(names) == 0:
-		return nil
-	case !IncompleteUpload(checksums, names):
-		return ErrInTheWay
-	}
-	claim, err := fs.ReadFile(b.bucket, path.Join(folder, UploadName))
-	switch {
-	case err != nil:
-		return StorageError(StoreError(err))
-	case (content == nil || !bytes.Equal(claim, encodeUpload(content))) && time.Since(last) < reservedFor:
-		return ErrReserved
-	}
-	return p.RemoveFolder(ctx, dir, checksums)
-}
-
-// renameFolder installs a folder on a disk.
-func (p Part) renameFolder(from, to string) error {
-	p.SyncFolder(from)
-	switch err := p.placeFolder(from, to); {
-	case errors.Is(err, fs.ErrExist): // another writer was faster
-		return ErrInTheWay
-	case err != nil:
-		return StorageError(err)
-	}
-	p.SyncFolder(path.Dir(to))
-	return nil
-}
 
 // A folderUpload has the files to upload to a version's folder in a Bucket.
 type folderUpload struct {
@@ -222,16 +56,31 @@ type folderUpload struct {
 	put       func(ctx context.Context, name string) error // puts another file
 }
 
-// upload installs a folder in a Bucket.
-func (b bucketFs) upload(ctx context.Context, folder string, u folderUpload) error {
-	complete, err := b.claim(ctx, folder, u)
+func newFolderUpload(checksums string, content []byte, files []string, put func(context.Context, string) error) folderUpload {
+	others := slices.DeleteFunc(files, func(name string) bool { return name == checksums })
+	return folderUpload{checksums, content, others, put}
+}
+
+// upload installs a folder of the part. If something is in its way, it calls makeRoom and
+// tries once more.
+func (o objects) upload(ctx context.Context, dir string, u folderUpload, makeRoom func() error) error {
+	complete, err := o.claim(ctx, dir, u)
+	if errors.Is(err, ErrInTheWay) {
+		if err = makeRoom(); err == nil {
+			complete, err = o.claim(ctx, dir, u)
+		}
+	}
 	if err != nil || complete {
 		return err
 	}
 	if err := inBucket(ctx, u.others, u.put); err != nil {
 		return StorageError(err)
 	}
-	_, err = b.bucket.Create(ctx, path.Join(folder, u.checksums), bytes.NewReader(u.content))
+	return o.createForUpload(ctx, path.Join(dir, u.checksums), u.content)
+}
+
+func (o objects) createForUpload(ctx context.Context, name string, content []byte) error {
+	_, err := o.bucket.Create(ctx, o.path(name), bytes.NewReader(content))
 	if errors.Is(err, fs.ErrExist) {
 		return ErrInTheWay
 	}
@@ -241,26 +90,22 @@ func (b bucketFs) upload(ctx context.Context, folder string, u folderUpload) err
 // claim marks the folder for a release, which its SHA256SUMS identifies, and removes files
 // of an interrupted upload that are not part of the release. complete reports whether that
 // upload was whole after all.
-func (b bucketFs) claim(ctx context.Context, folder string, u folderUpload) (complete bool, err error) {
-	files, err := b.below(ctx, folder)
+func (o objects) claim(ctx context.Context, dir string, u folderUpload) (complete bool, err error) {
+	files, err := o.below(ctx, o.path(dir))
 	if err != nil {
 		return false, StorageError(err)
 	}
-	name, claim := path.Join(folder, UploadName), encodeUpload(u.content)
+	name, claim := path.Join(dir, UploadName), encodeUpload(u.content)
 	if !slices.Contains(files, UploadName) {
 		if len(files) > 0 {
 			return false, ErrInTheWay
 		}
-		_, err := b.bucket.Create(ctx, name, bytes.NewReader(claim))
-		if errors.Is(err, fs.ErrExist) {
-			return false, ErrInTheWay
-		}
-		return false, StorageError(StoreError(err))
+		return false, o.createForUpload(ctx, name, claim)
 	}
-	present, err := fs.ReadFile(b.bucket, name)
+	present, err := o.ReadFile(name, MaxDocument)
 	switch {
 	case err != nil:
-		return false, StorageError(StoreError(err))
+		return false, err
 	case !bytes.Equal(present, claim):
 		return false, ErrInTheWay
 	case slices.Contains(files, u.checksums):
@@ -269,17 +114,17 @@ func (b bucketFs) claim(ctx context.Context, folder string, u folderUpload) (com
 	var stale []string
 	for _, file := range files {
 		if file != UploadName && !slices.Contains(u.others, file) {
-			stale = append(stale, path.Join(folder, file))
+			stale = append(stale, path.Join(o.path(dir), file))
 		}
 	}
-	return false, StorageError(b.removeFiles(ctx, stale))
+	return false, StorageError(o.removeFiles(ctx, stale))
 }
 
+// encodeUpload returns the content of the file UploadName. There is no other format yet.
 func encodeUpload(checksums []byte) []byte {
-	u := upload{Format: uploadFormat}
+	sum := ""
 	if checksums != nil {
-		u.Checksums = wire.SHA256Of(checksums).String()
+		sum = wire.SHA256Of(checksums).String()
 	}
-	content, _ := json.Marshal(u) // cannot fail
-	return append(content, '\n')
+	return fmt.Appendf(nil, "{\"format\":1,\"sha256sums\":%q}\n", sum)
 }

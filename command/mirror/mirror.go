@@ -11,7 +11,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -149,19 +148,14 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 	}
 	m.fillers = fillers{origins: o, network: network, options: fill.Options{
 		Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
-		FreeSpace: func(a address.Address) (int64, error) {
-			if a.IsModule() {
-				return fill.FreeSpace(m.modulesInto)
-			}
-			return fill.FreeSpace(m.into)
-		},
+		FreeSpace: directories.FreeSpace,
 	}}
 	fo := &m.fillers.options
 	switch {
 	case missing:
-		fo.Open, fo.Lock = emptyTree, nil
+		fo.Open, fo.Lock = tree.OpenEmpty, nil
 	case m.dry:
-		fo.Open, fo.Lock = readOnly(directories), nil
+		fo.Open, fo.Lock = directories.OpenReadOnly, nil
 	}
 	if m.tree, err = readTreeFolders(cmd.Context(), fo.Open, withModules); err != nil {
 		return nil, err
@@ -199,28 +193,6 @@ func foldersToFill(fl caddycmd.Flags, dry bool) (d tree.Directories, missing boo
 	}
 	d, err = cli.TreeFlags(fl)
 	return d, false, err
-}
-
-// emptyTree opens an empty tree that cannot be written to.
-func emptyTree() (tree.Tree, error) {
-	return tree.Tree{Providers: emptyPart(), Modules: emptyPart(), Keys: emptyPart()}, nil
-}
-
-func emptyPart() tree.Part {
-	return tree.Part{Fs: afero.NewReadOnlyFs(afero.NewMemMapFs()), Dir: "."}
-}
-
-// readOnly opens a tree without the right to write to it.
-func readOnly(d tree.Directories) func() (tree.Tree, error) {
-	return func() (tree.Tree, error) {
-		files, err := d.Open()
-		if err == nil {
-			for _, part := range []*tree.Part{&files.Providers, &files.Modules, &files.Keys} {
-				part.Fs = afero.NewReadOnlyFs(part.Fs)
-			}
-		}
-		return files, err
-	}
 }
 
 // lockDefaultStorage uses the locks of the default storage. A server with this storage, run by

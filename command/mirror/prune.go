@@ -137,7 +137,7 @@ func scanToPrune(ctx context.Context, directories tree.Directories, modules bool
 	open := func() (t tree.Tree, err error) {
 		files, err = directories.Open()
 		if !modules {
-			files.Modules = emptyPart()
+			files.Modules = tree.EmptyPart()
 		}
 		return files, err
 	}
@@ -200,7 +200,7 @@ func (t *treeReleases) filesOf(a address.Address, r *index.Release) (fill.Stored
 	for _, folder := range []string{dir, path.Join(dir, r.Version)} {
 		for _, document := range []string{
 			address.SignatureName(a.Name, r.Version), address.ChecksumsName(a.Name, r.Version), address.ManifestName(a.Name, r.Version),
-			fill.AnnouncedName(r.Version),
+			tree.AnnouncedName(r.Version),
 		} {
 			name := path.Join(folder, document)
 			switch _, err := t.in.Lookup(name); {
@@ -255,7 +255,7 @@ func (p *pruning) keepShared() error {
 	}
 	stays := make(map[int64][]fs.FileInfo) // by size, since os.SameFile only compares two
 	going := make(map[string]fs.FileInfo)
-	err := p.eachFile(".", 0, func(name string, info fs.FileInfo) {
+	err := p.in.WalkNames(".", maxFolders, func(name string, info fs.FileInfo) {
 		if goes[name] {
 			going[name] = info
 		} else {
@@ -263,7 +263,7 @@ func (p *pruning) keepShared() error {
 		}
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("nothing is removed: %w", err)
 	}
 	shared := func(name string) bool {
 		info := going[name]
@@ -303,32 +303,6 @@ func (p *pruning) keepShared() error {
 // maxFolders is the greatest depth of a package: it lies in folders of its hostname,
 // namespace, type and version.
 const maxFolders = 4
-
-// eachFile visits all files under all their names, following symlinks. It skips files that
-// lastingly cannot be read, such as behind a symlink to nothing: the registry does not offer
-// them.
-func (p *pruning) eachFile(dir string, depth int, visit func(name string, info fs.FileInfo)) error {
-	entries, err := p.in.List(dir)
-	if err != nil && tree.AsFinding(err).Passes() {
-		return unread(dir, err)
-	}
-	for _, e := range entries {
-		name := e.Path()
-		info, err := p.in.Lookup(name) // os.SameFile cannot compare the info of a listing
-		switch {
-		case err != nil && tree.AsFinding(err).Passes():
-			return unread(name, err)
-		case err != nil:
-		case !info.IsDir():
-			visit(name, info)
-		case depth < maxFolders:
-			if err := p.eachFile(name, depth+1, visit); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
 
 func isPackage(file string) bool {
 	_, _, _, ok := address.ParseModuleFile(file)
@@ -374,36 +348,29 @@ func (p *pruning) removeRelease(h fill.StoredRelease) {
 			p.removeFile(file)
 		}
 	}
-	p.removeFolder(path.Join(dir, h.Version))
-	if entries, err := p.in.ReadDir(dir); err == nil && !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return !fill.IsRecord(e.Name()) }) {
+	p.in.RemoveIfEmpty(path.Join(dir, h.Version))
+	if entries, err := p.in.Entries(dir); err == nil && !slices.ContainsFunc(entries, func(e tree.Entry) bool { return !tree.IsVersionsName(e.Name) }) {
 		for _, e := range entries {
-			p.removeFile(path.Join(dir, e.Name()))
+			p.removeFile(e.Path())
 		}
 	}
-	for dir != "." && p.removeFolder(dir) {
+	for dir != "." && p.in.RemoveIfEmpty(dir) {
 		dir = path.Dir(dir)
 	}
 }
 
 func (p *pruning) removeFile(name string) bool {
-	err := p.in.Fs.Remove(path.Join(p.in.Dir, name))
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return true
+	err := p.in.Remove(name)
+	if err != nil {
+		p.failed = append(p.failed, fmt.Errorf("%s: %w", name, err))
 	}
-	p.failed = append(p.failed, fmt.Errorf("%s: %w", name, tree.WithoutPath(err)))
-	return false
-}
-
-// removeFolder removes a folder if it is empty.
-func (p *pruning) removeFolder(dir string) bool {
-	entries, err := p.in.ReadDir(dir)
-	return err == nil && len(entries) == 0 && p.in.Fs.Remove(path.Join(p.in.Dir, dir)) == nil
+	return err == nil
 }
 
 // hasPackages reports whether a folder has packages of a release, offered or not.
 func (p *pruning) hasPackages(dir string, h fill.StoredRelease) bool {
-	entries, err := p.in.ReadDir(dir)
-	return err != nil || slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
-		return strings.HasPrefix(e.Name(), address.ReleaseFileName(h.Address.Name, h.Version, "")) && isPackage(e.Name())
+	entries, err := p.in.Entries(dir)
+	return err != nil || slices.ContainsFunc(entries, func(e tree.Entry) bool {
+		return strings.HasPrefix(e.Name, address.ReleaseFileName(h.Address.Name, h.Version, "")) && isPackage(e.Name)
 	})
 }

@@ -1,5 +1,6 @@
 // Package treetest provides the storages that tests of trees need: a bucket in memory, and
-// file systems whose operations fail when a test says so.
+// file systems whose operations fail when a test says so. Conform has the rules that every
+// storage keeps.
 package treetest
 
 import (

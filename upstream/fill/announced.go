@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -29,9 +30,6 @@ const (
 	announcedFormat = 1       // the only format
 	maxAnnounced    = 1 << 18 // bytes; twenty platforms have a tenth
 )
-
-// AnnouncedName returns a hidden name, which the index ignores.
-func AnnouncedName(version string) string { return "." + version + ".packages.json" }
 
 // encodeAnnounced returns the content of the file; nil if the origin announced nothing.
 func encodeAnnounced(r *upstream.Release) []byte {
@@ -83,7 +81,7 @@ func (d *directory) keepAnnounced(r *upstream.Release) error {
 	if now == nil || len(now) > maxAnnounced {
 		return nil
 	}
-	name := path.Join(d.path, AnnouncedName(r.Version))
+	name := path.Join(d.path, tree.AnnouncedName(r.Version))
 	before, err := read(d.providers, name, maxAnnounced)
 	switch {
 	case errors.Is(err, ErrUnread):
@@ -100,7 +98,7 @@ func (f *Filler) addAnnounced(r *upstream.Release) error {
 	if err != nil {
 		return err
 	}
-	content, err := read(in, path.Join(dir, AnnouncedName(r.Version)), maxAnnounced)
+	content, err := read(in, path.Join(dir, tree.AnnouncedName(r.Version)), maxAnnounced)
 	if errors.Is(err, ErrUnread) {
 		return err
 	}

@@ -155,6 +155,33 @@ func TestAdditionsWithoutChecksumsHaveNoSignature(t *testing.T) {
 	}
 }
 
+// A version's folder that is still being uploaded has nothing, as for the index. An operator
+// may have copied it from a bucket to a disk, and it stays.
+func TestFoldersThatAreBeingUploaded(t *testing.T) { eachTree(t, testFoldersThatAreBeingUploaded) }
+
+func testFoldersThatAreBeingUploaded(t *testing.T, on treeKind) {
+	g := newGrowing(t, "linux_amd64")
+	c := g.Client(t, upstream.Origin{})
+	root := on.root(t)
+	half := directory + "1.0.0/" + sums + ".sig"
+	root.tree(t).Write(half, "of another build").Write(directory+"1.0.0/"+tree.UploadName, "{}")
+	over(t, c, fill.Policy{}, root).fill(t, zipFor("linux_amd64"))
+	m := over(t, c, fill.Policy{}, root)
+	if p := m.scan(t).Provider(demo); p == nil || p.Release("1.0.0") == nil {
+		t.Error("it is not offered")
+	}
+	if on.bucket {
+		return
+	}
+	g.grow(t, "darwin_arm64")
+	if _, err := m.Fill(background(), demo, zipFor("darwin_arm64")); !errors.Is(err, fill.ErrConflict) || !strings.Contains(err.Error(), "what else is in it out of the tree") {
+		t.Errorf("the origin has added a platform: %v", err)
+	}
+	if m.Read(half) != "of another build" {
+		t.Error("the copy is gone")
+	}
+}
+
 // An extension that is interrupted hides nothing, and the next one completes it.
 func TestAdditionsThatAStoreInterrupts(t *testing.T) {
 	for n := int64(1); ; n++ {

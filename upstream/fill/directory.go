@@ -2,10 +2,8 @@ package fill
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -86,9 +84,9 @@ func (f *Filler) directory(a address.Address) (*directory, error) {
 // folder returns the path of a version's folder.
 func (d *directory) folder(version string) string { return path.Join(d.path, version) }
 
-// list returns the entries of a folder. It does not follow symlinks.
-func (d *directory) list(dir string) ([]fs.FileInfo, error) {
-	entries, err := d.providers.ReadDir(dir)
+// list returns the entries of a folder.
+func (d *directory) list(dir string) ([]tree.Entry, error) {
+	entries, err := d.providers.Entries(dir)
 	return entries, unread(err)
 }
 
@@ -104,8 +102,8 @@ type listing struct {
 
 type listedFolder struct {
 	dir     string
-	entries []fs.FileInfo // symlinks are not followed
-	partial bool          // being uploaded to a bucket, or removed from it
+	entries []tree.Entry
+	partial bool // its files are being uploaded one by one, or removed
 }
 
 // look lists the folders of a version.
@@ -118,37 +116,23 @@ func (d *directory) look(version string) (l listing, err error) {
 	if e == nil {
 		return l, nil
 	}
-	if isFolder, err := d.isFolder(l.own.dir, e); err != nil || !isFolder {
-		return l, err
+	if e.Bad != nil || !e.IsDir() {
+		return l, unread(e.Err())
 	}
 	if l.own.entries, err = d.list(l.own.dir); err != nil {
 		return l, err
 	}
-	names := make([]string, len(l.own.entries))
-	for i, e := range l.own.entries {
-		names[i] = e.Name()
-	}
-	l.own.partial = d.providers.InBucket() && tree.IncompleteUpload(address.ChecksumsName(d.address.Name, version), names)
+	l.own.partial = tree.IsIncompleteUpload(d.address.Name, version, l.own.entries)
 	return l, nil
 }
 
 // entry returns the entry with a name; nil if there is none.
-func (f listedFolder) entry(name string) fs.FileInfo {
-	i := slices.IndexFunc(f.entries, func(e fs.FileInfo) bool { return e.Name() == name })
+func (f listedFolder) entry(name string) *tree.Entry {
+	i := slices.IndexFunc(f.entries, func(e tree.Entry) bool { return e.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return f.entries[i]
-}
-
-// isFolder reports whether an entry of a folder is a folder. A symlink to a missing
-// file is an error, since its target may be back in a moment.
-func (d *directory) isFolder(name string, e fs.FileInfo) (bool, error) {
-	if e.Mode()&fs.ModeSymlink == 0 {
-		return e.IsDir(), nil
-	}
-	info, err := d.providers.Stat(name)
-	return err == nil && info.IsDir(), unread(err)
+	return &f.entries[i]
 }
 
 // locate returns the path of a file by its name; empty if there is none. If both the
@@ -161,15 +145,11 @@ func (l listing) locate(name string) (string, error) {
 		if e == nil || in.partial {
 			continue
 		}
-		file := path.Join(in.dir, name)
-		if e.Mode()&fs.ModeSymlink != 0 {
-			var err error
-			if e, err = l.providers.Stat(file); err != nil {
-				return "", unread(err)
-			}
+		if e.Bad != nil {
+			return "", unread(e.Err())
 		}
-		if e.Mode().IsRegular() && e.Size() > 0 {
-			return file, nil
+		if e.IsFile() && e.Info.Size() > 0 {
+			return e.Path(), nil
 		}
 	}
 	return "", nil
@@ -188,9 +168,9 @@ func (d *directory) locate(version, name string) (string, error) {
 func (l listing) packages() (paths []string) {
 	for _, in := range []listedFolder{l.own, l.beside} {
 		for _, e := range in.entries {
-			file, err := address.ParseReleaseFile(l.address.Name, e.Name())
+			file, err := address.ParseReleaseFile(l.address.Name, e.Name)
 			if err == nil && file.Kind == address.PackageFile && file.Version.String() == l.version {
-				paths = append(paths, path.Join(in.dir, e.Name()))
+				paths = append(paths, e.Path())
 			}
 		}
 	}
@@ -201,22 +181,22 @@ func (l listing) packages() (paths []string) {
 // packages.
 func (l listing) unpacked() (platforms []string, err error) {
 	for _, e := range l.own.entries {
-		os, arch, _ := strings.Cut(e.Name(), "_")
+		os, arch, _ := strings.Cut(e.Name, "_")
 		if _, err := address.ParsePlatform(os, arch); err != nil {
 			continue
 		}
-		dir := path.Join(l.own.dir, e.Name())
-		if isFolder, err := l.isFolder(dir, e); err != nil {
-			return nil, err
-		} else if !isFolder {
+		if e.Bad != nil {
+			return nil, unread(e.Err())
+		}
+		if !e.IsDir() {
 			continue
 		}
-		files, err := l.list(dir)
+		files, err := l.list(e.Path())
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(files, func(f fs.FileInfo) bool { return strings.HasPrefix(f.Name(), "terraform-provider-"+l.address.Name) }) {
-			platforms = append(platforms, e.Name())
+		if slices.ContainsFunc(files, func(f tree.Entry) bool { return strings.HasPrefix(f.Name, "terraform-provider-"+l.address.Name) }) {
+			platforms = append(platforms, e.Name)
 		}
 	}
 	return platforms, nil
@@ -389,19 +369,4 @@ func read(in tree.Part, name string, limit int64) ([]byte, error) {
 		return nil, ErrConflict
 	}
 	return content, unread(err)
-}
-
-// create writes a small file that does not exist. If it exists meanwhile, it stays, and
-// the error is index.ErrChanged.
-func create(ctx context.Context, in tree.Part, name string, content []byte) error {
-	t, err := in.NewTemporary(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer t.Discard()
-	if _, err := t.Write(content); err != nil {
-		return err
-	}
-	_, err = t.Create(ctx, name)
-	return err
 }

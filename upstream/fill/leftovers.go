@@ -22,14 +22,11 @@ func (f *Filler) RemoveLeftovers(ctx context.Context) int {
 		tree.Part
 		depth int // depth of the files below the hostname
 	}{{files.Providers, 3}, {files.Modules, 3}, {files.Keys, 0}} {
-		if in.InBucket() {
-			continue // uploads to a bucket have no temporary names
-		}
-		hosts, _ := in.ReadDir(".")
+		hosts, _ := in.Entries(".")
 		for _, host := range hosts {
-			h, err := address.ParseHostname(host.Name())
+			h, err := address.ParseHostname(host.Name)
 			if _, ours := f.sources[h]; err == nil && ours {
-				removed += in.RemoveTemporaries(ctx, host.Name(), in.depth)
+				removed += in.RemoveTemporaries(ctx, host.Name, in.depth)
 			}
 		}
 	}

@@ -138,7 +138,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	}
 	kept = true
 	if pending { // if this fails, the next request for the package does it
-		in.WriteFile(path.Join(dir, sourceRecordName(w.version)), record.settled().encode())
+		in.WriteFile(path.Join(dir, tree.SourceName(w.version)), record.settled().encode())
 	}
 	for _, d := range f.digests() {
 		d.AddModule(info, digest)
@@ -171,7 +171,7 @@ func (f *Filler) packModule(w *moduleRequest, files archive.FetchedModule, to *r
 // there is one that disagrees, it returns ErrConflict. The package does not exist yet:
 // a pending record is replaced, and the new one is pending.
 func keepSource(ctx context.Context, in tree.Part, dir, version string, now *sourceRecord) (pending bool, err error) {
-	name := path.Join(dir, sourceRecordName(version))
+	name := path.Join(dir, tree.SourceName(version))
 	now.Pending = true
 	for range maxAttempts {
 		before, err := readSourceRecord(in, dir, version)
@@ -189,7 +189,7 @@ func keepSource(ctx context.Context, in tree.Part, dir, version string, now *sou
 			return false, now.conflict(before)
 		}
 		// If another instance writes a record at this moment, that record counts.
-		err = create(ctx, in, name, now.encode())
+		err = in.CreateFile(ctx, name, now.encode())
 		if !errors.Is(err, tree.ErrChanged) {
 			return true, err
 		}
@@ -209,6 +209,6 @@ func (f *Filler) settleSource(w *moduleRequest, v *index.ModuleVersion) {
 	}
 	r, err := readSourceRecord(in, dir, w.version)
 	if err == nil && r != nil && r.Pending && r.Package == v.Archive.SHA256.String() {
-		in.WriteFile(path.Join(dir, sourceRecordName(w.version)), r.settled().encode())
+		in.WriteFile(path.Join(dir, tree.SourceName(w.version)), r.settled().encode())
 	}
 }

@@ -114,13 +114,13 @@ func (q *Quota) sum(in tree.Part) (used int64, failed error) {
 			failed = err
 		}
 	}
-	hosts, err := in.ReadDir(".")
+	hosts, err := in.Entries(".")
 	note(err)
 	for _, host := range hosts {
-		if h, err := address.ParseHostname(host.Name()); err != nil || !slices.Contains(q.hostnames, h) {
+		if h, err := address.ParseHostname(host.Name); err != nil || !slices.Contains(q.hostnames, h) {
 			continue
 		}
-		note(in.WalkFiles(context.Background(), host.Name(), func(_ string, info fs.FileInfo) {
+		note(in.Walk(context.Background(), host.Name, func(_ string, info fs.FileInfo) {
 			if info.Mode().IsRegular() && !tree.IsTemporary(info.Name()) {
 				used += info.Size()
 			}
@@ -152,7 +152,7 @@ func (q *Quota) end(reserved, kept int64) {
 // A reservedPackage is a package while it is added to the tree. It uses the space that
 // is reserved for it.
 type reservedPackage struct {
-	*tree.TemporaryFile
+	tree.TemporaryFile
 	reservation *reservation
 }
 

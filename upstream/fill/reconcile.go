@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 
@@ -84,6 +83,10 @@ func conflict(name string) error {
 	return fmt.Errorf("%w: its %s differs: to have the origin's, remove the version from the tree", ErrConflict, name)
 }
 
+func errCannotExtend(version string) error {
+	return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into that of the provider, and what else is in it out of the tree", ErrConflict, version)
+}
+
 var errPinned = fmt.Errorf("%w: the keys of the namespace are pinned", ErrUnsigned)
 
 // checkDocuments compares a release with the documents and keys in the tree.
@@ -106,7 +109,7 @@ func (d *directory) checkDocuments(r *upstream.Release, files documents, keys na
 		case err != nil:
 			return err
 		case !can:
-			return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into that of the provider, and what else is in it out of the tree", ErrConflict, files.version)
+			return errCannotExtend(files.version)
 		}
 	}
 	if files.signature != nil && r.Signed() && !extended && !bytes.Equal(files.signature, r.Signature) {
@@ -188,7 +191,7 @@ func (d *directory) write(ctx context.Context, r *upstream.Release, files docume
 		if document.present != nil || document.origin == nil {
 			continue
 		}
-		if err := create(ctx, d.providers, path.Join(files.dir, document.name), document.origin); err != nil {
+		if err := d.providers.CreateFile(ctx, path.Join(files.dir, document.name), document.origin); err != nil {
 			return err
 		}
 	}
@@ -236,7 +239,7 @@ func (d *directory) canExtend(files documents) (bool, error) {
 	// documentation that was put beside them.
 	typ, version := d.address.Name, files.version
 	documents := []string{address.ChecksumsName(typ, version), address.SignatureName(typ, version), address.ManifestName(typ, version), tree.UploadName}
-	return !slices.ContainsFunc(l.own.entries, func(e fs.FileInfo) bool { return !slices.Contains(documents, e.Name()) }), nil
+	return !slices.ContainsFunc(l.own.entries, func(e tree.Entry) bool { return !slices.Contains(documents, e.Name) }), nil
 }
 
 // extend replaces SHA256SUMS and its signature. A scan that sees only one of them
@@ -262,18 +265,14 @@ func (d *directory) extend(ctx context.Context, r *upstream.Release, files docum
 		}
 		return in.RemoveFolder(ctx, folder, sums)
 	}
-	if in.InBucket() { // files that an interrupted extension has left
-		if err := in.RemoveFolder(ctx, folder, sums); err != nil {
-			return err
-		}
-	} else {
-		in.Fs.Remove(path.Join(in.Dir, folder)) // empty, if it exists
-	}
-	if err := in.InstallDocuments(ctx, map[string][]byte{sums: r.Checksums, sig: r.Signature}, folder, sums); err != nil {
-		return tree.StorageError(err)
+	switch err := in.InstallDocuments(ctx, map[string][]byte{sums: r.Checksums, sig: r.Signature}, folder, sums); {
+	case errors.Is(err, tree.ErrInTheWay):
+		return errCannotExtend(r.Version)
+	case err != nil:
+		return err
 	}
 	for _, name := range []string{sig, sums} {
-		if err := in.Fs.Remove(path.Join(in.Dir, d.path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := in.Remove(path.Join(d.path, name)); err != nil {
 			return tree.StorageError(err)
 		}
 	}

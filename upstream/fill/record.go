@@ -17,18 +17,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// recordName is the file beside the packages of a provider or module that keeps the
-// list of versions for a restart and for other instances that share the tree. The index
-// ignores it.
-const recordName = ".versions.json"
-
-// damagedSuffix is added to the name of a damaged record.
-const damagedSuffix = ".damaged"
-
-// IsRecord reports whether a file beside packages is a list of versions, or a damaged
-// one. Without packages the file is useless.
-func IsRecord(name string) bool { return name == recordName || name == recordName+damagedSuffix }
-
 // recordFormat is the only format.
 const recordFormat = 1
 
@@ -320,7 +308,7 @@ func (c *catalog) readRecord() (*record, error) {
 }
 
 func readRecord(in tree.Part, dir string) (*record, error) {
-	content, err := read(in, path.Join(dir, recordName), maxRecord)
+	content, err := read(in, path.Join(dir, tree.VersionsName), maxRecord)
 	switch {
 	case errors.Is(err, ErrConflict): // the file is too large
 		return nil, errBadRecord
@@ -348,14 +336,14 @@ func (c *catalog) keepRecord(r *record) error {
 			return err // keepRecordOf does it with the first package
 		}
 	}
-	name := path.Join(dir, recordName)
+	name := path.Join(dir, tree.VersionsName)
 	switch before, err := readRecord(in, dir); {
 	case errors.Is(err, errBadRecord):
-		if err := in.Fs.Rename(path.Join(in.Dir, name), path.Join(in.Dir, name+damagedSuffix)); err != nil {
-			return tree.StorageError(err)
+		if err := in.Move(name, path.Join(dir, tree.DamagedVersionsName)); err != nil {
+			return err
 		}
 		c.log(slog.LevelWarn, "the list of versions that was kept is damaged: versions without a date of publication count as new, but for those in the tree",
-			kindOf(c.address), c.address.String(), "kept_as", recordName+damagedSuffix)
+			kindOf(c.address), c.address.String(), "kept_as", tree.DamagedVersionsName)
 	case err != nil:
 		return err
 	case before != nil && before.Fetched.After(r.Fetched): // another instance has written it meanwhile
@@ -385,7 +373,7 @@ func (c *catalog) provenRecord() (*record, error) {
 		return nil, err
 	}
 	now, proven := time.Now(), new(record)
-	err = in.WalkFiles(c.ctx, dir, func(name string, info fs.FileInfo) {
+	err = in.Walk(c.ctx, dir, func(name string, info fs.FileInfo) {
 		version, ok := c.provenBy(dir, name)
 		if ok && info.Mode().IsRegular() && info.ModTime().Before(now) {
 			d := datedVersion{ProviderVersion: wire.ProviderVersion{Version: version}, Seen: info.ModTime()}
@@ -398,7 +386,7 @@ func (c *catalog) provenRecord() (*record, error) {
 // provenBy returns the version that existed when a file was written.
 func (c *catalog) provenBy(dir, name string) (version string, ok bool) {
 	if c.address.IsModule() {
-		version, ok = versionOfSourceRecord(path.Base(name))
+		version, ok = tree.VersionOfSource(path.Base(name))
 		return version, ok && path.Dir(name) == dir
 	}
 	f, err := address.ParseReleaseFile(c.address.Name, path.Base(name))

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -36,20 +35,6 @@ const (
 	sourceRecordFormat = 1    // the only format
 	maxSourceRecord    = 8192 // bytes; a URL and some hashes need a tenth
 )
-
-// sourceRecordName returns a hidden name, which the index ignores.
-func sourceRecordName(version string) string { return "." + version + ".source.json" }
-
-// versionOfSourceRecord returns the version of a record, given the name of its file.
-func versionOfSourceRecord(name string) (version string, ok bool) {
-	name, hidden := strings.CutPrefix(name, ".")
-	text, ok := strings.CutSuffix(name, ".source.json")
-	v, err := address.ParseModuleVersion(text)
-	if !ok || !hidden || err != nil {
-		return "", false
-	}
-	return v.String(), true
-}
 
 // newSourceRecord returns the record of a module that has just been fetched and packed.
 func newSourceRecord(s upstream.ModuleSource, c upstream.ModuleContent, packed wire.SHA256) *sourceRecord {
@@ -93,7 +78,7 @@ func (r *sourceRecord) ofRepository() bool { return strings.HasPrefix(r.Source, 
 // conflict returns the error for a version with other content than at an earlier fetch.
 func (r *sourceRecord) conflict(before *sourceRecord) error {
 	return fmt.Errorf("%w: it was %s when it was fetched on %s, and is now %s: if it is meant to be, remove %s from its folder",
-		ErrConflict, before.identity(), before.Fetched.Format(time.DateOnly), r.identity(), sourceRecordName("VERSION"))
+		ErrConflict, before.identity(), before.Fetched.Format(time.DateOnly), r.identity(), tree.SourceName("VERSION"))
 }
 
 // identity returns a short text that distinguishes the record from others.
@@ -134,13 +119,13 @@ func decodeSourceRecord(content []byte) *sourceRecord {
 // a record: it only reserves the name, since records are renamed to their place. The
 // creation of the record then finds out whether another process is still writing it.
 func readSourceRecord(in tree.Part, dir, version string) (*sourceRecord, error) {
-	content, err := read(in, path.Join(dir, sourceRecordName(version)), maxSourceRecord)
+	content, err := read(in, path.Join(dir, tree.SourceName(version)), maxSourceRecord)
 	if err != nil || len(content) == 0 {
 		return nil, err
 	}
 	r := decodeSourceRecord(content)
 	if r == nil {
-		return nil, fmt.Errorf("%w: the record of where it came from is damaged: to fetch it again, remove %s from its folder", ErrConflict, sourceRecordName("VERSION"))
+		return nil, fmt.Errorf("%w: the record of where it came from is damaged: to fetch it again, remove %s from its folder", ErrConflict, tree.SourceName("VERSION"))
 	}
 	return r, nil
 }

@@ -82,16 +82,3 @@ func FuzzDecodeSourceRecord(f *testing.F) {
 		}
 	})
 }
-
-func TestNamesOfSourceRecords(t *testing.T) {
-	for _, v := range []string{"1.0.0", "1.0.0-rc.1", "1.0.0+build.5"} {
-		if got, ok := versionOfSourceRecord(sourceRecordName(v)); !ok || got != v {
-			t.Errorf("%s: got %q, %v", v, got, ok)
-		}
-	}
-	for _, name := range []string{"1.0.0.source.json", ".one.source.json", ".source.json", ".1.0.0.tar.gz", ".versions.json"} {
-		if got, ok := versionOfSourceRecord(name); ok {
-			t.Errorf("%s: got %q", name, got)
-		}
-	}
-}

@@ -1,4 +1,4 @@
-package index_test
+package tree_test
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
@@ -272,10 +271,6 @@ func TestReservedNames(t *testing.T) {
 		info, err := os.Stat(c.path(createdModule))
 		if err != nil || info.Size() != 0 || !tree.Reserved(info) {
 			t.Fatalf("the reservation is %v (%v)", info, err)
-		}
-		s, err := index.Scan(t.Context(), options(t, tree.Directories{Root: c.root}.Open))
-		if err != nil || len(s.Report().Offered) > 0 {
-			t.Errorf("offered are %v (%v)", s.Report().Offered, err)
 		}
 		if err := c.create("again"); !errors.Is(err, tree.ErrReserved) {
 			t.Errorf("at once: %v", err)

@@ -1,4 +1,4 @@
-package index_test
+package tree_test
 
 import (
 	"errors"
@@ -7,14 +7,19 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
+func addressAt(hostname, names string) address.Address {
+	a, err := address.Parse(path.Join(hostname, names))
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
 func TestFolderOfAnAddress(t *testing.T) {
-	files := indextest.New(t)
+	s := memoryStorage(t)
 	for _, name := range []string{
 		"providers/ACME/Demo/x", "providers/acme.example/acme/demo/x", "providers/both/demo/x", "providers/BOTH/demo/x",
 		"providers/xn--bcher-kva.example/acme/demo/x",
@@ -23,11 +28,7 @@ func TestFolderOfAnAddress(t *testing.T) {
 		"providers/stray/demo/README", "providers/STRAY/demo/1.0.0/x", "providers/STRAY/Demo/1.0.0/x",
 		"modules/stray/vpc/aws/registry.hcl", "modules/Stray/vpc/aws/v1.0.0.tgz",
 	} {
-		files.Write(name, "x")
-	}
-	open, err := files.Open()
-	if err != nil {
-		t.Fatal(err)
+		s.Put(name, "x", 0)
 	}
 	for _, test := range []struct{ rule, hostname, names, want string }{
 		{"another spelling", "", "acme/demo", "providers/ACME/Demo"},
@@ -44,37 +45,10 @@ func TestFolderOfAnAddress(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			a := addressAt(test.hostname, test.names)
-			f := open.Folder(a)
+			f := s.Tree.Folder(a)
 			part, dir, _ := f.In()
 			if f.Path != test.want || path.Join(part.Dir, dir) != test.want || f.Address != a {
 				t.Errorf("it is %s, and %s in the part", f.Path, path.Join(part.Dir, dir))
-			}
-		})
-	}
-}
-
-func TestKeysFileOfANamespace(t *testing.T) {
-	p := indextest.NewPublisher(t)
-	files := indextest.New(t).Keys("ACME", p).Keys("both", p).Keys("BOTH", p).Keys("a.example/Acme", p)
-	open, err := files.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct{ rule, hostname, namespace, want string }{
-		{"another spelling", "", "acme", "keys/ACME.asc"},
-		{"its very name before another spelling", "", "both", "keys/both.asc"},
-		{"of a hostname", "a.example", "acme", "keys/a.example/Acme.asc"},
-		{"none of a hostname", "b.example", "acme", "keys/b.example/acme.asc"},
-		{"none at all", "", "new", "keys/new.asc"},
-	} {
-		t.Run(test.rule, func(t *testing.T) {
-			a := address.Address{}
-			if test.hostname != "" {
-				a = addressAt(test.hostname, "acme/demo")
-			}
-			part, name, _ := index.KeysFile(open, a.Hostname, test.namespace)
-			if got := path.Join(part.Dir, name); got != test.want {
-				t.Errorf("it is %s", got)
 			}
 		})
 	}
@@ -85,24 +59,26 @@ func TestKeysFileOfANamespace(t *testing.T) {
 func TestFoldersThatCannotBeRead(t *testing.T) {
 	a := addressAt("", "acme/demo")
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ESTALE, syscall.EMFILE, syscall.ETIMEDOUT} {
-		files := indextest.New(t).Write("providers/ACME/Demo/1.0.0/x", "x")
-		var faults treetest.Faults
-		open, err := faults.Open(files.Open)()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := memoryStorage(t)
+		s.Put("providers/ACME/Demo/1.0.0/x", "x", 0)
 		for n := 1; ; n++ {
-			faults.Once(n, errno)
-			_, dir, err := open.Folder(a).In()
-			_, failed := faults.End()
-			if len(failed) == 0 {
+			asked := 0
+			s.Fail(func(now int) error {
+				if asked = now; now == n {
+					return errno
+				}
+				return nil
+			})
+			_, dir, err := s.Tree.Folder(a).In()
+			s.Fail(nil)
+			if asked < n {
 				if err != nil || dir != "ACME/Demo" {
 					t.Errorf("without a failure: %s (%v)", dir, err)
 				}
 				break
 			}
 			if !errors.Is(err, tree.ErrNotWritable) {
-				t.Errorf("%v at %s: %s (%v)", errno, failed[0], dir, err)
+				t.Errorf("operation %d fails with %v: %s (%v)", n, errno, dir, err)
 			}
 		}
 	}

@@ -1,4 +1,6 @@
-package index
+// Package watch notices changes in the directories of a tree on the local disk, and says which
+// folders have changed.
+package watch
 
 import (
 	"context"
@@ -27,9 +29,10 @@ const (
 	latest = 5 * time.Second
 )
 
-// A watcher notices that something may have changed in the directories that scans read. It
-// makes changes appear fast; only the periodic scan guarantees that they appear.
-type watcher struct {
+// A Watcher notices that something may have changed in the directories that scans read. It
+// makes changes appear fast; only the periodic scan guarantees that they appear. A nil
+// Watcher watches nothing.
+type Watcher struct {
 	notify  *fsnotify.Watcher
 	changes chan struct{}
 	warn    func(error)
@@ -38,15 +41,15 @@ type watcher struct {
 	blind atomic.Bool // something cannot be watched
 
 	mutex         sync.Mutex
-	before, since watched // watched by the last complete scan, and since then
-	changed       stale   // what has changed
+	before, since watched         // watched by the last complete scan, and since then
+	changed       map[string]bool // what has changed
 }
 
 // watched has the directories that a scan has read.
 type watched struct {
 	tree    map[string]string          // the directories of the tree, with a folder that the report names; empty: the whole tree
 	modules map[string]bool            // the directories among them that are packed as a module, where dot files count
-	onPath  map[string]map[string]bool // names in other directories, see addPathTo
+	onPath  map[string]map[string]bool // names in other directories, see AddPathTo
 	linked  bool                       // a directory may have two names, of which events have only one
 }
 
@@ -66,20 +69,20 @@ func (w *watched) all() map[string]bool {
 	return all
 }
 
-// newWatcher returns a watcher that watches nothing yet. It ends with ctx.
-func newWatcher(ctx context.Context, warn func(error)) (*watcher, error) {
+// New returns a Watcher that watches nothing yet. It ends with ctx.
+func New(ctx context.Context, warn func(error)) (*Watcher, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
-		return nil, watchError(err)
+		return nil, systemError(err)
 	}
-	w := &watcher{notify: notify, changes: make(chan struct{}, 1), warn: warn, since: newWatched(), changed: make(stale)}
+	w := &Watcher{notify: notify, changes: make(chan struct{}, 1), warn: warn, since: newWatched(), changed: make(map[string]bool)}
 	go w.run(ctx)
 	return w, nil
 }
 
-// add watches a directory of a part, which the report calls report or in which that folder
+// Add watches a directory of a part, which the report calls report or in which that folder
 // lies. It is called before the directory is read, so that no change is missed.
-func (w *watcher) add(p tree.Part, dir, report string) {
+func (w *Watcher) Add(p tree.Part, dir, report string) {
 	if w == nil {
 		return
 	}
@@ -93,17 +96,17 @@ func (w *watcher) add(p tree.Part, dir, report string) {
 	w.addTree(p.DiskPath(dir), report)
 }
 
-// addModule watches a directory of a module folder.
-func (w *watcher) addModule(p tree.Part, dir, report string) {
+// AddModule watches a directory of a module folder.
+func (w *Watcher) AddModule(p tree.Part, dir, report string) {
 	if w != nil && p.Disk != "" {
 		w.mutex.Lock()
 		w.since.modules[p.DiskPath(dir)] = true
 		w.mutex.Unlock()
 	}
-	w.add(p, dir, report)
+	w.Add(p, dir, report)
 }
 
-func (w *watcher) addTree(name, report string) {
+func (w *Watcher) addTree(name, report string) {
 	w.mutex.Lock()
 	_, known := w.before.tree[name]
 	earlier, again := w.since.tree[name]
@@ -123,15 +126,15 @@ func (w *watcher) addTree(name, report string) {
 	w.addWatch(name)
 }
 
-func (w *watcher) addWatch(name string) {
+func (w *Watcher) addWatch(name string) {
 	if err := w.notify.Add(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.warnOnce(watchError(err))
+		w.warnOnce(systemError(err))
 	}
 }
 
-// watchError adds advice about a limit of inotify, whose own errors are about disks and open
+// systemError adds advice about a limit of inotify, whose own errors are about disks and open
 // files.
-func watchError(err error) error {
+func systemError(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return errors.New("there are more folders than inotify may watch: raise fs.inotify.max_user_watches with sysctl")
@@ -141,19 +144,27 @@ func watchError(err error) error {
 	return tree.WithoutPath(err)
 }
 
-func (w *watcher) warnOnce(err error) {
+func (w *Watcher) warnOnce(err error) {
 	w.blind.Store(true)
 	w.once.Do(func() { w.warn(err) })
 }
 
-// isBlind reports whether some changes raise no events.
-func (w *watcher) isBlind() bool { return w.blind.Load() }
+// IsBlind reports whether some changes raise no events. A nil Watcher is blind.
+func (w *Watcher) IsBlind() bool { return w == nil || w.blind.Load() }
 
-// addPathTo watches the path to a directory: each symlink on it may be changed to another
+// Changes receives a value when something has changed; nil for a nil Watcher.
+func (w *Watcher) Changes() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.changes
+}
+
+// AddPathTo watches the path to a directory: each symlink on it may be changed to another
 // target, and another directory may get its last name, or the first name that is missing.
 // Only these names matter, since directories on the path, like /srv or /tmp, may have any
 // number of other changes.
-func (w *watcher) addPathTo(name string) {
+func (w *Watcher) AddPathTo(name string) {
 	if w == nil {
 		return
 	}
@@ -194,7 +205,7 @@ func (w *watcher) addPathTo(name string) {
 }
 
 // addName watches one name in a directory.
-func (w *watcher) addName(dir, name string) {
+func (w *Watcher) addName(dir, name string) {
 	w.mutex.Lock()
 	if w.since.onPath[dir] == nil {
 		w.since.onPath[dir] = make(map[string]bool)
@@ -204,9 +215,9 @@ func (w *watcher) addName(dir, name string) {
 	w.addWatch(dir)
 }
 
-// finish ends a scan of the whole tree: directories that the scan did not read are no longer
+// Finish ends a scan of the whole tree: directories that the scan did not read are no longer
 // watched.
-func (w *watcher) finish() {
+func (w *Watcher) Finish() {
 	if w == nil {
 		return
 	}
@@ -233,7 +244,7 @@ func (w *watcher) finish() {
 }
 
 // run turns events into changes.
-func (w *watcher) run(ctx context.Context) {
+func (w *Watcher) run(ctx context.Context) {
 	defer w.notify.Close()
 	for {
 		select {
@@ -257,7 +268,7 @@ func (w *watcher) run(ctx context.Context) {
 
 // concerns reports whether an event of that path can change the offers, and where: by paths
 // in the report, of which an empty one is the whole tree.
-func (w *watcher) concerns(name string) (reports []string, ok bool) {
+func (w *Watcher) concerns(name string) (reports []string, ok bool) {
 	if name == "" {
 		return nil, false // the event is of a directory that is no longer watched
 	}
@@ -307,7 +318,7 @@ func inReport(folder, name string) string {
 
 // change notes what has changed, by paths in the report, of which an empty one is the whole
 // tree.
-func (w *watcher) change(reports ...string) {
+func (w *Watcher) change(reports ...string) {
 	w.mutex.Lock()
 	for _, report := range reports {
 		w.changed[report] = true
@@ -319,29 +330,29 @@ func (w *watcher) change(reports ...string) {
 	}
 }
 
-// take returns what has changed.
-func (w *watcher) take() stale {
+// Take returns what has changed.
+func (w *Watcher) Take() map[string]bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	changed := w.changed
-	w.changed = make(stale)
+	w.changed = make(map[string]bool)
 	return changed
 }
 
-// addLink watches the path of a symlink to a directory.
-func (w *watcher) addLink(name string) {
+// AddLink watches the path of a symlink to a directory.
+func (w *Watcher) AddLink(name string) {
 	if w == nil {
 		return
 	}
 	w.mutex.Lock()
 	w.since.linked = true
 	w.mutex.Unlock()
-	w.addPathTo(name)
+	w.AddPathTo(name)
 }
 
-// settle waits after a change until the burst of events is over, or until a scan is
+// Settle waits after a change until the burst of events is over, or until a scan is
 // requested: a request that waits for the scan must not wait for the burst.
-func (w *watcher) settle(ctx context.Context, asked <-chan struct{}) {
+func (w *Watcher) Settle(ctx context.Context, asked <-chan struct{}) {
 	deadline := time.NewTimer(latest)
 	defer deadline.Stop()
 	silence := time.NewTimer(quiet)

@@ -1,10 +1,10 @@
 //go:build linux || darwin
 
-package fill
+package tree
 
 import "golang.org/x/sys/unix"
 
-// freeSpaceOn is like FreeSpace, for a directory that exists.
+// freeSpaceOn is like freeSpace, for a directory that exists.
 func freeSpaceOn(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

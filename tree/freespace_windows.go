@@ -1,8 +1,8 @@
-package fill
+package tree
 
 import "golang.org/x/sys/windows"
 
-// freeSpaceOn is like FreeSpace, for a directory that exists.
+// freeSpaceOn is like freeSpace, for a directory that exists.
 func freeSpaceOn(dir string) (int64, error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

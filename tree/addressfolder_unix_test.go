@@ -1,6 +1,6 @@
 //go:build unix
 
-package index_test
+package tree_test
 
 import (
 	"errors"
@@ -55,7 +55,7 @@ func TestFilesInPlaceOfFolders(t *testing.T) {
 				t.Errorf("it is %s (%v)", dir, err)
 			}
 			if strings.Contains(test.rule, "where the provider's folder would be") {
-				if _, err := in.ReadDir(dir); !errors.Is(err, tree.ErrNotWritable) {
+				if _, err := in.Entries(dir); !errors.Is(err, tree.ErrNotWritable) {
 					t.Errorf("reading it: %v", err)
 				}
 			}

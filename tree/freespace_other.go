@@ -1,6 +1,6 @@
 //go:build !linux && !darwin && !windows
 
-package fill
+package tree
 
 import "errors"
 

@@ -1,4 +1,4 @@
-package index_test
+package tree_test
 
 import (
 	"strings"

@@ -1,0 +1,134 @@
+package tree_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
+)
+
+// The local disk, a bucket, and a file system in memory keep the same rules.
+func TestConformance(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) treetest.Storage{
+		"the local disk": diskStorage, "a bucket": bucketStorage, "memory": memoryStorage,
+	} {
+		t.Run(name, func(t *testing.T) { treetest.Conform(t, open) })
+	}
+}
+
+var diskFaults = []error{syscall.EIO, syscall.ESTALE, syscall.EMFILE}
+
+// onFs returns a storage on an afero.Fs, in which path is the path of a name.
+func onFs(t *testing.T, fsys afero.Fs, at func(name string) string, open func() (tree.Tree, error)) treetest.Storage {
+	t.Helper()
+	faults := new(treetest.Faults)
+	files, err := faults.Open(open)()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return treetest.Storage{
+		Tree: files,
+		Put: func(name, content string, age time.Duration) {
+			t.Helper()
+			then := time.Now().Add(-age)
+			err := errors.Join(fsys.MkdirAll(at(path.Dir(name)), 0o755), afero.WriteFile(fsys, at(name), []byte(content), 0o644), fsys.Chtimes(at(name), then, then))
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+		Contents: func() map[string]string {
+			all := make(map[string]string)
+			afero.Walk(fsys, at("."), func(name string, info fs.FileInfo, err error) error {
+				if err == nil && info.Mode().IsRegular() {
+					content, _ := afero.ReadFile(fsys, name)
+					relative, _ := filepath.Rel(at("."), name)
+					all[filepath.ToSlash(relative)] = string(content)
+				}
+				return nil
+			})
+			return all
+		},
+		Fail: func(fails func(n int) error) {
+			if fails == nil {
+				faults.End()
+				return
+			}
+			var mutex sync.Mutex // several files are written at once
+			faults.When(func(n int, _ treetest.Operation) error {
+				mutex.Lock()
+				defer mutex.Unlock()
+				return fails(n)
+			})
+		},
+		Faults: diskFaults,
+	}
+}
+
+func diskStorage(t *testing.T) treetest.Storage {
+	root := filepath.Join(t.TempDir(), "root")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+	s := onFs(t, afero.NewOsFs(), at, tree.Directories{Root: root}.Open)
+	if runtime.GOOS == "windows" {
+		return s
+	}
+	s.Link = func(target, name string) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at(name)), 0o755), os.Symlink(target, at(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Pipe = func(name string) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at(name)), 0o755), makePipe(at(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func memoryStorage(t *testing.T) treetest.Storage {
+	memory := afero.NewMemMapFs()
+	part := func(name string) tree.Part { return tree.Part{Fs: memory, Dir: name} }
+	return onFs(t, memory, path.Clean, func() (tree.Tree, error) {
+		return tree.Tree{Providers: part("providers"), Modules: part("modules"), Keys: part("keys")}, nil
+	})
+}
+
+func bucketStorage(t *testing.T) treetest.Storage {
+	b := new(treetest.Bucket)
+	files, err := tree.Directories{Root: "."}.OpenIn(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return treetest.Storage{
+		Tree:     files,
+		Put:      func(name, content string, age time.Duration) { b.Put(name, content, time.Now().Add(-age)) },
+		Contents: b.Contents,
+		Fail: func(fails func(n int) error) {
+			if b.Fail = nil; fails == nil {
+				return
+			}
+			var mutex sync.Mutex // several files are written at once
+			n := 0
+			b.Fail = func(string, string) error {
+				mutex.Lock()
+				defer mutex.Unlock()
+				n++
+				return fails(n)
+			}
+		},
+		Faults: []error{errors.New("503 SlowDown"), tree.ErrStore},
+	}
+}

@@ -1,0 +1,268 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/afero"
+)
+
+// Files are written under a temporary name and then renamed. renameio does the same, but
+// only for paths of the operating system: a tree is an afero.Fs that does not leave its
+// root, and large files are locked while they arrive.
+
+// syncEvery is how many bytes are written before the disk is told to begin, so that the last
+// sync does not have to write a whole package.
+const syncEvery = 32 << 20
+
+// A temporaryFile is a TemporaryFile on a disk.
+type temporaryFile struct {
+	afero.File
+	disk    disk
+	name    string       // in the part
+	lock    *flock.Flock // nil: the file system has no locks
+	created []string     // folders, the innermost first
+	ended   bool
+
+	unsynced int64
+	syncing  chan error // nil: no sync is under way
+	failed   error      // of an earlier sync, which a later one does not report
+}
+
+// maxAttempts is how often creating a temporary file is tried. Another instance may take the
+// file for a leftover in the moment before it is locked, and may discard its folder in the
+// moment after it was made; then creation starts over. After this many attempts there is
+// another reason: the folder is no longer in the tree.
+const maxAttempts = 5
+
+func (d disk) temporary(ctx context.Context, name string) (TemporaryFile, error) {
+	for range maxAttempts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		t := &temporaryFile{disk: d, name: temporaryName(name, lockedSuffix), created: d.missingFolders(path.Dir(name))}
+		var err error
+		switch t.File, err = d.create(t.name, 0o644); {
+		case errors.Is(err, fs.ErrNotExist): // another instance has discarded the folder, or the root is gone
+			continue
+		case err != nil:
+			return nil, StorageError(err)
+		}
+		locked, err := t.tryLock()
+		if err == nil && locked {
+			return t, nil
+		}
+		t.Discard()
+		if err != nil {
+			return nil, StorageError(err)
+		}
+	}
+	return nil, ErrReplaced
+}
+
+// missingFolders returns which of a folder and its parents do not exist.
+func (d disk) missingFolders(dir string) (folders []string) {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if _, err := d.Lookup(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		folders = append(folders, dir)
+	}
+	return folders
+}
+
+// lockPath is the path for the lock of a file; empty if there are no locks. Windows
+// does not rename a file that is locked.
+func (d disk) lockPath(name string) string {
+	if d.Disk == "" || runtime.GOOS == "windows" {
+		return ""
+	}
+	return d.DiskPath(name)
+}
+
+// tryLock locks the file, unless another instance has locked or removed it.
+func (t *temporaryFile) tryLock() (locked bool, err error) {
+	disk := t.disk.lockPath(t.name)
+	if disk == "" {
+		return true, nil
+	}
+	lock := flock.New(disk, flock.SetFlag(os.O_RDWR))
+	switch locked, err = lock.TryLock(); {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return true, nil // a file system without locks
+	case !locked:
+		return false, nil
+	}
+	if _, err := os.Stat(disk); errors.Is(err, fs.ErrNotExist) {
+		lock.Close()
+		return false, nil
+	}
+	t.lock = lock
+	return true, nil
+}
+
+// Write implements io.Writer. Its errors are StorageErrors.
+func (t *temporaryFile) Write(b []byte) (int, error) {
+	n, err := t.File.Write(b)
+	if t.unsynced += int64(n); t.unsynced >= syncEvery {
+		t.syncAhead()
+	}
+	return n, StorageError(err)
+}
+
+// syncAhead syncs the written bytes in the background, unless a sync is under way.
+func (t *temporaryFile) syncAhead() {
+	if t.syncing != nil {
+		select {
+		case t.failed = <-t.syncing:
+		default:
+			return
+		}
+	}
+	if t.failed != nil {
+		return
+	}
+	t.unsynced = 0
+	t.syncing = make(chan error, 1)
+	go func(done chan<- error) { done <- t.File.Sync() }(t.syncing)
+}
+
+// sync waits until everything is on the disk.
+func (t *temporaryFile) sync() error {
+	if t.syncing != nil && t.failed == nil {
+		t.failed = <-t.syncing
+	}
+	if t.failed != nil {
+		return t.failed
+	}
+	return t.File.Sync()
+}
+
+// Rename implements TemporaryFile.
+func (t *temporaryFile) Rename(_ context.Context, name string) (fs.FileInfo, error) {
+	return t.giveName(name, t.disk.replace)
+}
+
+// Create implements TemporaryFile.
+func (t *temporaryFile) Create(_ context.Context, name string) (fs.FileInfo, error) {
+	return t.giveName(name, t.disk.place)
+}
+
+// giveName finishes a file on a disk by place or replace.
+func (t *temporaryFile) giveName(name string, give func(from, to string) error) (fs.FileInfo, error) {
+	err := t.sync()
+	written, statErr := t.File.Stat()
+	if err == nil {
+		err = statErr
+	}
+	if closed := t.File.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = give(t.name, name)
+	}
+	if err != nil {
+		t.Discard()
+		if errors.Is(err, fs.ErrExist) {
+			return nil, ErrChanged
+		}
+		return nil, StorageError(err)
+	}
+	t.ended = true
+	t.disk.syncFolder(path.Dir(name))
+	t.unlock()
+	info, err := t.disk.Lookup(name)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, StorageError(err)
+	case err != nil || !sameFile(info, written) || info.Size() != written.Size():
+		return nil, ErrChanged
+	}
+	return info, nil
+}
+
+// replace gives a file its name, and makes the folder of the name.
+func (d disk) replace(from, to string) error {
+	if err := d.makeFolder(path.Dir(to)); err != nil {
+		return err
+	}
+	return d.Fs.Rename(d.path(from), d.path(to))
+}
+
+// sameFile is os.SameFile, for file systems that can tell files apart.
+func sameFile(a, b fs.FileInfo) bool { return a.Sys() == nil || os.SameFile(a, b) }
+
+// Discard implements TemporaryFile.
+func (t *temporaryFile) Discard() {
+	if t.ended {
+		return
+	}
+	t.ended = true
+	t.File.Close()
+	t.disk.remove(t.name)
+	t.unlock()
+	for _, dir := range t.created {
+		t.disk.removeIfEmpty(dir)
+	}
+}
+
+func (t *temporaryFile) unlock() {
+	if t.lock != nil {
+		t.lock.Close()
+	}
+}
+
+// abandonedAfter is the age after which a temporary file is certainly a leftover. A lock
+// tells whether a file is in use only where all machines see it, which NFS and FUSE do not
+// promise. While a file arrives, each piece of it updates its time; where there are no
+// locks, the upload of a client that pauses for longer is removed.
+const abandonedAfter = time.Hour
+
+func (d disk) removeTemporaries(ctx context.Context, dir string, depth int) (removed int) {
+	infos, _ := d.readDirectory(dir) // the next call looks again at a folder that cannot be read now
+	for _, e := range infos {
+		name := path.Join(dir, e.Name())
+		isUnlocked, isLocked := hasTemporaryName(e.Name(), temporarySuffix), hasTemporaryName(e.Name(), lockedSuffix)
+		gone := false
+		switch {
+		case ctx.Err() != nil:
+			return removed
+		case e.IsDir() && isUnlocked:
+			gone = abandoned(e) && d.removeAll(name) == nil
+		case e.IsDir() && depth > 0:
+			removed += d.removeTemporaries(ctx, name, depth-1)
+		case !e.Mode().IsRegular() || !isLocked && !isUnlocked || !abandoned(e):
+		case isLocked:
+			gone = d.removeUnlocked(name)
+		default:
+			gone = d.remove(name) == nil
+		}
+		if gone {
+			removed++
+		}
+	}
+	return removed
+}
+
+// removeUnlocked removes a temporaryFile that no instance has locked.
+func (d disk) removeUnlocked(name string) (removed bool) {
+	if disk := d.lockPath(name); disk != "" {
+		lock := flock.New(disk, flock.SetFlag(os.O_RDWR))
+		locked, err := lock.TryLock()
+		if err == nil && !locked {
+			return false
+		}
+		defer lock.Close()
+	}
+	return d.remove(name) == nil
+}
+
+func abandoned(info fs.FileInfo) bool { return time.Since(info.ModTime()) >= abandonedAfter }

@@ -1,0 +1,70 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// A Source is where a tree lies: in directories of the local disk or of a file system. Equal
+// sources are the same tree.
+type Source struct {
+	Directories
+	FS fs.FS // nil: the local disk
+}
+
+// Open opens the tree.
+func (s Source) Open() (Tree, error) {
+	if s.FS != nil {
+		return s.OpenIn(s.FS)
+	}
+	return s.Directories.Open()
+}
+
+// Listed returns the tree for scans where a listing costs less than reading each directory,
+// and otherwise nil.
+func (s Source) Listed() *ListedTree {
+	if b, ok := s.FS.(Bucket); ok {
+		return s.Directories.Listed(b)
+	}
+	return nil
+}
+
+// Paths returns where the tree begins on the local disk, if it lies there.
+func (s Source) Paths() []string {
+	if s.FS != nil {
+		return nil
+	}
+	return s.Directories.Paths()
+}
+
+// IsWritable reports whether files can be written to the tree.
+func (s Source) IsWritable() bool {
+	_, inBucket := s.FS.(Bucket)
+	return s.FS == nil || inBucket
+}
+
+// FreeSpace returns how many bytes of providers or modules this machine may still write: to
+// the tree, or to temporary files that are sent to a Bucket.
+func (s Source) FreeSpace(a address.Address) (int64, error) {
+	if s.FS != nil {
+		return freeSpace(os.TempDir())
+	}
+	return s.Directories.FreeSpace(a)
+}
+
+// SignsURLs reports whether the tree lies in an object store, from which others can get files
+// without this process, and whether the store can sign URLs for that. A store that does not
+// answer at the moment counts as one that can.
+func (s Source) SignsURLs(ctx context.Context, life time.Duration) (inStore, signs bool) {
+	b, ok := s.FS.(Bucket)
+	if !ok {
+		return false, false
+	}
+	_, err := b.SignedURL(ctx, "modules", life)
+	return true, !errors.Is(err, errors.ErrUnsupported)
+}
