@@ -40,6 +40,7 @@ var layers = []layer{
 	{name: "index/memo", only: []string{"wire", "signing", "tree", "archive"}},
 	{name: "index/content", only: []string{"address", "wire", "cache", "tree", "archive", "index/moduledoc"}},
 	{name: "index"},
+	{name: "index/catalog", only: []string{"address", "registryhcl", "index/moduledoc", "index"}},
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},
 	{name: "access/tokenfile", only: []string{"access"}},
@@ -52,7 +53,7 @@ var layers = []layer{
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index"}},
 	{name: "handlers", http: true},
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out
-	{name: "pages", http: true, only: []string{"pages/markdown", "address", "signing", "cache", "archive", "registryhcl", "index", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "pages", http: true, only: []string{"pages/markdown", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},
@@ -132,7 +133,7 @@ const (
 
 // larger packages may be as large as this, and no larger.
 var larger = map[string]struct{ lines, files int }{
-	"index": {9050, 43}, // a scan and what it keeps are still one
+	"index": {8758, 39}, // a scan and what it keeps are still one
 }
 
 func TestPackagesAreSmall(t *testing.T) {

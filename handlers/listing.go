@@ -13,18 +13,19 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A Listed is an entry in a list, with its address in the View.
 type Listed struct {
-	*index.Entry
+	*catalog.Entry
 	Address address.Address
 }
 
 // A listing is the visible part of a snapshot. It is made before anything is looked up
-// in it, so that neither an answer nor its time depends on hidden packages. All callers
-// share it that use the same name and that the rules treat alike.
+// in it, so that no answer depends on hidden packages. All callers share it that use the
+// same name and that the rules treat alike.
 type listing struct {
 	modules, providers listed
 	size               int // about, in bytes
@@ -34,7 +35,7 @@ type listing struct {
 // first called.
 type listed struct {
 	entries  func() []Listed
-	searcher func() *index.Searcher
+	searcher func() *catalog.Searcher
 }
 
 // A listingID says what a listing of a snapshot depends on.
@@ -43,42 +44,33 @@ type listingID struct {
 	audience string           // of the rules
 }
 
-// A searcherID identifies a searcher.
-type searcherID struct {
-	listingID
-	providers bool
-}
-
 // newListing returns the listing of a catalog for a subject.
-func (g *Registry) newListing(catalog *index.Catalog, id listingID, subject access.Subject) *listing {
-	newListed := func(entries []*index.Entry, id searcherID) listed {
+func (g *Registry) newListing(c *catalog.Catalog, id listingID, subject access.Subject) *listing {
+	newListed := func(entries []*catalog.Entry) listed {
 		l := listed{entries: sync.OnceValue(func() []Listed {
-			return g.visible(catalog, entries, id.self, subject)
+			return g.visible(c, entries, id.self, subject)
 		})}
-		l.searcher = sync.OnceValue(func() *index.Searcher {
+		l.searcher = sync.OnceValue(func() *catalog.Searcher {
 			all := l.entries()
-			searched := make([]*index.Entry, len(all))
+			searched := make([]*catalog.Entry, len(all))
 			for i := range all {
 				searched[i] = all[i].Entry
 			}
-			before, _ := g.searchers.Get(id) // of an earlier snapshot
-			s := index.NewSearcher(searched, before)
-			g.searchers.Put(id, s, cache.UntilEvicted)
-			return s
+			return c.Searcher(searched)
 		})
 		return l
 	}
 	return &listing{
-		modules:   newListed(catalog.Modules, searcherID{id, false}),
-		providers: newListed(catalog.Providers, searcherID{id, true}),
-		size:      listedSize(len(catalog.Modules) + len(catalog.Providers)),
+		modules:   newListed(c.Modules),
+		providers: newListed(c.Providers),
+		size:      listedSize(len(c.Modules) + len(c.Providers)),
 	}
 }
 
 // visible returns the entries that a subject may read, by address, hosted ones first.
 // Where an address with a HOSTNAME and one without are merged, it returns the merged
 // entry.
-func (g *Registry) visible(catalog *index.Catalog, entries []*index.Entry, self svchost.Hostname, subject access.Subject) []Listed {
+func (g *Registry) visible(c *catalog.Catalog, entries []*catalog.Entry, self svchost.Hostname, subject access.Subject) []Listed {
 	all := make([]Listed, 0, len(entries))
 	merged := make(map[address.Address]bool)
 	for _, e := range entries {
@@ -96,7 +88,7 @@ func (g *Registry) visible(catalog *index.Catalog, entries []*index.Entry, self 
 			if a.Hostname == self {
 				a = a.At("")
 			}
-			if both, ok := catalog.Merged(t.At(t.under)); ok {
+			if both, ok := c.Merged(t.At(t.under)); ok {
 				if merged[a] || both == nil {
 					continue
 				}
@@ -130,13 +122,13 @@ type derivedID struct {
 // Bounds of a derivation, in bytes. Anyone can ask by any number of names and for any
 // number of queries. Making something again takes milliseconds.
 const (
-	maxListings = 64 << 20 // and as many for searchers
+	maxListings = 64 << 20
 	maxDerived  = 32 << 20
 )
 
-// listedSize estimates the size of that many entries in a listing, or in a searcher.
-// Some of both are kept, however many entries they have.
-func listedSize(entries int) int { return min(entries<<10, maxListings/4) }
+// listedSize estimates the size of that many entries in a listing and its searcher. Some
+// listings are kept, however many entries they have.
+func listedSize(entries int) int { return min(entries<<8, maxListings/4) }
 
 // derived returns the derivation of a snapshot. Requests that are still answered from
 // an earlier snapshot get their own.
@@ -165,7 +157,7 @@ func (g *Registry) listing(s *index.Snapshot, id listingID, subject access.Subje
 		return l
 	}
 	id.self = svchost.Hostname(strings.Clone(string(id.self))) // it may share its memory with the request
-	return d.listings.PutIfAbsent(id, g.newListing(s.Catalog(), id, subject), cache.UntilEvicted)
+	return d.listings.PutIfAbsent(id, g.newListing(catalog.For(s), id, subject), cache.UntilEvicted)
 }
 
 // writeDerived answers with a document that is derived from the snapshot. It encodes

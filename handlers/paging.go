@@ -8,7 +8,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -27,7 +27,7 @@ type listRequest struct {
 	// query. Empty: any.
 	namespace, name, system, inNamespace string
 
-	searched      index.Query // empty: the request is not a search
+	searched      catalog.Query // empty: the request is not a search
 	limit, offset int
 
 	path  string     // the path in the URLs of other pages
@@ -79,7 +79,7 @@ func (g *Registry) resolveSearch(r *request, path string) error {
 	if err := g.resolveList(r, path); err != nil {
 		return err
 	}
-	if r.list.searched = index.ParseQuery(r.list.query.Get("q")); r.list.searched.Empty() {
+	if r.list.searched = catalog.ParseQuery(r.list.query.Get("q")); r.list.searched.Empty() {
 		return fail(http.StatusBadRequest, "there is nothing to search for: add ?q= with one or more words")
 	}
 	return nil
@@ -138,7 +138,7 @@ func (l *listRequest) page(all *listed) ([]*Listed, wire.Page) {
 		}
 	} else {
 		found := all.search(l.searched)
-		seen := make(map[*index.Entry]bool)
+		seen := make(map[*catalog.Entry]bool)
 		for i := range found.Len() {
 			e := found.At(i)
 			if seen[e.Entry] {

@@ -131,10 +131,9 @@ type Registry struct {
 	requests sync.Pool // of *request
 	buffers  sync.Pool // of *[]byte
 
-	merged    cache.Cache[mergedID, mergedDocument]
-	signed    cache.Cache[signedID, []byte]
-	vouchers  cache.Cache[voucherID, *index.SignedChecksums]
-	searchers cache.Cache[searcherID, *index.Searcher] // the last ones
+	merged   cache.Cache[mergedID, mergedDocument]
+	signed   cache.Cache[signedID, []byte]
+	vouchers cache.Cache[voucherID, *index.SignedChecksums]
 
 	derivation atomic.Pointer[derivation] // of the snapshot that was asked for last
 }
@@ -157,7 +156,6 @@ func (g *Registry) prepare() {
 	g.merged.MaxBytes, g.merged.Size = maxMerged, mergedDocument.size
 	g.signed.MaxBytes, g.signed.Size = maxSigned, func(body []byte) int { return len(body) }
 	g.vouchers.MaxBytes, g.vouchers.Size = maxVouchers, voucherSize
-	g.searchers.MaxBytes, g.searchers.Size = maxListings, func(s *index.Searcher) int { return listedSize(s.Len()) }
 }
 
 // An answerer answers a request from r.snapshot. If it returns errPending or

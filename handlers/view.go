@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 )
 
 // A View is a snapshot as the user of one request may see it, under the registry's name in
@@ -207,8 +208,8 @@ type Found struct {
 }
 
 // SearchModules searches Modules, and returns the best results first (see
-// index.Searcher).
-func (v *View) SearchModules(q index.Query) (FoundList, error) {
+// catalog.Searcher).
+func (v *View) SearchModules(q catalog.Query) (FoundList, error) {
 	l, err := v.listing()
 	if err != nil {
 		return FoundList{}, err
@@ -217,7 +218,7 @@ func (v *View) SearchModules(q index.Query) (FoundList, error) {
 }
 
 // SearchProviders searches Providers in the same way.
-func (v *View) SearchProviders(q index.Query) (FoundList, error) {
+func (v *View) SearchProviders(q catalog.Query) (FoundList, error) {
 	l, err := v.listing()
 	if err != nil {
 		return FoundList{}, err
@@ -228,7 +229,7 @@ func (v *View) SearchProviders(q index.Query) (FoundList, error) {
 // A FoundList has the results of a search, the best first.
 type FoundList struct {
 	listed  []Listed
-	results index.Results
+	results catalog.Results
 }
 
 // Len returns the number of results.
@@ -240,7 +241,7 @@ func (f FoundList) At(i int) Found {
 	return Found{f.listed[match.Entry], match.Submodule}
 }
 
-func (l *listed) search(q index.Query) FoundList {
+func (l *listed) search(q catalog.Query) FoundList {
 	return FoundList{l.entries(), l.searcher().Search(q)}
 }
 
@@ -256,7 +257,7 @@ func (v *View) listing() (*listing, error) {
 // listingID returns what a list in the view depends on. It authenticates the user only
 // if that makes a difference.
 func (v *View) listingID() (id listingID, subject access.Subject, err error) {
-	if v.Snapshot().Catalog().Has(v.request.self) {
+	if catalog.For(v.Snapshot()).Has(v.request.self) {
 		id.self = v.request.self
 	}
 	if v.Public() {

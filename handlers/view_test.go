@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -199,7 +200,7 @@ func TestViewSearch(t *testing.T) {
 			"bucket":  nil,
 			"azurerm": {"mirrored.example.com/acme/vpc/azurerm "},
 		} {
-			found, err := v.SearchModules(index.ParseQuery(query))
+			found, err := v.SearchModules(catalog.ParseQuery(query))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +212,7 @@ func TestViewSearch(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", query, got, want)
 			}
 		}
-		if found, err := v.SearchProviders(index.ParseQuery("null")); err != nil || found.Len() != 1 || found.At(0).Address.String() != "mirrored.example.com/acme/null" {
+		if found, err := v.SearchProviders(catalog.ParseQuery("null")); err != nil || found.Len() != 1 || found.At(0).Address.String() != "mirrored.example.com/acme/null" {
 			t.Errorf("got %d providers (%v)", found.Len(), err)
 		}
 	})

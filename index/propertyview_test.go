@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -293,7 +294,7 @@ func (v *view) module(a address.Address, what string, m *index.Module) {
 
 // catalog adds what lists and search say.
 func (v *view) catalog() {
-	c := v.snapshot.Catalog()
+	c := catalog.For(v.snapshot)
 	for _, e := range slices.Concat(c.Modules, c.Providers) {
 		v.entry("catalog", e)
 		for _, h := range hostnames[1:] {
@@ -307,7 +308,7 @@ func (v *view) catalog() {
 	}
 }
 
-func (v *view) entry(what string, e *index.Entry) {
+func (v *view) entry(what string, e *catalog.Entry) {
 	v.add(scopeOf(e.Address), "%s: %s %s of %d, %q %q %q, %v, deprecated %s", what, e.Address, e.Version, e.Versions, e.Description, e.Source, e.Owner, e.Published.UTC(), noticeText(e.Deprecated))
 }
 

@@ -57,9 +57,9 @@ type scanner struct {
 // shared has the caches that all snapshots of a scanner share: results that were read or
 // made for one snapshot serve the next, too.
 type shared struct {
-	content   content.Reader
-	catalogs  catalogMemo
-	unchanged unchangedObjects
+	content     content.Reader
+	derivedLast derivedLast
+	unchanged   unchangedObjects
 }
 
 // A scan has the inputs of all steps of one scan.

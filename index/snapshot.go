@@ -58,8 +58,8 @@ type Snapshot struct {
 	reporting sync.Once
 	report    *Report
 
-	cataloging sync.Once
-	catalog    *Catalog
+	deriving sync.Once
+	derived  any // see Derived
 
 	signer Signer // of releases without a usable signature; nil: they are not signed
 
@@ -426,12 +426,13 @@ func (s *Snapshot) offered() iter.Seq[*entry] {
 	}
 }
 
-// merged yields the entries of addresses that are found both with and without HOSTNAME.
-func (s *Snapshot) merged() iter.Seq[*mergedEntry] {
-	return func(yield func(*mergedEntry) bool) {
+// Merged yields the addresses, with HOSTNAME, for which HostedProvider and HostedModule merge
+// what is found with and without HOSTNAME.
+func (s *Snapshot) Merged() iter.Seq[address.Address] {
+	return func(yield func(address.Address) bool) {
 		for _, g := range s.groups {
 			for _, m := range g.merged {
-				if !yield(m) {
+				if !yield(m.own.folder.address) {
 					return
 				}
 			}

@@ -5,7 +5,7 @@ import (
 	"path"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 )
 
 // search answers with the results of a search. It asks an anonymous visitor who could
@@ -20,7 +20,7 @@ func (v *visit) search() (*answer, error) {
 	}
 	s := searchPage{page: frame}
 	s.Query = v.query.q
-	words := index.ParseQuery(v.query.q)
+	words := catalog.ParseQuery(v.query.q)
 	if words.Empty() {
 		s.Blank = true
 		return pageAnswer("search", s)

@@ -1,4 +1,4 @@
-package index_test
+package catalog_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -15,7 +16,7 @@ type documented struct {
 	address, description, readme, input, submodule string
 }
 
-func searchTree(t testing.TB, modules ...documented) *index.Catalog {
+func searchTree(t testing.TB, modules ...documented) *catalog.Catalog {
 	t.Helper()
 	files := indextest.New(t)
 	for _, m := range modules {
@@ -35,16 +36,19 @@ func searchTree(t testing.TB, modules ...documented) *index.Catalog {
 			files.Write("modules/"+m.address+"/registry.hcl", fmt.Sprintf("description = %q", m.description))
 		}
 	}
-	return scan(t, files).Catalog()
+	return catalog.For(scan(t, files))
 }
 
-// find returns what a search finds, the best first, as address and submodule.
-func find(c *index.Catalog, query string) []string {
-	results := index.NewSearcher(c.Modules, nil).Search(index.ParseQuery(query))
+// find returns what a search among all modules finds, the best first, as address and
+// submodule.
+func find(c *catalog.Catalog, query string) []string { return findAmong(c, c.Modules, query) }
+
+func findAmong(c *catalog.Catalog, entries []*catalog.Entry, query string) []string {
+	results := c.Searcher(entries).Search(catalog.ParseQuery(query))
 	found := []string{}
 	for i := range results.Len() {
 		m := results.At(i)
-		found = append(found, strings.Trim(c.Modules[m.Entry].Address.String()+" "+m.Submodule, " "))
+		found = append(found, strings.Trim(entries[m.Entry].Address.String()+" "+m.Submodule, " "))
 	}
 	return found
 }
@@ -140,50 +144,91 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Searchers that are made of earlier ones find what one that is made anew does, in the
-// same order, whatever has been added, replaced, hidden and removed meanwhile.
-func TestSearcherAfterChanges(t *testing.T) {
+// A search after other snapshots finds what a search in a fresh scan of the same files does,
+// in the same order, whatever has been added, replaced, hidden and removed meanwhile.
+func TestSearchAfterChanges(t *testing.T) {
 	files := indextest.New(t)
-	write := func(i int, input string) {
-		files.Write(fmt.Sprintf("modules/team%d/module%d/aws/1.0.0.tar.gz", i%7, i), indextest.TarGz(
+	write := func(i, round int, input string) {
+		module := fmt.Sprintf("modules/team%d/module%d/aws", i%7, i)
+		files.Remove(module)
+		files.Write(fmt.Sprintf("%s/1.0.%d.tar.gz", module, round), indextest.TarGz(
 			"main.tf", fmt.Sprintf("variable \"setting_%d\" {}\nvariable %q {}", i%10, input),
 			"modules/part"+input+"/main.tf", "# a module"))
 	}
 	for i := range 60 {
-		write(i, "first")
+		write(i, 0, "first")
 	}
-	x := index.New(options(t, files.Open))
+	x := index.New(index.Options{Open: files.Open})
 	x.Start()
 	t.Cleanup(func() { x.Close() })
-	var s *index.Searcher
 	for round := range 20 {
 		switch round % 4 {
 		case 1: // some are replaced
 			for i := range round {
-				write(i*3, fmt.Sprint("round", round))
+				write(i*3, round, fmt.Sprint("round", round))
 			}
 		case 2: // one is added
-			write(100+round, "added")
+			write(100+round, round, "added")
 		case 3: // some are removed
 			files.Remove(fmt.Sprintf("modules/team%d", round%7))
 		}
-		list := slices.Clone(rescan(t, x).Catalog().Modules)
-		if round == 10 {
-			list = list[:5]
+		shown := func(c *catalog.Catalog) []*catalog.Entry {
+			if round%5 == 0 {
+				return c.Modules[:5]
+			}
+			return c.Modules
 		}
-		s = index.NewSearcher(list, s)
-		anew := index.NewSearcher(list, nil)
+		now, fresh := catalog.For(rescan(t, x)), catalog.For(scan(t, files))
 		for _, query := range []string{"", "module1", "module", "team3", "setting", "setting_4", "round9", "added", "partround", "first", "team1 part", "nothing"} {
-			got, want := s.Search(index.ParseQuery(query)), anew.Search(index.ParseQuery(query))
-			if got.Len() != want.Len() {
-				t.Fatalf("round %d: %q finds %d, want %d", round, query, got.Len(), want.Len())
-			}
-			for i := range got.Len() {
-				if got.At(i) != want.At(i) {
-					t.Fatalf("round %d: %q finds %+v at %d, want %+v", round, query, got.At(i), i, want.At(i))
-				}
+			got, want := findAmong(now, shown(now), query), findAmong(fresh, shown(fresh), query)
+			if !slices.Equal(got, want) {
+				t.Fatalf("round %d: %q finds %q, want %q", round, query, got, want)
 			}
 		}
+	}
+}
+
+// The entries that a searcher does not have change nothing of what it finds: neither its
+// order, nor which words are found.
+func TestSearchAmongSomeEntries(t *testing.T) {
+	seen := []documented{
+		{address: "open/vpc/aws", readme: "Peers with others.", input: "nat_gateway", submodule: "peering"},
+		{address: "open/zone/aws", description: "A vpc has zones", submodule: "vault"},
+		{address: "mirrored.example.com/open/vpc/google"},
+	}
+	hidden := []documented{
+		{address: "acme/vault/aws", description: "A vpc for peering", readme: "It has a vault.", input: "nat_gateway", submodule: "zone"},
+		{address: "open/vpc/azurerm", submodule: "vpc"},
+		{address: "zzz/vpc/aws"},
+	}
+	all, some := searchTree(t, slices.Concat(hidden, seen)...), searchTree(t, seen...)
+	shown := slices.DeleteFunc(slices.Clone(all.Modules), func(e *catalog.Entry) bool {
+		return slices.ContainsFunc(hidden, func(d documented) bool { return d.address == e.Address.String() })
+	})
+	for _, query := range []string{"", "vpc", "vault", "vault vpc", "vpc vault", "peering", "zone", "nat_gateway", "azurerm", "azurerm vpc", "zzz", "acme", "a", "open vpc", "peers others", "module"} {
+		if got, want := findAmong(all, shown, query), find(some, query); !slices.Equal(got, want) {
+			t.Errorf("%q finds %q, and %q where there is nothing else", query, got, want)
+		}
+	}
+	slices.Reverse(shown)
+	if got, want := findAmong(all, shown, "vpc open"), []string{"mirrored.example.com/open/vpc/google", "open/vpc/aws", "open/zone/aws"}; !slices.Equal(got, want) {
+		t.Errorf("equals are in the order %q, want %q", got, want)
+	}
+	if got := findAmong(some, all.Modules, "vpc"); len(got) > 0 {
+		t.Errorf("entries of another catalog are found: %q", got)
+	}
+}
+
+// A merged entry is found in place of the entries that it merges.
+func TestSearchMergedEntries(t *testing.T) {
+	c := searchTree(t,
+		documented{address: "acme/vpc/aws", readme: "Plain."},
+		documented{address: "a.example.com/acme/vpc/aws", readme: "Named."},
+	)
+	merged, _ := c.Merged(c.Modules[0].Address.At("a.example.com"))
+	got := findAmong(c, []*catalog.Entry{merged}, "vpc")
+	if want := []string{"a.example.com/acme/vpc/aws"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -192,12 +237,12 @@ func FuzzSearch(f *testing.F) {
 		documented{address: "acme/vpc/aws", readme: "Peers with others in eu-central-1.", input: "nat_gateway_count", submodule: "peering"},
 		documented{address: "acme/vpc/google", description: "Für alle Straßen"},
 	)
-	s := index.NewSearcher(c.Modules, nil)
+	s := c.Searcher(c.Modules)
 	for _, query := range []string{"", "vpc", "'acme/vpc/aws'", "nat_gateway -_", "\x00\xff", "straße", strings.Repeat("a ", 300)} {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		results := s.Search(index.ParseQuery(query))
+		results := s.Search(catalog.ParseQuery(query))
 		for i := range results.Len() {
 			if m := results.At(i); m.Entry < 0 || m.Entry >= len(c.Modules) {
 				t.Fatalf("got %+v", m)

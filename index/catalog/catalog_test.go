@@ -1,12 +1,44 @@
-package index_test
+package catalog_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
+
+// scan scans a tree once.
+func scan(t testing.TB, files *indextest.Tree) *index.Snapshot {
+	t.Helper()
+	s, err := index.Scan(context.Background(), index.Options{Open: files.Open, Signer: signer(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func signer(t testing.TB) index.Signer {
+	t.Helper()
+	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// rescan scans the whole tree, and returns what is offered then.
+func rescan(t *testing.T, x *index.Index) *index.Snapshot {
+	t.Helper()
+	s, err := x.Rescan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 func TestCatalog(t *testing.T) {
 	files := indextest.New(t)
@@ -23,8 +55,13 @@ deprecated "1.0.0" {
 }
 `)
 	files.Write("modules/a.example.com/acme/vpc/aws/3.0.0/main.tf", "# a module")
+	files.Write("modules/c.example.com/acme/vpc/aws/registry.hcl", "withdrawn \">= 0\" {\n  reason = \"old\"\n}")
 	files.Write("providers/acme/demo/registry.hcl", "source = \"https://example.com/demo\"\nowner = \"a team\"")
-	c := scan(t, files).Catalog()
+	s := scan(t, files)
+	c := catalog.For(s)
+	if catalog.For(s) != c {
+		t.Error("the catalog of a snapshot is made twice")
+	}
 
 	var addresses []string
 	for _, e := range c.Modules {
@@ -47,10 +84,13 @@ deprecated "1.0.0" {
 	if e, ok := c.Merged(own); !ok || e.Version != "3.0.0" || e.Versions != 4 {
 		t.Errorf("merged it is %+v, %v", e, ok)
 	}
+	if e, ok := c.Merged(vpc.Address.At("c.example.com")); !ok || e != nil {
+		t.Errorf("if all versions are withdrawn under a HOSTNAME, merged it is %+v, %v", e, ok)
+	}
 	if _, ok := c.Merged(vpc.Address); ok {
 		t.Error("what is found once is merged")
 	}
-	if !c.Has("a.example.com") || c.Has("b.example.com") {
+	if !c.Has("a.example.com") || !c.Has("c.example.com") || c.Has("b.example.com") {
 		t.Error("the hostnames are wrong")
 	}
 }
@@ -64,21 +104,21 @@ func TestCatalogKeepsEntries(t *testing.T) {
 	}
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	files.Provider("acme/other", "1.0.0", "linux_amd64")
-	x := index.New(options(t, files.Open))
+	x := index.New(index.Options{Open: files.Open, Signer: signer(t)})
 	x.Start()
 	t.Cleanup(func() { x.Close() })
-	before := rescan(t, x).Catalog()
+	before := catalog.For(rescan(t, x))
 
 	files.Write("modules/acme/b/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a newer one"))
 	files.Write("modules/acme/c/aws/registry.hcl", `description = "New"`)
 	files.Write("modules/acme/d/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# edited"))
 	files.Remove("modules/acme/e")
 	files.Provider("acme/other", "1.1.0", "linux_amd64")
-	after := rescan(t, x).Catalog()
+	after := catalog.For(rescan(t, x))
 
-	same := func(name string, list, earlier []*index.Entry) bool {
-		find := func(list []*index.Entry) *index.Entry {
-			i := slices.IndexFunc(list, func(e *index.Entry) bool { return e.Address.Name == name })
+	same := func(name string, list, earlier []*catalog.Entry) bool {
+		find := func(list []*catalog.Entry) *catalog.Entry {
+			i := slices.IndexFunc(list, func(e *catalog.Entry) bool { return e.Address.Name == name })
 			return list[i]
 		}
 		return find(list) == find(earlier)
@@ -96,7 +136,7 @@ func TestCatalogKeepsEntries(t *testing.T) {
 	if len(after.Modules) != 4 {
 		t.Errorf("there are %d modules", len(after.Modules))
 	}
-	if s := index.NewSearcher(after.Modules, nil); s.Search(index.ParseQuery("new")).Len() != 1 || s.Search(index.ParseQuery("acme")).Len() != 4 {
+	if s := after.Searcher(after.Modules); s.Search(catalog.ParseQuery("new")).Len() != 1 || s.Search(catalog.ParseQuery("acme")).Len() != 4 {
 		t.Error("the search does not have what is new")
 	}
 }

@@ -1,0 +1,24 @@
+package index
+
+import "sync"
+
+// Derived returns the value that another package makes of a snapshot, which is made on the
+// first request for it. There is one such value: the package catalog makes it. newValue gets
+// the value of an earlier snapshot of the same Index, or the zero value: what has not
+// changed since does not have to be made again.
+func Derived[T any](s *Snapshot, newValue func(before T) T) T {
+	s.deriving.Do(func() {
+		s.derivedLast.mutex.Lock()
+		defer s.derivedLast.mutex.Unlock()
+		before, _ := s.derivedLast.value.(T)
+		s.derived = newValue(before)
+		s.derivedLast.value = s.derived
+	})
+	return s.derived.(T)
+}
+
+// derivedLast has the value that was made last, of any of the snapshots that share it.
+type derivedLast struct {
+	mutex sync.Mutex
+	value any
+}
