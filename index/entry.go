@@ -41,11 +41,10 @@ type offered struct {
 	pending  pending // versions that have not been read yet
 	report   *Report // of the versions
 
-	releases []*Release                 // of the provider, without notices
-	verified map[string]verifiedRelease // by version
-	since    time.Time                  // when the first of its releases was verified
-	passing  bool                       // the same files and keys may soon have another result
-	unread   bool                       // a document could not be read, and may be readable a moment later
+	releases []*Release // of the provider, without notices
+	since    time.Time  // when the first of its releases was verified
+	passing  bool       // the same files and keys may soon have another result
+	unread   bool       // a document could not be read, and may be readable a moment later
 }
 
 // offers reports whether there is anything to say about the address of the entry.
@@ -132,7 +131,8 @@ type group struct {
 	entries []*entry // by their path in the report
 	offered []*entry // the one entry that is offered for each address
 	merged  []*mergedEntry
-	report  *Report
+	report  *Report             // without the offers
+	twice   map[string][]string // hostnames under which a hosted version is found too; nil if there are none
 
 	keysExpire time.Time
 	changed    []ChangedVersion
@@ -167,16 +167,24 @@ func newGroup(entries []*entry, before *group) *group {
 		g.keysExpire = earlier(g.keysExpire, e.keysExpire())
 		g.changed = append(g.changed, e.changed()...)
 	}
-	twice := make(map[string][]string) // hostnames under which a hosted version is found too
+	twice := make(map[string][]string)
 	for _, e := range g.offered {
 		if e != hosted && e.offers() && hosted.offers() {
 			g.merged = append(g.merged, mergeEntries(e, hosted, before.mergedAt(e.folder.address.Hostname), twice))
 		}
 	}
 	if len(twice) > 0 {
-		g.report.noteShadows(hosted.folder.address, twice)
+		g.twice = twice
 	}
 	return g
+}
+
+// versions counts the versions that are offered.
+func (g *group) versions() (n int) {
+	for _, e := range g.offered {
+		n += len(e.provider.releaseList()) + len(e.module.versionList())
+	}
+	return n
 }
 
 // compareFolders orders the folders of addresses as a walk finds them.

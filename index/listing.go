@@ -144,7 +144,6 @@ func (s *scan) entry(l *listing, keys *keysFolder) *entry {
 	}
 	e.empty, e.keys = l.isEmpty(), keysFile
 	e.faulty = e.faulty || e.unread
-	e.report.offer(&e.offered)
 	e.packed = packedFolders(archives, w)
 	for _, a := range w.unread {
 		e.young = e.young || a.young

@@ -138,6 +138,10 @@ type Release struct {
 	deprecated    *registryhcl.Notice
 	docs          string // the folder of its documentation; empty if there is none
 
+	// It is used again if neither its files nor its keys have changed.
+	state    wire.SHA256 // of its files and keys when it was verified
+	verified int64       // when that was, in nanoseconds; zero: its files may change unnoticed
+
 	encoded *encodedRelease // shared with this release under other notices
 }
 

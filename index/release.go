@@ -22,7 +22,7 @@ import (
 // offerProvider verifies the releases of a folder. keys are the keys of its namespace, nil
 // if it has no keys file. before is the entry of the folder so far, which may be nil.
 func (s *scan) offerProvider(p *providerFolder, keys *keysFile, before *entry) offered {
-	o := offered{metadata: p.addressMetadata(), report: newReport(), since: s.now, verified: make(map[string]verifiedRelease)}
+	o := offered{metadata: p.addressMetadata(), report: newReport(), since: s.now}
 	last, listed := before.providerOrNil(), before.listed()
 	for _, files := range p.ordered {
 		if n := o.metadata.file.WithdrawnVersion(files.version); n != nil && files.any() {
@@ -49,27 +49,17 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile, before *entry) o
 	return o
 }
 
-// A verifiedRelease is a release and the state that it was verified in. The release is used
-// again if none of its files, nor its namespace's keys, have changed.
-type verifiedRelease struct {
-	release *Release
-	state   wire.SHA256 // of its files and keys
-	since   time.Time
-
-	unread *tree.Finding // why there is no release, if the reason is a fault
-}
-
 // verifiedFor is how long a verification is valid: keys expire over time.
 const verifiedFor = time.Hour
 
-// verifiedAs returns the release of a version if it was verified in that state. A nil entry
-// has none.
-func (e *entry) verifiedAs(version string, state wire.SHA256, now time.Time) (v verifiedRelease, ok bool) {
-	if e == nil {
-		return v, false
+// isVerified reports whether a release, which may be nil, was verified with the same files
+// and keys not long ago.
+func (r *Release) isVerified(state wire.SHA256, now time.Time) bool {
+	if r == nil || r.verified == 0 || r.state != state {
+		return false
 	}
-	v, ok = e.verified[version]
-	return v, ok && v.state == state && now.Sub(v.since) < verifiedFor && !now.Before(v.since)
+	age := now.Sub(time.Unix(0, r.verified))
+	return age >= 0 && age < verifiedFor
 }
 
 // offerRelease returns the release that consists of files, or nil, and whether a later scan
@@ -116,37 +106,34 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		return nil, true
 	}
 	state := files.state(keys)
-	v, known := before.verifiedAs(files.text, state, s.now)
-	if !known {
-		var problems []Problem
-		v, problems = s.verify(p, files, keys)
+	r = last
+	if !last.isVerified(state, s.now) {
+		verified, unread, problems := s.verify(p, files, keys)
 		report.Withheld = append(report.Withheld, problems...)
-		if v.unread.IsFault() { // it keeps its earlier state
-			o.passing, o.unread = true, o.unread || v.unread.Passes()
-			files.keep(v.unread)
-			return last, last == nil && v.unread.Passes()
+		if unread.IsFault() { // it keeps its earlier state
+			o.passing, o.unread = true, o.unread || unread.Passes()
+			files.keep(unread)
+			return last, last == nil && unread.Passes()
 		}
-		if v.release == nil {
+		if verified == nil {
 			return nil, false
 		}
 		if len(problems) > 0 || !files.settled(s.now) {
 			o.passing = true
 		} else {
-			v.state, v.since = state, s.now
+			verified.state, verified.verified = state, s.now.UnixNano()
 		}
+		r = verified
 	}
-	if !v.since.IsZero() {
-		o.verified[files.text] = v
-	}
-	if s.needsCopy(v.release, files, keys) {
+	if s.needsCopy(r, files, keys) {
 		report.Pending += len(files.packages)
 		o.passing = true
 		return last, true
 	}
-	if !v.since.IsZero() {
-		o.sinceEarlier(v.since)
+	if r.verified != 0 {
+		o.sinceEarlier(time.Unix(0, r.verified))
 	}
-	return v.release, false
+	return r, false
 }
 
 // needsCopy reports whether a release that the keys file has verified must wait until the
@@ -156,20 +143,21 @@ func (s *scan) needsCopy(r *Release, files *releaseFiles, keys *keysFile) bool {
 	return s.copies.store != nil && keys.isFile() && r.Signature.By == ByPublisher && !files.copied
 }
 
-// verify makes the release of files. The result has no release if the version is withheld.
-func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v verifiedRelease, problems []Problem) {
+// verify makes the release of files. There is none if the version is withheld. unread says
+// why, if a document is to blame.
+func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r *Release, unread *tree.Finding, problems []Problem) {
 	withhold := func(path string, f *tree.Finding) {
 		problems = append(problems, problemOf(f, path, p.address, files.text))
 	}
 	checksums, sums, bad := s.readChecksums(files.checksums)
 	if bad != nil {
 		withhold(files.checksums.ReportPath(), bad)
-		return verifiedRelease{unread: bad}, problems
+		return nil, bad, problems
 	}
 	protocols, bad := s.readManifest(files.manifest, sums)
 	if bad != nil {
 		withhold(files.manifest.ReportPath(), bad)
-		return verifiedRelease{unread: bad}, problems
+		return nil, bad, problems
 	}
 	signed, bad := s.verifySignature(p, files, checksums, keys)
 	if bad != nil {
@@ -178,13 +166,13 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 			at = files.signature.ReportPath()
 		}
 		withhold(at, bad)
-		return verifiedRelease{unread: bad}, problems
+		return nil, bad, problems
 	}
 	packages := checkPackages(files.packages, sums, withhold)
 	if len(packages) == 0 {
-		return verifiedRelease{}, problems
+		return nil, nil, problems
 	}
-	r := &Release{
+	r = &Release{
 		version: files.version, Hostname: p.address.Hostname, Version: files.text,
 		protocols: protocols, Packages: make([]*Package, len(packages)), docs: files.docs, encoded: new(encodedRelease),
 	}
@@ -209,12 +197,12 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 			detail += ": " + signed.note
 		}
 		withhold(p.report, tree.Findingf(tree.Unsigned, "%s", detail))
-		return verifiedRelease{}, problems
+		return nil, nil, problems
 	default:
 		r.sign(p.address.Name, checksums, s.options.Signer)
 	}
 	r.offer = newOffer(p.address, r, signed.note, packages)
-	return verifiedRelease{release: r}, problems
+	return r, nil, problems
 }
 
 // readDocument returns the content of a document of a release.

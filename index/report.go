@@ -136,27 +136,35 @@ func (r *Report) merge(other *Report) {
 	r.Ignored = append(r.Ignored, other.Ignored[:min(room, len(other.Ignored))]...)
 }
 
-// offer adds what is offered.
-func (r *Report) offer(o *offered) {
-	for _, release := range o.provider.releaseList() {
-		r.Offered = append(r.Offered, release.offer.withNotice(release.deprecated))
+// mergeGroup adds the report of a group, which may be nil, with its offers.
+func (r *Report) mergeGroup(g *group) {
+	if g == nil {
+		return
 	}
-	for _, v := range o.module.versionList() {
-		offer := Offer{Kind: KindModule, Address: o.module.Address.String(), Version: v.Version, Notes: v.notes}
-		r.Offered = append(r.Offered, offer.withNotice(v.deprecated))
+	r.merge(g.report)
+	for _, e := range g.offered {
+		first := len(r.Offered)
+		for _, release := range e.provider.releaseList() {
+			r.Offered = append(r.Offered, release.offer.withNotice(release.deprecated))
+		}
+		for _, v := range e.module.versionList() {
+			offer := Offer{Kind: KindModule, Address: e.module.Address.String(), Version: v.Version, Notes: v.notes}
+			r.Offered = append(r.Offered, offer.withNotice(v.deprecated))
+		}
+		offers := r.Offered[first:]
+		if e.folder.address.Hostname == "" && g.twice != nil {
+			noteShadows(offers, g.twice)
+		}
+		noteBuilds(offers)
 	}
-	r.noteBuilds()
 }
 
 // noteShadows adds notes to hosted versions that are found under other hostnames too, which
 // twice has by version.
-func (r *Report) noteShadows(hosted address.Address, twice map[string][]string) {
-	for i := range r.Offered {
-		o := &r.Offered[i]
-		if o.Address != hosted.String() {
-			continue
-		}
-		o.Notes = slices.Clip(o.Notes) // the report of the entry shares them
+func noteShadows(offers []Offer, twice map[string][]string) {
+	for i := range offers {
+		o := &offers[i]
+		o.Notes = slices.Clip(o.Notes) // the release shares them
 		for _, h := range slices.Sorted(slices.Values(twice[o.Version])) {
 			o.Notes = append(o.Notes, fmt.Sprintf("it is found under %s too: asked as %s, the registry offers that one", h, h))
 		}
@@ -186,20 +194,20 @@ func (r *Report) sort() {
 }
 
 // noteBuilds adds notes to offers of one address that clients take for one another. The
-// offers must be sorted.
-func (r *Report) noteBuilds() {
+// newest version is first.
+func noteBuilds(offers []Offer) {
 	number := func(o Offer) string { // the version without its build metadata
 		text, _, _ := strings.Cut(o.Version, "+")
 		return text
 	}
 	first := 0
-	for i, o := range r.Offered {
-		of := r.Offered[first]
+	for i, o := range offers {
+		of := offers[first]
 		switch {
-		case o.Kind != of.Kind || o.Address != of.Address || number(o) != number(of):
+		case number(o) != number(of):
 			first = i
 		case o.Version != of.Version:
-			r.Offered[i].Notes = append(slices.Clip(o.Notes), fmt.Sprintf("clients take it for %s, from which it differs in build metadata only: withdraw or remove it", of.Version))
+			offers[i].Notes = append(slices.Clip(o.Notes), fmt.Sprintf("clients take it for %s, from which it differs in build metadata only: withdraw or remove it", of.Version))
 		}
 	}
 }

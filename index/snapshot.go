@@ -226,7 +226,7 @@ func (t *Totals) addGroup(g *group, live bool) {
 	if g.entries[0].folder.address.IsModule() {
 		kind = KindModule
 	}
-	t.Offered[kind] += len(g.report.Offered)
+	t.Offered[kind] += g.versions()
 	for _, p := range g.report.Withheld {
 		t.Withheld[p.shownReason(live)]++
 	}
@@ -279,7 +279,7 @@ func (s *Snapshot) Report() *Report {
 			s.report.merge(s.way[report].report)
 		}
 		for _, a := range slices.SortedFunc(maps.Keys(s.groups), address.Address.Compare) {
-			s.report.merge(s.groups[a].report)
+			s.report.mergeGroup(s.groups[a])
 		}
 		s.report.finish(s.live)
 	})
@@ -328,12 +328,6 @@ func (d *difference) reports(before, now *Snapshot) (was, is *Report) {
 func (r *Report) mergeWay(w *wayFolder) {
 	if w != nil {
 		r.merge(w.report)
-	}
-}
-
-func (r *Report) mergeGroup(g *group) {
-	if g != nil {
-		r.merge(g.report)
 	}
 }
 

@@ -101,9 +101,11 @@ func diskStorage(t *testing.T) treetest.Storage {
 func memoryStorage(t *testing.T) treetest.Storage {
 	memory := afero.NewMemMapFs()
 	part := func(name string) tree.Part { return tree.Part{Fs: memory, Dir: name} }
-	return onFs(t, memory, path.Clean, func() (tree.Tree, error) {
+	s := onFs(t, memory, path.Clean, func() (tree.Tree, error) {
 		return tree.Tree{Providers: part("providers"), Modules: part("modules"), Keys: part("keys")}, nil
 	})
+	s.Unshared = true
+	return s
 }
 
 func bucketStorage(t *testing.T) treetest.Storage {
