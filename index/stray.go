@@ -23,14 +23,8 @@ var harmlessNames = map[string]bool{
 	"$recycle.bin": true, "system volume information": true,
 	".git": true, ".gitkeep": true, ".gitignore": true, ".gitattributes": true, ".keep": true,
 	".ds_store": true, ".snapshot": true, ".zfs": true,
-	".terraform.lock.hcl":    true,
-	".versions.json":         true, // pull-through keeps an origin's versions here…
-	".versions.json.damaged": true, // …and moves a damaged file here
+	".terraform.lock.hcl": true,
 }
-
-// keptOfVersions are the suffixes of files in which pull-through keeps an origin's data
-// about a version. They follow .VERSION.
-var keptOfVersions = []string{".source.json", ".packages.json"}
 
 // harmlessFiles are names of documents for people, in lower case and without an extension.
 var harmlessFiles = []string{"readme", "license", "licence", "changelog", "notice", "copying"}
@@ -45,7 +39,7 @@ func harmless(name string, isFile bool) bool {
 	if !isFile {
 		return false
 	}
-	if name == "thumbs.db" || name == "desktop.ini" || strings.HasPrefix(name, ".") && slices.ContainsFunc(keptOfVersions, func(suffix string) bool { return strings.HasSuffix(name, suffix) }) {
+	if name == "thumbs.db" || name == "desktop.ini" || tree.IsOriginName(name) {
 		return true
 	}
 	stem, extension, _ := strings.Cut(name, ".")

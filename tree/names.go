@@ -56,6 +56,12 @@ func VersionOfSource(name string) (version string, ok bool) {
 	return v.String(), true
 }
 
+// IsOriginName reports whether pull-through keeps what it knows of an origin in a file of
+// that name.
+func IsOriginName(name string) bool {
+	return IsVersionsName(name) || strings.HasPrefix(name, ".") && (strings.HasSuffix(name, announcedSuffix) || strings.HasSuffix(name, sourceSuffix))
+}
+
 // IsVersionsName reports whether a file is a list of versions, or a damaged one. Without
 // packages the file is useless.
 func IsVersionsName(name string) bool { return name == VersionsName || name == DamagedVersionsName }
