@@ -33,6 +33,22 @@ func (c change) out() error { return os.Rename(c.inside, c.outside) }
 // packages only, so that one of a further version is offered.
 func changesFolder(p provider) bool { return p.documents == none && !p.folders }
 
+// spread returns providers all over a tree, but at most that many, with or without changes
+// of their folders.
+func (t *tree) spread(most int, changing bool) (chosen []provider) {
+	for _, p := range t.providers {
+		if changesFolder(p) == changing {
+			chosen = append(chosen, p)
+		}
+	}
+	all, n := chosen, min(most, len(chosen))
+	chosen = nil
+	for i := range n {
+		chosen = append(chosen, all[i*len(all)/n])
+	}
+	return chosen
+}
+
 // changes returns changes in folders all over a tree, but at most that many, each of one
 // package: a version of a provider that is there or, if it has another type, of one that is
 // not. The packages lie in a folder of the experiment.
@@ -41,13 +57,6 @@ func (l *lab) changes(t *tree, most int, another bool) (changes []change, err er
 	if another {
 		name += "-new"
 	}
-	var possible []provider
-	for _, p := range t.providers {
-		if changesFolder(p) {
-			possible = append(possible, p)
-		}
-	}
-	step := max(len(possible)/most, 1)
 	aside, err := l.folder(name, func(string) error { return nil })
 	if err != nil {
 		return nil, err
@@ -58,8 +67,7 @@ func (l *lab) changes(t *tree, most int, another bool) (changes []change, err er
 		}
 		return err
 	})
-	for i := 0; i < len(possible) && len(changes) < most; i += step {
-		before := possible[i]
+	for _, before := range t.spread(most, true) {
 		added := before
 		added.versions, added.platforms, added.packages = []string{addedVersion}, []string{"linux_amd64"}, 0
 		c := change{provider: before, versions: len(before.versions), inside: added.packageFile(t.root, addedVersion), outside: added.packageFile(aside, addedVersion)}

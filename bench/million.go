@@ -88,11 +88,7 @@ func (l *lab) documentsDuring(s subject, t *tree, changes []change) measurement 
 // which has been answered once.
 func (c *caddy) documentsOf(ctx context.Context, t *tree) (documents []target, err error) {
 	const most = 100 // providers
-	for number := 0; number < len(t.providers); number += max(len(t.providers)/most, 1) {
-		p := t.providers[number]
-		if changesFolder(p) {
-			continue
-		}
+	for _, p := range t.spread(most, false) {
 		paths := []string{p.mirrorPath("index.json"), p.mirrorPath(p.versions[0] + ".json")}
 		if p.hostname == "" {
 			paths = append(paths, p.originPath("versions"), p.originPath(p.versions[0]+"/download/linux/amd64"))
