@@ -114,7 +114,7 @@ func folderChanges(ctx context.Context, l *lab, s subject) ([]row, error) {
 		against := fmt.Sprintf("among %s packages", humanize.Comma(smallPublic))
 		rows = append(rows,
 			row{what: what, unit: "s", goal: goal{atMost: 3}, slowness: 2, cost: ours.served, against: against, reference: theirs.served},
-			row{what: what + " and nothing follows", unit: "s", slowness: 2, cost: ours.settled(), against: against, reference: theirs.settled()})
+			row{what: what + ", and what follows", unit: "s", slowness: 2, cost: ours.settled(), against: against, reference: theirs.settled()})
 	}
 	return rows, nil
 }
@@ -149,8 +149,8 @@ func (l *lab) changingTree(ctx context.Context, s subject, shape shape) (changin
 // publicStorage is the name of the processes that serve a tree of the public registry.
 func publicStorage(t *tree) string { return fmt.Sprintf("public%d", t.packages) }
 
-// readOnce has a process read a tree to its end, so that those that come after it know the
-// packages. It takes long once, and a second in which nothing is left to read otherwise.
+// readOnce has a process read a tree to its end, so that later processes know the packages.
+// Only the first time takes long.
 func (l *lab) readOnce(ctx context.Context, s subject, t *tree) error {
 	progress("reading %s packages", humanize.Comma(int64(t.packages)))
 	return l.during(ctx, s, publicStorage(t), l.registry(t.root), func(c *caddy) error {

@@ -13,8 +13,6 @@ import (
 
 // million serves a mirror of all of the public registry from a process with limited memory.
 func million(ctx context.Context, l *lab, s subject) ([]row, error) {
-	const limit = 2 << 30
-	s.memory = limit
 	t, err := l.treeOf(publicRegistry(l.public))
 	if err != nil {
 		return nil, err
@@ -22,6 +20,8 @@ func million(ctx context.Context, l *lab, s subject) ([]row, error) {
 	if err := l.readOnce(ctx, s, t); err != nil {
 		return nil, err
 	}
+	const limit = 2 << 30
+	s.memory = limit
 	path := t.hosted().originPath("versions")
 	var right *answer
 	err = l.during(ctx, s, publicStorage(t), l.registry(t.root), func(c *caddy) error {
