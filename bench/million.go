@@ -65,6 +65,9 @@ func (l *lab) documentsDuring(s subject, t *tree, changes []change) measurement 
 			if err != nil {
 				return err
 			}
+			if err := c.notices(ctx, changes); err != nil {
+				return err
+			}
 			if _, err := c.settled(ctx); err != nil {
 				return err
 			}
@@ -78,7 +81,7 @@ func (l *lab) documentsDuring(s subject, t *tree, changes []change) measurement 
 			}
 			slices.Sort(times)
 			p99 = times[len(times)*99/100].Seconds()
-			return errors.Join(<-changing, c.notices(ctx, changes))
+			return <-changing
 		})
 		return p99, err
 	}
@@ -138,21 +141,14 @@ func askAtPace(ctx context.Context, documents []target, seconds int) (times []ti
 	return times, nil
 }
 
-// notices makes one more of the changes, waits until it is served, and undoes it: a server
-// that does not notice changes is not disturbed by them.
+// notices makes one of the changes and undoes it: a server that does not notice changes
+// would not be disturbed by them, and the first change after a start costs more.
 func (c *caddy) notices(ctx context.Context, changes []change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	last := changes[0]
-	index := last.provider.mirrorPath("index.json")
-	if err := last.in(); err != nil {
+	if err := c.makes(ctx, changes[0], true, poll); err != nil {
 		return err
 	}
-	_, err := c.await(ctx, "site", index, offers(last.versions+1))
-	if err := errors.Join(err, last.out()); err != nil {
-		return err
-	}
-	_, err = c.await(ctx, "site", index, offers(last.versions))
-	return errors.Join(err, c.watches())
+	return errors.Join(c.makes(ctx, changes[0], false, poll), c.watches())
 }
