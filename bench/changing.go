@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -158,11 +160,16 @@ func publicStorage(t *tree) string { return fmt.Sprintf("public%d", t.packages) 
 func (l *lab) readOnce(ctx context.Context, s subject, t *tree) error {
 	progress("reading %s packages", humanize.Comma(int64(t.packages)))
 	return l.during(ctx, s, publicStorage(t), l.registry(t.root), func(c *caddy) error {
-		if _, err := c.await(ctx, "site", "/.well-known/terraform.json", (*answer).ok); err != nil {
+		// A package that has been read says that the admin endpoint knows the tree by now.
+		if _, err := c.indexed(ctx, "site", t.hosted()); err != nil {
 			return err
 		}
-		if _, err := c.adminRequest(ctx, "POST", "/terraform_registry/rescan"); err != nil { // waits for all packages
+		scanned, err := c.adminRequest(ctx, http.MethodPost, "/terraform_registry/rescan") // waits for all packages
+		if err != nil {
 			return c.failure(err)
+		}
+		if !bytes.Contains(scanned, []byte(`"pending":0`)) {
+			return fmt.Errorf("not all packages have been read: %s", scanned)
 		}
 		progress("read after %v, with %v of CPU time and %s of memory", time.Since(c.started).Round(time.Millisecond),
 			cpuTime(c.Process.Pid).Round(time.Millisecond), inBytes(peakMemory(c.Process.Pid)))
