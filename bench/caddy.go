@@ -99,6 +99,9 @@ func (l *lab) caddy(ctx context.Context, s subject, name string, pinned bool, si
 	if pinned {
 		cores, env = l.cores.server, append(env, "GOMAXPROCS=1")
 	}
+	if s.memory > 0 {
+		env = append(env, fmt.Sprint("GOMEMLIMIT=", s.memory*9/10)) // as Caddy sets it in a container with this limit
+	}
 	var err error
 	c.started = time.Now()
 	c.process, err = start(ctx, dir, env, listeners, "taskset", "-c", cores, s.binary, "run", "--config", file)
@@ -167,6 +170,9 @@ func (l *lab) during(ctx context.Context, s subject, name string, h handler, f f
 		return err
 	}
 	err = l.profiled(ctx, c, s.name+"-"+name, func() error { return f(c) })
+	if s.memory > 0 {
+		l.peaks[s.name] = max(l.peaks[s.name], peakMemory(c.Process.Pid))
+	}
 	return errors.Join(err, c.stop())
 }
 
@@ -208,6 +214,11 @@ func (c *caddy) read(conn *connection) (*answer, error) {
 // keeps its connection: the first request waits in the kernel until the process serves,
 // and so is answered as soon as possible.
 func (c *caddy) await(ctx context.Context, site, path string, good func(*answer) bool) (time.Time, error) {
+	return c.awaitEvery(ctx, poll, site, path, good)
+}
+
+// awaitEvery is await with another time between an answer and the next request.
+func (c *caddy) awaitEvery(ctx context.Context, pause time.Duration, site, path string, good func(*answer) bool) (time.Time, error) {
 	const patience = 15 * time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -225,10 +236,21 @@ func (c *caddy) await(ctx context.Context, site, path string, good func(*answer)
 			return time.Now(), nil
 		}
 		select {
-		case <-time.After(poll):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return time.Time{}, c.failure(fmt.Errorf("GET %s: the last answer is %d: %s: %w", path, a.status, a.body, ctx.Err()))
 		}
+	}
+}
+
+// offers returns whether an index.json has that many versions; 0: there is none.
+func offers(versions int) func(*answer) bool {
+	return func(a *answer) bool {
+		if versions == 0 {
+			return a.status == http.StatusNotFound
+		}
+		var list struct{ Versions map[string]struct{} }
+		return a.ok() && json.Unmarshal(a.body, &list) == nil && len(list.Versions) == versions
 	}
 }
 
@@ -237,10 +259,7 @@ func (c *caddy) await(ctx context.Context, site, path string, good func(*answer)
 func (c *caddy) indexed(ctx context.Context, site string, providers ...provider) (seconds float64, err error) {
 	at := c.started
 	for _, p := range providers {
-		at, err = c.await(ctx, site, p.mirrorPath("index.json"), func(a *answer) bool {
-			var list struct{ Versions map[string]struct{} }
-			return a.ok() && json.Unmarshal(a.body, &list) == nil && len(list.Versions) == len(p.versions)
-		})
+		at, err = c.await(ctx, site, p.mirrorPath("index.json"), offers(len(p.versions)))
 		if err != nil {
 			return 0, err
 		}

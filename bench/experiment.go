@@ -30,6 +30,8 @@ func experiments() []experiment {
 		{"first", askedForFirst},
 		{"heap", heap},
 		{"publish", renamedIn},
+		{"change", folderChanges},
+		{"million", million},
 		{"upload", uploading},
 		{"large", largePackage},
 		{"fill", pullThrough},

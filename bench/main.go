@@ -48,6 +48,8 @@ type options struct {
 
 	clients     int   // of the fleet
 	modules     int   // that are searched
+	public      int   // packages of the public registry
+	changing    int   // seconds in which a folder changes each, an even number
 	connections int   // that ask for documents
 	archive     int64 // bytes of a package that is downloaded
 	cold        int64 // bytes of all packages of the cold index
@@ -59,7 +61,7 @@ type options struct {
 
 func parseOptions(args []string, output io.Writer) (*options, error) {
 	o := &options{
-		clients: 200, connections: 16, modules: 10_000,
+		clients: 200, connections: 16, modules: 10_000, changing: 10,
 		archive: 200e6, cold: 1e9, backlog: 10e9, large: 700e6,
 	}
 	var names, packages string
@@ -67,6 +69,7 @@ func parseOptions(args []string, output io.Writer) (*options, error) {
 	f.SetOutput(output)
 	f.StringVar(&names, "rows", strings.Join(experimentNames(), ","), "`experiments` to run")
 	f.StringVar(&packages, "packages", "10000,100000", "`sizes` of trees; all but warm, rescan and heap use the first")
+	f.IntVar(&o.public, "public", 1_000_000, "`packages` of the public registry, for change and million")
 	f.IntVar(&o.rounds, "rounds", 24, "pairs of measurements; fewer where one takes long")
 	f.DurationVar(&o.slice, "slice", 300*time.Millisecond, "CPU `time` that a server is asked for in a round")
 	f.BoolVar(&o.quick, "quick", false, "small sizes and two rounds, to see that everything works")
@@ -81,17 +84,20 @@ func parseOptions(args []string, output io.Writer) (*options, error) {
 	}
 	o.command = "go -C bench run ."
 	f.Visit(func(g *flag.Flag) {
-		if slices.Contains([]string{"rows", "packages", "rounds", "slice"}, g.Name) {
+		if slices.Contains([]string{"rows", "packages", "public", "rounds", "slice"}, g.Name) {
 			o.command += " -" + g.Name + " " + g.Value.String()
 		}
 	})
 	if o.quick {
 		o.rounds, o.slice, o.clients, o.modules = 2, 100*time.Millisecond, 20, 1_000
 		o.archive, o.cold, o.backlog, o.large = 20e6, 40e6, 200e6, 40e6
-		packages = "1000"
+		packages, o.public, o.changing = "1000", 20_000, 2
 	}
 	if o.rounds < 1 || o.slice <= 0 {
 		return nil, errors.New("-rounds and -slice must be positive")
+	}
+	if o.public < smallPublic {
+		return nil, fmt.Errorf("-public %d: the public registry has at least %d packages", o.public, smallPublic)
 	}
 	for field := range strings.SplitSeq(packages, ",") {
 		n, err := strconv.Atoi(field)
@@ -145,7 +151,10 @@ func run(ctx context.Context, o *options, out io.Writer) error {
 }
 
 // A subject is a build of the registry that is measured.
-type subject struct{ name, binary string }
+type subject struct {
+	name, binary string
+	memory       int64 // the limit of its memory in bytes; 0: none
+}
 
 // A lab has everything that the experiments share.
 type lab struct {
@@ -156,9 +165,10 @@ type lab struct {
 	other       subject // with -against
 	key         key
 	certificate certificate
-	trees       map[int]*tree
-	made        map[string]bool // folders of the current experiment
-	cleanups    []func() error  // of the current experiment
+	trees       map[shape]*tree
+	peaks       map[string]int64 // of the memory of processes with a limit, by subject
+	made        map[string]bool  // folders of the current experiment
+	cleanups    []func() error   // of the current experiment
 }
 
 func newLab(ctx context.Context, o *options) (l *lab, err error) {
@@ -167,7 +177,7 @@ func newLab(ctx context.Context, o *options) (l *lab, err error) {
 			return nil, err
 		}
 	}
-	l = &lab{options: o, trees: make(map[int]*tree), made: make(map[string]bool)}
+	l = &lab{options: o, trees: make(map[shape]*tree), peaks: make(map[string]int64), made: make(map[string]bool)}
 	if l.dir, err = os.MkdirTemp("", "bench"); err != nil {
 		return nil, err
 	}
@@ -184,7 +194,7 @@ func newLab(ctx context.Context, o *options) (l *lab, err error) {
 		if err != nil {
 			return nil, err
 		}
-		l.other = subject{"other", binary}
+		l.other = subject{name: "other", binary: binary}
 	}
 	if l.certificate, err = newCertificate(ctx, l.dir); err != nil {
 		return nil, err
@@ -200,14 +210,14 @@ func newLab(ctx context.Context, o *options) (l *lab, err error) {
 func (l *lab) build(ctx context.Context) (subject, error) {
 	if l.binary != "" {
 		binary, err := filepath.Abs(l.binary)
-		return subject{"registry", binary}, err
+		return subject{name: "registry", binary: binary}, err
 	}
 	progress("building Caddy with the registry")
 	module, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
 		return subject{}, err
 	}
-	s := subject{"registry", l.path("caddy")}
+	s := subject{name: "registry", binary: l.path("caddy")}
 	registry := filepath.Dir(filepath.Dir(strings.TrimSpace(string(module)))) // the module of bench lies in it
 	build := exec.CommandContext(ctx, "go", "build", "-C", registry,
 		"-tags", "nobadger,nomysql,nopgx", "-o", s.binary, "./xcaddy")
@@ -233,15 +243,17 @@ func (l *lab) folder(name string, fill func(dir string) error) (string, error) {
 // writeBack makes the system write dirty pages now, and not during a measurement.
 func writeBack() error { return exec.Command("sync").Run() }
 
-// tree returns the tree with so many packages, made on first use and kept for
-// all experiments.
-func (l *lab) tree(packages int) (*tree, error) {
-	if t := l.trees[packages]; t != nil {
+// tree returns the tree with so many packages.
+func (l *lab) tree(packages int) (*tree, error) { return l.treeOf(evenly(packages)) }
+
+// treeOf returns the tree of a shape, made on first use and kept for all experiments.
+func (l *lab) treeOf(s shape) (*tree, error) {
+	if t := l.trees[s]; t != nil {
 		return t, nil
 	}
-	progress("making a tree of %s packages", humanize.Comma(int64(packages)))
-	t, err := newTree(l.path(fmt.Sprint("tree", packages)), packages, l.key)
-	l.trees[packages] = t
+	progress("making a tree of %s packages of %s providers", humanize.Comma(int64(s.packages)), humanize.Comma(int64(s.addresses)))
+	t, err := newTree(l.path(fmt.Sprintf("tree%d-%d", s.packages, s.addresses)), s, l.key)
+	l.trees[s] = t
 	return t, errors.Join(err, writeBack())
 }
 

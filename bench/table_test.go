@@ -49,7 +49,7 @@ func TestAgainst(t *testing.T) {
 			return float64(len(s.name)), nil
 		}}}, nil
 	}}
-	l := &lab{options: &options{rounds: 2}, subject: subject{name: "registry"}, other: subject{"other", "caddy"}}
+	l := &lab{options: &options{rounds: 2}, subject: subject{name: "registry"}, other: subject{name: "other", binary: "caddy"}}
 	results, err := l.run(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestOptions(t *testing.T) {
 	if len(o.experiments) != 2 || o.experiments[0].name != "warm" || !slices.Equal(o.packages, []int{1000, 2000}) || o.slice != 2*time.Second {
 		t.Errorf("the options are %+v", o)
 	}
-	for _, wrong := range [][]string{{"-rows", "no"}, {"-rounds", "0"}, {"-slice", "0s"}, {"-packages", "3"}, {"extra"}} {
+	for _, wrong := range [][]string{{"-rows", "no"}, {"-rounds", "0"}, {"-slice", "0s"}, {"-packages", "3"}, {"-public", "3"}, {"extra"}} {
 		if _, err := parseOptions(wrong, io.Discard); err == nil {
 			t.Errorf("%q is accepted", wrong)
 		}

@@ -14,18 +14,43 @@ import (
 	"time"
 )
 
-// A tree is a folder that a registry serves. Its content is a function of its size, so
+// A tree is a folder that a registry serves. Its content is a function of its shape, so
 // that two runs measure the same. Only the key is new each time.
 type tree struct {
+	shape
 	root      string
-	packages  int
 	providers []provider // the first is hosted, the second mirrored
 	module    module     // hosted
 }
 
+// A shape says how many packages a tree has, and of how many providers.
+type shape struct {
+	packages, addresses, namespaces int
+	linked                          bool // packages of one platform are one file in all versions
+}
+
+// evenly is the shape of most trees.
+func evenly(packages int) shape {
+	return shape{packages: packages, addresses: (packages + packagesEach - 1) / packagesEach, namespaces: 17}
+}
+
+// publicRegistry is the shape of a mirror of all of the public registry, or of a part of
+// it. Packages are linked because a million files would need four times the space.
+func publicRegistry(packages int) shape {
+	const addresses = 24 // for a thousand packages
+	s := shape{packages: packages, addresses: packages * addresses / 1000, linked: true}
+	s.namespaces = max(s.addresses/8, 17)
+	return s
+}
+
+// packagesOf returns how many packages a provider has.
+func (s shape) packagesOf(number int) int {
+	return (number+1)*s.packages/s.addresses - number*s.packages/s.addresses
+}
+
 const (
-	versionsEach     = 10 // of a provider or module; the last provider may have fewer
-	packagesEach     = 100
+	versionsEach     = 10  // of a module
+	packagesEach     = 100 // of a provider
 	packagesByModule = 100 // packages for each version of a module
 
 	// minPackages is the size from which a tree has everything that its type names.
@@ -42,17 +67,18 @@ var platforms = []string{
 // on the time of a file that was just written.
 var modified = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// newTree fills a new folder with that many packages, tiny and all different. The
-// numbers of hostnames, layouts and sets of documents have no common divisor, so that
+// newTree fills a new folder with packages, tiny and all different unless they are linked.
+// The numbers of hostnames, layouts and sets of documents have no common divisor, so that
 // every combination occurs.
-func newTree(root string, packages int, publisher key) (*tree, error) {
+func newTree(root string, s shape, publisher key) (*tree, error) {
 	hostnames := []string{"", "registry.terraform.io", "", "registry.terraform.io", "registry.opentofu.org"}
-	t := &tree{root: root, packages: packages}
-	for number, left := 0, packages; left > 0; number, left = number+1, left-packagesEach {
+	t := &tree{shape: s, root: root}
+	for number := range s.addresses {
+		packages := s.packagesOf(number)
 		p := provider{
-			hostname: hostnames[number%len(hostnames)], namespace: fmt.Sprintf("team%02d", number%17), typ: fmt.Sprintf("product%04d", number),
-			versions:  versions((min(left, packagesEach) + len(platforms) - 1) / len(platforms)),
-			platforms: platforms, packages: min(left, packagesEach),
+			hostname: hostnames[number%len(hostnames)], namespace: fmt.Sprintf("team%02d", number%s.namespaces), typ: fmt.Sprintf("product%04d", number),
+			versions:  versions((packages + len(platforms) - 1) / len(platforms)),
+			platforms: platforms, packages: packages, linked: s.linked,
 			folders: number%2 == 1, documents: documents(number % 3),
 		}
 		if err := p.write(root, publisher); err != nil {
@@ -60,7 +86,7 @@ func newTree(root string, packages int, publisher key) (*tree, error) {
 		}
 		t.providers = append(t.providers, p)
 	}
-	for number, left := 0, max(packages/packagesByModule, 1); left > 0; number, left = number+1, left-versionsEach {
+	for number, left := 0, max(s.packages/packagesByModule, 1); left > 0; number, left = number+1, left-versionsEach {
 		m := module{fmt.Sprintf("team%02d", number%17), fmt.Sprintf("network%04d", number), versions(min(left, versionsEach))}
 		if err := m.write(root); err != nil {
 			return nil, err
@@ -102,6 +128,7 @@ type provider struct {
 	packages       int   // 0: one for each version and platform
 	size           int64 // of a package in bytes, about; 0: tiny
 	folders        bool  // one for each version
+	linked         bool  // packages of one platform are one file in all versions
 	documents      documents
 }
 
@@ -158,6 +185,7 @@ func (p provider) write(root string, publisher key) error {
 	if left == 0 {
 		left = len(p.versions) * len(p.platforms)
 	}
+	first := make(map[string]writtenPackage) // by platform
 	for _, version := range p.versions {
 		dir := p.dir(root)
 		if p.folders {
@@ -166,8 +194,7 @@ func (p provider) write(root string, publisher key) error {
 		var sums strings.Builder
 		for _, platform := range p.platforms[:min(left, len(p.platforms))] {
 			name := p.packageName(version, platform)
-			binary := fmt.Sprintf("terraform-provider-%s_v%s", p.typ, version)
-			sum, err := writeFile(filepath.Join(dir, name), func(w io.Writer) error { return writeZip(w, binary, name, p.size) })
+			sum, err := p.writePackage(dir, version, platform, first)
 			if err != nil {
 				return err
 			}
@@ -182,6 +209,29 @@ func (p provider) write(root string, publisher key) error {
 		}
 	}
 	return nil
+}
+
+// A writtenPackage is a file and its SHA-256.
+type writtenPackage struct {
+	file string
+	sum  []byte
+}
+
+// writePackage writes a package and returns its SHA-256. If packages are linked, it links
+// to the first package of the platform.
+func (p provider) writePackage(dir, version, platform string, first map[string]writtenPackage) ([]byte, error) {
+	name := p.packageName(version, platform)
+	file := filepath.Join(dir, name)
+	if same, ok := first[platform]; ok && p.linked {
+		return same.sum, errors.Join(os.MkdirAll(dir, 0o755), os.Link(same.file, file))
+	}
+	binary := fmt.Sprintf("terraform-provider-%s_v%s", p.typ, version)
+	if p.linked {
+		binary = "terraform-provider-" + p.typ
+	}
+	sum, err := writeFile(file, func(w io.Writer) error { return writeZip(w, binary, name, p.size) })
+	first[platform] = writtenPackage{file, sum}
+	return sum, err
 }
 
 func (p provider) writeDocuments(dir, version string, sums []byte, publisher key) error {
