@@ -415,8 +415,8 @@ func (x *Index) publish(before, s *Snapshot, read []finishedJob) {
 		return
 	}
 	x.scanAgain(s.unreadable())
-	if s.gone { // a folder that was renamed may be watched under its old name
-		x.Hint()
+	if passed := s.newlyChosen(before); len(passed) > 0 {
+		x.request(passed)
 	}
 	switch {
 	case x.resting:
@@ -425,6 +425,24 @@ func (x *Index) publish(before, s *Snapshot, read []finishedJob) {
 	case len(x.unfinished) > 0:
 		x.scanResting(copyRest)
 	}
+}
+
+// newlyChosen returns folders that were not offered before, since another folder with the
+// same address was. Keys are copied for the folders that are offered only.
+func (s *Snapshot) newlyChosen(before *Snapshot) stale {
+	chosen := make(stale)
+	for a := range s.differs.groups {
+		if before == nil {
+			break
+		}
+		for _, e := range s.groups[a].allOffered() {
+			g, report := before.groups[a], e.folder.report
+			if last := g.at(e.folder.address.Hostname); g.entryOf(report) != nil && last.folder.report != report {
+				chosen[report] = true
+			}
+		}
+	}
+	return chosen
 }
 
 // scanResting has a scan of the files follow that are too young, or may still be written.

@@ -51,7 +51,6 @@ type Snapshot struct {
 	keysFailed string   // why a copy of keys cannot be read or written; empty: none has failed
 	faulty     []string // folders in which something could not be read that may be readable a moment later
 	young      []string // folders in which a file is too young to be offered or remembered
-	gone       bool     // a scan of some folders has not found others any more
 
 	differs difference // from the last snapshot
 
@@ -95,7 +94,7 @@ func (s *scan) next(c found) *Snapshot {
 		maps.Copy(walked, w.way)
 	}
 	if len(walked) > 0 {
-		n.gone = n.removeGone(walked) && !s.stale[""]
+		n.removeGone(walked)
 	}
 	for key, entries := range made {
 		before := n.groups[key]
@@ -134,9 +133,8 @@ func (s *Snapshot) put(key address.Address, entries []*entry, before *group) {
 	s.differs.groups[key] = true
 }
 
-// removeGone removes the folders that a walk has not found in the folders that it listed, and
-// reports whether there are any.
-func (s *Snapshot) removeGone(walked map[string]*wayFolder) (removed bool) {
+// removeGone removes the folders that a walk has not found in the folders that it listed.
+func (s *Snapshot) removeGone(walked map[string]*wayFolder) {
 	gone := func(report string) bool {
 		for {
 			above := path.Dir(report)
@@ -152,17 +150,15 @@ func (s *Snapshot) removeGone(walked map[string]*wayFolder) (removed bool) {
 	for report := range s.way {
 		if gone(report) {
 			delete(s.way, report)
-			s.differs.way[report], removed = true, true
+			s.differs.way[report] = true
 		}
 	}
 	for key, g := range s.groups {
 		if slices.ContainsFunc(g.entries, func(e *entry) bool { return gone(e.folder.report) }) {
 			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return gone(e.folder.report) })
 			s.put(key, kept, g)
-			removed = true
 		}
 	}
-	return removed
 }
 
 // count sums up the groups and folders of the snapshot.

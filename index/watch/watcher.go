@@ -254,7 +254,11 @@ func (w *Watcher) run(ctx context.Context) {
 			if !open {
 				return
 			}
-			if reports, ok := w.concerns(event.Name); ok {
+			reports, ok := w.concerns(event.Name)
+			if event.Has(fsnotify.Rename) || event.Has(fsnotify.Remove) {
+				w.drop(event.Name)
+			}
+			if ok {
 				w.change(reports...)
 			}
 		case _, open := <-w.notify.Errors:
@@ -262,6 +266,28 @@ func (w *Watcher) run(ctx context.Context) {
 				return
 			}
 			w.change("") // events were lost
+		}
+	}
+}
+
+// drop ends watching a directory that has been renamed or removed, and the directories in it.
+// Otherwise their events would have the old names even when they are watched under the new
+// ones: a directory has only one watch. The event of the new name comes later, and has them
+// watched again.
+func (w *Watcher) drop(name string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if !w.before.has(name) && !w.since.has(name) {
+		return
+	}
+	below := name + string(filepath.Separator)
+	for _, known := range []*watched{&w.before, &w.since} {
+		for dir := range known.tree {
+			if dir == name || strings.HasPrefix(dir, below) {
+				delete(known.tree, dir)
+				delete(known.modules, dir)
+				_ = w.notify.Remove(dir) // it fails for a directory that is gone
+			}
 		}
 	}
 }
