@@ -179,6 +179,13 @@ func newGroup(entries []*entry, before *group) *group {
 	return g
 }
 
+// isNoted reports whether a snapshot has something to tell of the group besides its versions.
+func (g *group) isNoted() bool {
+	return len(g.changed) > 0 || slices.ContainsFunc(g.entries, func(e *entry) bool {
+		return e.faulty || e.failed != "" || e.young || e.unknown
+	})
+}
+
 // versions counts the versions that are offered.
 func (g *group) versions() (n int) {
 	for _, e := range g.offered {

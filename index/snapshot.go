@@ -53,6 +53,7 @@ type Snapshot struct {
 	young      []string // folders in which a file is too young to be offered or remembered
 
 	differs difference // from the last snapshot
+	noted   difference // groups and folders of which collect has something to tell
 
 	reporting sync.Once
 	report    *Report
@@ -114,7 +115,7 @@ func (s *scan) next(c found) *Snapshot {
 			n.differs.way[report] = true
 		}
 	}
-	n.count()
+	n.count(s.last)
 	return n
 }
 
@@ -135,35 +136,105 @@ func (s *Snapshot) put(key address.Address, entries []*entry, before *group) {
 
 // removeGone removes the folders that a walk has not found in the folders that it listed.
 func (s *Snapshot) removeGone(walked map[string]*wayFolder) {
-	gone := func(report string) bool {
-		for {
-			above := path.Dir(report)
-			if above == "." {
-				return false
-			}
+	if !s.mayLack(walked) {
+		return
+	}
+	isGone := func(report string) bool {
+		for above := path.Dir(report); above != "."; report, above = above, path.Dir(above) {
 			if w := walked[above]; w != nil && w.names != nil && !w.names[path.Base(report)] {
 				return true
 			}
-			report = above
 		}
+		return false
 	}
 	for report := range s.way {
-		if gone(report) {
+		if isGone(report) {
 			delete(s.way, report)
 			s.differs.way[report] = true
 		}
 	}
 	for key, g := range s.groups {
-		if slices.ContainsFunc(g.entries, func(e *entry) bool { return gone(e.folder.report) }) {
-			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return gone(e.folder.report) })
+		if slices.ContainsFunc(g.entries, func(e *entry) bool { return isGone(e.folder.report) }) {
+			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return isGone(e.folder.report) })
 			s.put(key, kept, g)
 		}
 	}
 }
 
-// count sums up the groups and folders of the snapshot.
-func (s *Snapshot) count() {
-	s.Totals.add(s.keys.report, s.live)
+// mayLack reports whether a walk may not have found some folder of the snapshot again in the
+// folders that it listed.
+func (s *Snapshot) mayLack(walked map[string]*wayFolder) bool {
+	for report, w := range walked {
+		last := s.way[report]
+		if w.names == nil || last == nil {
+			continue
+		}
+		if last.names == nil { // it was not listed then
+			return true
+		}
+		for name := range last.names {
+			if !w.names[name] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// count sums up the groups and folders of the snapshot. Of a large tree it looks at those
+// only that differ from the last snapshot, and at those about which there is something to
+// tell.
+func (s *Snapshot) count(last *Snapshot) {
+	if last == nil {
+		last = &Snapshot{keys: &keysFolder{report: newReport()}}
+	}
+	s.Totals = last.Totals.clone()
+	s.noted = difference{maps.Clone(last.noted.groups), maps.Clone(last.noted.way)}
+	if s.noted.groups == nil {
+		s.noted = newDifference()
+	}
+	s.Totals.add(last.keys.report, -1, s.live)
+	s.Totals.add(s.keys.report, 1, s.live)
+	for report := range s.differs.way {
+		delete(s.noted.way, report)
+		if w := last.way[report]; w != nil {
+			s.Totals.add(w.report, -1, s.live)
+		}
+		if w := s.way[report]; w != nil {
+			s.Totals.add(w.report, 1, s.live)
+			if w.faulty || w.unknown {
+				s.noted.way[report] = true
+			}
+		}
+	}
+	s.KeysExpire = last.KeysExpire
+	for a := range s.differs.groups {
+		delete(s.noted.groups, a)
+		if g := last.groups[a]; g != nil {
+			s.Totals.addGroup(a, g, -1, s.live)
+		}
+		if g := s.groups[a]; g != nil {
+			s.Totals.addGroup(a, g, 1, s.live)
+			s.KeysExpire = earlier(s.KeysExpire, g.keysExpire)
+			if g.isNoted() {
+				s.noted.groups[a] = true
+			}
+		}
+	}
+	for a := range s.differs.groups { // the key that expires first may be gone
+		if g := last.groups[a]; g != nil && !g.keysExpire.IsZero() && g.keysExpire.Equal(last.KeysExpire) {
+			s.KeysExpire = time.Time{}
+			for _, g := range s.groups {
+				s.KeysExpire = earlier(s.KeysExpire, g.keysExpire)
+			}
+			break
+		}
+	}
+	s.collect()
+}
+
+// collect lists what has to be scanned again, what is unknown and what has changed.
+func (s *Snapshot) collect() {
 	again := func(report string, faulty, young bool) {
 		if faulty {
 			s.faulty = append(s.faulty, report)
@@ -173,16 +244,15 @@ func (s *Snapshot) count() {
 		}
 	}
 	again("keys", s.keys.faulty, s.keys.young)
-	for report, w := range s.way {
-		s.Totals.add(w.report, s.live)
+	for report := range s.noted.way {
+		w := s.way[report]
 		again(report, w.faulty, false)
 		if w.unknown {
 			s.unknown = append(s.unknown, w.folder)
 		}
 	}
-	for _, g := range s.groups {
-		s.Totals.addGroup(g, s.live)
-		s.KeysExpire = earlier(s.KeysExpire, g.keysExpire)
+	for a := range s.noted.groups {
+		g := s.groups[a]
 		s.Changed = append(s.Changed, g.changed...)
 		for _, e := range g.entries {
 			s.failed = cmp.Or(s.failed, e.failed)
@@ -203,37 +273,35 @@ type Totals struct {
 	Pending  int                 // packages that have not been read yet
 }
 
-// add adds a report. live reports whether another scan follows.
-func (t *Totals) add(r *Report, live bool) {
-	t.init()
-	for _, o := range r.Offered {
-		t.Offered[o.Kind]++
-	}
-	for _, p := range r.Withheld {
-		t.Withheld[p.shownReason(live)]++
-	}
-	t.Ignored += r.IgnoredTotal
-	t.Pending += r.Pending
-}
-
-// addGroup adds a group. A large tree has many of them, and most have no problems.
-func (t *Totals) addGroup(g *group, live bool) {
-	kind := KindProvider
-	if g.entries[0].folder.address.IsModule() {
-		kind = KindModule
-	}
-	t.Offered[kind] += g.versions()
-	for _, p := range g.report.Withheld {
-		t.Withheld[p.shownReason(live)]++
-	}
-	t.Ignored += g.report.IgnoredTotal
-	t.Pending += g.report.Pending
-}
-
-func (t *Totals) init() {
+func (t Totals) clone() Totals {
+	t.Offered, t.Withheld = maps.Clone(t.Offered), maps.Clone(t.Withheld)
 	if t.Offered == nil {
 		t.Offered, t.Withheld = map[string]int{KindProvider: 0, KindModule: 0}, make(map[tree.Reason]int)
 	}
+	return t
+}
+
+// add adds a report without offers, or removes it if sign is -1. live reports whether another
+// scan follows.
+func (t *Totals) add(r *Report, sign int, live bool) {
+	for _, p := range r.Withheld {
+		reason := p.shownReason(live)
+		if t.Withheld[reason] += sign; t.Withheld[reason] == 0 {
+			delete(t.Withheld, reason)
+		}
+	}
+	t.Ignored += sign * r.IgnoredTotal
+	t.Pending += sign * r.Pending
+}
+
+// addGroup adds a group, or removes it if sign is -1.
+func (t *Totals) addGroup(a address.Address, g *group, sign int, live bool) {
+	kind := KindProvider
+	if a.IsModule() {
+		kind = KindModule
+	}
+	t.Offered[kind] += sign * g.versions()
+	t.add(g.report, sign, live)
 }
 
 // Versions returns how many versions are offered.
@@ -282,7 +350,8 @@ func (s *Snapshot) Report() *Report {
 	return s.report
 }
 
-// A difference names what may differ between two snapshots.
+// A difference names groups and folders on the way to addresses, such as those that differ
+// between two snapshots.
 type difference struct {
 	groups map[address.Address]bool
 	way    map[string]bool

@@ -53,7 +53,6 @@ func (v *wayWalk) walkStale(root folder, paths []string) {
 		}
 	}
 	if len(v.unsettled) > 0 {
-		v.known = v.scan.last.folders()
 		v.walk(root)
 	}
 	slices.SortFunc(v.found, compareFolders)
@@ -93,31 +92,24 @@ func (v *wayWalk) addKnown(f folder, report string) (found bool) {
 }
 
 // passes reports whether the walk passes a folder, since nothing in it has changed.
-func (v *wayWalk) passes(report string) bool {
-	if v.unsettled == nil {
+func (v *wayWalk) passes(f folder) bool {
+	if v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return isOnWay(f.report, s) || isOnWay(s, f.report) }) {
 		return false
 	}
-	return v.known[report] && !slices.ContainsFunc(v.unsettled, func(s string) bool { return isOnWay(report, s) || isOnWay(s, report) })
+	if v.scan.last.way[f.report] != nil {
+		return true
+	}
+	if len(f.names) < v.depth {
+		return false
+	}
+	a, err := v.parse(f)
+	return err == nil && v.scan.last.group(a).entryOf(f.report) != nil
 }
 
 // isOnWay reports whether a path lies at or below a folder, in any spelling.
 func isOnWay(folder, report string) bool {
 	names, above := strings.Split(report, "/"), strings.Split(folder, "/")
 	return len(above) <= len(names) && slices.EqualFunc(above, names[:len(above)], address.SameName)
-}
-
-// folders returns the folders of a snapshot, by their path in the report.
-func (s *Snapshot) folders() map[string]bool {
-	all := make(map[string]bool, len(s.way)+len(s.groups))
-	for report := range s.way {
-		all[report] = true
-	}
-	for _, g := range s.groups {
-		for _, e := range g.entries {
-			all[e.folder.report] = true
-		}
-	}
-	return all
 }
 
 // addOfKeys adds the folders of all providers whose namespace has other keys now.

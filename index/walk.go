@@ -84,10 +84,7 @@ type wayWalk struct {
 	found []folder // the folders of addresses, in order
 	way   map[string]*wayFolder
 
-	// In a scan of some folders: the paths that the walk looks for, and the folders that the
-	// snapshot before has.
-	unsettled []string
-	known     map[string]bool
+	unsettled []string // in a scan of some folders, the paths that the walk looks for
 }
 
 // walkProviders finds the folders of all providers that may have changed.
@@ -119,7 +116,7 @@ func (v *wayWalk) start(root folder) {
 // walk walks a folder and the folders below it. A fault preserves the state of the folder in
 // which it occurs, and of everything below.
 func (v *wayWalk) walk(f folder) {
-	if v.passes(f.report) {
+	if v.passes(f) {
 		return
 	}
 	if len(f.names) == v.depth {
