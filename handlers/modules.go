@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // resolveModules resolves a request of the module registry protocol, or of the API
@@ -161,7 +162,7 @@ func (g *Registry) answerModuleArchive(w http.ResponseWriter, r *request) error 
 	if err := g.withdrawn(r, t.version); err != nil {
 		return err
 	}
-	m := r.snapshot.Module(t.Address)
+	m := r.snapshot.Module(index.PlaceOf(t.Address))
 	if m.Version(t.version) == nil {
 		// Earlier releases also handed out paths without HOSTNAME for modules under the
 		// registry's name.

@@ -68,7 +68,7 @@ const maxAge = (1<<31 - 1) * time.Second
 // fetches reports whether an Upstream can fetch files of the target that the tree does
 // not have. It can for mirrored packages only.
 func (g *Registry) fetches(r *request) bool {
-	return g.Upstream != nil && !r.target.hosted && g.Upstream.Mirrors(r.target.Address)
+	return g.Upstream != nil && !r.target.place.Hosted && g.Upstream.Mirrors(r.target.Address)
 }
 
 // mayFetchVersion reports whether to ask an Upstream for the version that r names,
