@@ -109,6 +109,37 @@ func versionNotFetched(a address.Address, version string, err error) error {
 	return notFetched(a.String()+" "+version, err)
 }
 
+// moduleFailed returns the answer for a version of a module that r does not get, by the
+// error of Offers.
+func (g *Registry) moduleFailed(r *request, err error) error {
+	switch {
+	case errors.Is(err, fill.ErrNotOffered):
+		return g.versionNotFound(nil, r, r.module() != nil)
+	case errors.Is(err, fill.ErrUnfinished):
+		return errStillFetching
+	case r.Context().Err() != nil:
+		return errTooSlow
+	case r.pending():
+		return errPending
+	}
+	return moduleNotFetched(r.target.Address, r.target.version, err)
+}
+
+// listFailed returns the answer for a list that r does not get, by the error of Offers.
+func (g *Registry) listFailed(w http.ResponseWriter, r *request, err error) error {
+	switch {
+	case errors.Is(err, fill.ErrNotOffered):
+		return g.listNotFound(w, r)
+	case errors.Is(err, fill.ErrNoneLeft):
+		return neitherHas(r, err)
+	case r.pending():
+		return errPending
+	case errors.Is(err, upstream.ErrNotFound):
+		return neitherHas(r, err)
+	}
+	return upstreamFailed(err)
+}
+
 // moduleNotFetched is versionNotFetched for a module. If the failure will last, the
 // status is 422: clients show the text of a 4xx, but only the status of a request that
 // they repeat (checklist 27, 86).

@@ -23,7 +23,7 @@ import (
 
 // A moduleOrigin is an upstream with modules, which it packs into the tree.
 type moduleOrigin struct {
-	handlers.Upstream
+	fill.Upstream
 	t        *testing.T
 	tree     *indextest.Tree
 	versions []string // the versions of every module

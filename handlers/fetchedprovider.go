@@ -112,7 +112,7 @@ func (g *Registry) answerFetchedDocument(w http.ResponseWriter, r *request, kind
 	}
 	r.about(r.target.Address)
 	r.Version = known.Version
-	return g.writeFile(w, r, known)
+	return g.writeFile(w, r, r.snapshot, known)
 }
 
 // findRelease returns a release of a provider to describe, and has a package of it

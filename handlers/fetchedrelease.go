@@ -119,7 +119,7 @@ func (g *Registry) vouch(r *request, checksums []byte) *index.SignedChecksums {
 	if v == nil {
 		return nil
 	}
-	id.address, id.version = cloneAddress(id.address), strings.Clone(id.version)
+	id.address, id.version = id.address.Clone(), strings.Clone(id.version)
 	return g.vouchers.PutIfAbsent(id, v, cache.UntilEvicted)
 }
 

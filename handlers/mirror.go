@@ -112,5 +112,5 @@ func (g *Registry) answerProviderFile(w http.ResponseWriter, r *request) error {
 		}
 	}
 	r.Version, r.Platform = known.Version, known.Platform
-	return g.writeFile(w, r, known)
+	return g.writeFile(w, r, r.snapshot, known)
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	svchost "github.com/hashicorp/terraform-svchost"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
@@ -19,51 +17,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
-
-// An Upstream fetches files that a mirror does not have from its origins. Usually it is
-// a *fill.Filler, whose errors fileNotFetched and upstreamFailed know.
-type Upstream interface {
-	// Origins returns the registries that have an origin.
-	Origins() []fill.Origin
-
-	// Mirrors reports whether a provider has an origin.
-	Mirrors(address.Address) bool
-
-	// Versions returns the versions of a provider that its origin offers.
-	Versions(context.Context, address.Address) (fill.Offering, error)
-
-	// Available returns the packages of a version that the origin offers. present is
-	// the release in the snapshot, or nil.
-	Available(ctx context.Context, a address.Address, version string, present *index.Release) ([]wire.Archive, error)
-
-	// MayHaveMore reports whether the origin may offer platforms of the release that
-	// the tree does not have. It does not ask the origin.
-	MayHaveMore(a address.Address, present *index.Release) bool
-
-	// Fill returns a file of a provider once it is in the tree. present is the provider
-	// in the snapshot, or nil.
-	// ReleaseFor returns a release in the form that clients verify, from the tree or
-	// else from the origin. present is the release in the snapshot, or nil.
-	// FillModule returns the package of a version of a module once it is in the tree.
-	// present is the module in the snapshot, or nil.
-	Fill(ctx context.Context, a address.Address, file string, present *index.Provider) (*fill.Filled, error)
-
-	ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error)
-
-	FillModule(ctx context.Context, a address.Address, version string, present *index.Module) (*fill.FilledModule, error)
-
-	// ModuleFolder returns the folder of the module in the package that FillModule
-	// fetches, without waiting for the package. It is empty for the package's root.
-	ModuleFolder(ctx context.Context, a address.Address, version string) (string, error)
-}
-
-// presentPatience is how long a request waits for an origin if the tree has an answer,
-// now or as soon as it has been read. Clients give an attempt ten seconds, and OpenTofu
-// asks a mirror only once (checklist 25, 72).
-const presentPatience = 3 * time.Second
-
-// maxAge is the largest Age that caches understand (RFC 9111 §1.2.2).
-const maxAge = (1<<31 - 1) * time.Second
 
 // fetches reports whether an Upstream can fetch files of the target that the tree does
 // not have. It can for mirrored packages only.
@@ -75,13 +28,9 @@ func (g *Registry) fetches(r *request) bool {
 // which is not in the tree. The version has to be written as in lists, and must not be
 // withdrawn.
 func (g *Registry) mayFetchVersion(r *request) bool {
-	t := &r.target
-	parse := address.ParseProviderVersion
-	if t.IsModule() {
-		parse = address.ParseModuleVersion
-	}
-	v, err := parse(t.version)
-	return err == nil && v.String() == t.version && g.withdrawn(r, t.version) == nil
+	text := r.target.version
+	v, err := address.ParseProviderVersion(text)
+	return err == nil && v.String() == text && g.withdrawn(r, text) == nil
 }
 
 // forClient returns the context for asking an Upstream on behalf of r, with the address
@@ -104,7 +53,7 @@ func (g *Registry) impatient(r *request, present bool) (context.Context, context
 	if !present {
 		return g.forClient(r), func() {}
 	}
-	return context.WithTimeout(g.forClient(r), presentPatience)
+	return context.WithTimeout(g.forClient(r), fill.PresentPatience)
 }
 
 // A mergedID identifies a merged document: a list of versions, or the description of a
@@ -121,10 +70,9 @@ type mergedID struct {
 // A mergedDocument merges a list or description of the tree with the origin's. It is
 // valid for a while, as long as the tree does not change.
 type mergedDocument struct {
-	present any // presentProvider, presentModule or *index.Release, which may be nil
+	present any // presentProvider or *index.Release, which may be nil
 	// A presentProvider is a provider in the tree, and its metadata. Both may be nil.
-	age    time.Duration // of a stale list of versions; otherwise zero
-	latest string        // of a list of a module's versions: the one to use
+	age time.Duration // of a stale list of versions; otherwise zero
 	*wire.Document
 }
 
@@ -158,7 +106,7 @@ func (d mergedDocument) size() int { return len(d.Head) + len(d.Tail) }
 // Upstream renews its lists on every request, it gets every request.
 const (
 	mergedLife     = time.Minute
-	mergedListLife = time.Second
+	mergedListLife = fill.ListLife
 )
 
 // maxMerged bounds the merged documents, in bytes. Making one again takes
@@ -171,17 +119,9 @@ func (g *Registry) mergedDocument(id mergedID, present any) (mergedDocument, boo
 }
 
 func (g *Registry) keepMerged(id mergedID, d mergedDocument, life time.Duration) {
-	id.address, id.version = cloneAddress(id.address), strings.Clone(id.version)
+	id.address, id.version = id.address.Clone(), strings.Clone(id.version)
 	id.platform.OS, id.platform.Arch = strings.Clone(id.platform.OS), strings.Clone(id.platform.Arch)
 	g.merged.Put(id, d, life)
-}
-
-// cloneAddress returns an address that can be kept. The parts of a requested address
-// may share memory with the request line, which is larger.
-func cloneAddress(a address.Address) address.Address {
-	a.Hostname = svchost.Hostname(strings.Clone(string(a.Hostname)))
-	a.Namespace, a.Name, a.System = strings.Clone(a.Namespace), strings.Clone(a.Name), strings.Clone(a.System)
-	return a
 }
 
 // answerMergedIndex answers with index.json for the versions of p, which may be nil,
@@ -225,7 +165,7 @@ func (g *Registry) mergedList(r *request, kind Kind, present any, have bool, mer
 	}
 	d := merge(offering.Versions)
 	if d.present = present; offering.Stale {
-		d.age = min(offering.Age, maxAge) // larger if the clock has been set
+		d.age = min(offering.Age, fill.MaxAge) // larger if the clock has been set
 	}
 	if d.Document != nil {
 		g.keepMerged(id, d, min(mergedListLife, offering.Age))
@@ -243,10 +183,16 @@ func (g *Registry) writeMergedList(w http.ResponseWriter, r *request, d mergedDo
 		return neitherHas(r, err)
 	case err != nil:
 		return upstreamFailed(err)
-	case d.age > 0:
-		set(w, "Age", strconv.FormatInt(int64(d.age/time.Second), 10))
 	}
+	setAge(w, d.age)
 	return g.writeDocument(w, r, d.Document, links{})
+}
+
+// setAge tells the age of a list that could not be renewed in time.
+func setAge(w http.ResponseWriter, age time.Duration) {
+	if age > 0 {
+		set(w, "Age", strconv.FormatInt(int64(age/time.Second), 10))
+	}
 }
 
 // neitherHas answers a request for something that neither the tree nor the origin has,
@@ -255,7 +201,7 @@ func (g *Registry) writeMergedList(w http.ResponseWriter, r *request, d mergedDo
 func neitherHas(r *request, err error) error {
 	a := r.target.Address
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, fill.ErrNoneLeft):
 		return fail(http.StatusNotFound, "this registry has no version of %s, and those that its origin lists are withdrawn here or too young", a)
 	case r.Kind == KindMirrorIndex:
 		return fail(http.StatusNotFound, "this mirror has no provider %s, nor has its registry", a)

@@ -1,0 +1,82 @@
+package handlers
+
+import (
+	"context"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+)
+
+// Offers are what a request may be given. A snapshot has what is in the tree. The
+// *fill.Offers around it also have what can be fetched from an origin, and no handler
+// knows the difference. The error is fill.ErrNotOffered for what nobody has; others are
+// those of an Upstream.
+type Offers interface {
+	// Module returns a module, with the list of its versions.
+	Module(index.Place) (*index.Module, error)
+
+	// ModuleVersion returns a version of a module. The error is fill.ErrUnfinished if
+	// its package will be there later than the client waits for an answer.
+	ModuleVersion(p index.Place, version string) (*index.ModuleVersion, error)
+
+	// ModuleFolder returns the name of such a package, and the folder of the module in
+	// it.
+	ModuleFolder(p index.Place, version string) (archive, folder string, err error)
+
+	// ModulePackage returns the package of a version of a module. Without the requested
+	// name, the package need not be there.
+	ModulePackage(p index.Place, version, name string) (*index.File, error)
+
+	fileOffers
+}
+
+// fileOffers open files that are offered.
+type fileOffers interface {
+	Open(*index.File) (*index.OpenFile, error)
+	OpenRange(*index.File) (*index.OpenFile, error)
+	CanRedirect(*index.File) bool
+}
+
+// offers returns what r may be given. Only mirrored packages are fetched.
+func (g *Registry) offers(r *request) Offers {
+	if !g.fetches(r) {
+		return treeOffers{r.snapshot}
+	}
+	return g.pull.Around(r.snapshot, func() (context.Context, time.Time) {
+		return g.forClient(r), r.waiting().Add(Patience)
+	})
+}
+
+// treeOffers are the offers of the tree alone.
+type treeOffers struct{ *index.Snapshot }
+
+func (s treeOffers) Module(p index.Place) (*index.Module, error) {
+	if m := s.Snapshot.Module(p); m != nil {
+		return m, nil
+	}
+	return nil, fill.ErrNotOffered
+}
+
+func (s treeOffers) ModuleVersion(p index.Place, version string) (*index.ModuleVersion, error) {
+	if v := s.Snapshot.Module(p).Version(version); v != nil {
+		return v, nil
+	}
+	return nil, fill.ErrNotOffered
+}
+
+func (s treeOffers) ModuleFolder(p index.Place, version string) (archive, folder string, err error) {
+	v, err := s.ModuleVersion(p, version)
+	if err != nil {
+		return "", "", err
+	}
+	return v.Archive.Name, v.Folder, nil
+}
+
+func (s treeOffers) ModulePackage(p index.Place, version, _ string) (*index.File, error) {
+	v, err := s.ModuleVersion(p, version)
+	if err != nil {
+		return nil, err
+	}
+	return v.Archive, nil
+}
