@@ -109,20 +109,26 @@ func versionNotFetched(a address.Address, version string, err error) error {
 	return notFetched(a.String()+" "+version, err)
 }
 
-// moduleFailed returns the answer for a version of a module that r does not get, by the
-// error of Offers.
-func (g *Registry) moduleFailed(r *request, err error) error {
+// versionFailed returns the answer for a version that r does not get, by the error of
+// Offers.
+func (g *Registry) versionFailed(r *request, err error) error {
+	t, a := &r.target, r.target.Address
+	if r.address != nil {
+		a = *r.address
+	}
 	switch {
 	case errors.Is(err, fill.ErrNotOffered):
-		return g.versionNotFound(nil, r, r.module() != nil)
-	case errors.Is(err, fill.ErrUnfinished):
-		return errStillFetching
-	case r.Context().Err() != nil:
-		return errTooSlow
-	case r.pending():
-		return errPending
+		return g.versionNotFound(nil, r, r.address != nil)
+	case errors.Is(err, fill.ErrNoPackage):
+		return fail(http.StatusNotFound, "%s %s has no package for this platform", a, t.version)
+	case errors.Is(err, fill.ErrNoneFetched):
+		return fail(http.StatusNotFound, "%s %s has no package for %s that this registry may fetch", a, t.version, t.platform)
+	case errors.Is(err, fill.ErrNotSigned):
+		return fail(http.StatusNotFound, "%s %s is not signed, so that only the network mirror offers it", a, t.version)
+	case t.IsModule():
+		return moduleNotFetched(a, t.version, err)
 	}
-	return moduleNotFetched(r.target.Address, r.target.version, err)
+	return versionNotFetched(a, t.version, err)
 }
 
 // listFailed returns the answer for a list that r does not get, by the error of Offers.
@@ -130,11 +136,7 @@ func (g *Registry) listFailed(w http.ResponseWriter, r *request, err error) erro
 	switch {
 	case errors.Is(err, fill.ErrNotOffered):
 		return g.listNotFound(w, r)
-	case errors.Is(err, fill.ErrNoneLeft):
-		return neitherHas(r, err)
-	case r.pending():
-		return errPending
-	case errors.Is(err, upstream.ErrNotFound):
+	case errors.Is(err, fill.ErrNoneLeft), errors.Is(err, upstream.ErrNotFound):
 		return neitherHas(r, err)
 	}
 	return upstreamFailed(err)
@@ -184,6 +186,10 @@ func upstreamFailed(err error) error {
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return errTooSlow
+	case errors.Is(err, fill.ErrNotYet):
+		return errPending
+	case errors.Is(err, fill.ErrUnfinished):
+		return errStillFetching
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("too many requests are waiting for the origin: try again in a moment", nil)
 	case errors.Is(err, tree.ErrChanged): // the next snapshot need not end it

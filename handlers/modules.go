@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -95,7 +94,7 @@ func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
 		return g.listFailed(w, r, err)
 	}
 	r.Version = m.Latest().Version
-	r.address = cmp.Or(r.address, &m.Address)
+	r.aboutTarget()
 	c := Content{Caching: r.revalidate()}
 	c.Redirect(w, http.StatusFound, filePath(g.baseFor(r)+g.prefix+r.root, r.target.At(""), r.Version, "download"))
 	r.answered(r.Request, http.StatusFound, 0)
@@ -119,9 +118,10 @@ func (g *Registry) answerModuleDownload(w http.ResponseWriter, r *request) error
 			return moduleNotFetched(t.Address, t.version, err)
 		}
 	default:
-		return g.moduleFailed(r, err)
+		return g.versionFailed(r, err)
 	}
-	r.address, r.Version = cmp.Or(r.address, &t.Address), p.version
+	r.aboutTarget()
+	r.Version = p.version
 	return g.writeModuleLocation(w, r, p)
 }
 
@@ -153,7 +153,7 @@ func (g *Registry) findModule(r *request, version string) (*index.Module, *index
 	}
 	r.target.version = version
 	if _, err := offers.ModuleVersion(r.target.place, version); err != nil {
-		return m, nil, g.moduleFailed(r, err)
+		return m, nil, g.versionFailed(r, err)
 	}
 	return nil, nil, errPending // the next snapshot has it
 }
@@ -213,14 +213,15 @@ func (g *Registry) answerModuleArchive(w http.ResponseWriter, r *request) error 
 	f, err := offers.ModulePackage(place, t.version, t.file)
 	switch {
 	case err != nil:
-		return g.moduleFailed(r, err)
+		return g.versionFailed(r, err)
 	case f.Name != t.file:
 		return fail(http.StatusNotFound, "%s %s is packed as %s", t.Address, t.version, f.Name)
 	}
-	r.address, r.Version = &t.Address, t.version
 	if m != nil {
 		r.address = &m.Address
 	}
+	r.aboutTarget()
+	r.Version = t.version
 	return g.writeFile(w, r, offers, f)
 }
 

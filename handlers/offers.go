@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // Offers are what a request may be given. A snapshot has what is in the tree. The
@@ -13,6 +15,21 @@ import (
 // knows the difference. The error is fill.ErrNotOffered for what nobody has; others are
 // those of an Upstream.
 type Offers interface {
+	// Provider returns a provider, with the lists of its versions.
+	Provider(index.Place) (*index.Provider, error)
+
+	// Release returns a release. The error is fill.ErrNotYet if the next snapshot has it.
+	Release(p index.Place, version string) (*index.Release, error)
+
+	// Archives returns the mirror's VERSION.json.
+	Archives(p index.Place, version string, h1Only bool) (*wire.Document, error)
+
+	// Download returns the registry's description of a package.
+	Download(p index.Place, version string, platform address.Platform) (*wire.Document, error)
+
+	// ProviderFile returns a package, SHA256SUMS or its signature.
+	ProviderFile(p index.Place, name string) (*index.File, error)
+
 	// Module returns a module, with the list of its versions.
 	Module(index.Place) (*index.Module, error)
 
@@ -50,6 +67,49 @@ func (g *Registry) offers(r *request) Offers {
 
 // treeOffers are the offers of the tree alone.
 type treeOffers struct{ *index.Snapshot }
+
+func (s treeOffers) Provider(p index.Place) (*index.Provider, error) {
+	if provider := s.Snapshot.Provider(p); provider != nil {
+		return provider, nil
+	}
+	return nil, fill.ErrNotOffered
+}
+
+func (s treeOffers) Release(p index.Place, version string) (*index.Release, error) {
+	if r := s.Snapshot.Provider(p).Release(version); r != nil {
+		return r, nil
+	}
+	return nil, fill.ErrNotOffered
+}
+
+func (s treeOffers) Archives(p index.Place, version string, _ bool) (*wire.Document, error) {
+	r, err := s.Release(p, version)
+	if err != nil {
+		return nil, err
+	}
+	return r.Archives(), nil
+}
+
+func (s treeOffers) Download(p index.Place, version string, platform address.Platform) (*wire.Document, error) {
+	r, err := s.Release(p, version)
+	if err != nil {
+		return nil, err
+	}
+	k := r.Package(platform.OS, platform.Arch)
+	if k == nil || k.Download() == nil {
+		return nil, fill.ErrNoPackage
+	}
+	return k.Download(), nil
+}
+
+func (s treeOffers) ProviderFile(p index.Place, name string) (*index.File, error) {
+	if provider := s.Snapshot.Provider(p); provider != nil {
+		if f := provider.File(name); f != nil {
+			return f, nil
+		}
+	}
+	return nil, fill.ErrNotOffered
+}
 
 func (s treeOffers) Module(p index.Place) (*index.Module, error) {
 	if m := s.Snapshot.Module(p); m != nil {

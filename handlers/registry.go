@@ -133,9 +133,7 @@ type Registry struct {
 	buffers  sync.Pool // of *[]byte
 
 	pull      *fill.PullThrough // of the Upstream
-	merged    cache.Cache[mergedID, mergedDocument]
 	signed    cache.Cache[signedID, []byte]
-	vouchers  cache.Cache[voucherID, *index.SignedChecksums]
 	searchers cache.Cache[searcherID, *index.Searcher] // the last ones
 
 	derivation atomic.Pointer[derivation] // of the snapshot that was asked for last
@@ -157,9 +155,7 @@ func (g *Registry) prepare() {
 	g.rules = g.Rules.WithHostnames(g.Hostnames)
 	g.open = g.Rules == nil || g.rules.AllowsAll(access.Subject{}, access.Read)
 	g.pull = fill.NewPullThrough(g.Upstream, g.fetched)
-	g.merged.MaxBytes, g.merged.Size = maxMerged, mergedDocument.size
 	g.signed.MaxBytes, g.signed.Size = maxSigned, func(body []byte) int { return len(body) }
-	g.vouchers.MaxBytes, g.vouchers.Size = maxVouchers, voucherSize
 	g.searchers.MaxBytes, g.searchers.Size = maxListings, func(s *index.Searcher) int { return listedSize(s.Len()) }
 }
 

@@ -115,15 +115,20 @@ func (r *request) module() *index.Module {
 // pending reports whether a part of the target has not been read yet: something that is
 // not found may be there in a moment.
 func (r *request) pending() bool {
-	t := &r.target
-	if r.Kind == KindProviderFile && t.version == "" {
-		f, err := address.ParseReleaseFile(t.Name, t.file)
-		if err != nil {
-			return false
-		}
-		t.version = f.Version.String()
+	if r.Kind == KindProviderFile && !r.fileVersion() {
+		return false
 	}
-	return r.snapshot.Pending(t.place, t.version)
+	return r.snapshot.Pending(r.target.place, r.target.version)
+}
+
+// fileVersion sets the version of the target to the version of a provider's file. It
+// reports whether the file has one.
+func (r *request) fileVersion() bool {
+	f, err := address.ParseReleaseFile(r.target.Name, r.target.file)
+	if err == nil {
+		r.target.version = f.Version.String()
+	}
+	return err == nil
 }
 
 // listPending reports whether the list of versions may lack some that clients have been

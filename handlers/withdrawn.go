@@ -7,7 +7,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A version that registry.hcl withdraws is in no list and no document. A lock file or
@@ -113,10 +112,4 @@ func (g *Registry) versionNotFound(w http.ResponseWriter, r *request, known bool
 		return err
 	}
 	return fail(http.StatusNotFound, "%s has no such version", *r.address)
-}
-
-// withoutWithdrawn removes the versions that m withdraws from a list.
-func withoutWithdrawn(list []wire.ProviderVersion, m *registryhcl.File) []wire.ProviderVersion {
-	kept, _ := index.WithoutWithdrawn(m, list, nil)
-	return kept
 }

@@ -269,19 +269,23 @@ func TestMirrorIndexMergesVersions(t *testing.T) {
 	own := scan(t, files).Provider(index.PlaceOf(address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"}))
 	tests := []struct {
 		rule    string
-		present []*index.Release
+		present *index.Provider
 		further []string
 		want    string
 	}{
-		{"newest first, each once", own.Releases, []string{"3.0.0", "3.1.0", "3.10.0"}, `{"versions":{"3.10.0":{},"3.1.0":{},"3.0.0":{}}}`},
-		{"only releases in the tree", own.Releases, nil, string(own.Index().Head)},
+		{"newest first, each once", own, []string{"3.0.0", "3.1.0", "3.10.0"}, `{"versions":{"3.10.0":{},"3.1.0":{},"3.0.0":{}}}`},
+		{"only releases in the tree", own, nil, string(own.Index().Head)},
 		{"only releases of the origin", nil, []string{"1.0.0"}, `{"versions":{"1.0.0":{}}}`},
-		{"the plain one of several builds first", own.Releases, []string{"3.1.0+a", "3.0.0+a", "3.0.0"}, `{"versions":{"3.1.0":{},"3.1.0+a":{},"3.0.0":{},"3.0.0+a":{}}}`},
+		{"the plain one of several builds first", own, []string{"3.1.0+a", "3.0.0+a", "3.0.0"}, `{"versions":{"3.1.0":{},"3.1.0+a":{},"3.0.0":{},"3.0.0+a":{}}}`},
 		{"names that are not versions are left out", nil, []string{"1.0.0", "v1.1.0", "latest"}, `{"versions":{"1.0.0":{}}}`},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			if got := string(index.MirrorIndex(test.present, test.further).Head); got != test.want {
+			var further []wire.ProviderVersion
+			for _, v := range test.further {
+				further = append(further, wire.ProviderVersion{Version: v})
+			}
+			if got := string(index.MergedProvider(own.Address, test.present, further, nil).Index().Head); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

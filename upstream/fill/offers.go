@@ -8,7 +8,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -58,48 +57,66 @@ var (
 	// ErrNoneLeft: the origin has versions, but none may be fetched.
 	ErrNoneLeft = errors.New("all versions of the origin are withdrawn here or too young")
 
+	// ErrNotYet: the tree has it, or may have it, and the next snapshot will tell.
+	ErrNotYet = errors.New("the tree may have it in a moment")
+
+	// ErrNoPackage: the release has no package for the platform.
+	ErrNoPackage = errors.New("there is no package for the platform")
+
+	// ErrNoneFetched: no package for the platform may be fetched.
+	ErrNoneFetched = errors.New("no package for the platform may be fetched")
+
+	// ErrNotSigned: nobody signs the release, so that only the network mirror offers it.
+	ErrNotSigned = errors.New("the release is not signed")
+
 	// ErrUnfinished: the package is still being fetched, and the client waits no longer.
 	ErrUnfinished = errors.New("it is still being fetched")
 )
 
 const (
-	// PresentPatience is how long a request waits for an origin if the tree has an
+	// presentPatience is how long a request waits for an origin if the tree has an
 	// answer, now or as soon as it has been read. Clients give an attempt ten seconds,
 	// and OpenTofu asks a mirror only once (checklist 25, 72).
-	PresentPatience = 3 * time.Second
-
-	// folderPatience is how long a request waits for the folder of a module in a package
-	// after it has waited for the package. Both are within the ten seconds that clients
-	// allow (checklist 25).
-	folderPatience = time.Second
+	presentPatience = 3 * time.Second
 )
 
-// ListLife is how long a merged list of versions is kept. An Upstream renews its lists in
+// An origin's description of a version does not change, so VERSION.json is kept for a
+// minute. Lists of versions are kept only for a second. An Upstream renews its lists in
 // the background when requests use them, so the requests have to reach it. A list is kept
 // no longer than its own age either: if an Upstream renews its lists on every request, it
 // gets every request.
-const ListLife = time.Second
+const (
+	mergedLife     = time.Minute
+	mergedListLife = time.Second
+)
 
-// MaxAge is the largest Age that caches understand (RFC 9111 §1.2.2).
-const MaxAge = (1<<31 - 1) * time.Second
+// maxAge is the largest Age that caches understand (RFC 9111 §1.2.2).
+const maxAge = (1<<31 - 1) * time.Second
 
-// maxMerged bounds the merged lists of modules, in bytes. Making one again takes
-// microseconds.
+// maxMerged bounds the merged lists of modules and of providers, and the merged
+// descriptions of releases, in bytes each. Making one again takes microseconds.
 const maxMerged = 32 << 20
 
 // A PullThrough offers what its Upstream has together with what is in a tree.
 type PullThrough struct {
-	upstream Upstream
-	added    func(address.Address) // called when a package has come into the tree
-	modules  cache.Cache[address.Address, mergedModule]
+	upstream  Upstream
+	added     func(address.Address) // called when a package has come into the tree
+	modules   cache.Cache[address.Address, mergedModule]
+	providers cache.Cache[address.Address, mergedProvider]
+	documents cache.Cache[documentID, mergedDocument]
+	vouchers  cache.Cache[voucherID, *index.SignedChecksums]
 }
 
 // NewPullThrough makes a PullThrough. It calls added with the address of a package that
 // has come into the tree.
 func NewPullThrough(u Upstream, added func(address.Address)) *PullThrough {
-	return &PullThrough{upstream: u, added: added, modules: cache.Cache[address.Address, mergedModule]{
-		MaxBytes: maxMerged, Size: func(m mergedModule) int { return len(m.List().Head) + len(m.List().Tail) },
-	}}
+	return &PullThrough{
+		upstream: u, added: added,
+		modules:   cache.Cache[address.Address, mergedModule]{MaxBytes: maxMerged, Size: mergedModule.size},
+		providers: cache.Cache[address.Address, mergedProvider]{MaxBytes: maxMerged, Size: mergedProvider.weigh},
+		documents: cache.Cache[documentID, mergedDocument]{MaxBytes: maxMerged, Size: mergedDocument.size},
+		vouchers:  cache.Cache[voucherID, *index.SignedChecksums]{MaxBytes: maxVouchers, Size: voucherSize},
+	}
 }
 
 // Around returns the offers of a snapshot and of the Upstream for one request about a
@@ -117,122 +134,50 @@ type Offers struct {
 	fetched *Filled // the file that was fetched, which no snapshot has yet; nil: none
 }
 
-// A mergedModule merges the list of a module in the tree with the origin's. It is valid
-// for a while, as long as the tree does not change.
-type mergedModule struct {
-	present presentModule
-	*index.Module
-}
-
-// A presentModule is a module in the tree, and its metadata. Both may be nil.
-type presentModule struct {
-	*index.Module
-	metadata *registryhcl.File
-}
-
-// Module returns a module with all versions of the tree and of the origin. The list may
-// be that of the tree if the origin fails.
-func (o *Offers) Module(p index.Place) (*index.Module, error) {
-	present := presentModule{o.tree.Module(p), o.tree.Metadata(p)}
-	if m, ok := o.modules.Get(p.Address); ok && m.present == present {
-		return m.Module, nil
-	}
-	ctx, _ := o.ask()
-	if present.Module != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, PresentPatience)
-		defer cancel()
-	}
+// further returns the versions that the origin lists. have reports whether the tree has
+// versions.
+func (o *Offers) further(p index.Place, have bool) (Offering, error) {
+	ctx, cancel := o.impatient(have)
+	defer cancel()
 	offering, err := o.upstream.Versions(ctx, p.Address)
-	switch {
-	case err != nil && present.Module != nil:
-		return present.Module, nil
-	case err != nil:
-		return nil, err
-	}
-	further, _ := index.WithoutWithdrawn(present.metadata, offering.Versions, nil)
-	m := index.MergedModule(p.Address, present.Module, further, present.metadata)
-	if m == nil {
-		return nil, ErrNoneLeft
-	}
-	if offering.Stale {
-		m.Age = min(offering.Age, MaxAge) // larger if the clock has been set
-	}
-	o.modules.Put(p.Clone(), mergedModule{present, m}, min(ListLife, offering.Age))
-	return m, nil
-}
-
-// fetchedArchive is the name of every package of a module that an Upstream fetches.
-const fetchedArchive = "archive.tar.gz"
-
-// ModuleVersion returns a version of a module once its package is in the tree. The error
-// is ErrUnfinished if that takes longer than the client waits.
-func (o *Offers) ModuleVersion(p index.Place, version string) (*index.ModuleVersion, error) {
-	m := o.tree.Module(p)
-	if v := m.Version(version); v != nil {
-		return v, nil
-	}
-	if !o.mayFetchModule(p, version) {
-		return nil, ErrNotOffered
-	}
-	client, until := o.ask()
-	ctx, cancel := context.WithDeadlineCause(client, until, ErrUnfinished)
-	defer cancel()
-	filled, err := o.fillModule(ctx, p, version, m)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, err
-	}
-	return &index.ModuleVersion{Hostname: p.Hostname, Version: version, Archive: filled.File, Folder: filled.Folder}, nil
-}
-
-// ModuleFolder returns the name of the package of a version of a module, and the folder
-// of the module in it. It does not wait for the package.
-func (o *Offers) ModuleFolder(p index.Place, version string) (archive, folder string, err error) {
-	client, _ := o.ask()
-	ctx, cancel := context.WithTimeout(client, folderPatience)
-	defer cancel()
-	folder, err = o.upstream.ModuleFolder(ctx, p.Address, version)
-	return fetchedArchive, folder, err
-}
-
-// ModulePackage returns the package of a version of a module once it is in the tree,
-// however long that takes. If the package has another name, it is not fetched: of the
-// returned file only the name is known.
-func (o *Offers) ModulePackage(p index.Place, version, name string) (*index.File, error) {
-	m := o.tree.Module(p)
-	switch v := m.Version(version); {
-	case v != nil:
-		return v.Archive, nil
-	case !o.mayFetchModule(p, version):
-		return nil, ErrNotOffered
-	case name != fetchedArchive:
-		return &index.File{Name: fetchedArchive}, nil
-	}
-	client, _ := o.ask()
-	filled, err := o.fillModule(client, p, version, m)
 	if err != nil {
-		return nil, err
+		return offering, o.failed(ctx, p, "", err)
 	}
-	o.fetched = &filled.Filled
-	return filled.File, nil
+	if !offering.Stale {
+		return offering, nil
+	}
+	offering.Age = min(offering.Age, maxAge) // larger if the clock has been set
+	return offering, nil
 }
 
-// mayFetchModule reports whether to ask the Upstream for a version that is not in the
-// tree. The version has to be written as in lists, and must not be withdrawn.
-func (o *Offers) mayFetchModule(p index.Place, text string) bool {
-	v, err := address.ParseModuleVersion(text)
-	return err == nil && v.String() == text && o.tree.Metadata(p).WithdrawnVersion(v) == nil
+// impatient returns a context for asking the Upstream, with a limit if the tree has an
+// answer too, or may have one in a moment. The Upstream continues its work after the
+// limit.
+func (o *Offers) impatient(present bool) (context.Context, context.CancelFunc) {
+	client, _ := o.ask()
+	if !present {
+		return client, func() {}
+	}
+	return context.WithTimeoutCause(client, presentPatience, ErrNotYet)
 }
 
-func (o *Offers) fillModule(ctx context.Context, p index.Place, version string, present *index.Module) (*FilledModule, error) {
-	filled, err := o.upstream.FillModule(ctx, p.Address, version, present)
-	if err == nil && filled.New {
-		o.added(p.Address)
+// patient returns a context for asking the Upstream that ends when the client stops
+// waiting.
+func (o *Offers) patient() (context.Context, context.CancelFunc) {
+	client, until := o.ask()
+	return context.WithDeadlineCause(client, until, ErrUnfinished)
+}
+
+// failed returns the error if the Upstream has failed: because ctx ended, while the tree
+// may have the version, or by itself.
+func (o *Offers) failed(ctx context.Context, p index.Place, version string, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case o.tree.Pending(p, version):
+		return ErrNotYet
 	}
-	return filled, err
+	return err
 }
 
 // Open opens a file that was returned. If it was fetched, it is opened in the present
