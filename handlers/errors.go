@@ -133,13 +133,20 @@ func (g *Registry) versionFailed(r *request, err error) error {
 
 // listFailed returns the answer for a list that r does not get, by the error of Offers.
 func (g *Registry) listFailed(w http.ResponseWriter, r *request, err error) error {
+	a := r.target.Address
 	switch {
 	case errors.Is(err, fill.ErrNotOffered):
 		return g.listNotFound(w, r)
-	case errors.Is(err, fill.ErrNoneLeft), errors.Is(err, upstream.ErrNotFound):
-		return neitherHas(r, err)
+	case errors.Is(err, fill.ErrNoneLeft):
+		return fail(http.StatusNotFound, "this registry has no version of %s, and those that its origin lists are withdrawn here or too young", a)
+	case !errors.Is(err, upstream.ErrNotFound):
+		return upstreamFailed(err)
+	case r.Kind == KindMirrorIndex:
+		return fail(http.StatusNotFound, "this mirror has no provider %s, nor has its registry", a)
+	case a.IsModule():
+		return fail(http.StatusNotFound, "this registry has no module %s, nor has its origin", a)
 	}
-	return upstreamFailed(err)
+	return fail(http.StatusNotFound, "this registry has no provider %s, nor has its origin", a)
 }
 
 // moduleNotFetched is versionNotFetched for a module. If the failure will last, the

@@ -54,6 +54,10 @@ func (g *Registry) resolveMirror(r *request, s []string) (answerer, error) {
 	return (*Registry).answerProviderFile, g.authorizeFile(r)
 }
 
+// knowsH1Only reports whether the client does not know zh: hashes, like Terraform before
+// 0.14 (checklist 68).
+func (r *request) knowsH1Only() bool { return strings.Contains(r.UserAgent(), "Terraform/0.13.") }
+
 // answerMirrorIndex answers with index.json.
 func (g *Registry) answerMirrorIndex(w http.ResponseWriter, r *request) error {
 	r.provider()

@@ -1,11 +1,14 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
+	"net"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -55,14 +58,33 @@ type fileOffers interface {
 	CanRedirect(*index.File) bool
 }
 
-// offers returns what r may be given. Only mirrored packages are fetched.
+// offers returns what r may be given.
 func (g *Registry) offers(r *request) Offers {
-	if !g.fetches(r) {
+	if !g.fetches(&r.target) {
 		return treeOffers{r.snapshot}
 	}
 	return g.pull.Around(r.snapshot, func() (context.Context, time.Time) {
-		return g.forClient(r), r.waiting().Add(Patience)
+		until := r.waiting().Add(Patience)
+		return upstream.ForClient(r.Context(), g.clientOf(r)), until
 	})
+}
+
+// fetches reports whether the Upstream can fetch files of a target that the tree does not
+// have. It can for mirrored packages only.
+func (g *Registry) fetches(t *target) bool {
+	return g.Upstream != nil && !t.place.Hosted && g.Upstream.Mirrors(t.Address)
+}
+
+// clientOf returns the IP address of the client, by which the Upstream is shared fairly.
+func (g *Registry) clientOf(r *request) string {
+	client, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		client = r.RemoteAddr
+	}
+	if g.ClientAddress != nil {
+		client = cmp.Or(g.ClientAddress(r.Request), client)
+	}
+	return client
 }
 
 // treeOffers are the offers of the tree alone.

@@ -73,12 +73,10 @@ var (
 	ErrUnfinished = errors.New("it is still being fetched")
 )
 
-const (
-	// presentPatience is how long a request waits for an origin if the tree has an
-	// answer, now or as soon as it has been read. Clients give an attempt ten seconds,
-	// and OpenTofu asks a mirror only once (checklist 25, 72).
-	presentPatience = 3 * time.Second
-)
+// presentPatience is how long a request waits for an origin if the tree has an answer, now
+// or as soon as it has been read. Clients give an attempt ten seconds, and OpenTofu asks a
+// mirror only once (checklist 25, 72).
+const presentPatience = 3 * time.Second
 
 // An origin's description of a version does not change, so VERSION.json is kept for a
 // minute. Lists of versions are kept only for a second. An Upstream renews its lists in
@@ -142,9 +140,6 @@ func (o *Offers) further(p index.Place, have bool) (Offering, error) {
 	offering, err := o.upstream.Versions(ctx, p.Address)
 	if err != nil {
 		return offering, o.failed(ctx, p, "", err)
-	}
-	if !offering.Stale {
-		return offering, nil
 	}
 	offering.Age = min(offering.Age, maxAge) // larger if the clock has been set
 	return offering, nil
