@@ -193,24 +193,23 @@ func (o *Offers) ProviderFile(p index.Place, name string) (*index.File, error) {
 	if provider != nil {
 		known = provider.File(name)
 	}
-	f, err := address.ParseReleaseFile(p.Name, name)
-	document := err == nil && (f.Kind == address.ChecksumsFile || f.Kind == address.SignatureFile)
-	switch {
-	case known != nil && known.Platform != "":
+	if known != nil && known.Platform != "" {
 		return known, nil
-	case document:
+	}
+	f, unnamed := address.ParseReleaseFile(p.Name, name)
+	if unnamed == nil && (f.Kind == address.ChecksumsFile || f.Kind == address.SignatureFile) {
 		return o.document(p, f, provider.Release(f.Version.String()), known)
 	}
 	client, _ := o.ask()
-	filled, failure := o.fillFile(client, p, name)
+	filled, err := o.fillFile(client, p, name)
 	switch {
-	case failure == nil:
+	case err == nil:
 		o.fetched = filled
 		return filled.File, nil
-	case err == nil:
-		return nil, o.failed(client, p, f.Version.String(), failure)
+	case unnamed == nil:
+		err = o.failed(client, p, f.Version.String(), err)
 	}
-	return nil, failure
+	return nil, err
 }
 
 // document returns SHA256SUMS or its signature for a release that may have packages at
