@@ -52,6 +52,8 @@ var unexplained = []string{
 	// Sentences that another sentence replaces, or that come together with the cause.
 	"it is not the form of a digest", "the file is larger than … bytes", "the package unpacks to more than … bytes",
 	"the store refused to write beside another write, which failed",
+	"it is not offered", "the tree may have it in a moment", "there is no package for the platform", "no package for the platform may be fetched",
+	"it is still being fetched",
 }
 
 // The manual has every sentence that users can see.

@@ -29,6 +29,14 @@ type Address struct {
 // IsModule reports whether a is the address of a module and not of a provider.
 func (a Address) IsModule() bool { return a.System != "" }
 
+// Clone returns an address that can be kept. The parts of a requested address may share
+// memory with the request line, which is larger.
+func (a Address) Clone() Address {
+	a.Hostname = svchost.Hostname(strings.Clone(string(a.Hostname)))
+	a.Namespace, a.Name, a.System = strings.Clone(a.Namespace), strings.Clone(a.Name), strings.Clone(a.System)
+	return a
+}
+
 // At returns the same address under another hostname, or the hosted one for an
 // empty hostname.
 func (a Address) At(hostname svchost.Hostname) Address {

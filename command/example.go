@@ -111,7 +111,7 @@ func exampleVariables(ctx context.Context, s *index.Snapshot, text, version stri
 	if err != nil {
 		return nil
 	}
-	v := s.Module(a).Version(version)
+	v := s.Module(index.PlaceOf(a)).Version(version)
 	if v == nil {
 		return nil
 	}

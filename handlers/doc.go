@@ -6,7 +6,9 @@
 // provider or module it names, whether that is hosted or mirrored, and what the
 // rules allow (target.go). Then it is answered from one index.Snapshot, in
 // memory; only files are read from the tree. If the snapshot does not have the
-// answer yet, the second step is repeated with the next snapshot.
+// answer yet, the second step is repeated with the next snapshot. The protocols and the
+// details read the Offers around the snapshot, which may also have what an origin has
+// (offers.go).
 //
 // Lists and searches have no target. They are answered from a listing, which has the
 // packages of a snapshot that the rules let a user see, as if there were no others

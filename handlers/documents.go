@@ -46,6 +46,13 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *wire.Docu
 	return r.write(w, http.StatusOK, c)
 }
 
+// setAge tells the age of a list that could not be renewed in time.
+func setAge(w http.ResponseWriter, age time.Duration) {
+	if age > 0 {
+		set(w, "Age", strconv.FormatInt(int64(age/time.Second), 10))
+	}
+}
+
 // jsonType is the Content-Type of documents, exactly (checklist 2, 63, 108).
 const jsonType = "application/json"
 

@@ -109,6 +109,46 @@ func versionNotFetched(a address.Address, version string, err error) error {
 	return notFetched(a.String()+" "+version, err)
 }
 
+// versionFailed returns the answer for a version that r does not get, by the error of
+// Offers.
+func (g *Registry) versionFailed(r *request, err error) error {
+	t, a := &r.target, r.target.Address
+	if r.address != nil {
+		a = *r.address
+	}
+	switch {
+	case errors.Is(err, fill.ErrNotOffered):
+		return g.versionNotFound(nil, r, r.address != nil)
+	case errors.Is(err, fill.ErrNoPackage):
+		return fail(http.StatusNotFound, "%s %s has no package for this platform", a, t.version)
+	case errors.Is(err, fill.ErrNoneFetched):
+		return fail(http.StatusNotFound, "%s %s has no package for %s that this registry may fetch", a, t.version, t.platform)
+	case errors.Is(err, fill.ErrNotSigned):
+		return fail(http.StatusNotFound, "%s %s is not signed, so that only the network mirror offers it", a, t.version)
+	case t.IsModule():
+		return moduleNotFetched(a, t.version, err)
+	}
+	return versionNotFetched(a, t.version, err)
+}
+
+// listFailed returns the answer for a list that r does not get, by the error of Offers.
+func (g *Registry) listFailed(w http.ResponseWriter, r *request, err error) error {
+	a := r.target.Address
+	switch {
+	case errors.Is(err, fill.ErrNotOffered):
+		return g.listNotFound(w, r)
+	case errors.Is(err, fill.ErrNoneLeft):
+		return fail(http.StatusNotFound, "this registry has no version of %s, and those that its origin lists are withdrawn here or too young", a)
+	case !errors.Is(err, upstream.ErrNotFound):
+		return upstreamFailed(err)
+	case r.Kind == KindMirrorIndex:
+		return fail(http.StatusNotFound, "this mirror has no provider %s, nor has its registry", a)
+	case a.IsModule():
+		return fail(http.StatusNotFound, "this registry has no module %s, nor has its origin", a)
+	}
+	return fail(http.StatusNotFound, "this registry has no provider %s, nor has its origin", a)
+}
+
 // moduleNotFetched is versionNotFetched for a module. If the failure will last, the
 // status is 422: clients show the text of a 4xx, but only the status of a request that
 // they repeat (checklist 27, 86).
@@ -153,6 +193,10 @@ func upstreamFailed(err error) error {
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return errTooSlow
+	case errors.Is(err, fill.ErrNotYet):
+		return errPending
+	case errors.Is(err, fill.ErrUnfinished):
+		return errStillFetching
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("too many requests are waiting for the origin: try again in a moment", nil)
 	case errors.Is(err, tree.ErrChanged): // the next snapshot need not end it

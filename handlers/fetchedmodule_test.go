@@ -23,7 +23,7 @@ import (
 
 // A moduleOrigin is an upstream with modules, which it packs into the tree.
 type moduleOrigin struct {
-	handlers.Upstream
+	fill.Upstream
 	t        *testing.T
 	tree     *indextest.Tree
 	versions []string // the versions of every module
@@ -54,7 +54,7 @@ func (o *moduleOrigin) FillModule(ctx context.Context, a address.Address, versio
 		return nil, context.Cause(ctx)
 	}
 	o.tree.Write(fmt.Sprintf("modules/%s/%s.tar.gz", a, version), indextest.TarGz("sub/main.tf", "# "+version))
-	v := scan(o.t, o.tree).Module(a).Version(version)
+	v := scan(o.t, o.tree).Module(index.PlaceOf(a)).Version(version)
 	return &fill.FilledModule{Filled: fill.Filled{File: v.Archive, New: true}, Folder: v.Folder}, nil
 }
 

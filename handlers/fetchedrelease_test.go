@@ -130,7 +130,7 @@ func TestStandInFetchesWhatItDescribes(t *testing.T) {
 
 // A releasing is an upstream with one release. It fetches no package by itself.
 type releasing struct {
-	handlers.Upstream
+	fill.Upstream
 	release *upstream.Release
 	fails   error
 	fill    func(name string) (*fill.Filled, error)

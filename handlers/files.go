@@ -12,16 +12,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// writeFile answers with a file of the snapshot.
-func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) error {
-	if g.redirects(r, f) {
+// writeFile answers with a file that is offered.
+func (g *Registry) writeFile(w http.ResponseWriter, r *request, offers fileOffers, f *index.File) error {
+	if g.redirects(r, f) && offers.CanRedirect(f) {
 		return g.redirect(w, r, f)
 	}
 	return g.writeOpened(w, r, f, func() (*index.OpenFile, error) {
 		if r.Header.Get("Range") != "" {
-			return r.snapshot.OpenRange(f)
+			return offers.OpenRange(f)
 		}
-		return r.snapshot.Open(f)
+		return offers.Open(f)
 	})
 }
 

@@ -76,7 +76,7 @@ func (g *Registry) visible(c *catalog.Catalog, entries []*catalog.Entry, self sv
 	for _, e := range entries {
 		a := e.Address
 		t := g.named(self, a)
-		if a.Hostname != "" && a.Hostname != t.under {
+		if a.Hostname != "" && a.Hostname != t.place.Hostname {
 			// The entry is under the name that the registry is asked by, but that name
 			// does not include it (see target). So no request can name it.
 			continue
@@ -84,11 +84,11 @@ func (g *Registry) visible(c *catalog.Catalog, entries []*catalog.Entry, self sv
 		if g.Rules != nil && !g.rules.Decide(subject, access.Read, t.resource()).Allowed {
 			continue
 		}
-		if t.merged {
+		if t.place.Merged {
 			if a.Hostname == self {
 				a = a.At("")
 			}
-			if both, ok := c.Merged(t.At(t.under)); ok {
+			if both, ok := c.Merged(t.place.Address); ok {
 				if merged[a] || both == nil {
 					continue
 				}

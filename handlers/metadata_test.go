@@ -280,7 +280,7 @@ func TestMetadataCounts(t *testing.T) {
 				}
 			}
 			for _, a := range []address.Address{{Hostname: publicHost, Namespace: "acme", Name: "aws"}, {Namespace: "acme", Name: "demo"}} {
-				if said := m.index.Snapshot().Metadata(a); said == nil || len(said.Withdrawn) != 1 {
+				if said := m.index.Snapshot().Metadata(index.PlaceOf(a)); said == nil || len(said.Withdrawn) != 1 {
 					t.Errorf("%s: the index has %+v", a, said)
 				}
 			}

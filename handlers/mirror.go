@@ -1,11 +1,13 @@
 package handlers
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -52,38 +54,47 @@ func (g *Registry) resolveMirror(r *request, s []string) (answerer, error) {
 	return (*Registry).answerProviderFile, g.authorizeFile(r)
 }
 
+// knowsH1Only reports whether the client does not know zh: hashes, like Terraform before
+// 0.14 (checklist 68).
+func (r *request) knowsH1Only() bool { return strings.Contains(r.UserAgent(), "Terraform/0.13.") }
+
 // answerMirrorIndex answers with index.json.
 func (g *Registry) answerMirrorIndex(w http.ResponseWriter, r *request) error {
-	p := r.provider()
-	switch {
-	case r.listPending():
+	r.provider()
+	if r.listPending() {
 		return errPending
-	case g.fetches(r):
-		return g.answerMergedIndex(w, r, p)
-	case p != nil:
-		return g.writeDocument(w, r, p.Index(), links{})
 	}
-	return g.pendingOrNotFound(w, r)
+	p, err := g.offers(r).Provider(r.target.place)
+	switch {
+	case errors.Is(err, fill.ErrNotOffered):
+		return g.pendingOrNotFound(w, r)
+	case err != nil:
+		return g.listFailed(w, r, err)
+	}
+	setAge(w, p.Age)
+	return g.writeDocument(w, r, p.Index(), links{})
 }
 
 // answerMirrorArchives answers with VERSION.json.
 func (g *Registry) answerMirrorArchives(w http.ResponseWriter, r *request) error {
-	p := r.provider()
-	release := p.Release(r.target.version)
-	if release != nil {
-		r.Version = release.Version
-	} else if _, err := address.ParseProviderVersion(r.target.version); err != nil {
+	t, a := &r.target, r.target.Address
+	if release := r.provider().Release(t.version); release != nil {
+		r.Version, a = release.Version, t.At(release.Hostname)
+	} else if _, err := address.ParseProviderVersion(t.version); err != nil {
 		return g.notFound(w, r)
-	}
-	switch {
-	case release == nil && g.withdrawn(r, r.target.version) != nil:
+	} else if g.withdrawn(r, t.version) != nil {
 		return g.writeDocument(w, r, emptyArchives, links{})
-	case g.fetches(r):
-		return g.answerMergedArchives(w, r, p, release)
-	case release != nil:
-		return g.writeDocument(w, r, release.Archives(), g.archiveLinks(r, r.target.At(release.Hostname)))
 	}
-	return g.pendingOrNotFound(w, r)
+	d, err := g.offers(r).Archives(t.place, t.version, r.knowsH1Only())
+	switch {
+	case errors.Is(err, fill.ErrNotOffered):
+		return g.pendingOrNotFound(w, r)
+	case errors.Is(err, upstream.ErrNotFound):
+		return g.notFound(w, r)
+	case err != nil:
+		return upstreamFailed(err)
+	}
+	return g.writeDocument(w, r, d, g.archiveLinks(r, a))
 }
 
 // answerProviderFile answers with a package, SHA256SUMS or its signature.
@@ -91,26 +102,19 @@ func (g *Registry) answerProviderFile(w http.ResponseWriter, r *request) error {
 	if err := g.fileWithdrawn(r); err != nil {
 		return err
 	}
-	var known *index.File
-	p := r.provider()
-	if p != nil {
-		known = p.File(r.target.file)
-	}
+	r.provider()
+	offers := g.offers(r)
+	f, err := offers.ProviderFile(r.target.place, r.target.file)
 	switch {
-	case known != nil && (known.Platform != "" || !g.fetches(r)):
-	case !g.fetches(r):
+	case errors.Is(err, fill.ErrNotOffered), errors.Is(err, fill.ErrNotYet):
 		return g.pendingOrNotFound(w, r)
-	default:
-		f, err := address.ParseReleaseFile(r.target.Name, r.target.file)
-		if err != nil || f.Kind != address.ChecksumsFile && f.Kind != address.SignatureFile {
-			return g.writeFetched(w, r)
-		}
-		r.target.version = f.Version.String()
-		release := p.Release(r.target.version)
-		if release == nil || release.Signature.By != index.ByPublisher || g.Upstream.MayHaveMore(r.target.Address, release) {
-			return g.answerFetchedDocument(w, r, f.Kind, release, known)
-		}
+	case errors.Is(err, fill.ErrNotSigned):
+		r.fileVersion()
+		return g.versionFailed(r, err)
+	case err != nil:
+		return fileNotFetched(r.target.Address, err)
 	}
-	r.Version, r.Platform = known.Version, known.Platform
-	return g.writeFile(w, r, known)
+	r.aboutTarget()
+	r.Version, r.Platform = f.Version, f.Platform
+	return g.writeFile(w, r, offers, f)
 }

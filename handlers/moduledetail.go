@@ -27,7 +27,7 @@ func (g *Registry) answerModuleDetail(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return g.writeDerived(w, r, derivedID{listingID: id, kind: r.Kind, address: m.Address, merged: r.target.merged, version: v.Version}, func() (*wire.Document, error) {
+	return g.writeDerived(w, r, derivedID{listingID: id, kind: r.Kind, address: m.Address, merged: r.target.place.Merged, version: v.Version}, func() (*wire.Document, error) {
 		p, err := (&View{g, r}).Describe(v)
 		if err != nil {
 			return nil, err

@@ -2,12 +2,15 @@ package handlers
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // resolveModules resolves a request of the module registry protocol, or of the API
@@ -64,57 +67,95 @@ func (g *Registry) resolveModules(r *request, s []string) (answerer, error) {
 func isModuleArchive(name string) bool { return strings.HasPrefix(name, "archive.") }
 
 func (g *Registry) answerModuleVersions(w http.ResponseWriter, r *request) error {
-	m := r.module()
-	switch {
-	case r.listPending():
+	r.module()
+	if r.listPending() {
 		return errPending
-	case g.fetches(r):
-		return g.answerMergedModuleVersions(w, r, m)
-	case m == nil:
-		return g.listNotFound(w, r)
 	}
+	m, err := g.offers(r).Module(r.target.place)
+	if err != nil {
+		return g.listFailed(w, r, err)
+	}
+	setAge(w, m.Age)
 	return g.writeDocument(w, r, m.List(), links{})
 }
 
 // answerNewestModule redirects tools that ask for a module without a version, as the
 // public registry does.
 func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
-	m := r.module()
-	switch {
-	case m == nil && !g.fetches(r):
-		return g.pendingOrNotFound(w, r)
-	case r.listPending():
+	r.module()
+	if r.listPending() {
 		return errPending
 	}
-	version, err := g.newestModule(r, m)
-	if err != nil {
-		return err
+	m, err := g.offers(r).Module(r.target.place)
+	switch {
+	case errors.Is(err, fill.ErrNotOffered):
+		return g.pendingOrNotFound(w, r)
+	case err != nil:
+		return g.listFailed(w, r, err)
 	}
-	r.Version = version
-	if m != nil {
-		r.address = &m.Address
-	} else {
-		r.about(r.target.Address)
-	}
+	r.Version = m.Latest().Version
+	r.aboutTarget()
 	c := Content{Caching: r.revalidate()}
-	c.Redirect(w, http.StatusFound, filePath(g.baseFor(r)+g.prefix+r.root, r.target.At(""), version, "download"))
+	c.Redirect(w, http.StatusFound, filePath(g.baseFor(r)+g.prefix+r.root, r.target.At(""), r.Version, "download"))
 	r.answered(r.Request, http.StatusFound, 0)
 	return nil
 }
 
-// answerModuleDownload answers with the location of a module's package.
+// answerModuleDownload answers with the location of a module's package, once the package
+// is there. Clients show an error of this request, but no error of the request for the
+// package. If the package comes in slowly, they get its location and wait there, where
+// they have no limit.
 func (g *Registry) answerModuleDownload(w http.ResponseWriter, r *request) error {
-	m := r.module()
-	v := m.Version(r.target.version)
+	r.module()
+	t, offers := &r.target, g.offers(r)
+	p := modulePackage{Address: t.Address, version: t.version, size: maxTokenDownload + 1} // of an unknown size
+	v, err := offers.ModuleVersion(t.place, t.version)
 	switch {
-	case v != nil:
-	case g.fetches(r) && g.mayFetchVersion(r):
-		return g.answerFetchedModule(w, r, m)
+	case err == nil:
+		p = modulePackage{t.place.At(v.Hostname), v.Version, v.Archive.Name, v.Folder, v.Archive.Size}
+	case errors.Is(err, fill.ErrUnfinished):
+		if p.archive, p.folder, err = offers.ModuleFolder(t.place, t.version); err != nil {
+			return moduleNotFetched(t.Address, t.version, err)
+		}
 	default:
-		return g.versionNotFound(w, r, m != nil)
+		return g.versionFailed(r, err)
 	}
-	r.Version = v.Version
-	return g.writeModuleLocation(w, r, modulePackage{m.Address.At(v.Hostname), v.Version, v.Archive.Name, v.Folder, v.Archive.Size})
+	r.aboutTarget()
+	r.Version = p.version
+	return g.writeModuleLocation(w, r, p)
+}
+
+// findModule returns a version of a module to describe, once the tree has it. An empty
+// version is the latest in the tree, or the latest of all if the tree has none. If only
+// the version is missing, findModule returns the module with the error.
+func (g *Registry) findModule(r *request, version string) (*index.Module, *index.ModuleVersion, error) {
+	m := r.module()
+	found := m.Version(version)
+	if m != nil && version == "" {
+		found = m.Latest()
+	}
+	switch {
+	case (found != nil || version == "") && r.listPending(): // it is not known either whether a version is withdrawn
+		return nil, nil, errPending
+	case found != nil:
+		return m, found, nil
+	}
+	offers := g.offers(r)
+	if version == "" {
+		all, err := offers.Module(r.target.place)
+		switch {
+		case errors.Is(err, fill.ErrNotOffered):
+			return nil, nil, g.pendingOrNotFound(nil, r)
+		case err != nil:
+			return nil, nil, g.listFailed(nil, r, err)
+		}
+		version = all.Latest().Version
+	}
+	r.target.version = version
+	if _, err := offers.ModuleVersion(r.target.place, version); err != nil {
+		return m, nil, g.versionFailed(r, err)
+	}
+	return nil, nil, errPending // the next snapshot has it
 }
 
 // A modulePackage is the place of a module's package in the tree.
@@ -161,26 +202,27 @@ func (g *Registry) answerModuleArchive(w http.ResponseWriter, r *request) error 
 	if err := g.withdrawn(r, t.version); err != nil {
 		return err
 	}
-	m := r.snapshot.Module(t.Address)
+	place := index.Place{Address: t.Address, Hosted: t.place.Hosted}
+	m := r.snapshot.Module(place)
 	if m.Version(t.version) == nil {
 		// Earlier releases also handed out paths without HOSTNAME for modules under the
 		// registry's name.
-		m = r.module()
+		place, m = t.place, r.module()
 	}
-	v := m.Version(t.version)
+	offers := g.offers(r)
+	f, err := offers.ModulePackage(place, t.version, t.file)
 	switch {
-	case v != nil:
-	case g.fetches(r) && g.mayFetchVersion(r):
-		return g.answerFetchedArchive(w, r, m)
-	default:
-		return g.versionNotFound(w, r, m != nil)
+	case err != nil:
+		return g.versionFailed(r, err)
+	case f.Name != t.file:
+		return fail(http.StatusNotFound, "%s %s is packed as %s", t.Address, t.version, f.Name)
 	}
-	r.address = &m.Address
-	r.Version = v.Version
-	if v.Archive.Name != t.file {
-		return fail(http.StatusNotFound, "%s %s is packed as %s", m.Address, v.Version, v.Archive.Name)
+	if m != nil {
+		r.address = &m.Address
 	}
-	return g.writeFile(w, r, v.Archive)
+	r.aboutTarget()
+	r.Version = t.version
+	return g.writeFile(w, r, offers, f)
 }
 
 // maxTokenDownload is the size in bytes of a module package that OpenTofu is asked to

@@ -19,7 +19,7 @@ func (g *Registry) answerProviderDetail(w http.ResponseWriter, r *request) error
 		return err
 	}
 	r.Version = release.Version
-	return g.writeDerived(w, r, derivedID{kind: r.Kind, address: p.Address, merged: r.target.merged, version: release.Version}, func() (*wire.Document, error) {
+	return g.writeDerived(w, r, derivedID{kind: r.Kind, address: p.Address, merged: r.target.place.Merged, version: release.Version}, func() (*wire.Document, error) {
 		docs, err := (&View{g, r}).Docs(release)
 		if err != nil {
 			return nil, err

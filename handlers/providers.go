@@ -1,11 +1,13 @@
 package handlers
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // resolveProviders resolves a request of the provider registry protocol, or of the
@@ -56,39 +58,64 @@ func (g *Registry) resolveProviders(r *request, s []string) (answerer, error) {
 }
 
 func (g *Registry) answerProviderVersions(w http.ResponseWriter, r *request) error {
-	p := r.provider()
-	switch {
-	case r.listPending():
+	r.provider()
+	if r.listPending() {
 		return errPending
-	case g.fetches(r):
-		return g.answerMergedVersions(w, r, p)
-	case p == nil:
-		return g.listNotFound(w, r)
 	}
-	return g.writeProviderVersions(w, r, p)
-}
-
-// writeProviderVersions answers with the list of the releases in the tree.
-func (g *Registry) writeProviderVersions(w http.ResponseWriter, r *request, p *index.Provider) error {
-	if p.Versions() == nil {
+	p, err := g.offers(r).Provider(r.target.place)
+	switch {
+	case err != nil:
+		return g.listFailed(w, r, err)
+	case p.Versions() == nil:
 		return fail(http.StatusNotFound, "no release of %s is signed, so that only the network mirror offers it", p.Address)
 	}
+	setAge(w, p.Age)
 	return g.writeDocument(w, r, p.Versions(), links{})
 }
 
 func (g *Registry) answerProviderDownload(w http.ResponseWriter, r *request) error {
+	t, a := &r.target, r.target.Address
+	if release := r.provider().Release(t.version); release != nil {
+		a = t.At(release.Hostname)
+	}
+	d, err := g.offers(r).Download(t.place, t.version, t.platform)
+	if err != nil {
+		return g.versionFailed(r, err)
+	}
+	r.aboutTarget()
+	r.Version, r.Platform = t.version, t.platform.String()
+	return g.writeDocument(w, r, d, g.downloadLinks(r, a))
+}
+
+// findRelease returns a release of a provider to describe, once the tree has a package of
+// it. An empty version is the latest in the tree, or the latest of all if the tree has
+// none. If only the version is missing, findRelease returns the provider with the error.
+func (g *Registry) findRelease(r *request, version string) (*index.Provider, *index.Release, error) {
 	p := r.provider()
-	release := p.Release(r.target.version)
+	found := p.Release(version)
+	if p != nil && version == "" {
+		found = p.Latest()
+	}
 	switch {
-	case g.fetches(r) && (release != nil || g.mayFetchVersion(r)):
-		return g.answerFetchedDownload(w, r, p, release)
-	case release == nil:
-		return g.versionNotFound(w, r, p != nil)
+	case (found != nil || version == "") && r.listPending(): // it is not known either whether a version is withdrawn
+		return nil, nil, errPending
+	case found != nil:
+		return p, found, nil
 	}
-	pkg := release.Package(r.target.platform.OS, r.target.platform.Arch)
-	if pkg == nil || pkg.Download() == nil {
-		return fail(http.StatusNotFound, "%s %s has no package for this platform", p.Address, release.Version)
+	offers := g.offers(r)
+	if version == "" {
+		all, err := offers.Provider(r.target.place)
+		switch {
+		case errors.Is(err, fill.ErrNotOffered):
+			return nil, nil, g.pendingOrNotFound(nil, r)
+		case err != nil:
+			return nil, nil, g.listFailed(nil, r, err)
+		}
+		version = all.Latest().Version
 	}
-	r.Version, r.Platform = release.Version, pkg.File.Platform
-	return g.writeDocument(w, r, pkg.Download(), g.downloadLinks(r, p.Address.At(release.Hostname)))
+	r.target.version = version
+	if _, err := offers.Release(r.target.place, version); err != nil {
+		return p, nil, g.versionFailed(r, err)
+	}
+	return nil, nil, errPending // the next snapshot has it
 }

@@ -15,7 +15,7 @@ import (
 // registry's ETags.
 func (g *Registry) redirects(r *request, f *index.File) bool {
 	return g.Redirect > 0 && r.Method == http.MethodGet && r.Header.Get("If-Match") == "" &&
-		r.snapshot.CanRedirect(f) && !r.needsNoContent(`"`+f.Tag()+`"`)
+		!r.needsNoContent(`"`+f.Tag()+`"`)
 }
 
 // redirect answers with 307 and a signed URL of the store. No cache may store the

@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -88,7 +89,7 @@ type Registry struct {
 
 	// Upstream fetches packages that the mirror does not have. Nil: only the tree is
 	// offered.
-	Upstream Upstream
+	Upstream fill.Upstream
 
 	// Publisher takes files that clients send into the tree. Without Rules it accepts
 	// none. Nil: nothing is published over HTTP.
@@ -131,9 +132,8 @@ type Registry struct {
 	requests sync.Pool // of *request
 	buffers  sync.Pool // of *[]byte
 
-	merged   cache.Cache[mergedID, mergedDocument]
-	signed   cache.Cache[signedID, []byte]
-	vouchers cache.Cache[voucherID, *index.SignedChecksums]
+	pull   *fill.PullThrough // of the Upstream
+	signed cache.Cache[signedID, []byte]
 
 	derivation atomic.Pointer[derivation] // of the snapshot that was asked for last
 }
@@ -153,9 +153,8 @@ func (g *Registry) prepare() {
 	}
 	g.rules = g.Rules.WithHostnames(g.Hostnames)
 	g.open = g.Rules == nil || g.rules.AllowsAll(access.Subject{}, access.Read)
-	g.merged.MaxBytes, g.merged.Size = maxMerged, mergedDocument.size
+	g.pull = fill.NewPullThrough(g.Upstream, g.fetched)
 	g.signed.MaxBytes, g.signed.Size = maxSigned, func(body []byte) int { return len(body) }
-	g.vouchers.MaxBytes, g.vouchers.Size = maxVouchers, voucherSize
 }
 
 // An answerer answers a request from r.snapshot. If it returns errPending or

@@ -97,6 +97,13 @@ func (e *Exchange) Address() string {
 // copied.
 func (e *Exchange) about(a address.Address) { e.address = &a }
 
+// aboutTarget records the address of the target, unless there is one already.
+func (r *request) aboutTarget() {
+	if r.address == nil {
+		r.about(r.target.Address)
+	}
+}
+
 // answered records the answer.
 func (e *Exchange) answered(r *http.Request, status int, bytes int64) {
 	e.Status = status

@@ -46,9 +46,7 @@ type target struct {
 	platform address.Platform
 	file     string // empty: it is not a file
 
-	under  svchost.Hostname // the HOSTNAME in the tree; empty: none
-	merged bool             // with packages under no HOSTNAME
-	hosted bool             // by rules 1 to 3; otherwise it is mirrored
+	place index.Place // hosted by rules 1 to 3
 
 	// The result of the rules. Answers about a private target differ from client to
 	// client, and have signed links. A target that is not readable is answered as if it
@@ -58,11 +56,15 @@ type target struct {
 
 // hostedAs returns a target that is hosted under a name of the registry.
 func (g *Registry) hostedAs(name svchost.Hostname, a address.Address) target {
-	t := target{Address: a, hosted: true}
+	return target{Address: a, place: g.hostedPlace(name, a)}
+}
+
+// hostedPlace returns the place of what is hosted under a name of the registry.
+func (g *Registry) hostedPlace(name svchost.Hostname, a address.Address) index.Place {
 	if g.Rules == nil || len(g.Hostnames) > 0 {
-		t.under, t.merged = name, true
+		return index.Place{Address: a.At(name), Merged: true, Hosted: true}
 	}
-	return t
+	return index.Place{Address: a.At(""), Hosted: true}
 }
 
 // named returns the target of an address. self is the registry's name in the request.
@@ -74,18 +76,19 @@ func (g *Registry) named(self svchost.Hostname, a address.Address) target {
 	case g.isName(self, a.Hostname):
 		return g.hostedAs(a.Hostname, a)
 	}
-	return target{Address: a, under: a.Hostname}
+	return target{Address: a, place: index.PlaceOf(a)}
 }
 
 // located returns the target at an address in the tree. Only the configuration decides
 // whether it is hosted.
 func (g *Registry) located(a address.Address) target {
-	return target{Address: a, under: a.Hostname, hosted: a.Hostname == "" || slices.Contains(g.Hostnames, a.Hostname)}
+	hosted := a.Hostname == "" || slices.Contains(g.Hostnames, a.Hostname)
+	return target{Address: a, place: index.Place{Address: a, Hosted: hosted}}
 }
 
 // resource returns the resource for the rules.
 func (t *target) resource() access.Resource {
-	if t.hosted {
+	if t.place.Hosted {
 		return access.Resource{Address: t.At(""), Hosted: true}
 	}
 	return access.Resource{Address: t.Address}
@@ -93,11 +96,7 @@ func (t *target) resource() access.Resource {
 
 // provider returns the provider that r names, or nil, and notes its address.
 func (r *request) provider() *index.Provider {
-	lookup := r.snapshot.Provider
-	if r.target.merged {
-		lookup = r.snapshot.HostedProvider
-	}
-	p := lookup(r.target.At(r.target.under))
+	p := r.snapshot.Provider(r.target.place)
 	if p != nil {
 		r.address = &p.Address
 	}
@@ -106,11 +105,7 @@ func (r *request) provider() *index.Provider {
 
 // module returns the module that r names, or nil, and notes its address.
 func (r *request) module() *index.Module {
-	lookup := r.snapshot.Module
-	if r.target.merged {
-		lookup = r.snapshot.HostedModule
-	}
-	m := lookup(r.target.At(r.target.under))
+	m := r.snapshot.Module(r.target.place)
 	if m != nil {
 		r.address = &m.Address
 	}
@@ -120,33 +115,34 @@ func (r *request) module() *index.Module {
 // pending reports whether a part of the target has not been read yet: something that is
 // not found may be there in a moment.
 func (r *request) pending() bool {
-	t := &r.target
-	if r.Kind == KindProviderFile && t.version == "" {
-		f, err := address.ParseReleaseFile(t.Name, t.file)
-		if err != nil {
-			return false
-		}
-		t.version = f.Version.String()
+	if r.Kind == KindProviderFile && !r.fileVersion() {
+		return false
 	}
-	return r.snapshot.Pending(t.At(t.under), t.version) || t.merged && r.snapshot.Pending(t.At(""), t.version)
+	return r.snapshot.Pending(r.target.place, r.target.version)
+}
+
+// fileVersion sets the version of the target to the version of a provider's file. It
+// reports whether the file has one.
+func (r *request) fileVersion() bool {
+	f, err := address.ParseReleaseFile(r.target.Name, r.target.file)
+	if err == nil {
+		r.target.version = f.Version.String()
+	}
+	return err == nil
 }
 
 // listPending reports whether the list of versions may lack some that clients have been
 // told of. Without them, clients would choose an older version.
 func (r *request) listPending() bool {
-	t := &r.target
-	return r.snapshot.ListPending(t.At(t.under)) || t.merged && r.snapshot.ListPending(t.At(""))
+	return r.snapshot.ListPending(r.target.place)
 }
 
 // unknown reports whether nothing is known of the target, because its folder could not
 // be read since the start. It may exist or be withdrawn, so nothing is fetched in its
 // place.
 func (r *request) unknown() bool {
-	t := &r.target
-	if t.Name == "" { // several addresses
-		return false
-	}
-	return r.snapshot.Unknown(t.At(t.under)) || t.merged && r.snapshot.Unknown(t.At(""))
+	several := r.target.Name == ""
+	return !several && r.snapshot.Unknown(r.target.place)
 }
 
 // awaitedVersions returns the versions that r waits for.
@@ -156,8 +152,8 @@ func (r *request) awaitedVersions() []index.Selection {
 	if r.Kind == KindModuleDetail || r.Kind == KindProviderDetail {
 		version = "" // a detail lists all versions
 	}
-	list := []index.Selection{{Address: t.At(t.under), Version: version}}
-	if t.merged {
+	list := []index.Selection{{Address: t.place.Address, Version: version}}
+	if t.place.Merged {
 		list = append(list, index.Selection{Address: t.At(""), Version: version})
 	}
 	return list
@@ -185,7 +181,7 @@ func (t *target) checkSpelling() error {
 func (g *Registry) notFound(w http.ResponseWriter, r *request) error {
 	t := &r.target
 	also := "" // depends only on the configuration
-	if g.Upstream != nil && !t.hosted && !g.Upstream.Mirrors(t.Address) {
+	if g.Upstream != nil && !t.place.Hosted && !g.fetches(t) {
 		also = ", and does not fetch it from its origin"
 	}
 	if err := t.checkSpelling(); err != nil {

@@ -294,7 +294,7 @@ func TestPullThroughFromAnOriginThatHangs(t *testing.T) {
 }
 
 // hanging is an upstream that never answers. A real one would need real seconds.
-type hanging struct{ handlers.Upstream }
+type hanging struct{ fill.Upstream }
 
 func (hanging) Mirrors(address.Address) bool { return true }
 
@@ -369,7 +369,7 @@ func TestPullThroughAsksRulesFirst(t *testing.T) {
 
 // crowded is an upstream with too many requests, and records the client.
 type crowded struct {
-	handlers.Upstream
+	fill.Upstream
 	client string
 }
 
@@ -424,7 +424,7 @@ func TestPullThroughKnowsItsClients(t *testing.T) {
 
 // grown is an upstream that has one more platform of a release.
 type grown struct {
-	handlers.Upstream
+	fill.Upstream
 	more  bool // than the tree
 	fails error
 }

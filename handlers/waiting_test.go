@@ -152,7 +152,7 @@ func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
 // unreachable is an upstream whose origin cannot be reached. It fails, or hangs as
 // behind some firewalls.
 type unreachable struct {
-	handlers.Upstream
+	fill.Upstream
 	hangs bool
 }
 

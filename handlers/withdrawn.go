@@ -1,12 +1,12 @@
 package handlers
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A version that registry.hcl withdraws is in no list and no document. A lock file or
@@ -18,16 +18,13 @@ import (
 // of hosted packages are named by their place in the tree. For them, it returns the
 // metadata that clients saw when they asked for the list.
 func (g *Registry) metadata(r *request) *registryhcl.File {
-	t := &r.target
-	name := t.under
-	if name == "" {
-		name = r.self
+	p := r.target.place
+	if name := cmp.Or(p.Hostname, r.self); p.Hosted || name == r.self {
+		if listed := g.hostedPlace(name, p.Address); listed.Merged {
+			p = listed
+		}
 	}
-	merges := g.Rules == nil || len(g.Hostnames) > 0
-	if t.merged || merges && (t.hosted || name == r.self) {
-		return r.snapshot.HostedMetadata(t.At(name))
-	}
-	return r.snapshot.Metadata(t.At(t.under))
+	return r.snapshot.Metadata(p)
 }
 
 // Withdrawn returns the versions of a provider or module that are in the tree and
@@ -47,11 +44,7 @@ func (v *View) Withdrawn(a address.Address) ([]index.WithdrawnVersion, error) {
 // withdrawnVersions returns the versions of the target that are in the tree and
 // withdrawn, the newest first.
 func (r *request) withdrawnVersions() []index.WithdrawnVersion {
-	t := &r.target
-	if t.merged {
-		return r.snapshot.HostedWithdrawnVersions(t.At(t.under))
-	}
-	return r.snapshot.WithdrawnVersions(t.At(t.under))
+	return r.snapshot.WithdrawnVersions(r.target.place)
 }
 
 // listNotFound answers a request for a list that the snapshot does not have. If all
@@ -119,10 +112,4 @@ func (g *Registry) versionNotFound(w http.ResponseWriter, r *request, known bool
 		return err
 	}
 	return fail(http.StatusNotFound, "%s has no such version", *r.address)
-}
-
-// withoutWithdrawn removes the versions that m withdraws from a list.
-func withoutWithdrawn(list []wire.ProviderVersion, m *registryhcl.File) []wire.ProviderVersion {
-	kept, _ := index.WithoutWithdrawn(m, list, nil)
-	return kept
 }

@@ -58,41 +58,6 @@ func (s *addressMetadata) sort() {
 	s.withdrawn = slices.CompactFunc(s.withdrawn, func(a, b WithdrawnVersion) bool { return a.Version == b.Version })
 }
 
-// Metadata returns the registry.hcl in the folder of exactly that address; nil if there is
-// none.
-func (s *Snapshot) Metadata(a address.Address) *registryhcl.File {
-	return s.entry(a).metadataOrZero().file
-}
-
-// HostedMetadata returns the metadata of a provider or module of a registry that answers as
-// a.Hostname: under that HOSTNAME and under none, merged.
-func (s *Snapshot) HostedMetadata(a address.Address) *registryhcl.File {
-	return s.hostedMetadata(a).file
-}
-
-// WithdrawnVersions returns the withdrawn versions under exactly that address, the newest
-// first.
-func (s *Snapshot) WithdrawnVersions(a address.Address) []WithdrawnVersion {
-	return s.entry(a).metadataOrZero().withdrawn
-}
-
-// HostedWithdrawnVersions returns the withdrawn versions of a registry that answers as
-// a.Hostname: under that HOSTNAME and under none, merged.
-func (s *Snapshot) HostedWithdrawnVersions(a address.Address) []WithdrawnVersion {
-	return s.hostedMetadata(a).withdrawn
-}
-
-func (s *Snapshot) hostedMetadata(a address.Address) addressMetadata {
-	g := s.group(a)
-	if m := g.mergedAt(a.Hostname); m != nil {
-		return m.metadata
-	}
-	if own := g.at(a.Hostname).metadataOrZero(); own.file != nil {
-		return own
-	}
-	return g.at("").metadataOrZero()
-}
-
 // metadataOrZero returns the metadata of an entry, which may be nil.
 func (e *entry) metadataOrZero() (m addressMetadata) {
 	if e != nil {

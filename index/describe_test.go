@@ -68,7 +68,7 @@ func TestDescribe(t *testing.T) {
 	files := indextest.New(t)
 	networks(t, files)
 	s := scanned(t, files)
-	versions := s.Module(network).Versions
+	versions := s.Module(index.PlaceOf(network)).Versions
 	if len(versions) != 6 {
 		t.Fatalf("%d versions are offered: %+v", len(versions), s.Report().Withheld)
 	}
@@ -104,7 +104,7 @@ func TestSummariesOutlastARestart(t *testing.T) {
 		if err != nil || s.Recalled != recalled {
 			t.Fatalf("%v, %d recalled", err, s.Recalled)
 		}
-		for _, v := range s.Module(network).Versions {
+		for _, v := range s.Module(index.PlaceOf(network)).Versions {
 			if got := v.Summary(); got.Description != "Creates a network." || !reflect.DeepEqual(got.Inputs, []string{"cidr"}) || got.Examples != 1 {
 				t.Errorf("with %d recalled, %s is in short %+v", recalled, v.Version, got)
 			}
@@ -124,7 +124,7 @@ func TestDescriptionsOutlastASnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := s.Describe(t.Context(), s.Module(network).Version("2.0.0"))
+		p, err := s.Describe(t.Context(), s.Module(index.PlaceOf(network)).Version("2.0.0"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestReadModuleFile(t *testing.T) {
 	files.Write(dir+"4.1.0.tar.gz", indextest.TarGz("main.tf", "# none", "large", large, "largest", large[1:], "twice", "first", "./twice", "second"))
 	files.Write(dir+"4.2.0.zip", indextest.Zip("main.tf", "# none", "large", large, "largest", large[1:], "twice", "first", "./twice", "second"))
 	s := scanned(t, files)
-	for _, v := range s.Module(network).Versions {
+	for _, v := range s.Module(index.PlaceOf(network)).Versions {
 		for _, test := range []struct {
 			name, content string
 			want          error
@@ -174,7 +174,7 @@ func TestReadModuleFile(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, v := range s.Module(network).Versions {
+	for _, v := range s.Module(index.PlaceOf(network)).Versions {
 		if _, err := s.ReadModuleFile(ctx, v, "main.tf"); !errors.Is(err, context.Canceled) {
 			t.Errorf("when the caller has gone, %s is %v", v.Version, err)
 		}
@@ -191,7 +191,7 @@ func TestChangedPackagesAreNotDescribed(t *testing.T) {
 		networks(t, files)
 		s := scanned(t, files)
 		version, _, _ := strings.Cut(changed, "/")
-		v := s.Module(network).Version(version[:len("1.0.0")])
+		v := s.Module(index.PlaceOf(network)).Version(version[:len("1.0.0")])
 		files.Write("modules/acme/network/aws/"+changed, "something else")
 		if _, err := s.Describe(t.Context(), v); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("of %s the error is %v", changed, err)
@@ -226,8 +226,8 @@ func TestPublished(t *testing.T) {
 	packages := at("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", 5)
 	documents := at("providers/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS", 6)
 	s := scanned(t, files)
-	m := s.Module(network)
-	p := s.Provider(address.Address{Namespace: "acme", Name: "demo"})
+	m := s.Module(index.PlaceOf(network))
+	p := s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"}))
 	for _, test := range []struct {
 		rule      string
 		got, want time.Time
@@ -248,7 +248,7 @@ func TestSymlinksInArchivesAreNotRead(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/acme/network/aws/1.0.0.zip", zipWithSymlink(t, "README.md", "/etc/passwd"))
 	s := scanned(t, files)
-	v := s.Module(network).Version("1.0.0")
+	v := s.Module(index.PlaceOf(network)).Version("1.0.0")
 	p, err := s.Describe(t.Context(), v)
 	if err != nil || p.Root.Readme.Content != "" || v.Summary().Words != "" {
 		t.Errorf("got %+v, %v; in short %+v", p, err, v.Summary())

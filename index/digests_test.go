@@ -119,12 +119,12 @@ func TestPublishedPackagesAreNotReadAgain(t *testing.T) {
 		if read.Read != 2 {
 			t.Fatalf("a scan that knows nothing reads %d", read.Read)
 		}
-		k, want := s.Provider(ownDemo).Release("1.0.0").Package("linux", "amd64"), read.Provider(ownDemo).Release("1.0.0").Package("linux", "amd64")
+		k, want := s.Provider(index.PlaceOf(ownDemo)).Release("1.0.0").Package("linux", "amd64"), read.Provider(index.PlaceOf(ownDemo)).Release("1.0.0").Package("linux", "amd64")
 		if k.File.SHA256 != want.File.SHA256 || k.File.Size != want.File.Size {
 			t.Errorf("the package is %+v, want %+v", k, want)
 		}
 		vpc := addressAt("", "acme/vpc/aws")
-		m, wanted := s.Module(vpc).Version("1.0.0"), read.Module(vpc).Version("1.0.0")
+		m, wanted := s.Module(index.PlaceOf(vpc)).Version("1.0.0"), read.Module(index.PlaceOf(vpc)).Version("1.0.0")
 		if m.H1 != wanted.H1 || m.Archive.SHA256 != wanted.Archive.SHA256 || m.Archive.Size != wanted.Archive.Size || len(m.Summary().Inputs) != 1 {
 			t.Errorf("the module is %+v, want %+v", m, wanted)
 		}
@@ -157,7 +157,7 @@ func TestChangedPackagesAreRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := rescan(t, p.Index)
-			if s.Read != 1 || s.Provider(ownDemo) != nil {
+			if s.Read != 1 || s.Provider(index.PlaceOf(ownDemo)) != nil {
 				t.Errorf("%d were read, offered is %+v", s.Read, s.Report().Offered)
 			}
 		})

@@ -55,27 +55,27 @@ func answers(s *index.Snapshot) (told map[string]string) {
 		switch {
 		case slices.ContainsFunc(withdrawn, func(w index.WithdrawnVersion) bool { return w.Version == version }):
 			told[key] = "withdrawn"
-		case s.Provider(a).Release(version) != nil:
-			told[key] = "offered, signed by " + s.Provider(a).Release(version).Signature.String()
+		case s.Provider(index.PlaceOf(a)).Release(version) != nil:
+			told[key] = "offered, signed by " + s.Provider(index.PlaceOf(a)).Release(version).Signature.String()
 		case offered:
 			told[key] = "offered"
-		case s.Pending(a, version):
+		case s.Pending(index.PlaceOf(a), version):
 			told[key] = "pending"
 		default:
 			told[key] = "absent"
 		}
-		if s.ListPending(a) {
+		if s.ListPending(index.PlaceOf(a)) {
 			told[key] += listPending
 		}
 	}
 	for _, a := range []address.Address{{Namespace: "acme", Name: "demo"}, {Namespace: "acme", Name: "forged"}, {Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "aws"}} {
 		for _, v := range []string{"1.0.0", "1.1.0"} {
-			tell(a, v, false, s.HostedWithdrawnVersions(a))
+			tell(a, v, false, s.WithdrawnVersions(index.Place{Address: a, Merged: true}))
 		}
 	}
 	a := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
-		tell(a, v, s.Module(a).Version(v) != nil, s.HostedWithdrawnVersions(a))
+		tell(a, v, s.Module(index.PlaceOf(a)).Version(v) != nil, s.WithdrawnVersions(index.Place{Address: a, Merged: true}))
 	}
 	return told
 }

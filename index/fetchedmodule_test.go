@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -200,7 +201,7 @@ func TestTheFolderOfAFetchedModule(t *testing.T) {
 			content, _, _ := fetched(t, archive.FetchedModule{Folder: test.folder, Commit: aCommit}, test.files...)
 			files := indextest.New(t).Write(dir+"1.0.0.tar.gz", content)
 			s := scan(t, files)
-			m := s.Module(mirrored)
+			m := s.Module(index.PlaceOf(mirrored))
 			if test.says != "" {
 				if m != nil || len(s.Report().Withheld) != 1 || s.Report().Withheld[0].Reason != tree.NoConfiguration || !strings.Contains(s.Report().Withheld[0].Detail, test.says) {
 					t.Fatalf("it is offered as %+v, withheld: %+v", m, s.Report().Withheld)

@@ -119,10 +119,10 @@ func TestFilesThatSeekWithoutReadAt(t *testing.T) {
 		t.Fatalf("offered %+v, withheld %+v", s.Report().Offered, s.Report().Withheld)
 	}
 	files := func(s *index.Snapshot) (files []*index.File) {
-		for _, p := range s.Provider(address.Address{Namespace: "acme", Name: "demo"}).Releases[0].Packages {
+		for _, p := range s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).Releases[0].Packages {
 			files = append(files, p.File)
 		}
-		for _, v := range s.Module(address.Address{Namespace: "acme", Name: "vpc", System: "aws"}).Versions {
+		for _, v := range s.Module(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})).Versions {
 			files = append(files, v.Archive)
 		}
 		return files

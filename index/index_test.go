@@ -80,7 +80,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 		if _, err := x.Rescan(t.Context()); !errors.Is(err, context.Canceled) {
 			t.Errorf("it looks again: %v", err)
 		}
-		if x.Snapshot() != s || served(t, s, s.Provider(ownDemo).File(zipName)) == "" {
+		if x.Snapshot() != s || served(t, s, s.Provider(index.PlaceOf(ownDemo)).File(zipName)) == "" {
 			t.Error("the snapshot is of no use any more")
 		}
 	})
@@ -158,7 +158,7 @@ func TestAScanThatFailsKeepsWhatThereIs(t *testing.T) {
 	if x.Snapshot() != first {
 		t.Fatal("what was offered is not any more")
 	}
-	if served(t, first, first.Provider(ownDemo).File(zipName)) == "" {
+	if served(t, first, first.Provider(index.PlaceOf(ownDemo)).File(zipName)) == "" {
 		t.Error("what is offered cannot be served")
 	}
 

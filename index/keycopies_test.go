@@ -81,11 +81,11 @@ const (
 
 // stateOf returns who signs a release, or why it is not offered.
 func (k *keyedTree) stateOf(s *index.Snapshot, version string) string {
-	if r := s.Provider(k.address()).Release(version); r != nil {
+	if r := s.Provider(index.PlaceOf(k.address())).Release(version); r != nil {
 		by, _, _ := strings.Cut(r.Signature.String(), " ")
 		return by
 	}
-	if s.Pending(k.address(), version) {
+	if s.Pending(index.PlaceOf(k.address()), version) {
 		return isPending
 	}
 	for _, p := range s.Report().Withheld {

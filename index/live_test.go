@@ -380,7 +380,7 @@ func TestAColdStartServesAtOnce(t *testing.T) {
 	if !offers("acme/known", "1.0.0")(s) || offers("acme/new", "1.0.0")(s) {
 		t.Errorf("offered at once is %+v", s.Report().Offered)
 	}
-	if s.Report().Pending != 1 || !s.Pending(address.Address{Namespace: "acme", Name: "new"}, "") {
+	if s.Report().Pending != 1 || !s.Pending(index.PlaceOf(address.Address{Namespace: "acme", Name: "new"}), "") {
 		t.Error("what is still to be read is not told")
 	}
 	close(g.open)
@@ -404,10 +404,10 @@ func TestAReleaseKeepsItsPackagesUntilNewOnesAreRead(t *testing.T) {
 	g.open <- struct{}{} // for linux_arm64
 	after := r.scan(t)
 	address := address.Address{Namespace: "acme", Name: "demo"}
-	if n := len(before.Provider(address).Releases[0].Packages); n != 1 {
+	if n := len(before.Provider(index.PlaceOf(address)).Releases[0].Packages); n != 1 {
 		t.Errorf("before it had %d packages", n)
 	}
-	if n := len(after.Provider(address).Releases[0].Packages); n != 2 {
+	if n := len(after.Provider(index.PlaceOf(address)).Releases[0].Packages); n != 2 {
 		t.Errorf("now it has %d packages", n)
 	}
 }
@@ -427,7 +427,7 @@ func TestAnUnchangedTreeGivesTheSameReleases(t *testing.T) {
 		if len(s.Report().Offered) != 1 {
 			t.Fatalf("offered is %+v", s.Report().Offered)
 		}
-		return s.Provider(address)
+		return s.Provider(index.PlaceOf(address))
 	}
 	first := provider()
 	if provider() != first {

@@ -95,7 +95,7 @@ withdrawn "1.2.0" {
 	s := scan(t, files)
 	nothingWithheld(t, s)
 	want := []string{"1.1.0", "1.0.0!", "1.0.0-rc.1!"}
-	p, m := s.Provider(demoProvider), s.Module(vpcModule)
+	p, m := s.Provider(index.PlaceOf(demoProvider)), s.Module(index.PlaceOf(vpcModule))
 	if got := releasesOf(p); !slices.Equal(got, want) {
 		t.Errorf("the releases are %q", got)
 	}
@@ -108,12 +108,12 @@ withdrawn "1.2.0" {
 	if p.Latest().Version != "1.1.0" || m.Latest().Version != "1.1.0" {
 		t.Errorf("the latest are %s and %s", p.Latest().Version, m.Latest().Version)
 	}
-	for _, list := range [][]index.WithdrawnVersion{p.Withdrawn(), m.Withdrawn(), s.WithdrawnVersions(demoProvider), s.WithdrawnVersions(vpcModule)} {
+	for _, list := range [][]index.WithdrawnVersion{p.Withdrawn(), m.Withdrawn(), s.WithdrawnVersions(index.PlaceOf(demoProvider)), s.WithdrawnVersions(index.PlaceOf(vpcModule))} {
 		if got := withdrawnOf(list); !slices.Equal(got, []string{"1.2.0"}) || list[0].Notice.String() != "CVE (https://example.com/cve)" {
 			t.Errorf("withdrawn are %+v", list)
 		}
 	}
-	if p.Metadata().Description != "d" || m.Metadata().Description != "d" || s.Metadata(vpcModule).Description != "d" {
+	if p.Metadata().Description != "d" || m.Metadata().Description != "d" || s.Metadata(index.PlaceOf(vpcModule)).Description != "d" {
 		t.Error("the description is lost")
 	}
 	for _, o := range []index.Offer{offerOf(s, "acme/demo", "1.0.0"), offerOf(s, "acme/vpc/aws", "1.0.0")} {
@@ -155,14 +155,14 @@ func TestBuildsOfAVersion(t *testing.T) {
 			files.Write("providers/acme/demo/registry.hcl", test.notice+"\n").Write("modules/acme/vpc/aws/registry.hcl", test.notice+"\n")
 			s := scan(t, files)
 			nothingWithheld(t, s)
-			if got := strings.Join(releasesOf(s.Provider(demoProvider)), " "); got != test.offered {
+			if got := strings.Join(releasesOf(s.Provider(index.PlaceOf(demoProvider))), " "); got != test.offered {
 				t.Errorf("the releases are %s", got)
 			}
-			if got := strings.Join(moduleVersionsOf(s.Module(vpcModule)), " "); got != test.offered {
+			if got := strings.Join(moduleVersionsOf(s.Module(index.PlaceOf(vpcModule))), " "); got != test.offered {
 				t.Errorf("the module's versions are %s", got)
 			}
 			for _, a := range []address.Address{demoProvider, vpcModule} {
-				if got := strings.Join(withdrawnOf(s.WithdrawnVersions(a)), " "); got != test.withdrawn {
+				if got := strings.Join(withdrawnOf(s.WithdrawnVersions(index.PlaceOf(a))), " "); got != test.withdrawn {
 					t.Errorf("withdrawn of %s are %s", a, got)
 				}
 			}
@@ -195,10 +195,10 @@ func TestLatest(t *testing.T) {
 				files.Write("providers/acme/demo/registry.hcl", notice).Write("modules/acme/vpc/aws/registry.hcl", notice)
 			}
 			s := scan(t, files)
-			if got := s.Provider(demoProvider).Latest().Version; got != test.latest {
+			if got := s.Provider(index.PlaceOf(demoProvider)).Latest().Version; got != test.latest {
 				t.Errorf("the provider's is %s", got)
 			}
-			if got := s.Module(vpcModule).Latest().Version; got != test.latest {
+			if got := s.Module(index.PlaceOf(vpcModule)).Latest().Version; got != test.latest {
 				t.Errorf("the module's is %s", got)
 			}
 		})
@@ -248,7 +248,7 @@ func TestWhereARegistryFileCounts(t *testing.T) {
 			if strings.Contains(test.withdrawn, ".") {
 				a = addressAt(test.withdrawn, "acme/demo")
 			}
-			if offered := s.Provider(a) != nil; offered != (test.withdrawn == "-") {
+			if offered := s.Provider(index.PlaceOf(a)) != nil; offered != (test.withdrawn == "-") {
 				t.Errorf("it is offered: %t", offered)
 			}
 			if test.withheld == (index.Problem{}) {
@@ -266,7 +266,7 @@ func TestARegistryFileAlone(t *testing.T) {
 	s := scan(t, files)
 	nothingWithheld(t, s)
 	a := addressAt("a.example", "acme/demo")
-	if s.Report().Hint != "" || s.Report().IgnoredTotal != 0 || s.Provider(a) != nil || len(s.WithdrawnVersions(a)) > 0 || s.Metadata(a).Description != "d" {
+	if s.Report().Hint != "" || s.Report().IgnoredTotal != 0 || s.Provider(index.PlaceOf(a)) != nil || len(s.WithdrawnVersions(index.PlaceOf(a))) > 0 || s.Metadata(index.PlaceOf(a)).Description != "d" {
 		t.Errorf("the report is %+v", s.Report())
 	}
 }
@@ -307,23 +307,23 @@ func TestRegistryFilesOfOneAddressTwice(t *testing.T) {
 			}
 			s := scan(t, files)
 			nothingWithheld(t, s)
-			for _, got := range [][]string{releasesOf(s.HostedProvider(own)), moduleVersionsOf(s.HostedModule(module))} {
+			for _, got := range [][]string{releasesOf(s.Provider(index.Place{Address: own, Merged: true})), moduleVersionsOf(s.Module(index.Place{Address: module, Merged: true}))} {
 				if !slices.Equal(got, test.merged) {
 					t.Errorf("merged, it has %q", got)
 				}
 			}
-			for _, got := range [][]string{releasesOf(s.Provider(own)), moduleVersionsOf(s.Module(module))} {
+			for _, got := range [][]string{releasesOf(s.Provider(index.PlaceOf(own))), moduleVersionsOf(s.Module(index.PlaceOf(module)))} {
 				if !slices.Equal(got, test.under) {
 					t.Errorf("under the hostname there is %q", got)
 				}
 			}
-			if got := withdrawnOf(s.HostedWithdrawnVersions(own)); !slices.Equal(got, test.withdrawn) {
+			if got := withdrawnOf(s.WithdrawnVersions(index.Place{Address: own, Merged: true})); !slices.Equal(got, test.withdrawn) {
 				t.Errorf("withdrawn are %q", got)
 			}
-			if p := s.HostedProvider(own); p != nil && !slices.Equal(withdrawnOf(p.Withdrawn()), test.withdrawn) {
+			if p := s.Provider(index.Place{Address: own, Merged: true}); p != nil && !slices.Equal(withdrawnOf(p.Withdrawn()), test.withdrawn) {
 				t.Errorf("the provider has withdrawn %+v", p.Withdrawn())
 			}
-			if got := s.HostedMetadata(own).Description; got != test.descriptions {
+			if got := s.Metadata(index.Place{Address: own, Merged: true}).Description; got != test.descriptions {
 				t.Errorf("the description is %q", got)
 			}
 		})
@@ -361,7 +361,7 @@ func TestABrokenRegistryFile(t *testing.T) {
 				check := func(step string, want []string) {
 					t.Helper()
 					s := rescan(t, x)
-					for _, got := range [][]string{releasesOf(s.Provider(demoProvider)), moduleVersionsOf(s.Module(vpcModule))} {
+					for _, got := range [][]string{releasesOf(s.Provider(index.PlaceOf(demoProvider))), moduleVersionsOf(s.Module(index.PlaceOf(vpcModule)))} {
 						if !slices.Equal(got, want) {
 							t.Errorf("%s: offered are %q", step, got)
 						}
@@ -420,10 +420,10 @@ func TestAnUnreadableRegistryFile(t *testing.T) {
 		denied = name
 		files.Write("providers/acme/demo/registry.hcl", "description = \"d\"\n# changed with "+name+"\nwithdrawn \"1.1.0\" {}\n")
 		s := rescan(t, x)
-		if got := releasesOf(s.Provider(demoProvider)); slices.Contains(got, "1.1.0") {
+		if got := releasesOf(s.Provider(index.PlaceOf(demoProvider))); slices.Contains(got, "1.1.0") {
 			t.Errorf("without %q, %q are offered", name, got)
 		}
-		if s.Metadata(demoProvider).Description != "d" {
+		if s.Metadata(index.PlaceOf(demoProvider)).Description != "d" {
 			t.Errorf("without %q, the description is lost", name)
 		}
 		if denied != "" && problemOf(s.Report().Withheld, name).Reason != tree.Unreadable {
@@ -510,11 +510,11 @@ func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 	r := run(t, o)
 	<-r.Ready()
 	s := r.Snapshot()
-	if got := releasesOf(s.Provider(demoProvider)); !slices.Equal(got, []string{"1.0.0"}) || s.ListPending(demoProvider) || s.Pending(demoProvider, "1.1.0") {
-		t.Errorf("at once, %q are offered, and the list is pending: %t", got, s.ListPending(demoProvider))
+	if got := releasesOf(s.Provider(index.PlaceOf(demoProvider))); !slices.Equal(got, []string{"1.0.0"}) || s.ListPending(index.PlaceOf(demoProvider)) || s.Pending(index.PlaceOf(demoProvider), "1.1.0") {
+		t.Errorf("at once, %q are offered, and the list is pending: %t", got, s.ListPending(index.PlaceOf(demoProvider)))
 	}
 	close(g.open)
-	if got := releasesOf(r.scan(t).Provider(demoProvider)); !slices.Equal(got, []string{"1.0.0"}) {
+	if got := releasesOf(r.scan(t).Provider(index.PlaceOf(demoProvider))); !slices.Equal(got, []string{"1.0.0"}) {
 		t.Errorf("in the end, %q are offered", got)
 	}
 

@@ -26,6 +26,9 @@ type Module struct {
 	// Versions are the newest first; there is at least one.
 	Versions []*ModuleVersion
 
+	// Age of the origin's part of the list, if it should have been renewed by now.
+	Age time.Duration
+
 	metadata  addressMetadata
 	byVersion map[string]*ModuleVersion
 	versions  *wire.Document
@@ -127,16 +130,17 @@ func (v *ModuleVersion) withNotice(n *registryhcl.Notice) *ModuleVersion {
 	return &other
 }
 
-// ModuleVersions returns the registry's list of a module's versions and of further versions
-// that it can fetch, and the version to use if none is requested. m is the module's
-// registry.hcl. The list is nil if it is empty.
-func ModuleVersions(a address.Address, versions []*ModuleVersion, further []string, m *registryhcl.File) (list *wire.Document, latest string) {
-	all, known := slices.Clone(versions), make(map[string]bool, len(versions)+len(further))
-	for _, v := range versions {
+// MergedModule returns a module with the versions of another one, which may be nil, and
+// further versions that can be fetched, of which nothing but the number is known. m is the
+// module's registry.hcl. MergedModule returns nil if there is no version.
+func MergedModule(a address.Address, present *Module, further []wire.ProviderVersion, m *registryhcl.File) *Module {
+	all := slices.Clone(present.versionList())
+	known := make(map[string]bool, len(all)+len(further))
+	for _, v := range all {
 		known[v.Version] = true
 	}
-	for _, text := range further {
-		v, err := address.ParseModuleVersion(text)
+	for _, f := range further {
+		v, err := address.ParseModuleVersion(f.Version)
 		if err != nil || known[v.String()] {
 			continue
 		}
@@ -144,10 +148,9 @@ func ModuleVersions(a address.Address, versions []*ModuleVersion, further []stri
 		all = append(all, &ModuleVersion{version: v, Version: v.String()})
 	}
 	if len(all) == 0 {
-		return nil, ""
+		return nil
 	}
-	merged := newModule(a, all, addressMetadata{file: m})
-	return merged.List(), merged.Latest().Version
+	return newModule(a, all, addressMetadata{file: m})
 }
 
 // List returns the registry's answer with all versions.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -38,7 +39,7 @@ func TestFormsOfAModule(t *testing.T) {
 			}
 			s := scan(t, files)
 			nothingWithheld(t, s)
-			m := s.HostedModule(ownVPC)
+			m := s.Module(index.Place{Address: ownVPC, Merged: true})
 			if m == nil || len(m.Versions) != 1 || m.Version(test.version) == nil {
 				t.Fatalf("it is %+v", m)
 			}
@@ -81,7 +82,7 @@ func TestAVersionInTwoForms(t *testing.T) {
 				files.Write("modules/acme/vpc/aws/"+test.files[i], test.files[i+1])
 			}
 			s := scan(t, files)
-			m := s.Module(ownVPC)
+			m := s.Module(index.PlaceOf(ownVPC))
 			if m == nil || len(m.Versions) != 1 || m.Versions[0].Archive.Name != test.archive {
 				t.Fatalf("it is %+v", m)
 			}
@@ -104,7 +105,7 @@ func TestTheListOfAModule(t *testing.T) {
 	for _, version := range []string{"1.0.0", "v1.10.0", "1.9", "2.0.0-rc.1"} {
 		files.Write("modules/acme/vpc/aws/"+version+"/main.tf", "x")
 	}
-	m := scan(t, files).Module(ownVPC)
+	m := scan(t, files).Module(index.PlaceOf(ownVPC))
 	d := m.List()
 	const want = `{"modules":[{"versions":[{"version":"2.0.0-rc.1"},{"version":"1.10.0"},{"version":"1.9.0"},{"version":"1.0.0"}]}]}`
 	if string(d.Head) != want || len(d.Tail) != 0 || len(d.Links) != 0 {
@@ -119,7 +120,7 @@ func TestAFolderIsServedAsItWasPacked(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n").Write("modules/acme/vpc/aws/1.0.0/modules/a/main.tf", "# a submodule\n")
 	s := scan(t, files)
-	z, err := gzip.NewReader(strings.NewReader(served(t, s, s.Module(ownVPC).Versions[0].Archive)))
+	z, err := gzip.NewReader(strings.NewReader(served(t, s, s.Module(index.PlaceOf(ownVPC)).Versions[0].Archive)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func TestNotesOnModules(t *testing.T) {
 				t.Errorf("of %s it says %q", o.Version, o.Notes)
 			}
 		}
-		for _, v := range s.Module(ownVPC).Versions {
+		for _, v := range s.Module(index.PlaceOf(ownVPC)).Versions {
 			if folder := map[string]string{"1.4.0": "vpc-1.4.0", "1.6.0": "vpc-1.6.0"}[v.Version]; v.Folder != folder {
 				t.Errorf("%s is in %q", v.Version, v.Folder)
 			}
@@ -75,7 +75,7 @@ func TestAModuleInTheOneFolderOfAFolder(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/vpc-1.0.0/main.tf", "# a module\n").Write("modules/acme/vpc/aws/1.0.0/vpc-1.0.0/README.md", "# VPC\n")
 	s := scan(t, files)
 	nothingWithheld(t, s)
-	if m := s.Module(ownVPC); m == nil || m.Versions[0].Folder != "vpc-1.0.0" {
+	if m := s.Module(index.PlaceOf(ownVPC)); m == nil || m.Versions[0].Folder != "vpc-1.0.0" {
 		t.Errorf("it is %+v", m)
 	}
 }

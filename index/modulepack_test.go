@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -28,7 +29,7 @@ func TestPackModule(t *testing.T) {
 	folders.Write(dir+"run.sh", "#!/bin/sh\n").Write(dir+".tflint.hcl", "x")
 	module := filepath.Join(root, filepath.FromSlash(dir))
 	s := scanWith(t, options(t, tree.Directories{Root: root}.Open))
-	want := s.Module(network).Version("1.0.0")
+	want := s.Module(index.PlaceOf(network)).Version("1.0.0")
 
 	for range 2 {
 		m, err := archive.PackModule(t.Context(), module)

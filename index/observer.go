@@ -146,7 +146,7 @@ func (x *Index) reportMetadata(before, now *Snapshot) {
 	slices.SortFunc(changed, func(a, b address.Address) int { return strings.Compare(a.String(), b.String()) })
 	limited(x, slog.LevelInfo, "metadata changed", changed, func(a address.Address) {
 		fields := []any{"address", a.String()}
-		if m := now.Metadata(a); m != nil {
+		if m := now.Metadata(PlaceOf(a)); m != nil {
 			fields = append(fields, "deprecated", versionsOf(m.Deprecated), "withdrawn", versionsOf(m.Withdrawn))
 		}
 		x.log(slog.LevelInfo, "metadata of "+a.String()+" changed", fields...)

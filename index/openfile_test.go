@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -45,7 +46,7 @@ func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 				Write(archive, indextest.Zip("main.tf", large)).
 				Write(folder+"a.tf", large).Write(folder+"b.tf", large)
 			s := scanWith(t, options(t, tree.Directories{Root: root}.Open))
-			f := s.Module(addressAt("", test.address)).Versions[0].Archive
+			f := s.Module(index.PlaceOf(addressAt("", test.address))).Versions[0].Archive
 			open, err := s.Open(f)
 			if err != nil {
 				t.Fatal(err)

@@ -57,10 +57,10 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 			}
 		}
 		s, err := test.index.Rescan(t.Context())
-		if err != nil || s.Recalled != test.recalled || s.Module(address) == nil {
+		if err != nil || s.Recalled != test.recalled || s.Module(PlaceOf(address)) == nil {
 			t.Fatalf("%s: %v, %+v", test.rule, err, s)
 		}
-		f := s.Module(address).Versions[0].Archive
+		f := s.Module(PlaceOf(address)).Versions[0].Archive
 		whole, err := s.Open(f)
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := s.Module(address).Versions[0].Archive
+		f := s.Module(PlaceOf(address)).Versions[0].Archive
 		name := "module/modules/acme/vpc/aws/1.0.0/000.tf"
 		fsys.Chtimes(name, long.Add(time.Second), long.Add(time.Second))
 		r, err := s.OpenRange(f)

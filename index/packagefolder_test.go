@@ -55,7 +55,7 @@ func TestAnUnpackedPackage(t *testing.T) {
 	writeUnpacked(indextest.OnDisk(t, dir), unpackedFolder)
 	s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
 	nothingWithheld(t, s)
-	p := s.Provider(mirroredDemo).Release("1.0.0").Package("linux", "amd64")
+	p := s.Provider(index.PlaceOf(mirroredDemo)).Release("1.0.0").Package("linux", "amd64")
 	if p.File.Name != zipName || p.File.Path() != strings.TrimPrefix(unpackedFolder, "providers/") || !p.File.IsFolder() {
 		t.Errorf("the file is %s at %s", p.File.Name, p.File.Path())
 	}
@@ -118,7 +118,7 @@ func TestUnpackedPackageBytesNeverChange(t *testing.T) {
 	const want = "bb7f8ae926e3df983f273880ac2cea7a02f9334a1f82acd1f65159da502e092e"
 	files := writeUnpacked(indextest.New(t), unpackedFolder)
 	of := func(files *indextest.Tree) string {
-		return scan(t, files).Provider(mirroredDemo).File(zipName).SHA256.String()
+		return scan(t, files).Provider(index.PlaceOf(mirroredDemo)).File(zipName).SHA256.String()
 	}
 	if got := of(files); got != want {
 		t.Errorf("in memory it is %s", got)
@@ -142,7 +142,7 @@ func TestUnpackedPackageBytesNeverChange(t *testing.T) {
 // Downloads may be resumed at any offset.
 func TestUnpackedPackageCanBeReadAtAnyOffset(t *testing.T) {
 	s := scan(t, writeUnpacked(indextest.New(t), unpackedFolder))
-	f := s.Provider(mirroredDemo).File(zipName)
+	f := s.Provider(index.PlaceOf(mirroredDemo)).File(zipName)
 	whole := served(t, s, f)
 	r, err := s.Open(f)
 	if err != nil {
@@ -172,7 +172,7 @@ func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 	x := index.New(options(t, files.Open))
 	defer x.Close()
 	before := rescan(t, x)
-	f := before.Provider(mirroredDemo).File(zipName)
+	f := before.Provider(index.PlaceOf(mirroredDemo)).File(zipName)
 	open, err := before.OpenRange(f)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 		t.Errorf("read on: %v", err)
 	}
 	after := rescan(t, x)
-	changed := after.Provider(mirroredDemo).File(zipName)
+	changed := after.Provider(index.PlaceOf(mirroredDemo)).File(zipName)
 	if changed.SHA256 == f.SHA256 || !strings.Contains(served(t, after, changed), "like not.") {
 		t.Error("a scan does not see the change")
 	}
@@ -210,7 +210,7 @@ func TestAnUnpackedPackageIsRemembered(t *testing.T) {
 		if s.Recalled != i || s.Read != 1-i {
 			t.Errorf("read were %d, recalled %d", s.Read, s.Recalled)
 		}
-		bytes[i] = served(t, s, s.Provider(mirroredDemo).File(zipName))
+		bytes[i] = served(t, s, s.Provider(index.PlaceOf(mirroredDemo)).File(zipName))
 	}
 	if bytes[0] != bytes[1] {
 		t.Error("the zip is another")
@@ -221,7 +221,7 @@ func TestUnpackedPackagesThatAreWithheld(t *testing.T) {
 	const sums = "providers/registry.terraform.io/acme/demo/1.0.0/terraform-provider-demo_1.0.0_SHA256SUMS"
 	zipped := func(t *testing.T) string {
 		s := scan(t, writeUnpacked(indextest.New(t), unpackedFolder))
-		return s.Provider(mirroredDemo).File(zipName).SHA256.String()
+		return s.Provider(index.PlaceOf(mirroredDemo)).File(zipName).SHA256.String()
 	}
 	for _, test := range []struct {
 		rule   string
@@ -268,7 +268,7 @@ func TestUnpackedPackagesThatAreWithheld(t *testing.T) {
 			} else if p := problemOf(s.Report().Withheld, test.path); len(s.Report().Withheld) != 1 || p.Reason != test.reason || !strings.Contains(p.Detail, test.says) {
 				t.Errorf("withheld is %+v", s.Report().Withheld)
 			}
-			provider := s.Provider(mirroredDemo)
+			provider := s.Provider(index.PlaceOf(mirroredDemo))
 			folder := provider != nil && provider.File(zipName) != nil && provider.File(zipName).IsFolder()
 			if folder != test.folder {
 				t.Errorf("the folder is offered: %v", folder)
@@ -286,7 +286,7 @@ func TestAnUnpackedPackageForWindows(t *testing.T) {
 	files.Write("providers/acme/demo/1.0.0/windows_amd64/terraform-provider-demo_v1.0.0.exe", "MZ")
 	s := scan(t, files)
 	nothingWithheld(t, s)
-	content := served(t, s, s.Provider(ownDemo).File("terraform-provider-demo_1.0.0_windows_amd64.zip"))
+	content := served(t, s, s.Provider(index.PlaceOf(ownDemo)).File("terraform-provider-demo_1.0.0_windows_amd64.zip"))
 	z, err := zip.NewReader(strings.NewReader(content), int64(len(content)))
 	if err != nil || len(z.File) != 1 || z.File[0].Mode() != 0o644 {
 		t.Errorf("it is %+v, %v", z, err)
@@ -308,7 +308,7 @@ func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
 			t.Skip(err)
 		}
 		s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
-		if p := s.Provider(mirroredDemo); (p != nil) != offered {
+		if p := s.Provider(index.PlaceOf(mirroredDemo)); (p != nil) != offered {
 			t.Errorf("%s is offered: %v, withheld is %+v", to, p != nil, s.Report().Withheld)
 		} else if offered {
 			served(t, s, p.File(zipName))
@@ -338,7 +338,7 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if offers("acme/demo", "1.1.0")(s) || s.Report().Pending != 1 || !s.Pending(ownDemo, "") {
+	if offers("acme/demo", "1.1.0")(s) || s.Report().Pending != 1 || !s.Pending(index.PlaceOf(ownDemo), "") {
 		t.Errorf("at once, offered is %+v", s.Report().Offered)
 	}
 	set(time.Now().Add(2 * time.Second))
@@ -361,7 +361,7 @@ func TestAnUnpackedPackageIsWatched(t *testing.T) {
 	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch = true
 	r := run(t, o)
-	of := func(s *index.Snapshot) wire.SHA256 { return s.Provider(ownDemo).File(zipName).SHA256 }
+	of := func(s *index.Snapshot) wire.SHA256 { return s.Provider(index.PlaceOf(ownDemo)).File(zipName).SHA256 }
 	before := of(r.until(t, offers("acme/demo", "1.0.0")))
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "now")
 	r.until(t, func(s *index.Snapshot) bool { return offers("acme/demo", "1.0.0")(s) && of(s) != before })
@@ -373,7 +373,7 @@ func TestAnUnpackedPackageOnANamedFileSystem(t *testing.T) {
 	writeUnpacked(indextest.OnDisk(t, dir), unpackedFolder)
 	s := scanWith(t, options(t, func() (tree.Tree, error) { return tree.Directories{Root: "."}.OpenIn(os.DirFS(dir)) }))
 	nothingWithheld(t, s)
-	f := s.Provider(mirroredDemo).File(zipName)
+	f := s.Provider(index.PlaceOf(mirroredDemo)).File(zipName)
 	if content := served(t, s, f); fmt.Sprintf("%x", sha256.Sum256([]byte(content))) != f.SHA256.String() {
 		t.Error("what is served is not what is told")
 	}

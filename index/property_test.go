@@ -482,7 +482,7 @@ func (h *history) checkOffers(failed []string, err error) {
 			h.Fatalf("%v", parseErr)
 		}
 		touched := slices.ContainsFunc(slices.Collect(maps.Keys(h.touched)), func(s scope) bool { return s.covers(scopeOf(a)) })
-		if offered[key(o)] || touched || h.restarted && (now.Pending(a, o.Version) || errors.Is(err, fs.ErrPermission)) {
+		if offered[key(o)] || touched || h.restarted && (now.Pending(index.PlaceOf(a), o.Version) || errors.Is(err, fs.ErrPermission)) {
 			continue
 		}
 		h.Fatalf("while %v cannot be read, %+v is not offered as before; withheld is %+v, offered is %+v", failed, o, now.Report().Withheld, now.Report().Offered)

@@ -172,18 +172,18 @@ func (v *view) address(a address.Address) {
 	versions := append([]string{""}, randomVersions...)
 	var pending []bool
 	for _, version := range versions {
-		pending = append(pending, s.Pending(a, version))
+		pending = append(pending, s.Pending(index.PlaceOf(a), version))
 	}
-	v.add(scopeOf(a), "%s: pending %v, list %v, unknown %v", a, pending, s.ListPending(a), s.Unknown(a))
-	v.add(scopeOf(a), "%s: metadata %s, hosted %s", a, metadataText(s.Metadata(a)), metadataText(s.HostedMetadata(a)))
-	v.add(scopeOf(a), "%s: withdrawn %s, hosted %s", a, withdrawnText(s.WithdrawnVersions(a)), withdrawnText(s.HostedWithdrawnVersions(a)))
+	v.add(scopeOf(a), "%s: pending %v, list %v, unknown %v", a, pending, s.ListPending(index.PlaceOf(a)), s.Unknown(index.PlaceOf(a)))
+	v.add(scopeOf(a), "%s: metadata %s, hosted %s", a, metadataText(s.Metadata(index.PlaceOf(a))), metadataText(s.Metadata(index.Place{Address: a, Merged: true})))
+	v.add(scopeOf(a), "%s: withdrawn %s, hosted %s", a, withdrawnText(s.WithdrawnVersions(index.PlaceOf(a))), withdrawnText(s.WithdrawnVersions(index.Place{Address: a, Merged: true})))
 	if a.IsModule() {
-		v.module(a, "module", s.Module(a))
-		v.module(a, "hosted module", s.HostedModule(a))
+		v.module(a, "module", s.Module(index.PlaceOf(a)))
+		v.module(a, "hosted module", s.Module(index.Place{Address: a, Merged: true}))
 		return
 	}
-	v.provider(a, "provider", s.Provider(a))
-	v.provider(a, "hosted provider", s.HostedProvider(a))
+	v.provider(a, "provider", s.Provider(index.PlaceOf(a)))
+	v.provider(a, "hosted provider", s.Provider(index.Place{Address: a, Merged: true}))
 }
 
 func metadataText(f *registryhcl.File) string {

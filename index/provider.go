@@ -22,6 +22,9 @@ type Provider struct {
 	// Releases are the newest first; there is at least one.
 	Releases []*Release
 
+	// Age of the origin's part of the lists, if it should have been renewed by now.
+	Age time.Duration
+
 	metadata  addressMetadata
 	byVersion map[string]*Release
 	files     []*File // by name
@@ -85,8 +88,8 @@ func newProvider(a address.Address, releases []*Release, s addressMetadata) *Pro
 	p := &Provider{
 		Address: a, Releases: releases, metadata: s,
 		byVersion: make(map[string]*Release, len(releases)),
-		versions:  sync.OnceValue(func() *wire.Document { return ProviderVersions(releases, s.withdrawn, nil, nil) }),
-		index:     sync.OnceValue(func() *wire.Document { return MirrorIndex(releases, nil) }),
+		versions:  sync.OnceValue(func() *wire.Document { return providerVersions(releases, s.withdrawn, nil, nil) }),
+		index:     sync.OnceValue(func() *wire.Document { return mirrorIndex(releases) }),
 	}
 	files := 0
 	for _, r := range releases {
@@ -251,11 +254,31 @@ func (p *Package) Download() *wire.Document {
 	return p.download
 }
 
-// ProviderVersions returns the provider registry's list of a provider's releases, the newest
+// MergedProvider returns a provider with the lists of another one, which may be nil, and of
+// further versions that can be fetched, of which nothing but what the lists say is known.
+// m is the provider's registry.hcl. MergedProvider returns nil if there is no version.
+func MergedProvider(a address.Address, present *Provider, further []wire.ProviderVersion, m *registryhcl.File) *Provider {
+	kept, _ := WithoutWithdrawn(m, further, nil)
+	p := &Provider{Address: a, Releases: withFurther(present.releaseList(), kept, m), metadata: addressMetadata{file: m}}
+	if len(p.Releases) == 0 {
+		return nil
+	}
+	var withdrawn []WithdrawnVersion
+	if present != nil {
+		withdrawn = present.Withdrawn()
+	}
+	p.versions = sync.OnceValue(func() *wire.Document {
+		return providerVersions(present.releaseList(), withdrawn, further, m)
+	})
+	p.index = sync.OnceValue(func() *wire.Document { return mirrorIndex(p.Releases) })
+	return p
+}
+
+// providerVersions returns the provider registry's list of a provider's releases, the newest
 // first, and of further versions and platforms that the registry can fetch, with warnings
 // about withdrawn and deprecated versions. m is the provider's registry.hcl, which also
 // withdraws or deprecates further versions. The list is nil if it is empty.
-func ProviderVersions(releases []*Release, withdrawn []WithdrawnVersion, further []wire.ProviderVersion, m *registryhcl.File) *wire.Document {
+func providerVersions(releases []*Release, withdrawn []WithdrawnVersion, further []wire.ProviderVersion, m *registryhcl.File) *wire.Document {
 	var fetched map[string][]address.Platform
 	further, withdrawn = WithoutWithdrawn(m, further, withdrawn)
 	if len(further) > 0 {
@@ -411,25 +434,12 @@ func (p *Provider) Missing(r *Release) []wire.Archive {
 	})
 }
 
-// MirrorIndex returns the index.json of a provider's releases and of further versions that
-// the mirror can fetch.
-func MirrorIndex(releases []*Release, further []string) *wire.Document {
-	all := make(map[string]*version.Version, len(releases)+len(further))
-	versions := make([]string, 0, len(releases)+len(further)) // in the order of releases, which is nearly sorted
-	for _, r := range releases {
-		all[r.Version] = r.version
-		versions = append(versions, r.Version)
+// mirrorIndex returns the index.json of a provider's releases, the newest first.
+func mirrorIndex(releases []*Release) *wire.Document {
+	versions := make([]string, len(releases))
+	for i, r := range releases {
+		versions[i] = r.Version
 	}
-	for _, text := range further {
-		if all[text] != nil {
-			continue
-		}
-		if v, err := address.ParseProviderVersion(text); err == nil {
-			all[text] = v
-			versions = append(versions, text)
-		}
-	}
-	address.SortNewestFirst(versions, func(text string) *version.Version { return all[text] })
 	return wire.EncodeMirrorIndex(versions)
 }
 

@@ -133,7 +133,7 @@ func TestWithoutAKeyOfItsOwnTheRegistryOnlyMirrors(t *testing.T) {
 	o.Signer = nil
 	s := scanWith(t, o)
 	nothingWithheld(t, s)
-	demo, unsigned := s.Provider(ownDemo), s.Provider(address.Address{Namespace: "acme", Name: "unsigned"})
+	demo, unsigned := s.Provider(index.PlaceOf(ownDemo)), s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "unsigned"}))
 	if n := len(decoded(t, demo.Versions())["versions"].([]any)); n != 1 {
 		t.Errorf("the registry lists %d versions", n)
 	}
@@ -160,7 +160,7 @@ func TestTheAnswersOfAProvider(t *testing.T) {
 	files.Write("providers/acme/demo/terraform-provider-demo_0.9.0_linux_arm64.zip", files.Read("providers/acme/demo/terraform-provider-demo_0.9.0_linux_amd64.zip"))
 	s := scan(t, files)
 	nothingWithheld(t, s)
-	demo := s.Provider(ownDemo)
+	demo := s.Provider(index.PlaceOf(ownDemo))
 
 	var versions []string
 	for _, v := range decoded(t, demo.Versions())["versions"].([]any) {
@@ -221,7 +221,7 @@ func TestMissingPackages(t *testing.T) {
 	files.Remove("providers/registry.terraform.io/hashicorp/null/terraform-provider-null_3.2.0_windows_amd64.zip")
 	files.Provider("registry.terraform.io/hashicorp/null", "3.1.0", "linux_amd64").Checksums()
 
-	p := scan(t, files).Provider(null)
+	p := scan(t, files).Provider(index.PlaceOf(null))
 	missing := p.Missing(p.Release("3.2.0"))
 	var platforms []string
 	for _, m := range missing {
@@ -266,22 +266,26 @@ func TestMissingPackages(t *testing.T) {
 func TestMirrorIndexMergesVersions(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("registry.terraform.io/hashicorp/null", "3.1.0", "linux_amd64")
-	own := scan(t, files).Provider(address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"})
+	own := scan(t, files).Provider(index.PlaceOf(address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"}))
 	tests := []struct {
 		rule    string
-		present []*index.Release
+		present *index.Provider
 		further []string
 		want    string
 	}{
-		{"newest first, each once", own.Releases, []string{"3.0.0", "3.1.0", "3.10.0"}, `{"versions":{"3.10.0":{},"3.1.0":{},"3.0.0":{}}}`},
-		{"only releases in the tree", own.Releases, nil, string(own.Index().Head)},
+		{"newest first, each once", own, []string{"3.0.0", "3.1.0", "3.10.0"}, `{"versions":{"3.10.0":{},"3.1.0":{},"3.0.0":{}}}`},
+		{"only releases in the tree", own, nil, string(own.Index().Head)},
 		{"only releases of the origin", nil, []string{"1.0.0"}, `{"versions":{"1.0.0":{}}}`},
-		{"the plain one of several builds first", own.Releases, []string{"3.1.0+a", "3.0.0+a", "3.0.0"}, `{"versions":{"3.1.0":{},"3.1.0+a":{},"3.0.0":{},"3.0.0+a":{}}}`},
+		{"the plain one of several builds first", own, []string{"3.1.0+a", "3.0.0+a", "3.0.0"}, `{"versions":{"3.1.0":{},"3.1.0+a":{},"3.0.0":{},"3.0.0+a":{}}}`},
 		{"names that are not versions are left out", nil, []string{"1.0.0", "v1.1.0", "latest"}, `{"versions":{"1.0.0":{}}}`},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			if got := string(index.MirrorIndex(test.present, test.further).Head); got != test.want {
+			var further []wire.ProviderVersion
+			for _, v := range test.further {
+				further = append(further, wire.ProviderVersion{Version: v})
+			}
+			if got := string(index.MergedProvider(own.Address, test.present, further, nil).Index().Head); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

@@ -22,7 +22,7 @@ import (
 // docsOf lists the documentation of the only release of acme/demo.
 func docsOf(t *testing.T, s *index.Snapshot) *content.Docs {
 	t.Helper()
-	docs, err := s.Docs(t.Context(), s.Provider(ownDemo).Releases[0])
+	docs, err := s.Docs(t.Context(), s.Provider(index.PlaceOf(ownDemo)).Releases[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestDocsBelongToARelease(t *testing.T) {
 	s := scan(t, files)
 	nothingWithheld(t, s)
 	for version, title := range map[string]string{"1.0.0": "One", "2.0.0": "Two", "3.0.0": ""} {
-		r := s.Provider(ownDemo).Release(version)
+		r := s.Provider(index.PlaceOf(ownDemo)).Release(version)
 		docs, err := s.Docs(t.Context(), r)
 		if err != nil || (docs != nil) != (title != "") || s.HasDocs(r) != (title != "") {
 			t.Errorf("of %s there are %+v, %v", version, docs, err)
@@ -208,7 +208,7 @@ func TestDocsChange(t *testing.T) {
 		if got := title(second); got != "Afterwards" {
 			t.Errorf("after a scan it is %q", got)
 		}
-		if second.Provider(ownDemo) != first.Provider(ownDemo) {
+		if second.Provider(index.PlaceOf(ownDemo)) != first.Provider(index.PlaceOf(ownDemo)) {
 			t.Error("the release is verified again")
 		}
 		files.Remove(release.VersionFolder() + "/docs/resources/thing.md")
@@ -220,7 +220,7 @@ func TestDocsChange(t *testing.T) {
 			t.Errorf("after it is removed it is %q", got)
 		}
 		files.Remove(release.VersionFolder())
-		if s := rescan(); s.HasDocs(s.Provider(ownDemo).Releases[0]) || docsOf(t, s) != nil {
+		if s := rescan(); s.HasDocs(s.Provider(index.PlaceOf(ownDemo)).Releases[0]) || docsOf(t, s) != nil {
 			t.Error("there is documentation that was removed")
 		}
 	})
@@ -350,7 +350,7 @@ func TestDocsEndWithTheRequest(t *testing.T) {
 	s := scan(t, files)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Docs(ctx, s.Provider(ownDemo).Releases[0]); !errors.Is(err, context.Canceled) {
+	if _, err := s.Docs(ctx, s.Provider(index.PlaceOf(ownDemo)).Releases[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -29,11 +29,11 @@ func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	r := run(t, o)
 	<-r.Ready()
 	before := r.Snapshot()
-	if !before.ListPending(ownVPC) || !before.ListPending(address.Address{Namespace: "acme", Name: "a"}) {
+	if !before.ListPending(index.PlaceOf(ownVPC)) || !before.ListPending(index.PlaceOf(address.Address{Namespace: "acme", Name: "a"})) {
 		t.Error("lists are said to be complete before anything has been read")
 	}
 	s := r.Next(t.Context(), before, index.Selection{Address: ownVPC})
-	if got := versionsOfVPC(s); got != "1.0.0 0.9.0" || s.Pending(ownVPC, "") {
+	if got := versionsOfVPC(s); got != "1.0.0 0.9.0" || s.Pending(index.PlaceOf(ownVPC), "") {
 		t.Errorf("%s are listed", got)
 	}
 	if len(s.Report().Offered) != 2 || s.Report().Pending != 3 {
@@ -83,7 +83,7 @@ func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 	r := run(t, o)
 	<-r.Ready()
 	s := r.Next(t.Context(), r.Snapshot(), index.Selection{Address: ownDemo, Version: "1.0.0"})
-	if p := s.Provider(ownDemo); p.Release("1.0.0") == nil || p.Release("1.1.0") != nil {
+	if p := s.Provider(index.PlaceOf(ownDemo)); p.Release("1.0.0") == nil || p.Release("1.1.0") != nil {
 		t.Errorf("offered is %+v", s.Report().Offered)
 	}
 	close(g.open)
@@ -113,7 +113,7 @@ func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 		}
 		close(g.open)
 		synctest.Wait()
-		if s == nil || s.Provider(ownDemo).Release("1.0.0") == nil {
+		if s == nil || s.Provider(index.PlaceOf(ownDemo)).Release("1.0.0") == nil {
 			t.Error("no snapshot has the version when it has been read")
 		}
 		r.Close()

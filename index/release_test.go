@@ -98,7 +98,7 @@ func TestSignatures(t *testing.T) {
 			}
 			if test.signature != "" {
 				nothingWithheld(t, s)
-				if !strings.HasPrefix(offer.Signature, "publisher") && strings.Contains(served(t, s, s.Provider(ownDemo).File("terraform-provider-demo_1.0.0_SHA256SUMS.sig")), acme.Sign("?")) {
+				if !strings.HasPrefix(offer.Signature, "publisher") && strings.Contains(served(t, s, s.Provider(index.PlaceOf(ownDemo)).File("terraform-provider-demo_1.0.0_SHA256SUMS.sig")), acme.Sign("?")) {
 					t.Error("the publisher's signature is served as the registry's")
 				}
 			}
@@ -177,7 +177,7 @@ func TestThePublishersFilesAreServedUnchanged(t *testing.T) {
 	r.Signed(p)
 	s := scan(t, files)
 	nothingWithheld(t, s)
-	demo := s.Provider(ownDemo)
+	demo := s.Provider(index.PlaceOf(ownDemo))
 	if got := served(t, s, demo.File("terraform-provider-demo_1.0.0_SHA256SUMS")); got != sums {
 		t.Errorf("SHA256SUMS is %q", got)
 	}
@@ -217,7 +217,7 @@ func TestThePublishersChecksumsAreSigned(t *testing.T) {
 			files.Remove(zips + "windows_amd64.zip")
 			x := index.New(options(t, files.Open))
 			before := rescan(t, x)
-			demo := before.Provider(ownDemo)
+			demo := before.Provider(index.PlaceOf(ownDemo))
 			if got := served(t, before, demo.File(name)); got != sums || demo.Release("1.0.0").Signature.By != index.ByRegistry {
 				t.Errorf("SHA256SUMS is %q, by %v", got, demo.Release("1.0.0").Signature)
 			}
@@ -228,7 +228,7 @@ func TestThePublishersChecksumsAreSigned(t *testing.T) {
 
 			files.Write(zips+"windows_amd64.zip", other)
 			after := rescan(t, x)
-			now := after.Provider(ownDemo)
+			now := after.Provider(index.PlaceOf(ownDemo))
 			if len(now.Release("1.0.0").Packages) != 2 {
 				t.Fatal("the second package is not offered")
 			}
@@ -332,7 +332,7 @@ func TestBothHashesAreListed(t *testing.T) {
 	files.Write("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", zipMadeBy(3, 0o755, "terraform-provider-demo", "README.md"))
 	s := scan(t, files)
 	nothingWithheld(t, s)
-	r := s.Provider(ownDemo).Release("1.0.0")
+	r := s.Provider(index.PlaceOf(ownDemo)).Release("1.0.0")
 	archives := decoded(t, r.Archives())["archives"].(map[string]any)
 	for platform, want := range map[string]int{"linux_amd64": 3, "darwin_arm64": 2} {
 		hashes := archives[platform].(map[string]any)["hashes"].([]any)
@@ -353,7 +353,7 @@ func TestPackagesThatShareTheirFiles(t *testing.T) {
 	files.Write("providers/acme/demo/"+zipName, zipMadeBy(3, 0o755, "terraform-provider-demo"))
 	files.Write("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", zipMadeBy(3, 0o775, "terraform-provider-demo"))
 	s := scan(t, files)
-	if d := decoded(t, s.Provider(ownDemo).Release("1.0.0").Package("linux", "amd64").Download()); d["packages"] != nil {
+	if d := decoded(t, s.Provider(index.PlaceOf(ownDemo)).Release("1.0.0").Package("linux", "amd64").Download()); d["packages"] != nil {
 		t.Errorf("packages is %v", d["packages"])
 	}
 }

@@ -142,9 +142,9 @@ func TestTwoSpellingsOfAnAddress(t *testing.T) {
 // pathOf returns the path of the only offered file.
 func pathOf(s *index.Snapshot) string {
 	for _, a := range []address.Address{ownDemo, withHostname("xn--bcher-kva.example", ownDemo)} {
-		if p := s.Provider(a); p != nil {
+		if p := s.Provider(index.PlaceOf(a)); p != nil {
 			return p.Releases[0].Packages[0].File.Path()
 		}
 	}
-	return s.Module(ownVPC).Versions[0].Archive.Path()
+	return s.Module(index.PlaceOf(ownVPC)).Versions[0].Archive.Path()
 }

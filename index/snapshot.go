@@ -446,32 +446,6 @@ func (s *Snapshot) knows(report string) bool {
 	return false
 }
 
-// Provider returns the provider under exactly that address, or nil.
-func (s *Snapshot) Provider(a address.Address) *Provider { return s.entry(a).providerOrNil() }
-
-// HostedProvider returns the provider of a registry that answers as a.Hostname, or nil: the
-// releases under that HOSTNAME and under none, merged.
-func (s *Snapshot) HostedProvider(a address.Address) *Provider {
-	g := s.group(a)
-	if m := g.mergedAt(a.Hostname); m != nil {
-		return m.provider
-	}
-	return cmp.Or(g.at(a.Hostname).providerOrNil(), g.at("").providerOrNil())
-}
-
-// Module returns the module under exactly that address, or nil.
-func (s *Snapshot) Module(a address.Address) *Module { return s.entry(a).moduleOrNil() }
-
-// HostedModule returns the module of a registry that answers as a.Hostname, or nil: the
-// versions under that HOSTNAME and under none, merged.
-func (s *Snapshot) HostedModule(a address.Address) *Module {
-	g := s.group(a)
-	if m := g.mergedAt(a.Hostname); m != nil {
-		return m.module
-	}
-	return cmp.Or(g.at(a.Hostname).moduleOrNil(), g.at("").moduleOrNil())
-}
-
 // offered yields the entries that are offered, each under the address of its folder.
 func (s *Snapshot) offered() iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
@@ -519,27 +493,6 @@ func (s *Snapshot) Modules() iter.Seq[*Module] {
 			}
 		}
 	}
-}
-
-// Pending reports whether files of a version of a provider or module, or of any version if
-// it is empty, have not been read yet: a missing version may appear soon.
-func (s *Snapshot) Pending(a address.Address, version string) bool {
-	e := s.entry(a)
-	return e != nil && e.pending.has(version) || s.Unknown(a)
-}
-
-// Unknown reports whether a provider or module may lie in a folder that no scan could read
-// yet, perhaps in another spelling: neither all its versions are known, nor which are
-// withdrawn.
-func (s *Snapshot) Unknown(a address.Address) bool {
-	return slices.ContainsFunc(s.unknown, func(f folder) bool { return f.covers(a) })
-}
-
-// ListPending reports whether the list of versions of a provider or module may lack versions
-// that clients were offered before.
-func (s *Snapshot) ListPending(a address.Address) bool {
-	e := s.entry(a)
-	return e != nil && e.pending.list || s.Unknown(a)
 }
 
 // mergeVersions merges versions with the versions of the same address without HOSTNAME. It

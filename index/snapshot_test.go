@@ -45,28 +45,28 @@ func TestAnAddressWithAndWithoutHostname(t *testing.T) {
 	demo, alone, named := ownDemo, address.Address{Namespace: "acme", Name: "alone"}, address.Address{Namespace: "acme", Name: "named"}
 	for _, test := range []struct {
 		rule    string
-		lookup  func(address.Address) *index.Provider
+		merged  bool
 		address address.Address
 		want    []string
 	}{
-		{"under the hostname, the registry offers both", s.HostedProvider, withHostname("registry.example.com", demo), []string{"2.0.0", "1.1.0", "1.0.0"}},
-		{"under another hostname, what lies under none", s.HostedProvider, withHostname("other.example.com", demo), []string{"1.1.0", "1.0.0"}},
-		{"under none, what lies under none", s.HostedProvider, demo, []string{"1.1.0", "1.0.0"}},
-		{"what lies under no hostname is hosted under each", s.HostedProvider, withHostname("registry.example.com", alone), []string{"1.0.0"}},
-		{"what lies under one is hosted under that", s.HostedProvider, withHostname("registry.example.com", named), []string{"1.0.0"}},
-		{"and under no other", s.HostedProvider, withHostname("other.example.com", named), nil},
-		{"a mirror offers what lies under the hostname", s.Provider, withHostname("registry.example.com", demo), []string{"2.0.0", "1.0.0"}},
-		{"and nothing under any other", s.Provider, withHostname("other.example.com", demo), nil},
-		{"nor one that does not exist", s.HostedProvider, withHostname("registry.example.com", address.Address{Namespace: "acme", Name: "x"}), nil},
+		{"under the hostname, the registry offers both", true, withHostname("registry.example.com", demo), []string{"2.0.0", "1.1.0", "1.0.0"}},
+		{"under another hostname, what lies under none", true, withHostname("other.example.com", demo), []string{"1.1.0", "1.0.0"}},
+		{"under none, what lies under none", true, demo, []string{"1.1.0", "1.0.0"}},
+		{"what lies under no hostname is hosted under each", true, withHostname("registry.example.com", alone), []string{"1.0.0"}},
+		{"what lies under one is hosted under that", true, withHostname("registry.example.com", named), []string{"1.0.0"}},
+		{"and under no other", true, withHostname("other.example.com", named), nil},
+		{"a mirror offers what lies under the hostname", false, withHostname("registry.example.com", demo), []string{"2.0.0", "1.0.0"}},
+		{"and nothing under any other", false, withHostname("other.example.com", demo), nil},
+		{"nor one that does not exist", true, withHostname("registry.example.com", address.Address{Namespace: "acme", Name: "x"}), nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			if got := versionsOf(test.lookup(test.address)); !slices.Equal(got, test.want) {
+			if got := versionsOf(s.Provider(index.Place{Address: test.address, Merged: test.merged})); !slices.Equal(got, test.want) {
 				t.Errorf("it is %q", got)
 			}
 		})
 	}
 
-	joined := s.HostedProvider(withHostname("registry.example.com", demo))
+	joined := s.Provider(index.Place{Address: withHostname("registry.example.com", demo), Merged: true})
 	if n := len(joined.Release("1.0.0").Packages); n != 1 {
 		t.Errorf("of the version that is there twice the one without hostname is offered: it has %d packages", n)
 	}
@@ -99,16 +99,16 @@ func TestAModuleWithAndWithoutHostname(t *testing.T) {
 	named := own
 	named.Hostname = "registry.example.com"
 
-	joined := s.HostedModule(named)
+	joined := s.Module(index.Place{Address: named, Merged: true})
 	if len(joined.Versions) != 2 || joined.Version("1.0.0").Archive.Name != "archive.zip" || joined.Version("1.1.0").Archive.Name != "archive.tar.gz" {
 		t.Errorf("joined is %+v", joined.Versions)
 	}
-	if len(s.Module(named).Versions) != 1 || len(s.Module(own).Versions) != 2 || s.HostedModule(own) != s.Module(own) {
+	if len(s.Module(index.PlaceOf(named)).Versions) != 1 || len(s.Module(index.PlaceOf(own)).Versions) != 2 || s.Module(index.Place{Address: own, Merged: true}) != s.Module(index.PlaceOf(own)) {
 		t.Error("they are not separately there")
 	}
 	other := own
 	other.Hostname = "other.example.com"
-	if s.Module(other) != nil || s.HostedModule(other) != s.Module(own) {
+	if s.Module(index.PlaceOf(other)) != nil || s.Module(index.Place{Address: other, Merged: true}) != s.Module(index.PlaceOf(own)) {
 		t.Error("another name of the registry is not answered with what has no hostname")
 	}
 	if notes := offerOf(s, "acme/vpc/aws", "1.0.0").Notes; len(notes) != 1 {
@@ -160,7 +160,7 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 	if notes := offerOf(first, "acme/demo", "1.0.0").Notes; !slices.Equal(notes, before) || !strings.Contains(notes[0], "a.example") {
 		t.Errorf("before was noted %q", notes)
 	}
-	if first.HostedProvider(withHostname("a.example", ownDemo)) == nil || second.Provider(withHostname("a.example", ownDemo)) != nil {
+	if first.Provider(index.Place{Address: withHostname("a.example", ownDemo), Merged: true}) == nil || second.Provider(index.PlaceOf(withHostname("a.example", ownDemo))) != nil {
 		t.Error("what was removed is gone from the first, or not from the second")
 	}
 }

@@ -29,7 +29,7 @@ func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Lo
 func (c *clock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
 
 func versionsOfVPC(s *index.Snapshot) string {
-	m := s.Module(ownVPC)
+	m := s.Module(index.PlaceOf(ownVPC))
 	if m == nil {
 		return "none"
 	}
@@ -65,13 +65,13 @@ func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 	if err != nil || versionsOfVPC(s) != "1.1.0 1.0.0" {
 		t.Fatalf("while it is touched %s are listed, %v", versionsOfVPC(s), err)
 	}
-	if _, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive); !errors.Is(err, tree.ErrChanged) {
+	if _, err := s.Open(s.Module(index.PlaceOf(ownVPC)).Version("1.1.0").Archive); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("its archive, of which it is not known whether it is the same, gives %v", err)
 	}
 	if len(s.Report().Offered) != 2 || s.Report().Pending != 1 {
 		t.Errorf("reported are %+v and %d pending", s.Report().Offered, s.Report().Pending)
 	}
-	if !s.Pending(ownVPC, "") || s.ListPending(ownVPC) {
+	if !s.Pending(index.PlaceOf(ownVPC), "") || s.ListPending(index.PlaceOf(ownVPC)) {
 		t.Error("the list is said to be incomplete, or the archive not to be read")
 	}
 
@@ -80,7 +80,7 @@ func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive)
+	f, err := s.Open(s.Module(index.PlaceOf(ownVPC)).Version("1.1.0").Archive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestTouchedFilesStayListed(t *testing.T) {
 	if got := versionsOfVPC(during); got != "1.1.0 1.0.0" {
 		t.Errorf("of the module %s are listed", got)
 	}
-	if p := during.Provider(ownDemo); p == nil || len(p.Releases) != 2 || p.Releases[0].Version != "1.1.0" {
+	if p := during.Provider(index.PlaceOf(ownDemo)); p == nil || len(p.Releases) != 2 || p.Releases[0].Version != "1.1.0" {
 		t.Errorf("of the provider is offered %+v", p)
 	}
 	close(g.open)
@@ -152,7 +152,7 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 	files := []string{"modules/acme/vpc/aws/1.1.0.tar.gz", "providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip"}
 	listed := func(s *index.Snapshot) string {
 		list := "the modules " + versionsOfVPC(s) + " and the providers"
-		for _, r := range s.Provider(ownDemo).Releases {
+		for _, r := range s.Provider(index.PlaceOf(ownDemo)).Releases {
 			list += " " + r.Version
 		}
 		return list
@@ -170,7 +170,7 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 		if got := listed(s); got != "the modules 1.1.0 1.0.0 and the providers 1.1.0 1.0.0" || len(s.Report().Withheld) != 2 {
 			t.Errorf("with %d bytes %s are listed, and withheld is %+v", size, got, s.Report().Withheld)
 		}
-		if _, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive); !errors.Is(err, tree.ErrChanged) {
+		if _, err := s.Open(s.Module(index.PlaceOf(ownVPC)).Version("1.1.0").Archive); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("with %d bytes the archive gives %v", size, err)
 		}
 	}
@@ -193,7 +193,7 @@ func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if versionsOfVPC(s) != "none" || !s.ListPending(ownVPC) {
+	if versionsOfVPC(s) != "none" || !s.ListPending(index.PlaceOf(ownVPC)) {
 		t.Fatalf("at once %s are listed", versionsOfVPC(s))
 	}
 	// Another scan follows, although nothing is watched and no time between scans
@@ -219,12 +219,14 @@ func TestAnEditedModuleFolder(t *testing.T) {
 
 	for _, name := range []string{"main.tf", "modules/subnet/main.tf", "modules/subnet/new.tf"} {
 		before := r.Snapshot()
-		tag := before.Module(ownVPC).Version("1.0.0").Archive.Tag()
+		tag := before.Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag()
 		if err := os.WriteFile(filepath.Join(dir, "modules/acme/vpc/aws/1.0.0", name), []byte("# after "+name+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s := r.until(t, func(s *index.Snapshot) bool { return s.Module(ownVPC).Version("1.0.0").Archive.Tag() != tag })
-		f, err := s.Open(s.Module(ownVPC).Version("1.0.0").Archive)
+		s := r.until(t, func(s *index.Snapshot) bool {
+			return s.Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag() != tag
+		})
+		f, err := s.Open(s.Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -249,18 +251,18 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	o.Now = func() time.Time { return now }
 	x := index.New(o)
 	defer x.Close()
-	before := rescan(t, x).Module(ownVPC).Version("1.0.0").Archive.Tag()
+	before := rescan(t, x).Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag()
 
 	files.Remove("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf")
 	removed := now.Add(-time.Second / 2)
 	if err := os.Chtimes(filepath.Join(dir, "modules/acme/vpc/aws/1.0.0/modules/subnet"), removed, removed); err != nil {
 		t.Fatal(err)
 	}
-	if s := rescan(t, x); s.Module(ownVPC).Version("1.0.0").Archive.Tag() != before || s.Report().Pending != 1 {
+	if s := rescan(t, x); s.Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag() != before || s.Report().Pending != 1 {
 		t.Errorf("%d are pending, and the folder is offered as it is just now", s.Report().Pending)
 	}
 	now = now.Add(time.Hour)
-	if s := rescan(t, x); s.Module(ownVPC).Version("1.0.0").Archive.Tag() == before || s.Report().Pending != 0 {
+	if s := rescan(t, x); s.Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag() == before || s.Report().Pending != 0 {
 		t.Errorf("%d are pending, and the folder is not offered as it is", s.Report().Pending)
 	}
 }
@@ -282,9 +284,11 @@ func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
 		{".terraform.lock.hcl", "# locked\n"},
 		{"modules/subnet/.tflint.hcl", "# a rule\n"},
 	} {
-		tag := s.Module(ownVPC).Version("1.0.0").Archive.Tag()
+		tag := s.Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag()
 		files.Write("modules/acme/vpc/aws/1.0.0/"+test.name, test.content)
-		s = r.until(t, func(s *index.Snapshot) bool { return s.Module(ownVPC).Version("1.0.0").Archive.Tag() != tag })
+		s = r.until(t, func(s *index.Snapshot) bool {
+			return s.Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag() != tag
+		})
 	}
 }
 
@@ -301,9 +305,9 @@ func TestAFileRewrittenUnderItsOldTime(t *testing.T) {
 		name string
 		file *index.File
 	}{
-		{"providers/acme/demo/" + zipName, s.Provider(ownDemo).Releases[0].Packages[0].File},
-		{"modules/acme/vpc/aws/1.1.0.tar.gz", s.Module(ownVPC).Version("1.1.0").Archive},
-		{"modules/acme/vpc/aws/1.0.0/main.tf", s.Module(ownVPC).Version("1.0.0").Archive},
+		{"providers/acme/demo/" + zipName, s.Provider(index.PlaceOf(ownDemo)).Releases[0].Packages[0].File},
+		{"modules/acme/vpc/aws/1.1.0.tar.gz", s.Module(index.PlaceOf(ownVPC)).Version("1.1.0").Archive},
+		{"modules/acme/vpc/aws/1.0.0/main.tf", s.Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive},
 	} {
 		name := filepath.Join(dir, file.name)
 		info, err := os.Stat(name)

@@ -209,7 +209,7 @@ func TestUnreadableFiles(t *testing.T) {
 			files.Fs = forbidden{files.Fs, name}
 			s := scan(t, files)
 			demo := address.Address{Namespace: "acme", Name: "demo"}
-			if strings.HasPrefix(name, "keys") && (s.Provider(demo) != nil || !s.Pending(demo, "1.0.0")) {
+			if strings.HasPrefix(name, "keys") && (s.Provider(index.PlaceOf(demo)) != nil || !s.Pending(index.PlaceOf(demo), "1.0.0")) {
 				t.Error("what is signed by a key that may be there does not wait for it")
 			}
 			if len(s.Report().Withheld) != 1 {
@@ -288,8 +288,8 @@ func TestAFileSystemWithoutTimes(t *testing.T) {
 	s := scanWith(t, options(t, func() (tree.Tree, error) { return tree.Directories{Root: "."}.OpenIn(embedded) }))
 	nothingWithheld(t, s)
 	for _, f := range []*index.File{
-		s.Provider(address.Address{Namespace: "acme", Name: "demo"}).Releases[0].Packages[0].File,
-		s.Module(address.Address{Namespace: "acme", Name: "vpc", System: "aws"}).Versions[0].Archive,
+		s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).Releases[0].Packages[0].File,
+		s.Module(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})).Versions[0].Archive,
 	} {
 		r, err := s.Open(f)
 		if err != nil {
@@ -314,7 +314,7 @@ func TestAFileThatHasChangedIsNotServed(t *testing.T) {
 			files := indextest.New(t)
 			files.Provider("acme/demo", "1.0.0", "linux_amd64")
 			s := scan(t, files)
-			f := s.Provider(address.Address{Namespace: "acme", Name: "demo"}).File(zipName)
+			f := s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).File(zipName)
 			change(files)
 			if _, err := s.Open(f); !errors.Is(err, tree.ErrChanged) {
 				t.Errorf("the error is %v", err)

@@ -31,13 +31,13 @@ func identities(s *index.Snapshot) (all []any) {
 		}
 	}
 	for _, a := range []address.Address{{Namespace: "acme", Name: "demo"}, {Namespace: "acme", Name: "other"}} {
-		provider(s.Provider(a))
-		provider(s.HostedProvider(a.At("registry.example.com")))
+		provider(s.Provider(index.PlaceOf(a)))
+		provider(s.Provider(index.Place{Address: a.At("registry.example.com"), Merged: true}))
 	}
 	for _, name := range []string{"vpc", "network"} {
 		a := address.Address{Namespace: "acme", Name: name, System: "aws"}
-		module(s.Module(a))
-		module(s.HostedModule(a.At("registry.example.com")))
+		module(s.Module(index.PlaceOf(a)))
+		module(s.Module(index.Place{Address: a.At("registry.example.com"), Merged: true}))
 	}
 	return all
 }
@@ -155,17 +155,17 @@ func TestChangesAfterManyScans(t *testing.T) {
 			o.Now, o.Store = inAnHour, new(memoryStore)
 			x := index.New(o)
 			defer x.Close()
-			before := rescan(t, x).Provider(ownDemo)
-			if rescan(t, x).Provider(ownDemo) != before {
+			before := rescan(t, x).Provider(index.PlaceOf(ownDemo))
+			if rescan(t, x).Provider(index.PlaceOf(ownDemo)) != before {
 				t.Fatal("the same files give another provider")
 			}
 			test.change(files)
 			s := rescan(t, x)
-			if !test.seen(s, s.Provider(ownDemo)) {
+			if !test.seen(s, s.Provider(index.PlaceOf(ownDemo))) {
 				t.Errorf("offered is %+v, withheld is %+v", s.Report().Offered, s.Report().Withheld)
 			}
 			again := rescan(t, x)
-			if again.Provider(ownDemo) != s.Provider(ownDemo) || !reflect.DeepEqual(again.Report(), s.Report()) {
+			if again.Provider(index.PlaceOf(ownDemo)) != s.Provider(index.PlaceOf(ownDemo)) || !reflect.DeepEqual(again.Report(), s.Report()) {
 				t.Errorf("the next scan reports %+v, not %+v", again.Report(), s.Report())
 			}
 			fresh := scanWith(t, o)

@@ -62,7 +62,7 @@ func TestLostKeysFile(t *testing.T) {
 	files := indextest.OnDisk(t, root).Keys("acme", author)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(author)
 	signedBy := func(s *index.Snapshot, version string) string {
-		r := s.Provider(address.Address{Namespace: "acme", Name: "demo"}).Release(version)
+		r := s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).Release(version)
 		if r == nil {
 			return ""
 		}

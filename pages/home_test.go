@@ -10,7 +10,6 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
-	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -128,7 +127,7 @@ func TestUnsignedProvidersAreNotExcludedFromTheMirror(t *testing.T) {
 
 // An originsOnly is an upstream that only has origins.
 type originsOnly struct {
-	handlers.Upstream
+	fill.Upstream
 	origins []fill.Origin
 }
 

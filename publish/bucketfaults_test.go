@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -103,7 +104,7 @@ func TestPublicationsThatAStoreInterrupts(t *testing.T) {
 
 				again := r.again(t)
 				again.settle()
-				if release := again.index.Snapshot().Provider(demo).Release("1.0.0"); release != nil {
+				if release := again.index.Snapshot().Provider(index.PlaceOf(demo)).Release("1.0.0"); release != nil {
 					offered++
 					again.offers(d)
 					if release.Signature.KeyID != author.ID() {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
@@ -42,7 +43,7 @@ func testPublishersOfOneVersion(t *testing.T, on treeKind) {
 		go func() { // a client
 			defer close(watching)
 			for {
-				if release := r.index.Snapshot().Provider(demo).Release("1.0.0"); release != nil {
+				if release := r.index.Snapshot().Provider(index.PlaceOf(demo)).Release("1.0.0"); release != nil {
 					whole.Add(1)
 					if len(release.Packages) != 2 || release.Signature.KeyID != author.ID() {
 						mixed.Add(1)
@@ -100,7 +101,7 @@ func testManyVersionsAtOnce(t *testing.T, on treeKind) {
 	}
 	g.Wait()
 	r.isClean()
-	if n := len(r.index.Snapshot().Module(vpc).Versions); n != 100 {
+	if n := len(r.index.Snapshot().Module(index.PlaceOf(vpc)).Versions); n != 100 {
 		t.Errorf("%d versions are offered", n)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
@@ -39,7 +40,7 @@ func testDocs(t *testing.T, on treeKind) {
 		if text := r.Read("providers/acme/demo/1.0.0/docs/index.md"); text != "# New" {
 			t.Errorf("the page says %q", text)
 		}
-		release := r.index.Snapshot().Provider(demo).Release("1.0.0")
+		release := r.index.Snapshot().Provider(index.PlaceOf(demo)).Release("1.0.0")
 		if !r.index.Snapshot().HasDocs(release) {
 			t.Error("the index has no documentation")
 		}

@@ -193,7 +193,7 @@ func TestPublicationsDuringFaults(t *testing.T) {
 						t.Errorf("%s is sent again: %v", name, err)
 					}
 				}
-				release := r.scan().Provider(demo).Release("1.0.0")
+				release := r.scan().Provider(index.PlaceOf(demo)).Release("1.0.0")
 				if release == nil || len(release.Packages) != 2 || release.Signature.KeyID != author.ID() {
 					state, err := r.State(t.Context(), demo, "1.0.0")
 					t.Errorf("all was acknowledged, and offered is %+v: missing %v (%v); failed were %v", release, state.Missing, err, again)
@@ -201,7 +201,7 @@ func TestPublicationsDuringFaults(t *testing.T) {
 				if !slices.Contains(r.files(), "providers/ACME/demo/1.0.0/docs/index.md") {
 					t.Errorf("its documentation is lost: %v", r.files())
 				}
-				if r.scan().Provider(demo).Release("0.9.0") == nil {
+				if r.scan().Provider(index.PlaceOf(demo)).Release("0.9.0") == nil {
 					t.Errorf("another version is no longer offered: %v", r.files())
 				}
 			})
@@ -238,7 +238,7 @@ func TestModulesDuringFaults(t *testing.T) {
 				if present != "" && (!slices.Equal(r.files(), before) || r.Read(present) != one) {
 					t.Errorf("there was %v, and is %v", before, r.files())
 				}
-				if present == "" && r.scan().Module(vpc).Version("1.0.0") == nil {
+				if present == "" && r.scan().Module(index.PlaceOf(vpc)).Version("1.0.0") == nil {
 					t.Errorf("it is not offered: %v", r.files())
 				}
 			})

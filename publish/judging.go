@@ -60,7 +60,7 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s", name, problem.Detail))
 	}
-	if snapshot.Provider(s.address).Release(s.version) == nil && len(reasons) == 0 {
+	if snapshot.Provider(index.PlaceOf(s.address)).Release(s.version) == nil && len(reasons) == 0 {
 		reasons = append(reasons, "the registry would not offer this release: its operator can tell why by `caddy-terraform-registry check`")
 	}
 	if len(reasons) > 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -39,7 +40,7 @@ func testMetadata(t *testing.T, on treeKind) {
 		if err != nil || result.Outcome != publish.Added {
 			t.Errorf("another: %+v, %v", result, err)
 		}
-		if m := r.index.Snapshot().Metadata(a); m == nil || m.Description != "two" {
+		if m := r.index.Snapshot().Metadata(index.PlaceOf(a)); m == nil || m.Description != "two" {
 			t.Errorf("the index has %+v", m)
 		}
 		if content, err := r.Metadata(a); err != nil || string(content) != `description = "two"` {

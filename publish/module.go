@@ -190,7 +190,7 @@ func (p *Publisher) presentModuleUnder(files tree.Tree, f File, hostname svchost
 		}
 	}
 	if s := p.snapshot(); s != nil && present != nil {
-		present.offered = s.Module(f.Address.At(hostname)).Version(present.version)
+		present.offered = s.Module(index.PlaceOf(f.Address.At(hostname))).Version(present.version)
 	}
 	return present, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
@@ -63,7 +64,7 @@ func testModules(t *testing.T, on treeKind) {
 		})
 	}
 	r.holds(filesIn("modules/acme/vpc/aws", "1.0.0.tar.gz", "1.1.0.tgz", "1.2.0.zip")...)
-	if n := len(r.index.Snapshot().Module(vpc).Versions); n != 3 {
+	if n := len(r.index.Snapshot().Module(index.PlaceOf(vpc)).Versions); n != 3 {
 		t.Errorf("%d versions are offered", n)
 	}
 	if read := r.index.Stats().Read; read != 0 {

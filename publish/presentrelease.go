@@ -56,7 +56,7 @@ func (p *Publisher) presentUnder(files tree.Tree, a address.Address, version str
 	}
 	r := &presentRelease{address: a, part: part, files: make(map[string]string), folder: path.Join(dir, version), tree: files}
 	if s := p.snapshot(); s != nil {
-		r.release = s.Provider(a).Release(version)
+		r.release = s.Provider(index.PlaceOf(a)).Release(version)
 	}
 	for _, dir := range []string{r.folder, dir} { // the index prefers files of the first folder
 		entries, err := part.Entries(dir)

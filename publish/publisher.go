@@ -280,7 +280,7 @@ func (p *Publisher) checkNotWithdrawn(f File) error {
 		return refused("%v", err)
 	}
 	for _, name := range p.hostnames() {
-		if n := s.Metadata(f.Address.At(name)).WithdrawnVersion(v); n != nil {
+		if n := s.Metadata(index.PlaceOf(f.Address.At(name))).WithdrawnVersion(v); n != nil {
 			return refused("version %s is withdrawn by %s: restore it there first, or publish another version", f.Version, tree.MetadataName)
 		}
 	}
@@ -336,7 +336,7 @@ func (p *Publisher) awaitScan(ctx context.Context, a address.Address) {
 func (p *Publisher) awaitOffer(ctx context.Context, f File, sum string) (problem string) {
 	change := p.changed(f.Address)
 	last, scanned := p.await(ctx, index.Selection{Address: f.Address, Version: f.Version}, func(now *index.Snapshot) bool {
-		return p.offered(now, f, sum) || now.Sees(change) && !now.Pending(f.Address, f.Version)
+		return p.offered(now, f, sum) || now.Sees(change) && !now.Pending(index.PlaceOf(f.Address), f.Version)
 	})
 	switch {
 	case p.offered(last, f, sum):
@@ -353,10 +353,10 @@ func (p *Publisher) offered(s *index.Snapshot, f File, sum string) bool {
 	return s != nil && slices.ContainsFunc(p.hostnames(), func(hostname svchost.Hostname) bool {
 		a := f.Address.At(hostname)
 		if f.Kind == Module {
-			v := s.Module(a).Version(f.Version)
+			v := s.Module(index.PlaceOf(a)).Version(f.Version)
 			return v != nil && v.Archive.SHA256.String() == sum
 		}
-		r := s.Provider(a).Release(f.Version)
+		r := s.Provider(index.PlaceOf(a)).Release(f.Version)
 		return r != nil && (f.Kind != Package || r.Package(f.platform.OS, f.platform.Arch) != nil)
 	})
 }

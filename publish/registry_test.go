@@ -244,7 +244,7 @@ func (r *registry) putAll(d dist, order ...string) {
 // offers fails unless the release is offered, with the bytes of d.
 func (r *registry) offers(d dist) {
 	r.t.Helper()
-	release := r.index.Snapshot().Provider(demo).Release("1.0.0")
+	release := r.index.Snapshot().Provider(index.PlaceOf(demo)).Release("1.0.0")
 	if release == nil {
 		r.t.Fatal("the release is not offered")
 	}

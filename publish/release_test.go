@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -476,7 +477,7 @@ func testPublishedPackagesAreReadOnce(t *testing.T, on treeKind) {
 	if read := r.index.Stats().Read; read != 0 {
 		t.Errorf("scans have read %d archives", read)
 	}
-	if r.index.Snapshot().Provider(demo).Release("1.0.0").Packages[0].H1 == "" {
+	if r.index.Snapshot().Provider(index.PlaceOf(demo)).Release("1.0.0").Packages[0].H1 == "" {
 		t.Error("the package has no h1")
 	}
 }

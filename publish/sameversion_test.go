@@ -12,6 +12,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -218,7 +219,7 @@ func testTheSameVersionIsCopiedMeanwhile(t *testing.T, on treeKind) {
 		_, err := r.putBuild("1.0.0+x", zip, publish.Upload{Body: &copying{strings.NewReader(d[zip]), copies}, Size: int64(len(d[zip]))})
 		sameVersion{put: "1.0.0+x", is: "1.0.0"}.check(t, err, "acme/demo")
 		r.rescan()
-		if r.index.Snapshot().Provider(demo).Release("1.0.0+x") != nil {
+		if r.index.Snapshot().Provider(index.PlaceOf(demo)).Release("1.0.0+x") != nil {
 			t.Error("it is published")
 		}
 	})

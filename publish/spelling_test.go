@@ -49,7 +49,7 @@ func TestFoldersOfOtherSpellings(t *testing.T) {
 		}
 	}
 	hosted := func(s *index.Snapshot, version string) *index.Release {
-		return s.HostedProvider(demo.At(own)).Release(version)
+		return s.Provider(index.Place{Address: demo.At(own), Merged: true}).Release(version)
 	}
 	withdrawn := func(s *index.Snapshot) bool { return hosted(s, "0.9.0") == nil }
 	documented := func(s *index.Snapshot) bool {
@@ -70,7 +70,7 @@ func TestFoldersOfOtherSpellings(t *testing.T) {
 		{"documentation, below the hostname", release("providers/registry.example.com/acme/demo"), document, documented},
 		{"a module, spelled ACME/vpc/aws", func(files *indextest.Tree) {
 			files.Write("modules/ACME/vpc/aws/0.9.0.tar.gz", indextest.TarGz("main.tf", ""))
-		}, publishModule, func(s *index.Snapshot) bool { return s.Module(vpc).Version("1.0.0") != nil }},
+		}, publishModule, func(s *index.Snapshot) bool { return s.Module(index.PlaceOf(vpc)).Version("1.0.0") != nil }},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			eachTree(t, func(t *testing.T, on treeKind) {
@@ -80,7 +80,7 @@ func TestFoldersOfOtherSpellings(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.settle()
-				if s := r.index.Snapshot(); hosted(s, "0.9.0") == nil && s.Module(vpc).Version("0.9.0") == nil {
+				if s := r.index.Snapshot(); hosted(s, "0.9.0") == nil && s.Module(index.PlaceOf(vpc)).Version("0.9.0") == nil {
 					t.Fatal("0.9.0 is not offered")
 				}
 				test.do(r)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -121,7 +122,7 @@ func testStagedPackagesThatAreExchanged(t *testing.T, on treeKind) {
 	r.Write(stagedRelease+linuxZip, other[linuxZip])
 	_, err := r.put(darwinZip, d[darwinZip])
 	saying(t, err, publish.ErrRefused, linuxZip)
-	if r.index.Snapshot().Provider(demo).Release("1.0.0") != nil {
+	if r.index.Snapshot().Provider(index.PlaceOf(demo)).Release("1.0.0") != nil {
 		t.Error("the release is offered")
 	}
 	state, err := r.State(t.Context(), demo, "1.0.0")

@@ -49,7 +49,7 @@ func testUnchangedIsOffered(t *testing.T, on treeKind) {
 		if err != nil || result.Outcome != publish.Unchanged || result.Message != "" {
 			t.Errorf("%+v, %v", result, err)
 		}
-		if r.index.Snapshot().Module(vpc).Version("1.0.0") == nil {
+		if r.index.Snapshot().Module(index.PlaceOf(vpc)).Version("1.0.0") == nil {
 			t.Error("it is not offered")
 		}
 	})
@@ -65,7 +65,7 @@ func testUnchangedIsOffered(t *testing.T, on treeKind) {
 		if err != nil || result.Outcome != publish.Unchanged {
 			t.Errorf("%+v, %v", result, err)
 		}
-		if m := r.index.Snapshot().Metadata(demo); m == nil || m.Description != "one" {
+		if m := r.index.Snapshot().Metadata(index.PlaceOf(demo)); m == nil || m.Description != "one" {
 			t.Errorf("the index has %+v", m)
 		}
 	})
@@ -75,7 +75,7 @@ func testUnchangedIsOffered(t *testing.T, on treeKind) {
 		r.Write("providers/acme/demo/1.0.0/docs/index.md", "# Demo")
 		r.mustPut("docs.zip", indextest.Zip("index.md", "# Demo"), publish.Unchanged)
 		now := r.index.Snapshot()
-		if !now.HasDocs(now.Provider(demo).Release("1.0.0")) {
+		if !now.HasDocs(now.Provider(index.PlaceOf(demo)).Release("1.0.0")) {
 			t.Error("the index has no documentation")
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -106,7 +107,7 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 			r.Write(stage+"release/acme/demo/1.0.0/"+name, content)
 		}
 		defer r.again(t).run()()
-		eventually(t, "it is published", func() bool { return r.index.Snapshot().Provider(demo).Release("1.0.0") != nil })
+		eventually(t, "it is published", func() bool { return r.index.Snapshot().Provider(index.PlaceOf(demo)).Release("1.0.0") != nil })
 		r.offers(d)
 		eventually(t, "nothing is left", func() bool { return len(r.files()) == len(d) })
 	})

@@ -98,9 +98,9 @@ func (s *moduleSurvey) follow(ctx context.Context, dir string, c *lockfile.Confi
 // registry's own hostnames may lie under no hostname.
 func (s *moduleSurvey) need(l fill.Lock) *index.ModuleVersion {
 	s.needed[l] = true
-	m := s.snapshot.Module(l.Address).Version(l.Version)
+	m := s.snapshot.Module(index.PlaceOf(l.Address)).Version(l.Version)
 	if m == nil && slices.Contains(s.own, l.Address.Hostname) {
-		m = s.snapshot.Module(l.Address.At("")).Version(l.Version)
+		m = s.snapshot.Module(index.PlaceOf(l.Address.At(""))).Version(l.Version)
 	}
 	return m
 }
@@ -109,7 +109,7 @@ func (s *moduleSurvey) need(l fill.Lock) *index.ModuleVersion {
 func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.ModuleVersion) {
 	wanted := slices.Clone(call.Installed)
 	var offered []string
-	for _, m := range []*index.Module{s.snapshot.Module(call.Address), s.hosted(call)} {
+	for _, m := range []*index.Module{s.snapshot.Module(index.PlaceOf(call.Address)), s.hosted(call)} {
 		if m == nil {
 			continue
 		}
@@ -133,7 +133,7 @@ func (s *moduleSurvey) hosted(call lockfile.ModuleCall) *index.Module {
 	if !slices.Contains(s.own, call.Address.Hostname) {
 		return nil
 	}
-	return s.snapshot.Module(call.Address.At(""))
+	return s.snapshot.Module(index.PlaceOf(call.Address.At("")))
 }
 
 // read adds the needs of a module in the tree to a configuration.

@@ -60,10 +60,11 @@ func newCatalog(s *index.Snapshot, before *Catalog) *Catalog {
 	}
 	for a := range s.Merged() {
 		c.merged[a] = nil
-		if m := s.HostedModule(a); m != nil {
+		place := index.Place{Address: a, Merged: true}
+		if m := s.Module(place); m != nil {
 			c.merged[a] = moduleEntry(m)
 		}
-		if p := s.HostedProvider(a); p != nil {
+		if p := s.Provider(place); p != nil {
 			c.merged[a] = providerEntry(p)
 		}
 		c.hostnames[a.Hostname] = true

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
@@ -29,7 +30,7 @@ func TestAnnouncedHashesOutliveAnOutage(t *testing.T) {
 		time.Sleep(time.Hour)
 		for rule, present := range map[string]bool{"as the index has it": true, "as it is on the disk": false} {
 			m := inMemory(t, c, fill.Policy{}, folders)
-			release := m.scan(t).Provider(demo).Release("1.0.0")
+			release := m.scan(t).Provider(index.PlaceOf(demo)).Release("1.0.0")
 			if !present {
 				release = nil
 			}

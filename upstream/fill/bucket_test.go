@@ -50,7 +50,7 @@ func TestFillsThatAStoreInterrupts(t *testing.T) {
 			}
 			again := over(t, c, fill.Policy{}, root)
 			again.fill(t, linuxZip)
-			if p := again.scan(t).Provider(demo); p == nil || p.File(linuxZip) == nil {
+			if p := again.scan(t).Provider(index.PlaceOf(demo)); p == nil || p.File(linuxZip) == nil {
 				t.Fatalf("operation %d: it is not offered afterwards", n)
 			}
 			m.Close()
@@ -114,7 +114,7 @@ func TestPlatformsThatAreAddedLaterInABucket(t *testing.T) {
 	m.fill(t, zipFor("linux_amd64"))
 	offered := 1
 	root.bucket.Lose = func(operation, name string) error {
-		p := m.scan(t).Provider(demo)
+		p := m.scan(t).Provider(index.PlaceOf(demo))
 		if p == nil || p.Release("1.0.0") == nil || len(p.Release("1.0.0").Packages) < offered || p.Release("1.0.0").Signature.By != index.ByPublisher {
 			t.Errorf("after %s of %s, there is less: %q", operation, name, root.bucket.Names())
 		}
@@ -124,7 +124,7 @@ func TestPlatformsThatAreAddedLaterInABucket(t *testing.T) {
 		g.grow(t, platform)
 		over(t, c, fill.Policy{}, root).fill(t, zipFor(platform))
 		offered++
-		if s := m.scan(t); len(s.Report().Withheld) > 0 || len(s.Provider(demo).Release("1.0.0").Packages) != offered {
+		if s := m.scan(t); len(s.Report().Withheld) > 0 || len(s.Provider(index.PlaceOf(demo)).Release("1.0.0").Packages) != offered {
 			t.Errorf("%s: in the end %+v is withheld of %q", platform, s.Report().Withheld, root.bucket.Names())
 		}
 	}
@@ -167,7 +167,7 @@ func testFoldersThatAreBeingUploaded(t *testing.T, on treeKind) {
 	root.tree(t).Write(half, "of another build").Write(directory+"1.0.0/"+tree.UploadName, "{}")
 	over(t, c, fill.Policy{}, root).fill(t, zipFor("linux_amd64"))
 	m := over(t, c, fill.Policy{}, root)
-	if p := m.scan(t).Provider(demo); p == nil || p.Release("1.0.0") == nil {
+	if p := m.scan(t).Provider(index.PlaceOf(demo)); p == nil || p.Release("1.0.0") == nil {
 		t.Error("it is not offered")
 	}
 	if on.bucket {
@@ -199,12 +199,12 @@ func TestAdditionsThatAStoreInterrupts(t *testing.T) {
 				t.Fatalf("operation %d: %v", n, err)
 			}
 			m := over(t, c, fill.Policy{}, root)
-			if p := m.scan(t).Provider(demo); p == nil || len(p.Release("1.0.0").Packages) < i+1 || p.Release("1.0.0").Signature.By != index.ByPublisher {
+			if p := m.scan(t).Provider(index.PlaceOf(demo)); p == nil || len(p.Release("1.0.0").Packages) < i+1 || p.Release("1.0.0").Signature.By != index.ByPublisher {
 				t.Fatalf("operation %d: there is less: %q", n, root.bucket.Names())
 			}
 			m.fill(t, zipFor(platform))
 			s := m.scan(t)
-			if problems := slices.DeleteFunc(s.Report().Withheld, isDuplicate); len(problems) > 0 || len(s.Provider(demo).Release("1.0.0").Packages) != i+2 {
+			if problems := slices.DeleteFunc(s.Report().Withheld, isDuplicate); len(problems) > 0 || len(s.Provider(index.PlaceOf(demo)).Release("1.0.0").Packages) != i+2 {
 				t.Fatalf("operation %d: in the end %+v is withheld of %q", n, problems, root.bucket.Names())
 			}
 		}
@@ -271,7 +271,7 @@ func testFilledPackagesAreNotReadAgain(t *testing.T, on treeKind) {
 		read    int
 	}{{"an index that was told", digests, 0}, {"another one", nil, 1}} {
 		snapshot, err := index.Scan(background(), index.Options{Open: root.open, Digests: test.digests})
-		if err != nil || snapshot.Module(vpc).Version("1.0.0") == nil {
+		if err != nil || snapshot.Module(index.PlaceOf(vpc)).Version("1.0.0") == nil {
 			t.Fatalf("%s: %v, %+v", test.rule, err, snapshot)
 		}
 		if snapshot.Read != test.read {

@@ -9,6 +9,9 @@
 // temporary file until it is verified. The documents of a package are written before
 // it, so the result is a tree like any other, which needs no Filler.
 //
+// [Offers] are what a request reads: a snapshot together with what a Filler can fetch.
+// Who reads them does not know whether the tree had a package before.
+//
 // # One truth about the tree
 //
 // Callers pass the release in the index's snapshot. Documents, signatures and digests

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
@@ -224,7 +225,7 @@ func TestFillsThatADiskInterrupts(t *testing.T) {
 				defer again.Close()
 				again.fill(t, linuxZip)
 				again.fillModule(t)
-				if p := again.scan(t).Provider(demo); p == nil || p.File(linuxZip) == nil {
+				if p := again.scan(t).Provider(index.PlaceOf(demo)); p == nil || p.File(linuxZip) == nil {
 					t.Errorf("%v: it is not offered afterwards", failed)
 				}
 				if t.Failed() {

@@ -18,6 +18,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -172,14 +173,14 @@ func testFillModule(t *testing.T, on treeKind) {
 			}
 			r.Close()
 			snapshot := m.scan(t)
-			v := snapshot.Module(vpc).Version("1.0.0")
+			v := snapshot.Module(index.PlaceOf(vpc)).Version("1.0.0")
 			if len(snapshot.Report().Withheld) > 0 || v == nil || v.Archive.SHA256 != f.SHA256 || v.Folder != test.folder || snapshot.Report().IgnoredTotal > 0 {
 				t.Errorf("the index has %+v: %+v", v, snapshot.Report())
 			}
 			if again := m.fillModule(t); again.New || again.SHA256 != f.SHA256 {
 				t.Errorf("once more it is %+v", again)
 			}
-			if known, err := m.FillModule(background(), vpc, "v1.0", snapshot.Module(vpc)); err != nil || known.New || known.Folder != test.folder {
+			if known, err := m.FillModule(background(), vpc, "v1.0", snapshot.Module(index.PlaceOf(vpc))); err != nil || known.New || known.Folder != test.folder {
 				t.Errorf("as the index has it, it is %+v, %v", known, err)
 			}
 			if n := s.Count(archivePath); n != 1 {
@@ -303,7 +304,7 @@ func TestModulesInTheTree(t *testing.T) {
 		folders := indextest.New(t).Write(modulePackage, "").Write(moduleSource, "")
 		m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders)
 		m.fillModule(t)
-		if snapshot := m.scan(t); len(snapshot.Module(vpc).Versions) != 1 || m.Read(moduleSource) == "" {
+		if snapshot := m.scan(t); len(snapshot.Module(index.PlaceOf(vpc)).Versions) != 1 || m.Read(moduleSource) == "" {
 			t.Errorf("the index has %+v", snapshot.Report())
 		}
 	})
@@ -329,7 +330,7 @@ func TestModulesInTheTree(t *testing.T) {
 		folders := indextest.New(t).Write("modules/"+host+"/Acme/VPC/aws/0.9.0.zip", indextest.Zip("main.tf", ""))
 		m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders)
 		m.fillModule(t)
-		if snapshot := m.scan(t); len(snapshot.Module(vpc).Versions) != 2 || len(snapshot.Report().Withheld) > 0 {
+		if snapshot := m.scan(t); len(snapshot.Module(index.PlaceOf(vpc)).Versions) != 2 || len(snapshot.Report().Withheld) > 0 {
 			t.Errorf("the index has %+v", snapshot.Report())
 		}
 	})
@@ -586,7 +587,7 @@ func TestModulesWithoutConfigurationAtTheRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := m.fillModule(t)
-	if v := m.scan(t).Module(vpc).Version("1.0.0"); folder != "" || f.Folder != folder || v.Folder != folder {
+	if v := m.scan(t).Module(index.PlaceOf(vpc)).Version("1.0.0"); folder != "" || f.Folder != folder || v.Folder != folder {
 		t.Errorf("it is in %q, %q, %q", folder, f.Folder, v.Folder)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -37,7 +38,7 @@ func TestFill(t *testing.T) {
 	}
 	m.mustHave(t, directory+linuxZip, directory+sums, directory+sums+".sig", keysFile, record)
 
-	p := m.scan(t).Provider(demo)
+	p := m.scan(t).Provider(index.PlaceOf(demo))
 	if p == nil || p.File(linuxZip) == nil || p.File(linuxZip).SHA256 != f.SHA256 {
 		t.Fatalf("the index offers %+v", p)
 	}

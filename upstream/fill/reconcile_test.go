@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -34,7 +35,7 @@ func testDocumentsInTheTreeVerifyFurtherPackages(t *testing.T, on treeKind) {
 				t.Errorf("%d documents were requested", n)
 			}
 			m.mustHave(t, dir+linuxZip, dir+darwinZip, dir+sums, dir+sums+".sig", keysFile)
-			if p := m.scan(t).Provider(demo); p == nil || len(p.Release("1.0.0").Packages) != 2 {
+			if p := m.scan(t).Provider(index.PlaceOf(demo)); p == nil || len(p.Release("1.0.0").Packages) != 2 {
 				t.Errorf("the index offers %+v", p)
 			}
 		})
@@ -135,7 +136,7 @@ func testManifests(t *testing.T, on treeKind) {
 	m := on.mirror(t, c, fill.Policy{})
 	m.fill(t, linuxZip)
 	m.mustHave(t, directory+linuxZip, directory+sums, directory+sums+".sig", directory+manifest, keysFile, record)
-	if d := m.scan(t).Provider(demo).Release("1.0.0").Packages[0].Download(); !strings.Contains(string(d.Head), `"protocols":["6.0"]`) {
+	if d := m.scan(t).Provider(index.PlaceOf(demo)).Release("1.0.0").Packages[0].Download(); !strings.Contains(string(d.Head), `"protocols":["6.0"]`) {
 		t.Errorf("the package is described as %s", d.Head)
 	}
 
@@ -167,7 +168,7 @@ func testFillBesidePackagesAlone(t *testing.T, on treeKind) {
 			m := over(t, newSite(t, folders).Client(t, upstream.Origin{}), fill.Policy{}, root)
 			m.fill(t, linuxZip)
 			m.mustHave(t, directory+linuxZip, directory+darwinZip, directory+sums, directory+sums+".sig", keysFile, record)
-			if p := m.scan(t).Provider(demo); p == nil || len(p.Release("1.0.0").Packages) != 2 {
+			if p := m.scan(t).Provider(index.PlaceOf(demo)); p == nil || len(p.Release("1.0.0").Packages) != 2 {
 				t.Errorf("the index offers %+v", p)
 			}
 		})
@@ -220,7 +221,7 @@ func testFoldersWrittenOtherwise(t *testing.T, on treeKind) {
 	m := over(t, newSite(t, folders).Client(t, upstream.Origin{}), fill.Policy{}, root)
 	m.fill(t, linuxZip)
 	m.mustHave(t, dir+".keep", dir+".versions.json", dir+".1.0.0.packages.json", dir+linuxZip, dir+sums, dir+sums+".sig", "keys/REGISTRY.example.com/ACME.asc")
-	if m.scan(t).Provider(demo) == nil {
+	if m.scan(t).Provider(index.PlaceOf(demo)) == nil {
 		t.Error("the index does not offer it")
 	}
 }
@@ -247,7 +248,7 @@ func testKeyRotation(t *testing.T, on treeKind) {
 	if strings.Count(file, "BEGIN PGP") != 2 || strings.Count(file, "Kept by the registry") != 1 || !strings.HasPrefix(file, "Kept by the registry") {
 		t.Errorf("the keys are\n%s", file)
 	}
-	p := m.scan(t).Provider(demo)
+	p := m.scan(t).Provider(index.PlaceOf(demo))
 	if p == nil || len(p.Releases) != 2 {
 		t.Fatalf("the index offers %+v", p)
 	}
@@ -316,7 +317,7 @@ func testAReleaseSignedTwice(t *testing.T, on treeKind) {
 			continue
 		}
 		m.fill(t, linuxZip)
-		if p := m.scan(t).Provider(demo); m.Read(directory+sums+".sig") != signature || p == nil {
+		if p := m.scan(t).Provider(index.PlaceOf(demo)); m.Read(directory+sums+".sig") != signature || p == nil {
 			t.Errorf("the index offers %+v", p)
 		}
 	}
@@ -349,7 +350,7 @@ func TestATreeThatIsNewerThanTheSnapshot(t *testing.T) {
 			test.put(mine)
 			m := inMemory(t, newSite(t, before).Client(t, upstream.Origin{}), fill.Policy{}, mine)
 			files := m.files(t)
-			_, err := m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(demo))
+			_, err := m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(index.PlaceOf(demo)))
 			if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v", err)
 			}
@@ -376,7 +377,7 @@ func TestAReleaseThatTheIndexHasNoLonger(t *testing.T) {
 		mine.Write(directory+name, before.Read("providers/acme/demo/"+name))
 	}
 	m := inMemory(t, now.Client(t, upstream.Origin{}), fill.Policy{}, mine)
-	if _, err := m.Filler.Available(background(), demo, "1.0.0", scanned(t, mine).Provider(demo).Release("1.0.0")); err != nil {
+	if _, err := m.Filler.Available(background(), demo, "1.0.0", scanned(t, mine).Provider(index.PlaceOf(demo)).Release("1.0.0")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{darwinZip, sums, sums + ".sig"} { // to get the origin's
@@ -398,12 +399,12 @@ func TestManifestsThatDoNotMatch(t *testing.T) {
 	folders.Keys(host+"/acme", publisher)
 	snapshot := scanned(t, folders)
 	m := inMemory(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{}, folders)
-	f, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(demo))
+	f, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(index.PlaceOf(demo)))
 	if err != nil || m.content(t, f) != folders.Read(directory+manifest) {
 		t.Fatalf("got %v", err)
 	}
 	folders.Write(directory+manifest, `{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)
-	if _, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(demo)); !errors.Is(err, fill.ErrNotMirrored) {
+	if _, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(index.PlaceOf(demo))); !errors.Is(err, fill.ErrNotMirrored) {
 		t.Errorf("got %v", err)
 	}
 }

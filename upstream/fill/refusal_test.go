@@ -276,7 +276,7 @@ func testPinnedKeys(t *testing.T, on treeKind) {
 			if m.Read(keysFile) != test.keys {
 				t.Errorf("the file is now\n%s", m.Read(keysFile))
 			}
-			if m.scan(t).Provider(demo) == nil {
+			if m.scan(t).Provider(index.PlaceOf(demo)) == nil {
 				t.Error("the index does not offer it")
 			}
 		})
@@ -353,7 +353,7 @@ func TestPackagesByTheirFiles(t *testing.T) {
 	s := newSite(t, folders)
 	s.Fault(sumsFile, status(404))
 	archives := files + "1.0.0.json"
-	h1 := scanned(t, folders).Provider(address.Address{Namespace: "acme", Name: "demo"}).Release("1.0.0").Package("linux", "amd64").H1
+	h1 := scanned(t, folders).Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).Release("1.0.0").Package("linux", "amd64").H1
 	answer := func(hashes string) http.HandlerFunc {
 		return body(`{"archives":{"linux_amd64":{"url":"` + linuxZip + `"` + hashes + `}}}`)
 	}

@@ -107,7 +107,7 @@ func TestPlatformsThatAreAddedLater(t *testing.T) {
 				m.fill(t, zipFor("linux_amd64"))
 				offered := 1
 				fs.look = func(step string) {
-					p := plain.scan(t).Provider(demo)
+					p := plain.scan(t).Provider(index.PlaceOf(demo))
 					if p == nil || p.Release("1.0.0") == nil || len(p.Release("1.0.0").Packages) < offered || p.Release("1.0.0").Signature.By != index.ByPublisher {
 						t.Errorf("after %s, there is less: %q", step, plain.files(t))
 					}
@@ -127,7 +127,7 @@ func TestPlatformsThatAreAddedLater(t *testing.T) {
 					}
 					m.fill(t, zipFor(platform))
 					offered++
-					if got := plain.scan(t); len(got.Report().Withheld) > 0 || len(got.Provider(demo).Release("1.0.0").Packages) != offered {
+					if got := plain.scan(t); len(got.Report().Withheld) > 0 || len(got.Provider(index.PlaceOf(demo)).Release("1.0.0").Packages) != offered {
 						t.Errorf("%s: in the end %+v is withheld of %q", platform, got.Report().Withheld, plain.files(t))
 					}
 				}
@@ -207,7 +207,7 @@ func TestAdditionsThatAreWrittenOtherwise(t *testing.T) {
 				defer m.Close()
 				m.fill(t, zipFor("darwin_arm64"))
 				s := m.scan(t)
-				if r := s.Provider(demo).Release("1.0.0"); r == nil || len(r.Packages) != 2 || r.Signature.By != index.ByPublisher {
+				if r := s.Provider(index.PlaceOf(demo)).Release("1.0.0"); r == nil || len(r.Packages) != 2 || r.Signature.By != index.ByPublisher {
 					t.Errorf("it is offered as %+v: %+v", r, s.Report().Withheld)
 				}
 			})
@@ -262,7 +262,7 @@ func TestAdditionsThatAreRefused(t *testing.T) {
 				if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) {
 					t.Errorf("got %v", err)
 				}
-				if p := m.scan(t).Provider(demo); p == nil || p.File(zipFor("linux_amd64")) == nil {
+				if p := m.scan(t).Provider(index.PlaceOf(demo)); p == nil || p.File(zipFor("linux_amd64")) == nil {
 					t.Errorf("the release in the tree is not offered any more: %q", m.files(t))
 				}
 			})
@@ -293,7 +293,7 @@ func testPlatformsThatAreAddedLaterOnTheDisk(t *testing.T, on treeKind) {
 		}
 		m.mustHave(t, want...)
 		s := m.scan(t)
-		if p := s.Provider(demo); len(s.Report().Withheld) > 0 || p == nil || len(p.Release("1.0.0").Packages) != len(g.platforms) {
+		if p := s.Provider(index.PlaceOf(demo)); len(s.Report().Withheld) > 0 || p == nil || len(p.Release("1.0.0").Packages) != len(g.platforms) {
 			t.Errorf("%s: %+v", step.platform, s.Report())
 		}
 	}
@@ -375,7 +375,7 @@ func TestAdditionsByAnotherInstance(t *testing.T) {
 				t.Errorf("SHA256SUMS was %q and is %q, %v", before, after, err)
 			}
 			s := first.scan(t)
-			if p := s.Provider(demo); len(s.Report().Withheld) > 0 || p == nil || len(p.Release("1.0.0").Packages) != 4 {
+			if p := s.Provider(index.PlaceOf(demo)); len(s.Report().Withheld) > 0 || p == nil || len(p.Release("1.0.0").Packages) != 4 {
 				t.Errorf("%+v", s.Report())
 			}
 		})
@@ -391,7 +391,7 @@ func TestAReleaseThatTheIndexHas(t *testing.T) {
 	for _, name := range []string{darwinZip, sums, sums + ".sig"} {
 		mine.Write(directory+name, folders.Read("providers/acme/demo/"+name))
 	}
-	provider := scanned(t, mine).Provider(demo)
+	provider := scanned(t, mine).Provider(index.PlaceOf(demo))
 	present := provider.Release("1.0.0")
 	c := s.Client(t, upstream.Origin{})
 	m := (&mirroring{Tree: mine}).start(t, c, fill.Options{
@@ -420,7 +420,7 @@ func TestAReleaseThatTheIndexHas(t *testing.T) {
 			mine.Write(directory+sums, line+"\n").Write(directory+sums+".sig", publisher.Sign(line+"\n"))
 		}
 	}
-	replaced := scanned(t, mine).Provider(demo).Release("1.0.0")
+	replaced := scanned(t, mine).Provider(index.PlaceOf(demo)).Release("1.0.0")
 	if list, err = m.Filler.Available(background(), demo, "1.0.0", replaced); err != nil || len(list) != 1 {
 		t.Errorf("got %+v, %v", list, err)
 	}
@@ -467,7 +467,7 @@ func TestPackagesThatTheIndexHasRead(t *testing.T) {
 		}
 		clear(fs.count)
 		m := inMemory(t, newSite(t, folders).Client(t, upstream.Origin{}), fill.Policy{}, mine)
-		_, err = m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(demo))
+		_, err = m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(index.PlaceOf(demo)))
 		if changed != errors.Is(err, fill.ErrConflict) || !changed && err != nil {
 			t.Errorf("changed: %v, got %v", changed, err)
 		}

@@ -1,10 +1,9 @@
-package handlers
+package fill
 
 import (
 	"context"
 	"crypto/sha256"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -13,11 +12,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A fetchedRelease is a release whose packages an Upstream can fetch, in the form that
+// A fetchedRelease is a release whose packages the Upstream can fetch, in the form that
 // clients verify. Its documents stay the same when its packages come into the tree.
 type fetchedRelease struct {
 	*upstream.Release
@@ -42,12 +40,10 @@ const maxVouchers = 16 << 20
 
 func voucherSize(v *index.SignedChecksums) int { return 1<<10 + int(v.Checksums.Size) }
 
-// fetchedRelease asks the Upstream for the release that r names. The platform is the
-// platform of the requested package. Its zero value stands for all that the origin has
-// added.
-func (g *Registry) fetchedRelease(ctx context.Context, r *request, platform address.Platform, present *index.Release) (*fetchedRelease, error) {
-	a, version := r.target.Address, r.target.version
-	origin, err := g.Upstream.ReleaseFor(ctx, a, version, platform, present)
+// fetchedRelease asks the Upstream for a release. The platform is the platform of the
+// requested package. Its zero value stands for all that the origin has added.
+func (o *Offers) fetchedRelease(ctx context.Context, a address.Address, version string, platform address.Platform, present *index.Release) (*fetchedRelease, error) {
+	origin, err := o.upstream.ReleaseFor(ctx, a, version, platform, present)
 	if err != nil {
 		return nil, err
 	}
@@ -60,15 +56,15 @@ func (g *Registry) fetchedRelease(ctx context.Context, r *request, platform addr
 		k.keys = origin.Keys
 		return k, nil
 	case origin.Signed():
-		return nil, fill.ErrConflict
+		return nil, ErrConflict
 	}
 	checksums := origin.Checksums
 	if checksums == nil || !asIs {
 		checksums = k.sums.Encode()
 	}
-	v := g.vouch(r, checksums)
+	v := o.vouch(a, version, checksums)
 	if v == nil {
-		return nil, fail(http.StatusNotFound, "%s %s is not signed, so that only the network mirror offers it", a, version)
+		return nil, ErrNotSigned
 	}
 	k.checksums, k.signature, k.keys = v.Checksums, v.Signature, []signing.PublicKey{v.Key}
 	return k, nil
@@ -110,17 +106,17 @@ func (k *fetchedRelease) addPresent() (asIs bool) {
 
 // vouch returns the registry's signature and keys for a release that its publisher did
 // not sign. It returns nil if the registry signs nothing.
-func (g *Registry) vouch(r *request, checksums []byte) *index.SignedChecksums {
-	id := voucherID{r.target.Address, r.target.version, sha256.Sum256(checksums)}
-	if v, ok := g.vouchers.Get(id); ok {
+func (o *Offers) vouch(a address.Address, version string, checksums []byte) *index.SignedChecksums {
+	id := voucherID{a, version, sha256.Sum256(checksums)}
+	if v, ok := o.vouchers.Get(id); ok {
 		return v
 	}
-	v := r.snapshot.SignChecksums(id.address.Name, id.version, checksums)
+	v := o.tree.SignChecksums(id.address.Name, id.version, checksums)
 	if v == nil {
 		return nil
 	}
-	id.address, id.version = cloneAddress(id.address), strings.Clone(id.version)
-	return g.vouchers.PutIfAbsent(id, v, cache.UntilEvicted)
+	id.address, id.version = id.address.Clone(), strings.Clone(id.version)
+	return o.vouchers.PutIfAbsent(id, v, cache.UntilEvicted)
 }
 
 // file returns SHA256SUMS or its signature, and nil for every other kind.

@@ -1,0 +1,164 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// Offers are what a request may be given. A snapshot has what is in the tree. The
+// *fill.Offers around it also have what can be fetched from an origin, and no handler
+// knows the difference. The error is fill.ErrNotOffered for what nobody has; others are
+// those of an Upstream.
+type Offers interface {
+	// Provider returns a provider, with the lists of its versions.
+	Provider(index.Place) (*index.Provider, error)
+
+	// Release returns a release. The error is fill.ErrNotYet if the next snapshot has it.
+	Release(p index.Place, version string) (*index.Release, error)
+
+	// Archives returns the mirror's VERSION.json.
+	Archives(p index.Place, version string, h1Only bool) (*wire.Document, error)
+
+	// Download returns the registry's description of a package.
+	Download(p index.Place, version string, platform address.Platform) (*wire.Document, error)
+
+	// ProviderFile returns a package, SHA256SUMS or its signature.
+	ProviderFile(p index.Place, name string) (*index.File, error)
+
+	// Module returns a module, with the list of its versions.
+	Module(index.Place) (*index.Module, error)
+
+	// ModuleVersion returns a version of a module. The error is fill.ErrUnfinished if
+	// its package will be there later than the client waits for an answer.
+	ModuleVersion(p index.Place, version string) (*index.ModuleVersion, error)
+
+	// ModuleFolder returns the name of such a package, and the folder of the module in
+	// it.
+	ModuleFolder(p index.Place, version string) (archive, folder string, err error)
+
+	// ModulePackage returns the package of a version of a module. Without the requested
+	// name, the package need not be there.
+	ModulePackage(p index.Place, version, name string) (*index.File, error)
+
+	fileOffers
+}
+
+// fileOffers open files that are offered.
+type fileOffers interface {
+	Open(*index.File) (*index.OpenFile, error)
+	OpenRange(*index.File) (*index.OpenFile, error)
+	CanRedirect(*index.File) bool
+}
+
+// offers returns what r may be given.
+func (g *Registry) offers(r *request) Offers {
+	if !g.fetches(&r.target) {
+		return treeOffers{r.snapshot}
+	}
+	return g.pull.Around(r.snapshot, func() (context.Context, time.Time) {
+		until := r.waiting().Add(Patience)
+		return upstream.ForClient(r.Context(), g.clientOf(r)), until
+	})
+}
+
+// fetches reports whether the Upstream can fetch files of a target that the tree does not
+// have. It can for mirrored packages only.
+func (g *Registry) fetches(t *target) bool {
+	return g.Upstream != nil && !t.place.Hosted && g.Upstream.Mirrors(t.Address)
+}
+
+// clientOf returns the IP address of the client, by which the Upstream is shared fairly.
+func (g *Registry) clientOf(r *request) string {
+	client, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		client = r.RemoteAddr
+	}
+	if g.ClientAddress != nil {
+		client = cmp.Or(g.ClientAddress(r.Request), client)
+	}
+	return client
+}
+
+// treeOffers are the offers of the tree alone.
+type treeOffers struct{ *index.Snapshot }
+
+func (s treeOffers) Provider(p index.Place) (*index.Provider, error) {
+	if provider := s.Snapshot.Provider(p); provider != nil {
+		return provider, nil
+	}
+	return nil, fill.ErrNotOffered
+}
+
+func (s treeOffers) Release(p index.Place, version string) (*index.Release, error) {
+	if r := s.Snapshot.Provider(p).Release(version); r != nil {
+		return r, nil
+	}
+	return nil, fill.ErrNotOffered
+}
+
+func (s treeOffers) Archives(p index.Place, version string, _ bool) (*wire.Document, error) {
+	r, err := s.Release(p, version)
+	if err != nil {
+		return nil, err
+	}
+	return r.Archives(), nil
+}
+
+func (s treeOffers) Download(p index.Place, version string, platform address.Platform) (*wire.Document, error) {
+	r, err := s.Release(p, version)
+	if err != nil {
+		return nil, err
+	}
+	k := r.Package(platform.OS, platform.Arch)
+	if k == nil || k.Download() == nil {
+		return nil, fill.ErrNoPackage
+	}
+	return k.Download(), nil
+}
+
+func (s treeOffers) ProviderFile(p index.Place, name string) (*index.File, error) {
+	if provider := s.Snapshot.Provider(p); provider != nil {
+		if f := provider.File(name); f != nil {
+			return f, nil
+		}
+	}
+	return nil, fill.ErrNotOffered
+}
+
+func (s treeOffers) Module(p index.Place) (*index.Module, error) {
+	if m := s.Snapshot.Module(p); m != nil {
+		return m, nil
+	}
+	return nil, fill.ErrNotOffered
+}
+
+func (s treeOffers) ModuleVersion(p index.Place, version string) (*index.ModuleVersion, error) {
+	if v := s.Snapshot.Module(p).Version(version); v != nil {
+		return v, nil
+	}
+	return nil, fill.ErrNotOffered
+}
+
+func (s treeOffers) ModuleFolder(p index.Place, version string) (archive, folder string, err error) {
+	v, err := s.ModuleVersion(p, version)
+	if err != nil {
+		return "", "", err
+	}
+	return v.Archive.Name, v.Folder, nil
+}
+
+func (s treeOffers) ModulePackage(p index.Place, version, _ string) (*index.File, error) {
+	v, err := s.ModuleVersion(p, version)
+	if err != nil {
+		return nil, err
+	}
+	return v.Archive, nil
+}

@@ -1,0 +1,91 @@
+package index
+
+import (
+	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+)
+
+// A Place is where a request finds a provider or module in the tree.
+type Place struct {
+	// Address of the folder, with its HOSTNAME if it has one.
+	address.Address
+
+	// Merged means together with the same address without HOSTNAME, for a registry that
+	// answers as the HOSTNAME. If both have a version, the version under the HOSTNAME is
+	// offered.
+	Merged bool
+
+	// Hosted packages are the registry's own, and are never fetched from an origin. All
+	// others are mirrored.
+	Hosted bool
+}
+
+// PlaceOf returns the place of exactly that address.
+func PlaceOf(a address.Address) Place { return Place{Address: a} }
+
+// lookup returns what is offered at a place.
+func (s *Snapshot) lookup(p Place) (*Provider, *Module, addressMetadata) {
+	g := s.group(p.Address)
+	e := g.at(p.Hostname)
+	if p.Merged {
+		if m := g.mergedAt(p.Hostname); m != nil {
+			return m.provider, m.module, m.metadata
+		}
+		if !e.offers() {
+			e = g.at("")
+		}
+	}
+	return e.providerOrNil(), e.moduleOrNil(), e.metadataOrZero()
+}
+
+// Provider returns the provider at a place, or nil.
+func (s *Snapshot) Provider(p Place) *Provider {
+	provider, _, _ := s.lookup(p)
+	return provider
+}
+
+// Module returns the module at a place, or nil.
+func (s *Snapshot) Module(p Place) *Module {
+	_, module, _ := s.lookup(p)
+	return module
+}
+
+// Metadata returns the registry.hcl at a place, or nil.
+func (s *Snapshot) Metadata(p Place) *registryhcl.File {
+	_, _, metadata := s.lookup(p)
+	return metadata.file
+}
+
+// WithdrawnVersions returns the withdrawn versions at a place, the newest first.
+func (s *Snapshot) WithdrawnVersions(p Place) []WithdrawnVersion {
+	_, _, metadata := s.lookup(p)
+	return metadata.withdrawn
+}
+
+// Pending reports whether files of a version at a place, or of any version if it is empty,
+// have not been read yet: a missing version may appear soon.
+func (s *Snapshot) Pending(p Place, version string) bool {
+	return s.lacks(p, func(l pending) bool { return l.has(version) })
+}
+
+// ListPending reports whether the list of versions at a place may lack versions that clients
+// were offered before.
+func (s *Snapshot) ListPending(p Place) bool {
+	return s.lacks(p, func(l pending) bool { return l.list })
+}
+
+// lacks reports whether a folder at the place lacks versions that have not been read yet.
+func (s *Snapshot) lacks(p Place, lacks func(pending) bool) bool {
+	of := func(e *entry) bool { return e != nil && lacks(e.pending) }
+	return of(s.entry(p.Address)) || p.Merged && of(s.entry(p.At(""))) || s.Unknown(p)
+}
+
+// Unknown reports whether a folder at the place, perhaps in another spelling, could not be
+// read by any scan yet: neither all its versions are known, nor which are withdrawn.
+func (s *Snapshot) Unknown(p Place) bool {
+	return slices.ContainsFunc(s.unknown, func(f folder) bool {
+		return f.covers(p.Address) || p.Merged && f.covers(p.At(""))
+	})
+}

@@ -1,0 +1,128 @@
+package fill
+
+import (
+	"context"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+)
+
+// folderPatience is how long a request waits for the folder of a module in a package
+// after it has waited for the package. Both are within the ten seconds that clients allow
+// (checklist 25).
+const folderPatience = time.Second
+
+// A mergedModule merges the list of a module in the tree with the origin's. It is valid
+// for a while, as long as the tree does not change.
+type mergedModule struct {
+	present presentModule
+	*index.Module
+}
+
+func (m mergedModule) size() int { return len(m.List().Head) + len(m.List().Tail) }
+
+// A presentModule is a module in the tree, and its metadata. Both may be nil.
+type presentModule struct {
+	*index.Module
+	metadata *registryhcl.File
+}
+
+// Module returns a module with all versions of the tree and of the origin. The list may
+// be that of the tree if the origin fails.
+func (o *Offers) Module(p index.Place) (*index.Module, error) {
+	present := presentModule{o.tree.Module(p), o.tree.Metadata(p)}
+	if m, ok := o.modules.Get(p.Address); ok && m.present == present {
+		return m.Module, nil
+	}
+	offering, err := o.further(p, present.Module != nil)
+	switch {
+	case err != nil && present.Module != nil:
+		return present.Module, nil
+	case err != nil:
+		return nil, err
+	}
+	further, _ := index.WithoutWithdrawn(present.metadata, offering.Versions, nil)
+	m := index.MergedModule(p.Address, present.Module, further, present.metadata)
+	if m == nil {
+		return nil, ErrNoneLeft
+	}
+	if offering.Stale {
+		m.Age = offering.Age
+	}
+	o.modules.Put(p.Clone(), mergedModule{present, m}, min(mergedListLife, offering.Age))
+	return m, nil
+}
+
+// fetchedArchive is the name of every package of a module that an Upstream fetches.
+const fetchedArchive = "archive.tar.gz"
+
+// ModuleVersion returns a version of a module once its package is in the tree. The error
+// is ErrUnfinished if that takes longer than the client waits.
+func (o *Offers) ModuleVersion(p index.Place, version string) (*index.ModuleVersion, error) {
+	m := o.tree.Module(p)
+	if v := m.Version(version); v != nil {
+		return v, nil
+	}
+	if !o.mayFetchModule(p, version) {
+		return nil, ErrNotOffered
+	}
+	ctx, cancel := o.patient()
+	defer cancel()
+	filled, err := o.fillModule(ctx, p, version, m)
+	if err != nil {
+		return nil, err
+	}
+	return &index.ModuleVersion{Hostname: p.Hostname, Version: version, Archive: filled.File, Folder: filled.Folder}, nil
+}
+
+// ModuleFolder returns the name of the package of a version of a module, and the folder
+// of the module in it. It does not wait for the package.
+func (o *Offers) ModuleFolder(p index.Place, version string) (archive, folder string, err error) {
+	client, _ := o.ask()
+	ctx, cancel := context.WithTimeout(client, folderPatience)
+	defer cancel()
+	folder, err = o.upstream.ModuleFolder(ctx, p.Address, version)
+	return fetchedArchive, folder, err
+}
+
+// ModulePackage returns the package of a version of a module once it is in the tree,
+// however long that takes. If the package has another name, it is not fetched: of the
+// returned file only the name is known.
+func (o *Offers) ModulePackage(p index.Place, version, name string) (*index.File, error) {
+	m := o.tree.Module(p)
+	switch v := m.Version(version); {
+	case v != nil:
+		return v.Archive, nil
+	case !o.mayFetchModule(p, version):
+		return nil, ErrNotOffered
+	case name != fetchedArchive:
+		return &index.File{Name: fetchedArchive}, nil
+	}
+	client, _ := o.ask()
+	filled, err := o.fillModule(client, p, version, m)
+	if err != nil {
+		return nil, err
+	}
+	o.fetched = &filled.Filled
+	return filled.File, nil
+}
+
+// mayFetchModule reports whether to ask the Upstream for a version that is not in the
+// tree. The version has to be written as in lists, and must not be withdrawn.
+func (o *Offers) mayFetchModule(p index.Place, text string) bool {
+	v, err := address.ParseModuleVersion(text)
+	return err == nil && v.String() == text && o.tree.Metadata(p).WithdrawnVersion(v) == nil
+}
+
+func (o *Offers) fillModule(ctx context.Context, p index.Place, version string, present *index.Module) (*FilledModule, error) {
+	filled, err := o.upstream.FillModule(ctx, p.Address, version, present)
+	if err != nil {
+		return nil, o.failed(ctx, p, version, err)
+	}
+	if filled.New {
+		o.added(p.Address)
+	}
+	return filled, nil
+}
