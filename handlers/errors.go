@@ -113,12 +113,13 @@ func versionNotFetched(a address.Address, version string, err error) error {
 // Offers.
 func (g *Registry) versionFailed(r *request, err error) error {
 	t, a := &r.target, r.target.Address
-	if r.address != nil {
+	known := t.IsModule() && r.module() != nil || !t.IsModule() && r.provider() != nil
+	if known {
 		a = *r.address
 	}
 	switch {
 	case errors.Is(err, fill.ErrNotOffered):
-		return g.versionNotFound(nil, r, r.address != nil)
+		return g.versionNotFound(nil, r, known)
 	case errors.Is(err, fill.ErrNoPackage):
 		return fail(http.StatusNotFound, "%s %s has no package for this platform", a, t.version)
 	case errors.Is(err, fill.ErrNoneFetched):

@@ -272,3 +272,34 @@ func TestAudiences(t *testing.T) {
 		t.Errorf("there were %d look-ups of subjects", len(asked))
 	}
 }
+
+// A look-up that finds nothing answers about what it was asked for, whatever was looked up
+// before it.
+func TestViewAnswersAboutItsLastLookUp(t *testing.T) {
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module")
+	module := address.Address{Namespace: "acme", Name: "absent", System: "aws"}
+	provider := address.Address{Namespace: "acme", Name: "absent"}
+	errors := func(before bool) (all []string) {
+		visit(t, registry(scan(t, files)), "", "registry.example.com", func(v *handlers.View) {
+			for _, lookup := range []func() error{
+				func() error { _, _, err := v.ModuleVersion(module, "1.0.0"); return err },
+				func() error { _, _, err := v.ProviderRelease(provider, "1.0.0"); return err },
+			} {
+				if before {
+					_, failed := v.Module(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})
+					_, failedToo := v.Provider(address.Address{Namespace: "acme", Name: "demo"})
+					if failed != nil || failedToo != nil {
+						t.Fatal(failed, failedToo)
+					}
+				}
+				all = append(all, fmt.Sprint(lookup()))
+			}
+		})
+		return all
+	}
+	if got, want := errors(true), errors(false); !slices.Equal(got, want) {
+		t.Errorf("after other look-ups: got %q, want %q", got, want)
+	}
+}
