@@ -20,7 +20,6 @@ type entry struct {
 
 	walked   *Report               // files that are not part of a version, and problems of the walk
 	empty    bool                  // no version is in the folder
-	recalled int                   // archives that the memo knew
 	packed   map[string]tree.Stamp // stamps of the folders that were packed, by their path in the report
 	state    *folderState          // nil if the same listing may have another result
 	keys     *keysFile             // of the namespace of a provider; nil if there is no keys file

@@ -125,7 +125,7 @@ func (s *scan) entry(l *listing, keys *keysFolder) *entry {
 	}
 	w, f := l.walker, *l.folder()
 	f.part = tree.Part{} // an entry may outlast it
-	e := &entry{folder: f, walked: w.report, recalled: w.recalled, failed: w.failed, faulty: w.faulty, young: w.young}
+	e := &entry{folder: f, walked: w.report, failed: w.failed, faulty: w.faulty, young: w.young}
 	var archives []*job
 	var keysFile *keysFile
 	if p := l.provider; p != nil {

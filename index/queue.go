@@ -45,6 +45,7 @@ type queue struct {
 	wanted     map[Selection]*request     // selections whose archives are being read
 	urgentLeft atomic.Int64               // urgent archives that are not read yet: while there are any, others pause
 	unread     int                        // archives that are not read yet
+	initial    int                        // those among them that the first scan found
 	later      int                        // archives that are not committed yet and were not found by the first scan
 	running    int                        // workers
 	rushing    int                        // workers for urgent archives
@@ -126,11 +127,14 @@ func (q *queue) update(added, dropped []*job, first bool) {
 		a.state = &jobState{queue: q, first: first}
 		q.jobs[a.folder.address] = append(q.jobs[a.folder.address], a)
 		heap.Push(&q.waiting, queuedJob{a, a.rank, first})
-		if !first {
+		switch {
+		case first:
+			q.initial++
+		case q.initial > 0:
+			q.makeUrgent(a)
+			fallthrough
+		default:
 			q.later++
-			if q.unread >= q.later {
-				q.makeUrgent(a)
-			}
 		}
 		q.unread++
 		q.total.Total++
@@ -168,7 +172,6 @@ func (q *queue) drop(a *job) {
 	if s.finished {
 		return
 	}
-	q.unread--
 	q.total.Total--
 	q.total.TotalBytes -= a.Stamp.Size
 	q.leave(a)
@@ -196,9 +199,13 @@ func (q *queue) forget(a *job) {
 	}
 }
 
-// leave notes that requests need not wait for an archive any more. It reports whether one of
-// them waits for no other archive.
+// leave notes that an archive is not to be read any more. It reports whether a request has
+// waited only for this archive.
 func (q *queue) leave(a *job) (complete bool) {
+	q.unread--
+	if a.state.first {
+		q.initial--
+	}
 	if a.state.urgent && q.urgentLeft.Add(-1) == 0 {
 		q.resumed.Broadcast()
 	}
@@ -290,7 +297,6 @@ func (q *queue) readJob(a *job, state *jobState) {
 	}
 	a.state.finished = true
 	q.done = append(q.done, finishedJob{a, r})
-	q.unread--
 	q.total.Done++
 	q.total.DoneBytes += a.Stamp.Size
 	complete := q.leave(a)
@@ -349,7 +355,7 @@ func (q *queue) becomeIdle() {
 		close(q.idle)
 		q.idle = nil
 	}
-	q.waiting = nil
+	q.waiting, q.asked = nil, nil // they may still have archives that were dropped
 	clear(q.wanted)
 }
 

@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	"runtime"
 	"slices"
 	"time"
 
@@ -76,7 +75,8 @@ type scan struct {
 // does not know are left to be read: see unread. changes is the last change that the scan
 // sees.
 func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes Change) (*Snapshot, error) {
-	s := &scan{scanner: x, ctx: ctx, now: x.options.now(), accepts: accepts, stale: changed} // the listing of a Bucket may or may not have changes after this
+	// The time is taken first: the listing of a Bucket may or may not have later changes.
+	s := &scan{scanner: x, ctx: ctx, now: x.options.now(), accepts: accepts, stale: changed}
 	if err := s.open(); err != nil {
 		return nil, err
 	}
@@ -214,14 +214,6 @@ func checkSeeking(unread []*job) (ok bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-// workers returns how many archives are read, or folders walked, at once.
-func (o Options) workers() int {
-	if o.Workers > 0 {
-		return o.Workers
-	}
-	return runtime.GOMAXPROCS(0)
 }
 
 // inParallel calls do with every number below n, started in order, on so many goroutines.

@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A scan of some folders makes only the entries of these folders again. Everything else
-// stays as it was in the snapshot before.
+// A scan of some folders makes only the entries of these folders again: a change must not cost
+// more in a large tree than in a small one.
 
 // stale has the folders and files that may have changed, by their path in the report, with
 // everything below them. An empty path is the whole tree.
@@ -29,7 +29,7 @@ func staleFolders(folders []string) stale {
 	return s
 }
 
-// in returns the paths that lie in a part of the tree, or above it.
+// in returns the paths that lie in a part of the tree.
 func (s stale) in(part string) (paths []string) {
 	for report := range s {
 		if tree.IsBelow(report, part) {
@@ -55,6 +55,11 @@ func (v *wayWalk) walkStale(root folder, paths []string) {
 	if len(v.unsettled) > 0 {
 		v.walk(root)
 	}
+	v.sort()
+}
+
+// sort orders the folders that were found, and drops those that were found twice.
+func (v *wayWalk) sort() {
 	slices.SortFunc(v.found, compareFolders)
 	v.found = slices.CompactFunc(v.found, func(a, b folder) bool { return a.report == b.report })
 }
@@ -123,6 +128,5 @@ func (v *wayWalk) addOfKeys(keys *keysFolder) {
 			}
 		}
 	}
-	slices.SortFunc(v.found, compareFolders)
-	v.found = slices.CompactFunc(v.found, func(a, b folder) bool { return a.report == b.report })
+	v.sort()
 }

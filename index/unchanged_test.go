@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -202,5 +204,53 @@ func TestARescanAllocatesLittle(t *testing.T) {
 	}
 	if each := testing.AllocsPerRun(3, func() { rescan(t, x) }) / float64(packages); each > limit {
 		t.Errorf("%.1f allocations for each package", each)
+	}
+}
+
+// A change in one folder must not cost more in a large tree than in a small one: nothing
+// else is listed. The age of the index is still that of the last scan of everything.
+func TestAChangeListsOnlyItsFolder(t *testing.T) {
+	files := indextest.New(t)
+	for _, name := range []string{"acme/demo", "acme/other", "globex/demo", "registry.example.com/acme/demo"} {
+		files.Provider(name, "1.0.0", "linux_amd64")
+	}
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	var mutex sync.Mutex
+	var opened []string
+	r := run(t, options(t, indextest.On(t, opening{files.Fs, func(name string) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		opened = append(opened, filepath.ToSlash(name))
+	}}).Open))
+	before := r.until(t, offers("acme/vpc/aws", "1.0.0"))
+	for _, test := range []struct {
+		rule, told string
+		change     func()
+		seen       func(*index.Snapshot) bool
+		untouched  []string
+	}{
+		{"a version is added", "providers/acme/demo", func() { files.Provider("acme/demo", "2.0.0", "linux_amd64") }, offers("acme/demo", "2.0.0"),
+			[]string{"providers", "providers/acme", "providers/acme/other", "providers/globex", "providers/registry.example.com/acme/demo", "modules", "modules/acme/vpc/aws", "keys"}},
+		{"a provider is new", "providers/acme/new", func() { files.Provider("acme/new", "1.0.0", "linux_amd64") }, offers("acme/new", "1.0.0"),
+			[]string{"providers/acme/demo", "providers/acme/other", "providers/globex", "providers/globex/demo", "providers/registry.example.com", "modules", "keys"}},
+		{"a provider is removed", "providers/acme/new", func() { files.Remove("providers/acme/new") }, not(offers("acme/new", "1.0.0")),
+			[]string{"providers/acme/demo", "providers/globex/demo", "modules", "keys"}},
+	} {
+		test.change()
+		mutex.Lock()
+		opened = nil
+		mutex.Unlock()
+		r.Changed(test.told)
+		s := r.until(t, test.seen)
+		mutex.Lock()
+		for _, folder := range test.untouched {
+			if slices.Contains(opened, folder) {
+				t.Errorf("%s: %s is read", test.rule, folder)
+			}
+		}
+		mutex.Unlock()
+		if !s.Taken.Equal(before.Taken) {
+			t.Errorf("%s: the index says that everything was scanned", test.rule)
+		}
 	}
 }
