@@ -134,28 +134,26 @@ func (g *Registry) findModule(r *request, version string) (*index.Module, *index
 	if m != nil && version == "" {
 		found = m.Latest()
 	}
-	switch {
-	case (found != nil || version == "") && r.listPending(): // it is not known either whether a version is withdrawn
-		return nil, nil, errPending
-	case found != nil:
-		return m, found, nil
-	}
-	offers := g.offers(r)
-	if version == "" {
-		all, err := offers.Module(r.target.place)
-		switch {
-		case errors.Is(err, fill.ErrNotOffered):
-			return nil, nil, g.pendingOrNotFound(nil, r)
-		case err != nil:
-			return nil, nil, g.listFailed(nil, r, err)
+	offers, place := g.offers(r), r.target.place
+	latest := func() (string, error) {
+		all, err := offers.Module(place)
+		if err != nil {
+			return "", err
 		}
-		version = all.Latest().Version
+		return all.Latest().Version, nil
 	}
-	r.target.version = version
-	if _, err := offers.ModuleVersion(r.target.place, version); err != nil {
-		return m, nil, g.versionFailed(r, err)
+	fetch := func(version string) error {
+		_, err := offers.ModuleVersion(place, version)
+		return err
 	}
-	return nil, nil, errPending // the next snapshot has it
+	switch err := g.requireVersion(r, version, found != nil, latest, fetch); {
+	case err == nil:
+		return m, found, nil
+	case errors.Is(err, errPending):
+		return nil, nil, err
+	default:
+		return m, nil, err
+	}
 }
 
 // A modulePackage is the place of a module's package in the tree.

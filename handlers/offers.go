@@ -3,6 +3,7 @@ package handlers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"time"
 
@@ -161,4 +162,30 @@ func (s treeOffers) ModulePackage(p index.Place, version, _ string) (*index.File
 		return nil, err
 	}
 	return v.Archive, nil
+}
+
+// requireVersion returns nil if a version to describe is found in the tree. Otherwise it has
+// the version fetched, and returns errPending until the next snapshot has it. An empty
+// version is the latest of all.
+func (g *Registry) requireVersion(r *request, version string, found bool, latest func() (string, error), fetch func(version string) error) error {
+	switch {
+	case (found || version == "") && r.listPending(): // it is not known either whether a version is withdrawn
+		return errPending
+	case found:
+		return nil
+	}
+	if version == "" {
+		var err error
+		switch version, err = latest(); {
+		case errors.Is(err, fill.ErrNotOffered):
+			return g.pendingOrNotFound(nil, r)
+		case err != nil:
+			return g.listFailed(nil, r, err)
+		}
+	}
+	r.target.version = version
+	if err := fetch(version); err != nil {
+		return g.versionFailed(r, err)
+	}
+	return errPending // the next snapshot has it
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // resolveProviders resolves a request of the provider registry protocol, or of the
@@ -96,26 +95,24 @@ func (g *Registry) findRelease(r *request, version string) (*index.Provider, *in
 	if p != nil && version == "" {
 		found = p.Latest()
 	}
-	switch {
-	case (found != nil || version == "") && r.listPending(): // it is not known either whether a version is withdrawn
-		return nil, nil, errPending
-	case found != nil:
-		return p, found, nil
-	}
-	offers := g.offers(r)
-	if version == "" {
-		all, err := offers.Provider(r.target.place)
-		switch {
-		case errors.Is(err, fill.ErrNotOffered):
-			return nil, nil, g.pendingOrNotFound(nil, r)
-		case err != nil:
-			return nil, nil, g.listFailed(nil, r, err)
+	offers, place := g.offers(r), r.target.place
+	latest := func() (string, error) {
+		all, err := offers.Provider(place)
+		if err != nil {
+			return "", err
 		}
-		version = all.Latest().Version
+		return all.Latest().Version, nil
 	}
-	r.target.version = version
-	if _, err := offers.Release(r.target.place, version); err != nil {
-		return p, nil, g.versionFailed(r, err)
+	fetch := func(version string) error {
+		_, err := offers.Release(place, version)
+		return err
 	}
-	return nil, nil, errPending // the next snapshot has it
+	switch err := g.requireVersion(r, version, found != nil, latest, fetch); {
+	case err == nil:
+		return p, found, nil
+	case errors.Is(err, errPending):
+		return nil, nil, err
+	default:
+		return p, nil, err
+	}
 }
