@@ -184,14 +184,10 @@ func notFetched(what string, err error) error {
 }
 
 // upstreamFailed returns the answer if an origin failed, or the tree could not store
-// what the origin sent. The error of an Upstream names only hosts and statuses. If it
-// is an answer already, it is returned unchanged.
+// what the origin sent. The error of an Upstream names only hosts and statuses.
 func upstreamFailed(err error) error {
 	status := http.StatusBadGateway
-	var answer *answerError
 	switch {
-	case errors.As(err, &answer):
-		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return errTooSlow
 	case errors.Is(err, fill.ErrNotYet):

@@ -101,6 +101,35 @@ func TestStandInNoticesOfTheOperator(t *testing.T) {
 	mustRefuse(t, p.get(originStandIn+"/providers/acme/demo/1.1.0/download/linux/amd64"), http.StatusGone)
 }
 
+// A provider exists although none of its versions may be fetched: a mirror's index.json is
+// empty then. A 404 would send clients elsewhere, or stop them.
+func TestIndexOfVersionsThatAreAllWithdrawn(t *testing.T) {
+	origin, _ := signedTree(t)
+	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+		files.Write("providers/"+originHost+"/acme/demo/registry.hcl", "withdrawn \">= 0\" {}\n")
+	})
+	if a := p.get(originPath + "demo/index.json"); a.StatusCode != http.StatusOK || string(a.body) != `{"versions":{}}` {
+		t.Errorf("it is %d %s", a.StatusCode, a.body)
+	}
+	mustRefuse(t, p.get(originStandIn+"/providers/acme/demo/versions"), http.StatusNotFound)
+}
+
+// The latest version of a provider that is not in the tree is not a deprecated one.
+func TestDetailFetchesNoDeprecatedVersion(t *testing.T) {
+	origin, _ := signedTree(t)
+	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+		files.Write("providers/"+originHost+"/acme/demo/registry.hcl", "deprecated \"1.1.0\" {}\n")
+	})
+	p.registry.Next = func(context.Context, *index.Snapshot, ...index.Selection) *index.Snapshot {
+		p.registry.Changed()
+		return p.registry.Snapshot()
+	}
+	var d struct{ ID string }
+	if p.json(originStandIn+"/providers/acme/demo", &d); d.ID != "acme/demo/1.0.0" {
+		t.Errorf("it is %s", d.ID)
+	}
+}
+
 // The details of a release that is not in the tree are shown as soon as the tree has a
 // package of it.
 func TestStandInFetchesWhatItDescribes(t *testing.T) {

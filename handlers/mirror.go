@@ -16,6 +16,10 @@ import (
 // listed the version (checklist 66).
 var emptyArchives = &wire.Document{Head: []byte(`{"archives":{}}`), Tag: `"empty"`}
 
+// emptyIndex is the index.json of a provider whose versions are all withdrawn here or too
+// young. A 404 would say that there is no such provider (checklist 65).
+var emptyIndex = wire.EncodeMirrorIndex(nil)
+
 // resolveMirror resolves a request of the provider network mirror protocol, or for
 // a file that it and the provider registry link to:
 //
@@ -68,6 +72,8 @@ func (g *Registry) answerMirrorIndex(w http.ResponseWriter, r *request) error {
 	switch {
 	case errors.Is(err, fill.ErrNotOffered):
 		return g.pendingOrNotFound(w, r)
+	case errors.Is(err, fill.ErrNoneLeft):
+		return g.writeDocument(w, r, emptyIndex, links{})
 	case err != nil:
 		return g.listFailed(w, r, err)
 	}
@@ -105,11 +111,13 @@ func (g *Registry) answerProviderFile(w http.ResponseWriter, r *request) error {
 	r.provider()
 	offers := g.offers(r)
 	f, err := offers.ProviderFile(r.target.place, r.target.file)
+	if err != nil {
+		r.fileVersion() // the version that the answer is about, and that the request waits for
+	}
 	switch {
-	case errors.Is(err, fill.ErrNotOffered), errors.Is(err, fill.ErrNotYet):
+	case errors.Is(err, fill.ErrNotOffered):
 		return g.pendingOrNotFound(w, r)
 	case errors.Is(err, fill.ErrNotSigned):
-		r.fileVersion()
 		return g.versionFailed(r, err)
 	case err != nil:
 		return fileNotFetched(r.target.Address, err)

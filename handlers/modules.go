@@ -134,16 +134,16 @@ func (g *Registry) findModule(r *request, version string) (*index.Module, *index
 	if m != nil && version == "" {
 		found = m.Latest()
 	}
-	offers, place := g.offers(r), r.target.place
+	place := r.target.place
 	latest := func() (string, error) {
-		all, err := offers.Module(place)
+		all, err := g.offers(r).Module(place)
 		if err != nil {
 			return "", err
 		}
 		return all.Latest().Version, nil
 	}
 	fetch := func(version string) error {
-		_, err := offers.ModuleVersion(place, version)
+		_, err := g.offers(r).ModuleVersion(place, version)
 		return err
 	}
 	switch err := g.requireVersion(r, version, found != nil, latest, fetch); {

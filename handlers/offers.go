@@ -16,14 +16,15 @@ import (
 
 // Offers are what a request may be given. A snapshot has what is in the tree. The
 // *fill.Offers around it also have what can be fetched from an origin, and no handler
-// knows the difference. The error is fill.ErrNotOffered for what nobody has; others are
+// asks which of the two it has. The error is fill.ErrNotOffered for what nobody has; others are
 // those of an Upstream.
 type Offers interface {
-	// Provider returns a provider, with the lists of its versions.
+	// Provider returns a provider, whose lists, latest version and age count: versions that
+	// are not in the tree have no packages.
 	Provider(index.Place) (*index.Provider, error)
 
-	// Release returns a release. The error is fill.ErrNotYet if the next snapshot has it.
-	Release(p index.Place, version string) (*index.Release, error)
+	// FetchRelease has a release that the tree lacks in the next snapshot.
+	FetchRelease(p index.Place, version string) error
 
 	// Archives returns the mirror's VERSION.json.
 	Archives(p index.Place, version string, h1Only bool) (*wire.Document, error)
@@ -34,7 +35,8 @@ type Offers interface {
 	// ProviderFile returns a package, SHA256SUMS or its signature.
 	ProviderFile(p index.Place, name string) (*index.File, error)
 
-	// Module returns a module, with the list of its versions.
+	// Module returns a module, whose list, latest version and age count: versions that are
+	// not in the tree have no package.
 	Module(index.Place) (*index.Module, error)
 
 	// ModuleVersion returns a version of a module. The error is fill.ErrUnfinished if
@@ -98,7 +100,9 @@ func (s treeOffers) Provider(p index.Place) (*index.Provider, error) {
 	return nil, fill.ErrNotOffered
 }
 
-func (s treeOffers) Release(p index.Place, version string) (*index.Release, error) {
+func (s treeOffers) FetchRelease(index.Place, string) error { return fill.ErrNotOffered }
+
+func (s treeOffers) release(p index.Place, version string) (*index.Release, error) {
 	if r := s.Snapshot.Provider(p).Release(version); r != nil {
 		return r, nil
 	}
@@ -106,7 +110,7 @@ func (s treeOffers) Release(p index.Place, version string) (*index.Release, erro
 }
 
 func (s treeOffers) Archives(p index.Place, version string, _ bool) (*wire.Document, error) {
-	r, err := s.Release(p, version)
+	r, err := s.release(p, version)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +118,7 @@ func (s treeOffers) Archives(p index.Place, version string, _ bool) (*wire.Docum
 }
 
 func (s treeOffers) Download(p index.Place, version string, platform address.Platform) (*wire.Document, error) {
-	r, err := s.Release(p, version)
+	r, err := s.release(p, version)
 	if err != nil {
 		return nil, err
 	}

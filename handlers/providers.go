@@ -95,18 +95,15 @@ func (g *Registry) findRelease(r *request, version string) (*index.Provider, *in
 	if p != nil && version == "" {
 		found = p.Latest()
 	}
-	offers, place := g.offers(r), r.target.place
+	place := r.target.place
 	latest := func() (string, error) {
-		all, err := offers.Provider(place)
+		all, err := g.offers(r).Provider(place)
 		if err != nil {
 			return "", err
 		}
 		return all.Latest().Version, nil
 	}
-	fetch := func(version string) error {
-		_, err := offers.Release(place, version)
-		return err
-	}
+	fetch := func(version string) error { return g.offers(r).FetchRelease(place, version) }
 	switch err := g.requireVersion(r, version, found != nil, latest, fetch); {
 	case err == nil:
 		return p, found, nil

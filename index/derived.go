@@ -8,13 +8,15 @@ import "sync"
 // changed since does not have to be made again.
 func Derived[T any](s *Snapshot, newValue func(before T) T) T {
 	s.deriving.Do(func() {
-		s.derivedLast.mutex.Lock()
-		defer s.derivedLast.mutex.Unlock()
-		before, _ := s.derivedLast.value.(T)
-		s.derived = newValue(before)
-		s.derivedLast.value = s.derived
+		s.derived = sync.OnceValue(func() any { // which panics each time, if newValue does
+			s.derivedLast.mutex.Lock()
+			defer s.derivedLast.mutex.Unlock()
+			before, _ := s.derivedLast.value.(T)
+			s.derivedLast.value = newValue(before)
+			return s.derivedLast.value
+		})
 	})
-	return s.derived.(T)
+	return s.derived().(T)
 }
 
 // derivedLast has the value that was made last, of any of the snapshots that share it.

@@ -59,7 +59,7 @@ type Snapshot struct {
 	report    *Report
 
 	deriving sync.Once
-	derived  any // see Derived
+	derived  func() any // see Derived
 
 	signer Signer // of releases without a usable signature; nil: they are not signed
 
@@ -459,8 +459,7 @@ func (s *Snapshot) offered() iter.Seq[*entry] {
 	}
 }
 
-// Merged yields the addresses, with HOSTNAME, for which HostedProvider and HostedModule merge
-// what is found with and without HOSTNAME.
+// Merged yields the addresses, with HOSTNAME, that are found with and without HOSTNAME.
 func (s *Snapshot) Merged() iter.Seq[address.Address] {
 	return func(yield func(address.Address) bool) {
 		for _, g := range s.groups {

@@ -12,7 +12,7 @@ import (
 )
 
 // The errors of a Filler, in addition to the kinds of upstream.Failure and the errors
-// of the disk, see index.StorageError. Callers distinguish them with errors.Is.
+// of the disk, see tree.StorageError. Callers distinguish them with errors.Is.
 var (
 	// ErrNotMirrored: nothing is mirrored from the hostname, or no modules are, or
 	// there is no such name. The error is upstream.ErrNotFound as well.
@@ -44,7 +44,7 @@ var (
 	ErrConflict = errors.New("the version in the tree differs from the origin's")
 
 	// ErrUnread: files in the tree cannot be read at the moment. Nothing replaces them,
-	// and the next request tries again. The error is one of index.StorageError as well.
+	// and the next request tries again. The error is one of tree.StorageError as well.
 	ErrUnread = errors.New("what is there of it cannot be read at the moment")
 
 	// ErrWouldFill: the package is not in the tree, and the Filler is ReadOnly.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
@@ -32,6 +31,7 @@ type presentModule struct {
 // Module returns a module with all versions of the tree and of the origin. The list may
 // be that of the tree if the origin fails.
 func (o *Offers) Module(p index.Place) (*index.Module, error) {
+	p.Address = p.Clone() // it stays in memory longer than the request
 	present := presentModule{o.tree.Module(p), o.tree.Metadata(p)}
 	if m, ok := o.modules.Get(p.Address); ok && m.present == present {
 		return m.Module, nil
@@ -51,7 +51,7 @@ func (o *Offers) Module(p index.Place) (*index.Module, error) {
 	if offering.Stale {
 		m.Age = offering.Age
 	}
-	o.modules.Put(p.Clone(), mergedModule{present, m}, min(mergedListLife, offering.Age))
+	o.modules.Put(p.Address, mergedModule{present, m}, min(mergedListLife, offering.Age))
 	return m, nil
 }
 
@@ -65,7 +65,7 @@ func (o *Offers) ModuleVersion(p index.Place, version string) (*index.ModuleVers
 	if v := m.Version(version); v != nil {
 		return v, nil
 	}
-	if !o.mayFetchModule(p, version) {
+	if !o.mayFetch(p, version) {
 		return nil, ErrNotOffered
 	}
 	ctx, cancel := o.patient()
@@ -95,7 +95,7 @@ func (o *Offers) ModulePackage(p index.Place, version, name string) (*index.File
 	switch v := m.Version(version); {
 	case v != nil:
 		return v.Archive, nil
-	case !o.mayFetchModule(p, version):
+	case !o.mayFetch(p, version):
 		return nil, ErrNotOffered
 	case name != fetchedArchive:
 		return &index.File{Name: fetchedArchive}, nil
@@ -107,13 +107,6 @@ func (o *Offers) ModulePackage(p index.Place, version, name string) (*index.File
 	}
 	o.fetched = &filled.Filled
 	return filled.File, nil
-}
-
-// mayFetchModule reports whether to ask the Upstream for a version that is not in the
-// tree. The version has to be written as in lists, and must not be withdrawn.
-func (o *Offers) mayFetchModule(p index.Place, text string) bool {
-	v, err := address.ParseModuleVersion(text)
-	return err == nil && v.String() == text && o.tree.Metadata(p).WithdrawnVersion(v) == nil
 }
 
 func (o *Offers) fillModule(ctx context.Context, p index.Place, version string, present *index.Module) (*FilledModule, error) {

@@ -31,6 +31,7 @@ type presentProvider struct {
 // Provider returns a provider with all versions of the tree and of the origin in its
 // lists. The lists may be those of the tree if the origin fails.
 func (o *Offers) Provider(p index.Place) (*index.Provider, error) {
+	p.Address = p.Clone() // it stays in memory longer than the request
 	present := presentProvider{o.tree.Provider(p), o.tree.Metadata(p)}
 	if m, ok := o.providers.Get(p.Address); ok && m.present == present {
 		return m.Provider, nil
@@ -53,7 +54,7 @@ func (o *Offers) Provider(p index.Place) (*index.Provider, error) {
 	for _, v := range offering.Versions {
 		size += 256 + 64*len(v.Platforms)
 	}
-	o.providers.Put(p.Clone(), mergedProvider{present, m, size}, min(mergedListLife, offering.Age))
+	o.providers.Put(p.Address, mergedProvider{present, m, size}, min(mergedListLife, offering.Age))
 	return m, nil
 }
 
@@ -126,7 +127,7 @@ func (o *Offers) Archives(p index.Place, version string, h1Only bool) (*wire.Doc
 func (o *Offers) Download(p index.Place, version string, platform address.Platform) (*wire.Document, error) {
 	provider := o.tree.Provider(p)
 	release := provider.Release(version)
-	if release == nil && !o.mayFetchRelease(p, version) {
+	if release == nil && !o.mayFetch(p, version) {
 		return nil, ErrNotOffered
 	}
 	var known *wire.Document
@@ -237,35 +238,26 @@ func (o *Offers) document(p index.Place, f address.ReleaseFile, present *index.R
 // difference.
 var commonPlatform = address.Platform{OS: "linux", Arch: "amd64"}
 
-// Release returns a release. If the tree has none, a package of it is fetched, and the
-// error is ErrNotYet.
-func (o *Offers) Release(p index.Place, version string) (*index.Release, error) {
-	if r := o.tree.Provider(p).Release(version); r != nil {
-		return r, nil
-	}
-	if !o.mayFetchRelease(p, version) {
-		return nil, ErrNotOffered
+// FetchRelease fetches a package of a release that the tree does not have. The next snapshot
+// has the release.
+func (o *Offers) FetchRelease(p index.Place, version string) error {
+	if !o.mayFetch(p, version) {
+		return ErrNotOffered
 	}
 	ctx, cancel := o.patient()
 	defer cancel()
 	available, err := o.upstream.Available(ctx, p.Address, version, nil)
 	switch {
 	case err != nil:
-		return nil, o.failed(ctx, p, version, err)
+		return o.failed(ctx, p, version, err)
 	case len(available) == 0:
-		return nil, upstream.ErrNotFound
+		return upstream.ErrNotFound
 	}
 	i := slices.IndexFunc(available, func(k wire.Archive) bool { return k.Platform == commonPlatform })
 	if _, err := o.fillFile(ctx, p, available[max(i, 0)].URL); err != nil {
-		return nil, o.failed(ctx, p, version, err)
+		return o.failed(ctx, p, version, err)
 	}
-	return nil, ErrNotYet
-}
-
-// mayFetchRelease is mayFetchModule for a release of a provider.
-func (o *Offers) mayFetchRelease(p index.Place, text string) bool {
-	v, err := address.ParseProviderVersion(text)
-	return err == nil && v.String() == text && o.tree.Metadata(p).WithdrawnVersion(v) == nil
+	return nil
 }
 
 func (o *Offers) fillFile(ctx context.Context, p index.Place, name string) (*Filled, error) {

@@ -168,11 +168,25 @@ func (o *Offers) patient() (context.Context, context.CancelFunc) {
 func (o *Offers) failed(ctx context.Context, p index.Place, version string, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		if cause := context.Cause(ctx); errors.Is(cause, ErrNotYet) || errors.Is(cause, ErrUnfinished) {
+			return cause
+		}
+		return ctx.Err() // whatever else has ended the request
 	case o.tree.Pending(p, version):
 		return ErrNotYet
 	}
 	return err
+}
+
+// mayFetch reports whether to ask the Upstream for a version that is not in the tree. The
+// version has to be written as in lists, and must not be withdrawn.
+func (o *Offers) mayFetch(p index.Place, text string) bool {
+	parse := address.ParseProviderVersion
+	if p.IsModule() {
+		parse = address.ParseModuleVersion
+	}
+	v, err := parse(text)
+	return err == nil && v.String() == text && o.tree.Metadata(p).WithdrawnVersion(v) == nil
 }
 
 // Open opens a file that was returned. If it was fetched, it is opened in the present

@@ -44,7 +44,7 @@ type Filled struct {
 }
 
 // Open opens the verified file in the present tree: a snapshot's tree may be a root
-// that has been replaced since. The error is index.ErrChanged if the file has changed.
+// that has been replaced since. The error is tree.ErrChanged if the file has changed.
 func (f *Filled) Open() (*index.OpenFile, error) {
 	var files tree.Tree
 	if f.opener != nil {

@@ -163,7 +163,7 @@ func (d *directory) checkPackages(r *upstream.Release, present *index.Release) e
 
 // write writes the files that the tree lacks. Keys come first, since a signature is
 // useless without them. SHA256SUMS comes before its signature: until the signature is
-// there, the registry signs the release itself. The error is index.ErrChanged if a
+// there, the registry signs the release itself. The error is tree.ErrChanged if a
 // document has been added to the tree since it was looked for.
 func (d *directory) write(ctx context.Context, r *upstream.Release, files documents, keys namespaceKeys) error {
 	if r.Signed() && !keys.pinned {
