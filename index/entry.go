@@ -18,12 +18,12 @@ type entry struct {
 	folder folder
 	offered
 
-	walked   *Report               // files that are not part of a version, and problems of the walk
-	empty    bool                  // no version is in the folder
-	packed   map[string]tree.Stamp // stamps of the folders that were packed, by their path in the report
-	state    *folderState          // nil if the same listing may have another result
-	keys     *keysFile             // of the namespace of a provider; nil if there is no keys file
-	listing  *listing              // nil when all archives have been read
+	walked  *Report               // files that are not part of a version, and problems of the walk
+	empty   bool                  // no version is in the folder
+	packed  map[string]tree.Stamp // stamps of the folders that were packed, by their path in the report
+	state   *folderState          // nil if the same listing may have another result
+	keys    *keysFile             // of the namespace of a provider; nil if there is no keys file
+	listing *listing              // nil when all archives have been read
 
 	kept    *entry // the entry whose state is kept, since the folder cannot be read
 	unknown bool   // the folder cannot be read, and there is no earlier state
