@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/afero"
@@ -41,9 +42,12 @@ func (o objects) readNames(dir string) (names []string, err error) {
 }
 
 func (o objects) walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
-	visit = o.visitInPart(dir, visit)
-	return StoreError(o.bucket.Files(ctx, o.path(dir), func(name string, info fs.FileInfo) error {
-		visit(name, info)
+	root := o.path(dir)
+	return StoreError(o.bucket.Files(ctx, root, func(name string, info fs.FileInfo) error {
+		if root != "." {
+			name = strings.TrimPrefix(name, root+"/")
+		}
+		visit(path.Join(dir, name), info)
 		return nil
 	}))
 }

@@ -7,7 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/afero"
@@ -51,23 +52,25 @@ func (d disk) openFolder(dir string) (afero.File, error) {
 	return d.Fs.Open(d.path(dir))
 }
 
+// walk has nothing to visit in a file, or in a folder that is removed meanwhile.
 func (d disk) walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
-	visit = d.visitInPart(dir, visit)
-	var failed error
-	err := afero.Walk(d.Fs, d.path(dir), func(name string, info fs.FileInfo, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			if failed == nil && !errors.Is(err, fs.ErrNotExist) {
-				failed = err
-			}
-		case !info.IsDir():
-			visit(filepath.ToSlash(name), info)
-		}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	infos, err := d.readDirectory(dir)
+	if err = d.absence(dir, err); errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoFolder) {
 		return nil
-	})
-	return cmp.Or(err, failed)
+	}
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, info := range infos {
+		name := path.Join(dir, info.Name())
+		if !info.IsDir() {
+			visit(name, info)
+		} else if failed := d.walk(ctx, name, visit); err == nil {
+			err = failed
+		}
+	}
+	return err
 }
 
 // create makes a new file and its folders.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 )
 
 // A storage is where a part lies. It has what a disk (disk.go) and a Bucket
@@ -75,22 +74,12 @@ func (p Part) names(dir string) ([]string, error) {
 	return names, err
 }
 
-// Walk calls visit for every file below a folder, with its path in the part, without
-// following symlinks. It skips files and folders that cannot be read, and returns the error
-// at the end, as a StorageError.
+// Walk calls visit for every file below a folder, with its path in the part. It does not
+// follow the symlinks in the folder, but visits them as such; dir itself may be a symlink. It
+// skips files and folders that cannot be read, and returns the error at the end, as a
+// StorageError.
 func (p Part) Walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
 	return StorageError(p.storage().walk(ctx, dir, visit))
-}
-
-// visitInPart returns visit for names in the file system, below the folder dir of the part.
-func (p Part) visitInPart(dir string, visit func(name string, info fs.FileInfo)) func(name string, info fs.FileInfo) {
-	root := path.Join(p.Dir, dir)
-	return func(name string, info fs.FileInfo) {
-		if root != "." {
-			name = strings.TrimPrefix(name, root+"/")
-		}
-		visit(path.Join(dir, name), info)
-	}
 }
 
 // WalkNames calls visit for every file below a folder, under each name that it has there,

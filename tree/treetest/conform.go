@@ -516,6 +516,30 @@ func conformInstallation(t *testing.T, open func(t *testing.T) Storage) {
 	}
 }
 
+// conformWalks checks that a walk does not follow the symlinks in its folder, so that it ends
+// and meets each file once.
+func conformWalks(t *testing.T, s Storage) {
+	s.Put("providers/walked/1/x", "content", time.Hour)
+	s.Link("x", "providers/walked/1/y")
+	s.Link("..", "providers/walked/1/z")
+	s.Link("walked", "providers/walked again")
+	for _, dir := range []string{"walked", "walked again"} {
+		var walked []string
+		err := s.Tree.Providers.Walk(t.Context(), dir, func(name string, info fs.FileInfo) {
+			walked = append(walked, fmt.Sprint(name, " ", info.Mode().IsRegular()))
+		})
+		if want := []string{dir + "/1/x true", dir + "/1/y false", dir + "/1/z false"}; err != nil || !slices.Equal(walked, want) {
+			t.Errorf("a walk visits %q (%v)", walked, err)
+		}
+	}
+	if err := s.Tree.Providers.Walk(t.Context(), "walked/1/x", func(name string, _ fs.FileInfo) { t.Errorf("a walk of a file visits %s", name) }); err != nil {
+		t.Error(err)
+	}
+	if err := s.Tree.Providers.Walk(t.Context(), "links/to nothing", func(string, fs.FileInfo) {}); !errors.Is(err, tree.ErrNotWritable) {
+		t.Errorf("a walk of a symlink to nothing: %v", err)
+	}
+}
+
 func conformLinks(t *testing.T, open func(t *testing.T) Storage) {
 	s := open(t)
 	if s.Link == nil {
@@ -531,6 +555,7 @@ func conformLinks(t *testing.T, open func(t *testing.T) Storage) {
 	} {
 		s.Link(row.target, "providers/links/"+row.rule)
 	}
+	conformWalks(t, s)
 	entries, err := s.Tree.Providers.Entries("links")
 	if err != nil || len(entries) != 5 {
 		t.Fatal(entries, err)
