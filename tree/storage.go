@@ -83,19 +83,22 @@ func (p Part) Walk(ctx context.Context, dir string, visit func(name string, info
 }
 
 // WalkNames calls visit for every file below a folder, under each name that it has there,
-// following symlinks through folders down to depth. It skips files that lastingly cannot be
-// read, such as behind a symlink to nothing: no scan reads them. Any other failure is an
-// error, which names the file.
+// following symlinks through folders down to depth. It skips names without a file
+// (HasNoFile), such as a symlink to nothing, and folders that no scan enters and that may not
+// be read, such as lost+found. Any other failure is an error, which names the file.
 func (p Part) WalkNames(dir string, depth int, visit func(name string, info fs.FileInfo)) error {
+	skips := func(name string, err error) bool {
+		return HasNoFile(err) || errors.Is(err, fs.ErrPermission) && isOfNoAddress(path.Base(name))
+	}
 	entries, err := p.List(dir)
-	if err != nil && AsFinding(err).Passes() {
+	if err != nil && !skips(dir, err) {
 		return fmt.Errorf("%s: %w", dir, AsFinding(err))
 	}
 	for _, e := range entries {
 		name := e.Path()
 		info, err := p.Lookup(name) // os.SameFile cannot compare the info of a listing
 		switch {
-		case err != nil && AsFinding(err).Passes():
+		case err != nil && !skips(name, err):
 			return fmt.Errorf("%s: %w", name, AsFinding(err))
 		case err != nil:
 		case !info.IsDir():

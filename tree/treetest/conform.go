@@ -215,6 +215,14 @@ func conformFailedReads(t *testing.T, open func(t *testing.T) Storage) {
 			err = f.Providers.Walk(context.Background(), demoFolder, func(name string, _ fs.FileInfo) { names += name })
 			return names, err
 		}},
+		{"the names of the files below a folder", demoFile, func(f tree.Tree) (names string, err error) {
+			err = f.Providers.WalkNames("acme", 2, func(name string, info fs.FileInfo) {
+				if path.Base(name) != tree.MetadataName {
+					names += name
+				}
+			})
+			return names, err
+		}},
 		{"an open file", "7", func(f tree.Tree) (string, error) {
 			file, info, err := f.Providers.Open(demoFile)
 			if err != nil {
