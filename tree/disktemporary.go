@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -252,12 +253,18 @@ func (d disk) removeTemporaries(ctx context.Context, dir string, depth int) (rem
 	return removed
 }
 
+// hasNoLocks reports whether locking failed because the file system has no locks. After any
+// other failure, another instance may hold the lock.
+func hasNoLocks(err error) bool {
+	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK)
+}
+
 // removeUnlocked removes a temporaryFile that no instance has locked.
 func (d disk) removeUnlocked(name string) (removed bool) {
 	if disk := d.lockPath(name); disk != "" {
 		lock := flock.New(disk, flock.SetFlag(os.O_RDWR))
 		locked, err := lock.TryLock()
-		if err == nil && !locked {
+		if !locked && (err == nil || !hasNoLocks(err)) {
 			return false
 		}
 		defer lock.Close()
