@@ -198,7 +198,7 @@ func (d disk) replaceFolder(_ context.Context, documents map[string][]byte, dir,
 		return err
 	}
 	if err := d.move(fresh, dir); err != nil {
-		d.move(old, dir)
+		d.move(old, dir) // if that fails too, the same call still puts the new content there
 		return err
 	}
 	d.syncFolder(path.Dir(dir))

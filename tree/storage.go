@@ -178,10 +178,11 @@ func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte,
 }
 
 // ReplaceFolder makes small documents, by their paths in a folder, the content of the folder.
-// On a disk the folder changes at once; aside is a path in the part for files on
-// their way: removing what begins with it cleans up after a crash. In a Bucket readers may see files of both
-// contents for a moment, and always see files that both have. If it is interrupted, the same
-// call completes it. The error is a StorageError.
+// On a disk readers see either content whole, and for a moment between two renames no folder.
+// aside is a path in the part for files on their way: removing what begins with it cleans up
+// after a crash. In a Bucket readers may see files of both contents for a moment, and always
+// see files that both have. If it is interrupted, the same call completes it. The error is a
+// StorageError.
 func (p Part) ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, aside string) error {
 	return StorageError(p.storage().replaceFolder(ctx, documents, dir, aside))
 }
