@@ -75,7 +75,7 @@ func (d disk) walk(ctx context.Context, dir string, visit func(name string, info
 
 // create makes a new file and its folders.
 func (d disk) create(name string, mode fs.FileMode) (afero.File, error) {
-	if err := d.Fs.MkdirAll(d.path(path.Dir(name)), 0o755); err != nil {
+	if err := d.makeFolder(path.Dir(name)); err != nil {
 		return nil, err
 	}
 	return d.Fs.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
@@ -99,7 +99,7 @@ func (d disk) write(name string, content []byte) error {
 	switch info, err := d.Lookup(name); {
 	case err == nil:
 		mode = cmp.Or(info.Mode().Perm(), mode)
-	case !errors.Is(err, fs.ErrNotExist):
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR): // what lies in its way, create says
 		return err
 	}
 	temporary := TemporaryName(name)
@@ -124,12 +124,12 @@ func (d disk) syncFolder(dir string) {
 	}
 }
 
+// move gives a file or a folder its name, and makes the folder of the name.
 func (d disk) move(from, to string) error {
-	err := d.Fs.MkdirAll(d.path(path.Dir(to)), 0o755)
-	if err == nil {
-		err = d.Fs.Rename(d.path(from), d.path(to))
+	if err := d.makeFolder(path.Dir(to)); err != nil {
+		return err
 	}
-	return err
+	return d.Fs.Rename(d.path(from), d.path(to))
 }
 
 func (d disk) remove(name string) error    { return d.Fs.Remove(d.path(name)) }

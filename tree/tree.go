@@ -410,11 +410,8 @@ func (p Part) OpenUnchanged(name string, verified Stamp) (afero.File, error) {
 
 // SameFile reports whether a file is still the verified file, by their stamps.
 func (p Part) SameFile(name string, now, verified Stamp) bool {
-	return now == verified || now.sameContent(verified) && !p.KeepsInodes(name)
+	return now == verified || now.SameContent(verified) && !p.KeepsInodes(name)
 }
-
-// SameContent reports whether two stamps say that a file was not written to between them.
-func (p Part) SameContent(a, b Stamp) bool { return a.sameContent(b) }
 
 // KeepsInodes reports whether a file's inode and change time are reliable. Network file
 // systems make them up, and may later make up others.

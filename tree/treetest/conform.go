@@ -548,6 +548,27 @@ func conformWalks(t *testing.T, s Storage) {
 	}
 }
 
+// conformFolders checks what is said about a folder that cannot be made.
+func conformFolders(t *testing.T, s Storage) {
+	p := s.Tree.Providers
+	s.Put("providers/folders/a", "content", time.Hour)
+	s.Link("nothing", "providers/folders/link")
+	for _, row := range []struct{ rule, dir, says string }{
+		{"a file in its place", "folders/a", "where a folder should be"},
+		{"a symlink to nothing in its place", "folders/link", "leads to nothing"},
+	} {
+		for way, change := range map[string]func(name string) error{
+			"writing":  func(name string) error { return p.WriteFile(name, []byte("x")) },
+			"moving":   func(name string) error { return p.Move("folders/a", name) },
+			"creating": func(name string) error { return p.CreateFile(t.Context(), name, []byte("x")) },
+		} {
+			if err := change(row.dir + "/x"); !errors.Is(err, tree.ErrNotWritable) || !strings.Contains(err.Error(), row.says) {
+				t.Errorf("%s below %s: %v", way, row.rule, err)
+			}
+		}
+	}
+}
+
 func conformLinks(t *testing.T, open func(t *testing.T) Storage) {
 	s := open(t)
 	if s.Link == nil {
@@ -581,6 +602,7 @@ func conformLinks(t *testing.T, open func(t *testing.T) Storage) {
 			t.Errorf("a symlink %s: it exists %t (%v)", e.Name, exists, err)
 		}
 	}
+	conformFolders(t, s)
 	if s.Pipe == nil {
 		return
 	}
