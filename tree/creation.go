@@ -89,10 +89,10 @@ func (d disk) place(from, to string) error {
 // them does not wrap fs.ErrExist: that file is not the one that the caller creates.
 func (d disk) makeFolder(dir string) error {
 	err := d.Fs.MkdirAll(d.path(dir), 0o755)
-	switch {
-	case !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOTDIR):
+	if !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return err
-	case d.leadsNowhere(dir):
+	}
+	if _, err := d.Lookup(dir); errors.Is(err, fs.ErrNotExist) && d.leadsNowhere(dir) {
 		return errLeadsNowhere
 	}
 	return errNoFolder

@@ -548,13 +548,66 @@ func conformWalks(t *testing.T, s Storage) {
 	}
 }
 
+// conformFlapping checks that what a symlink leads to never counts as absent, whatever fails
+// for a moment while it is looked at.
+func conformFlapping(t *testing.T, s Storage) {
+	p := s.Tree.Providers
+	for _, row := range []struct {
+		rule  string
+		knows func() bool // that there is a symlink, or an error
+		first int         // operation that looks at a symlink
+	}{
+		{"whether it exists", func() bool {
+			exists, err := p.Exists("links/to nothing")
+			return exists || err != nil
+		}, 1},
+		{"the content", func() bool {
+			content, err := p.ReadFile("links/to nothing", 100)
+			return content != nil || err != nil
+		}, 1},
+		{"the content behind one to a file", func() bool {
+			content, err := p.ReadFile("links/to a file in the root", 100)
+			return content != nil || err != nil
+		}, 1},
+		{"the entries of its folder", func() bool {
+			entries, err := p.Entries("links")
+			return len(entries) == 5 || err != nil
+		}, 4},
+	} {
+		asked := 0
+		s.Fail(func(n int) error { asked = n; return nil })
+		row.knows()
+		s.Fail(nil)
+		for n := 1; n <= asked; n++ {
+			for _, fault := range append([]error{fs.ErrNotExist}, s.Faults...) {
+				if fault == fs.ErrNotExist && n < row.first {
+					continue
+				}
+				s.Fail(func(now int) error {
+					if now == n {
+						return fault
+					}
+					return nil
+				})
+				known := row.knows()
+				s.Fail(nil)
+				if !known {
+					t.Errorf("%s: operation %d fails with %v, and it is absent", row.rule, n, fault)
+				}
+			}
+		}
+	}
+}
+
 // conformFolders checks what is said about a folder that cannot be made.
 func conformFolders(t *testing.T, s Storage) {
 	p := s.Tree.Providers
 	s.Put("providers/folders/a", "content", time.Hour)
 	s.Link("nothing", "providers/folders/link")
+	s.Link("a", "providers/folders/linked")
 	for _, row := range []struct{ rule, dir, says string }{
 		{"a file in its place", "folders/a", "where a folder should be"},
+		{"a symlink to a file in its place", "folders/linked", "where a folder should be"},
 		{"a symlink to nothing in its place", "folders/link", "leads to nothing"},
 	} {
 		for way, change := range map[string]func(name string) error{
@@ -603,6 +656,7 @@ func conformLinks(t *testing.T, open func(t *testing.T) Storage) {
 		}
 	}
 	conformFolders(t, s)
+	conformFlapping(t, s)
 	if s.Pipe == nil {
 		return
 	}
