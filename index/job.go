@@ -198,7 +198,7 @@ func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error
 		return memo.Record{}, err
 	}
 	defer f.Close()
-	if !a.folder.part.SameContent(tree.StampOf(info), a.Stamp) {
+	if !tree.StampOf(info).SameContent(a.Stamp) {
 		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
 	d, failed := read(archive.Paced(f, a.state.wait), info.Size())
@@ -211,7 +211,7 @@ func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error
 	if info, err = f.Stat(); err != nil {
 		return memo.Record{}, err
 	}
-	if !a.folder.part.SameContent(tree.StampOf(info), a.Stamp) {
+	if !tree.StampOf(info).SameContent(a.Stamp) {
 		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
 	return memo.Record{Digest: d}, failed

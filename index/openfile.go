@@ -81,7 +81,7 @@ func (f *File) stillUnchanged(part tree.Part, opened afero.File) error {
 	switch {
 	case part.SameFile(f.Path(), now, f.stamp()):
 		return nil
-	case !part.SameContent(now, f.stamp()):
+	case !now.SameContent(f.stamp()):
 		return tree.ErrChanged
 	}
 	hash := sha256.New()

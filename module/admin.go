@@ -288,7 +288,7 @@ func (h *Handler) decide(s access.Subject, right access.Right, a access.Resource
 	if slices.Contains(names, a.Hostname) || len(names) == 0 && matchesHost(h.site, string(a.Hostname)) {
 		a.Hosted, a.Hostname = true, ""
 	}
-	d := AccessDecision{Root: h.source.tree.directories.Root, Hosted: a.Hosted}
+	d := AccessDecision{Root: h.source.tree.root(), Hosted: a.Hosted}
 	if h.registry.Rules == nil {
 		d.Allowed, d.Text = right == access.Read, "denied: there are no access rules, and publishing and managing require one"
 		if d.Allowed {

@@ -237,7 +237,7 @@ func TestNamedFileSystem(t *testing.T) {
 		t.Errorf("a missing root: got error %v", err)
 	}
 	local := sampleTree(t)
-	if h := c.mustHandle(Handler{FileSystem: "default", Root: local}); h.source.tree.fsys != nil {
+	if h := c.mustHandle(Handler{FileSystem: "default", Root: local}); h.source.tree.source.FS != nil {
 		t.Error("the local disk under its name is treated as a named file system")
 	}
 }

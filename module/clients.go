@@ -66,7 +66,7 @@ func (s ClientSite) equal(other ClientSite) bool {
 }
 
 func (h *Handler) clientSite(ctx context.Context, httpsPort int) (ClientSite, error) {
-	s := ClientSite{Root: h.source.tree.directories.Root, Proxied: h.server != nil && len(h.server.TLSConnPolicies) == 0}
+	s := ClientSite{Root: h.source.tree.root(), Proxied: h.server != nil && len(h.server.TLSConnPolicies) == 0}
 	s.Login = h.Login != nil
 	names := h.registry.Hostnames
 	if len(names) == 0 {
@@ -96,7 +96,7 @@ func (h *Handler) clientSite(ctx context.Context, httpsPort int) (ClientSite, er
 			origins[o.Hostname] = clientconfig.Origin{Providers: true, Modules: o.Modules}
 		}
 	}
-	t, err := h.source.tree.source().Open()
+	t, err := h.source.tree.source.Open()
 	if err != nil {
 		return s, err
 	}

@@ -77,7 +77,7 @@ func (a *App) warnOfRoot(t servedTree, before, now *index.Snapshot) {
 	if hint == "" || t.filled || before != nil && before.Hint == hint {
 		return
 	}
-	a.logger.Warn(hint, "root", t.directories.Root)
+	a.logger.Warn(hint, "root", t.root())
 }
 
 // emitScanned emits an event for a scan. The index may outlive the configuration, whose
@@ -87,7 +87,7 @@ func (a *App) emitScanned(t servedTree, now *index.Snapshot, took time.Duration)
 		return
 	}
 	a.events.Emit(a.ctx, eventRescanned, map[string]any{
-		"root":     t.directories.Root,
+		"root":     t.root(),
 		"offered":  now.Totals.Versions(),
 		"withheld": now.Totals.Problems(),
 		"pending":  now.Totals.Pending,
@@ -101,7 +101,7 @@ func (a *App) emitWithheld(t servedTree, p index.Problem) {
 		return
 	}
 	a.events.Emit(a.ctx, eventWithheld, map[string]any{
-		"root":    t.directories.Root,
+		"root":    t.root(),
 		"path":    p.Path,
 		"address": p.Address,
 		"version": p.Version,
@@ -116,7 +116,7 @@ func (a *App) emitKeysChanged(t servedTree, c index.KeysChange) {
 		return
 	}
 	a.events.Emit(a.ctx, eventKeysChanged, map[string]any{
-		"root":      t.directories.Root,
+		"root":      t.root(),
 		"hostname":  c.Hostname.ForDisplay(),
 		"namespace": c.Namespace,
 		"before":    c.Before,
@@ -131,7 +131,7 @@ func (a *App) emitRewritten(t servedTree, c index.ChangedVersion) {
 		return
 	}
 	a.events.Emit(a.ctx, eventBytesChanged, map[string]any{
-		"root":     t.directories.Root,
+		"root":     t.root(),
 		"path":     c.Path,
 		"address":  c.Address.String(),
 		"version":  c.Version,
@@ -159,7 +159,7 @@ func (a *App) emitPublished(t servedTree, e *handlers.Exchange, client string) {
 		return
 	}
 	a.events.Emit(a.ctx, eventPublished, map[string]any{
-		"root":    t.directories.Root,
+		"root":    t.root(),
 		"address": e.Address(),
 		"version": e.Version,
 		"kind":    e.Upload.Kind.String(),
@@ -176,7 +176,7 @@ func (a *App) emitNoticesChanged(t servedTree, e *handlers.Exchange, client stri
 		return
 	}
 	a.events.Emit(a.ctx, eventNoticesChanged, map[string]any{
-		"root":       t.directories.Root,
+		"root":       t.root(),
 		"address":    e.Address(),
 		"withdrawn":  e.Upload.Notices.Withdrawn,
 		"deprecated": e.Upload.Notices.Deprecated,
@@ -192,7 +192,7 @@ func (a *App) emitRefused(t servedTree, e *handlers.Exchange, client string, unt
 		return
 	}
 	a.events.Emit(a.ctx, eventRefused, map[string]any{
-		"root":         t.directories.Root,
+		"root":         t.root(),
 		"address":      e.Address(),
 		"version":      e.Version,
 		"kind":         e.Upload.Kind.String(),

@@ -2,7 +2,6 @@ package module
 
 import (
 	"context"
-	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,10 +16,9 @@ var fillerPool = newPool[fillerKey, *pooledFiller]()
 // A fillerKey is everything that a filler depends on. It must not be logged, as the
 // options contain tokens.
 type fillerKey struct {
-	fsys        fs.FS // as in an indexKey
-	directories tree.Directories
-	identity    string // of the tree
-	options     string // in JSON
+	source   tree.Source // as in an indexKey
+	identity string      // of the tree
+	options  string      // in JSON
 }
 
 // closeDelay is how long a filler that no configuration uses any more may go on
@@ -103,7 +101,7 @@ func (p *pooledFiller) digests(key fillerKey) []*index.Digests {
 	if app == nil {
 		return nil
 	}
-	return app.digests(key.fsys, key.directories)
+	return app.digests(key.source)
 }
 
 // A fillLog writes to the log of the newest configuration.

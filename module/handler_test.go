@@ -112,8 +112,8 @@ func TestPlaceholders(t *testing.T) {
 		Hostnames: []string{"{env.REGISTRY_NAME}"},
 		PublicURL: "https://{env.REGISTRY_NAME}",
 	})
-	if h.source.tree.directories.Root != root {
-		t.Errorf("the root is %q, want %q", h.source.tree.directories.Root, root)
+	if h.source.tree.root() != root {
+		t.Errorf("the root is %q, want %q", h.source.tree.root(), root)
 	}
 	if h.registry.Hostnames[0] != "registry.example.com" || h.registry.PublicURL != "https://registry.example.com" {
 		t.Errorf("got %v and %v", h.registry.Hostnames, h.registry.PublicURL)

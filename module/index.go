@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -16,14 +15,13 @@ import (
 
 // A servedTree is the tree that a handler serves, with its options.
 type servedTree struct {
-	fsys        fs.FS  // nil: the local disk
-	fsName      string // of fsys
-	directories tree.Directories
-	require     bool          // signatures of the publishers
-	rescan      time.Duration // 0: no periodic scans
-	poll        time.Duration // 0: there are no other instances
-	signing     signingPolicy
-	filled      bool // from upstreams, as clients request packages
+	source  tree.Source
+	fsName  string        // of the file system of the source
+	require bool          // signatures of the publishers
+	rescan  time.Duration // 0: no periodic scans
+	poll    time.Duration // 0: there are no other instances
+	signing signingPolicy
+	filled  bool // from upstreams, as clients request packages
 }
 
 // identity identifies the files of a tree in the memo of their digests and in
@@ -33,51 +31,49 @@ func (t servedTree) identity() string {
 	identity, _ := json.Marshal(struct {
 		FileSystem  string
 		Directories tree.Directories
-	}{t.fsName, t.directories}) // strings always encode
+	}{t.fsName, t.source.Directories}) // strings always encode
 	return string(identity)
 }
 
 // options returns the options of the tree's index. They must not refer to the
 // configuration, except for the file system, which is part of the pool's key.
 func (t servedTree) options(signer index.Signer) index.Options {
-	source := t.source()
-	listed := source.Listed()
+	listed := t.source.Listed()
 	return index.Options{
-		Open:              source.Open,
+		Open:              t.source.Open,
 		Signer:            signer,
 		RequireSignatures: t.require,
 		Rescan:            t.rescan,
 		Listed:            listed,
 		Watch:             listed == nil,
-		Paths:             source.Paths(),
+		Paths:             t.source.Paths(),
 		Store:             t.memo(),
 		Identity:          t.identity(),
 	}
 }
 
-func (t servedTree) source() tree.Source { return tree.Source{Directories: t.directories, FS: t.fsys} }
+// root returns the root of the tree, for logs and answers.
+func (t servedTree) root() string { return t.source.Directories.Root }
 
 var indexPool = newPool[indexKey, *pooledIndex]()
 
 // An indexKey is everything that the result of a scan depends on. Two sites, or two
 // successive configurations, share an index if their keys are equal.
 type indexKey struct {
-	// fsys is a named file system, nil for the local disk. Caddy creates a new
-	// value for every configuration. Its module may have been given other
-	// credentials, so the index of the previous value is not used any more. A
-	// Bucket is the same value for as long as its options are.
-	fsys        fs.FS
-	directories tree.Directories
-	require     bool
-	rescan      time.Duration
-	shared      bool   // with other instances
-	signer      string // the armored public key; empty without a signer
+	// Caddy creates a new value of a named file system for every configuration. Its
+	// module may have been given other credentials, so the index of the previous value
+	// is not used any more. A Bucket is the same value for as long as its options are.
+	source  tree.Source
+	require bool
+	rescan  time.Duration
+	shared  bool   // with other instances
+	signer  string // the armored public key; empty without a signer
 }
 
 // compare defines an order of keys, so that indexes are numbered the same each time.
 func (k indexKey) compare(other indexKey) int {
 	return cmp.Or(
-		strings.Compare(k.directories.Root, other.directories.Root),
+		strings.Compare(k.source.Directories.Root, other.source.Directories.Root),
 		strings.Compare(fmt.Sprintf("%+v", k), fmt.Sprintf("%+v", other)),
 	)
 }
@@ -91,7 +87,7 @@ type pooledIndex struct {
 // acquireIndex returns the index of a tree. The app holds one reference to it,
 // however many of its handlers use it.
 func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
-	key := indexKey{fsys: t.fsys, directories: t.directories, require: t.require, rescan: t.rescan, shared: t.poll > 0}
+	key := indexKey{source: t.source, require: t.require, rescan: t.rescan, shared: t.poll > 0}
 	if signer != nil {
 		key.signer = signer.PublicKey().Armor
 	}
@@ -139,11 +135,11 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 }
 
 // digests returns the digests of the indexes of a tree.
-func (a *App) digests(fsys fs.FS, directories tree.Directories) (digests []*index.Digests) {
+func (a *App) digests(source tree.Source) (digests []*index.Digests) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for key, x := range a.indexes {
-		if key.fsys == fsys && key.directories == directories {
+		if key.source == source {
 			digests = append(digests, x.Digests())
 		}
 	}
@@ -166,9 +162,9 @@ func (a *App) ByRoot() map[string]*index.Index {
 	defer a.mutex.Unlock()
 	found := make(map[string]*index.Index, len(a.indexes))
 	for _, key := range slices.SortedFunc(maps.Keys(a.indexes), indexKey.compare) {
-		root := key.directories.Root
+		root := key.source.Directories.Root
 		for n := 2; found[root] != nil; n++ {
-			root = fmt.Sprintf("%s#%d", key.directories.Root, n)
+			root = fmt.Sprintf("%s#%d", key.source.Directories.Root, n)
 		}
 		found[root] = a.indexes[key].Index
 	}

@@ -37,7 +37,7 @@ type TokenVerdict struct {
 func (a *App) InspectToken(ctx context.Context, token string) (verdicts []TokenVerdict) {
 	for _, h := range a.handlers {
 		for _, authenticator := range h.authenticators {
-			v := TokenVerdict{Root: h.source.tree.directories.Root}
+			v := TokenVerdict{Root: h.source.tree.root()}
 			var user caddyauth.User
 			switch provider := authenticator.(type) {
 			case *OpenID:

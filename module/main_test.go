@@ -230,7 +230,7 @@ func shortKey(t *testing.T) *signing.Key {
 func pooled(root string) (count, references int) {
 	var keys []any
 	indexPool.uses.Range(func(key, _ any) bool {
-		if key.(indexKey).directories.Root == root {
+		if key.(indexKey).source.Directories.Root == root {
 			keys = append(keys, key)
 		}
 		return true

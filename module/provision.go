@@ -141,13 +141,12 @@ func (h *Handler) provisionTree(ctx caddy.Context, repl *caddy.Replacer) (served
 		return servedTree{}, err
 	}
 	return servedTree{
-		fsys:        fsys,
-		fsName:      h.FileSystem,
-		directories: directories,
-		require:     h.Signatures == RequireSignatures,
-		rescan:      max(time.Duration(h.Rescan), 0),
-		poll:        max(time.Duration(h.Poll), 0),
-		signing:     policy,
+		source:  tree.Source{Directories: directories, FS: fsys},
+		fsName:  h.FileSystem,
+		require: h.Signatures == RequireSignatures,
+		rescan:  max(time.Duration(h.Rescan), 0),
+		poll:    max(time.Duration(h.Poll), 0),
+		signing: policy,
 	}, nil
 }
 
@@ -163,7 +162,7 @@ func (h *Handler) checkRedirect(ctx context.Context, t servedTree) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, signTimeout)
 	defer cancel()
-	switch inStore, signs := t.source().SignsURLs(ctx, life); {
+	switch inStore, signs := t.source.SignsURLs(ctx, life); {
 	case !inStore:
 		return errors.New("redirect: only a tree on an object store can be downloaded from there: set fs to a file system of caddy.fs.blob, or remove redirect")
 	case !signs:

@@ -90,11 +90,11 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 		return fmt.Errorf("publish: %w", err)
 	}
 	t := h.source.tree
-	if !t.source().IsWritable() {
+	if !t.source.IsWritable() {
 		return errors.New("publish: the file system of fs cannot be written to: leave out publish or fs")
 	}
 	publisher, err := publish.New(publish.Options{
-		Open: t.source().Open,
+		Open: t.source.Open,
 		Index: func() publish.Index {
 			if x := h.source.index.Load(); x != nil {
 				return x

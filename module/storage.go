@@ -179,7 +179,7 @@ func (s linkKeyStore) Unlock(ctx context.Context) error {
 // Memo returns the store of a registry that serves a tree on the local disk, and the
 // identity of the tree in it. The registry must run as the same user.
 func Memo(directories tree.Directories) (store memo.Store, identity string) {
-	t := servedTree{directories: directories}
+	t := servedTree{source: tree.Source{Directories: directories}}
 	return t.memo(), t.identity()
 }
 

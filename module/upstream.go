@@ -289,7 +289,7 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t servedTre
 	if len(h.Upstreams) == 0 {
 		return nil, nil
 	}
-	if !t.source().IsWritable() {
+	if !t.source.IsWritable() {
 		return nil, errors.New("upstream: only a tree on the local disk or in a bucket can be filled: leave out fs")
 	}
 	for _, u := range h.Upstreams {
@@ -304,7 +304,7 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t servedTre
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
-	filler, err := app.acquireFiller(fillerKey{t.fsys, t.directories, t.identity(), string(options)}, func() (fill.Options, error) {
+	filler, err := app.acquireFiller(fillerKey{t.source, t.identity(), string(options)}, func() (fill.Options, error) {
 		sources := make(map[svchost.Hostname]fill.Source)
 		for _, u := range h.Upstreams {
 			if err := u.addSources(sources); err != nil {
@@ -312,7 +312,7 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t servedTre
 			}
 		}
 		return fill.Options{
-			Sources: sources, Open: t.source().Open, FreeSpace: t.source().FreeSpace,
+			Sources: sources, Open: t.source.Open, FreeSpace: t.source.FreeSpace,
 		}, nil
 	})
 	if err != nil {

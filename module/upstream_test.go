@@ -90,7 +90,7 @@ func TestFillersOutliveReloads(t *testing.T) {
 	}
 	count := func() (n int) {
 		fillerPool.uses.Range(func(key, _ any) bool {
-			if key.(fillerKey).directories.Root == root {
+			if key.(fillerKey).source.Directories.Root == root {
 				n++
 			}
 			return true
@@ -143,7 +143,7 @@ func TestFillerOfAFailedConfiguration(t *testing.T) {
 	}
 	c.cancel()
 	fillerPool.uses.Range(func(key, _ any) bool {
-		if key.(fillerKey).directories.Root == root {
+		if key.(fillerKey).source.Directories.Root == root {
 			t.Error("a filler is left")
 		}
 		return true

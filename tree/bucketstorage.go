@@ -3,17 +3,13 @@ package tree
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/spf13/afero"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -41,9 +37,12 @@ func (o objects) readNames(dir string) (names []string, err error) {
 }
 
 func (o objects) walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
-	visit = o.visitInPart(dir, visit)
-	return StoreError(o.bucket.Files(ctx, o.path(dir), func(name string, info fs.FileInfo) error {
-		visit(name, info)
+	root := o.path(dir)
+	return StoreError(o.bucket.Files(ctx, root, func(name string, info fs.FileInfo) error {
+		if root != "." {
+			name = strings.TrimPrefix(name, root+"/")
+		}
+		visit(path.Join(dir, name), info)
 		return nil
 	}))
 }
@@ -222,72 +221,4 @@ func (o objects) removeResting(ctx context.Context, dir, last string, rest time.
 		return ErrReserved
 	}
 	return StorageError(o.removeFolder(ctx, dir, last))
-}
-
-// A spooledFile is a TemporaryFile for a Bucket: a file in the system's temporary directory.
-// Where the system allows it, the file never has a name, so that a killed process leaves
-// nothing behind.
-type spooledFile struct {
-	afero.File
-	to    objects
-	named bool
-}
-
-func (o objects) temporary(context.Context, string) (TemporaryFile, error) {
-	f, err := os.CreateTemp("", "terraform-registry-upload-")
-	if err != nil {
-		return nil, spoolError(err)
-	}
-	return &spooledFile{f, o, os.Remove(f.Name()) != nil}, nil
-}
-
-// spoolError is StorageError for a file that is not in the tree.
-func spoolError(err error) error {
-	if err = StorageError(err); errors.Is(err, ErrDiskFull) {
-		return fmt.Errorf("%w: make room for temporary files", ErrDiskFull)
-	}
-	return err
-}
-
-// Write implements TemporaryFile.
-func (f *spooledFile) Write(b []byte) (int, error) {
-	n, err := f.File.Write(b)
-	return n, spoolError(err)
-}
-
-// Rename implements TemporaryFile.
-func (f *spooledFile) Rename(ctx context.Context, name string) (fs.FileInfo, error) {
-	return f.put(ctx, f.to.bucket.Replace, name)
-}
-
-// Create implements TemporaryFile.
-func (f *spooledFile) Create(ctx context.Context, name string) (fs.FileInfo, error) {
-	return f.put(ctx, f.to.bucket.Create, name)
-}
-
-// put sends the file to the store, by Create or Replace.
-func (f *spooledFile) put(ctx context.Context, write func(context.Context, string, io.Reader) (fs.FileInfo, error), name string) (fs.FileInfo, error) {
-	defer f.Discard()
-	info, err := f.File.Stat()
-	if err != nil {
-		return nil, spoolError(err)
-	}
-	stored, err := write(ctx, f.to.path(name), io.NewSectionReader(f.File, 0, info.Size()))
-	switch {
-	case errors.Is(err, fs.ErrExist), err == nil && stored.Size() != info.Size():
-		return nil, ErrChanged
-	case err != nil && ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, StorageError(StoreError(err))
-	}
-	return stored, nil
-}
-
-// Discard implements TemporaryFile.
-func (f *spooledFile) Discard() {
-	f.File.Close()
-	if f.named {
-		os.Remove(f.Name())
-	}
 }

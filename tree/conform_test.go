@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-var diskFaults = []error{syscall.EIO, syscall.ESTALE, syscall.EMFILE}
+var diskFaults = []error{syscall.EIO, syscall.ESTALE, syscall.EMFILE, syscall.EACCES}
 
 // onFs returns a storage on an afero.Fs, in which path is the path of a name.
 func onFs(t *testing.T, fsys afero.Fs, at func(name string) string, open func() (tree.Tree, error)) treetest.Storage {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"syscall"
 	"time"
 )
 
@@ -59,39 +60,39 @@ func Abandoned(file fs.FileInfo) bool {
 
 // place gives a file its name in the part, and makes the folder of the name. The error wraps
 // fs.ErrExist if the name is taken, and is ErrReserved if it may be taken in a moment.
-func (p disk) place(from, to string) error {
-	if err := p.makeFolder(path.Dir(to)); err != nil {
+func (d disk) place(from, to string) error {
+	if err := d.makeFolder(path.Dir(to)); err != nil {
 		return err
 	}
-	err := p.placeFile(from, to)
+	err := d.placeFile(from, to)
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	present, statErr := p.Lookup(to)
+	present, statErr := d.Lookup(to)
 	switch {
 	case statErr != nil:
 		return err
-	case p.isSameFile(from, present): // the answer to an earlier attempt was lost
-		return p.Fs.Remove(path.Join(p.Dir, from))
+	case d.isSameFile(from, present): // the answer to an earlier attempt was lost
+		return d.Fs.Remove(d.path(from))
 	case present.Mode().IsRegular() && Reserved(present):
 		return ErrReserved
 	case !Abandoned(present):
 		return err
 	}
-	if err := p.removeAbandonedFile(to); err != nil {
+	if err := d.removeAbandonedFile(to); err != nil {
 		return err
 	}
-	return p.placeFile(from, to)
+	return d.placeFile(from, to)
 }
 
 // makeFolder makes a folder and its parents. An error because a file has the name of one of
 // them does not wrap fs.ErrExist: that file is not the one that the caller creates.
-func (p disk) makeFolder(dir string) error {
-	err := p.Fs.MkdirAll(path.Join(p.Dir, dir), 0o755)
-	switch {
-	case !errors.Is(err, fs.ErrExist):
+func (d disk) makeFolder(dir string) error {
+	err := d.Fs.MkdirAll(d.path(dir), 0o755)
+	if !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return err
-	case p.leadsNowhere(dir):
+	}
+	if _, err := d.Lookup(dir); errors.Is(err, fs.ErrNotExist) && d.leadsNowhere(dir) {
 		return errLeadsNowhere
 	}
 	return errNoFolder
@@ -99,28 +100,28 @@ func (p disk) makeFolder(dir string) error {
 
 // placeFile tries each way in order. An operation that fails because of the disk fails in
 // the last way too.
-func (p disk) placeFile(from, to string) error {
-	oldName, newName := path.Join(p.Dir, from), path.Join(p.Dir, to)
-	if fsys, ok := p.Fs.(exclusiveRenamer); ok {
+func (d disk) placeFile(from, to string) error {
+	oldName, newName := d.path(from), d.path(to)
+	if fsys, ok := d.Fs.(exclusiveRenamer); ok {
 		if err := fsys.RenameExclusive(oldName, newName); err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	if fsys, ok := p.Fs.(linker); ok {
+	if fsys, ok := d.Fs.(linker); ok {
 		err := fsys.Link(oldName, newName)
 		if err == nil {
-			p.Fs.Remove(oldName) // or RemoveTemporaries does
+			d.Fs.Remove(oldName) // or RemoveTemporaries does
 		}
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	return p.placeReserved(from, to)
+	return d.placeReserved(from, to)
 }
 
 // placeReserved reserves the name, and renames the file over the reservation.
-func (p disk) placeReserved(from, to string) error {
-	f, err := p.Fs.OpenFile(path.Join(p.Dir, to), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+func (d disk) placeReserved(from, to string) error {
+	f, err := d.Fs.OpenFile(d.path(to), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
@@ -131,55 +132,55 @@ func (p disk) placeReserved(from, to string) error {
 	if err != nil {
 		return err
 	}
-	now, err := p.Lookup(to)
+	now, err := d.Lookup(to)
 	if err == nil && (now.Size() > 0 || !sameFile(now, reserved)) {
 		return &fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}
 	}
 	if err == nil {
-		err = p.Fs.Rename(path.Join(p.Dir, from), path.Join(p.Dir, to))
+		err = d.Fs.Rename(d.path(from), d.path(to))
 	}
 	if err != nil {
-		p.removeAbandonedFile(to)
+		d.removeAbandonedFile(to)
 	}
 	return err
 }
 
 // removeAbandonedFile removes an empty file. It takes the name away from the file before it
 // looks at the size once more, so that a file that has taken its place meanwhile stays.
-func (p disk) removeAbandonedFile(name string) error {
+func (d disk) removeAbandonedFile(name string) error {
 	aside := TemporaryName(name)
-	if err := p.Fs.Rename(path.Join(p.Dir, name), path.Join(p.Dir, aside)); err != nil {
+	if err := d.Fs.Rename(d.path(name), d.path(aside)); err != nil {
 		return err
 	}
-	if info, err := p.Lookup(aside); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
-		return p.Fs.Remove(path.Join(p.Dir, aside))
+	if info, err := d.Lookup(aside); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return d.Fs.Remove(d.path(aside))
 	}
-	if err := p.placeFile(aside, name); err != nil {
+	if err := d.placeFile(aside, name); err != nil {
 		return err
 	}
 	return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 }
 
 // isSameFile reports whether name is another name of the file.
-func (p disk) isSameFile(name string, file fs.FileInfo) bool {
-	info, err := p.Lookup(name)
+func (d disk) isSameFile(name string, file fs.FileInfo) bool {
+	info, err := d.Lookup(name)
 	return err == nil && info.Sys() != nil && os.SameFile(info, file)
 }
 
 // placeFolder is place for a folder, which appears as a whole.
-func (p disk) placeFolder(from, to string) error {
-	if err := p.makeFolder(path.Dir(to)); err != nil {
+func (d disk) placeFolder(from, to string) error {
+	if err := d.makeFolder(path.Dir(to)); err != nil {
 		return err
 	}
-	err := p.renameFolderExclusive(from, to)
+	err := d.renameFolderExclusive(from, to)
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	present, statErr := p.Lookup(to)
+	present, statErr := d.Lookup(to)
 	if statErr != nil || !present.IsDir() {
 		return err
 	}
-	names, listErr := p.names(to)
+	names, listErr := d.names(to)
 	switch {
 	case listErr != nil || len(names) > 0:
 		return err
@@ -187,23 +188,23 @@ func (p disk) placeFolder(from, to string) error {
 		return ErrReserved
 	}
 	// This fails if the folder is no longer empty.
-	if err := p.Fs.Remove(path.Join(p.Dir, to)); err != nil {
+	if err := d.Fs.Remove(d.path(to)); err != nil {
 		return &fs.PathError{Op: "remove", Path: to, Err: fs.ErrExist}
 	}
-	return p.renameFolderExclusive(from, to)
+	return d.renameFolderExclusive(from, to)
 }
 
 // renameFolderExclusive needs no reservation: no system renames a folder over a folder with
 // files in it, and os.Root does not even rename it over an empty one.
-func (p disk) renameFolderExclusive(from, to string) error {
-	oldName, newName := path.Join(p.Dir, from), path.Join(p.Dir, to)
-	if fsys, ok := p.Fs.(exclusiveRenamer); ok {
+func (d disk) renameFolderExclusive(from, to string) error {
+	oldName, newName := d.path(from), d.path(to)
+	if fsys, ok := d.Fs.(exclusiveRenamer); ok {
 		if err := fsys.RenameExclusive(oldName, newName); err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	if _, err := p.Lookup(to); err == nil { // some file systems in memory do not check
+	if _, err := d.Lookup(to); err == nil { // some file systems in memory do not check
 		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
 	}
-	return p.Fs.Rename(oldName, newName)
+	return d.Fs.Rename(oldName, newName)
 }

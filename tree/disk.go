@@ -7,7 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/afero"
@@ -51,28 +52,30 @@ func (d disk) openFolder(dir string) (afero.File, error) {
 	return d.Fs.Open(d.path(dir))
 }
 
+// walk has nothing to visit in a file, or in a folder that is removed meanwhile.
 func (d disk) walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
-	visit = d.visitInPart(dir, visit)
-	var failed error
-	err := afero.Walk(d.Fs, d.path(dir), func(name string, info fs.FileInfo, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			if failed == nil && !errors.Is(err, fs.ErrNotExist) {
-				failed = err
-			}
-		case !info.IsDir():
-			visit(filepath.ToSlash(name), info)
-		}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	infos, err := d.readDirectory(dir)
+	if err = d.absence(dir, err); errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoFolder) {
 		return nil
-	})
-	return cmp.Or(err, failed)
+	}
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, info := range infos {
+		name := path.Join(dir, info.Name())
+		if !info.IsDir() {
+			visit(name, info)
+		} else if failed := d.walk(ctx, name, visit); err == nil {
+			err = failed
+		}
+	}
+	return err
 }
 
 // create makes a new file and its folders.
 func (d disk) create(name string, mode fs.FileMode) (afero.File, error) {
-	if err := d.Fs.MkdirAll(d.path(path.Dir(name)), 0o755); err != nil {
+	if err := d.makeFolder(path.Dir(name)); err != nil {
 		return nil, err
 	}
 	return d.Fs.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
@@ -96,7 +99,7 @@ func (d disk) write(name string, content []byte) error {
 	switch info, err := d.Lookup(name); {
 	case err == nil:
 		mode = cmp.Or(info.Mode().Perm(), mode)
-	case !errors.Is(err, fs.ErrNotExist):
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR): // what lies in its way, create says
 		return err
 	}
 	temporary := TemporaryName(name)
@@ -121,12 +124,12 @@ func (d disk) syncFolder(dir string) {
 	}
 }
 
+// move gives a file or a folder its name, and makes the folder of the name.
 func (d disk) move(from, to string) error {
-	err := d.Fs.MkdirAll(d.path(path.Dir(to)), 0o755)
-	if err == nil {
-		err = d.Fs.Rename(d.path(from), d.path(to))
+	if err := d.makeFolder(path.Dir(to)); err != nil {
+		return err
 	}
-	return err
+	return d.Fs.Rename(d.path(from), d.path(to))
 }
 
 func (d disk) remove(name string) error    { return d.Fs.Remove(d.path(name)) }
@@ -195,7 +198,7 @@ func (d disk) replaceFolder(_ context.Context, documents map[string][]byte, dir,
 		return err
 	}
 	if err := d.move(fresh, dir); err != nil {
-		d.move(old, dir)
+		d.move(old, dir) // if that fails too, the same call still puts the new content there
 		return err
 	}
 	d.syncFolder(path.Dir(dir))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -148,7 +149,7 @@ func (t *temporaryFile) sync() error {
 
 // Rename implements TemporaryFile.
 func (t *temporaryFile) Rename(_ context.Context, name string) (fs.FileInfo, error) {
-	return t.giveName(name, t.disk.replace)
+	return t.giveName(name, t.disk.move)
 }
 
 // Create implements TemporaryFile.
@@ -156,7 +157,7 @@ func (t *temporaryFile) Create(_ context.Context, name string) (fs.FileInfo, err
 	return t.giveName(name, t.disk.place)
 }
 
-// giveName finishes a file on a disk by place or replace.
+// giveName finishes a file on a disk by place or move.
 func (t *temporaryFile) giveName(name string, give func(from, to string) error) (fs.FileInfo, error) {
 	err := t.sync()
 	written, statErr := t.File.Stat()
@@ -187,14 +188,6 @@ func (t *temporaryFile) giveName(name string, give func(from, to string) error) 
 		return nil, ErrChanged
 	}
 	return info, nil
-}
-
-// replace gives a file its name, and makes the folder of the name.
-func (d disk) replace(from, to string) error {
-	if err := d.makeFolder(path.Dir(to)); err != nil {
-		return err
-	}
-	return d.Fs.Rename(d.path(from), d.path(to))
 }
 
 // sameFile is os.SameFile, for file systems that can tell files apart.
@@ -252,12 +245,18 @@ func (d disk) removeTemporaries(ctx context.Context, dir string, depth int) (rem
 	return removed
 }
 
+// hasNoLocks reports whether locking failed because the file system has no locks. After any
+// other failure, another instance may hold the lock.
+func hasNoLocks(err error) bool {
+	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK)
+}
+
 // removeUnlocked removes a temporaryFile that no instance has locked.
 func (d disk) removeUnlocked(name string) (removed bool) {
 	if disk := d.lockPath(name); disk != "" {
 		lock := flock.New(disk, flock.SetFlag(os.O_RDWR))
 		locked, err := lock.TryLock()
-		if err == nil && !locked {
+		if !locked && (err == nil || !hasNoLocks(err)) {
 			return false
 		}
 		defer lock.Close()

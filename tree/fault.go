@@ -1,6 +1,11 @@
 package tree
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
 
 // Exhausted is the reason of a file that cannot be read because the server itself is short
 // of something, which says nothing about the tree. Reports call it Unreadable, and a scan
@@ -33,6 +38,13 @@ func (f *Finding) IsFault() bool { return f != nil && f.fault != none }
 
 // Passes reports whether trying again soon may succeed. f may be nil.
 func (f *Finding) Passes() bool { return f != nil && f.fault == Passing }
+
+// HasNoFile reports whether an error of looking at a name says that no process finds a file
+// there: there is none, or a symlink leads to nothing, to itself or out of the root. A file
+// that this process may not read may be one that others offer.
+func HasNoFile(err error) bool {
+	return errors.Is(err, syscall.ENOTDIR) || !errors.Is(err, fs.ErrPermission) && !AsFinding(err).Passes()
+}
 
 // Inside returns the finding for the folder of a file that has the finding f.
 func (f *Finding) Inside(name string) *Finding {

@@ -15,6 +15,13 @@ func IsHiddenOrTemporary(name string) bool {
 	return strings.HasPrefix(name, ".") || IsUnfinishedName(name)
 }
 
+// isOfNoAddress reports whether no address has a folder of this name, such as the folders
+// that file systems make at their top.
+func isOfNoAddress(name string) bool {
+	_, err := address.ParseProviderVersion(name)
+	return err != nil && (IsHiddenOrTemporary(name) || strings.ContainsAny(name, "+@#$ "))
+}
+
 // StagingName is the name of a folder at the top of providers or modules in which
 // releases are completed before they are published. Scans neither enter nor report it.
 const StagingName = ".staging"

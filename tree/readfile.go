@@ -77,17 +77,26 @@ func (p Part) absence(name string, err error) error {
 
 var errLeadsNowhere = fmt.Errorf("%w: a symlink in it leads to nothing, mend or remove it", ErrNotWritable)
 
-// leadsNowhere reports whether a name that does not exist is a dangling symlink, or has one
-// on its way below the root.
+// leadsNowhere reports whether a name that was found not to exist is a symlink, or has one on
+// its way below the root that leads to nothing or cannot be followed. A target that is back by
+// now was not absent.
 func (p Part) leadsNowhere(name string) bool {
 	if p.Disk == "" {
 		return false
 	}
-	for name = path.Join(p.Dir, name); name != "."; name = path.Dir(name) {
-		if info, err := os.Lstat(filepath.Join(p.Disk, filepath.FromSlash(name))); err == nil {
-			_, err = p.Fs.Stat(name)
-			return info.Mode()&fs.ModeSymlink != 0 && errors.Is(err, fs.ErrNotExist)
+	name = path.Join(p.Dir, name)
+	for dir := name; dir != "."; dir = path.Dir(dir) {
+		info, err := os.Lstat(filepath.Join(p.Disk, filepath.FromSlash(dir)))
+		switch {
+		case err != nil:
+			continue
+		case info.Mode()&fs.ModeSymlink == 0:
+			return false
+		case dir == name:
+			return true
 		}
+		_, err = p.Fs.Stat(dir)
+		return err != nil
 	}
 	return false
 }

@@ -13,14 +13,14 @@ import (
 // A Source is where a tree lies: in directories of the local disk or of a file system. Equal
 // sources are the same tree.
 type Source struct {
-	Directories
-	FS fs.FS // nil: the local disk
+	Directories Directories
+	FS          fs.FS // nil: the local disk
 }
 
 // Open opens the tree.
 func (s Source) Open() (Tree, error) {
 	if s.FS != nil {
-		return s.OpenIn(s.FS)
+		return s.Directories.OpenIn(s.FS)
 	}
 	return s.Directories.Open()
 }

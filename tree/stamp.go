@@ -35,9 +35,10 @@ func StampOf(info fs.FileInfo) Stamp {
 // whether the content has changed, however young the file is.
 const ByTag = -1
 
-// sameContent reports whether size and modification time agree, and the ETag where there is
-// one. On file systems without inodes this must suffice.
-func (s Stamp) sameContent(other Stamp) bool {
+// SameContent reports whether two stamps say that a file was not written to between them: its
+// size and modification time agree, and the ETag where there is one. On file systems without
+// inodes this must suffice.
+func (s Stamp) SameContent(other Stamp) bool {
 	return s.Size == other.Size && s.ModTime == other.ModTime && (s.Changed != ByTag || s.Inode == other.Inode)
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 )
 
 // A storage is where a part lies. It has what a disk (disk.go) and a Bucket
@@ -75,38 +74,31 @@ func (p Part) names(dir string) ([]string, error) {
 	return names, err
 }
 
-// Walk calls visit for every file below a folder, with its path in the part, without
-// following symlinks. It skips files and folders that cannot be read, and returns the error
-// at the end, as a StorageError.
+// Walk calls visit for every file below a folder, with its path in the part. It does not
+// follow the symlinks in the folder, but visits them as such; dir itself may be a symlink. It
+// skips files and folders that cannot be read, and returns the error at the end, as a
+// StorageError.
 func (p Part) Walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
 	return StorageError(p.storage().walk(ctx, dir, visit))
 }
 
-// visitInPart returns visit for names in the file system, below the folder dir of the part.
-func (p Part) visitInPart(dir string, visit func(name string, info fs.FileInfo)) func(name string, info fs.FileInfo) {
-	root := path.Join(p.Dir, dir)
-	return func(name string, info fs.FileInfo) {
-		if root != "." {
-			name = strings.TrimPrefix(name, root+"/")
-		}
-		visit(path.Join(dir, name), info)
-	}
-}
-
 // WalkNames calls visit for every file below a folder, under each name that it has there,
-// following symlinks through folders down to depth. It skips files that lastingly cannot be
-// read, such as behind a symlink to nothing: no scan reads them. Any other failure is an
-// error, which names the file.
+// following symlinks through folders down to depth. It skips names without a file
+// (HasNoFile), such as a symlink to nothing, and folders that no scan enters and that may not
+// be read, such as lost+found. Any other failure is an error, which names the file.
 func (p Part) WalkNames(dir string, depth int, visit func(name string, info fs.FileInfo)) error {
+	skips := func(name string, err error) bool {
+		return HasNoFile(err) || errors.Is(err, fs.ErrPermission) && isOfNoAddress(path.Base(name))
+	}
 	entries, err := p.List(dir)
-	if err != nil && AsFinding(err).Passes() {
+	if err != nil && !skips(dir, err) {
 		return fmt.Errorf("%s: %w", dir, AsFinding(err))
 	}
 	for _, e := range entries {
 		name := e.Path()
 		info, err := p.Lookup(name) // os.SameFile cannot compare the info of a listing
 		switch {
-		case err != nil && AsFinding(err).Passes():
+		case err != nil && !skips(name, err):
 			return fmt.Errorf("%s: %w", name, AsFinding(err))
 		case err != nil:
 		case !info.IsDir():
@@ -186,10 +178,11 @@ func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte,
 }
 
 // ReplaceFolder makes small documents, by their paths in a folder, the content of the folder.
-// On a disk the folder changes at once; aside is a path in the part for files on
-// their way: removing what begins with it cleans up after a crash. In a Bucket readers may see files of both
-// contents for a moment, and always see files that both have. If it is interrupted, the same
-// call completes it. The error is a StorageError.
+// On a disk readers see either content whole, and for a moment between two renames no folder.
+// aside is a path in the part for files on their way: removing what begins with it cleans up
+// after a crash. In a Bucket readers may see files of both contents for a moment, and always
+// see files that both have. If it is interrupted, the same call completes it. The error is a
+// StorageError.
 func (p Part) ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, aside string) error {
 	return StorageError(p.storage().replaceFolder(ctx, documents, dir, aside))
 }

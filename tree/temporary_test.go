@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -248,6 +249,30 @@ func TestRemoveTemporaries(t *testing.T) {
 	stays := []string{"s", "temporary", "temporary", "temporary", "s/.mine.part", "s/1", "s/1/2", "temporary"}
 	if names := filesIn(t, dir); !slices.Equal(names, stays) {
 		t.Errorf("there are %v", names)
+	}
+}
+
+// A file stays whose lock cannot be tried, for example for lack of open files. Where there are
+// no locks, its age alone counts.
+func TestRemoveTemporariesWhoseLocksFail(t *testing.T) {
+	p, dir := onDisk(t)
+	const name = ".a.LEFTLEFT22.part"
+	file, old := filepath.Join(dir, name), time.Now().Add(-2*abandonedAfter)
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(file, nil, 0o644), os.Chtimes(file, old, old)); err != nil {
+		t.Fatal(err)
+	}
+	failing := p
+	failing.Disk = file // there is nothing to open below it
+	if n := failing.RemoveTemporaries(t.Context(), ".", 0); n > 0 && runtime.GOOS != "windows" {
+		t.Errorf("removed %d", n)
+	}
+	for err, want := range map[error]bool{
+		syscall.ENOSYS: true, syscall.EOPNOTSUPP: true, syscall.ENOLCK: true, errors.ErrUnsupported: true,
+		syscall.EMFILE: false, syscall.EACCES: false, syscall.EIO: false, syscall.ESTALE: false,
+	} {
+		if got := hasNoLocks(&fs.PathError{Op: "flock", Path: "x", Err: err}); got != want {
+			t.Errorf("%v means that there are no locks: %t", err, got)
+		}
 	}
 }
 

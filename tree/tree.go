@@ -51,11 +51,6 @@ func (t Tree) Staged(providers Part) Tree {
 // EmptyPart returns a part without files, which cannot be written to.
 func EmptyPart() Part { return Part{Fs: afero.NewReadOnlyFs(afero.NewMemMapFs()), Dir: "."} }
 
-// OpenEmpty opens a tree without files, which cannot be written to.
-func OpenEmpty() (Tree, error) {
-	return Tree{Providers: EmptyPart(), Modules: EmptyPart(), Keys: EmptyPart()}, nil
-}
-
 // Directories locate a tree. Relative directories lie under Root, and an empty directory has
 // its default name there.
 type Directories struct {
@@ -66,23 +61,38 @@ type Directories struct {
 // symlink may lead from one part to another but not out of Root; a part elsewhere has its
 // own boundary. A missing root is an error, and so is a missing part elsewhere; a missing
 // part under the root is empty.
-func (d Directories) Open() (Tree, error) {
-	root, err := os.OpenRoot(d.Root)
-	if err != nil {
+func (d Directories) Open() (Tree, error) { return d.open(openPart) }
+
+// OpenReadOnly is Open for a tree that is not written to. Nothing written would be lost: all
+// that is missing is empty.
+func (d Directories) OpenReadOnly() (Tree, error) {
+	return d.open(func(dir string) (Part, error) {
+		p, err := openPart(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) { // it is no symlink to nothing
+				return EmptyPart(), nil
+			}
+		}
+		p.Fs = afero.NewReadOnlyFs(p.Fs)
+		return p, err
+	})
+}
+
+// open opens the tree by open, which opens a directory of the local disk.
+func (d Directories) open(open func(dir string) (Part, error)) (t Tree, err error) {
+	if t.Root, err = open(d.Root); err != nil {
 		return Tree{}, fmt.Errorf("opening the root: %w", WithoutPath(err))
 	}
-	shared := newRootFs(root)
-	t := Tree{Root: Part{Fs: shared, Dir: ".", Disk: d.Root}}
 	part := func(dir, fallback string) (Part, error) {
 		dir = cmp.Or(dir, fallback)
 		if !filepath.IsAbs(dir) {
-			return Part{Fs: shared, Dir: path.Clean(filepath.ToSlash(dir)), Disk: d.Root}, nil
+			return t.Root.Sub(filepath.ToSlash(dir)), nil
 		}
-		elsewhere, err := os.OpenRoot(dir)
+		elsewhere, err := open(dir)
 		if err != nil { // even if it is missing: files written elsewhere would be lost
 			return Part{}, fmt.Errorf("opening %s: %w", fallback, WithoutPath(err))
 		}
-		return Part{Fs: newRootFs(elsewhere), Dir: ".", Disk: dir}, nil
+		return elsewhere, nil
 	}
 	var errs [3]error
 	t.Providers, errs[0] = part(d.Providers, "providers")
@@ -94,15 +104,12 @@ func (d Directories) Open() (Tree, error) {
 	return t, nil
 }
 
-// OpenReadOnly is Open for a tree that is not written to.
-func (d Directories) OpenReadOnly() (Tree, error) {
-	files, err := d.Open()
-	if err == nil {
-		for _, part := range []*Part{&files.Providers, &files.Modules, &files.Keys} {
-			part.Fs = afero.NewReadOnlyFs(part.Fs)
-		}
+func openPart(dir string) (Part, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Part{}, err
 	}
-	return files, err
+	return NewPart(root, dir), nil
 }
 
 // Paths returns where the tree begins on the local disk: the root, and its parts. Symlinks
@@ -403,11 +410,8 @@ func (p Part) OpenUnchanged(name string, verified Stamp) (afero.File, error) {
 
 // SameFile reports whether a file is still the verified file, by their stamps.
 func (p Part) SameFile(name string, now, verified Stamp) bool {
-	return now == verified || now.sameContent(verified) && !p.KeepsInodes(name)
+	return now == verified || now.SameContent(verified) && !p.KeepsInodes(name)
 }
-
-// SameContent reports whether two stamps say that a file was not written to between them.
-func (p Part) SameContent(a, b Stamp) bool { return a.sameContent(b) }
 
 // KeepsInodes reports whether a file's inode and change time are reliable. Network file
 // systems make them up, and may later make up others.

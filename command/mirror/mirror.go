@@ -138,7 +138,7 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 	if err := o.check(m.requirements, network); err != nil {
 		return nil, err
 	}
-	directories, missing, err := foldersToFill(fl, m.dry)
+	directories, err := foldersToFill(fl, m.dry)
 	if err != nil {
 		return nil, err
 	}
@@ -151,10 +151,7 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 		FreeSpace: directories.FreeSpace,
 	}}
 	fo := &m.fillers.options
-	switch {
-	case missing:
-		fo.Open, fo.Lock = tree.OpenEmpty, nil
-	case m.dry:
+	if m.dry {
 		fo.Open, fo.Lock = directories.OpenReadOnly, nil
 	}
 	if m.tree, err = readTreeFolders(cmd.Context(), fo.Open, withModules); err != nil {
@@ -164,14 +161,15 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 }
 
 // foldersToFill returns the directories of the flags, and creates missing ones. It is called
-// when the rest of the command line is known to be right. A dry run creates nothing, and
-// learns whether a directory is missing.
-func foldersToFill(fl caddycmd.Flags, dry bool) (d tree.Directories, missing bool, err error) {
+// when the rest of the command line is known to be right. A dry run creates nothing: to it, a
+// missing directory is empty.
+func foldersToFill(fl caddycmd.Flags, dry bool) (d tree.Directories, err error) {
 	root, err := filepath.Abs(fl.String("root"))
 	if err != nil {
-		return d, false, fmt.Errorf("--root: %w", err)
+		return d, fmt.Errorf("--root: %w", err)
 	}
 	d = cli.NamedDirectories(fl, root)
+	missing := false
 	for i, flag := range []string{"root", "providers", "modules", "keys"} {
 		dir := d.Paths()[i]
 		if fl.String(flag) == "" {
@@ -180,19 +178,20 @@ func foldersToFill(fl caddycmd.Flags, dry bool) (d tree.Directories, missing boo
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if dry {
-			missing = true
+		if _, err := os.Lstat(dir); err == nil {
+			return d, fmt.Errorf("--%s: %s is a symlink to nothing: mend it, or name another", flag, dir)
+		}
+		if missing = true; dry {
 			continue
 		}
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return d, false, fmt.Errorf("--%s: %w", flag, err)
+			return d, fmt.Errorf("--%s: %w", flag, err)
 		}
 	}
-	if missing {
-		return d, true, nil
+	if dry && missing {
+		return d, nil
 	}
-	d, err = cli.TreeFlags(fl)
-	return d, false, err
+	return cli.TreeFlags(fl)
 }
 
 // lockDefaultStorage uses the locks of the default storage. A server with this storage, run by

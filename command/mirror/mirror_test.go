@@ -170,6 +170,52 @@ Would be added to ` + filepath.Join(root, "providers") + `: 2 packages. There al
 	}
 }
 
+// A dry run takes a folder that is missing for an empty one, and that folder alone. A symlink
+// to nothing is a mistake.
+func TestMirrorDryRunWithoutAFolder(t *testing.T) {
+	o := newAcme(t)
+	there, providers := t.TempDir(), t.TempDir()
+	for _, args := range [][]string{{}, {"--providers", providers}} {
+		if _, errs, err := o.mirror(t, there, append(args, originHost+"/acme/demo")...); err != nil {
+			t.Fatal(err, errs)
+		}
+	}
+	missing, dangling := filepath.Join(t.TempDir(), "missing"), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("nothing", dangling); err != nil {
+		t.Skip(err)
+	}
+	if err := os.Symlink("nothing", filepath.Join(there, "link")); err != nil {
+		t.Fatal(err)
+	}
+	const none, one = "There already: 0. Failed: 0.", "There already: 1. Failed: 0."
+	for _, row := range []struct {
+		rule, root string
+		args       []string
+		says       string // or the error has it
+	}{
+		{"nothing is missing", there, nil, one},
+		{"there are no modules", there, []string{"--modules"}, one},
+		{"there are no keys elsewhere", there, []string{"--keys", missing}, one},
+		{"there are no providers elsewhere", there, []string{"--providers", missing}, none},
+		{"there is no root", missing, nil, none},
+		{"there is no root, and there are providers elsewhere", missing, []string{"--providers", providers}, one},
+		{"the root is a symlink to nothing", dangling, nil, "--root: "},
+		{"the providers are a symlink to nothing", there, []string{"--providers", "link"}, "--providers: "},
+		{"the keys are a symlink to nothing elsewhere", there, []string{"--keys", dangling}, "--keys: "},
+	} {
+		out, _, err := o.mirror(t, row.root, append(row.args, "--dry-run", originHost+"/acme/demo")...)
+		if err != nil {
+			out = err.Error()
+		}
+		if !strings.Contains(out, row.says) {
+			t.Errorf("%s: %v, and it says\n%s", row.rule, err, out)
+		}
+	}
+	if _, err := os.Lstat(missing); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it made a folder (%v)", err)
+	}
+}
+
 // After a failure the other packages are fetched, and a corrupt one is not kept.
 func TestMirrorGoesOnAfterAFailure(t *testing.T) {
 	o := newAcme(t)

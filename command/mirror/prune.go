@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -206,7 +205,7 @@ func (t *treeReleases) filesOf(a address.Address, r *index.Release) (fill.Stored
 			switch _, err := t.in.Lookup(name); {
 			case err == nil:
 				stored.Files = append(stored.Files, name)
-			case !errors.Is(err, fs.ErrNotExist):
+			case !tree.HasNoFile(err):
 				return stored, unread(name, err)
 			}
 		}

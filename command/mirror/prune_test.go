@@ -384,14 +384,28 @@ func TestPruneRemovesNothingWithoutAWholeView(t *testing.T) {
 			t.Errorf("%v fails, and the error is %v", failed, err)
 		}
 	}
-	faults.When(func(_ int, o treetest.Operation) error {
-		if strings.Contains(o.Path, "other.example.com") {
-			return fs.ErrPermission
+	files.Write("providers/lost+found/x", "x")
+	for _, row := range []struct {
+		rule, path string
+		err        error
+		says       string // empty: it goes on
+	}{
+		{"a folder that others may read", "other.example.com", fs.ErrPermission, "nothing is removed: other.example.com: it cannot be read: give the server the right to"},
+		{"a folder that no scan enters", "lost+found", fs.ErrPermission, ""},
+		{"a file of a version's name", "demo/1.0.0/", syscall.ENOTDIR, ""},
+		{"a symlink to itself", "demo/1.0.0/", syscall.ELOOP, ""},
+		{"a document that others may read", "demo/1.0.0/", fs.ErrPermission, "nothing is removed: "},
+	} {
+		faults.When(func(_ int, o treetest.Operation) error {
+			if strings.Contains(o.Path, row.path) {
+				return row.err
+			}
+			return nil
+		})
+		err := view(&faults)
+		if _, failed := faults.End(); len(failed) == 0 || (err != nil) != (row.says != "") || err != nil && !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: %v (%v)", row.rule, err, failed)
 		}
-		return nil
-	})
-	if err := view(&faults); err != nil {
-		t.Errorf("a folder that nobody may read holds up everything: %v", err)
 	}
 }
 
