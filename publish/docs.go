@@ -73,6 +73,9 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 		return Result{}, err
 	}
 	if present.exists && sameDocs(ctx, present.part, path.Join(present.folder, docsFolder), pages) {
+		if err := s.removeAll(); err != nil { // other documentation that has failed on its way would replace it
+			return Result{}, err
+		}
 		return f.unchanged(r.sum), nil
 	}
 	if err := s.stageDocs(ctx, f, r); err != nil {

@@ -209,6 +209,35 @@ func TestPublicationsDuringFaults(t *testing.T) {
 	}
 }
 
+// A publisher whose documentation has failed may return to the documentation that is
+// published. What failed never comes back then.
+func TestDocumentationThatIsTakenBack(t *testing.T) {
+	d := newDist(t, "")
+	build := func(files *indextest.Tree) {
+		for _, name := range d.names() {
+			files.Write("providers/acme/demo/1.0.0/"+name, d[name])
+		}
+		files.Write("providers/acme/demo/1.0.0/docs/index.md", "one")
+	}
+	eachFault(t, build, func(t *testing.T, r faultyTree, begin func(), end func() string) {
+		begin()
+		if _, err := r.put("docs.zip", indextest.Zip("docs/index.md", "two")); err != nil {
+			unavailable(t, "the other documentation", err)
+		}
+		end()
+		if _, err := r.put("docs.tgz", indextest.TarGz("docs/index.md", "one")); err != nil {
+			t.Errorf("the documentation of before: %v", err)
+		}
+		defer r.run()()
+		eventually(t, "no documentation is staged", func() bool {
+			return !slices.ContainsFunc(r.files(), func(name string) bool { return strings.HasPrefix(name, stageOfDemo) })
+		})
+		if text := r.Read("providers/acme/demo/1.0.0/docs/index.md"); text != "one" {
+			t.Errorf("the page says %q", text)
+		}
+	})
+}
+
 // An unreadable tree never leads to a version that is published twice or replaced.
 func TestModulesDuringFaults(t *testing.T) {
 	one, two := indextest.TarGz("main.tf", `output "a" { value = 1 }`), indextest.TarGz("main.tf", `output "a" { value = 2 }`)
