@@ -111,25 +111,33 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 
 var docsArchives = []string{docsZip, docsTarGz, docsTgz}
 
-// stageDocs keeps an archive of documentation in the stage.
+// stageDocs keeps an archive of documentation in the stage, in place of the one that is there.
+// That goes last, since its publisher relies on it.
 func (s stage) stageDocs(ctx context.Context, f File, r *received) error {
+	if _, err := r.Rename(ctx, s.path(f.Name)); err != nil {
+		return tree.StorageError(err)
+	}
 	for _, name := range docsArchives {
+		if name == f.Name {
+			continue
+		}
 		if err := s.part.Remove(s.path(name)); err != nil {
 			return tree.StorageError(err)
 		}
 	}
-	_, err := r.Rename(ctx, s.path(f.Name))
-	return tree.StorageError(err)
+	return nil
 }
 
-// docs returns the staged archive, or nil if there is none.
-func (s stage) docs() (*tree.Entry, error) {
+// docs returns the staged archive, or nil if there is none. If an interrupted stageDocs has
+// left two, it is the one that came last.
+func (s stage) docs() (last *tree.Entry, err error) {
 	entries, err := s.part.Entries(s.path())
-	i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.IsFile() && slices.Contains(docsArchives, e.Name) })
-	if err != nil || i < 0 {
-		return nil, err
+	for _, e := range entries {
+		if e.IsFile() && slices.Contains(docsArchives, e.Name) && (last == nil || e.Info.ModTime().After(last.Info.ModTime())) {
+			last = &e
+		}
 	}
-	return &entries[i], nil
+	return last, err
 }
 
 // installDocs puts the staged documentation, if there is any, into the folder of a release.

@@ -156,8 +156,8 @@ type Result struct {
 // left. The error is a *Refusal, ErrNothing for a bodiless upload of bytes that are not
 // there, ErrChanged, the error of a Precondition, or one of ErrInterrupted, ErrUnavailable,
 // tree.ErrDiskFull and tree.ErrNotWritable. After a tree.ErrStore the file may have been
-// taken all the same, and sending it again tells. Documentation of a published release that
-// fails on its way into the release may stay staged. Then Run completes it, unless the
+// taken all the same, and sending it again tells. Documentation may have
+// been staged after any error of the disk: then Run puts it into the release, unless the
 // publisher sends other documentation before, or the published one again.
 func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
 	if err := f.checkLength(); err != nil {

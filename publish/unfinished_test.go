@@ -128,6 +128,18 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 		defer r.again(t).run()()
 		eventually(t, "nothing is left", func() bool { return len(r.files()) == 0 })
 	})
+	t.Run("documentation beside the documentation that it replaces", func(t *testing.T) {
+		for _, names := range [][2]string{{"docs.tgz", "docs.zip"}, {"docs.zip", "docs.tgz"}} {
+			r := newRegistry(t)
+			archives := map[string]func(...string) string{"docs.tgz": indextest.TarGz, "docs.zip": indextest.Zip}
+			r.mustPut(names[1], archives[names[1]]("docs/index.md", "new"), publish.Waiting)
+			r.Write(stage+names[0], archives[names[0]]("docs/index.md", "old"))
+			r.putAll(d, d.names()...)
+			if text := r.Read("providers/acme/demo/1.0.0/docs/index.md"); text != "new" {
+				t.Errorf("of %s and then %s, the page says %q", names[0], names[1], text)
+			}
+		}
+	})
 	t.Run("documentation that was being replaced", func(t *testing.T) {
 		r := newRegistry(t)
 		r.putAll(d, d.names()...)
