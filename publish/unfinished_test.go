@@ -97,6 +97,24 @@ func testReleasesWithoutAPlaceAreDropped(t *testing.T, on treeKind) {
 	eventually(t, "it is dropped", func() bool { return len(again.files()) == 1 })
 }
 
+// Staged documentation that the disk has damaged can never replace the documentation of its
+// release. It is dropped when its time is over.
+func TestDamagedDocumentationIsDropped(t *testing.T) { eachTree(t, testDamagedDocumentationIsDropped) }
+
+func testDamagedDocumentationIsDropped(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	r := on.newRegistry(t)
+	r.putAll(d, d.names()...)
+	r.mustPut("docs.zip", indextest.Zip("docs/index.md", "one"), publish.Added)
+	published := r.files()
+	r.Write(stageOfDemo+"docs.zip", "damaged")
+	again := r.again(t, func(o *publish.Options) {
+		o.Now = func() time.Time { return time.Now().Add(25 * time.Hour) }
+	})
+	again.tidy()
+	again.holds(published...)
+}
+
 // The next process completes what a killed process has left.
 func TestWhatAKilledProcessLeaves(t *testing.T) {
 	d := newDist(t, "")
