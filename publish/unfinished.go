@@ -48,6 +48,7 @@ func (p *Publisher) tidy(ctx context.Context) {
 	known, look := p.room.names(), p.room.look()
 	entries, err := files.Providers.Entries(stagingPath())
 	if err != nil {
+		p.unavailable("looking at what is staged", err)
 		return
 	}
 	for _, name := range known {

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,6 +115,29 @@ func testDamagedDocumentationIsDropped(t *testing.T, on treeKind) {
 	})
 	again.tidy()
 	again.holds(published...)
+}
+
+// That unfinished releases are not looked at is logged.
+func TestStagesThatCannotBeListed(t *testing.T) {
+	var faults treetest.Faults
+	r := newRegistry(t, func(o *publish.Options) { o.Open = faults.Open(o.Open) })
+	d := newDist(t, "")
+	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
+	var once sync.Once
+	failed := make(chan struct{})
+	faults.When(func(_ int, o treetest.Operation) error {
+		if o.Path != "providers/"+tree.StagingName {
+			return nil
+		}
+		once.Do(func() { close(failed) })
+		return syscall.EIO
+	})
+	stop := r.run()
+	<-failed
+	stop()
+	if log := r.log.String(); !strings.Contains(log, "looking at what is staged") || !strings.Contains(log, syscall.EIO.Error()) {
+		t.Errorf("the log has %q", log)
+	}
 }
 
 // The next process completes what a killed process has left.
