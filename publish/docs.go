@@ -86,6 +86,7 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 	}
 	if present.exists {
 		if err := s.replaceDocs(ctx, present.folder, pages); err != nil {
+			p.changed(f.Address) // some pages may be there all the same
 			return Result{}, err
 		}
 		s.removeAll() // tidy removes what remains

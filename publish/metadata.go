@@ -105,6 +105,9 @@ func (p *Publisher) replaceMetadata(ctx context.Context, files tree.Tree, f File
 		err = folder.WriteMetadata(before, content)
 	}
 	unlock()
+	if changed && err != nil {
+		p.changed(folder.Address) // the file may have been written all the same
+	}
 	switch {
 	case errors.Is(err, tree.ErrMetadataChanged): // an operator has copied another one into the tree
 		return nil, false, ErrChanged

@@ -56,6 +56,7 @@ func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Up
 		return Result{}, err
 	}
 	if present, err = p.placeModule(ctx, files, f, r, digest, dir); err != nil {
+		p.changed(f.Address) // the package may be there all the same
 		return Result{}, err
 	}
 	if present != nil {
