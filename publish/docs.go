@@ -72,7 +72,7 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 	if err != nil {
 		return Result{}, err
 	}
-	if present.exists && sameDocs(ctx, present.part, path.Join(present.folder, docsFolder), pages) {
+	if present.exists && sameDocs(ctx, s.part, path.Join(present.folder, docsFolder), pages) {
 		if err := s.removeAll(); err != nil { // other documentation that has failed on its way would replace it
 			return Result{}, err
 		}

@@ -450,7 +450,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 // drop removes an unpublished release, with the files that an interrupted publication
 // has copied. It keeps files that may belong to another release.
 func (s stage) drop(ctx context.Context, c *staged, present *presentRelease) error {
-	err := present.part.RemoveUnfinished(ctx, present.folder, s.checksumsName(), c.checksums)
+	err := s.part.RemoveUnfinished(ctx, present.folder, s.checksumsName(), c.checksums)
 	if err != nil && !errors.Is(err, tree.ErrReserved) && !errors.Is(err, tree.ErrInTheWay) {
 		return err
 	}
