@@ -198,6 +198,59 @@ func TestInterruptedPublicationsThatNobodySendsAgain(t *testing.T) {
 	}
 }
 
+// A file whose publication has failed may be in the tree all the same. Clients are offered it
+// then, even if nobody sends it again.
+func TestPublicationsWhoseAnswerIsLost(t *testing.T) {
+	d := newDist(t, "")
+	for _, test := range []struct {
+		rule    string
+		put     func(r *registry) error
+		lost    string // the file whose answer is lost
+		offered func(s *index.Snapshot) bool
+	}{
+		{"a module", func(r *registry) error {
+			_, err := r.putModule("1.0.0.tgz", indextest.TarGz("main.tf", `output "a" { value = 1 }`))
+			return err
+		}, "modules/acme/vpc/aws/1.0.0.tgz", func(s *index.Snapshot) bool {
+			return s.Module(index.PlaceOf(vpc)).Version("1.0.0") != nil
+		}},
+		{"what describes a provider", func(r *registry) error {
+			f, err := publish.ParseMetadataFile(demo, tree.MetadataName)
+			if err == nil {
+				_, err = r.Put(r.t.Context(), f, upload(`description = "one"`))
+			}
+			return err
+		}, "providers/acme/demo/registry.hcl", func(s *index.Snapshot) bool {
+			m := s.Metadata(index.PlaceOf(demo))
+			return m != nil && m.Description == "one"
+		}},
+		{"documentation", func(r *registry) error {
+			_, err := r.put("docs.zip", indextest.Zip("docs/index.md", "# Demo"))
+			return err
+		}, "providers/acme/demo/1.0.0/docs/index.md", func(s *index.Snapshot) bool {
+			return s.HasDocs(s.Provider(index.PlaceOf(demo)).Release("1.0.0"))
+		}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			var loses atomic.Bool
+			bucket := new(treetest.Bucket)
+			bucket.Lose = func(_, name string) error {
+				if name == test.lost && loses.CompareAndSwap(true, false) {
+					return errDown
+				}
+				return nil
+			}
+			r := newRegistryInBucket(t, bucket)
+			r.putAll(d, d.names()...)
+			loses.Store(true)
+			if err := test.put(r); !errors.Is(err, tree.ErrStore) {
+				t.Fatalf("the answer is %v", err)
+			}
+			eventually(t, "it is offered", func() bool { return test.offered(r.index.Snapshot()) })
+		})
+	}
+}
+
 // Files that another publication has left in the folder of a version stay until its own
 // files are dropped.
 func TestDropRemovesWhatAnInterruptedPublicationHasCopied(t *testing.T) {

@@ -9,7 +9,7 @@
 //	providers/.staging/NAMESPACE@TYPE@VERSION/
 //	  undecided/NAME@SHA256                  before SHA256SUMS is there: any build of a file
 //	  release/NAMESPACE/TYPE/VERSION/NAME    after that: the files that SHA256SUMS lists
-//	  docs.zip, docs.tar.gz                  documentation that replaces VERSION/docs
+//	  docs.zip, docs.tar.gz, docs.tgz        documentation that replaces VERSION/docs
 //
 // The first SHA256SUMS decides which bytes the release has. Two publishers of
 // one version can therefore send their files at the same time. One of them

@@ -56,7 +56,7 @@ func (p *Publisher) putDocs(ctx context.Context, files tree.Tree, f File, u Uplo
 // that is published. The pages are in memory meanwhile, so takeDocs reads one archive at a
 // time, and must not wait for a client.
 func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f File, r *received) (Result, error) {
-	unlock, err := p.lockIn(ctx, s.part, s.lockName())
+	unlock, err := p.lock(ctx, folders, s.lockName())
 	if err != nil {
 		return Result{}, err
 	}
@@ -72,7 +72,10 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 	if err != nil {
 		return Result{}, err
 	}
-	if present.exists && sameDocs(ctx, present.part, path.Join(present.folder, docsFolder), pages) {
+	if present.exists && sameDocs(ctx, s.part, path.Join(present.folder, docsFolder), pages) {
+		if err := s.removeAll(); err != nil { // other documentation that has failed on its way would replace it
+			return Result{}, err
+		}
 		return f.unchanged(r.sum), nil
 	}
 	if err := s.stageDocs(ctx, f, r); err != nil {
@@ -83,6 +86,7 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 	}
 	if present.exists {
 		if err := s.replaceDocs(ctx, present.folder, pages); err != nil {
+			p.changed(f.Address) // some pages may be there all the same
 			return Result{}, err
 		}
 		s.removeAll() // tidy removes what remains
@@ -108,25 +112,33 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 
 var docsArchives = []string{docsZip, docsTarGz, docsTgz}
 
-// stageDocs keeps an archive of documentation in the stage.
+// stageDocs keeps an archive of documentation in the stage, in place of the one that is there.
+// That goes last, since its publisher relies on it.
 func (s stage) stageDocs(ctx context.Context, f File, r *received) error {
+	if _, err := r.Rename(ctx, s.path(f.Name)); err != nil {
+		return tree.StorageError(err)
+	}
 	for _, name := range docsArchives {
+		if name == f.Name {
+			continue
+		}
 		if err := s.part.Remove(s.path(name)); err != nil {
 			return tree.StorageError(err)
 		}
 	}
-	_, err := r.Rename(ctx, s.path(f.Name))
-	return tree.StorageError(err)
+	return nil
 }
 
-// docs returns the staged archive, or nil if there is none.
-func (s stage) docs() (*tree.Entry, error) {
+// docs returns the staged archive, or nil if there is none. If an interrupted stageDocs has
+// left two, it is the one that came last.
+func (s stage) docs() (last *tree.Entry, err error) {
 	entries, err := s.part.Entries(s.path())
-	i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.IsFile() && slices.Contains(docsArchives, e.Name) })
-	if err != nil || i < 0 {
-		return nil, err
+	for _, e := range entries {
+		if e.IsFile() && slices.Contains(docsArchives, e.Name) && (last == nil || e.Info.ModTime().After(last.Info.ModTime())) {
+			last = &e
+		}
 	}
-	return &entries[i], nil
+	return last, err
 }
 
 // installDocs puts the staged documentation, if there is any, into the folder of a release.

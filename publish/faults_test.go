@@ -209,6 +209,67 @@ func TestPublicationsDuringFaults(t *testing.T) {
 	}
 }
 
+// Documentation that is staged stays until the documentation that replaces it is staged.
+func TestStagedDocumentationThatIsReplaced(t *testing.T) {
+	d := newDist(t, "")
+	for _, name := range []string{"docs.zip", "docs.tgz"} {
+		t.Run("by "+name, func(t *testing.T) {
+			packed := indextest.Zip
+			if name == "docs.tgz" {
+				packed = indextest.TarGz
+			}
+			eachFault(t, func(*indextest.Tree) {}, func(t *testing.T, r faultyTree, begin func(), end func() string) {
+				r.mustPut("docs.zip", indextest.Zip("docs/index.md", "one"), publish.Waiting)
+				begin()
+				_, failed := r.put(name, packed("docs/index.md", "two"))
+				if failed != nil {
+					unavailable(t, "the other documentation", failed)
+				}
+				end()
+				for _, file := range d.names() {
+					r.mustPut(file, d[file], publish.Waiting) // for the index, which there is none of
+				}
+				page := "providers/acme/demo/1.0.0/docs/index.md"
+				if !slices.Contains(r.files(), page) {
+					t.Fatalf("the documentation is lost: %v", r.files())
+				}
+				if text := r.Read(page); text != "two" && (failed == nil || text != "one") {
+					t.Errorf("the page says %q (%v)", text, failed)
+				}
+			})
+		})
+	}
+}
+
+// A publisher whose documentation has failed may return to the documentation that is
+// published. What failed never comes back then.
+func TestDocumentationThatIsTakenBack(t *testing.T) {
+	d := newDist(t, "")
+	build := func(files *indextest.Tree) {
+		for _, name := range d.names() {
+			files.Write("providers/acme/demo/1.0.0/"+name, d[name])
+		}
+		files.Write("providers/acme/demo/1.0.0/docs/index.md", "one")
+	}
+	eachFault(t, build, func(t *testing.T, r faultyTree, begin func(), end func() string) {
+		begin()
+		if _, err := r.put("docs.zip", indextest.Zip("docs/index.md", "two")); err != nil {
+			unavailable(t, "the other documentation", err)
+		}
+		end()
+		if _, err := r.put("docs.tgz", indextest.TarGz("docs/index.md", "one")); err != nil {
+			t.Errorf("the documentation of before: %v", err)
+		}
+		defer r.run()()
+		eventually(t, "no documentation is staged", func() bool {
+			return !slices.ContainsFunc(r.files(), func(name string) bool { return strings.HasPrefix(name, stageOfDemo) })
+		})
+		if text := r.Read("providers/acme/demo/1.0.0/docs/index.md"); text != "one" {
+			t.Errorf("the page says %q", text)
+		}
+	})
+}
+
 // An unreadable tree never leads to a version that is published twice or replaced.
 func TestModulesDuringFaults(t *testing.T) {
 	one, two := indextest.TarGz("main.tf", `output "a" { value = 1 }`), indextest.TarGz("main.tf", `output "a" { value = 2 }`)

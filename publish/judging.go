@@ -46,7 +46,7 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 		return nil, tree.StorageError(failed)
 	case err != nil:
 		return nil, p.unavailable("checking "+s.name(), err)
-	case snapshot.Report().Pending > 0:
+	case snapshot.Totals.Pending > 0:
 		return nil, p.unavailable("checking "+s.name(), tree.ErrStore) // some packages could not be read
 	}
 	var reasons []string

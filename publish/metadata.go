@@ -89,11 +89,10 @@ func (p *Publisher) putMetadata(ctx context.Context, files tree.Tree, f File, u 
 // an unchanged file may have been written a moment ago. It returns the content from
 // before.
 func (p *Publisher) replaceMetadata(ctx context.Context, files tree.Tree, f File, u Upload, content []byte) (before []byte, changed bool, err error) {
-	part, _, err := files.Folder(f.Address).In()
-	if err != nil {
+	if _, _, err := files.Folder(f.Address).In(); err != nil {
 		return nil, false, err
 	}
-	unlock, err := p.lockIn(ctx, part, f.Address.String())
+	unlock, err := p.lock(ctx, files, f.Address.String())
 	if err != nil {
 		return nil, false, err
 	}
@@ -106,6 +105,9 @@ func (p *Publisher) replaceMetadata(ctx context.Context, files tree.Tree, f File
 		err = folder.WriteMetadata(before, content)
 	}
 	unlock()
+	if changed && err != nil {
+		p.changed(folder.Address) // the file may have been written all the same
+	}
 	switch {
 	case errors.Is(err, tree.ErrMetadataChanged): // an operator has copied another one into the tree
 		return nil, false, ErrChanged

@@ -56,6 +56,7 @@ func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Up
 		return Result{}, err
 	}
 	if present, err = p.placeModule(ctx, files, f, r, digest, dir); err != nil {
+		p.changed(f.Address) // the package may be there all the same
 		return Result{}, err
 	}
 	if present != nil {
@@ -83,7 +84,7 @@ func judge(d archive.Doubts, allowSecrets bool) (notes []string, err error) {
 // placeModule gives a package its name in the tree. If the version has been published
 // meanwhile, it returns that package instead.
 func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r *received, digest archive.ModuleDigest, dir string) (*presentModule, error) {
-	unlock, err := p.lockIn(ctx, files.Modules, f.Address.String()+"@"+withoutBuild(f.Version))
+	unlock, err := p.lock(ctx, files, f.Address.String()+"@"+withoutBuild(f.Version))
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +133,7 @@ func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r 
 
 // A presentModule is a package or folder of a module's version in the tree.
 type presentModule struct {
-	part    tree.Part
-	path    string
+	path    string // in the tree's modules
 	version string // it may differ from the version of the upload in build metadata
 	info    fs.FileInfo
 
@@ -186,7 +186,7 @@ func (p *Publisher) presentModuleUnder(files tree.Tree, f File, hostname svchost
 			return nil, tree.ErrReserved
 		}
 		if present == nil || version == f.Version && present.version != version {
-			present = &presentModule{part: part, path: name, version: version, info: e.Info, tree: files}
+			present = &presentModule{path: name, version: version, info: e.Info, tree: files}
 		}
 	}
 	if s := p.snapshot(); s != nil && present != nil {
@@ -226,7 +226,7 @@ func (m *presentModule) has(sum wire.SHA256) (bool, error) {
 	if m.info.IsDir() {
 		return false, nil
 	}
-	other, err := m.part.Digest(m.path)
+	other, err := m.tree.Modules.Digest(m.path)
 	return other == sum, err
 }
 

@@ -18,8 +18,7 @@ import (
 type presentRelease struct {
 	address address.Address // with the HOSTNAME that its folder is under
 
-	part   tree.Part
-	files  map[string]string // paths in the part, by name
+	files  map[string]string // paths in the tree's providers, by name
 	exists bool              // there is a package, so the version must not change
 
 	// folder is the folder of the version. It need not exist: the files may lie in the
@@ -54,7 +53,7 @@ func (p *Publisher) presentUnder(files tree.Tree, a address.Address, version str
 	if err != nil {
 		return nil, err
 	}
-	r := &presentRelease{address: a, part: part, files: make(map[string]string), folder: path.Join(dir, version), tree: files}
+	r := &presentRelease{address: a, files: make(map[string]string), folder: path.Join(dir, version), tree: files}
 	if s := p.snapshot(); s != nil {
 		r.release = s.Provider(index.PlaceOf(a)).Release(version)
 	}
@@ -102,7 +101,7 @@ func (r *presentRelease) describe(a address.Address, version string) (wire.Publi
 		if err != nil {
 			return d, err
 		}
-		info, err := r.part.Stat(r.files[name])
+		info, err := r.tree.Providers.Stat(r.files[name])
 		if err != nil {
 			return d, tree.StorageError(err)
 		}
@@ -163,7 +162,7 @@ func (p *Publisher) compareWithPresent(ctx context.Context, files tree.Tree, pre
 	if !signed || checksumsPath == "" {
 		return Result{}, f.errPublishedWithout()
 	}
-	checksums, err := present.part.ReadFile(checksumsPath, tree.MaxDocument)
+	checksums, err := files.Providers.ReadFile(checksumsPath, tree.MaxDocument)
 	if err != nil {
 		return Result{}, err
 	}

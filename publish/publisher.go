@@ -156,7 +156,9 @@ type Result struct {
 // left. The error is a *Refusal, ErrNothing for a bodiless upload of bytes that are not
 // there, ErrChanged, the error of a Precondition, or one of ErrInterrupted, ErrUnavailable,
 // tree.ErrDiskFull and tree.ErrNotWritable. After a tree.ErrStore the file may have been
-// taken all the same, and sending it again tells.
+// taken all the same, and sending it again tells. Documentation may have been staged after any
+// error of the disk: then Run puts it into the release, unless the publisher sends other
+// documentation before, or the published one again.
 func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
 	if err := f.checkLength(); err != nil {
 		return Result{}, err
@@ -208,7 +210,7 @@ func (p *Publisher) limit(k Kind) int64 {
 
 func (p *Publisher) open() (tree.Tree, error) {
 	files, err := p.opener.Tree()
-	if err == nil && !(files.Providers.Same() && files.Modules.Same()) {
+	if err == nil && !files.Same() {
 		p.opener.Forget()
 		files, err = p.opener.Tree()
 	}
@@ -223,10 +225,23 @@ func (p *Publisher) open() (tree.Tree, error) {
 // hang, or its owner may have failed to give it back.
 const lockPatience = 30 * time.Second
 
-// lock locks a name for publishing, here and at all other instances. The context of a lock
-// that was taken lives on after the wait, because some storages renew locks as long as it
-// lives.
-func (p *Publisher) lock(ctx context.Context, name string) (unlock func(), err error) {
+// lock locks a name for publishing, here and at all other instances. If the tree was replaced
+// meanwhile, it fails: a file in the old tree would never be offered, and old keys would judge
+// a release.
+func (p *Publisher) lock(ctx context.Context, files tree.Tree, name string) (unlock func(), err error) {
+	if unlock, err = p.lockName(ctx, name); err != nil {
+		return nil, err
+	}
+	if !files.Same() {
+		unlock()
+		return nil, p.unavailable("changing the tree", tree.ErrReplaced)
+	}
+	return unlock, nil
+}
+
+// lockName is lock without a look at the tree. The context of a lock that was taken lives on
+// after the wait, because some storages renew locks as long as it lives.
+func (p *Publisher) lockName(ctx context.Context, name string) (unlock func(), err error) {
 	waiting, end := context.WithCancelCause(ctx)
 	patience := time.AfterFunc(lockPatience, func() { end(errLockPatience) })
 	release, err := p.options.Lock(waiting, "terraform_registry/publish/"+name)
@@ -247,19 +262,6 @@ func (p *Publisher) lock(ctx context.Context, name string) (unlock func(), err e
 }
 
 var errLockPatience = fmt.Errorf("it was not to be had within %s", lockPatience)
-
-// lockIn is lock for a change in a part of the tree. If the tree was replaced meanwhile, it
-// fails, since a file in the old tree would never be offered.
-func (p *Publisher) lockIn(ctx context.Context, part tree.Part, name string) (unlock func(), err error) {
-	if unlock, err = p.lock(ctx, name); err != nil {
-		return nil, err
-	}
-	if !part.Same() {
-		unlock()
-		return nil, p.unavailable("changing the tree", tree.ErrReplaced)
-	}
-	return unlock, nil
-}
 
 // unavailable logs a failure of this side, whose details are not for publishers.
 func (p *Publisher) unavailable(doing string, err error) error {

@@ -222,13 +222,18 @@ func TestSymlinksToNothing(t *testing.T) {
 			t.Errorf("with %s, another version: %v", name, err)
 		}
 	}
+	for _, link := range []string{"1.0.0", "1.0.0+x", builtZip("1.0.0"), builtZip("1.0.0+x")} {
+		r := newRegistry(t)
+		r.link("nothing", "providers/acme/demo/"+link)
+		for _, version := range []string{"1.0.0", "1.0.0+x", "1.1.0"} {
+			_, err := r.putBuild(version, builtZip(version), upload(newBuild(version)[builtZip(version)]))
+			if blocked := version != "1.1.0"; blocked && !errors.Is(err, tree.ErrNotWritable) || !blocked && err != nil {
+				t.Errorf("with %s, %s of a provider: %v", link, version, err)
+			}
+		}
+	}
 	d := newDist(t, "")
 	r := newRegistry(t)
-	r.link("nothing", "providers/acme/demo/1.0.0")
-	if _, err := r.put(linuxZip, d[linuxZip]); !errors.Is(err, tree.ErrNotWritable) {
-		t.Errorf("a version: %v", err)
-	}
-	r = newRegistry(t)
 	r.link("nothing", "providers/acme/other")
 	r.link("nothing", "keys/other.asc")
 	r.putAll(d, d.names()...)

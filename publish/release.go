@@ -147,7 +147,7 @@ func (p *Publisher) advance(ctx context.Context, folders tree.Tree, s stage, f F
 }
 
 func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (published bool, result Result, err error) {
-	unlock, err := p.lockIn(ctx, s.part, s.lockName())
+	unlock, err := p.lock(ctx, files, s.lockName())
 	if err != nil {
 		return false, Result{}, err
 	}
@@ -391,7 +391,7 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 	if exists, err := s.part.Exists(s.path()); err != nil || !exists {
 		return wire.Publication{}, cmp.Or(err, ErrNothing)
 	}
-	unlock, err := p.lock(ctx, s.lockName())
+	unlock, err := p.lock(ctx, files, s.lockName())
 	if err != nil {
 		return wire.Publication{}, err
 	}
@@ -428,7 +428,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	if exists, err := s.part.Exists(s.path()); err != nil || !exists {
 		return cmp.Or(err, ErrNothing)
 	}
-	unlock, err := p.lock(ctx, s.lockName())
+	unlock, err := p.lock(ctx, files, s.lockName())
 	if err != nil {
 		return err
 	}
@@ -450,7 +450,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 // drop removes an unpublished release, with the files that an interrupted publication
 // has copied. It keeps files that may belong to another release.
 func (s stage) drop(ctx context.Context, c *staged, present *presentRelease) error {
-	err := present.part.RemoveUnfinished(ctx, present.folder, s.checksumsName(), c.checksums)
+	err := s.part.RemoveUnfinished(ctx, present.folder, s.checksumsName(), c.checksums)
 	if err != nil && !errors.Is(err, tree.ErrReserved) && !errors.Is(err, tree.ErrInTheWay) {
 		return err
 	}

@@ -1,6 +1,7 @@
 package publish_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -503,8 +505,8 @@ func testReleasesThatTheTreeKeepsFromBeingOffered(t *testing.T, on treeKind) {
 	}
 }
 
-// The root may be replaced while a file is being sent. A file in the old root would
-// never be offered.
+// A folder of the tree may be replaced while a file is being sent. A file in the old root
+// would never be offered, and a release must not be judged by the old keys.
 func TestTreesThatAreReplaced(t *testing.T) {
 	d := newDist(t, "")
 	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
@@ -517,22 +519,24 @@ func TestTreesThatAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
+		folder  string
 		file    publish.File
 		content string
 		outcome publish.Outcome
-	}{{release, d[linuxZip], publish.Waiting}, {module, content, publish.Added}} {
-		t.Run(test.file.Kind.String(), func(t *testing.T) {
-			r := newRegistry(t)
+	}{
+		{"the root", release, d[linuxZip], publish.Waiting},
+		{"the root", module, content, publish.Added},
+		{"keys elsewhere", release, d[linuxZip], publish.Waiting},
+	} {
+		t.Run(test.folder+" during the upload of a "+test.file.Kind.String(), func(t *testing.T) {
+			keys := t.TempDir()
+			r := newRegistryWithKeys(t, keys)
+			replaced := r.root
+			if test.folder != "the root" {
+				replaced = keys
+			}
 			u := upload(test.content)
-			u.Body = &onRead{from: u.Body, do: func() {
-				err := os.Rename(r.root, r.root+"-old")
-				for _, part := range []string{"providers", "modules"} {
-					err = errors.Join(err, os.MkdirAll(filepath.Join(r.root, part), 0o755))
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			}}
+			u.Body = &onRead{from: u.Body, do: func() { replace(t, replaced) }}
 			_, err := r.Put(t.Context(), test.file, u)
 			saying(t, err, publish.ErrUnavailable, "try again")
 			result, err := r.Put(t.Context(), test.file, upload(test.content))
@@ -540,6 +544,54 @@ func TestTreesThatAreReplaced(t *testing.T) {
 				t.Errorf("when it is sent again: %+v, %v", result, err)
 			}
 		})
+	}
+}
+
+// Keys that are replaced while Run waits for a lock count for the release that it completes.
+func TestKeysThatAreReplacedBeforeAReleaseIsCompleted(t *testing.T) {
+	d, author := newDist(t, ""), indextest.NewPublisher(t)
+	keys, looked := t.TempDir(), make(chan struct{})
+	r := newRegistryWithKeys(t, keys, func(o *publish.Options) {
+		lock := o.Lock
+		o.Lock = func(ctx context.Context, name string) (func(), error) {
+			replace(t, keys)
+			if err := os.WriteFile(filepath.Join(keys, "acme.asc"), []byte(author.PublicKey()), 0o600); err != nil {
+				t.Error(err)
+			}
+			unlock, err := lock(ctx, name)
+			return func() { unlock(); close(looked) }, err
+		}
+	})
+	var staged []string
+	for _, name := range d.names() {
+		staged = append(staged, stagedRelease+name)
+		r.Write(stagedRelease+name, d[name])
+	}
+	stop := r.run()
+	<-looked
+	stop()
+	r.holds(staged...)
+}
+
+// newRegistryWithKeys starts a registry whose keys lie outside of its root.
+func newRegistryWithKeys(t *testing.T, keys string, change ...func(*publish.Options)) *registry {
+	t.Helper()
+	root := t.TempDir()
+	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root)}
+	open := tree.Directories{Root: root, Keys: keys}.Open
+	r.start(index.Options{Open: open, Watch: true}, open, change...)
+	return r
+}
+
+// replace puts an empty tree in the place of a folder.
+func replace(t *testing.T, folder string) {
+	t.Helper()
+	err := os.Rename(folder, folder+"-old")
+	for _, part := range []string{"providers", "modules"} {
+		err = errors.Join(err, os.MkdirAll(filepath.Join(folder, part), 0o755))
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 

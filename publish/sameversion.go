@@ -98,15 +98,16 @@ func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Ve
 }
 
 // versionOf returns the version of an entry of an address's folder. It is nil if the
-// entry has none.
+// entry has none. A symlink to an unknown target may be a folder or a file.
 func versionOf(a address.Address, e tree.Entry) *version.Version {
 	if a.IsModule() {
 		v, _ := address.ParseModuleVersion(moduleVersionOf(a, e))
 		return v
 	}
-	if e.IsDir() {
-		v, _ := address.ParseProviderVersion(e.Name)
-		return v
+	if e.IsDir() || e.Bad != nil {
+		if v, err := address.ParseProviderVersion(e.Name); err == nil {
+			return v
+		}
 	}
 	f, err := address.ParseReleaseFile(a.Name, e.Name)
 	if err != nil {
@@ -141,7 +142,7 @@ func (p *Publisher) otherStage(ctx context.Context, files tree.Tree, a address.A
 
 // complete reports whether all files of a release are staged.
 func (p *Publisher) complete(ctx context.Context, files tree.Tree, s stage) (bool, error) {
-	unlock, err := p.lock(ctx, s.lockName())
+	unlock, err := p.lock(ctx, files, s.lockName())
 	if err != nil {
 		return false, err
 	}

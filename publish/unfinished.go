@@ -48,6 +48,7 @@ func (p *Publisher) tidy(ctx context.Context) {
 	known, look := p.room.names(), p.room.look()
 	entries, err := files.Providers.Entries(stagingPath())
 	if err != nil {
+		p.unavailable("looking at what is staged", err)
 		return
 	}
 	for _, name := range known {
@@ -69,7 +70,7 @@ func (p *Publisher) tidy(ctx context.Context) {
 }
 
 func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) error {
-	unlock, err := p.lock(ctx, s.lockName())
+	unlock, err := p.lock(ctx, files, s.lockName())
 	if err != nil {
 		return err
 	}
@@ -82,28 +83,14 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 	if err != nil {
 		return err
 	}
-	if present.exists { // all files are published, so the stage can only have documentation that replaces the release's
-		if err := p.installDocs(ctx, s, present.folder); err != nil {
-			return err
-		}
-		p.changed(s.address)
-		return s.removeAll()
-	}
-	_, needsSignature, err := p.keys(ctx, files, present)
+	done, err := p.finish(ctx, files, s, c, present)
 	var bad *Refusal
-	if err != nil && !errors.As(err, &bad) { // a release that cannot be published is dropped when its time is over
+	switch {
+	case err != nil && !errors.As(err, &bad):
 		return err
-	}
-	if err == nil && c.checksums != nil && len(s.missing(c, needsSignature)) == 0 {
-		err := p.publish(ctx, files, s, c, present)
-		if err == nil {
-			p.changed(s.address)
-		}
-		if !errors.As(err, &bad) { // a release for which the tree has no place is dropped when its time is over
-			return err
-		}
-	}
-	if c.empty() || p.options.Now().Sub(c.last) >= p.options.Staging {
+	case done:
+		return s.removeAll()
+	case c.empty() || p.options.Now().Sub(c.last) >= p.options.Staging:
 		if p.options.Logger != nil && !c.empty() {
 			p.options.Logger.LogAttrs(ctx, slog.LevelInfo, "dropped an unfinished release",
 				slog.String("address", s.address.String()), slog.String("version", s.version))
@@ -111,6 +98,23 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 		return s.drop(ctx, c, present)
 	}
 	return nil
+}
+
+// finish puts what is staged into the tree, and reports whether it was complete: a whole
+// release, or documentation of a published one, whose other files never change. A Refusal
+// means that it cannot come into the tree as it is.
+func (p *Publisher) finish(ctx context.Context, files tree.Tree, s stage, c *staged, present *presentRelease) (done bool, err error) {
+	if present.exists {
+		err = p.installDocs(ctx, s, present.folder)
+	} else {
+		_, needsSignature, keysErr := p.keys(ctx, files, present)
+		if keysErr != nil || c.checksums == nil || len(s.missing(c, needsSignature)) > 0 {
+			return false, keysErr
+		}
+		err = p.publish(ctx, files, s, c, present)
+	}
+	p.changed(s.address) // even a failure may have changed files
+	return err == nil, err
 }
 
 // changed tells the index to look at the folders of an address, and at the keys, which

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,6 +99,47 @@ func testReleasesWithoutAPlaceAreDropped(t *testing.T, on treeKind) {
 	eventually(t, "it is dropped", func() bool { return len(again.files()) == 1 })
 }
 
+// Staged documentation that the disk has damaged can never replace the documentation of its
+// release. It is dropped when its time is over.
+func TestDamagedDocumentationIsDropped(t *testing.T) { eachTree(t, testDamagedDocumentationIsDropped) }
+
+func testDamagedDocumentationIsDropped(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	r := on.newRegistry(t)
+	r.putAll(d, d.names()...)
+	r.mustPut("docs.zip", indextest.Zip("docs/index.md", "one"), publish.Added)
+	published := r.files()
+	r.Write(stageOfDemo+"docs.zip", "damaged")
+	again := r.again(t, func(o *publish.Options) {
+		o.Now = func() time.Time { return time.Now().Add(25 * time.Hour) }
+	})
+	again.tidy()
+	again.holds(published...)
+}
+
+// That unfinished releases are not looked at is logged.
+func TestStagesThatCannotBeListed(t *testing.T) {
+	var faults treetest.Faults
+	r := newRegistry(t, func(o *publish.Options) { o.Open = faults.Open(o.Open) })
+	d := newDist(t, "")
+	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
+	var once sync.Once
+	failed := make(chan struct{})
+	faults.When(func(_ int, o treetest.Operation) error {
+		if o.Path != "providers/"+tree.StagingName {
+			return nil
+		}
+		once.Do(func() { close(failed) })
+		return syscall.EIO
+	})
+	stop := r.run()
+	<-failed
+	stop()
+	if log := r.log.String(); !strings.Contains(log, "looking at what is staged") || !strings.Contains(log, syscall.EIO.Error()) {
+		t.Errorf("the log has %q", log)
+	}
+}
+
 // The next process completes what a killed process has left.
 func TestWhatAKilledProcessLeaves(t *testing.T) {
 	d := newDist(t, "")
@@ -127,6 +170,18 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 		r.Write(stage+"docs.new/index.md", "half")
 		defer r.again(t).run()()
 		eventually(t, "nothing is left", func() bool { return len(r.files()) == 0 })
+	})
+	t.Run("documentation beside the documentation that it replaces", func(t *testing.T) {
+		for _, names := range [][2]string{{"docs.tgz", "docs.zip"}, {"docs.zip", "docs.tgz"}} {
+			r := newRegistry(t)
+			archives := map[string]func(...string) string{"docs.tgz": indextest.TarGz, "docs.zip": indextest.Zip}
+			r.mustPut(names[1], archives[names[1]]("docs/index.md", "new"), publish.Waiting)
+			r.Write(stage+names[0], archives[names[0]]("docs/index.md", "old"))
+			r.putAll(d, d.names()...)
+			if text := r.Read("providers/acme/demo/1.0.0/docs/index.md"); text != "new" {
+				t.Errorf("of %s and then %s, the page says %q", names[0], names[1], text)
+			}
+		}
 	})
 	t.Run("documentation that was being replaced", func(t *testing.T) {
 		r := newRegistry(t)
