@@ -208,7 +208,8 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
 	files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "x")
 	zip := files.Read(name)
-	now := indextest.Born.Add(365 * 24 * time.Hour)
+	var c stoppedClock
+	c.set(indextest.Born.Add(365 * 24 * time.Hour))
 
 	var mutex sync.Mutex
 	opened := make(map[string]int)
@@ -217,7 +218,7 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 		defer mutex.Unlock()
 		opened[name]++
 	}}).Open)
-	o.Now = func() time.Time { return now }
+	o.Now = c.now
 	x := index.New(o)
 	defer x.Close()
 
@@ -238,9 +239,9 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 		{"what has another size", func() { files.Write(all[1], "no zip either") }, all[1:2]},
 		{"a folder of which a file is new", func() { files.Write("modules/acme/vpc/aws/1.1.0/outputs.tf", "x") }, all[3:]},
 		{"a folder of which a file is gone", func() { files.Remove("modules/acme/vpc/aws/1.1.0/outputs.tf") }, all[3:]},
-		{"what is so young that it may change unnoticed", func() { touch(name, now.Add(-time.Second)) }, all[:1]},
+		{"what is so young that it may change unnoticed", func() { touch(name, c.now().Add(-time.Second)) }, all[:1]},
 		{"and that again", func() {}, all[:1]},
-		{"until it is old enough", func() { now = now.Add(time.Minute) }, all[:1]},
+		{"until it is old enough", func() { c.advance(time.Minute) }, all[:1]},
 		{"and then no more", func() {}, nil},
 		{"what was gone for a while", func() {
 			files.Remove(name)
@@ -249,15 +250,20 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 		}, all[:1]},
 	} {
 		test.change()
+		mutex.Lock()
 		clear(opened)
+		mutex.Unlock()
 		s := rescan(t, x)
 		for _, name := range all {
 			want := false
 			for _, read := range test.read {
 				want = want || read == name
 			}
-			if (opened[name] > 0) != want {
-				t.Errorf("%s: %s is opened %d times", test.rule, name, opened[name])
+			mutex.Lock()
+			times := opened[name]
+			mutex.Unlock()
+			if times > 0 != want {
+				t.Errorf("%s: %s is opened %d times", test.rule, name, times)
 			}
 		}
 		if len(s.Report().Offered) != 3 || len(s.Report().Withheld) != 1 {

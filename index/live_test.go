@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -446,16 +445,15 @@ func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# what was there at the start\n")
-	var clock atomic.Pointer[time.Time]
-	set := func(now time.Time) { clock.Store(&now) }
-	set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
+	var c stoppedClock
+	c.set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
 	o := options(t, tree.Directories{Root: dir}.Open)
-	o.Watch, o.Now = true, func() time.Time { return *clock.Load() }
+	o.Watch, o.Now = true, c.now
 	r := run(t, o)
 	r.until(t, offers("acme/vpc/aws", "1.0.0"))
 
 	files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# what is being copied\n")
-	set(time.Now())
+	c.set(time.Now())
 	s, err := r.Rescan(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -463,7 +461,7 @@ func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 	if offers("acme/vpc/aws", "1.1.0")(s) || s.Report().Pending != 1 {
 		t.Errorf("at once, offered is %+v", s.Report().Offered)
 	}
-	set(time.Now().Add(2 * time.Second))
+	c.set(time.Now().Add(2 * time.Second))
 	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/vpc/aws", "1.1.0")(s) {
 		t.Errorf("when it rests, offered is %+v", s.Report().Offered)
 	}

@@ -123,14 +123,15 @@ func TestTheLogIsBounded(t *testing.T) {
 func TestASlowCopyIsNotAProblem(t *testing.T) {
 	const name = "providers/acme/demo/" + zipName
 	files := indextest.New(t)
-	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	var c stoppedClock
+	c.set(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC))
 	o := options(t, files.Open)
-	o.Now = func() time.Time { return now }
+	o.Now = c.now
 	x := newLogged(t, o)
 	zip := indextest.ProviderZip("demo", "1.0.0", "linux_amd64")
 	grow := func(length int) {
 		files.Write(name, zip[:length])
-		if err := files.Fs.Chtimes(name, now, now); err != nil {
+		if err := files.Fs.Chtimes(name, c.now(), c.now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,7 +145,7 @@ func TestASlowCopyIsNotAProblem(t *testing.T) {
 		t.Errorf("when it has begun, it logs %q", lines)
 	}
 	for length := 10; length < 100; length += 30 {
-		now = now.Add(time.Second)
+		c.advance(time.Second)
 		grow(length)
 		if lines := x.scan(t); len(lines) != 0 {
 			t.Errorf("when it grows, it logs %q", lines)
@@ -153,7 +154,7 @@ func TestASlowCopyIsNotAProblem(t *testing.T) {
 	if len(x.withheld) != 0 {
 		t.Errorf("while it grows, the observer is told of %q", x.withheld)
 	}
-	now = now.Add(time.Minute)
+	c.advance(time.Minute)
 	if lines := x.scan(t); !warning(lines) {
 		t.Errorf("when it is at rest, it logs %q", lines)
 	}

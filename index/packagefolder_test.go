@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -324,16 +323,15 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "what was there at the start")
-	var clock atomic.Pointer[time.Time]
-	set := func(now time.Time) { clock.Store(&now) }
-	set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
+	var c stoppedClock
+	c.set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
 	o := options(t, tree.Directories{Root: dir}.Open)
-	o.Watch, o.Now = true, func() time.Time { return *clock.Load() }
+	o.Watch, o.Now = true, c.now
 	r := run(t, o)
 	r.until(t, offers("acme/demo", "1.0.0"))
 
 	files.Write("providers/acme/demo/1.1.0/linux_amd64/terraform-provider-demo", "what is being copied")
-	set(time.Now())
+	c.set(time.Now())
 	s, err := r.Rescan(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -341,12 +339,12 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	if offers("acme/demo", "1.1.0")(s) || s.Report().Pending != 1 || !s.Pending(index.PlaceOf(ownDemo), "") {
 		t.Errorf("at once, offered is %+v", s.Report().Offered)
 	}
-	set(time.Now().Add(2 * time.Second))
+	c.set(time.Now().Add(2 * time.Second))
 	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) {
 		t.Errorf("when it rests, offered is %+v", s.Report().Offered)
 	}
 	// An offered folder need not stay unchanged for a while again.
-	set(time.Now())
+	c.set(time.Now())
 	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) || s.Report().Pending != 0 {
 		t.Errorf("then, offered is %+v", s.Report().Offered)
 	}

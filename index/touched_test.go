@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,13 +19,6 @@ import (
 
 // Offered versions stay listed while their files are read again: a list without a version
 // makes clients silently choose an older one.
-
-// A clock that tests set. It may be ahead, so that files count as unchanged for long.
-type clock struct{ ahead atomic.Int64 }
-
-func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
-
-func (c *clock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
 
 func versionsOfVPC(s *index.Snapshot) string {
 	m := s.Module(index.PlaceOf(ownVPC))
@@ -142,9 +134,10 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 	folders.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# 1.1.0\n"))
 	folders.Provider("acme/demo", "1.0.0", "linux_amd64")
 	folders.Provider("acme/demo", "1.1.0", "linux_amd64")
-	now := time.Now().Add(time.Hour)
+	var c stoppedClock
+	c.set(time.Now().Add(time.Hour))
 	o := options(t, tree.Directories{Root: dir}.Open)
-	o.Now = func() time.Time { return now }
+	o.Now = c.now
 	x := index.New(o)
 	defer x.Close()
 	rescan(t, x)
@@ -162,7 +155,7 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 			if err := os.Truncate(filepath.Join(dir, name), size); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Chtimes(filepath.Join(dir, name), now, now); err != nil {
+			if err := os.Chtimes(filepath.Join(dir, name), c.now(), c.now()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -174,7 +167,7 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 			t.Errorf("with %d bytes the archive gives %v", size, err)
 		}
 	}
-	now = now.Add(time.Minute)
+	c.advance(time.Minute)
 	if got := listed(rescan(t, x)); got != "the modules 1.0.0 and the providers 1.0.0" {
 		t.Errorf("in the end %s are listed", got)
 	}
@@ -246,22 +239,23 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# kept\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# kept\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf", "# removed\n")
-	now := time.Now().Add(time.Hour)
+	var c stoppedClock
+	c.set(time.Now().Add(time.Hour))
 	o := options(t, tree.Directories{Root: dir}.Open)
-	o.Now = func() time.Time { return now }
+	o.Now = c.now
 	x := index.New(o)
 	defer x.Close()
 	before := rescan(t, x).Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag()
 
 	files.Remove("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf")
-	removed := now.Add(-time.Second / 2)
+	removed := c.now().Add(-time.Second / 2)
 	if err := os.Chtimes(filepath.Join(dir, "modules/acme/vpc/aws/1.0.0/modules/subnet"), removed, removed); err != nil {
 		t.Fatal(err)
 	}
 	if s := rescan(t, x); s.Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag() != before || s.Report().Pending != 1 {
 		t.Errorf("%d are pending, and the folder is offered as it is just now", s.Report().Pending)
 	}
-	now = now.Add(time.Hour)
+	c.advance(time.Hour)
 	if s := rescan(t, x); s.Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag() == before || s.Report().Pending != 0 {
 		t.Errorf("%d are pending, and the folder is not offered as it is", s.Report().Pending)
 	}
