@@ -200,7 +200,8 @@ func (p Part) Same() bool {
 	opened, err := p.Lookup(".")
 	now, nowErr := os.Stat(p.DiskPath("."))
 	if err != nil || nowErr != nil {
-		return errors.Is(err, fs.ErrNotExist) && errors.Is(nowErr, fs.ErrNotExist)
+		// What is done in a part that cannot be looked at fails with an error that tells why.
+		return err != nil && nowErr != nil && errors.Is(err, fs.ErrNotExist) == errors.Is(nowErr, fs.ErrNotExist)
 	}
 	return os.SameFile(opened, now)
 }
