@@ -56,7 +56,7 @@ func (p *Publisher) putDocs(ctx context.Context, files tree.Tree, f File, u Uplo
 // that is published. The pages are in memory meanwhile, so takeDocs reads one archive at a
 // time, and must not wait for a client.
 func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f File, r *received) (Result, error) {
-	unlock, err := p.lock(ctx, folders, s.lockName())
+	unlock, err := p.lock(ctx, s.part, s.lockName())
 	if err != nil {
 		return Result{}, err
 	}

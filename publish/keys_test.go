@@ -59,7 +59,7 @@ func testNamespaceThatIsNotSigned(t *testing.T, on treeKind) {
 	r.offers(d)
 }
 
-// A link that leads nowhere may stand for keys.
+// A link that leads nowhere may stand for keys. Modules need none.
 func TestKeysThatCannotBeRead(t *testing.T) {
 	for _, test := range []struct{ rule, target, name string }{
 		{"the file is a symlink to nothing", "nothing", "keys/acme.asc"},
@@ -74,6 +74,9 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 			_, err := r.put(linuxZip, newDist(t, "")[linuxZip])
 			saying(t, err, tree.ErrNotWritable, "")
 			r.isClean()
+			if _, err := r.putModule("1.0.0.tgz", indextest.TarGz("main.tf", "")); err != nil {
+				t.Errorf("a module: %v", err)
+			}
 		})
 	}
 }

@@ -89,10 +89,11 @@ func (p *Publisher) putMetadata(ctx context.Context, files tree.Tree, f File, u 
 // an unchanged file may have been written a moment ago. It returns the content from
 // before.
 func (p *Publisher) replaceMetadata(ctx context.Context, files tree.Tree, f File, u Upload, content []byte) (before []byte, changed bool, err error) {
-	if _, _, err := files.Folder(f.Address).In(); err != nil {
+	part, _, err := files.Folder(f.Address).In()
+	if err != nil {
 		return nil, false, err
 	}
-	unlock, err := p.lock(ctx, files, f.Address.String())
+	unlock, err := p.lock(ctx, part, f.Address.String())
 	if err != nil {
 		return nil, false, err
 	}

@@ -225,23 +225,22 @@ func (p *Publisher) open() (tree.Tree, error) {
 // hang, or its owner may have failed to give it back.
 const lockPatience = 30 * time.Second
 
-// lock locks a name for publishing, here and at all other instances. If the tree was replaced
-// meanwhile, it fails: a file in the old tree would never be offered, and old keys would judge
-// a release.
-func (p *Publisher) lock(ctx context.Context, files tree.Tree, name string) (unlock func(), err error) {
-	if unlock, err = p.lockName(ctx, name); err != nil {
+// lock locks a name for publishing, here and at all other instances. If another folder has
+// taken the place of the part meanwhile, it fails: a file in the old one would never be offered.
+func (p *Publisher) lock(ctx context.Context, part tree.Part, name string) (unlock func(), err error) {
+	if unlock, err = p.waitForLock(ctx, name); err != nil {
 		return nil, err
 	}
-	if !files.Same() {
+	if !part.Same() {
 		unlock()
 		return nil, p.unavailable("changing the tree", tree.ErrReplaced)
 	}
 	return unlock, nil
 }
 
-// lockName is lock without a look at the tree. The context of a lock that was taken lives on
+// waitForLock is lock without a look at the tree. The context of a lock that was taken lives on
 // after the wait, because some storages renew locks as long as it lives.
-func (p *Publisher) lockName(ctx context.Context, name string) (unlock func(), err error) {
+func (p *Publisher) waitForLock(ctx context.Context, name string) (unlock func(), err error) {
 	waiting, end := context.WithCancelCause(ctx)
 	patience := time.AfterFunc(lockPatience, func() { end(errLockPatience) })
 	release, err := p.options.Lock(waiting, "terraform_registry/publish/"+name)

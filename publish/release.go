@@ -147,7 +147,7 @@ func (p *Publisher) advance(ctx context.Context, folders tree.Tree, s stage, f F
 }
 
 func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (published bool, result Result, err error) {
-	unlock, err := p.lock(ctx, files, s.lockName())
+	unlock, err := p.lock(ctx, s.part, s.lockName())
 	if err != nil {
 		return false, Result{}, err
 	}
@@ -391,7 +391,7 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 	if exists, err := s.part.Exists(s.path()); err != nil || !exists {
 		return wire.Publication{}, cmp.Or(err, ErrNothing)
 	}
-	unlock, err := p.lock(ctx, files, s.lockName())
+	unlock, err := p.lock(ctx, s.part, s.lockName())
 	if err != nil {
 		return wire.Publication{}, err
 	}
@@ -428,7 +428,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	if exists, err := s.part.Exists(s.path()); err != nil || !exists {
 		return cmp.Or(err, ErrNothing)
 	}
-	unlock, err := p.lock(ctx, files, s.lockName())
+	unlock, err := p.lock(ctx, s.part, s.lockName())
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ func (p *Publisher) otherStage(ctx context.Context, files tree.Tree, a address.A
 
 // complete reports whether all files of a release are staged.
 func (p *Publisher) complete(ctx context.Context, files tree.Tree, s stage) (bool, error) {
-	unlock, err := p.lock(ctx, files, s.lockName())
+	unlock, err := p.lock(ctx, s.part, s.lockName())
 	if err != nil {
 		return false, err
 	}

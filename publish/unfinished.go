@@ -70,7 +70,7 @@ func (p *Publisher) tidy(ctx context.Context) {
 }
 
 func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) error {
-	unlock, err := p.lock(ctx, files, s.lockName())
+	unlock, err := p.lock(ctx, s.part, s.lockName())
 	if err != nil {
 		return err
 	}
