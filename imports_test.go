@@ -31,6 +31,7 @@ var layers = []layer{
 	{name: "clientconfig", only: []string{"address"}}, // pages and command print it
 	{name: "signing", only: []string{}},
 	{name: "cache", only: []string{}},
+	{name: "tlog", only: []string{"address", "cache"}},   // the log of what was offered
 	{name: "index/moduledoc", only: []string{"address"}}, // archive keeps its short form
 	{name: "tree", only: []string{"address", "wire"}},    // the files
 	{name: "tree/treetest"},

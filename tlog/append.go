@@ -1,0 +1,234 @@
+package tlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Append adds leaves to the log, and returns when a signed checkpoint has them. A leaf that
+// says nothing new is not added (isNew). The nonce and the time are set here.
+//
+// After an error the leaves may be in the log all the same: call Append again.
+func (l *Log) Append(ctx context.Context, leaves ...Leaf) error {
+	if len(leaves) == 0 {
+		return nil
+	}
+	a := &addition{leaves: slices.Clone(leaves), done: make(chan struct{})}
+	for i := range a.leaves {
+		a.leaves[i].Time, a.leaves[i].Nonce = time.Now().UTC().Truncate(time.Second), NewNonce()
+	}
+	if err := l.adding.enqueue(a); err != nil {
+		return err
+	}
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// maxAdded bounds how many leaves of several callers are signed at once.
+const maxAdded = 1 << 14
+
+// An addition is what one caller adds.
+type addition struct {
+	leaves []Leaf
+	done   chan struct{}
+	err    error
+}
+
+// adding collects additions into batches.
+type adding struct {
+	mu      sync.Mutex
+	waiting []*addition
+	some    chan struct{}
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	ended   chan struct{}
+}
+
+var errClosed = errors.New("the log has been closed")
+
+func (a *adding) begin(write func(context.Context, []Leaf) error, interval time.Duration) {
+	a.some, a.ended = make(chan struct{}, 1), make(chan struct{})
+	a.ctx, a.cancel = context.WithCancelCause(context.Background())
+	go a.run(write, interval)
+}
+
+func (a *adding) end() {
+	a.cancel(errClosed)
+	<-a.ended
+}
+
+func (a *adding) enqueue(x *addition) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ctx.Err() != nil {
+		return errClosed
+	}
+	a.waiting = append(a.waiting, x)
+	select {
+	case a.some <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// take takes additions for one batch, at least one if there is one.
+func (a *adding) take() (batch []*addition) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for len(a.waiting) > 0 && (len(batch) == 0 || n+len(a.waiting[0].leaves) <= maxAdded) {
+		n += len(a.waiting[0].leaves)
+		batch, a.waiting = append(batch, a.waiting[0]), a.waiting[1:]
+	}
+	return batch
+}
+
+func (a *adding) run(write func(context.Context, []Leaf) error, interval time.Duration) {
+	defer close(a.ended)
+	for {
+		select {
+		case <-a.some:
+		case <-a.ctx.Done():
+			for _, x := range a.take() {
+				x.finish(errClosed)
+			}
+			return
+		}
+		for batch := a.take(); len(batch) > 0; batch = a.take() {
+			var leaves []Leaf
+			for _, x := range batch {
+				leaves = append(leaves, x.leaves...)
+			}
+			err := write(a.ctx, leaves)
+			for _, x := range batch {
+				x.finish(err)
+			}
+			pause := time.NewTimer(interval)
+			select {
+			case <-pause.C:
+			case <-a.ctx.Done():
+				pause.Stop()
+			}
+		}
+	}
+}
+
+func (x *addition) finish(err error) {
+	x.err = err
+	close(x.done)
+}
+
+// maxLost bounds how often other instances may be first with a batch, one time after the other.
+const maxLost = 20
+
+// write adds the leaves that the log has not, and signs. A batch ends where its bundle ends, so
+// that what begins with a bundle begins with a batch.
+func (l *Log) write(ctx context.Context, leaves []Leaf) error {
+	end, err := l.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	var failed error
+	var missing, batch []string
+	e := l.Head().edge
+	for lost := 0; lost < maxLost; lost++ {
+		before := e.size
+		if e, err = l.follow(ctx, e); err != nil {
+			return err
+		}
+		// Nothing is created after what must not be signed.
+		if e, err = l.continuing(ctx, e); err != nil {
+			return err
+		}
+		if e.size > before {
+			lost = 0
+		}
+		if n := len(batch); n > 0 && e.size == before+int64(n) && e.last == hashOf(batch[n-1]) {
+			missing, failed = missing[n:], nil
+		} else if missing, err = l.missing(ctx, e, leaves); err != nil {
+			return err
+		}
+		if len(missing) == 0 {
+			if e.size == l.Head().Size {
+				return nil
+			}
+			return l.sign(ctx, e)
+		}
+		if failed != nil {
+			return failed
+		}
+		if err := l.endsWith(ctx, e); err != nil {
+			return err
+		}
+		batch = missing[:min(len(missing), int(BundleSize-e.size%BundleSize))]
+		err = l.options.Store.Create(ctx, batchName(e.size), EncodeBundle(batch))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			// The batch may be there all the same.
+			failed = fmt.Errorf("adding to the log: %w", err)
+		}
+	}
+	return fmt.Errorf("adding to the log: other instances were first %d times", maxLost)
+}
+
+// missing returns the texts of leaves that say something new.
+func (l *Log) missing(ctx context.Context, e *edge, leaves []Leaf) (texts []string, err error) {
+	h := &Head{Checkpoint: Checkpoint{Size: e.size}, edge: e}
+	known := make(map[versionKey][]NumberedLeaf)
+	for _, leaf := range leaves {
+		k := keyOf(leaf.Address, leaf.Version)
+		of, ok := known[k]
+		if !ok {
+			if of, err = l.Leaves(ctx, h, leaf.Address, leaf.Version); err != nil {
+				return nil, err
+			}
+		}
+		if isNew(leaf, of) {
+			text := leaf.String()
+			if _, err := ParseLeaf(text); err != nil {
+				return nil, fmt.Errorf("adding to the log: %w", err)
+			}
+			texts = append(texts, text)
+			of = append(of, NumberedLeaf{Leaf: leaf, Number: -1, Text: text})
+		}
+		known[k] = of
+	}
+	return texts, nil
+}
+
+// isNew reports whether a leaf says something that the leaves of its version do not say:
+//
+//   - found and offered: there is no package for the platform yet,
+//   - repacked: no package for the platform has that "zh:",
+//   - withdrawn and restored: the newest such leaf is another one, or there is none and the
+//     version is withdrawn.
+func isNew(leaf Leaf, known []NumberedLeaf) bool {
+	withdrawn := false
+	for _, k := range known {
+		switch {
+		case k.Event == Withdrawn:
+			withdrawn = true
+		case k.Event == Restored:
+			withdrawn = false
+		case !leaf.Event.HasPackage() || k.Platform != leaf.Platform:
+		case leaf.Event != Repacked || k.Hashes[len(k.Hashes)-1] == leaf.Hashes[len(leaf.Hashes)-1]:
+			return false
+		}
+	}
+	switch leaf.Event {
+	case Withdrawn:
+		return !withdrawn
+	case Restored:
+		return withdrawn
+	}
+	return true
+}
