@@ -36,7 +36,7 @@ func (l *Log) Append(ctx context.Context, leaves ...Leaf) error {
 // maxAdded bounds how many leaves of several callers are signed at once.
 const maxAdded = 1 << 14
 
-// An addition is what one caller adds.
+// An addition has the leaves that one caller adds.
 type addition struct {
 	leaves []Leaf
 	done   chan struct{}

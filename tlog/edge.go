@@ -7,8 +7,8 @@ import (
 	sumdb "golang.org/x/mod/sumdb/tlog"
 )
 
-// An edge is what must be in memory of a log of some size, so that it can grow: at each level
-// the hashes of the tile that is not full yet. It is at most 8 KiB a level, and immutable.
+// An edge has the part of a log that must be in memory so that the log can grow: at each level
+// the hashes of the tile that is not full yet. It takes at most 8 KiB a level, and is immutable.
 type edge struct {
 	size int64
 

@@ -102,7 +102,7 @@ func (f *files) batch(ctx context.Context, first int64) ([]string, error) {
 }
 
 // from returns entries from a number on, with which a batch begins: the batch, or the rest of
-// a full bundle if the batch is gone. There are none if the log has that size.
+// a full bundle if the batch is gone. The result is nil if the log has no such entry.
 func (f *files) from(ctx context.Context, first int64) ([]string, error) {
 	entries, err := f.batch(ctx, first)
 	if err != nil || entries != nil {

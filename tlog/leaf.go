@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// An Event is what has happened to a package or a version.
+// An Event says what has happened to a package or a version.
 type Event string
 
 const (
@@ -79,7 +79,7 @@ type Leaf struct {
 	Origin time.Time
 
 	// Nonce makes the hash of a leaf impossible to guess: the hashes in a proof must not
-	// confirm what somebody suspects that the log has.
+	// confirm a guess of an entry.
 	Nonce [16]byte
 }
 

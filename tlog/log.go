@@ -25,7 +25,7 @@ var (
 	ErrForked = errors.New("the log has other entries than it has signed")
 )
 
-// Options are what a Log needs.
+// Options say where a Log lies, and who signs it.
 type Options struct {
 	// Origin is the name of the log, such as registry.example.com/v1/tlog. It never changes.
 	Origin string
