@@ -20,7 +20,11 @@ func (l *Log) Append(ctx context.Context, leaves ...Leaf) error {
 	}
 	a := &addition{leaves: slices.Clone(leaves), done: make(chan struct{})}
 	for i := range a.leaves {
-		a.leaves[i].Time, a.leaves[i].Nonce = time.Now().UTC().Truncate(time.Second), NewNonce()
+		leaf := &a.leaves[i]
+		leaf.Time, leaf.Nonce = time.Now().UTC().Truncate(time.Second), NewNonce()
+		if _, err := ParseLeaf(leaf.String()); err != nil {
+			return fmt.Errorf("adding to the log: %w", err)
+		}
 	}
 	if err := l.adding.enqueue(a); err != nil {
 		return err
@@ -98,8 +102,10 @@ func (a *adding) run(write func(context.Context, []Leaf) error, interval time.Du
 		select {
 		case <-a.some:
 		case <-a.ctx.Done():
-			for _, x := range a.take() {
-				x.finish(errClosed)
+			for batch := a.take(); len(batch) > 0; batch = a.take() {
+				for _, x := range batch {
+					x.finish(errClosed)
+				}
 			}
 			return
 		}
@@ -194,9 +200,6 @@ func (l *Log) missing(ctx context.Context, e *edge, leaves []Leaf) (texts []stri
 		}
 		if isNew(leaf, of) {
 			text := leaf.String()
-			if _, err := ParseLeaf(text); err != nil {
-				return nil, fmt.Errorf("adding to the log: %w", err)
-			}
 			texts = append(texts, text)
 			of = append(of, NumberedLeaf{Leaf: leaf, Number: -1, Text: text})
 		}

@@ -190,6 +190,43 @@ func join(hashes [][]byte) (all []byte) {
 	return all
 }
 
+func TestALeafThatIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, newMemory())
+		defer l.Close()
+		bad := moduleLeaf(1)
+		bad.Version = "latest"
+		done := make(chan error, 1)
+		go func() { done <- l.Append(t.Context(), moduleLeaf(2)) }()
+		if err := l.Append(t.Context(), bad); err == nil {
+			t.Error("it is added")
+		}
+		if err := <-done; err != nil || l.Head().Size != 1 {
+			t.Errorf("what others add at the same time: %v", err)
+		}
+	})
+}
+
+func TestAppendingToALogThatIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, newMemory())
+		var results []chan error
+		for n := range 5 {
+			result := make(chan error, 1)
+			results = append(results, result)
+			go func() { result <- l.Append(t.Context(), leavesFrom(n*maxAdded, (n+1)*maxAdded)...) }()
+		}
+		synctest.Wait()
+		l.Close()
+		for _, result := range results {
+			<-result // each caller is answered
+		}
+		if err := l.Append(t.Context(), moduleLeaf(1)); !errors.Is(err, errClosed) {
+			t.Errorf("afterwards it says %v", err)
+		}
+	})
+}
+
 func TestALeafThatSaysNothingNewIsNotAppended(t *testing.T) {
 	provider, err := address.Parse("acme/demo")
 	if err != nil {
