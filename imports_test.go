@@ -39,6 +39,7 @@ var layers = []layer{
 	{name: "index/watch", only: []string{"tree", "archive"}},
 	{name: "index/memo", only: []string{"wire", "signing", "tree", "archive"}},
 	{name: "index/content", only: []string{"address", "wire", "cache", "tree", "archive", "index/moduledoc"}},
+	{name: "index/report", only: []string{"address", "registryhcl", "tree"}},
 	{name: "index"},
 	{name: "index/catalog", only: []string{"address", "registryhcl", "index/moduledoc", "index"}},
 	{name: "index/indextest"},
@@ -133,7 +134,7 @@ const (
 
 // larger packages may be as large as this, and no larger.
 var larger = map[string]struct{ lines, files int }{
-	"index": {8920, 40}, // a scan and what it keeps are still one
+	"index": {8620, 40}, // a scan and what it keeps are still one
 }
 
 func TestPackagesAreSmall(t *testing.T) {

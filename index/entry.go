@@ -7,6 +7,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -151,7 +152,7 @@ type mergedEntry struct {
 // nil: what has not changed stays the same.
 func newGroup(entries []*entry, before *group) *group {
 	slices.SortFunc(entries, func(a, b *entry) int { return compareFolders(a.folder, b.folder) })
-	g := &group{entries: entries, report: newReport()}
+	g := &group{entries: entries, report: report.New()}
 	for _, e := range entries {
 		if chosen := chooseSpelling(entries, e.folder.address); chosen == e {
 			g.offered = append(g.offered, e)
@@ -161,8 +162,8 @@ func newGroup(entries []*entry, before *group) *group {
 	}
 	hosted := g.at("")
 	for _, e := range g.offered {
-		g.report.merge(e.walked)
-		g.report.merge(e.report)
+		g.report.Merge(e.walked)
+		g.report.Merge(e.report)
 		g.keysExpire = earlier(g.keysExpire, e.keysExpire())
 		g.changed = append(g.changed, e.changed()...)
 	}
@@ -316,12 +317,12 @@ func (e *entry) isNormal() bool {
 func (e *entry) reportSpelling(r *Report, chosen *entry) {
 	if !e.empty {
 		bad := tree.Findingf(tree.Duplicate, "it has the address of %s in another spelling, and that folder is offered: move its content there", chosen.folder.report)
-		r.withhold(problemOf(bad, e.folder.report, e.folder.address, ""))
+		r.Withhold(e.folder.report, e.folder.address, "", bad)
 		return
 	}
-	r.merge(e.walked)
+	r.Merge(e.walked)
 	if e.folder.metadata != nil {
 		bad := tree.Findingf(tree.Duplicate, "it is of the address of %s in another spelling: move it there", chosen.folder.report)
-		r.withhold(problemOf(bad, tree.InFolder(e.folder.report, tree.MetadataName), e.folder.address, ""))
+		r.Withhold(tree.InFolder(e.folder.report, tree.MetadataName), e.folder.address, "", bad)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -20,17 +21,17 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	x.memo.Begin(s.now)
 	keys := new(keysFolder) // nothing is verified
 	var listings []*listing
-	report := newReport()
+	report := report.New()
 	for _, v := range []*wayWalk{s.walkProviders(), s.walkModules()} {
 		for _, way := range v.way {
-			report.merge(way.report)
+			report.Merge(way.report)
 		}
 		for _, f := range v.found {
 			listings = append(listings, s.list(f, keys))
 		}
 	}
 	for _, l := range listings {
-		report.merge(l.walker.report)
+		report.Merge(l.walker.report)
 	}
 	var folders []tree.AddressFolder
 	for _, l := range s.chosen(listings) {
@@ -40,7 +41,7 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 		versions = slices.CompactFunc(versions, func(a, b *version.Version) bool { return a.String() == b.String() })
 		folders = append(folders, tree.NewAddressFolder(f.address, f.report, f.part, f.dir, versions))
 	}
-	return folders, cmp.Or(ctx.Err(), report.failure())
+	return folders, cmp.Or(ctx.Err(), report.Failure())
 }
 
 // versions returns the versions with packages in a folder.

@@ -15,6 +15,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -283,7 +284,7 @@ func (s *scan) recallKeys(k *keysFolder, v *wayWalk) *keysFolder {
 // clone returns a copy that can be changed.
 func (k *keysFolder) clone() *keysFolder {
 	other := *k
-	other.files, other.missing = maps.Clone(k.files), make(map[keysOf]Problem)
+	other.files, other.missing = maps.Clone(k.files), make(map[keysOf]*tree.Finding)
 	maps.Copy(other.missing, k.missing)
 	return &other
 }
@@ -299,21 +300,20 @@ func (k *keysFolder) replace(n keysOf, file *keysFile, err error) {
 	}
 	switch {
 	case err != nil:
-		bad := tree.Faultf(tree.Passing, tree.Unreadable, "whether the namespace had keys cannot be read: %v", tree.WithoutPath(err))
-		k.missing[n] = problemOf(bad, n.file(), address.Address{}, "")
+		k.missing[n] = tree.Faultf(tree.Passing, tree.Unreadable, "whether the namespace had keys cannot be read: %v", tree.WithoutPath(err))
 	case file != nil && file.gone && file.copied != nil:
-		k.missing[n] = problemOf(keysMissing(n), n.file(), address.Address{}, "")
+		k.missing[n] = keysMissing(n)
 	}
 }
 
 // finish adds what is missing to the report.
 func (k *keysFolder) finish() {
-	k.report, k.failed = newReport(), ""
-	k.report.merge(k.walked)
-	for _, p := range k.missing {
-		k.report.withhold(p)
-		if p.passes {
-			k.failed = p.Path + ": " + p.Detail
+	k.report, k.failed = report.New(), ""
+	k.report.Merge(k.walked)
+	for n, f := range k.missing {
+		k.report.Withhold(n.file(), address.Address{}, "", f)
+		if f.Passes() {
+			k.failed = failureAt(n.file(), f)
 		}
 	}
 }

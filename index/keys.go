@@ -124,8 +124,8 @@ type keysFolder struct {
 	unlisted    map[svchost.Hostname]bool
 	allUnlisted bool
 
-	missing map[keysOf]Problem // about files that are gone, or whose copies cannot be read
-	failed  string             // why a copy cannot be read; empty: no copy has failed
+	missing map[keysOf]*tree.Finding // about files that are gone, or whose copies cannot be read
+	failed  string                   // why a copy cannot be read; empty: no copy has failed
 
 	walked *Report // the files and problems in the folder
 	report *Report // the same, and what is missing
@@ -209,7 +209,7 @@ func (w *walker) readKeysOfHostname(k *keysFolder, e tree.Entry) {
 	report := path.Join("keys", e.Name)
 	hostname, err := address.ParseHostname(e.Name)
 	if err != nil {
-		w.report.withhold(problemOf(tree.Findingf(tree.BadName, "%v", err), report, address.Address{}, ""))
+		w.report.Withhold(report, address.Address{}, "", tree.Findingf(tree.BadName, "%v", err))
 		return
 	}
 	var entries []tree.Entry
@@ -254,7 +254,7 @@ func lowerCaseFirst(entries []tree.Entry) []tree.Entry {
 func (w *walker) readKeysFile(k *keysFolder, hostname svchost.Hostname, e tree.Entry) {
 	report := path.Join("keys", e.Path())
 	withhold := func(f *tree.Finding) {
-		w.report.withhold(problemOf(f, report, address.Address{}, ""))
+		w.report.Withhold(report, address.Address{}, "", f)
 	}
 	name, ok := strings.CutSuffix(e.Name, keysSuffix)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -103,7 +104,7 @@ func (w *walker) keep(f folder, before *entry) *entry {
 	f.part = tree.Part{} // an entry may outlast it
 	if before == nil || before.unknown {
 		f.metadata = nil
-		return &entry{folder: f, offered: offered{report: newReport()}, walked: w.report, empty: true, unknown: true, faulty: w.faulty}
+		return &entry{folder: f, offered: offered{report: report.New()}, walked: w.report, empty: true, unknown: true, faulty: w.faulty}
 	}
 	if before.kept != nil {
 		before = before.kept
@@ -111,9 +112,9 @@ func (w *walker) keep(f folder, before *entry) *entry {
 	e := *before
 	f.metadata = before.folder.metadata
 	e.folder, e.kept, e.faulty = f, before, w.faulty
-	e.walked, e.state, e.listing = newReport(), nil, nil
-	e.walked.merge(w.report)
-	e.walked.merge(before.walked)
+	e.walked, e.state, e.listing = report.New(), nil, nil
+	e.walked.Merge(w.report)
+	e.walked.Merge(before.walked)
 	e.passing, e.pending.unreadable = true, true
 	return &e
 }

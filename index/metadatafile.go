@@ -45,7 +45,7 @@ func (w *walker) readMetadata(f *folder, a address.Address, entries, unreadable 
 	case i >= 0:
 		f.metadata = w.readMetadataFile(f.part, report, entries[i])
 		for _, p := range f.metadata.problems {
-			w.report.withhold(problemOf(p, report, a, ""))
+			w.report.Withhold(report, a, "", p)
 			if p.IsFault() {
 				bad = p
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -215,7 +216,7 @@ func (m *moduleFolder) order() {
 func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	e.Name = strings.Clone(e.Name) // the version must not keep the names of the other entries in memory
 	withhold := func(f *tree.Finding) {
-		w.report.withhold(problemOf(f, tree.InFolder(m.report, e.Name), m.address, ""))
+		w.report.Withhold(tree.InFolder(m.report, e.Name), m.address, "", f)
 	}
 	text, format, preference := e.Name, "tar.gz", len(address.ModuleFormats)
 	if !e.Info.IsDir() {
@@ -249,7 +250,7 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 	}
 	v, err := address.ParseModuleVersion(text)
 	if err != nil || !isFile && !looksLikeVersion(e.Name) {
-		w.report.withhold(problemOf(e.Bad, tree.InFolder(m.report, e.Name), m.address, ""))
+		w.report.Withhold(tree.InFolder(m.report, e.Name), m.address, "", e.Bad)
 		return
 	}
 	a := &job{folder: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
@@ -285,7 +286,7 @@ func readModuleFolder(ctx context.Context, a *job) (memo.Record, error) {
 // offerModule returns the versions of a module's folder that can be offered. before is the
 // entry of the folder so far, which may be nil.
 func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
-	metadata, lacks, report := f.addressMetadata(), pending{}, newReport()
+	metadata, lacks, report := f.addressMetadata(), pending{}, report.New()
 	last, listed := before.moduleOrNil(), before.listed()
 	kept := make(map[string]*modulePackage)
 	asBefore := make(map[string]*ModuleVersion) // versions that stay offered until the new ones have been read
@@ -293,12 +294,12 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 		v := p.version.String()
 		if n := metadata.file.WithdrawnVersion(p.version); n != nil {
 			metadata.withdraw(p.version, n)
-			report.withdraw(p.job.ReportPath(), f.address, v, n)
+			report.Withdraw(p.job.ReportPath(), f.address, v, n)
 			continue
 		}
 		known := last.Version(v)
 		withhold := func(p *modulePackage, bad *tree.Finding) {
-			report.withhold(problemOf(bad, p.job.ReportPath(), f.address, v))
+			report.Withhold(p.job.ReportPath(), f.address, v, bad)
 		}
 		switch {
 		case p.pending:

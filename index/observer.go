@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -122,7 +122,7 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 // reportOffers logs the versions that clients can install now and could not before, and vice
 // versa.
 func (x *Index) reportOffers(was, is *Report) {
-	added, removed := offerChanges(was.Offered, is.Offered)
+	added, removed := report.Changes(was.Offered, is.Offered)
 	for _, change := range []struct {
 		what   string
 		offers []Offer
@@ -201,7 +201,7 @@ func (x *Index) reportWithheld(now *Snapshot, was, is *Report) (problems []Probl
 		isNew := !before[p]
 		switch {
 		case !isNew && !known[p.Path]:
-		case p.passes:
+		case p.Passes():
 			unread = append(unread, p)
 		case !now.beingWritten(p, x.options.now()):
 			problems = append(problems, p)
@@ -282,74 +282,6 @@ func (x *Index) log(level slog.Level, message string, fields ...any) {
 	if o := x.observer.Load(); o != nil && o.Logger != nil {
 		o.Logger.Log(context.Background(), level, message, fields...)
 	}
-}
-
-// offerChanges returns the offers that are new and the offers that are gone. A release that
-// has gained or lost platforms is listed with these platforms. All lists are ordered by kind
-// and address, as in reports.
-func offerChanges(before, now []Offer) (added, removed []Offer) {
-	for len(before) > 0 || len(now) > 0 {
-		var old, current []Offer // of one address
-		order := compareOffers(before, now)
-		if order <= 0 {
-			old, before = cutAddress(before)
-		}
-		if order >= 0 {
-			current, now = cutAddress(now)
-		}
-		if !slices.EqualFunc(old, current, sameOffer) {
-			added = append(added, missingFrom(old, current)...)
-			removed = append(removed, missingFrom(current, old)...)
-		}
-	}
-	return added, removed
-}
-
-// compareOffers compares the first addresses of two lists. One of the lists may be empty.
-// Providers come before modules.
-func compareOffers(a, b []Offer) int {
-	switch {
-	case len(b) == 0:
-		return -1
-	case len(a) == 0:
-		return 1
-	}
-	return cmp.Or(-cmp.Compare(a[0].Kind, b[0].Kind), cmp.Compare(a[0].Address, b[0].Address))
-}
-
-// cutAddress splits off the offers of the first address.
-func cutAddress(offers []Offer) (first, rest []Offer) {
-	n := 1
-	for n < len(offers) && offers[n].Kind == offers[0].Kind && offers[n].Address == offers[0].Address {
-		n++
-	}
-	return offers[:n], offers[n:]
-}
-
-func sameOffer(a, b Offer) bool {
-	return a.Version == b.Version && slices.Equal(a.Platforms, b.Platforms)
-}
-
-// missingFrom returns the versions and platforms of one address that are in offers but not
-// in known.
-func missingFrom(known, offers []Offer) []Offer {
-	versions := make(map[string]Offer, len(known))
-	for _, o := range known {
-		versions[o.Version] = o
-	}
-	var missing []Offer
-	for _, o := range offers {
-		other, ok := versions[o.Version]
-		if !ok {
-			missing = append(missing, o)
-			continue
-		}
-		o.Platforms = slices.DeleteFunc(slices.Clone(o.Platforms), func(p string) bool { return slices.Contains(other.Platforms, p) })
-		if len(o.Platforms) > 0 {
-			missing = append(missing, o)
-		}
-	}
-	return missing
 }
 
 // copyRest is how long a file must stay unchanged before it counts as damaged: a file that

@@ -117,7 +117,7 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 	for _, e := range unreadable {
 		w.faulty = w.faulty || e.Bad.Passes()
 		v := p.versionOf(e.Name, only)
-		w.report.withhold(problemOf(e.Bad, tree.InFolder(report, e.Name), p.address, v))
+		w.report.Withhold(tree.InFolder(report, e.Name), p.address, v, e.Bad)
 		p.keepVersion(v, e.Bad)
 	}
 	if only == "" {
@@ -125,7 +125,7 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 			return bad
 		}
 	} else if tree.IsIncompleteUpload(p.address.Name, only, entries) {
-		w.report.ignore(report, tree.Temporary, "it is being uploaded: it is skipped until its SHA256SUMS is there, which comes last")
+		w.report.Ignore(report, tree.Temporary, "it is being uploaded: it is skipped until its SHA256SUMS is there, which comes last")
 		return nil
 	}
 	beside := newSiblings(entries)
@@ -134,7 +134,7 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 			continue
 		}
 		problem := func(f *tree.Finding, version string) {
-			w.report.withhold(problemOf(f, tree.InFolder(report, e.Name), p.address, version))
+			w.report.Withhold(tree.InFolder(report, e.Name), p.address, version, f)
 		}
 		if e.Info.IsDir() {
 			switch v, err := p.parser.ParseVersion(e.Name); {
@@ -235,7 +235,7 @@ func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report
 		slot = &r.signature
 	}
 	if *slot != nil {
-		w.report.withhold(problemOf(tree.Findingf(tree.Duplicate, "the release has this file twice: keep one of them"), tree.InFolder(report, e.Name), p.address, r.text))
+		w.report.Withhold(tree.InFolder(report, e.Name), p.address, r.text, tree.Findingf(tree.Duplicate, "the release has this file twice: keep one of them"))
 		return
 	}
 	d := &document{Location: e.Location(report), stamp: tree.StampOf(e.Info)}

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -22,12 +23,12 @@ import (
 // offerProvider verifies the releases of a folder. keys are the keys of its namespace, nil
 // if it has no keys file. before is the entry of the folder so far, which may be nil.
 func (s *scan) offerProvider(p *providerFolder, keys *keysFile, before *entry) offered {
-	o := offered{metadata: p.addressMetadata(), report: newReport(), since: s.now}
+	o := offered{metadata: p.addressMetadata(), report: report.New(), since: s.now}
 	last, listed := before.providerOrNil(), before.listed()
 	for _, files := range p.ordered {
 		if n := o.metadata.file.WithdrawnVersion(files.version); n != nil && files.any() {
 			o.metadata.withdraw(files.version, n)
-			o.report.withdraw(files.path(p), p.address, files.text, n)
+			o.report.Withdraw(files.path(p), p.address, files.text, n)
 			continue
 		}
 		r, pending := s.offerRelease(p, files, keys, before, &o)
@@ -74,10 +75,10 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	}
 	if len(files.packages) == 0 {
 		for d := range files.documents() {
-			report.ignore(d.ReportPath(), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
+			report.Ignore(d.ReportPath(), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
 		}
 		if files.docs != "" {
-			report.ignore(path.Join(p.report, strings.TrimPrefix(files.docs, p.dir)), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
+			report.Ignore(path.Join(p.report, strings.TrimPrefix(files.docs, p.dir)), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
 		}
 		return nil, false
 	}
@@ -94,7 +95,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	if last != nil && (files.pending() || files.rewritten(last, s.options.now())) {
 		for _, k := range files.packages {
 			if k.Bad != nil && !k.pending {
-				report.withhold(problemOf(k.Bad, k.ReportPath(), p.address, files.text))
+				report.Withhold(k.ReportPath(), p.address, files.text, k.Bad)
 			}
 		}
 		report.Pending += files.unread()
@@ -109,7 +110,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	r = last
 	if !last.isVerified(state, s.now) {
 		verified, unread, problems := s.verify(p, files, keys)
-		report.Withheld = append(report.Withheld, problems...)
+		report.Merge(problems)
 		if unread.IsFault() { // it keeps its earlier state
 			o.passing, o.unread = true, o.unread || unread.Passes()
 			files.keep(unread)
@@ -118,7 +119,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		if verified == nil {
 			return nil, false
 		}
-		if len(problems) > 0 || !files.settled(s.now) {
+		if len(problems.Withheld) > 0 || !files.settled(s.now) {
 			o.passing = true
 		} else {
 			verified.state, verified.verified = state, s.now.UnixNano()
@@ -145,9 +146,10 @@ func (s *scan) needsCopy(r *Release, files *releaseFiles, keys *keysFile) bool {
 
 // verify makes the release of files. There is none if the version is withheld. unread says
 // why, if a document is to blame.
-func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r *Release, unread *tree.Finding, problems []Problem) {
+func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r *Release, unread *tree.Finding, problems *Report) {
+	problems = new(Report)
 	withhold := func(path string, f *tree.Finding) {
-		problems = append(problems, problemOf(f, path, p.address, files.text))
+		problems.Withhold(path, p.address, files.text, f)
 	}
 	checksums, sums, bad := s.readChecksums(files.checksums)
 	if bad != nil {

@@ -32,7 +32,7 @@ func Scan(ctx context.Context, o Options) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Report().failure(); err != nil {
+	if err := s.Report().Failure(); err != nil {
 		return nil, err
 	}
 	return s, nil

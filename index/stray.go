@@ -129,7 +129,7 @@ func (s *siblings) packaged(prefix, version string) bool {
 
 // misplace reports a file or folder that is not offered in its place, without an address.
 func (w *walker) misplace(report string, f *tree.Finding) {
-	w.report.withhold(problemOf(f, report, address.Address{}, ""))
+	w.report.Withhold(report, address.Address{}, "", f)
 }
 
 // fileWithoutAddress reports a file in a folder on the way to an address.
@@ -146,7 +146,7 @@ func (w *walker) fileWithoutAddress(f folder, e tree.Entry, beside *siblings) {
 		w.misplace(report, bad)
 	case kind == "providers" && harmlessInProvider(e.Name):
 	default:
-		w.report.ignore(report, tree.NotPartOfTree, "there are only folders here: move or remove it")
+		w.report.Ignore(report, tree.NotPartOfTree, "there are only folders here: move or remove it")
 	}
 }
 
@@ -182,11 +182,11 @@ func (w *walker) strayProviderFile(p *providerFolder, dir, version string, e tre
 	}
 	switch bad, extra := p.misnamedReleaseFile(dir, version, e.Name, beside); {
 	case isMetadata(e):
-		w.report.withhold(problemOf(misplaced("it is of all versions: move it to %s/", address.Plain(p.report)), report, p.address, version))
+		w.report.Withhold(report, p.address, version, misplaced("it is of all versions: move it to %s/", address.Plain(p.report)))
 	case bad != nil:
-		w.report.withhold(problemOf(bad, report, p.address, version))
+		w.report.Withhold(report, p.address, version, bad)
 	case !extra:
-		w.report.ignore(report, tree.NotPartOfTree, "it is not a file of a provider release: move or remove it")
+		w.report.Ignore(report, tree.NotPartOfTree, "it is not a file of a provider release: move or remove it")
 	}
 }
 
@@ -207,7 +207,7 @@ func (w *walker) strayProviderFolder(p *providerFolder, dir string, e tree.Entry
 		w.misplace(f.report, misplaced("it lies too deep in the tree: move it to %s/", target))
 	}
 	if len(files) == 0 && !buildFolder.MatchString(e.Name) {
-		w.report.ignore(report, tree.NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
+		w.report.Ignore(report, tree.NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
 	}
 }
 
@@ -247,13 +247,13 @@ func (w *walker) strayInModule(m *moduleFolder, e tree.Entry, beside *siblings) 
 		return true
 	}
 	if bad := m.misplacedFile("modules", e.Name); bad != nil {
-		w.report.withhold(problemOf(bad, report, m.address, ""))
+		w.report.Withhold(report, m.address, "", bad)
 		return true
 	}
 	if _, _, _, ok := address.ParseModuleFile(e.Name); ok {
 		return false
 	}
-	w.report.ignore(report, tree.NotPartOfTree, "a module is a folder or an archive named after its version, such as 1.0.0.tar.gz: move or remove it")
+	w.report.Ignore(report, tree.NotPartOfTree, "a module is a folder or an archive named after its version, such as 1.0.0.tar.gz: move or remove it")
 	return true
 }
 
@@ -276,7 +276,7 @@ func (w *walker) strayModuleFolder(m *moduleFolder, e tree.Entry, beside *siblin
 			}
 			version = "its version, such as 1.0.0"
 		}
-		w.report.withhold(problemOf(misplaced("the folder of a module is named after its version: rename it to %s", version), report, m.address, ""))
+		w.report.Withhold(report, m.address, "", misplaced("the folder of a module is named after its version: rename it to %s", version))
 		return
 	}
 	tooDeep := false
@@ -286,10 +286,10 @@ func (w *walker) strayModuleFolder(m *moduleFolder, e tree.Entry, beside *siblin
 			continue
 		}
 		tooDeep = true
-		w.report.withhold(problemOf(misplaced("it lies too deep in the tree: move it to %s/", address.Plain(m.report)), path.Join(report, inner.Name), m.address, ""))
+		w.report.Withhold(path.Join(report, inner.Name), m.address, "", misplaced("it lies too deep in the tree: move it to %s/", address.Plain(m.report)))
 	}
 	if !tooDeep && !isPart {
-		w.report.ignore(report, tree.NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
+		w.report.Ignore(report, tree.NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
 	}
 }
 
@@ -306,7 +306,7 @@ func (w *walker) strayInKeys(report string, e tree.Entry) {
 			w.misplace(report, misplaced("the public keys of a namespace are in one file: put them into %s", address.Plain(report+".asc")))
 			return
 		}
-		w.report.ignore(report, tree.NotPartOfTree, "a folder here is named after a registry, such as registry.terraform.io: move or remove it")
+		w.report.Ignore(report, tree.NotPartOfTree, "a folder here is named after a registry, such as registry.terraform.io: move or remove it")
 		return
 	}
 	extension := path.Ext(e.Name)
@@ -319,7 +319,7 @@ func (w *walker) strayInKeys(report string, e tree.Entry) {
 	case slices.Contains(keysExtensions, extension) || extension == ".pub" || extension == ".key":
 		w.misplace(report, misplaced("public keys are in text form here: write them with `gpg --armor --export KEY > %s`", target))
 	default:
-		w.report.ignore(report, tree.NotPartOfTree, "public keys are in files named NAMESPACE.asc: move or remove it")
+		w.report.Ignore(report, tree.NotPartOfTree, "public keys are in files named NAMESPACE.asc: move or remove it")
 	}
 }
 

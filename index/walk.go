@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -144,7 +145,7 @@ func (v *wayWalk) walk(f folder) {
 		here.names[path.Base(below.report)] = true
 		v.scan.memo.RetainBelow(below.report)
 		if !v.scan.last.knows(below.report) {
-			v.way[below.report] = &wayFolder{folder: below, report: newReport(), unknown: true}
+			v.way[below.report] = &wayFolder{folder: below, report: report.New(), unknown: true}
 		}
 	}
 	beside := newSiblings(entries)
@@ -196,7 +197,7 @@ type walker struct {
 }
 
 func (s *scan) newWalker(before *entry) *walker {
-	return &walker{scan: s, before: before, report: newReport()}
+	return &walker{scan: s, before: before, report: report.New()}
 }
 
 // put remembers the record of a file, and notes whether the file is too young for that.
@@ -227,7 +228,7 @@ func (w *walker) noteFault(err error) {
 // withhold reports a file or folder without an address.
 func (w *walker) withhold(report string, f *tree.Finding) {
 	w.faulty = w.faulty || f.Passes()
-	w.report.withhold(problemOf(f, report, address.Address{}, ""))
+	w.report.Withhold(report, address.Address{}, "", f)
 }
 
 // list returns the usable entries of a directory, and the entries that cannot be read. It
@@ -250,7 +251,7 @@ func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []
 		case harmless(e.Name, e.Info == nil || !e.Info.IsDir()):
 		case dir == "." && e.Name == tree.StagingName && e.Info != nil && e.Info.IsDir():
 		case tree.IsHiddenOrTemporary(e.Name):
-			w.report.ignore(path.Join(report, e.Name), tree.Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
+			w.report.Ignore(path.Join(report, e.Name), tree.Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
 		case e.Bad != nil:
 			unreadable = append(unreadable, e)
 		default:
