@@ -71,6 +71,7 @@ func (r *Report) Withhold(path string, a address.Address, version string, f *tre
 	r.Withheld = append(r.Withheld, newProblem(path, a, version, f))
 }
 
+// Ignore adds a file that does not belong in the tree.
 func (r *Report) Ignore(path string, reason tree.Reason, detail string) {
 	r.add(Problem{Path: path, Reason: reason, Detail: detail})
 }

@@ -14,6 +14,7 @@ type Totals struct {
 	Pending  int                 // packages that have not been read yet
 }
 
+// Clone returns a copy that can be changed.
 func (t Totals) Clone() Totals {
 	t.Offered, t.Withheld = maps.Clone(t.Offered), maps.Clone(t.Withheld)
 	if t.Offered == nil {
