@@ -40,6 +40,7 @@ var layers = []layer{
 	{name: "index/memo", only: []string{"wire", "signing", "tree", "archive"}},
 	{name: "index/content", only: []string{"address", "wire", "cache", "tree", "archive", "index/moduledoc"}},
 	{name: "index/report", only: []string{"address", "registryhcl", "tree"}},
+	{name: "index/layout", only: []string{"address", "tree", "archive", "index/moduledoc", "index/report"}},
 	{name: "index"},
 	{name: "index/catalog", only: []string{"address", "registryhcl", "index/moduledoc", "index"}},
 	{name: "index/indextest"},
@@ -134,7 +135,7 @@ const (
 
 // larger packages may be as large as this, and no larger.
 var larger = map[string]struct{ lines, files int }{
-	"index": {8620, 40}, // a scan and what it keeps are still one
+	"index": {7810, 38}, // a scan and what it keeps are still one
 }
 
 func TestPackagesAreSmall(t *testing.T) {
@@ -162,10 +163,10 @@ func TestPackagesAreSmall(t *testing.T) {
 var whereFilesLie = regexp.MustCompile(`\.(Bucket|IsOnDisk|Disk|DiskPath|KeepsInodes|CheckSeeking|NetworkFileSystem|Fs)\b`)
 
 // Code above package tree is the same for the disk and for a bucket. The index still asks: it
-// watches folders of the disk, and signs URLs of a bucket.
+// watches folders of the disk, signs URLs of a bucket, and says which folder the root should be.
 func TestOnlyTreeKnowsWhereFilesLie(t *testing.T) {
 	for _, p := range packages(t) {
-		if !slices.Contains(p.Imports, modulePath+"/tree") || slices.Contains([]string{"index", "index/indextest", "index/watch", "tree/treetest"}, strings.TrimPrefix(p.ImportPath, modulePath+"/")) {
+		if !slices.Contains(p.Imports, modulePath+"/tree") || slices.Contains([]string{"index", "index/indextest", "index/layout", "index/watch", "tree/treetest"}, strings.TrimPrefix(p.ImportPath, modulePath+"/")) {
 			continue
 		}
 		for _, file := range p.GoFiles {

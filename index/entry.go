@@ -91,7 +91,7 @@ func (e *entry) offersVersions() bool { return e != nil && (e.provider != nil ||
 func (e *entry) changed() (list []ChangedVersion) {
 	add := func(version string, all []ChangedBytes) {
 		for _, c := range all {
-			list = append(list, ChangedVersion{e.folder.address, version, c})
+			list = append(list, ChangedVersion{e.folder.Address, version, c})
 		}
 	}
 	for _, r := range e.provider.releaseList() {
@@ -151,10 +151,10 @@ type mergedEntry struct {
 // newGroup returns the group of some entries. before is the group as it was, which may be
 // nil: what has not changed stays the same.
 func newGroup(entries []*entry, before *group) *group {
-	slices.SortFunc(entries, func(a, b *entry) int { return compareFolders(a.folder, b.folder) })
+	slices.SortFunc(entries, func(a, b *entry) int { return a.folder.Compare(b.folder.Folder) })
 	g := &group{entries: entries, report: report.New()}
 	for _, e := range entries {
-		if chosen := chooseSpelling(entries, e.folder.address); chosen == e {
+		if chosen := chooseSpelling(entries, e.folder.Address); chosen == e {
 			g.offered = append(g.offered, e)
 		} else {
 			e.reportSpelling(g.report, chosen)
@@ -170,7 +170,7 @@ func newGroup(entries []*entry, before *group) *group {
 	twice := make(map[string][]string)
 	for _, e := range g.offered {
 		if e != hosted && e.offers() && hosted.offers() {
-			g.merged = append(g.merged, mergeEntries(e, hosted, before.mergedAt(e.folder.address.Hostname), twice))
+			g.merged = append(g.merged, mergeEntries(e, hosted, before.mergedAt(e.folder.Address.Hostname), twice))
 		}
 	}
 	if len(twice) > 0 {
@@ -194,18 +194,13 @@ func (g *group) versions() (n int) {
 	return n
 }
 
-// compareFolders orders the folders of addresses as a walk finds them.
-func compareFolders(a, b folder) int {
-	return slices.Compare(tree.SplitPath(a.report), tree.SplitPath(b.report))
-}
-
 // at returns the offered entry under exactly that HOSTNAME, or nil.
 func (g *group) at(hostname svchost.Hostname) *entry {
 	if g == nil {
 		return nil
 	}
 	for _, e := range g.offered {
-		if e.folder.address.Hostname == hostname {
+		if e.folder.Address.Hostname == hostname {
 			return e
 		}
 	}
@@ -218,7 +213,7 @@ func (g *group) mergedAt(hostname svchost.Hostname) *mergedEntry {
 		return nil
 	}
 	for _, m := range g.merged {
-		if m.own.folder.address.Hostname == hostname {
+		if m.own.folder.Address.Hostname == hostname {
 			return m
 		}
 	}
@@ -247,7 +242,7 @@ func (g *group) entryOf(report string) *entry {
 		return nil
 	}
 	for _, e := range g.entries {
-		if e.folder.report == report {
+		if e.folder.Report == report {
 			return e
 		}
 	}
@@ -258,7 +253,7 @@ func (g *group) entryOf(report string) *entry {
 // version with HOSTNAME is offered, and twice gets the hostname. before is the merged entry
 // as it was, or nil.
 func mergeEntries(own, hosted *entry, before *mergedEntry, twice map[string][]string) *mergedEntry {
-	a, metadata := own.folder.address, own.metadata.over(hosted.metadata)
+	a, metadata := own.folder.Address, own.metadata.over(hosted.metadata)
 	clash := func(version string) {
 		twice[version] = append(twice[version], address.DisplayHostname(a.Hostname))
 	}
@@ -288,7 +283,7 @@ func (e *entry) offersTheSame(other *entry) bool {
 // a stray ACME/demo/README must not hide acme/demo.
 func chooseSpelling(entries []*entry, a address.Address) (chosen *entry) {
 	for _, e := range entries {
-		if e.folder.address == a && (chosen == nil || e.betterSpelling(chosen)) {
+		if e.folder.Address == a && (chosen == nil || e.betterSpelling(chosen)) {
 			chosen = e
 		}
 	}
@@ -299,30 +294,19 @@ func (e *entry) betterSpelling(other *entry) bool {
 	if e.empty != other.empty {
 		return other.empty
 	}
-	return e.isNormal() && !other.isNormal()
-}
-
-// isNormal reports whether the folder's path is the address as clients compare it, with the
-// hostname as users write it or as clients request it.
-func (e *entry) isNormal() bool {
-	a := e.folder.address
-	names := []string{a.Namespace, a.Name}
-	if a.IsModule() {
-		names = append(names, a.System)
-	}
-	return slices.Equal(e.folder.names, names) && (e.folder.hostname == string(a.Hostname) || e.folder.hostname == address.DisplayHostname(a.Hostname))
+	return e.folder.IsNormal() && !other.folder.IsNormal()
 }
 
 // reportSpelling reports an entry that is not offered, since another folder has its address.
 func (e *entry) reportSpelling(r *Report, chosen *entry) {
 	if !e.empty {
-		bad := tree.Findingf(tree.Duplicate, "it has the address of %s in another spelling, and that folder is offered: move its content there", chosen.folder.report)
-		r.Withhold(e.folder.report, e.folder.address, "", bad)
+		bad := tree.Findingf(tree.Duplicate, "it has the address of %s in another spelling, and that folder is offered: move its content there", chosen.folder.Report)
+		r.Withhold(e.folder.Report, e.folder.Address, "", bad)
 		return
 	}
 	r.Merge(e.walked)
 	if e.folder.metadata != nil {
-		bad := tree.Findingf(tree.Duplicate, "it is of the address of %s in another spelling: move it there", chosen.folder.report)
-		r.Withhold(tree.InFolder(e.folder.report, tree.MetadataName), e.folder.address, "", bad)
+		bad := tree.Findingf(tree.Duplicate, "it is of the address of %s in another spelling: move it there", chosen.folder.Report)
+		r.Withhold(tree.InFolder(e.folder.Report, tree.MetadataName), e.folder.Address, "", bad)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -22,7 +23,7 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	keys := new(keysFolder) // nothing is verified
 	var listings []*listing
 	report := report.New()
-	for _, v := range []*wayWalk{s.walkProviders(), s.walkModules()} {
+	for _, v := range []*wayWalk{s.walkFolders(layout.Providers(t)), s.walkFolders(layout.Modules(t))} {
 		for _, way := range v.way {
 			report.Merge(way.report)
 		}
@@ -39,7 +40,7 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 		versions := l.versions()
 		address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
 		versions = slices.CompactFunc(versions, func(a, b *version.Version) bool { return a.String() == b.String() })
-		folders = append(folders, tree.NewAddressFolder(f.address, f.report, f.part, f.dir, versions))
+		folders = append(folders, tree.NewAddressFolder(f.Address, f.Report, f.Part, f.Dir, versions))
 	}
 	return folders, cmp.Or(ctx.Err(), report.Failure())
 }

@@ -435,8 +435,8 @@ func (s *Snapshot) newlyChosen(before *Snapshot) stale {
 			break
 		}
 		for _, e := range s.groups[a].allOffered() {
-			g, report := before.groups[a], e.folder.report
-			if last := g.at(e.folder.address.Hostname); g.entryOf(report) != nil && last.folder.report != report {
+			g, report := before.groups[a], e.folder.Report
+			if last := g.at(e.folder.Address.Hostname); g.entryOf(report) != nil && last.folder.Report != report {
 				chosen[report] = true
 			}
 		}

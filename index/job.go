@@ -112,12 +112,12 @@ func (w *walker) hasPacked(a *job) bool {
 // and then a folder might never count as unchanged.
 func (a *job) withChanges(dirs []string, taken time.Time) tree.Stamp {
 	s := a.Stamp
-	if !a.folder.part.IsOnDisk() || !a.folder.part.KeepsInodes(a.Path()) {
+	if !a.folder.Part.IsOnDisk() || !a.folder.Part.KeepsInodes(a.Path()) {
 		return s
 	}
 	now := taken.UnixNano()
 	for _, dir := range dirs {
-		info, err := a.folder.part.Lookup(dir)
+		info, err := a.folder.Part.Lookup(dir)
 		if err != nil {
 			s.Changed = max(s.Newest(), now) // the next scan sees the new state
 			continue
@@ -193,7 +193,7 @@ func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
 // readFile opens an archive that is a file, calls read, and checks that the file has not
 // changed meanwhile.
 func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error)) (memo.Record, error) {
-	f, info, err := a.folder.part.OpenRegular(a.Path())
+	f, info, err := a.folder.Part.OpenRegular(a.Path())
 	if err != nil {
 		return memo.Record{}, err
 	}

@@ -242,19 +242,19 @@ func (m *keyCopyMemo) substitute(ctx context.Context, n keysOf, gone bool) (file
 func (s *scan) recallKeys(k *keysFolder, v *wayWalk) *keysFolder {
 	var needed []keysOf
 	seen := make(map[keysOf]bool)
-	need := func(f *folder) {
-		if n := f.keysOf(); !seen[n] && !k.keysFor(n).isFile() {
+	need := func(a address.Address) {
+		if n := namespaceOf(a); !seen[n] && !k.keysFor(n).isFile() {
 			seen[n], needed = true, append(needed, n)
 		}
 	}
 	for i := range v.found {
-		need(&v.found[i])
+		need(v.found[i].Address)
 	}
 	if k != s.lastKeys() && !s.stale[""] {
 		for _, g := range s.last.groups {
 			for _, e := range g.entries {
-				if !e.folder.address.IsModule() {
-					need(&e.folder)
+				if !e.folder.Address.IsModule() {
+					need(e.folder.Address)
 				}
 			}
 		}
@@ -362,7 +362,7 @@ func (s *scan) verifiedReleases(listings []*listing, folder *keysFolder) map[key
 		if p == nil || listings[i].entry != nil {
 			return
 		}
-		keys := folder.keysFor(p.keysOf())
+		keys := folder.keysFor(namespaceOf(p.Address))
 		if !keys.isFile() || !keys.verifies() {
 			return
 		}
@@ -372,10 +372,10 @@ func (s *scan) verifiedReleases(listings []*listing, folder *keysFolder) map[key
 				continue
 			}
 			mutex.Lock()
-			if all[p.keysOf()] == nil {
-				all[p.keysOf()] = make(verifiedReleases)
+			if all[namespaceOf(p.Address)] == nil {
+				all[namespaceOf(p.Address)] = make(verifiedReleases)
 			}
-			all[p.keysOf()][files] = r
+			all[namespaceOf(p.Address)][files] = r
 			mutex.Unlock()
 		}
 	})
@@ -424,5 +424,5 @@ func (s *scan) verifiedRelease(p *providerFolder, files *releaseFiles, keys *key
 	if _, err := s.memo.Verify(&files.signature.Location, checksums, signature, keys, s.now); err != nil {
 		return r, false
 	}
-	return newCopiedRelease(p.address.Name, files.text, checksums, signature), true
+	return newCopiedRelease(p.Address.Name, files.text, checksums, signature), true
 }

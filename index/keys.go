@@ -262,7 +262,7 @@ func (w *walker) readKeysFile(k *keysFolder, hostname svchost.Hostname, e tree.E
 		withhold(e.Bad)
 		return
 	case !ok || e.Bad == nil && e.Info.IsDir():
-		w.strayInKeys(report, e)
+		w.strays().InKeys(w.scan.tree.Keys, report, e)
 		return
 	}
 	namespace, err := address.ParseNamespace(name)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -46,12 +47,13 @@ func (l *listing) isEmpty() bool {
 // list lists the folder of an address. It returns the entry that the folder has already if
 // nothing has changed that the entry depends on, and keeps the earlier entry of a folder
 // that cannot be read.
-func (s *scan) list(f folder, keys *keysFolder) *listing {
-	g := s.last.group(f.address)
-	known := g.entryOf(f.report)
+func (s *scan) list(path layout.Folder, keys *keysFolder) *listing {
+	f := folder{Folder: path}
+	g := s.last.group(f.Address)
+	known := g.entryOf(f.Report)
 	before := known
 	if before == nil {
-		before = g.at(f.address.Hostname) // the folder may have been renamed
+		before = g.at(f.Address.Hostname) // the folder may have been renamed
 	}
 	w := s.newWalker(before.withoutListing())
 	l := &listing{walker: w}
@@ -61,18 +63,18 @@ func (s *scan) list(f folder, keys *keysFolder) *listing {
 			w.queued[a.ReportPath()] = a
 		}
 	}
-	if known != nil && w.reuse(known, f.part, keys) {
+	if known != nil && w.reuse(known, f.Part, keys) {
 		l.entry = known
 		return l
 	}
 	w.notes = true
 	var bad *tree.Finding
-	if f.address.IsModule() {
+	if f.Address.IsModule() {
 		l.module = &moduleFolder{folder: f}
 		bad = w.listModule(l.module)
 	} else {
 		l.provider = newProviderFolder(f)
-		bad = w.walkReleases(l.provider, f.dir, f.report, "")
+		bad = w.walkReleases(l.provider, f.Dir, f.Report, "")
 		l.provider.order()
 	}
 	w.queued = nil
@@ -100,8 +102,8 @@ func (e *entry) withoutListing() *entry {
 // keep returns the entry of a folder that cannot be read. It keeps the state of the entry
 // before, which is nil if no scan could read the folder yet: then the folder is unknown.
 func (w *walker) keep(f folder, before *entry) *entry {
-	w.scan.memo.RetainBelow(f.report)
-	f.part = tree.Part{} // an entry may outlast it
+	w.scan.memo.RetainBelow(f.Report)
+	f.Part = tree.Part{} // an entry may outlast it
 	if before == nil || before.unknown {
 		f.metadata = nil
 		return &entry{folder: f, offered: offered{report: report.New()}, walked: w.report, empty: true, unknown: true, faulty: w.faulty}
@@ -125,12 +127,12 @@ func (s *scan) entry(l *listing, keys *keysFolder) *entry {
 		return l.entry
 	}
 	w, f := l.walker, *l.folder()
-	f.part = tree.Part{} // an entry may outlast it
+	f.Part = tree.Part{} // an entry may outlast it
 	e := &entry{folder: f, walked: w.report, failed: w.failed, faulty: w.faulty, young: w.young}
 	var archives []*job
 	var keysFile *keysFile
 	if p := l.provider; p != nil {
-		keysFile = keys.keysFor(p.keysOf())
+		keysFile = keys.keysFor(namespaceOf(p.Address))
 		e.offered = s.offerProvider(p, keysFile, w.before)
 		for _, r := range p.ordered {
 			for _, k := range r.packages {
@@ -240,8 +242,8 @@ func (w *walker) reuse(e *entry, part tree.Part, keys *keysFolder) bool {
 	if e.state == nil {
 		return false
 	}
-	if !e.folder.address.IsModule() {
-		if !e.keys.same(keys.keysFor(e.folder.keysOf())) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since) {
+	if !e.folder.Address.IsModule() {
+		if !e.keys.same(keys.keysFor(namespaceOf(e.folder.Address))) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since) {
 			return false
 		}
 	}

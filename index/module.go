@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
@@ -184,9 +185,9 @@ type modulePackage struct {
 // listModule finds the packages of a module, and queues the packages to read. bad says why
 // the folder cannot be judged; nil if it can.
 func (w *walker) listModule(m *moduleFolder) (bad *tree.Finding) {
-	entries, unreadable, bad := w.list(m.part, m.dir, m.report)
+	entries, unreadable, bad := w.list(m.Part, m.Dir, m.Report)
 	if bad == nil {
-		bad = w.readMetadata(&m.folder, m.address, entries, unreadable)
+		bad = w.readMetadata(&m.folder, m.Address, entries, unreadable)
 	}
 	if bad != nil {
 		return bad
@@ -194,9 +195,9 @@ func (w *walker) listModule(m *moduleFolder) (bad *tree.Finding) {
 	for _, e := range unreadable {
 		w.addUnreadable(m, e)
 	}
-	beside := newSiblings(entries)
+	beside := layout.NewSiblings(entries)
 	for _, e := range entries {
-		if !isMetadata(e) && !w.strayInModule(m, e, beside) {
+		if !layout.IsMetadata(e) && !w.strays().InModule(m.Folder, e, beside) {
 			w.addModulePackage(m, e)
 		}
 	}
@@ -216,7 +217,7 @@ func (m *moduleFolder) order() {
 func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	e.Name = strings.Clone(e.Name) // the version must not keep the names of the other entries in memory
 	withhold := func(f *tree.Finding) {
-		w.report.Withhold(tree.InFolder(m.report, e.Name), m.address, "", f)
+		w.report.Withhold(tree.InFolder(m.Report, e.Name), m.Address, "", f)
 	}
 	text, format, preference := e.Name, "tar.gz", len(address.ModuleFormats)
 	if !e.Info.IsDir() {
@@ -231,7 +232,7 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	if e.Info.IsDir() {
 		p.job = w.newFolderArchive(m, e, v.String())
 	} else {
-		p.job = w.newArchive(&m.folder, m.report, e, v.String(), func(ctx context.Context, a *job) (memo.Record, error) {
+		p.job = w.newArchive(&m.folder, m.Report, e, v.String(), func(ctx context.Context, a *job) (memo.Record, error) {
 			return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
 				return archive.ReadModule(ctx, f, size, format, wire.SHA256{})
 			})
@@ -249,11 +250,11 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 		text, format, preference = e.Name, "tar.gz", len(address.ModuleFormats)
 	}
 	v, err := address.ParseModuleVersion(text)
-	if err != nil || !isFile && !looksLikeVersion(e.Name) {
-		w.report.Withhold(tree.InFolder(m.report, e.Name), m.address, "", e.Bad)
+	if err != nil || !isFile && !layout.LooksLikeVersion(e.Name) {
+		w.report.Withhold(tree.InFolder(m.Report, e.Name), m.Address, "", e.Bad)
 		return
 	}
-	a := &job{folder: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
+	a := &job{folder: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.Report}, version: v.String(), Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
 	m.packages = append(m.packages, &modulePackage{job: a, version: v, format: format, preference: preference})
 }
 
@@ -261,13 +262,13 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 // Its stamp covers the names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *job {
 	w.depends = true // on what is in the folder
-	a := w.newJob(&m.folder, m.report, e, version, readModuleFolder)
+	a := w.newJob(&m.folder, m.Report, e, version, readModuleFolder)
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
-		w.scan.watch.AddModule(m.part, dir, m.report)
+		w.scan.watch.AddModule(m.Part, dir, m.Report)
 	}
-	if a.module, a.Bad = archive.FindModule(m.part, a.Path(), visit); a.Bad != nil {
+	if a.module, a.Bad = archive.FindModule(m.Part, a.Path(), visit); a.Bad != nil {
 		w.setAside(a)
 		return a
 	}
@@ -294,12 +295,12 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 		v := p.version.String()
 		if n := metadata.file.WithdrawnVersion(p.version); n != nil {
 			metadata.withdraw(p.version, n)
-			report.Withdraw(p.job.ReportPath(), f.address, v, n)
+			report.Withdraw(p.job.ReportPath(), f.Address, v, n)
 			continue
 		}
 		known := last.Version(v)
 		withhold := func(p *modulePackage, bad *tree.Finding) {
-			report.Withhold(p.job.ReportPath(), f.address, v, bad)
+			report.Withhold(p.job.ReportPath(), f.Address, v, bad)
 		}
 		switch {
 		case p.pending:
@@ -339,7 +340,7 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 		}
 	}
 	for v, p := range kept {
-		versions = append(versions, p.offered(f.address.Hostname).orUnchanged(last.Version(v)))
+		versions = append(versions, p.offered(f.Address.Hostname).orUnchanged(last.Version(v)))
 	}
 	metadata.sort()
 	o := offered{metadata: metadata, pending: lacks, report: report}
@@ -348,7 +349,7 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 	}
 	o.module = last
 	if !last.consistsOf(versions, metadata) {
-		o.module = newModule(f.address, versions, metadata) // newModule orders them
+		o.module = newModule(f.Address, versions, metadata) // newModule orders them
 	}
 	return o
 }

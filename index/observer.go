@@ -157,15 +157,15 @@ func (x *Index) reportMetadata(before, now *Snapshot) {
 func changedMetadata(before, now *Snapshot, d *difference) (changed []address.Address) {
 	compare := func(e, other *entry) {
 		if e.metadata.file != nil && !e.metadata.file.Equal(other.metadataOrZero().file) {
-			changed = append(changed, e.folder.address)
+			changed = append(changed, e.folder.Address)
 		}
 	}
 	for a := range d.groups {
 		for _, e := range now.groups[a].allOffered() {
-			compare(e, before.groups[a].at(e.folder.address.Hostname))
+			compare(e, before.groups[a].at(e.folder.Address.Hostname))
 		}
 		for _, e := range before.groups[a].allOffered() {
-			if other := now.groups[a].at(e.folder.address.Hostname); other.metadataOrZero().file == nil {
+			if other := now.groups[a].at(e.folder.Address.Hostname); other.metadataOrZero().file == nil {
 				compare(e, other)
 			}
 		}

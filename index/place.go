@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
@@ -85,7 +86,7 @@ func (s *Snapshot) lacks(p Place, lacks func(pending) bool) bool {
 // Unknown reports whether a folder at the place, perhaps in another spelling, could not be
 // read by any scan yet: neither all its versions are known, nor which are withdrawn.
 func (s *Snapshot) Unknown(p Place) bool {
-	return slices.ContainsFunc(s.unknown, func(f folder) bool {
-		return f.covers(p.Address) || p.Merged && f.covers(p.At(""))
+	return slices.ContainsFunc(s.unknown, func(f layout.Folder) bool {
+		return f.Covers(p.Address) || p.Merged && f.Covers(p.At(""))
 	})
 }

@@ -125,7 +125,7 @@ func (q *queue) update(added, dropped []*job, first bool) {
 			q.total = Progress{Began: q.now()}
 		}
 		a.state = &jobState{queue: q, first: first}
-		q.jobs[a.folder.address] = append(q.jobs[a.folder.address], a)
+		q.jobs[a.folder.Address] = append(q.jobs[a.folder.Address], a)
 		heap.Push(&q.waiting, queuedJob{a, a.rank, first})
 		switch {
 		case first:
@@ -186,16 +186,16 @@ func (q *queue) forget(a *job) {
 	if !a.state.first {
 		q.later--
 	}
-	of := q.jobs[a.folder.address]
+	of := q.jobs[a.folder.Address]
 	for i, other := range of {
 		if other == a {
 			of[i] = of[len(of)-1]
 			of[len(of)-1] = nil
-			q.jobs[a.folder.address] = of[:len(of)-1]
+			q.jobs[a.folder.Address] = of[:len(of)-1]
 		}
 	}
-	if len(q.jobs[a.folder.address]) == 0 {
-		delete(q.jobs, a.folder.address)
+	if len(q.jobs[a.folder.Address]) == 0 {
+		delete(q.jobs, a.folder.Address)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 )
 
 // The memory for waiting requests does not grow with their number: clients may repeat a
@@ -13,7 +14,7 @@ func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
 	demo := address.Address{Namespace: "acme", Name: "demo"}
 	q := newQueue(t.Context(), 0) // nobody reads
 	q.now = Options{}.now
-	a := &job{folder: &folder{address: demo}, version: "1.0.0"}
+	a := &job{folder: &folder{Folder: layout.Folder{Address: demo}}, version: "1.0.0"}
 	q.update([]*job{a}, nil, true)
 	var done []func()
 	for range 100 {
@@ -36,7 +37,7 @@ func TestTheOrderOfReading(t *testing.T) {
 	q := newQueue(t.Context(), 0)
 	q.now = Options{}.now
 	add := func(name, version string, rank int, first bool) {
-		a := &job{folder: &folder{address: address.Address{Namespace: "acme", Name: name}}, version: version, rank: rank}
+		a := &job{folder: &folder{Folder: layout.Folder{Address: address.Address{Namespace: "acme", Name: name}}}, version: version, rank: rank}
 		q.update([]*job{a}, nil, first)
 	}
 	add("a", "1.0.0", 1, true)
@@ -47,7 +48,7 @@ func TestTheOrderOfReading(t *testing.T) {
 	q.hurry([]Selection{{address.Address{Namespace: "acme", Name: "b"}, "1.0.0"}})
 	var versions, names string
 	for a := q.take(); a != nil; a = q.take() {
-		versions, names = versions+a.version[:1], names+a.folder.address.Name
+		versions, names = versions+a.version[:1], names+a.folder.Address.Name
 	}
 	if versions != "11221" || !strings.HasPrefix(names, "bc") || !strings.HasSuffix(names, "a") {
 		t.Errorf("the order is %s of %s", versions, names)
@@ -59,7 +60,7 @@ func TestTheOrderOfReading(t *testing.T) {
 func TestArchivesAreDropped(t *testing.T) {
 	q := newQueue(t.Context(), 0)
 	q.now = Options{}.now
-	f := &folder{address: address.Address{Namespace: "acme", Name: "a"}}
+	f := &folder{Folder: layout.Folder{Address: address.Address{Namespace: "acme", Name: "a"}}}
 	old, kept := &job{folder: f, version: "1.0.0"}, &job{folder: f, version: "2.0.0", rank: 1}
 	q.update([]*job{old, kept}, nil, true)
 	q.update([]*job{kept}, []*job{old}, false)

@@ -28,7 +28,7 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile, before *entry) o
 	for _, files := range p.ordered {
 		if n := o.metadata.file.WithdrawnVersion(files.version); n != nil && files.any() {
 			o.metadata.withdraw(files.version, n)
-			o.report.Withdraw(files.path(p), p.address, files.text, n)
+			o.report.Withdraw(files.path(p), p.Address, files.text, n)
 			continue
 		}
 		r, pending := s.offerRelease(p, files, keys, before, &o)
@@ -45,7 +45,7 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile, before *entry) o
 	case last != nil && slices.Equal(before.releases, o.releases) && before.metadata.equal(o.metadata):
 		o.provider = last
 	default:
-		o.provider = newProvider(p.address, o.releases, o.metadata)
+		o.provider = newProvider(p.Address, o.releases, o.metadata)
 	}
 	return o
 }
@@ -78,7 +78,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 			report.Ignore(d.ReportPath(), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
 		}
 		if files.docs != "" {
-			report.Ignore(path.Join(p.report, strings.TrimPrefix(files.docs, p.dir)), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
+			report.Ignore(path.Join(p.Report, strings.TrimPrefix(files.docs, p.Dir)), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
 		}
 		return nil, false
 	}
@@ -95,7 +95,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	if last != nil && (files.pending() || files.rewritten(last, s.options.now())) {
 		for _, k := range files.packages {
 			if k.Bad != nil && !k.pending {
-				report.Withhold(k.ReportPath(), p.address, files.text, k.Bad)
+				report.Withhold(k.ReportPath(), p.Address, files.text, k.Bad)
 			}
 		}
 		report.Pending += files.unread()
@@ -149,7 +149,7 @@ func (s *scan) needsCopy(r *Release, files *releaseFiles, keys *keysFile) bool {
 func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r *Release, unread *tree.Finding, problems *Report) {
 	problems = new(Report)
 	withhold := func(path string, f *tree.Finding) {
-		problems.Withhold(path, p.address, files.text, f)
+		problems.Withhold(path, p.Address, files.text, f)
 	}
 	checksums, sums, bad := s.readChecksums(files.checksums)
 	if bad != nil {
@@ -163,7 +163,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r
 	}
 	signed, bad := s.verifySignature(p, files, checksums, keys)
 	if bad != nil {
-		at := p.report
+		at := p.Report
 		if files.signature != nil {
 			at = files.signature.ReportPath()
 		}
@@ -175,7 +175,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r
 		return nil, nil, problems
 	}
 	r = &Release{
-		version: files.version, Hostname: p.address.Hostname, Version: files.text,
+		version: files.version, Hostname: p.Address.Hostname, Version: files.text,
 		protocols: protocols, Packages: make([]*Package, len(packages)), docs: files.docs, encoded: new(encodedRelease),
 	}
 	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // each is one allocation
@@ -198,12 +198,12 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r
 		if signed.note != "" {
 			detail += ": " + signed.note
 		}
-		withhold(p.report, tree.Findingf(tree.Unsigned, "%s", detail))
+		withhold(p.Report, tree.Findingf(tree.Unsigned, "%s", detail))
 		return nil, nil, problems
 	default:
-		r.sign(p.address.Name, checksums, s.options.Signer)
+		r.sign(p.Address.Name, checksums, s.options.Signer)
 	}
-	r.offer = newOffer(p.address, r, signed.note, packages)
+	r.offer = newOffer(p.Address, r, signed.note, packages)
 	return r, nil, problems
 }
 
@@ -270,7 +270,7 @@ type publisherSignature struct {
 // copy of a keys file verifies the releases that the file has verified, and then nothing
 // else counts.
 func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums []byte, keys *keysFile) (signed publisherSignature, bad *tree.Finding) {
-	namespace := p.keysOf()
+	namespace := namespaceOf(p.Address)
 	isCopy := keys != nil && keys.copied != nil
 	switch {
 	case isCopy && (files.signature == nil || files.checksums == nil):
@@ -291,7 +291,7 @@ func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums
 	case keys.unsigned:
 		signed.note = "the publisher's signature is not checked, since " + namespace.file() + " says that the namespace is not signed"
 		return signed, nil
-	case isCopy && !keys.copied.has(newCopiedRelease(p.address.Name, files.text, checksums, signature)):
+	case isCopy && !keys.copied.has(newCopiedRelease(p.Address.Name, files.text, checksums, signature)):
 		return signed, keysMissing(namespace)
 	case !keys.verifies():
 		return signed, tree.Findingf(tree.UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or write the line `unsigned` into it", namespace.file())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -90,7 +91,7 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 	if s.stale.has("keys") {
 		keys = s.readKeys()
 	}
-	providers, modules := s.walkProviders(), s.walkModules()
+	providers, modules := s.walkFolders(layout.Providers(s.tree)), s.walkFolders(layout.Modules(s.tree))
 	keys = s.recallKeys(keys, providers)
 	if !whole && keys != x.last.keys {
 		providers.addOfKeys(keys)
@@ -119,7 +120,7 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 	n := s.next(found{entries: entries, way: []*wayWalk{providers, modules}, keys: keys})
 	n.changes, n.Recalled, n.keysFailed = changes, recalled, cmp.Or(keys.failed, failed)
 	if n.isEmpty() {
-		if n.Hint = hint(s.tree); n.Hint == nothingYet && len(keys.files) > 0 {
+		if n.Hint = layout.Hint(s.tree); n.Hint == layout.NothingYet && len(keys.files) > 0 {
 			n.Hint = "" // the keys came first
 		}
 	}
@@ -155,19 +156,19 @@ func (s *scan) chosen(listings []*listing) (chosen []*listing) {
 	spellings := make(map[address.Address][]*entry)
 	for _, l := range listings {
 		f := l.folder()
-		spellings[f.address] = append(spellings[f.address], &entry{folder: *f, empty: l.isEmpty()})
+		spellings[f.Address] = append(spellings[f.Address], &entry{folder: *f, empty: l.isEmpty()})
 	}
 	if !s.stale[""] { // others have not been listed
 		for a, listed := range spellings {
 			for _, e := range s.last.group(a).all() {
-				if e.folder.address == a && !slices.ContainsFunc(listed, func(l *entry) bool { return l.folder.report == e.folder.report }) {
+				if e.folder.Address == a && !slices.ContainsFunc(listed, func(l *entry) bool { return l.folder.Report == e.folder.Report }) {
 					spellings[a] = append(spellings[a], e)
 				}
 			}
 		}
 	}
 	for _, l := range listings {
-		if f := l.folder(); chooseSpelling(spellings[f.address], f.address).folder.report == f.report {
+		if f := l.folder(); chooseSpelling(spellings[f.Address], f.Address).folder.Report == f.Report {
 			chosen = append(chosen, l)
 		}
 	}
@@ -189,7 +190,7 @@ func (x *scanner) complete(ctx context.Context, listings []*listing) *Snapshot {
 	s := &scan{scanner: x, ctx: ctx, tree: last.tree, now: x.options.now()}
 	listings = slices.DeleteFunc(listings, func(l *listing) bool {
 		f := l.folder()
-		e := last.group(f.address).entryOf(f.report)
+		e := last.group(f.Address).entryOf(f.Report)
 		return e == nil || e.listing != l
 	})
 	n := s.next(found{entries: s.entries(listings, last.keys), keys: last.keys})
@@ -209,7 +210,7 @@ func checkSeeking(unread []*job) (ok bool, err error) {
 		case a.unpacked != nil:
 			name = cmp.Or(a.unpacked.FirstFile(), name)
 		}
-		if ok, err := a.folder.part.CheckSeeking(name); ok {
+		if ok, err := a.folder.Part.CheckSeeking(name); ok {
 			return err == nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -44,7 +45,7 @@ type Snapshot struct {
 	keys    *keysFolder
 	groups  map[address.Address]*group // by address without HOSTNAME
 	way     map[string]*wayFolder      // by path in the report
-	unknown []folder                   // folders that no scan could read yet
+	unknown []layout.Folder            // folders that no scan could read yet
 	changes Change                     // the last change that its scan has seen
 	live    bool                       // another scan follows
 
@@ -88,7 +89,7 @@ func (s *scan) next(c found) *Snapshot {
 	}
 	made := make(map[address.Address][]*entry)
 	for _, e := range c.entries {
-		key := e.folder.address.At("")
+		key := e.folder.Address.At("")
 		made[key] = append(made[key], e)
 	}
 	walked := make(map[string]*wayFolder)
@@ -101,7 +102,7 @@ func (s *scan) next(c found) *Snapshot {
 	for key, entries := range made {
 		before := n.groups[key]
 		for _, e := range before.all() {
-			if !slices.ContainsFunc(entries, func(m *entry) bool { return m.folder.report == e.folder.report }) {
+			if !slices.ContainsFunc(entries, func(m *entry) bool { return m.folder.Report == e.folder.Report }) {
 				entries = append(entries, e)
 			}
 		}
@@ -111,7 +112,7 @@ func (s *scan) next(c found) *Snapshot {
 		n.way[report], n.differs.way[report] = w, true
 	}
 	for _, e := range c.entries {
-		if report := e.folder.report; n.way[report] != nil {
+		if report := e.folder.Report; n.way[report] != nil {
 			delete(n.way, report)
 			n.differs.way[report] = true
 		}
@@ -155,8 +156,8 @@ func (s *Snapshot) removeGone(walked map[string]*wayFolder) {
 		}
 	}
 	for key, g := range s.groups {
-		if slices.ContainsFunc(g.entries, func(e *entry) bool { return isGone(e.folder.report) }) {
-			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return isGone(e.folder.report) })
+		if slices.ContainsFunc(g.entries, func(e *entry) bool { return isGone(e.folder.Report) }) {
+			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return isGone(e.folder.Report) })
 			s.put(key, kept, g)
 		}
 	}
@@ -267,9 +268,9 @@ func (s *Snapshot) collect() {
 		s.Changed = append(s.Changed, g.changed...)
 		for _, e := range g.entries {
 			s.failed = cmp.Or(s.failed, e.failed)
-			again(e.folder.report, e.faulty || e.failed != "", e.young)
+			again(e.folder.Report, e.faulty || e.failed != "", e.young)
 			if e.unknown {
-				s.unknown = append(s.unknown, e.folder)
+				s.unknown = append(s.unknown, e.folder.Folder)
 			}
 		}
 	}
@@ -322,7 +323,7 @@ func (g *group) addTo(r *Report) {
 			r.Offered = append(r.Offered, offer.WithNotice(v.deprecated))
 		}
 		offers := r.Offered[first:]
-		if e.folder.address.Hostname == "" && g.twice != nil {
+		if e.folder.Address.Hostname == "" && g.twice != nil {
 			report.NoteShadows(offers, g.twice)
 		}
 		report.NoteBuilds(offers)
@@ -444,7 +445,7 @@ func (s *Snapshot) Merged() iter.Seq[address.Address] {
 	return func(yield func(address.Address) bool) {
 		for _, g := range s.groups {
 			for _, m := range g.merged {
-				if !yield(m.own.folder.address) {
+				if !yield(m.own.folder.Address) {
 					return
 				}
 			}
