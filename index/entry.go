@@ -7,6 +7,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -23,7 +24,7 @@ type entry struct {
 	empty   bool                  // no version is in the folder
 	packed  map[string]tree.Stamp // stamps of the folders that were packed, by their path in the report
 	state   *folderState          // nil if the same listing may have another result
-	keys    *keysFile             // of the namespace of a provider; nil if there is no keys file
+	keys    *keys.File            // of the namespace of a provider; nil if there is no keys file
 	listing *listing              // nil when all archives have been read
 
 	kept    *entry // the entry whose state is kept, since the folder cannot be read

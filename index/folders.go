@@ -9,6 +9,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -20,7 +21,6 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	x := &scanner{once: true}
 	s := &scan{scanner: x, ctx: ctx, tree: t, now: time.Now(), stale: everything()}
 	x.memo.Begin(s.now)
-	keys := new(keysFolder) // nothing is verified
 	var listings []*listing
 	report := report.New()
 	for _, v := range []*wayWalk{s.walkFolders(layout.Providers(t)), s.walkFolders(layout.Modules(t))} {
@@ -28,7 +28,7 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 			report.Merge(way.report)
 		}
 		for _, f := range v.found {
-			listings = append(listings, s.list(f, keys))
+			listings = append(listings, s.list(f, new(keys.Folder))) // nothing is verified)
 		}
 	}
 	for _, l := range listings {

@@ -145,13 +145,10 @@ func (w *walker) queue(a *job) *job {
 // setAside leaves an archive that cannot be read at the moment to a later scan.
 func (w *walker) setAside(a *job) {
 	if !w.scan.once && a.Bad.Passes() {
-		w.failed = failureAt(a.ReportPath(), a.Bad)
+		w.failed = a.Bad.At(a.ReportPath())
 		a.Bad, a.pending = nil, true
 	}
 }
-
-// failureAt says which file could not be read, and why.
-func failureAt(report string, f *tree.Finding) string { return report + ": " + f.Detail }
 
 // A readResult is the result of reading an archive.
 type readResult struct {
@@ -185,7 +182,7 @@ func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
 	}
 	r.record, r.young = d, r.young || d.Stamp.TooYoung(now, 0)
 	if d.Bad.Passes() && (!x.once || d.Bad.Reason == tree.StoreFailed) {
-		r.failed = failureAt(a.ReportPath(), d.Bad)
+		r.failed = d.Bad.At(a.ReportPath())
 	}
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
@@ -47,7 +48,7 @@ func (l *listing) isEmpty() bool {
 // list lists the folder of an address. It returns the entry that the folder has already if
 // nothing has changed that the entry depends on, and keeps the earlier entry of a folder
 // that cannot be read.
-func (s *scan) list(path layout.Folder, keys *keysFolder) *listing {
+func (s *scan) list(path layout.Folder, k *keys.Folder) *listing {
 	f := folder{Folder: path}
 	g := s.last.group(f.Address)
 	known := g.entryOf(f.Report)
@@ -63,7 +64,7 @@ func (s *scan) list(path layout.Folder, keys *keysFolder) *listing {
 			w.queued[a.ReportPath()] = a
 		}
 	}
-	if known != nil && w.reuse(known, f.Part, keys) {
+	if known != nil && w.reuse(known, f.Part, k) {
 		l.entry = known
 		return l
 	}
@@ -122,7 +123,7 @@ func (w *walker) keep(f folder, before *entry) *entry {
 }
 
 // entry makes the entry of a listing from the archives that have been read by now.
-func (s *scan) entry(l *listing, keys *keysFolder) *entry {
+func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 	if l.entry != nil {
 		return l.entry
 	}
@@ -130,10 +131,10 @@ func (s *scan) entry(l *listing, keys *keysFolder) *entry {
 	f.Part = tree.Part{} // an entry may outlast it
 	e := &entry{folder: f, walked: w.report, failed: w.failed, faulty: w.faulty, young: w.young}
 	var archives []*job
-	var keysFile *keysFile
+	var trusted *keys.File
 	if p := l.provider; p != nil {
-		keysFile = keys.keysFor(namespaceOf(p.Address))
-		e.offered = s.offerProvider(p, keysFile, w.before)
+		trusted = k.For(keys.NamespaceOf(p.Address))
+		e.offered = s.offerProvider(p, trusted, w.before)
 		for _, r := range p.ordered {
 			for _, k := range r.packages {
 				archives = append(archives, k.job)
@@ -145,7 +146,7 @@ func (s *scan) entry(l *listing, keys *keysFolder) *entry {
 			archives = append(archives, p.job)
 		}
 	}
-	e.empty, e.keys = l.isEmpty(), keysFile
+	e.empty, e.keys = l.isEmpty(), trusted
 	e.faulty = e.faulty || e.unread
 	e.packed = packedFolders(archives, w)
 	for _, a := range w.unread {
@@ -237,13 +238,13 @@ func (s *scan) fingerprint(entries []tree.Entry) (sum wire.SHA256, lasts bool) {
 }
 
 // reuse reports whether nothing has changed that an entry depends on.
-func (w *walker) reuse(e *entry, part tree.Part, keys *keysFolder) bool {
+func (w *walker) reuse(e *entry, part tree.Part, k *keys.Folder) bool {
 	s := w.scan
 	if e.state == nil {
 		return false
 	}
 	if !e.folder.Address.IsModule() {
-		if !e.keys.same(keys.keysFor(namespaceOf(e.folder.Address))) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since) {
+		if !e.keys.Same(k.For(keys.NamespaceOf(e.folder.Address))) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since) {
 			return false
 		}
 	}
@@ -268,14 +269,6 @@ func (w *walker) reuse(e *entry, part tree.Part, keys *keysFolder) bool {
 // must be verified again.
 func (o *offered) lasts() bool {
 	return !o.passing && len(o.report.Withheld) == 0 && len(o.pending.versions) == 0 && o.report.Pending == 0
-}
-
-// same reports whether two keys files have the same content. Either may be nil.
-func (k *keysFile) same(other *keysFile) bool {
-	if k == nil || other == nil {
-		return k == other
-	}
-	return k.sum == other.sum && (k.Keyring == nil) == (other.Keyring == nil)
 }
 
 // sinceEarlier notes the time of a verification.

@@ -82,7 +82,7 @@ func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *
 	}
 	file.stamp, file.settled = now, now.Settled(w.scan.now)
 	if file.whole {
-		w.put(tree.LocationOf(report), memo.Record{Stamp: now, Digest: archive.Digest{Content: content}})
+		w.Put(tree.LocationOf(report), memo.Record{Stamp: now, Digest: archive.Digest{Content: content}})
 	} else {
 		w.young = w.young || now.TooYoung(w.scan.options.now(), 0)
 	}

@@ -185,7 +185,7 @@ type modulePackage struct {
 // listModule finds the packages of a module, and queues the packages to read. bad says why
 // the folder cannot be judged; nil if it can.
 func (w *walker) listModule(m *moduleFolder) (bad *tree.Finding) {
-	entries, unreadable, bad := w.list(m.Part, m.Dir, m.Report)
+	entries, unreadable, bad := w.List(m.Part, m.Dir, m.Report)
 	if bad == nil {
 		bad = w.readMetadata(&m.folder, m.Address, entries, unreadable)
 	}

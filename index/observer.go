@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -32,7 +33,7 @@ type Observer struct {
 
 	// KeysChanged is called after Scanned for each keys file that has changed. It may be
 	// nil.
-	KeysChanged func(KeysChange)
+	KeysChanged func(keys.Change)
 
 	// Rewritten is called after Scanned for each file whose bytes have changed since it was
 	// first offered, once in the life of an Index. It may be nil.
@@ -94,7 +95,7 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 		x.reportOffers(was, is)
 		x.reportMetadata(before, now)
 	}
-	keys := x.reportKeys(before, now)
+	changed := x.reportKeys(before, now)
 	problems := x.reportWithheld(now, was, is)
 	x.reportIgnored(was, is)
 	rewritten := x.reportChanged(before, now)
@@ -103,7 +104,7 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 		o.Scanned(before, now, took)
 	}
 	if o != nil && o.KeysChanged != nil {
-		for _, c := range keys {
+		for _, c := range changed {
 			o.KeysChanged(c)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -53,7 +54,7 @@ type Options struct {
 
 	// KeyCopies keep copies of keys files, for when the files are gone. Nil: there are no
 	// copies, and a namespace whose keys file is gone has no keys.
-	KeyCopies KeyCopies
+	KeyCopies keys.Copies
 
 	// Digests have packages that were read outside of scans. Nil: Scan has none; an Index
 	// has its own.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -30,9 +31,6 @@ type providerFolder struct {
 	releases map[string]*releaseFiles                         // by version
 	ordered  []*releaseFiles                                  // the newest first
 }
-
-// namespaceOf returns the namespace whose keys count.
-func namespaceOf(a address.Address) keysOf { return keysOf{a.Hostname, a.Namespace} }
 
 func newProviderFolder(f folder) *providerFolder {
 	p := &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: f.Address.Name}, releases: make(map[string]*releaseFiles)}
@@ -111,7 +109,7 @@ func (p *providerFolder) hasPackages() bool {
 // it, into releases. only is that version, or empty for any. bad says why the folder cannot
 // be judged; nil if it can.
 func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad *tree.Finding) {
-	entries, unreadable, bad := w.list(p.Part, dir, report)
+	entries, unreadable, bad := w.List(p.Part, dir, report)
 	if bad != nil {
 		return bad
 	}
@@ -318,7 +316,7 @@ func (r *releaseFiles) settled(now time.Time) bool {
 }
 
 // state returns a digest of the files of a release and the keys that verify them.
-func (r *releaseFiles) state(keys *keysFile) (sum wire.SHA256) {
+func (r *releaseFiles) state(trusted *keys.File) (sum wire.SHA256) {
 	var space [512]byte
 	h, b := sha256.New(), space[:0]
 	add := func(file *tree.Location, s tree.Stamp) {
@@ -332,8 +330,9 @@ func (r *releaseFiles) state(keys *keysFile) (sum wire.SHA256) {
 		add(&d.Location, d.stamp)
 	}
 	h.Write([]byte(r.docs))
-	if keys != nil {
-		h.Write(keys.sum[:])
+	if trusted != nil {
+		sum := trusted.Sum()
+		h.Write(sum[:])
 	}
 	h.Sum(sum[:0])
 	return sum

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -20,9 +21,9 @@ import (
 // This file decides which releases of a provider are offered: it turns files and their
 // digests into verified releases and problems.
 
-// offerProvider verifies the releases of a folder. keys are the keys of its namespace, nil
+// offerProvider verifies the releases of a folder. trusted are the keys of its namespace, nil
 // if it has no keys file. before is the entry of the folder so far, which may be nil.
-func (s *scan) offerProvider(p *providerFolder, keys *keysFile, before *entry) offered {
+func (s *scan) offerProvider(p *providerFolder, trusted *keys.File, before *entry) offered {
 	o := offered{metadata: p.addressMetadata(), report: report.New(), since: s.now}
 	last, listed := before.providerOrNil(), before.listed()
 	for _, files := range p.ordered {
@@ -31,7 +32,7 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile, before *entry) o
 			o.report.Withdraw(files.path(p), p.Address, files.text, n)
 			continue
 		}
-		r, pending := s.offerRelease(p, files, keys, before, &o)
+		r, pending := s.offerRelease(p, files, trusted, before, &o)
 		if r != nil {
 			o.releases = append(o.releases, r)
 		}
@@ -65,7 +66,7 @@ func (r *Release) isVerified(state wire.SHA256, now time.Time) bool {
 
 // offerRelease returns the release that consists of files, or nil, and whether a later scan
 // may return another one.
-func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFile, before *entry, o *offered) (r *Release, pending bool) {
+func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *keys.File, before *entry, o *offered) (r *Release, pending bool) {
 	report, last := o.report, before.release(files.text)
 	if files.bad != nil {
 		o.passing = true
@@ -84,7 +85,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	}
 	// It is unknown which signatures count, or whether the namespace is signed at all: without
 	// a signature the release would be offered as the registry's own.
-	if keys != nil && (files.signature != nil && keys.unread || files.signature == nil && keys.copied != nil && !keys.gone) {
+	if trusted != nil && (files.signature != nil && trusted.IsUnread() || files.signature == nil && trusted.IsCopy() && !trusted.IsGone()) {
 		report.Pending += len(files.packages)
 		o.passing = true
 		return nil, true
@@ -106,10 +107,10 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		report.Pending += files.unread()
 		return nil, true
 	}
-	state := files.state(keys)
+	state := files.state(trusted)
 	r = last
 	if !last.isVerified(state, s.now) {
-		verified, unread, problems := s.verify(p, files, keys)
+		verified, unread, problems := s.verify(p, files, trusted)
 		report.Merge(problems)
 		if unread.IsFault() { // it keeps its earlier state
 			o.passing, o.unread = true, o.unread || unread.Passes()
@@ -126,7 +127,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		}
 		r = verified
 	}
-	if s.needsCopy(r, files, keys) {
+	if s.needsCopy(r, files, trusted) {
 		report.Pending += len(files.packages)
 		o.passing = true
 		return last, true
@@ -140,13 +141,13 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 // needsCopy reports whether a release that the keys file has verified must wait until the
 // copy of the keys file lists it. If the keys file were lost before that, the release could
 // not be told from a forged one.
-func (s *scan) needsCopy(r *Release, files *releaseFiles, keys *keysFile) bool {
-	return s.copies.store != nil && keys.isFile() && r.Signature.By == ByPublisher && !files.copied
+func (s *scan) needsCopy(r *Release, files *releaseFiles, trusted *keys.File) bool {
+	return s.copies.Store != nil && trusted.IsFile() && r.Signature.By == ByPublisher && !files.copied
 }
 
 // verify makes the release of files. There is none if the version is withheld. unread says
 // why, if a document is to blame.
-func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r *Release, unread *tree.Finding, problems *Report) {
+func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File) (r *Release, unread *tree.Finding, problems *Report) {
 	problems = new(Report)
 	withhold := func(path string, f *tree.Finding) {
 		problems.Withhold(path, p.Address, files.text, f)
@@ -161,7 +162,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r
 		withhold(files.manifest.ReportPath(), bad)
 		return nil, bad, problems
 	}
-	signed, bad := s.verifySignature(p, files, checksums, keys)
+	signed, bad := s.verifySignature(p, files, checksums, trusted)
 	if bad != nil {
 		at := p.Report
 		if files.signature != nil {
@@ -190,7 +191,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r
 	}
 	switch {
 	case signed.signature != nil:
-		r.Signature, r.Keys = Signature{ByPublisher, signed.key.ID}, keys.Keys()
+		r.Signature, r.Keys = Signature{ByPublisher, signed.key.ID}, trusted.Keys()
 		r.checksums = newDocumentFile(files.checksums.Name, r.Version, checksums)
 		r.signatureFile = newDocumentFile(files.signature.Name, r.Version, signed.signature)
 	case s.options.RequireSignatures:
@@ -269,12 +270,11 @@ type publisherSignature struct {
 // Without a keys file nothing is known of the publisher, and the signature is not used. The
 // copy of a keys file verifies the releases that the file has verified, and then nothing
 // else counts.
-func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums []byte, keys *keysFile) (signed publisherSignature, bad *tree.Finding) {
-	namespace := namespaceOf(p.Address)
-	isCopy := keys != nil && keys.copied != nil
+func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums []byte, trusted *keys.File) (signed publisherSignature, bad *tree.Finding) {
+	namespace := keys.NamespaceOf(p.Address)
 	switch {
-	case isCopy && (files.signature == nil || files.checksums == nil):
-		return signed, keysMissing(namespace)
+	case trusted.IsCopy() && (files.signature == nil || files.checksums == nil):
+		return signed, namespace.Missing()
 	case files.signature == nil:
 		return signed, nil
 	case files.checksums == nil:
@@ -285,21 +285,21 @@ func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums
 	switch {
 	case bad != nil:
 		return signed, bad
-	case keys == nil:
-		signed.note = "the publisher's signature is not checked: put the publisher's public key in " + namespace.file()
+	case trusted == nil:
+		signed.note = "the publisher's signature is not checked: put the publisher's public key in " + namespace.File()
 		return signed, nil
-	case keys.unsigned:
-		signed.note = "the publisher's signature is not checked, since " + namespace.file() + " says that the namespace is not signed"
+	case trusted.IsUnsigned():
+		signed.note = "the publisher's signature is not checked, since " + namespace.File() + " says that the namespace is not signed"
 		return signed, nil
-	case isCopy && !keys.copied.has(newCopiedRelease(p.Address.Name, files.text, checksums, signature)):
-		return signed, keysMissing(namespace)
-	case !keys.verifies():
-		return signed, tree.Findingf(tree.UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or write the line `unsigned` into it", namespace.file())
+	case trusted.IsCopy() && !trusted.Has(keys.ReleaseOf(p.Address.Name, files.text, checksums, signature)):
+		return signed, namespace.Missing()
+	case !trusted.Verifies():
+		return signed, tree.Findingf(tree.UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or write the line `unsigned` into it", namespace.File())
 	}
-	key, err := s.memo.Verify(&files.signature.Location, checksums, signature, keys, s.now)
+	key, err := s.memo.Verify(&files.signature.Location, checksums, signature, trusted, s.now)
 	switch {
 	case errors.Is(err, signing.ErrUnknownKey):
-		return signed, tree.Findingf(tree.UnknownKey, "%v; if it is the publisher's, add it to %s", err, namespace.file())
+		return signed, tree.Findingf(tree.UnknownKey, "%v; if it is the publisher's, add it to %s", err, namespace.File())
 	case errors.Is(err, signing.ErrKeyExpired):
 		return signed, tree.Findingf(tree.KeyExpired, "%v: sign the release with a valid key", err)
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
@@ -45,7 +46,7 @@ type scanner struct {
 	once     bool // no other scan follows if a file is too young to be offered, or cannot be read
 	memo     memo.Memo
 	compared memo.Memo // of an Index, see Scan
-	copies   keyCopyMemo
+	copies   keys.CopyMemo
 	sharing  *memo.Sharing  // nil: nothing is shared
 	watch    *watch.Watcher // nil: nothing is watched
 	seeks    bool           // the tree's file system is known to have seekable files
@@ -85,25 +86,25 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 	if whole {
 		x.memo.Begin(s.now)
 	}
-	x.copies.store = x.options.KeyCopies
+	x.copies.Store = x.options.KeyCopies
 
-	keys := s.lastKeys()
+	known := s.lastKeys()
 	if s.stale.has("keys") {
-		keys = s.readKeys()
+		known = s.readKeys()
 	}
 	providers, modules := s.walkFolders(layout.Providers(s.tree)), s.walkFolders(layout.Modules(s.tree))
-	keys = s.recallKeys(keys, providers)
-	if !whole && keys != x.last.keys {
-		providers.addOfKeys(keys)
+	known = s.recallKeys(known, providers)
+	if !whole && known != x.last.keys {
+		providers.addOfKeys(known)
 	}
 	folders := slices.Concat(providers.found, modules.found)
 	listings := make([]*listing, len(folders))
-	inParallel(x.options.workers(), len(folders), func(i int) { listings[i] = s.list(folders[i], keys) })
+	inParallel(x.options.workers(), len(folders), func(i int) { listings[i] = s.list(folders[i], known) })
 	unread, recalled := s.recallShared(listings), 0
 	for _, l := range listings {
 		recalled += l.walker.recalled
 	}
-	failed := s.copyKeys(s.chosen(listings), keys)
+	failed := s.copyKeys(s.chosen(listings), known)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -113,14 +114,14 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 			return nil, err
 		}
 	}
-	entries := s.entries(listings, keys)
+	entries := s.entries(listings, known)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	n := s.next(found{entries: entries, way: []*wayWalk{providers, modules}, keys: keys})
-	n.changes, n.Recalled, n.keysFailed = changes, recalled, cmp.Or(keys.failed, failed)
+	n := s.next(found{entries: entries, way: []*wayWalk{providers, modules}, keys: known})
+	n.changes, n.Recalled, n.keysFailed = changes, recalled, cmp.Or(known.Failed, failed)
 	if n.isEmpty() {
-		if n.Hint = layout.Hint(s.tree); n.Hint == layout.NothingYet && len(keys.files) > 0 {
+		if n.Hint = layout.Hint(s.tree); n.Hint == layout.NothingYet && !known.IsEmpty() {
 			n.Hint = "" // the keys came first
 		}
 	}
@@ -176,9 +177,9 @@ func (s *scan) chosen(listings []*listing) (chosen []*listing) {
 }
 
 // entries makes the entries of listings, from the archives that have been read by now.
-func (s *scan) entries(listings []*listing, keys *keysFolder) []*entry {
+func (s *scan) entries(listings []*listing, k *keys.Folder) []*entry {
 	entries := make([]*entry, len(listings))
-	inParallel(s.options.workers(), len(listings), func(i int) { entries[i] = s.entry(listings[i], keys) })
+	inParallel(s.options.workers(), len(listings), func(i int) { entries[i] = s.entry(listings[i], k) })
 	return entries
 }
 

@@ -13,6 +13,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -42,7 +43,7 @@ type Snapshot struct {
 
 	scanned time.Time // when the last scan began, of everything or of some folders
 	tree    tree.Tree
-	keys    *keysFolder
+	keys    *keys.Folder
 	groups  map[address.Address]*group // by address without HOSTNAME
 	way     map[string]*wayFolder      // by path in the report
 	unknown []layout.Folder            // folders that no scan could read yet
@@ -72,7 +73,7 @@ type Snapshot struct {
 type found struct {
 	entries []*entry
 	way     []*wayWalk // of the parts that were walked
-	keys    *keysFolder
+	keys    *keys.Folder
 }
 
 // next returns the snapshot after the last one.
@@ -188,15 +189,15 @@ func (s *Snapshot) mayLack(walked map[string]*wayFolder) bool {
 // tell.
 func (s *Snapshot) count(last *Snapshot) {
 	if last == nil {
-		last = &Snapshot{keys: &keysFolder{report: report.New()}}
+		last = &Snapshot{keys: &keys.Folder{Report: report.New()}}
 	}
 	s.Totals = last.Totals.Clone()
 	s.noted = difference{maps.Clone(last.noted.groups), maps.Clone(last.noted.way)}
 	if s.noted.groups == nil {
 		s.noted = newDifference()
 	}
-	s.Totals.Add(last.keys.report, -1, s.live)
-	s.Totals.Add(s.keys.report, 1, s.live)
+	s.Totals.Add(last.keys.Report, -1, s.live)
+	s.Totals.Add(s.keys.Report, 1, s.live)
 	for report := range s.differs.way {
 		delete(s.noted.way, report)
 		if w := last.way[report]; w != nil {
@@ -255,7 +256,7 @@ func (s *Snapshot) collect() {
 			s.young = append(s.young, report)
 		}
 	}
-	again("keys", s.keys.faulty, s.keys.young)
+	again("keys", s.keys.Faulty, s.keys.Young)
 	for report := range s.noted.way {
 		w := s.way[report]
 		again(report, w.faulty, false)
@@ -295,7 +296,7 @@ func (s *Snapshot) Report() *Report {
 	s.reporting.Do(func() {
 		s.report = report.New()
 		s.report.Hint = s.Hint
-		s.report.Merge(s.keys.report)
+		s.report.Merge(s.keys.Report)
 		for _, report := range slices.Sorted(maps.Keys(s.way)) {
 			s.report.Merge(s.way[report].report)
 		}
@@ -354,8 +355,8 @@ func (d *difference) reports(before, now *Snapshot) (was, is *Report) {
 		return was, now.Report()
 	}
 	if before.keys != now.keys {
-		was.Merge(before.keys.report)
-		is.Merge(now.keys.report)
+		was.Merge(before.keys.Report)
+		is.Merge(now.keys.Report)
 	}
 	for report := range d.way {
 		before.way[report].addTo(was)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -118,10 +119,10 @@ func isOnWay(folder, report string) bool {
 }
 
 // addOfKeys adds the folders of all providers whose namespace has other keys now.
-func (v *wayWalk) addOfKeys(keys *keysFolder) {
+func (v *wayWalk) addOfKeys(k *keys.Folder) {
 	for _, g := range v.scan.last.groups {
 		for _, e := range g.entries {
-			if !e.folder.Address.IsModule() && !e.keys.same(keys.keysFor(namespaceOf(e.folder.Address))) {
+			if !e.folder.Address.IsModule() && !e.keys.Same(k.For(keys.NamespaceOf(e.folder.Address))) {
 				f := e.folder.Folder
 				f.Part = v.scan.tree.Providers
 				v.found = append(v.found, f)

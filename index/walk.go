@@ -73,10 +73,10 @@ func (v *wayWalk) walk(f layout.Folder) {
 	w := v.scan.newWalker(nil)
 	here := &wayFolder{folder: f, report: w.report}
 	v.way[f.Report] = here
-	entries, unreadable, bad := w.list(f.Part, f.Dir, f.Report)
+	entries, unreadable, bad := w.List(f.Part, f.Dir, f.Report)
 	if bad == nil && f.Dir == "." && len(entries)+len(unreadable) == 0 {
 		if bad = v.scan.emptied(f.Report); bad != nil {
-			w.withhold(f.Report, bad)
+			w.Withhold(f.Report, bad)
 		}
 	}
 	if bad != nil {
@@ -86,7 +86,7 @@ func (v *wayWalk) walk(f layout.Folder) {
 	}
 	here.names = make(map[string]bool)
 	for _, e := range unreadable {
-		w.withhold(path.Join(f.Report, e.Name), e.Bad)
+		w.Withhold(path.Join(f.Report, e.Name), e.Bad)
 		below := f.Below(strings.Clone(e.Name))
 		here.names[path.Base(below.Report)] = true
 		v.scan.memo.RetainBelow(below.Report)
@@ -142,8 +142,8 @@ func (s *scan) newWalker(before *entry) *walker {
 	return &walker{scan: s, before: before, report: report.New()}
 }
 
-// put remembers the record of a file, and notes whether the file is too young for that.
-func (w *walker) put(file *tree.Location, d memo.Record) {
+// Put remembers the record of a file, and notes whether the file is too young for that.
+func (w *walker) Put(file *tree.Location, d memo.Record) {
 	now := w.scan.options.now()
 	w.young = w.young || d.Stamp.TooYoung(now, 0)
 	w.scan.memo.Put(file, d, now)
@@ -171,15 +171,15 @@ func (w *walker) NoteFault(err error) {
 	}
 }
 
-// withhold reports a file or folder without an address.
-func (w *walker) withhold(report string, f *tree.Finding) {
+// Withhold reports a file or folder without an address.
+func (w *walker) Withhold(report string, f *tree.Finding) {
 	w.faulty = w.faulty || f.Passes()
 	w.report.Withhold(report, address.Address{}, "", f)
 }
 
-// list returns the usable entries of a directory, and the entries that cannot be read. It
+// List returns the usable entries of a directory, and the entries that cannot be read. It
 // reports the other entries, and why a directory cannot be listed.
-func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []tree.Entry, bad *tree.Finding) {
+func (w *walker) List(part tree.Part, dir, report string) (usable, unreadable []tree.Entry, bad *tree.Finding) {
 	if w.scan.ctx.Err() != nil {
 		return nil, nil, nil
 	}
@@ -187,7 +187,7 @@ func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []
 	entries, err := part.List(dir)
 	if err != nil {
 		bad = tree.AsFinding(err)
-		w.withhold(report, bad)
+		w.Withhold(report, bad)
 		return nil, nil, bad
 	}
 	w.note(dir, report, entries)
