@@ -42,6 +42,7 @@ var layers = []layer{
 	{name: "index/report", only: []string{"address", "registryhcl", "tree"}},
 	{name: "index/layout", only: []string{"address", "tree", "archive", "index/moduledoc", "index/report"}},
 	{name: "index/keys", only: []string{"address", "wire", "signing", "tree", "archive", "index/memo", "index/report", "index/layout"}},
+	{name: "index/queue", only: []string{"address"}},
 	{name: "index"},
 	{name: "index/catalog", only: []string{"address", "registryhcl", "index/moduledoc", "index"}},
 	{name: "index/indextest"},
@@ -136,7 +137,7 @@ const (
 
 // larger packages may be as large as this, and no larger.
 var larger = map[string]struct{ lines, files int }{
-	"index": {7020, 36}, // a scan and what it keeps are still one
+	"index": {6500, 35}, // a scan and what it keeps are still one
 }
 
 func TestPackagesAreSmall(t *testing.T) {

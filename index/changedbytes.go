@@ -79,10 +79,10 @@ func (e *entry) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
 			before = c.first
 		}
 	}
-	if v := e.module.Version(a.version); v != nil && v.Archive.Path() == name {
+	if v := e.module.Version(a.Version); v != nil && v.Archive.Path() == name {
 		offered = &memo.EarlierBytes{SHA256: v.Archive.SHA256, H1: v.H1}
 	}
-	if r := e.provider.Release(a.version); r != nil {
+	if r := e.provider.Release(a.Version); r != nil {
 		for _, k := range r.Packages {
 			if k.File.Path() == name {
 				offered = &memo.EarlierBytes{SHA256: k.File.SHA256, H1: k.H1}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -19,12 +20,10 @@ type job struct {
 	folder  *folder // the folder of the provider or module
 	listing *listing
 	tree.Location
-	version  string
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
-	rank     int                    // number of newer versions
-	read     func(context.Context, *job) (memo.Record, error)
-	state    *jobState // state in a queue; nil until it is in one
+	queue.Task
+	read func(context.Context, *job) (memo.Record, error)
 
 	before *entry // of the folder; nil if there is none
 	first  bool   // nothing was offered before: it was found by the first scan of a process
@@ -37,6 +36,9 @@ type job struct {
 	young    bool   // it may change again unnoticed
 	memo.Record
 }
+
+// finished is a job that has been read, and the result.
+type finished = queue.Finished[*job, readResult]
 
 // isFolder reports whether the archive is computed from the files of a folder.
 func (a *job) isFolder() bool { return a.module != nil || a.unpacked != nil }
@@ -61,7 +63,7 @@ func (w *walker) newArchive(f *folder, report string, e tree.Entry, version stri
 }
 
 func (w *walker) newJob(f *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
-	return &job{folder: f, Location: e.Location(report), version: version, read: read, before: w.before, first: w.scan.last == nil}
+	return &job{folder: f, Location: e.Location(report), Task: queue.Task{Address: f.Address, Version: version}, read: read, before: w.before, first: w.scan.last == nil}
 }
 
 // recall copies the result for an archive from the memo, or from the digests from outside of
@@ -136,7 +138,7 @@ func (w *walker) queue(a *job) *job {
 		w.unread = append(w.unread, known)
 		return known
 	}
-	a.pending = true
+	a.pending, a.Bytes = true, a.Stamp.Size
 	a.DetachName()
 	w.unread = append(w.unread, a)
 	return a
@@ -198,7 +200,7 @@ func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error
 	if !tree.StampOf(info).SameContent(a.Stamp) {
 		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
-	d, failed := read(archive.Paced(f, a.state.wait), info.Size())
+	d, failed := read(archive.Paced(f, a.Pause()), info.Size())
 	if err := tree.ReadFailure(f); err != nil {
 		return memo.Record{}, err
 	}

@@ -209,7 +209,7 @@ func (w *walker) listModule(m *moduleFolder) (bad *tree.Finding) {
 func (m *moduleFolder) order() {
 	address.SortNewestFirst(m.packages, func(p *modulePackage) *version.Version { return p.version })
 	for rank, p := range m.packages {
-		p.job.rank = rank
+		p.job.Rank = rank
 	}
 }
 
@@ -254,7 +254,7 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 		w.report.Withhold(tree.InFolder(m.Report, e.Name), m.Address, "", e.Bad)
 		return
 	}
-	a := &job{folder: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.Report}, version: v.String(), Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
+	a := &job{folder: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.Report}, Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
 	m.packages = append(m.packages, &modulePackage{job: a, version: v, format: format, preference: preference})
 }
 
@@ -280,7 +280,7 @@ func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string)
 }
 
 func readModuleFolder(ctx context.Context, a *job) (memo.Record, error) {
-	d, err := a.module.Read(ctx, a.state.wait)
+	d, err := a.module.Read(ctx, a.Pause())
 	return memo.Record{Digest: d}, err
 }
 

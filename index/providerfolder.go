@@ -77,7 +77,7 @@ func (p *packageArchive) zip() string {
 	if p.unpacked == nil {
 		return p.Name
 	}
-	return address.PackageName(p.folder.Address.Name, p.version, p.platform)
+	return address.PackageName(p.folder.Address.Name, p.Version, p.platform)
 }
 
 // detail returns the result of reading the zip. An unpacked package has no detail: the
@@ -256,7 +256,7 @@ func (p *providerFolder) order() {
 	address.SortNewestFirst(p.ordered, func(r *releaseFiles) *version.Version { return r.version })
 	for rank, r := range p.ordered {
 		for _, k := range r.packages {
-			k.rank = rank
+			k.Rank = rank
 		}
 	}
 }

@@ -38,6 +38,6 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 }
 
 func readPackageFolder(ctx context.Context, a *job) (memo.Record, error) {
-	d, err := a.unpacked.Read(ctx, a.state.wait)
+	d, err := a.unpacked.Read(ctx, a.Pause())
 	return memo.Record{Digest: d}, err
 }
