@@ -43,6 +43,7 @@ var layers = []layer{
 	{name: "index/layout", only: []string{"address", "tree", "archive", "index/moduledoc", "index/report"}},
 	{name: "index/keys", only: []string{"address", "wire", "signing", "tree", "archive", "index/memo", "index/report", "index/layout"}},
 	{name: "index/queue", only: []string{"address"}},
+	{name: "index/offer", only: []string{"address", "wire", "signing", "tree", "archive", "registryhcl", "index/moduledoc", "index/memo", "index/content", "index/report"}},
 	{name: "index"},
 	{name: "index/catalog", only: []string{"address", "registryhcl", "index/moduledoc", "index"}},
 	{name: "index/indextest"},
@@ -52,7 +53,7 @@ var layers = []layer{
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips
-	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index", "upstream"}},
+	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
 	{name: "handlers", http: true},
@@ -137,7 +138,7 @@ const (
 
 // larger packages may be as large as this, and no larger.
 var larger = map[string]struct{ lines, files int }{
-	"index": {6500, 35}, // a scan and what it keeps are still one
+	"index": {5265, 35}, // a scan and what it keeps are still one
 }
 
 func TestPackagesAreSmall(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -38,7 +39,7 @@ type entry struct {
 type offered struct {
 	provider *Provider // nil if no release is offered
 	module   *Module   // nil if no version is offered
-	metadata addressMetadata
+	metadata offer.Metadata
 	pending  pending // versions that have not been read yet
 	report   *Report // of the versions
 
@@ -50,7 +51,7 @@ type offered struct {
 
 // offers reports whether there is anything to say about the address of the entry.
 func (e *entry) offers() bool {
-	return e != nil && (e.provider != nil || e.module != nil || e.metadata.file != nil)
+	return e != nil && (e.provider != nil || e.module != nil || e.metadata.File != nil)
 }
 
 // providerOrNil returns the provider of an entry, which may be nil.
@@ -67,6 +68,14 @@ func (e *entry) moduleOrNil() *Module {
 		return nil
 	}
 	return e.module
+}
+
+// metadataOrZero returns the metadata of an entry, which may be nil.
+func (e *entry) metadataOrZero() (m offer.Metadata) {
+	if e != nil {
+		m = e.metadata
+	}
+	return m
 }
 
 // release returns the offered release of a version, without notices, or nil. A nil entry
@@ -92,13 +101,13 @@ func (e *entry) offersVersions() bool { return e != nil && (e.provider != nil ||
 func (e *entry) changed() (list []ChangedVersion) {
 	add := func(version string, all []ChangedBytes) {
 		for _, c := range all {
-			list = append(list, ChangedVersion{e.folder.Address, version, c})
+			list = append(list, ChangedVersion{Address: e.folder.Address, Version: version, ChangedBytes: c})
 		}
 	}
-	for _, r := range e.provider.releaseList() {
+	for _, r := range e.provider.ReleaseList() {
 		add(r.Version, r.Changed)
 	}
-	for _, v := range e.module.versionList() {
+	for _, v := range e.module.VersionList() {
 		add(v.Version, v.Changed)
 	}
 	return list
@@ -107,7 +116,7 @@ func (e *entry) changed() (list []ChangedVersion) {
 // keysExpire returns the earliest time at which a key of the provider expires; zero if none
 // does. Of several copies of a key, the first one counts.
 func (e *entry) keysExpire() (first time.Time) {
-	for _, r := range e.provider.releaseList() {
+	for _, r := range e.provider.ReleaseList() {
 		for i, k := range r.Keys {
 			copied := slices.ContainsFunc(r.Keys[:i], func(other signing.PublicKey) bool { return other.ID == k.ID })
 			if !copied {
@@ -146,7 +155,7 @@ type mergedEntry struct {
 	own, hosted *entry
 	provider    *Provider // nil if all releases are withdrawn
 	module      *Module   // nil if all versions are withdrawn
-	metadata    addressMetadata
+	metadata    offer.Metadata
 }
 
 // newGroup returns the group of some entries. before is the group as it was, which may be
@@ -190,7 +199,7 @@ func (g *group) isNoted() bool {
 // versions counts the versions that are offered.
 func (g *group) versions() (n int) {
 	for _, e := range g.offered {
-		n += len(e.provider.releaseList()) + len(e.module.versionList())
+		n += len(e.provider.ReleaseList()) + len(e.module.VersionList())
 	}
 	return n
 }
@@ -254,28 +263,28 @@ func (g *group) entryOf(report string) *entry {
 // version with HOSTNAME is offered, and twice gets the hostname. before is the merged entry
 // as it was, or nil.
 func mergeEntries(own, hosted *entry, before *mergedEntry, twice map[string][]string) *mergedEntry {
-	a, metadata := own.folder.Address, own.metadata.over(hosted.metadata)
+	a, metadata := own.folder.Address, own.metadata.Over(hosted.metadata)
 	clash := func(version string) {
 		twice[version] = append(twice[version], address.DisplayHostname(a.Hostname))
 	}
-	releases := mergeVersions(own.provider.releaseList(), hosted.provider.releaseList(), &metadata, func(r *Release) { clash(r.Version) })
-	versions := mergeVersions(own.module.versionList(), hosted.module.versionList(), &metadata, func(v *ModuleVersion) { clash(v.Version) })
+	releases := offer.MergeVersions(own.provider.ReleaseList(), hosted.provider.ReleaseList(), &metadata, func(r *Release) { clash(r.Version) })
+	versions := offer.MergeVersions(own.module.VersionList(), hosted.module.VersionList(), &metadata, func(v *ModuleVersion) { clash(v.Version) })
 	if before != nil && before.own.offersTheSame(own) && before.hosted.offersTheSame(hosted) {
 		return &mergedEntry{own: own, hosted: hosted, provider: before.provider, module: before.module, metadata: before.metadata}
 	}
 	m := &mergedEntry{own: own, hosted: hosted, metadata: metadata}
 	if len(releases) > 0 {
-		m.provider = newProvider(a, releases, metadata)
+		m.provider = offer.NewProvider(a, releases, metadata)
 	}
 	if len(versions) > 0 {
-		m.module = newModule(a, versions, metadata)
+		m.module = offer.NewModule(a, versions, metadata)
 	}
 	return m
 }
 
 // offersTheSame reports whether two entries have the same versions and metadata.
 func (e *entry) offersTheSame(other *entry) bool {
-	return e.provider == other.provider && e.module == other.module && e.metadata.equal(other.metadata)
+	return e.provider == other.provider && e.module == other.module && e.metadata.Equal(other.metadata)
 }
 
 // chooseSpelling returns the entry that is offered of an address. Clients compare addresses

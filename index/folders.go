@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -75,5 +76,5 @@ func Covered(versions []*version.Version, c address.Constraints) (n int, names s
 			covered[i] = nil
 		}
 	}
-	return n, nameVersions(covered, n)
+	return n, offer.NameVersions(covered, n)
 }

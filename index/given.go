@@ -1,6 +1,7 @@
 package index
 
 import (
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 )
@@ -17,6 +18,48 @@ type (
 	// A Problem is a file or version that is not offered, with the reason.
 	Problem = report.Problem
 
+	// A Provider has all releases that are offered under a provider address.
+	Provider = offer.Provider
+
+	// A Release is a verified version of a provider.
+	Release = offer.Release
+
+	// A Package is a release for one platform.
+	Package = offer.Package
+
+	// A Signature says who signed the SHA256SUMS of a release that clients get.
+	Signature = offer.Signature
+
+	// SignedBy is the kind of a Signature's author.
+	SignedBy = offer.SignedBy
+
+	// A Module has all versions that are offered under a module address.
+	Module = offer.Module
+
+	// A ModuleVersion is a verified version of a module.
+	ModuleVersion = offer.ModuleVersion
+
+	// A WithdrawnVersion is a version that lies in the tree and is offered to no client.
+	WithdrawnVersion = offer.WithdrawnVersion
+
+	// ChangedBytes says that the bytes that clients download of a version have changed.
+	ChangedBytes = offer.ChangedBytes
+
+	// A ChangedVersion is an offered version whose bytes have changed.
+	ChangedVersion = offer.ChangedVersion
+
+	// A File is a file that clients download.
+	File = offer.File
+
+	// An OpenFile is an open File with its verified content.
+	OpenFile = offer.OpenFile
+
+	// SignedChecksums are the registry's own documents for a release.
+	SignedChecksums = offer.SignedChecksums
+
+	// A Signer signs the releases that publishers did not sign.
+	Signer = offer.Signer
+
 	// A Selection names the archives that a request waits for.
 	Selection = queue.Selection
 
@@ -28,4 +71,11 @@ type (
 const (
 	KindProvider = report.KindProvider
 	KindModule   = report.KindModule
+)
+
+// Authors of signatures.
+const (
+	NotSigned   = offer.NotSigned
+	ByRegistry  = offer.ByRegistry
+	ByPublisher = offer.ByPublisher
 )

@@ -157,7 +157,7 @@ func (x *Index) reportMetadata(before, now *Snapshot) {
 // changedMetadata returns the addresses whose metadata differs between two snapshots.
 func changedMetadata(before, now *Snapshot, d *difference) (changed []address.Address) {
 	compare := func(e, other *entry) {
-		if e.metadata.file != nil && !e.metadata.file.Equal(other.metadataOrZero().file) {
+		if e.metadata.File != nil && !e.metadata.File.Equal(other.metadataOrZero().File) {
 			changed = append(changed, e.folder.Address)
 		}
 	}
@@ -166,7 +166,7 @@ func changedMetadata(before, now *Snapshot, d *difference) (changed []address.Ad
 			compare(e, before.groups[a].at(e.folder.Address.Hostname))
 		}
 		for _, e := range before.groups[a].allOffered() {
-			if other := now.groups[a].at(e.folder.Address.Hostname); other.metadataOrZero().file == nil {
+			if other := now.groups[a].at(e.folder.Address.Hostname); other.metadataOrZero().File == nil {
 				compare(e, other)
 			}
 		}

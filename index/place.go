@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
@@ -27,7 +28,7 @@ type Place struct {
 func PlaceOf(a address.Address) Place { return Place{Address: a} }
 
 // lookup returns what is offered at a place.
-func (s *Snapshot) lookup(p Place) (*Provider, *Module, addressMetadata) {
+func (s *Snapshot) lookup(p Place) (*Provider, *Module, offer.Metadata) {
 	g := s.group(p.Address)
 	e := g.at(p.Hostname)
 	if p.Merged {
@@ -56,13 +57,13 @@ func (s *Snapshot) Module(p Place) *Module {
 // Metadata returns the registry.hcl at a place, or nil.
 func (s *Snapshot) Metadata(p Place) *registryhcl.File {
 	_, _, metadata := s.lookup(p)
-	return metadata.file
+	return metadata.File
 }
 
 // WithdrawnVersions returns the withdrawn versions at a place, the newest first.
 func (s *Snapshot) WithdrawnVersions(p Place) []WithdrawnVersion {
 	_, _, metadata := s.lookup(p)
-	return metadata.withdrawn
+	return metadata.Withdrawn
 }
 
 // Pending reports whether files of a version at a place, or of any version if it is empty,

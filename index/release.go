@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -27,8 +28,8 @@ func (s *scan) offerProvider(p *providerFolder, trusted *keys.File, before *entr
 	o := offered{metadata: p.addressMetadata(), report: report.New(), since: s.now}
 	last, listed := before.providerOrNil(), before.listed()
 	for _, files := range p.ordered {
-		if n := o.metadata.file.WithdrawnVersion(files.version); n != nil && files.any() {
-			o.metadata.withdraw(files.version, n)
+		if n := o.metadata.File.WithdrawnVersion(files.version); n != nil && files.any() {
+			o.metadata.Withdraw(files.version, n)
 			o.report.Withdraw(files.path(p), p.Address, files.text, n)
 			continue
 		}
@@ -43,26 +44,16 @@ func (s *scan) offerProvider(p *providerFolder, trusted *keys.File, before *entr
 	}
 	switch {
 	case o.releases == nil:
-	case last != nil && slices.Equal(before.releases, o.releases) && before.metadata.equal(o.metadata):
+	case last != nil && slices.Equal(before.releases, o.releases) && before.metadata.Equal(o.metadata):
 		o.provider = last
 	default:
-		o.provider = newProvider(p.Address, o.releases, o.metadata)
+		o.provider = offer.NewProvider(p.Address, o.releases, o.metadata)
 	}
 	return o
 }
 
 // verifiedFor is how long a verification is valid: keys expire over time.
 const verifiedFor = time.Hour
-
-// isVerified reports whether a release, which may be nil, was verified with the same files
-// and keys not long ago.
-func (r *Release) isVerified(state wire.SHA256, now time.Time) bool {
-	if r == nil || r.verified == 0 || r.state != state {
-		return false
-	}
-	age := now.Sub(time.Unix(0, r.verified))
-	return age >= 0 && age < verifiedFor
-}
 
 // offerRelease returns the release that consists of files, or nil, and whether a later scan
 // may return another one.
@@ -101,7 +92,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 		}
 		report.Pending += files.unread()
 		o.passing = true
-		return last.withDocs(files.docs), files.pending()
+		return last.WithDocs(files.docs), files.pending()
 	}
 	if files.pending() {
 		report.Pending += files.unread()
@@ -109,7 +100,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 	}
 	state := files.state(trusted)
 	r = last
-	if !last.isVerified(state, s.now) {
+	if !last.IsVerified(state, s.now, verifiedFor) {
 		verified, unread, problems := s.verify(p, files, trusted)
 		report.Merge(problems)
 		if unread.IsFault() { // it keeps its earlier state
@@ -123,7 +114,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 		if len(problems.Withheld) > 0 || !files.settled(s.now) {
 			o.passing = true
 		} else {
-			verified.state, verified.verified = state, s.now.UnixNano()
+			verified.SetVerified(state, s.now)
 		}
 		r = verified
 	}
@@ -132,8 +123,8 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 		o.passing = true
 		return last, true
 	}
-	if r.verified != 0 {
-		o.sinceEarlier(time.Unix(0, r.verified))
+	if at := r.Verified(); !at.IsZero() {
+		o.sinceEarlier(at)
 	}
 	return r, false
 }
@@ -175,25 +166,24 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 	if len(packages) == 0 {
 		return nil, nil, problems
 	}
-	r = &Release{
-		version: files.version, Hostname: p.Address.Hostname, Version: files.text,
-		protocols: protocols, Packages: make([]*Package, len(packages)), docs: files.docs, encoded: new(encodedRelease),
-	}
+	var newest int64
+	var changed []ChangedBytes
 	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // each is one allocation
 	for i, k := range packages {
-		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.H1, packedH1: k.detail().PackedH1, release: r}
-		r.Packages[i], zips[i] = &offered[i], k.file(files.text)
-		r.published = max(r.published, k.Stamp.ModTime)
-		r.Changed = append(r.Changed, k.changedBytes(k.platformText)...)
+		zips[i] = k.file(files.text)
+		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.H1, PackedH1: k.detail().PackedH1}
+		newest = max(newest, k.Stamp.ModTime)
+		changed = append(changed, k.changedBytes(k.platformText)...)
 	}
 	for d := range files.documents() {
-		r.published = max(r.published, d.stamp.ModTime)
+		newest = max(newest, d.stamp.ModTime)
 	}
+	r = offer.NewRelease(files.version, protocols, offered, newest).WithDocs(files.docs)
+	r.Hostname, r.Changed = p.Address.Hostname, changed
 	switch {
 	case signed.signature != nil:
-		r.Signature, r.Keys = Signature{ByPublisher, signed.key.ID}, trusted.Keys()
-		r.checksums = newDocumentFile(files.checksums.Name, r.Version, checksums)
-		r.signatureFile = newDocumentFile(files.signature.Name, r.Version, signed.signature)
+		r.Signature, r.Keys = Signature{By: ByPublisher, KeyID: signed.key.ID}, trusted.Keys()
+		r.SetDocuments(offer.NewDocumentFile(files.checksums.Name, r.Version, checksums), offer.NewDocumentFile(files.signature.Name, r.Version, signed.signature))
 	case s.options.RequireSignatures:
 		detail := "its publisher did not sign it, which `signatures require` asks for"
 		if signed.note != "" {
@@ -202,9 +192,9 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 		withhold(p.Report, tree.Findingf(tree.Unsigned, "%s", detail))
 		return nil, nil, problems
 	default:
-		r.sign(p.Address.Name, checksums, s.options.Signer)
+		r.Sign(p.Address.Name, checksums, s.options.Signer)
 	}
-	r.offer = newOffer(p.Address, r, signed.note, packages)
+	r.Report = newOffer(p.Address, r, signed.note, packages)
 	return r, nil, problems
 }
 
@@ -363,36 +353,13 @@ func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *tree
 
 // file returns the file that clients download of a package that has been read.
 func (p *packageArchive) file(version string) File {
-	f := File{
-		Name: p.zip(), Version: version, Platform: p.platformText, ContentType: zipType, Size: p.Record.Size, SHA256: p.SHA256,
-		in: inProviders, dir: p.Dir, base: p.Name, modTime: p.Stamp.ModTime, inode: p.Stamp.Inode, changed: p.Stamp.Changed,
-	}
+	var packed archive.Packed
 	if p.unpacked != nil {
-		f.made = &madeFile{packed: p.unpacked.Pack(p.Digest)} // the files as they were read
+		packed = p.unpacked.Pack(p.Digest) // the files as they were read
 	}
+	f := offer.NewFile(p.zip(), p.Record.Size, p.SHA256, offer.InProviders, p.Dir, p.Name, p.Stamp, packed)
+	f.Version, f.Platform = version, p.platformText
 	return f
-}
-
-// sign adds the registry's signature to a release without a usable one. It signs the
-// publisher's SHA256SUMS unchanged, which also lists packages that are not in the tree: lock
-// files get the hashes of all platforms, and the list stays the same when further packages
-// are added. Without that document it signs a list of the packages in the tree. Without a
-// signer the release has no signature.
-func (r *Release) sign(typ string, checksums []byte, signer Signer) {
-	if checksums == nil {
-		sums := make(wire.Checksums)
-		for _, p := range r.Packages {
-			sums[p.File.Name] = p.File.SHA256
-		}
-		checksums = sums.Encode()
-	}
-	if signer == nil {
-		r.checksums = newDocumentFile(address.ChecksumsName(typ, r.Version), r.Version, checksums)
-		return
-	}
-	v := newSignedChecksums(typ, r.Version, checksums, signer)
-	r.Signature, r.Keys = Signature{ByRegistry, v.Key.ID}, []signing.PublicKey{v.Key}
-	r.checksums, r.signatureFile = v.Checksums, v.Signature
 }
 
 // newOffer returns a release in the form of a report. note may be empty.
@@ -402,7 +369,7 @@ func newOffer(a address.Address, r *Release, note string, packages []*packageArc
 		o.Notes = append(o.Notes, note)
 	}
 	o.Notes = append(o.Notes, packageNotes(packages)...)
-	o.Notes = append(o.Notes, changedNotes(r.Changed)...)
+	o.Notes = append(o.Notes, offer.ChangedNotes(r.Changed)...)
 	if r.Signature.By == NotSigned {
 		o.Notes = append(o.Notes, "it is not signed: only the mirror offers it")
 	}

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	version "github.com/hashicorp/go-version"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
@@ -316,12 +314,11 @@ func (g *group) addTo(r *Report) {
 	r.Merge(g.report)
 	for _, e := range g.offered {
 		first := len(r.Offered)
-		for _, release := range e.provider.releaseList() {
-			r.Offered = append(r.Offered, release.offer.WithNotice(release.deprecated))
+		for _, release := range e.provider.ReleaseList() {
+			r.Offered = append(r.Offered, release.Reported())
 		}
-		for _, v := range e.module.versionList() {
-			offer := Offer{Kind: KindModule, Address: e.module.Address.String(), Version: v.Version, Notes: v.notes}
-			r.Offered = append(r.Offered, offer.WithNotice(v.deprecated))
+		for _, v := range e.module.VersionList() {
+			r.Offered = append(r.Offered, v.Reported(e.module.Address))
 		}
 		offers := r.Offered[first:]
 		if e.folder.Address.Hostname == "" && g.twice != nil {
@@ -474,31 +471,4 @@ func (s *Snapshot) Modules() iter.Seq[*Module] {
 			}
 		}
 	}
-}
-
-// mergeVersions merges versions with the versions of the same address without HOSTNAME. It
-// moves versions that the merged metadata withdraws to s, and calls clash for each hosted
-// version that own has as well.
-func mergeVersions[T interface{ number() *version.Version }](own, hosted []T, s *addressMetadata, clash func(T)) []T {
-	known := make(map[string]bool, len(own))
-	for _, v := range own {
-		known[v.number().String()] = true
-	}
-	all := slices.Clone(own)
-	for _, v := range hosted {
-		if known[v.number().String()] {
-			clash(v)
-			continue
-		}
-		all = append(all, v)
-	}
-	all = slices.DeleteFunc(all, func(v T) bool {
-		n := s.file.WithdrawnVersion(v.number())
-		if n != nil {
-			s.withdraw(v.number(), n)
-		}
-		return n != nil
-	})
-	s.sort()
-	return all
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -23,11 +24,11 @@ type folder struct {
 
 // addressMetadata returns the metadata of the folder's address, before its versions are
 // known.
-func (f *folder) addressMetadata() addressMetadata {
+func (f *folder) addressMetadata() offer.Metadata {
 	if f.metadata == nil {
-		return addressMetadata{}
+		return offer.Metadata{}
 	}
-	return addressMetadata{file: f.metadata.metadata}
+	return offer.Metadata{File: f.metadata.metadata}
 }
 
 // A wayFolder is a folder on the way to addresses, or a folder whose path is not an address.

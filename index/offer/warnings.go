@@ -1,4 +1,4 @@
-package index
+package offer
 
 import (
 	"fmt"
@@ -70,9 +70,9 @@ func deprecationWarning(releases []*Release, n *registryhcl.Notice) string {
 			total++
 		}
 	}
-	text := "versions " + nameVersions(covered, total) + " are deprecated"
+	text := "versions " + NameVersions(covered, total) + " are deprecated"
 	if total == 1 {
-		text = "version " + nameVersions(covered, total) + " is deprecated"
+		text = "version " + NameVersions(covered, total) + " is deprecated"
 	}
 	if n.Reason != "" {
 		text += ": " + n.Reason
@@ -84,10 +84,10 @@ func deprecationWarning(releases []*Release, n *registryhcl.Notice) string {
 	return text
 }
 
-// nameVersions names the versions in a list that are not nil, in ascending order: "1.0.0 to
+// NameVersions names the versions in a list that are not nil, in ascending order: "1.0.0 to
 // 1.1.4 and 1.3.0", or "1.0.0, 1.2.0 and 12 more". total is their number. The list has an
 // element for every version, the newest first: versions in a range are next to each other.
-func nameVersions(list []*version.Version, total int) string {
+func NameVersions(list []*version.Version, total int) string {
 	type run struct {
 		text  string
 		count int
