@@ -37,7 +37,7 @@ var layers = []layer{
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
 	{name: "index/watch", only: []string{"tree", "archive"}},
-	{name: "index/memo", only: []string{"wire", "signing", "tree", "archive"}},
+	{name: "index/memo", only: []string{"wire", "signing", "cache", "tree", "archive"}},
 	{name: "index/content", only: []string{"address", "wire", "cache", "tree", "archive", "index/moduledoc"}},
 	{name: "index/report", only: []string{"address", "registryhcl", "tree"}},
 	{name: "index/layout", only: []string{"address", "tree", "archive", "index/moduledoc", "index/report"}},
@@ -136,16 +136,16 @@ const (
 	maxFiles = 35
 )
 
-// larger packages may be as large as this, and no larger.
-var larger = map[string]struct{ lines, files int }{
-	"index": {5265, 35}, // a scan and what it keeps are still one
+// own limits of packages: these may be as large as this, and no larger.
+var own = map[string]struct{ lines, files int }{
+	"index": {5175, 28}, // on its way to 5,000
 }
 
 func TestPackagesAreSmall(t *testing.T) {
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, modulePath+"/")
 		limit := struct{ lines, files int }{maxLines, maxFiles}
-		if l, ok := larger[name]; ok {
+		if l, ok := own[name]; ok {
 			limit = l
 		}
 		lines := 0

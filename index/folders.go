@@ -11,7 +11,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -63,18 +62,4 @@ func (l *listing) versions() (versions []*version.Version) {
 		}
 	}
 	return versions
-}
-
-// Covered returns the number and, in short, the names of the versions that meet
-// constraints.
-func Covered(versions []*version.Version, c address.Constraints) (n int, names string) {
-	covered := slices.Clone(versions)
-	for i, v := range covered {
-		if c.Cover(v) {
-			n++
-		} else {
-			covered[i] = nil
-		}
-	}
-	return n, offer.NameVersions(covered, n)
 }

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
@@ -59,6 +60,9 @@ type (
 
 	// A Signer signs the releases that publishers did not sign.
 	Signer = offer.Signer
+
+	// Digests remembers the digests of packages that were read outside of scans.
+	Digests = memo.Digests
 
 	// A Selection names the archives that a request waits for.
 	Selection = queue.Selection

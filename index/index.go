@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -423,7 +424,7 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 	case len(s.young) > 0:
 		x.scanResting(young)
 	case len(x.unfinished) > 0:
-		x.scanResting(copyRest)
+		x.scanResting(report.CopyRest)
 	}
 }
 

@@ -71,7 +71,7 @@ func (w *walker) newJob(f *folder, report string, e tree.Entry, version string, 
 func (w *walker) recall(a *job) (known bool) {
 	d, known := w.scan.memo.Get(&a.Location, a.Stamp)
 	if !known {
-		if d, known = w.scan.options.Digests.get(a.Stamp); known {
+		if d, known = w.scan.options.Digests.Get(a.Stamp); known {
 			a.DetachName()
 			d.Earlier = w.scan.earlier(a, d, w.scan.now)
 			w.scan.memo.Keep(&a.Location, d)
@@ -96,7 +96,7 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) *job {
 	now := w.scan.options.now()
 	switch {
 	case w.recall(a):
-	case !w.scan.once && !w.hasPacked(a) && a.withChanges(dirs, now).TooYoung(now, folderRest):
+	case !w.scan.once && !w.hasPacked(a) && a.folder.Part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest):
 		a.pending, w.young = true, true
 	default:
 		return w.queue(a)
@@ -107,28 +107,6 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) *job {
 // hasPacked reports whether a folder has been packed as it is now.
 func (w *walker) hasPacked(a *job) bool {
 	return w.before != nil && w.before.packed[a.ReportPath()] == a.Stamp
-}
-
-// withChanges returns a folder's stamp with the last time at which a name in it was removed
-// or added, if that was later. Only local file systems keep this time: others make one up,
-// and then a folder might never count as unchanged.
-func (a *job) withChanges(dirs []string, taken time.Time) tree.Stamp {
-	s := a.Stamp
-	if !a.folder.Part.IsOnDisk() || !a.folder.Part.KeepsInodes(a.Path()) {
-		return s
-	}
-	now := taken.UnixNano()
-	for _, dir := range dirs {
-		info, err := a.folder.Part.Lookup(dir)
-		if err != nil {
-			s.Changed = max(s.Newest(), now) // the next scan sees the new state
-			continue
-		}
-		if t := info.ModTime().UnixNano(); t <= now { // a later time says nothing of the folder's age
-			s.Changed = max(s.Newest(), t)
-		}
-	}
-	return s
 }
 
 // queue adds an archive to the archives to read. If the listing before has the same archive,

@@ -285,32 +285,19 @@ func (x *Index) log(level slog.Level, message string, fields ...any) {
 	}
 }
 
-// copyRest is how long a file must stay unchanged before it counts as damaged: a file that
-// is copied slowly under its final name cannot be read until it is complete.
-const copyRest = 5 * time.Second
-
-// unfinishedReasons are the reasons that a report gives for incomplete files.
-var unfinishedReasons = []tree.Reason{tree.BadArchive, tree.BadChecksums, tree.BadKeys, tree.BadManifest, tree.BadMetadata, tree.BadSignature, tree.Empty, tree.NoConfiguration, tree.NotListed}
-
-// mayPass reports whether a problem with a file may pass by itself, because the
-// file is still being written. The clock of a file server may be ahead.
-func mayPass(reason tree.Reason, modified, now time.Time) bool {
-	return reason == tree.BeingWritten || slices.Contains(unfinishedReasons, reason) && now.Sub(modified).Abs() < copyRest
-}
-
 // beingWritten reports whether a problem of the report may pass by itself.
 func (s *Snapshot) beingWritten(p Problem, now time.Time) bool {
 	info, err := s.stat(p.Path)
 	if err != nil {
 		return p.Reason == tree.BeingWritten
 	}
-	return mayPass(p.Reason, info.ModTime(), now)
+	return report.MayPass(p.Reason, info.ModTime(), now)
 }
 
 // unfinished reports whether an archive that cannot be offered may be a new one that is
 // being written over another: it is shorter at first.
 func (a *job) unfinished(now time.Time) bool {
-	return !a.pending && a.Bad != nil && mayPass(a.Bad.Reason, time.Unix(0, a.Stamp.ModTime), now)
+	return !a.pending && a.Bad != nil && report.MayPass(a.Bad.Reason, time.Unix(0, a.Stamp.ModTime), now)
 }
 
 // stat returns the information about a file by its path in the report.

@@ -111,7 +111,7 @@ func (p *modulePackage) read(ctx context.Context) error {
 	a.Stamp = a.module.Stamp()
 	// Even if no scan follows, there is no other sign that the folder has been copied
 	// completely.
-	if now := time.Now(); !a.Bad.Passes() && a.withChanges(dirs, now).TooYoung(now, folderRest) {
+	if now := time.Now(); !a.Bad.Passes() && a.folder.Part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest) {
 		return tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
 	if a.Bad != nil {

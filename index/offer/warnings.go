@@ -7,6 +7,7 @@ import (
 
 	version "github.com/hashicorp/go-version"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
@@ -70,9 +71,9 @@ func deprecationWarning(releases []*Release, n *registryhcl.Notice) string {
 			total++
 		}
 	}
-	text := "versions " + NameVersions(covered, total) + " are deprecated"
+	text := "versions " + nameVersions(covered, total) + " are deprecated"
 	if total == 1 {
-		text = "version " + NameVersions(covered, total) + " is deprecated"
+		text = "version " + nameVersions(covered, total) + " is deprecated"
 	}
 	if n.Reason != "" {
 		text += ": " + n.Reason
@@ -84,10 +85,10 @@ func deprecationWarning(releases []*Release, n *registryhcl.Notice) string {
 	return text
 }
 
-// NameVersions names the versions in a list that are not nil, in ascending order: "1.0.0 to
+// nameVersions names the versions in a list that are not nil, in ascending order: "1.0.0 to
 // 1.1.4 and 1.3.0", or "1.0.0, 1.2.0 and 12 more". total is their number. The list has an
 // element for every version, the newest first: versions in a range are next to each other.
-func NameVersions(list []*version.Version, total int) string {
+func nameVersions(list []*version.Version, total int) string {
 	type run struct {
 		text  string
 		count int
@@ -128,4 +129,18 @@ func NameVersions(list []*version.Version, total int) string {
 		names = []string{strings.Join(names[:n-1], ", ") + " and " + names[n-1]}
 	}
 	return strings.Join(names, "")
+}
+
+// Covered returns the number and, in short, the names of the versions that meet
+// constraints.
+func Covered(versions []*version.Version, c address.Constraints) (n int, names string) {
+	covered := slices.Clone(versions)
+	for i, v := range covered {
+		if c.Cover(v) {
+			n++
+		} else {
+			covered[i] = nil
+		}
+	}
+	return n, nameVersions(covered, n)
 }
