@@ -31,10 +31,10 @@ var layers = []layer{
 	{name: "clientconfig", only: []string{"address"}}, // pages and command print it
 	{name: "signing", only: []string{}},
 	{name: "cache", only: []string{}},
-	{name: "tlog", only: []string{"address", "cache"}},   // the log of what was offered
 	{name: "index/moduledoc", only: []string{"address"}}, // archive keeps its short form
 	{name: "tree", only: []string{"address", "wire"}},    // the files
 	{name: "tree/treetest"},
+	{name: "tlog", only: []string{"address", "cache", "tree"}}, // the log of what was offered
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
 	{name: "index/watch", only: []string{"tree", "archive"}},

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // Append adds leaves to the log, and returns when a signed checkpoint has them. A leaf that
-// says nothing new is not added (isNew). The nonce and the time are set here.
+// says nothing new is not added (news). The nonce and the time are set here.
 //
 // After an error the leaves may be in the log all the same: call Append again.
 func (l *Log) Append(ctx context.Context, leaves ...Leaf) error {
@@ -161,8 +163,8 @@ func (l *Log) write(ctx context.Context, leaves []Leaf) error {
 		}
 		if n := len(batch); n > 0 && e.size == before+int64(n) && e.last == hashOf(batch[n-1]) {
 			missing, failed = missing[n:], nil
-		} else if missing, err = l.missing(ctx, e, leaves); err != nil {
-			return err
+		} else {
+			missing = l.missing(e, leaves)
 		}
 		if len(missing) == 0 {
 			if e.size == l.Head().Size {
@@ -187,51 +189,62 @@ func (l *Log) write(ctx context.Context, leaves []Leaf) error {
 }
 
 // missing returns the texts of leaves that say something new.
-func (l *Log) missing(ctx context.Context, e *edge, leaves []Leaf) (texts []string, err error) {
-	h := &Head{Checkpoint: Checkpoint{Size: e.size}, edge: e}
-	known := make(map[versionKey][]NumberedLeaf)
-	for _, leaf := range leaves {
-		k := keyOf(leaf.Address, leaf.Version)
-		of, ok := known[k]
-		if !ok {
-			if of, err = l.Leaves(ctx, h, leaf.Address, leaf.Version); err != nil {
-				return nil, err
-			}
-		}
-		if isNew(leaf, of) {
-			text := leaf.String()
-			texts = append(texts, text)
-			of = append(of, NumberedLeaf{Leaf: leaf, Number: -1, Text: text})
-		}
-		known[k] = of
+func (l *Log) missing(e *edge, leaves []Leaf) (texts []string) {
+	type version struct {
+		address.Address
+		version string
 	}
-	return texts, nil
+	added := make(map[version][]shortLeaf)
+	for _, leaf := range leaves {
+		v := version{leaf.Address, leaf.Version}
+		known, says := l.ledger.said(leaf, e.size)
+		event, isNew := says.news(append(known, added[v]...), leaf.Address.IsModule())
+		if !isNew {
+			continue
+		}
+		leaf.Event, says.event = event, codeOf(event)
+		texts = append(texts, leaf.String())
+		added[v] = append(added[v], says)
+	}
+	return texts
 }
 
-// isNew reports whether a leaf says something that the leaves of its version do not say:
+// news reports whether a leaf says something that the leaves of its version do not say, and
+// as which event:
 //
-//   - found and offered: there is no package for the platform yet,
+//   - found and offered: there is no package for the platform yet. A module that is packed
+//     in another way, with the same files, is repacked: folders are, when the registry packs
+//     them by another rule or program.
 //   - repacked: no package for the platform has that "zh:",
 //   - withdrawn and restored: the newest such leaf is another one, or there is none and the
 //     version is withdrawn.
-func isNew(leaf Leaf, known []NumberedLeaf) bool {
-	withdrawn := false
+func (s shortLeaf) news(known []shortLeaf, isModule bool) (e Event, isNew bool) {
+	e = events[s.event]
+	withdrawn, some, sameFiles := false, false, false
 	for _, k := range known {
-		switch {
-		case k.Event == Withdrawn:
+		switch event := events[k.event]; {
+		case event == Withdrawn:
 			withdrawn = true
-		case k.Event == Restored:
+		case event == Restored:
 			withdrawn = false
-		case !leaf.Event.HasPackage() || k.Platform != leaf.Platform:
-		case leaf.Event != Repacked || k.Hashes[len(k.Hashes)-1] == leaf.Hashes[len(leaf.Hashes)-1]:
-			return false
+		case k.platform == s.platform && k.zh == s.zh:
+			if e.HasPackage() {
+				return e, false
+			}
+		case k.platform == s.platform:
+			some, sameFiles = true, sameFiles || k.h1 == s.h1
 		}
 	}
-	switch leaf.Event {
+	switch e {
 	case Withdrawn:
-		return !withdrawn
+		return e, !withdrawn
 	case Restored:
-		return withdrawn
+		return e, withdrawn
+	case Repacked:
+		return e, true
 	}
-	return true
+	if some && isModule && sameFiles {
+		return Repacked, true
+	}
+	return e, !some
 }

@@ -253,6 +253,7 @@ func TestALeafThatSaysNothingNewIsNotAppended(t *testing.T) {
 			{"a package for another platform", on(Offered, darwin, 2), true},
 			{"the same content in other bytes", on(Repacked, linux, 3), true},
 			{"these again", on(Repacked, linux, 3), false},
+			{"a provider in other bytes is no repacked one by itself", on(Offered, linux, 4), false},
 			{"a withdrawal", version(Withdrawn), true},
 			{"the same withdrawal", version(Withdrawn), false},
 			{"the end of it", version(Restored), true},
@@ -265,15 +266,39 @@ func TestALeafThatSaysNothingNewIsNotAppended(t *testing.T) {
 				t.Errorf("%s: added is %t", test.rule, added)
 			}
 		}
-		leaves, err := l.Leaves(t.Context(), l.Head(), provider, "1.0.0")
-		var events []Event
-		for _, leaf := range leaves {
-			events = append(events, leaf.Event)
+		module := moduleLeaf(1)
+		mustAppend(t, l, module)
+		for _, test := range []struct {
+			rule  string
+			files string
+			zh    int
+			want  string
+		}{
+			{"a module that is packed in another way", module.Hashes[0], 100, "[offered repacked]"},
+			{"the same again", module.Hashes[0], 100, "[offered repacked]"},
+			{"a module with other files: the first one counts", "h1:" + strings.Repeat("B", 42) + "A=", 101, "[offered repacked]"},
+		} {
+			other := module
+			other.Hashes = []string{test.files, testHashes(test.zh)[1]}
+			mustAppend(t, l, other)
+			leaves, err := l.Leaves(t.Context(), l.Head(), module.Address, module.Version)
+			if got := fmt.Sprint(eventsOf(leaves)); err != nil || got != test.want {
+				t.Errorf("%s: its leaves are %s, %v", test.rule, got, err)
+			}
 		}
+		leaves, err := l.Leaves(t.Context(), l.Head(), provider, "1.0.0")
+		events := eventsOf(leaves)
 		if got := fmt.Sprint(events); err != nil || got != "[offered offered repacked withdrawn restored withdrawn]" {
 			t.Errorf("its leaves are %s, %v", got, err)
 		}
 	})
+}
+
+func eventsOf(leaves []NumberedLeaf) (events []Event) {
+	for _, leaf := range leaves {
+		events = append(events, leaf.Event)
+	}
+	return events
 }
 
 // An instance was suspended before it creates a batch. Others have filled the bundle meanwhile,
@@ -356,7 +381,7 @@ func TestThereIsOneLogWhateverHappens(t *testing.T) {
 	batchLife = 0
 	defer func() { batchLife = life }()
 	for seed := *firstSeed; seed < *firstSeed+uint64(*seeds); seed++ {
-		synctest.Test(t, func(t *testing.T) { tryHistory(t, seed) })
+		synctest.Test(t, func(t *testing.T) { tryHistory(t, newMemory(), nil, seed) })
 		if t.Failed() {
 			t.Fatalf("with -seed %d -seeds 1", seed)
 		}
@@ -383,8 +408,10 @@ type history struct {
 	late      []func() // effects of operations that have failed, and come later
 }
 
-func tryHistory(t *testing.T, seed uint64) {
-	h := &history{t: t, r: mathrand.New(mathrand.NewPCG(seed, 0)), m: newMemory(), faults: true}
+// tryHistory tries the history of a seed on a memory. If its files are in a store, contents
+// returns them.
+func tryHistory(t *testing.T, m *memory, contents func() map[string][]byte, seed uint64) {
+	h := &history{t: t, r: mathrand.New(mathrand.NewPCG(seed, 0)), m: m, faults: true}
 	for range 2 + h.r.IntN(2) {
 		i := &instance{access: &access{memory: h.m}}
 		i.before = func(o operation) error { return h.operate(i, o) }
@@ -407,6 +434,9 @@ func tryHistory(t *testing.T, seed uint64) {
 			t.Fatal(err)
 		}
 		i.log.Close()
+	}
+	if contents != nil {
+		m.files = contents()
 	}
 	entries := checkMemory(t, h.m)
 	count := make(map[string]int)

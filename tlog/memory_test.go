@@ -2,6 +2,7 @@ package tlog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io/fs"
 	"path"
@@ -13,6 +14,7 @@ import (
 // A memory is a store and an anchor in memory, which several instances share.
 type memory struct {
 	mu     sync.Mutex
+	store  Store // has the files in place of the map; may be nil
 	files  map[string][]byte
 	signed [][]byte // all checkpoints that were ever written, in the store or the anchor
 	anchor []byte
@@ -33,9 +35,11 @@ func (m *memory) copy() *memory {
 }
 
 func (m *memory) set(name string, content []byte) {
-	m.files[name] = bytes.Clone(content)
+	if m.store == nil {
+		m.files[name] = bytes.Clone(content)
+	}
 	if name == checkpointName {
-		m.signed = append(m.signed, m.files[name])
+		m.signed = append(m.signed, bytes.Clone(content))
 	}
 }
 
@@ -68,8 +72,12 @@ func (a *access) run(does, name string, do func()) error {
 	return nil
 }
 
-func (a *access) Create(_ context.Context, name string, content []byte) (err error) {
+func (a *access) Create(ctx context.Context, name string, content []byte) (err error) {
 	failed := a.run("create", name, func() {
+		if a.memory.store != nil {
+			err = a.memory.store.Create(ctx, name, content)
+			return
+		}
 		if _, ok := a.memory.files[name]; ok {
 			err = fs.ErrExist
 			return
@@ -82,8 +90,12 @@ func (a *access) Create(_ context.Context, name string, content []byte) (err err
 	return err
 }
 
-func (a *access) Read(_ context.Context, name string) (content []byte, err error) {
+func (a *access) Read(ctx context.Context, name string) (content []byte, err error) {
 	failed := a.run("read", name, func() {
+		if a.memory.store != nil {
+			content, err = a.memory.store.Read(ctx, name)
+			return
+		}
 		var ok bool
 		if content, ok = a.memory.files[name]; !ok {
 			err = fs.ErrNotExist
@@ -95,13 +107,23 @@ func (a *access) Read(_ context.Context, name string) (content []byte, err error
 	return content, err
 }
 
-func (a *access) Exists(_ context.Context, name string) (ok bool, err error) {
-	err = a.run("exists", name, func() { _, ok = a.memory.files[name] })
-	return ok && err == nil, err
+func (a *access) Exists(ctx context.Context, name string) (ok bool, err error) {
+	failed := a.run("exists", name, func() {
+		if a.memory.store != nil {
+			ok, err = a.memory.store.Exists(ctx, name)
+			return
+		}
+		_, ok = a.memory.files[name]
+	})
+	return ok && failed == nil, cmp.Or(failed, err)
 }
 
-func (a *access) List(_ context.Context, dir string) (names []string, err error) {
-	err = a.run("list", dir, func() {
+func (a *access) List(ctx context.Context, dir string) (names []string, err error) {
+	failed := a.run("list", dir, func() {
+		if a.memory.store != nil {
+			names, err = a.memory.store.List(ctx, dir)
+			return
+		}
 		for name := range a.memory.files {
 			if path.Dir(name) == strings.TrimSuffix(dir, "/") {
 				names = append(names, path.Base(name))
@@ -109,15 +131,28 @@ func (a *access) List(_ context.Context, dir string) (names []string, err error)
 		}
 	})
 	slices.Sort(names)
-	return names, err
+	return names, cmp.Or(failed, err)
 }
 
-func (a *access) Replace(_ context.Context, name string, content []byte) error {
-	return a.run("replace", name, func() { a.memory.set(name, content) })
+func (a *access) Replace(ctx context.Context, name string, content []byte) (err error) {
+	failed := a.run("replace", name, func() {
+		if a.memory.store != nil {
+			err = a.memory.store.Replace(ctx, name, content)
+		}
+		a.memory.set(name, content)
+	})
+	return cmp.Or(failed, err)
 }
 
-func (a *access) Remove(_ context.Context, name string) error {
-	return a.run("remove", name, func() { delete(a.memory.files, name) })
+func (a *access) Remove(ctx context.Context, name string) (err error) {
+	failed := a.run("remove", name, func() {
+		if a.memory.store != nil {
+			err = a.memory.store.Remove(ctx, name)
+			return
+		}
+		delete(a.memory.files, name)
+	})
+	return cmp.Or(failed, err)
 }
 
 // An anchorAccess is how one instance reaches the anchor.
