@@ -28,7 +28,10 @@ const (
 	keptBundles = 64  // of some 50 KiB
 )
 
-const checkpointName = "checkpoint"
+const (
+	checkpointName = "checkpoint"
+	begunName      = "begun"
+)
 
 const batchFolder = "batch"
 

@@ -318,6 +318,45 @@ func (l *Log) Leaves(ctx context.Context, h *Head, a address.Address, version st
 	return leaves, nil
 }
 
+// Lookup returns the leaves of a version under several addresses, in that order, and proofs
+// that a head has them.
+func (l *Log) Lookup(ctx context.Context, h *Head, version string, addresses ...address.Address) (Lookup, error) {
+	found := Lookup{Signed: h.Signed}
+	for _, a := range addresses {
+		leaves, err := l.Leaves(ctx, h, a, version)
+		if err != nil {
+			return Lookup{}, err
+		}
+		for _, leaf := range leaves {
+			p, err := l.Prove(ctx, h, leaf.Number)
+			if err != nil {
+				return Lookup{}, err
+			}
+			found.Entries = append(found.Entries, ProvenEntry{leaf.Text, p})
+		}
+	}
+	return found, nil
+}
+
+// Begun reports whether all that was there when the log was begun has been entered: what is
+// offered for the first time afterwards is new.
+func (l *Log) Begun(ctx context.Context) (bool, error) {
+	begun, err := l.options.Store.Exists(ctx, begunName)
+	if err != nil {
+		err = fmt.Errorf("reading the log: %w", err)
+	}
+	return begun, err
+}
+
+// SetBegun makes Begun report true, for all instances.
+func (l *Log) SetBegun(ctx context.Context) error {
+	now := time.Now().UTC().Format(time.RFC3339) + "\n"
+	if err := l.options.Store.Create(ctx, begunName, []byte(now)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("writing the log: %w", err)
+	}
+	return nil
+}
+
 // A NumberedLeaf is a leaf at its place in a log.
 type NumberedLeaf struct {
 	Leaf
