@@ -39,6 +39,19 @@ func (l *Log) Append(ctx context.Context, leaves ...Leaf) error {
 	}
 }
 
+// News returns the leaves that say something new, as far as this instance knows. It reads
+// nothing.
+func (l *Log) News(leaves []Leaf) (news []Leaf) {
+	size := l.Head().Size
+	for _, leaf := range leaves {
+		known, says := l.ledger.said(leaf, size)
+		if _, isNew := says.news(known, leaf.Address.IsModule()); isNew {
+			news = append(news, leaf)
+		}
+	}
+	return news
+}
+
 // maxAdded bounds how many leaves of several callers are signed at once.
 const maxAdded = 1 << 14
 
