@@ -125,6 +125,7 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 		Scanned: func(before, now *index.Snapshot, took time.Duration) {
 			a.warnOfRoot(t, before, now)
 			a.emitScanned(t, now, took)
+			a.offered(t, now)
 		},
 		Withheld:    func(p index.Problem) { a.emitWithheld(t, p) },
 		KeysChanged: func(c keys.Change) { a.emitKeysChanged(t, c) },

@@ -62,7 +62,12 @@ func (c keyCopies) Delete(ctx context.Context, namespace string) error {
 // keyCopies returns the copies of a tree's keys in the storage of the app's
 // configuration.
 func (a *App) keyCopies(t servedTree) keyCopies {
-	return newKeyCopies(func() (certmagic.Storage, error) { return a.ctx.Storage(), nil }, t.identity())
+	return newKeyCopies(a.storageOf(), t.identity())
+}
+
+// storageOf returns a function for the storage of the app's configuration.
+func (a *App) storageOf() func() (certmagic.Storage, error) {
+	return func() (certmagic.Storage, error) { return a.ctx.Storage(), nil }
 }
 
 // Interface guards

@@ -36,6 +36,9 @@ type Options struct {
 	Signers   []note.Signer
 	Verifiers []note.Verifier
 
+	// Public is the line by which others know the key that signs.
+	Public string
+
 	Store  Store
 	Anchor Anchor
 
@@ -79,6 +82,9 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 
 // Close stops adding. Callers of Append get an error.
 func (l *Log) Close() { l.adding.end() }
+
+// Public returns the line by which others know the key of the log.
+func (l *Log) Public() string { return l.options.Public }
 
 // Head returns the log as it was signed last.
 func (l *Log) Head() *Head { return l.head.Load() }

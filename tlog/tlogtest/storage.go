@@ -23,9 +23,9 @@ const Origin = "registry.example.com/v1/tlog"
 
 // A Storage is where a log lies, in memory. Several instances may use it.
 type Storage struct {
-	Bucket      *treetest.Bucket
-	Verifier    note.Verifier
-	VerifierKey string // the verifier's line
+	Bucket   *treetest.Bucket
+	Verifier note.Verifier
+	Public   string // the verifier's line
 
 	signer note.Signer
 
@@ -40,7 +40,7 @@ func New(t testing.TB) *Storage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Storage{Bucket: new(treetest.Bucket), VerifierKey: public}
+	s := &Storage{Bucket: new(treetest.Bucket), Public: public}
 	if s.signer, err = note.NewSigner(private); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func New(t testing.TB) *Storage {
 // Options returns the options of a log.
 func (s *Storage) Options() tlog.Options {
 	return tlog.Options{
-		Origin: Origin, Signers: []note.Signer{s.signer}, Verifiers: []note.Verifier{s.Verifier},
+		Origin: Origin, Public: s.Public, Signers: []note.Signer{s.signer}, Verifiers: []note.Verifier{s.Verifier},
 		Store: tlog.NewFolder(func() (tree.Part, error) {
 			t, err := tree.Directories{Root: "log"}.OpenIn(s.Bucket)
 			return t.Root, err
