@@ -36,6 +36,7 @@ var layers = []layer{
 	{name: "tree/treetest"},
 	{name: "tlog", only: []string{"address", "cache", "tree"}}, // the log of what was offered
 	{name: "tlog/tlogtest"},
+	{name: "tlog/vault", only: []string{"tlog"}},
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
 	{name: "index/watch", only: []string{"tree", "archive"}},
@@ -141,7 +142,8 @@ const (
 
 // own limits of packages: these may be as large as this, and no larger.
 var own = map[string]struct{ lines, files int }{
-	"index": {5185, 28}, // on its way to 5,000
+	"index":  {5185, 28}, // on its way to 5,000
+	"module": {6110, 35}, // on its way back
 }
 
 func TestPackagesAreSmall(t *testing.T) {

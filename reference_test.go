@@ -40,6 +40,7 @@ var reference = []configured{
 	{"module", "UpstreamHost", "`host` of `upstream`", "In a Caddyfile the name is an argument."},
 	{"module", "UI", "`ui`", "In a Caddyfile the path is an argument."},
 	{"module", "Publish", "`publish`", ""},
+	{"module", "Tlog", "`tlog`", "In a Caddyfile the folder is an argument."},
 	{"blob", "FileSystem", "The file system `blob`", ""},
 	{"blob", "Cache", "`cache` of `blob`", "In a Caddyfile these are arguments."},
 }

@@ -34,29 +34,20 @@ func (c keyCopies) key(namespace string) string {
 
 // Load implements keys.Copies.
 func (c keyCopies) Load(ctx context.Context, namespace string) ([]byte, error) {
-	return call(ctx, c.storageCalls, func(storage certmagic.Storage) ([]byte, error) {
-		return storage.Load(ctx, c.key(namespace))
-	})
+	return c.storageCalls.Load(ctx, c.key(namespace))
 }
 
 // Store implements keys.Copies.
 func (c keyCopies) Store(ctx context.Context, namespace string, copied []byte) error {
-	_, err := call(ctx, c.storageCalls, func(storage certmagic.Storage) (struct{}, error) {
-		return struct{}{}, storage.Store(ctx, c.key(namespace), copied)
-	})
-	return err
+	return c.storageCalls.Store(ctx, c.key(namespace), copied)
 }
 
 // Delete implements keys.Copies.
 func (c keyCopies) Delete(ctx context.Context, namespace string) error {
-	_, err := call(ctx, c.storageCalls, func(storage certmagic.Storage) (struct{}, error) {
-		err := storage.Delete(ctx, c.key(namespace))
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return struct{}{}, err
-	})
-	return err
+	if err := c.storageCalls.Delete(ctx, c.key(namespace)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // keyCopies returns the copies of a tree's keys in the storage of the app's

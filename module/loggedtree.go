@@ -2,21 +2,17 @@ package module
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"net/url"
 	"os"
-	"path"
 	"sync/atomic"
 
 	"github.com/caddyserver/certmagic"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/mod/sumdb/note"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
 )
 
 var tlogPool = newPool[tlogKey, *pooledTlog]()
@@ -71,7 +67,7 @@ func (a *App) acquireTlog(t *loggedTree) error {
 			p.attach(a, struct{}{}) // its storage is needed at once
 			p.Recorder = record.New(record.Options{
 				Open: func(ctx context.Context) (*tlog.Log, error) {
-					o, err := newTlogFiles(key, p.storage).options(ctx, true)
+					o, err := logOf(key, p.storage).Open(ctx)
 					if err != nil {
 						return nil, err
 					}
@@ -187,147 +183,26 @@ func (a *App) Tlogs() (all []TlogFiles) {
 		seen[t.key] = true
 		key := t.key
 		key.made = false
-		files := newTlogFiles(key, a.storageOf())
+		files := logOf(key, a.storageOf())
 		all = append(all, TlogFiles{t.key.source.Directories.Root, t.key.folder, func(ctx context.Context) (tlog.Options, error) {
 			if t.key.made { // the server makes it
 				if _, err := os.Stat(t.key.folder); err != nil {
 					return tlog.Options{}, err
 				}
 			}
-			return files.options(ctx, false)
+			return files.Read(ctx)
 		}})
 	}
 	return all
 }
 
-// tlogFiles are a log in its folder, with what is kept of it in Caddy's storage: the newest
-// checkpoint, and the private key.
-type tlogFiles struct {
-	key    tlogKey
-	store  tlog.Store
-	origin string
-	storageCalls
-}
-
 // maxTlogCalls limits the calls that wait for a storage that hangs.
 const maxTlogCalls = 4
 
-func newTlogFiles(key tlogKey, storage func() (certmagic.Storage, error)) *tlogFiles {
-	return &tlogFiles{key: key, store: tlog.NewFolder(key.open), origin: key.origin, storageCalls: newStorageCalls(storage, maxTlogCalls)}
+// logOf returns the log in its folder, with its key and checkpoint in Caddy's storage.
+func logOf(key tlogKey, storage func() (certmagic.Storage, error)) vault.Log {
+	return vault.Log{
+		Files: tlog.NewFolder(key.open), Storage: newStorageCalls(storage, maxTlogCalls),
+		Origin: key.origin, Fixed: key.named, Private: key.private,
+	}
 }
-
-func (f *tlogFiles) name(file string) string {
-	return path.Join("terraform_registry", "tlog", url.QueryEscape(f.origin), file)
-}
-
-// privateName is the name of a private key. Each key has its own: instances that begin a log
-// at the same time generate one each, and the log's folder decides which counts.
-func (f *tlogFiles) privateName(v note.Verifier) string {
-	return f.name(fmt.Sprintf("key-%08x", v.KeyHash()))
-}
-
-// Load implements tlog.Anchor.
-func (f *tlogFiles) Load(ctx context.Context) ([]byte, error) {
-	return f.load(ctx, f.name("checkpoint"))
-}
-
-// Store implements tlog.Anchor.
-func (f *tlogFiles) Store(ctx context.Context, checkpoint []byte) error {
-	return f.save(ctx, f.name("checkpoint"), checkpoint)
-}
-
-func (f *tlogFiles) load(ctx context.Context, name string) ([]byte, error) {
-	return call(ctx, f.storageCalls, func(s certmagic.Storage) ([]byte, error) { return s.Load(ctx, name) })
-}
-
-func (f *tlogFiles) save(ctx context.Context, name string, value []byte) error {
-	_, err := call(ctx, f.storageCalls, func(s certmagic.Storage) (struct{}, error) { return struct{}{}, s.Store(ctx, name, value) })
-	return err
-}
-
-// options returns the options of the log. If there is no log yet, it begins one, or the error
-// is fs.ErrNotExist.
-func (f *tlogFiles) options(ctx context.Context, begins bool) (tlog.Options, error) {
-	public, verifier, err := tlog.StoredKey(ctx, f.store)
-	if errors.Is(err, fs.ErrNotExist) && begins {
-		if err := f.begin(ctx); err != nil {
-			return tlog.Options{}, err
-		}
-		public, verifier, err = tlog.StoredKey(ctx, f.store)
-	}
-	if err != nil {
-		return tlog.Options{}, err
-	}
-	if f.key.named && verifier.Name() != f.key.origin {
-		return tlog.Options{}, fmt.Errorf("the log in this folder is called %s, and the configuration calls it %s: the name is fixed when a log is begun", verifier.Name(), f.key.origin)
-	}
-	f.origin = verifier.Name()
-	o := tlog.Options{Origin: f.origin, Public: public, Verifiers: []note.Verifier{verifier}, Store: f.store, Anchor: f}
-	if !begins {
-		return o, nil // it is only read
-	}
-	private := []byte(f.key.private)
-	if f.key.private == "" {
-		private, err = f.load(ctx, f.privateName(verifier))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return tlog.Options{}, fmt.Errorf("the private key of the log is gone: restore %s in Caddy's storage", f.privateName(verifier))
-		case err != nil:
-			return tlog.Options{}, fmt.Errorf("loading the private key of the log: %w", err)
-		}
-	}
-	k, err := tlog.ReadKey(string(private))
-	if err != nil {
-		return tlog.Options{}, fmt.Errorf("the private key of the log: %w", err)
-	}
-	if k.Public != public {
-		return tlog.Options{}, errors.New("the log was begun with another key: configure that one")
-	}
-	o.Signers = []note.Signer{k.Signer}
-	return o, nil
-}
-
-// begin gives a folder without a log its key, by a file whose creation fails if it exists.
-// The private key is stored before.
-func (f *tlogFiles) begin(ctx context.Context) error {
-	empty, err := tlog.IsEmpty(ctx, f.store)
-	if err != nil {
-		return fmt.Errorf("reading the log: %w", err)
-	}
-	_, err = f.Load(ctx)
-	switch {
-	case err == nil || !empty:
-		return fmt.Errorf("%w: its folder has no file key any more", tlog.ErrBehind)
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("reading the newest checkpoint of the log: %w", err)
-	}
-	private := f.key.private
-	if private == "" {
-		if private, err = tlog.GenerateKey(f.origin); err != nil {
-			return err
-		}
-	}
-	k, err := tlog.ReadKey(private)
-	if err != nil {
-		return err
-	}
-	generated := f.key.private == ""
-	if generated {
-		if err := f.save(ctx, f.privateName(k.Verifier), []byte(private)); err != nil {
-			return fmt.Errorf("storing the private key of the log: %w", err)
-		}
-	}
-	err = tlog.StoreKey(ctx, f.store, k.Public)
-	if errors.Is(err, fs.ErrExist) && generated {
-		_, _ = call(ctx, f.storageCalls, func(s certmagic.Storage) (struct{}, error) {
-			return struct{}{}, s.Delete(ctx, f.privateName(k.Verifier)) // another instance was first
-		})
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("writing the log: %w", err)
-	}
-	return nil
-}
-
-// Interface guards
-var _ tlog.Anchor = (*tlogFiles)(nil)

@@ -73,25 +73,17 @@ func (d sharedDigests) List(ctx context.Context) ([]string, error) {
 
 // Load implements index.SharedMemo.
 func (d sharedDigests) Load(ctx context.Context, name string) ([]byte, error) {
-	return call(ctx, d.storageCalls, func(storage certmagic.Storage) ([]byte, error) {
-		return storage.Load(ctx, d.key(name))
-	})
+	return d.storageCalls.Load(ctx, d.key(name))
 }
 
 // Store implements index.SharedMemo.
 func (d sharedDigests) Store(ctx context.Context, name string, segment []byte) error {
-	_, err := call(ctx, d.storageCalls, func(storage certmagic.Storage) (struct{}, error) {
-		return struct{}{}, storage.Store(ctx, d.key(name), segment)
-	})
-	return err
+	return d.storageCalls.Store(ctx, d.key(name), segment)
 }
 
 // Delete implements index.SharedMemo.
 func (d sharedDigests) Delete(ctx context.Context, name string) error {
-	_, err := call(ctx, d.storageCalls, func(storage certmagic.Storage) (struct{}, error) {
-		return struct{}{}, storage.Delete(ctx, d.key(name))
-	})
-	return err
+	return d.storageCalls.Delete(ctx, d.key(name))
 }
 
 // Lock implements index.SharedMemo.

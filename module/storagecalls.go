@@ -49,6 +49,23 @@ func call[T any](ctx context.Context, s storageCalls, do func(certmagic.Storage)
 	}
 }
 
+// Load implements vault.Storage.
+func (s storageCalls) Load(ctx context.Context, key string) ([]byte, error) {
+	return call(ctx, s, func(storage certmagic.Storage) ([]byte, error) { return storage.Load(ctx, key) })
+}
+
+// Store implements vault.Storage.
+func (s storageCalls) Store(ctx context.Context, key string, value []byte) error {
+	_, err := call(ctx, s, func(storage certmagic.Storage) (struct{}, error) { return struct{}{}, storage.Store(ctx, key, value) })
+	return err
+}
+
+// Delete implements vault.Storage.
+func (s storageCalls) Delete(ctx context.Context, key string) error {
+	_, err := call(ctx, s, func(storage certmagic.Storage) (struct{}, error) { return struct{}{}, storage.Delete(ctx, key) })
+	return err
+}
+
 // treeFolder returns the folder for data about the tree with an identity.
 func treeFolder(kind, identity string) string {
 	sum := sha256.Sum256([]byte(identity))

@@ -28,9 +28,11 @@ const (
 	// Repacked: the same content, by its "h1:", has other bytes, by its "zh:".
 	Repacked Event = "repacked"
 
-	// Withdrawn and Restored are events of a whole version.
+	// Withdrawn is an event of a whole version, whose end is Restored.
 	Withdrawn Event = "withdrawn"
-	Restored  Event = "restored"
+
+	// Restored means that the version is withdrawn no longer.
+	Restored Event = "restored"
 )
 
 var events = []Event{Found, Offered, Repacked, Withdrawn, Restored}

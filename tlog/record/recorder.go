@@ -30,7 +30,7 @@ type Options struct {
 type Trouble string
 
 const (
-	None   Trouble = ""
+	None   Trouble = ""       // there is none
 	Behind Trouble = "behind" // tlog.ErrBehind
 	Forked Trouble = "forked" // tlog.ErrForked
 	Failed Trouble = "failed" // anything else, such as a disk that is full
