@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -195,17 +196,18 @@ func (r *Recorder) attempt(ctx context.Context) error {
 // enter adds what has changed since it was entered.
 func (r *Recorder) enter(ctx context.Context, l *tlog.Log, s *index.Snapshot) (err error) {
 	changed := make(map[address.Address]any)
-	there := make(map[address.Address]bool, len(r.entered))
+	known := 0
 	for a, value := range s.Folders() {
-		there[a] = true
-		if r.entered[a] != value {
+		before, ok := r.entered[a]
+		if ok {
+			known++
+		}
+		if before != value {
 			changed[a] = value
 		}
 	}
-	for a := range r.entered {
-		if !there[a] {
-			delete(r.entered, a)
-		}
+	if known < len(r.entered) {
+		r.forget(s)
 	}
 	defer func() { r.waiting(len(changed)) }()
 	r.waiting(len(changed))
@@ -232,10 +234,7 @@ func (r *Recorder) enter(ctx context.Context, l *tlog.Log, s *index.Snapshot) (e
 		leaves, of = nil, nil
 		return nil
 	}
-	for a := range s.Folders() {
-		if _, ok := changed[a]; !ok {
-			continue
-		}
+	for a := range changed {
 		leaves, of = append(leaves, l.News(leavesOf(s, a, r.options.Hostnames, event))...), append(of, a)
 		if len(leaves) >= chunk {
 			if err := add(); err != nil {
@@ -253,6 +252,15 @@ func (r *Recorder) enter(ctx context.Context, l *tlog.Log, s *index.Snapshot) (e
 		r.begun = true
 	}
 	return nil
+}
+
+// forget forgets the folders that are gone.
+func (r *Recorder) forget(s *index.Snapshot) {
+	there := make(map[address.Address]bool)
+	for a := range s.Folders() {
+		there[a] = true
+	}
+	maps.DeleteFunc(r.entered, func(a address.Address, _ any) bool { return !there[a] })
 }
 
 func (r *Recorder) waiting(n int) {
