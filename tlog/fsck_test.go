@@ -56,6 +56,9 @@ func TestFsck(t *testing.T) {
 		}, "the checkpoint in Caddy's storage has another root", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
+			if testing.Short() && test.entries > 10_000 {
+				t.Skip("it takes seconds")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory()
 				l := open(t, m)
