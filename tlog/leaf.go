@@ -239,7 +239,7 @@ func (l Leaf) check() error {
 		}
 	}
 	if last < 1 {
-		return errors.New("it has not both hashes of a package, h1: and zh: first and last")
+		return errors.New("it has not both an h1: and a zh: hash")
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,26 +149,27 @@ func TestALogThatFails(t *testing.T) {
 	for _, operation := range []string{"get", "put", "list", "head"} {
 		t.Run(operation, func(t *testing.T) {
 			storage := tlogtest.New(t)
-			fails := true
+			var fails atomic.Bool
+			fails.Store(true)
 			storage.Bucket.Fail = func(does, name string) error {
-				if fails && does == operation {
+				if fails.Load() && does == operation {
 					return broken
 				}
 				return nil
 			}
 			synctest.Test(t, func(t *testing.T) {
-				var told []Trouble
-				r := New(Options{Open: storage.Open, Changed: func(s State) { told = append(told, s.Trouble) }})
+				changes := make(chan Trouble, 100)
+				r := New(Options{Open: storage.Open, Changed: func(s State) { changes <- s.Trouble }})
 				r.Offered(snapshot)
 				time.Sleep(10 * time.Minute)
 				asked := r.State().Trouble == Failed
-				if len(told) > 1 {
-					t.Errorf("it tells of the same trouble %d times", len(told))
+				if len(changes) > 1 {
+					t.Errorf("it tells of the same trouble %d times", len(changes))
 				}
-				fails = false
+				fails.Store(false)
 				time.Sleep(maxRetry + time.Second)
-				if state := r.State(); state != (State{}) || asked && (len(told) != 2 || told[1] != None) {
-					t.Errorf("it is %+v afterwards, and told %q", state, told)
+				if state := r.State(); state != (State{}) || asked && (len(changes) != 2 || <-changes != Failed || <-changes != None) {
+					t.Errorf("it is %+v afterwards, and tells of %d changes", state, len(changes))
 				}
 				r.Close()
 				synctest.Wait()
