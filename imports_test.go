@@ -37,8 +37,13 @@ var layers = []layer{
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
 	{name: "index/watch", only: []string{"tree", "archive"}},
-	{name: "index/memo", only: []string{"wire", "signing", "tree", "archive"}},
+	{name: "index/memo", only: []string{"wire", "signing", "cache", "tree", "archive"}},
 	{name: "index/content", only: []string{"address", "wire", "cache", "tree", "archive", "index/moduledoc"}},
+	{name: "index/report", only: []string{"address", "registryhcl", "tree"}},
+	{name: "index/layout", only: []string{"address", "tree", "archive", "index/moduledoc", "index/report"}},
+	{name: "index/keys", only: []string{"address", "wire", "signing", "tree", "archive", "index/memo", "index/report", "index/layout"}},
+	{name: "index/queue", only: []string{"address"}},
+	{name: "index/offer", only: []string{"address", "wire", "signing", "tree", "archive", "registryhcl", "index/moduledoc", "index/memo", "index/content", "index/report"}},
 	{name: "index"},
 	{name: "index/catalog", only: []string{"address", "registryhcl", "index/moduledoc", "index"}},
 	{name: "index/indextest"},
@@ -48,9 +53,9 @@ var layers = []layer{
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips
-	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index", "upstream"}},
+	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
-	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index"}},
+	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
 	{name: "handlers", http: true},
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out
 	{name: "pages", http: true, only: []string{"pages/markdown", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
@@ -131,16 +136,16 @@ const (
 	maxFiles = 35
 )
 
-// larger packages may be as large as this, and no larger.
-var larger = map[string]struct{ lines, files int }{
-	"index": {8920, 40}, // a scan and what it keeps are still one
+// own limits of packages: these may be as large as this, and no larger.
+var own = map[string]struct{ lines, files int }{
+	"index": {5175, 28}, // on its way to 5,000
 }
 
 func TestPackagesAreSmall(t *testing.T) {
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, modulePath+"/")
 		limit := struct{ lines, files int }{maxLines, maxFiles}
-		if l, ok := larger[name]; ok {
+		if l, ok := own[name]; ok {
 			limit = l
 		}
 		lines := 0
@@ -161,10 +166,10 @@ func TestPackagesAreSmall(t *testing.T) {
 var whereFilesLie = regexp.MustCompile(`\.(Bucket|IsOnDisk|Disk|DiskPath|KeepsInodes|CheckSeeking|NetworkFileSystem|Fs)\b`)
 
 // Code above package tree is the same for the disk and for a bucket. The index still asks: it
-// watches folders of the disk, and signs URLs of a bucket.
+// watches folders of the disk, signs URLs of a bucket, and says which folder the root should be.
 func TestOnlyTreeKnowsWhereFilesLie(t *testing.T) {
 	for _, p := range packages(t) {
-		if !slices.Contains(p.Imports, modulePath+"/tree") || slices.Contains([]string{"index", "index/indextest", "index/watch", "tree/treetest"}, strings.TrimPrefix(p.ImportPath, modulePath+"/")) {
+		if !slices.Contains(p.Imports, modulePath+"/tree") || slices.Contains([]string{"index", "index/indextest", "index/layout", "index/watch", "tree/treetest"}, strings.TrimPrefix(p.ImportPath, modulePath+"/")) {
 			continue
 		}
 		for _, file := range p.GoFiles {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 )
 
 func keysCommand() *cobra.Command {
@@ -74,8 +74,8 @@ func runKeysForget(cmd *cobra.Command, args []string) error {
 	response, err := caddycmd.AdminAPIRequest(server, http.MethodPost, "/terraform_registry/keys/forget?"+query.Encode(), nil, nil)
 	switch {
 	case err == nil:
-	case strings.Contains(err.Error(), index.ErrNoKeyCopy.Error()): // Caddy keeps the text of the answer alone
-		return cli.Fail(cmd, cli.ExitProblem, fmt.Errorf("%s: %w", args[0], index.ErrNoKeyCopy))
+	case strings.Contains(err.Error(), keys.ErrNoCopy.Error()): // Caddy keeps the text of the answer alone
+		return cli.Fail(cmd, cli.ExitProblem, fmt.Errorf("%s: %w", args[0], keys.ErrNoCopy))
 	default:
 		return fmt.Errorf("the server with the admin API at %s has not done it: %w", server, err)
 	}

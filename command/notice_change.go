@@ -13,7 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -171,7 +171,7 @@ func (n *noticeChange) covered() string {
 	if !n.there.known {
 		return ""
 	}
-	total, names := index.Covered(n.there.versions, n.versions)
+	total, names := offer.Covered(n.there.versions, n.versions)
 	if total == 0 {
 		return ", which covers no version " + n.there.where
 	}
@@ -179,7 +179,7 @@ func (n *noticeChange) covered() string {
 }
 
 func (n *noticeChange) total() int {
-	total, _ := index.Covered(n.there.versions, n.versions)
+	total, _ := offer.Covered(n.there.versions, n.versions)
 	return total
 }
 

@@ -1,12 +1,10 @@
 package index
 
 import (
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 )
 
@@ -76,13 +74,13 @@ func (e *entry) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
 	report, name := a.ReportPath(), a.Path()
 	for _, c := range e.changed() {
 		if c.Path == report {
-			before = c.first
+			before = c.First
 		}
 	}
-	if v := e.module.Version(a.version); v != nil && v.Archive.Path() == name {
+	if v := e.module.Version(a.Version); v != nil && v.Archive.Path() == name {
 		offered = &memo.EarlierBytes{SHA256: v.Archive.SHA256, H1: v.H1}
 	}
-	if r := e.provider.Release(a.version); r != nil {
+	if r := e.provider.Release(a.Version); r != nil {
 		for _, k := range r.Packages {
 			if k.File.Path() == name {
 				offered = &memo.EarlierBytes{SHA256: k.File.SHA256, H1: k.H1}
@@ -92,52 +90,17 @@ func (e *entry) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
 	return offered, before
 }
 
-// ChangedBytes says that the bytes that clients download of a version have changed since the
-// version was first offered.
-type ChangedBytes struct {
-	Path     string    // of the file or folder in the tree, as in a report
-	Platform string    // OS_ARCH; empty for a module
-	Was, Is  string    // the hash as in lock files, "zh:…", or for a module "h1:…"
-	Noticed  time.Time // when the change was found
-
-	first *memo.EarlierBytes
-}
-
 // changedBytes returns the change of an archive, or nil if it has not changed.
 func (a *job) changedBytes(platform string) []ChangedBytes {
 	b := a.Record.Earlier
 	if b == nil || a.Bad != nil {
 		return nil
 	}
-	c := ChangedBytes{Path: a.ReportPath(), Platform: platform, Noticed: time.Unix(0, b.Noticed).UTC(), first: b}
+	c := ChangedBytes{Path: a.ReportPath(), Platform: platform, Noticed: time.Unix(0, b.Noticed).UTC(), First: b}
 	if c.Was, c.Is = b.H1, a.H1; platform != "" || b.H1 == "" || a.H1 == "" {
 		c.Was, c.Is = "zh:"+b.SHA256.String(), "zh:"+a.SHA256.String()
 	}
 	return []ChangedBytes{c}
-}
-
-// changedNotes returns the notes of a report about changes of one version.
-func changedNotes(all []ChangedBytes) (notes []string) {
-	for _, c := range all {
-		day, was, is := c.Noticed.Format(time.DateOnly), shortHash(c.Was), shortHash(c.Is)
-		if c.Platform == "" {
-			notes = append(notes, fmt.Sprintf("its files are others than those it was first offered with (%s, before %s: %s), and who installs it now gets these: put the old ones back, and publish the new ones as a new version", is, day, was))
-			continue
-		}
-		notes = append(notes, fmt.Sprintf("its package for %s is another than the one it was first offered with (%s, before %s: %s), which lock files refuse: put the old one back, and publish the new one as a new version", c.Platform, is, day, was))
-	}
-	return notes
-}
-
-// shortHash returns the part of a hash that people compare.
-func shortHash(hash string) string { return hash[:min(len(hash), len("zh:")+12)] + "…" }
-
-// A ChangedVersion is an offered version whose bytes have changed since it was first
-// offered.
-type ChangedVersion struct {
-	Address address.Address
-	Version string
-	ChangedBytes
 }
 
 // newlyChanged returns the changes since the snapshot before, which may be nil.

@@ -20,7 +20,7 @@ func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 	case "docs":
 		p.release(v, only).docs = e.Path()
 	case "website": // it comes after docs
-		entries := w.look(p.part, e.Path())
+		entries := w.Look(p.Part, e.Path())
 		i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.Name == "docs" && e.Bad == nil && e.Info.IsDir() })
 		if i < 0 {
 			return false
@@ -37,15 +37,15 @@ func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 // watchDocs has a scan follow when pages change: they are shown as they were at the
 // last one.
 func (w *walker) watchDocs(p *providerFolder, dir string) {
-	part := p.part
+	part := p.Part
 	if w.scan.watch == nil || !part.IsOnDisk() {
 		return
 	}
-	w.scan.watch.Add(part, dir, p.report)
+	w.scan.watch.Add(part, dir, p.Report)
 	entries, _ := part.List(dir) // whoever looks at them is told what is wrong
 	for _, e := range entries {
 		if content.IsDocsFolder(e.Name) && e.Bad == nil && e.Info.IsDir() {
-			w.scan.watch.Add(part, e.Path(), p.report)
+			w.scan.watch.Add(part, e.Path(), p.Report)
 		}
 	}
 }

@@ -7,6 +7,9 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -22,7 +25,7 @@ type entry struct {
 	empty   bool                  // no version is in the folder
 	packed  map[string]tree.Stamp // stamps of the folders that were packed, by their path in the report
 	state   *folderState          // nil if the same listing may have another result
-	keys    *keysFile             // of the namespace of a provider; nil if there is no keys file
+	keys    *keys.File            // of the namespace of a provider; nil if there is no keys file
 	listing *listing              // nil when all archives have been read
 
 	kept    *entry // the entry whose state is kept, since the folder cannot be read
@@ -36,7 +39,7 @@ type entry struct {
 type offered struct {
 	provider *Provider // nil if no release is offered
 	module   *Module   // nil if no version is offered
-	metadata addressMetadata
+	metadata offer.Metadata
 	pending  pending // versions that have not been read yet
 	report   *Report // of the versions
 
@@ -48,7 +51,7 @@ type offered struct {
 
 // offers reports whether there is anything to say about the address of the entry.
 func (e *entry) offers() bool {
-	return e != nil && (e.provider != nil || e.module != nil || e.metadata.file != nil)
+	return e != nil && (e.provider != nil || e.module != nil || e.metadata.File != nil)
 }
 
 // providerOrNil returns the provider of an entry, which may be nil.
@@ -65,6 +68,14 @@ func (e *entry) moduleOrNil() *Module {
 		return nil
 	}
 	return e.module
+}
+
+// metadataOrZero returns the metadata of an entry, which may be nil.
+func (e *entry) metadataOrZero() (m offer.Metadata) {
+	if e != nil {
+		m = e.metadata
+	}
+	return m
 }
 
 // release returns the offered release of a version, without notices, or nil. A nil entry
@@ -90,13 +101,13 @@ func (e *entry) offersVersions() bool { return e != nil && (e.provider != nil ||
 func (e *entry) changed() (list []ChangedVersion) {
 	add := func(version string, all []ChangedBytes) {
 		for _, c := range all {
-			list = append(list, ChangedVersion{e.folder.address, version, c})
+			list = append(list, ChangedVersion{Address: e.folder.Address, Version: version, ChangedBytes: c})
 		}
 	}
-	for _, r := range e.provider.releaseList() {
+	for _, r := range e.provider.ReleaseList() {
 		add(r.Version, r.Changed)
 	}
-	for _, v := range e.module.versionList() {
+	for _, v := range e.module.VersionList() {
 		add(v.Version, v.Changed)
 	}
 	return list
@@ -105,7 +116,7 @@ func (e *entry) changed() (list []ChangedVersion) {
 // keysExpire returns the earliest time at which a key of the provider expires; zero if none
 // does. Of several copies of a key, the first one counts.
 func (e *entry) keysExpire() (first time.Time) {
-	for _, r := range e.provider.releaseList() {
+	for _, r := range e.provider.ReleaseList() {
 		for i, k := range r.Keys {
 			copied := slices.ContainsFunc(r.Keys[:i], func(other signing.PublicKey) bool { return other.ID == k.ID })
 			if !copied {
@@ -144,16 +155,16 @@ type mergedEntry struct {
 	own, hosted *entry
 	provider    *Provider // nil if all releases are withdrawn
 	module      *Module   // nil if all versions are withdrawn
-	metadata    addressMetadata
+	metadata    offer.Metadata
 }
 
 // newGroup returns the group of some entries. before is the group as it was, which may be
 // nil: what has not changed stays the same.
 func newGroup(entries []*entry, before *group) *group {
-	slices.SortFunc(entries, func(a, b *entry) int { return compareFolders(a.folder, b.folder) })
-	g := &group{entries: entries, report: newReport()}
+	slices.SortFunc(entries, func(a, b *entry) int { return a.folder.Compare(b.folder.Folder) })
+	g := &group{entries: entries, report: report.New()}
 	for _, e := range entries {
-		if chosen := chooseSpelling(entries, e.folder.address); chosen == e {
+		if chosen := chooseSpelling(entries, e.folder.Address); chosen == e {
 			g.offered = append(g.offered, e)
 		} else {
 			e.reportSpelling(g.report, chosen)
@@ -161,15 +172,15 @@ func newGroup(entries []*entry, before *group) *group {
 	}
 	hosted := g.at("")
 	for _, e := range g.offered {
-		g.report.merge(e.walked)
-		g.report.merge(e.report)
+		g.report.Merge(e.walked)
+		g.report.Merge(e.report)
 		g.keysExpire = earlier(g.keysExpire, e.keysExpire())
 		g.changed = append(g.changed, e.changed()...)
 	}
 	twice := make(map[string][]string)
 	for _, e := range g.offered {
 		if e != hosted && e.offers() && hosted.offers() {
-			g.merged = append(g.merged, mergeEntries(e, hosted, before.mergedAt(e.folder.address.Hostname), twice))
+			g.merged = append(g.merged, mergeEntries(e, hosted, before.mergedAt(e.folder.Address.Hostname), twice))
 		}
 	}
 	if len(twice) > 0 {
@@ -188,14 +199,9 @@ func (g *group) isNoted() bool {
 // versions counts the versions that are offered.
 func (g *group) versions() (n int) {
 	for _, e := range g.offered {
-		n += len(e.provider.releaseList()) + len(e.module.versionList())
+		n += len(e.provider.ReleaseList()) + len(e.module.VersionList())
 	}
 	return n
-}
-
-// compareFolders orders the folders of addresses as a walk finds them.
-func compareFolders(a, b folder) int {
-	return slices.Compare(tree.SplitPath(a.report), tree.SplitPath(b.report))
 }
 
 // at returns the offered entry under exactly that HOSTNAME, or nil.
@@ -204,7 +210,7 @@ func (g *group) at(hostname svchost.Hostname) *entry {
 		return nil
 	}
 	for _, e := range g.offered {
-		if e.folder.address.Hostname == hostname {
+		if e.folder.Address.Hostname == hostname {
 			return e
 		}
 	}
@@ -217,7 +223,7 @@ func (g *group) mergedAt(hostname svchost.Hostname) *mergedEntry {
 		return nil
 	}
 	for _, m := range g.merged {
-		if m.own.folder.address.Hostname == hostname {
+		if m.own.folder.Address.Hostname == hostname {
 			return m
 		}
 	}
@@ -246,7 +252,7 @@ func (g *group) entryOf(report string) *entry {
 		return nil
 	}
 	for _, e := range g.entries {
-		if e.folder.report == report {
+		if e.folder.Report == report {
 			return e
 		}
 	}
@@ -257,28 +263,28 @@ func (g *group) entryOf(report string) *entry {
 // version with HOSTNAME is offered, and twice gets the hostname. before is the merged entry
 // as it was, or nil.
 func mergeEntries(own, hosted *entry, before *mergedEntry, twice map[string][]string) *mergedEntry {
-	a, metadata := own.folder.address, own.metadata.over(hosted.metadata)
+	a, metadata := own.folder.Address, own.metadata.Over(hosted.metadata)
 	clash := func(version string) {
 		twice[version] = append(twice[version], address.DisplayHostname(a.Hostname))
 	}
-	releases := mergeVersions(own.provider.releaseList(), hosted.provider.releaseList(), &metadata, func(r *Release) { clash(r.Version) })
-	versions := mergeVersions(own.module.versionList(), hosted.module.versionList(), &metadata, func(v *ModuleVersion) { clash(v.Version) })
+	releases := offer.MergeVersions(own.provider.ReleaseList(), hosted.provider.ReleaseList(), &metadata, func(r *Release) { clash(r.Version) })
+	versions := offer.MergeVersions(own.module.VersionList(), hosted.module.VersionList(), &metadata, func(v *ModuleVersion) { clash(v.Version) })
 	if before != nil && before.own.offersTheSame(own) && before.hosted.offersTheSame(hosted) {
 		return &mergedEntry{own: own, hosted: hosted, provider: before.provider, module: before.module, metadata: before.metadata}
 	}
 	m := &mergedEntry{own: own, hosted: hosted, metadata: metadata}
 	if len(releases) > 0 {
-		m.provider = newProvider(a, releases, metadata)
+		m.provider = offer.NewProvider(a, releases, metadata)
 	}
 	if len(versions) > 0 {
-		m.module = newModule(a, versions, metadata)
+		m.module = offer.NewModule(a, versions, metadata)
 	}
 	return m
 }
 
 // offersTheSame reports whether two entries have the same versions and metadata.
 func (e *entry) offersTheSame(other *entry) bool {
-	return e.provider == other.provider && e.module == other.module && e.metadata.equal(other.metadata)
+	return e.provider == other.provider && e.module == other.module && e.metadata.Equal(other.metadata)
 }
 
 // chooseSpelling returns the entry that is offered of an address. Clients compare addresses
@@ -287,7 +293,7 @@ func (e *entry) offersTheSame(other *entry) bool {
 // a stray ACME/demo/README must not hide acme/demo.
 func chooseSpelling(entries []*entry, a address.Address) (chosen *entry) {
 	for _, e := range entries {
-		if e.folder.address == a && (chosen == nil || e.betterSpelling(chosen)) {
+		if e.folder.Address == a && (chosen == nil || e.betterSpelling(chosen)) {
 			chosen = e
 		}
 	}
@@ -298,30 +304,19 @@ func (e *entry) betterSpelling(other *entry) bool {
 	if e.empty != other.empty {
 		return other.empty
 	}
-	return e.isNormal() && !other.isNormal()
-}
-
-// isNormal reports whether the folder's path is the address as clients compare it, with the
-// hostname as users write it or as clients request it.
-func (e *entry) isNormal() bool {
-	a := e.folder.address
-	names := []string{a.Namespace, a.Name}
-	if a.IsModule() {
-		names = append(names, a.System)
-	}
-	return slices.Equal(e.folder.names, names) && (e.folder.hostname == string(a.Hostname) || e.folder.hostname == address.DisplayHostname(a.Hostname))
+	return e.folder.IsNormal() && !other.folder.IsNormal()
 }
 
 // reportSpelling reports an entry that is not offered, since another folder has its address.
 func (e *entry) reportSpelling(r *Report, chosen *entry) {
 	if !e.empty {
-		bad := tree.Findingf(tree.Duplicate, "it has the address of %s in another spelling, and that folder is offered: move its content there", chosen.folder.report)
-		r.withhold(problemOf(bad, e.folder.report, e.folder.address, ""))
+		bad := tree.Findingf(tree.Duplicate, "it has the address of %s in another spelling, and that folder is offered: move its content there", chosen.folder.Report)
+		r.Withhold(e.folder.Report, e.folder.Address, "", bad)
 		return
 	}
-	r.merge(e.walked)
+	r.Merge(e.walked)
 	if e.folder.metadata != nil {
-		bad := tree.Findingf(tree.Duplicate, "it is of the address of %s in another spelling: move it there", chosen.folder.report)
-		r.withhold(problemOf(bad, tree.InFolder(e.folder.report, tree.MetadataName), e.folder.address, ""))
+		bad := tree.Findingf(tree.Duplicate, "it is of the address of %s in another spelling: move it there", chosen.folder.Report)
+		r.Withhold(tree.InFolder(e.folder.Report, tree.MetadataName), e.folder.Address, "", bad)
 	}
 }

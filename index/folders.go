@@ -9,6 +9,9 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -18,19 +21,18 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	x := &scanner{once: true}
 	s := &scan{scanner: x, ctx: ctx, tree: t, now: time.Now(), stale: everything()}
 	x.memo.Begin(s.now)
-	keys := new(keysFolder) // nothing is verified
 	var listings []*listing
-	report := newReport()
-	for _, v := range []*wayWalk{s.walkProviders(), s.walkModules()} {
+	report := report.New()
+	for _, v := range []*wayWalk{s.walkFolders(layout.Providers(t)), s.walkFolders(layout.Modules(t))} {
 		for _, way := range v.way {
-			report.merge(way.report)
+			report.Merge(way.report)
 		}
 		for _, f := range v.found {
-			listings = append(listings, s.list(f, keys))
+			listings = append(listings, s.list(f, new(keys.Folder))) // nothing is verified)
 		}
 	}
 	for _, l := range listings {
-		report.merge(l.walker.report)
+		report.Merge(l.walker.report)
 	}
 	var folders []tree.AddressFolder
 	for _, l := range s.chosen(listings) {
@@ -38,9 +40,9 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 		versions := l.versions()
 		address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
 		versions = slices.CompactFunc(versions, func(a, b *version.Version) bool { return a.String() == b.String() })
-		folders = append(folders, tree.NewAddressFolder(f.address, f.report, f.part, f.dir, versions))
+		folders = append(folders, tree.NewAddressFolder(f.Address, f.Report, f.Part, f.Dir, versions))
 	}
-	return folders, cmp.Or(ctx.Err(), report.failure())
+	return folders, cmp.Or(ctx.Err(), report.Failure())
 }
 
 // versions returns the versions with packages in a folder.
@@ -60,18 +62,4 @@ func (l *listing) versions() (versions []*version.Version) {
 		}
 	}
 	return versions
-}
-
-// Covered returns the number and, in short, the names of the versions that meet
-// constraints.
-func Covered(versions []*version.Version, c address.Constraints) (n int, names string) {
-	covered := slices.Clone(versions)
-	for i, v := range covered {
-		if c.Cover(v) {
-			n++
-		} else {
-			covered[i] = nil
-		}
-	}
-	return n, nameVersions(covered, n)
 }

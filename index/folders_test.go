@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -39,10 +40,10 @@ func TestAddressFolders(t *testing.T) {
 	if p.Path != "providers/a.example/ACME/demo" || p.Address.String() != "a.example/acme/demo" || m.Path != "modules/acme/vpc/aws" {
 		t.Errorf("they are %+v and %+v", p, m)
 	}
-	if n, names := index.Covered(p.Versions, constraints(t, ">= 1.9")); n != 2 || names != "1.9.0 and 1.10.0" {
+	if n, names := offer.Covered(p.Versions, constraints(t, ">= 1.9")); n != 2 || names != "1.9.0 and 1.10.0" {
 		t.Errorf("%d are covered: %s", n, names)
 	}
-	if n, names := index.Covered(m.Versions, constraints(t, ">= 1.9")); n != 0 || names != "" {
+	if n, names := offer.Covered(m.Versions, constraints(t, ">= 1.9")); n != 0 || names != "" {
 		t.Errorf("%d are covered: %s", n, names)
 	}
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -22,7 +24,7 @@ type Index struct {
 	options  Options
 	snapshot atomic.Pointer[Snapshot]
 	observer atomic.Pointer[Observer]
-	queue    *queue
+	queue    *queue.Queue[*job, readResult]
 
 	scanning sync.Mutex // one scan at a time; guards what follows
 	prepare  sync.Once  // before the first scan
@@ -79,7 +81,7 @@ func New(o Options) *Index {
 		scanner: scanner{options: o},
 		watch:   watch.New,
 		retry:   firstRetry,
-		queue:   newQueue(ctx, o.workers()),
+		queue:   queue.New[*job, readResult](ctx, o.workers()),
 		ready:   make(chan struct{}),
 		hints:   make(chan struct{}, 1),
 		stale:   everything(),
@@ -91,7 +93,7 @@ func New(o Options) *Index {
 		sharingCtx:  sharingCtx,
 		stopSharing: stopSharing,
 	}
-	x.queue.now, x.queue.read, x.queue.commit, x.queue.progress = o.now, x.readArchive, x.commit, x.advance
+	x.queue.Now, x.queue.Read, x.queue.Commit, x.queue.Progressed = o.now, x.readArchive, x.commit, x.advance
 	if o.Store != nil {
 		x.saving = memo.NewSaving(&x.scanner.memo, o.Store, o.Identity, func(reason string) {
 			x.log(slog.LevelWarn, "the memo of digests cannot be kept, the next start will read archives again", "reason", reason)
@@ -181,7 +183,7 @@ func (x *Index) Close() error {
 	x.cancel()
 	x.start.Do(func() {}) // Start has no effect from now on
 	x.done.Wait()
-	x.queue.close()
+	x.queue.Close()
 	x.finishSharing()
 	x.saving.Close()
 	return nil
@@ -287,7 +289,7 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	if _, err := x.scan(ctx, everything(), true); err != nil {
 		return nil, err
 	}
-	if err := x.queue.wait(ctx); err != nil {
+	if err := x.queue.Wait(ctx); err != nil {
 		return nil, err
 	}
 	x.scanning.Lock() // until the last snapshot has been reported
@@ -367,15 +369,15 @@ func (x *Index) commit() {
 }
 
 func (x *Index) commitRead() {
-	done := x.queue.takeFinished()
+	done := x.queue.TakeFinished()
 	if len(done) == 0 {
-		x.queue.update(nil, nil, false)
+		x.queue.Update(nil, nil, false)
 		return
 	}
 	listings := make(map[*listing]bool)
 	for _, f := range done {
-		f.job.apply(f.readResult)
-		listings[f.listing] = true
+		f.Archive.apply(f.Result)
+		listings[f.Archive.listing] = true
 	}
 	x.read += len(done)
 	before := x.scanner.last
@@ -385,21 +387,21 @@ func (x *Index) commitRead() {
 // publish publishes a snapshot. The archives that it lacks are queued. The observer is told
 // of changes when their archives have been read, and of the first scan when all have been.
 // read are the archives that have been read for it.
-func (x *Index) publish(before, s *Snapshot, read []finishedJob) {
+func (x *Index) publish(before, s *Snapshot, read []finished) {
 	s.Read = x.read
 	x.unreported.add(s.differs)
 	if x.snapshot.Swap(s) == nil {
 		close(x.ready)
 	}
 	added, dropped, left := unread(before, s)
-	x.queue.update(added, dropped, before == nil)
+	x.queue.Update(added, dropped, before == nil)
 	x.renew()
 	x.saving.Changed() // a crash does not lose the new records
-	idle, current := x.queue.progressed()
+	idle, current := x.queue.IsRead()
 	x.logFaults(s, idle)
 	isChange := left == 0 && before != nil
 	if len(read) > 0 {
-		isChange = slices.ContainsFunc(read, func(f finishedJob) bool { return !f.state.first })
+		isChange = slices.ContainsFunc(read, func(f finished) bool { return !f.Archive.IsFirst() })
 	}
 	if idle || current && isChange {
 		took := time.Since(x.began)
@@ -422,7 +424,7 @@ func (x *Index) publish(before, s *Snapshot, read []finishedJob) {
 	case len(s.young) > 0:
 		x.scanResting(young)
 	case len(x.unfinished) > 0:
-		x.scanResting(copyRest)
+		x.scanResting(report.CopyRest)
 	}
 }
 
@@ -435,8 +437,8 @@ func (s *Snapshot) newlyChosen(before *Snapshot) stale {
 			break
 		}
 		for _, e := range s.groups[a].allOffered() {
-			g, report := before.groups[a], e.folder.report
-			if last := g.at(e.folder.address.Hostname); g.entryOf(report) != nil && last.folder.report != report {
+			g, report := before.groups[a], e.folder.Report
+			if last := g.at(e.folder.Address.Hostname); g.entryOf(report) != nil && last.folder.Report != report {
 				chosen[report] = true
 			}
 		}
@@ -578,7 +580,7 @@ func (x *Index) news() <-chan struct{} {
 // Next waits for a snapshot other than after. The selected archives are read before all
 // others. Next returns nil when ctx or the Index ends first.
 func (x *Index) Next(ctx context.Context, after *Snapshot, selections ...Selection) *Snapshot {
-	defer x.queue.hurry(selections)()
+	defer x.queue.Hurry(selections)()
 	for {
 		news := x.news()
 		if s := x.Snapshot(); s != nil && s != after {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -19,12 +20,10 @@ type job struct {
 	folder  *folder // the folder of the provider or module
 	listing *listing
 	tree.Location
-	version  string
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
-	rank     int                    // number of newer versions
-	read     func(context.Context, *job) (memo.Record, error)
-	state    *jobState // state in a queue; nil until it is in one
+	queue.Task
+	read func(context.Context, *job) (memo.Record, error)
 
 	before *entry // of the folder; nil if there is none
 	first  bool   // nothing was offered before: it was found by the first scan of a process
@@ -37,6 +36,9 @@ type job struct {
 	young    bool   // it may change again unnoticed
 	memo.Record
 }
+
+// finished is a job that has been read, and the result.
+type finished = queue.Finished[*job, readResult]
 
 // isFolder reports whether the archive is computed from the files of a folder.
 func (a *job) isFolder() bool { return a.module != nil || a.unpacked != nil }
@@ -61,7 +63,7 @@ func (w *walker) newArchive(f *folder, report string, e tree.Entry, version stri
 }
 
 func (w *walker) newJob(f *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
-	return &job{folder: f, Location: e.Location(report), version: version, read: read, before: w.before, first: w.scan.last == nil}
+	return &job{folder: f, Location: e.Location(report), Task: queue.Task{Address: f.Address, Version: version}, read: read, before: w.before, first: w.scan.last == nil}
 }
 
 // recall copies the result for an archive from the memo, or from the digests from outside of
@@ -69,7 +71,7 @@ func (w *walker) newJob(f *folder, report string, e tree.Entry, version string, 
 func (w *walker) recall(a *job) (known bool) {
 	d, known := w.scan.memo.Get(&a.Location, a.Stamp)
 	if !known {
-		if d, known = w.scan.options.Digests.get(a.Stamp); known {
+		if d, known = w.scan.options.Digests.Get(a.Stamp); known {
 			a.DetachName()
 			d.Earlier = w.scan.earlier(a, d, w.scan.now)
 			w.scan.memo.Keep(&a.Location, d)
@@ -94,7 +96,7 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) *job {
 	now := w.scan.options.now()
 	switch {
 	case w.recall(a):
-	case !w.scan.once && !w.hasPacked(a) && a.withChanges(dirs, now).TooYoung(now, folderRest):
+	case !w.scan.once && !w.hasPacked(a) && a.folder.Part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest):
 		a.pending, w.young = true, true
 	default:
 		return w.queue(a)
@@ -107,28 +109,6 @@ func (w *walker) hasPacked(a *job) bool {
 	return w.before != nil && w.before.packed[a.ReportPath()] == a.Stamp
 }
 
-// withChanges returns a folder's stamp with the last time at which a name in it was removed
-// or added, if that was later. Only local file systems keep this time: others make one up,
-// and then a folder might never count as unchanged.
-func (a *job) withChanges(dirs []string, taken time.Time) tree.Stamp {
-	s := a.Stamp
-	if !a.folder.part.IsOnDisk() || !a.folder.part.KeepsInodes(a.Path()) {
-		return s
-	}
-	now := taken.UnixNano()
-	for _, dir := range dirs {
-		info, err := a.folder.part.Lookup(dir)
-		if err != nil {
-			s.Changed = max(s.Newest(), now) // the next scan sees the new state
-			continue
-		}
-		if t := info.ModTime().UnixNano(); t <= now { // a later time says nothing of the folder's age
-			s.Changed = max(s.Newest(), t)
-		}
-	}
-	return s
-}
-
 // queue adds an archive to the archives to read. If the listing before has the same archive,
 // which may be being read, that one is returned.
 func (w *walker) queue(a *job) *job {
@@ -136,7 +116,7 @@ func (w *walker) queue(a *job) *job {
 		w.unread = append(w.unread, known)
 		return known
 	}
-	a.pending = true
+	a.pending, a.Bytes = true, a.Stamp.Size
 	a.DetachName()
 	w.unread = append(w.unread, a)
 	return a
@@ -145,13 +125,10 @@ func (w *walker) queue(a *job) *job {
 // setAside leaves an archive that cannot be read at the moment to a later scan.
 func (w *walker) setAside(a *job) {
 	if !w.scan.once && a.Bad.Passes() {
-		w.failed = failureAt(a.ReportPath(), a.Bad)
+		w.failed = a.Bad.At(a.ReportPath())
 		a.Bad, a.pending = nil, true
 	}
 }
-
-// failureAt says which file could not be read, and why.
-func failureAt(report string, f *tree.Finding) string { return report + ": " + f.Detail }
 
 // A readResult is the result of reading an archive.
 type readResult struct {
@@ -185,7 +162,7 @@ func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
 	}
 	r.record, r.young = d, r.young || d.Stamp.TooYoung(now, 0)
 	if d.Bad.Passes() && (!x.once || d.Bad.Reason == tree.StoreFailed) {
-		r.failed = failureAt(a.ReportPath(), d.Bad)
+		r.failed = d.Bad.At(a.ReportPath())
 	}
 	return r
 }
@@ -193,7 +170,7 @@ func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
 // readFile opens an archive that is a file, calls read, and checks that the file has not
 // changed meanwhile.
 func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error)) (memo.Record, error) {
-	f, info, err := a.folder.part.OpenRegular(a.Path())
+	f, info, err := a.folder.Part.OpenRegular(a.Path())
 	if err != nil {
 		return memo.Record{}, err
 	}
@@ -201,7 +178,7 @@ func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error
 	if !tree.StampOf(info).SameContent(a.Stamp) {
 		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
-	d, failed := read(archive.Paced(f, a.state.wait), info.Size())
+	d, failed := read(archive.Paced(f, a.Pause()), info.Size())
 	if err := tree.ReadFailure(f); err != nil {
 		return memo.Record{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -411,18 +412,18 @@ func TestForgetKeys(t *testing.T) {
 	t.Cleanup(func() { x.Close() })
 	rescan(t, x)
 	forget := func(namespace string) error { return x.ForgetKeys(t.Context(), "a.example", namespace) }
-	if err := forget("acme"); !errors.Is(err, index.ErrKeysNotGone) {
+	if err := forget("acme"); !errors.Is(err, keys.ErrNotGone) {
 		t.Errorf("while the file is there: %v", err)
 	}
 	k.fails, k.errno = "keys/a.example", syscall.EIO
-	if err := forget("acme"); !errors.Is(err, index.ErrKeysNotGone) {
+	if err := forget("acme"); !errors.Is(err, keys.ErrNotGone) {
 		t.Errorf("while the file may be there: %v", err)
 	}
 	k.errno = 0
 	k.Remove("keys/a.example/acme.asc")
 	k.release("1.1.0", k.publisher)
 	k.wants(rescan(t, x), map[string]string{"1.1.0": "keys_missing"})
-	if err := forget("other"); !errors.Is(err, index.ErrNoKeyCopy) {
+	if err := forget("other"); !errors.Is(err, keys.ErrNoCopy) {
 		t.Errorf("of a namespace without keys: %v", err)
 	}
 	k.copies.Fail(errStorage)
@@ -447,10 +448,10 @@ func TestKeysChangesAreReported(t *testing.T) {
 	x := index.New(k.options)
 	t.Cleanup(func() { x.Close() })
 	log := new(syncBuffer)
-	var changes []index.KeysChange
+	var changes []keys.Change
 	x.Observe(&index.Observer{
 		Logger:      slog.New(slog.NewTextHandler(log, nil)),
-		KeysChanged: func(c index.KeysChange) { changes = append(changes, c) },
+		KeysChanged: func(c keys.Change) { changes = append(changes, c) },
 	})
 	rescan(t, x)
 	for _, test := range []struct {
@@ -493,7 +494,7 @@ func TestKeysThatCanBeReadLaterHaveNotChanged(t *testing.T) {
 		k := newKeyedTree(t, "")
 		x := index.New(k.options)
 		t.Cleanup(func() { x.Close() })
-		x.Observe(&index.Observer{KeysChanged: func(c index.KeysChange) { t.Errorf("%s: reported is %+v", name, c) }})
+		x.Observe(&index.Observer{KeysChanged: func(c keys.Change) { t.Errorf("%s: reported is %+v", name, c) }})
 		k.fails, k.errno = name, syscall.EIO
 		k.wants(rescan(t, x), map[string]string{"1.0.0": isPending})
 		k.errno = 0

@@ -1,12 +1,9 @@
 package index_test
 
 import (
-	"path"
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -45,33 +42,6 @@ func TestKeys(t *testing.T) {
 				nothingWithheld(t, s)
 			} else if p := problemOf(s.Report().Withheld, test.path); p.Reason != test.reason || len(s.Report().Withheld) != 1 {
 				t.Errorf("withheld is %+v", s.Report().Withheld)
-			}
-		})
-	}
-}
-
-func TestKeysFileOfANamespace(t *testing.T) {
-	p := indextest.NewPublisher(t)
-	files := indextest.New(t).Keys("ACME", p).Keys("both", p).Keys("BOTH", p).Keys("a.example/Acme", p)
-	open, err := files.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct{ rule, hostname, namespace, want string }{
-		{"another spelling", "", "acme", "keys/ACME.asc"},
-		{"its very name before another spelling", "", "both", "keys/both.asc"},
-		{"of a hostname", "a.example", "acme", "keys/a.example/Acme.asc"},
-		{"none of a hostname", "b.example", "acme", "keys/b.example/acme.asc"},
-		{"none at all", "", "new", "keys/new.asc"},
-	} {
-		t.Run(test.rule, func(t *testing.T) {
-			a := address.Address{}
-			if test.hostname != "" {
-				a = addressAt(test.hostname, "acme/demo")
-			}
-			part, name, _ := index.KeysFile(open, a.Hostname, test.namespace)
-			if got := path.Join(part.Dir, name); got != test.want {
-				t.Errorf("it is %s", got)
 			}
 		})
 	}

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -45,12 +48,13 @@ func (l *listing) isEmpty() bool {
 // list lists the folder of an address. It returns the entry that the folder has already if
 // nothing has changed that the entry depends on, and keeps the earlier entry of a folder
 // that cannot be read.
-func (s *scan) list(f folder, keys *keysFolder) *listing {
-	g := s.last.group(f.address)
-	known := g.entryOf(f.report)
+func (s *scan) list(path layout.Folder, k *keys.Folder) *listing {
+	f := folder{Folder: path}
+	g := s.last.group(f.Address)
+	known := g.entryOf(f.Report)
 	before := known
 	if before == nil {
-		before = g.at(f.address.Hostname) // the folder may have been renamed
+		before = g.at(f.Address.Hostname) // the folder may have been renamed
 	}
 	w := s.newWalker(before.withoutListing())
 	l := &listing{walker: w}
@@ -60,18 +64,18 @@ func (s *scan) list(f folder, keys *keysFolder) *listing {
 			w.queued[a.ReportPath()] = a
 		}
 	}
-	if known != nil && w.reuse(known, f.part, keys) {
+	if known != nil && w.reuse(known, f.Part, k) {
 		l.entry = known
 		return l
 	}
 	w.notes = true
 	var bad *tree.Finding
-	if f.address.IsModule() {
+	if f.Address.IsModule() {
 		l.module = &moduleFolder{folder: f}
 		bad = w.listModule(l.module)
 	} else {
 		l.provider = newProviderFolder(f)
-		bad = w.walkReleases(l.provider, f.dir, f.report, "")
+		bad = w.walkReleases(l.provider, f.Dir, f.Report, "")
 		l.provider.order()
 	}
 	w.queued = nil
@@ -99,11 +103,11 @@ func (e *entry) withoutListing() *entry {
 // keep returns the entry of a folder that cannot be read. It keeps the state of the entry
 // before, which is nil if no scan could read the folder yet: then the folder is unknown.
 func (w *walker) keep(f folder, before *entry) *entry {
-	w.scan.memo.RetainBelow(f.report)
-	f.part = tree.Part{} // an entry may outlast it
+	w.scan.memo.RetainBelow(f.Report)
+	f.Part = tree.Part{} // an entry may outlast it
 	if before == nil || before.unknown {
 		f.metadata = nil
-		return &entry{folder: f, offered: offered{report: newReport()}, walked: w.report, empty: true, unknown: true, faulty: w.faulty}
+		return &entry{folder: f, offered: offered{report: report.New()}, walked: w.report, empty: true, unknown: true, faulty: w.faulty}
 	}
 	if before.kept != nil {
 		before = before.kept
@@ -111,26 +115,26 @@ func (w *walker) keep(f folder, before *entry) *entry {
 	e := *before
 	f.metadata = before.folder.metadata
 	e.folder, e.kept, e.faulty = f, before, w.faulty
-	e.walked, e.state, e.listing = newReport(), nil, nil
-	e.walked.merge(w.report)
-	e.walked.merge(before.walked)
+	e.walked, e.state, e.listing = report.New(), nil, nil
+	e.walked.Merge(w.report)
+	e.walked.Merge(before.walked)
 	e.passing, e.pending.unreadable = true, true
 	return &e
 }
 
 // entry makes the entry of a listing from the archives that have been read by now.
-func (s *scan) entry(l *listing, keys *keysFolder) *entry {
+func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 	if l.entry != nil {
 		return l.entry
 	}
 	w, f := l.walker, *l.folder()
-	f.part = tree.Part{} // an entry may outlast it
+	f.Part = tree.Part{} // an entry may outlast it
 	e := &entry{folder: f, walked: w.report, failed: w.failed, faulty: w.faulty, young: w.young}
 	var archives []*job
-	var keysFile *keysFile
+	var trusted *keys.File
 	if p := l.provider; p != nil {
-		keysFile = keys.keysFor(p.keysOf())
-		e.offered = s.offerProvider(p, keysFile, w.before)
+		trusted = k.For(keys.NamespaceOf(p.Address))
+		e.offered = s.offerProvider(p, trusted, w.before)
 		for _, r := range p.ordered {
 			for _, k := range r.packages {
 				archives = append(archives, k.job)
@@ -142,7 +146,7 @@ func (s *scan) entry(l *listing, keys *keysFolder) *entry {
 			archives = append(archives, p.job)
 		}
 	}
-	e.empty, e.keys = l.isEmpty(), keysFile
+	e.empty, e.keys = l.isEmpty(), trusted
 	e.faulty = e.faulty || e.unread
 	e.packed = packedFolders(archives, w)
 	for _, a := range w.unread {
@@ -234,13 +238,13 @@ func (s *scan) fingerprint(entries []tree.Entry) (sum wire.SHA256, lasts bool) {
 }
 
 // reuse reports whether nothing has changed that an entry depends on.
-func (w *walker) reuse(e *entry, part tree.Part, keys *keysFolder) bool {
+func (w *walker) reuse(e *entry, part tree.Part, k *keys.Folder) bool {
 	s := w.scan
 	if e.state == nil {
 		return false
 	}
-	if !e.folder.address.IsModule() {
-		if !e.keys.same(keys.keysFor(e.folder.keysOf())) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since) {
+	if !e.folder.Address.IsModule() {
+		if !e.keys.Same(k.For(keys.NamespaceOf(e.folder.Address))) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since) {
 			return false
 		}
 	}
@@ -265,14 +269,6 @@ func (w *walker) reuse(e *entry, part tree.Part, keys *keysFolder) bool {
 // must be verified again.
 func (o *offered) lasts() bool {
 	return !o.passing && len(o.report.Withheld) == 0 && len(o.pending.versions) == 0 && o.report.Pending == 0
-}
-
-// same reports whether two keys files have the same content. Either may be nil.
-func (k *keysFile) same(other *keysFile) bool {
-	if k == nil || other == nil {
-		return k == other
-	}
-	return k.sum == other.sum && (k.Keyring == nil) == (other.Keyring == nil)
 }
 
 // sinceEarlier notes the time of a verification.

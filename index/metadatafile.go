@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -35,17 +36,17 @@ func (w *walker) readMetadata(f *folder, a address.Address, entries, unreadable 
 	if w.scan.options.IgnoreMetadata || w.scan.ctx.Err() != nil {
 		return nil
 	}
-	report := path.Join(f.report, tree.MetadataName)
+	report := path.Join(f.Report, tree.MetadataName)
 	named := func(e tree.Entry) bool { return e.Name == tree.MetadataName }
-	i, lost := slices.IndexFunc(entries, isMetadata), slices.IndexFunc(unreadable, named)
+	i, lost := slices.IndexFunc(entries, layout.IsMetadata), slices.IndexFunc(unreadable, named)
 	switch {
 	case lost >= 0: // the scan reports this
 		bad = unreadable[lost].Bad
 		f.metadata = w.lastMetadata(report).lost()
 	case i >= 0:
-		f.metadata = w.readMetadataFile(f.part, report, entries[i])
+		f.metadata = w.readMetadataFile(f.Part, report, entries[i])
 		for _, p := range f.metadata.problems {
-			w.report.withhold(problemOf(p, report, a, ""))
+			w.report.Withhold(report, a, "", p)
 			if p.IsFault() {
 				bad = p
 			}
@@ -62,10 +63,6 @@ func (w *walker) readMetadata(f *folder, a address.Address, entries, unreadable 
 	}
 	return bad
 }
-
-// isMetadata reports whether an entry in the folder of an address is its
-// registry.hcl.
-func isMetadata(e tree.Entry) bool { return e.Name == tree.MetadataName && !e.Info.IsDir() }
 
 // readMetadataFile reads a registry.hcl that has changed since the last scan.
 func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *metadataFile {
@@ -85,7 +82,7 @@ func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *
 	}
 	file.stamp, file.settled = now, now.Settled(w.scan.now)
 	if file.whole {
-		w.put(tree.LocationOf(report), memo.Record{Stamp: now, Digest: archive.Digest{Content: content}})
+		w.Put(tree.LocationOf(report), memo.Record{Stamp: now, Digest: archive.Digest{Content: content}})
 	} else {
 		w.young = w.young || now.TooYoung(w.scan.options.now(), 0)
 	}
@@ -123,7 +120,7 @@ func (w *walker) lastMetadata(report string) *metadataFile {
 
 // metadataIn returns the registry.hcl of an entry, by its path in the report, or nil.
 func (e *entry) metadataIn(report string) *metadataFile {
-	if e == nil || tree.InFolder(e.folder.report, tree.MetadataName) != report {
+	if e == nil || tree.InFolder(e.folder.Report, tree.MetadataName) != report {
 		return nil
 	}
 	return e.folder.metadata

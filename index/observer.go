@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -32,7 +33,7 @@ type Observer struct {
 
 	// KeysChanged is called after Scanned for each keys file that has changed. It may be
 	// nil.
-	KeysChanged func(KeysChange)
+	KeysChanged func(keys.Change)
 
 	// Rewritten is called after Scanned for each file whose bytes have changed since it was
 	// first offered, once in the life of an Index. It may be nil.
@@ -94,7 +95,7 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 		x.reportOffers(was, is)
 		x.reportMetadata(before, now)
 	}
-	keys := x.reportKeys(before, now)
+	changed := x.reportKeys(before, now)
 	problems := x.reportWithheld(now, was, is)
 	x.reportIgnored(was, is)
 	rewritten := x.reportChanged(before, now)
@@ -103,7 +104,7 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 		o.Scanned(before, now, took)
 	}
 	if o != nil && o.KeysChanged != nil {
-		for _, c := range keys {
+		for _, c := range changed {
 			o.KeysChanged(c)
 		}
 	}
@@ -122,7 +123,7 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 // reportOffers logs the versions that clients can install now and could not before, and vice
 // versa.
 func (x *Index) reportOffers(was, is *Report) {
-	added, removed := offerChanges(was.Offered, is.Offered)
+	added, removed := report.Changes(was.Offered, is.Offered)
 	for _, change := range []struct {
 		what   string
 		offers []Offer
@@ -156,16 +157,16 @@ func (x *Index) reportMetadata(before, now *Snapshot) {
 // changedMetadata returns the addresses whose metadata differs between two snapshots.
 func changedMetadata(before, now *Snapshot, d *difference) (changed []address.Address) {
 	compare := func(e, other *entry) {
-		if e.metadata.file != nil && !e.metadata.file.Equal(other.metadataOrZero().file) {
-			changed = append(changed, e.folder.address)
+		if e.metadata.File != nil && !e.metadata.File.Equal(other.metadataOrZero().File) {
+			changed = append(changed, e.folder.Address)
 		}
 	}
 	for a := range d.groups {
 		for _, e := range now.groups[a].allOffered() {
-			compare(e, before.groups[a].at(e.folder.address.Hostname))
+			compare(e, before.groups[a].at(e.folder.Address.Hostname))
 		}
 		for _, e := range before.groups[a].allOffered() {
-			if other := now.groups[a].at(e.folder.address.Hostname); other.metadataOrZero().file == nil {
+			if other := now.groups[a].at(e.folder.Address.Hostname); other.metadataOrZero().File == nil {
 				compare(e, other)
 			}
 		}
@@ -201,7 +202,7 @@ func (x *Index) reportWithheld(now *Snapshot, was, is *Report) (problems []Probl
 		isNew := !before[p]
 		switch {
 		case !isNew && !known[p.Path]:
-		case p.passes:
+		case p.Passes():
 			unread = append(unread, p)
 		case !now.beingWritten(p, x.options.now()):
 			problems = append(problems, p)
@@ -284,100 +285,19 @@ func (x *Index) log(level slog.Level, message string, fields ...any) {
 	}
 }
 
-// offerChanges returns the offers that are new and the offers that are gone. A release that
-// has gained or lost platforms is listed with these platforms. All lists are ordered by kind
-// and address, as in reports.
-func offerChanges(before, now []Offer) (added, removed []Offer) {
-	for len(before) > 0 || len(now) > 0 {
-		var old, current []Offer // of one address
-		order := compareOffers(before, now)
-		if order <= 0 {
-			old, before = cutAddress(before)
-		}
-		if order >= 0 {
-			current, now = cutAddress(now)
-		}
-		if !slices.EqualFunc(old, current, sameOffer) {
-			added = append(added, missingFrom(old, current)...)
-			removed = append(removed, missingFrom(current, old)...)
-		}
-	}
-	return added, removed
-}
-
-// compareOffers compares the first addresses of two lists. One of the lists may be empty.
-// Providers come before modules.
-func compareOffers(a, b []Offer) int {
-	switch {
-	case len(b) == 0:
-		return -1
-	case len(a) == 0:
-		return 1
-	}
-	return cmp.Or(-cmp.Compare(a[0].Kind, b[0].Kind), cmp.Compare(a[0].Address, b[0].Address))
-}
-
-// cutAddress splits off the offers of the first address.
-func cutAddress(offers []Offer) (first, rest []Offer) {
-	n := 1
-	for n < len(offers) && offers[n].Kind == offers[0].Kind && offers[n].Address == offers[0].Address {
-		n++
-	}
-	return offers[:n], offers[n:]
-}
-
-func sameOffer(a, b Offer) bool {
-	return a.Version == b.Version && slices.Equal(a.Platforms, b.Platforms)
-}
-
-// missingFrom returns the versions and platforms of one address that are in offers but not
-// in known.
-func missingFrom(known, offers []Offer) []Offer {
-	versions := make(map[string]Offer, len(known))
-	for _, o := range known {
-		versions[o.Version] = o
-	}
-	var missing []Offer
-	for _, o := range offers {
-		other, ok := versions[o.Version]
-		if !ok {
-			missing = append(missing, o)
-			continue
-		}
-		o.Platforms = slices.DeleteFunc(slices.Clone(o.Platforms), func(p string) bool { return slices.Contains(other.Platforms, p) })
-		if len(o.Platforms) > 0 {
-			missing = append(missing, o)
-		}
-	}
-	return missing
-}
-
-// copyRest is how long a file must stay unchanged before it counts as damaged: a file that
-// is copied slowly under its final name cannot be read until it is complete.
-const copyRest = 5 * time.Second
-
-// unfinishedReasons are the reasons that a report gives for incomplete files.
-var unfinishedReasons = []tree.Reason{tree.BadArchive, tree.BadChecksums, tree.BadKeys, tree.BadManifest, tree.BadMetadata, tree.BadSignature, tree.Empty, tree.NoConfiguration, tree.NotListed}
-
-// mayPass reports whether a problem with a file may pass by itself, because the
-// file is still being written. The clock of a file server may be ahead.
-func mayPass(reason tree.Reason, modified, now time.Time) bool {
-	return reason == tree.BeingWritten || slices.Contains(unfinishedReasons, reason) && now.Sub(modified).Abs() < copyRest
-}
-
 // beingWritten reports whether a problem of the report may pass by itself.
 func (s *Snapshot) beingWritten(p Problem, now time.Time) bool {
 	info, err := s.stat(p.Path)
 	if err != nil {
 		return p.Reason == tree.BeingWritten
 	}
-	return mayPass(p.Reason, info.ModTime(), now)
+	return report.MayPass(p.Reason, info.ModTime(), now)
 }
 
 // unfinished reports whether an archive that cannot be offered may be a new one that is
 // being written over another: it is shorter at first.
 func (a *job) unfinished(now time.Time) bool {
-	return !a.pending && a.Bad != nil && mayPass(a.Bad.Reason, time.Unix(0, a.Stamp.ModTime), now)
+	return !a.pending && a.Bad != nil && report.MayPass(a.Bad.Reason, time.Unix(0, a.Stamp.ModTime), now)
 }
 
 // stat returns the information about a file by its path in the report.

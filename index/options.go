@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
-	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -53,7 +53,7 @@ type Options struct {
 
 	// KeyCopies keep copies of keys files, for when the files are gone. Nil: there are no
 	// copies, and a namespace whose keys file is gone has no keys.
-	KeyCopies KeyCopies
+	KeyCopies keys.Copies
 
 	// Digests have packages that were read outside of scans. Nil: Scan has none; an Index
 	// has its own.
@@ -90,15 +90,4 @@ func (o Options) workers() int {
 		return o.Workers
 	}
 	return runtime.GOMAXPROCS(0)
-}
-
-// A Signer signs the SHA256SUMS documents of releases that are not signed by their
-// publishers; usually it is a *signing.Key.
-type Signer interface {
-	// PublicKey returns the key that clients verify the signatures with.
-	PublicKey() signing.PublicKey
-
-	// Sign returns a binary detached signature over document. For the same document it
-	// returns the same bytes, on every instance that holds the key.
-	Sign(document []byte) ([]byte, error)
 }

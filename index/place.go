@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
@@ -26,7 +28,7 @@ type Place struct {
 func PlaceOf(a address.Address) Place { return Place{Address: a} }
 
 // lookup returns what is offered at a place.
-func (s *Snapshot) lookup(p Place) (*Provider, *Module, addressMetadata) {
+func (s *Snapshot) lookup(p Place) (*Provider, *Module, offer.Metadata) {
 	g := s.group(p.Address)
 	e := g.at(p.Hostname)
 	if p.Merged {
@@ -55,13 +57,13 @@ func (s *Snapshot) Module(p Place) *Module {
 // Metadata returns the registry.hcl at a place, or nil.
 func (s *Snapshot) Metadata(p Place) *registryhcl.File {
 	_, _, metadata := s.lookup(p)
-	return metadata.file
+	return metadata.File
 }
 
 // WithdrawnVersions returns the withdrawn versions at a place, the newest first.
 func (s *Snapshot) WithdrawnVersions(p Place) []WithdrawnVersion {
 	_, _, metadata := s.lookup(p)
-	return metadata.withdrawn
+	return metadata.Withdrawn
 }
 
 // Pending reports whether files of a version at a place, or of any version if it is empty,
@@ -85,7 +87,7 @@ func (s *Snapshot) lacks(p Place, lacks func(pending) bool) bool {
 // Unknown reports whether a folder at the place, perhaps in another spelling, could not be
 // read by any scan yet: neither all its versions are known, nor which are withdrawn.
 func (s *Snapshot) Unknown(p Place) bool {
-	return slices.ContainsFunc(s.unknown, func(f folder) bool {
-		return f.covers(p.Address) || p.Merged && f.covers(p.At(""))
+	return slices.ContainsFunc(s.unknown, func(f layout.Folder) bool {
+		return f.Covers(p.Address) || p.Merged && f.Covers(p.At(""))
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
@@ -350,7 +351,7 @@ func (h *history) fresh() *index.Snapshot {
 }
 
 // storedCopies are copies of keys that stay as they are.
-type storedCopies struct{ index.KeyCopies }
+type storedCopies struct{ keys.Copies }
 
 func (storedCopies) Store(context.Context, string, []byte) error {
 	return errors.New("the index has not stored the copy")

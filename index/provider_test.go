@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -238,27 +239,27 @@ func TestMissingPackages(t *testing.T) {
 	}
 
 	own := string(p.Release("3.2.0").Archives().Head)
-	all := string(index.MirrorArchives(p.Release("3.2.0"), missing, false).Head)
+	all := string(offer.MirrorArchives(p.Release("3.2.0"), missing, false).Head)
 	want := own[:len(own)-2] +
 		`,"darwin_arm64":{"hashes":["` + missing[0].Hashes[0] + `"],"url":"` + missing[0].URL + `"}` +
 		`,"windows_amd64":{"hashes":["` + missing[1].Hashes[0] + `"],"url":"` + missing[1].URL + `"}}}`
 	if all != want {
 		t.Errorf("got %s\nwant %s", all, want)
 	}
-	if again := string(index.MirrorArchives(p.Release("3.2.0"), nil, false).Head); again != own {
+	if again := string(offer.MirrorArchives(p.Release("3.2.0"), nil, false).Head); again != own {
 		t.Errorf("with nothing missing: got %s, want %s", again, own)
 	}
 	h1 := []wire.Archive{{Platform: address.Platform{OS: "linux", Arch: "amd64"}, URL: "x.zip", Hashes: []string{"h1:abc="}}}
-	if got := string(index.MirrorArchives(nil, h1, false).Head); got != `{"archives":{"linux_amd64":{"hashes":["h1:abc="],"url":"x.zip"}}}` {
+	if got := string(offer.MirrorArchives(nil, h1, false).Head); got != `{"archives":{"linux_amd64":{"hashes":["h1:abc="],"url":"x.zip"}}}` {
 		t.Errorf("with h1: alone: got %s", got)
 	}
-	if got, want := string(index.MirrorArchives(p.Release("3.2.0"), missing[:1], true).Head), own[:len(own)-2]+`,"darwin_arm64":{"url":"`+missing[0].URL+`"}}}`; got != want {
+	if got, want := string(offer.MirrorArchives(p.Release("3.2.0"), missing[:1], true).Head), own[:len(own)-2]+`,"darwin_arm64":{"url":"`+missing[0].URL+`"}}}`; got != want {
 		t.Errorf("for who knows h1: only: got %s\nwant %s", got, want)
 	}
-	if got, want := index.MirrorArchives(nil, h1, true), index.MirrorArchives(nil, h1, false); string(got.Head) != string(want.Head) || got.Tag != want.Tag {
+	if got, want := offer.MirrorArchives(nil, h1, true), offer.MirrorArchives(nil, h1, false); string(got.Head) != string(want.Head) || got.Tag != want.Tag {
 		t.Errorf("with h1:, for who knows no other: got %s", got.Head)
 	}
-	if got := string(index.MirrorArchives(nil, nil, false).Head); got != `{"archives":{}}` {
+	if got := string(offer.MirrorArchives(nil, nil, false).Head); got != `{"archives":{}}` {
 		t.Errorf("with nothing at all: got %s", got)
 	}
 }
@@ -285,7 +286,7 @@ func TestMirrorIndexMergesVersions(t *testing.T) {
 			for _, v := range test.further {
 				further = append(further, wire.ProviderVersion{Version: v})
 			}
-			if got := string(index.MergedProvider(own.Address, test.present, further, nil).Index().Head); got != test.want {
+			if got := string(offer.MergedProvider(own.Address, test.present, further, nil).Index().Head); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

@@ -15,6 +15,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -30,14 +32,11 @@ type providerFolder struct {
 	ordered  []*releaseFiles                                  // the newest first
 }
 
-// keysOf returns the namespace whose keys count.
-func (f *folder) keysOf() keysOf { return keysOf{f.address.Hostname, f.address.Namespace} }
-
 func newProviderFolder(f folder) *providerFolder {
-	p := &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: f.address.Name}, releases: make(map[string]*releaseFiles)}
+	p := &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: f.Address.Name}, releases: make(map[string]*releaseFiles)}
 	p.read = func(ctx context.Context, a *job) (memo.Record, error) {
 		return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
-			return archive.ReadPackage(ctx, f, size, p.address.Name, wire.SHA256{})
+			return archive.ReadPackage(ctx, f, size, p.Address.Name, wire.SHA256{})
 		})
 	}
 	return p
@@ -78,7 +77,7 @@ func (p *packageArchive) zip() string {
 	if p.unpacked == nil {
 		return p.Name
 	}
-	return address.PackageName(p.folder.address.Name, p.version, p.platform)
+	return address.PackageName(p.folder.Address.Name, p.Version, p.platform)
 }
 
 // detail returns the result of reading the zip. An unpacked package has no detail: the
@@ -110,53 +109,53 @@ func (p *providerFolder) hasPackages() bool {
 // it, into releases. only is that version, or empty for any. bad says why the folder cannot
 // be judged; nil if it can.
 func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad *tree.Finding) {
-	entries, unreadable, bad := w.list(p.part, dir, report)
+	entries, unreadable, bad := w.List(p.Part, dir, report)
 	if bad != nil {
 		return bad
 	}
 	for _, e := range unreadable {
 		w.faulty = w.faulty || e.Bad.Passes()
 		v := p.versionOf(e.Name, only)
-		w.report.withhold(problemOf(e.Bad, tree.InFolder(report, e.Name), p.address, v))
+		w.report.Withhold(tree.InFolder(report, e.Name), p.Address, v, e.Bad)
 		p.keepVersion(v, e.Bad)
 	}
 	if only == "" {
-		if bad := w.readMetadata(&p.folder, p.address, entries, unreadable); bad != nil {
+		if bad := w.readMetadata(&p.folder, p.Address, entries, unreadable); bad != nil {
 			return bad
 		}
-	} else if tree.IsIncompleteUpload(p.address.Name, only, entries) {
-		w.report.ignore(report, tree.Temporary, "it is being uploaded: it is skipped until its SHA256SUMS is there, which comes last")
+	} else if tree.IsIncompleteUpload(p.Address.Name, only, entries) {
+		w.report.Ignore(report, tree.Temporary, "it is being uploaded: it is skipped until its SHA256SUMS is there, which comes last")
 		return nil
 	}
-	beside := newSiblings(entries)
+	beside := layout.NewSiblings(entries)
 	for _, e := range entries {
-		if only == "" && isMetadata(e) || only != "" && e.Name == tree.UploadName {
+		if only == "" && layout.IsMetadata(e) || only != "" && e.Name == tree.UploadName {
 			continue
 		}
 		problem := func(f *tree.Finding, version string) {
-			w.report.withhold(problemOf(f, tree.InFolder(report, e.Name), p.address, version))
+			w.report.Withhold(tree.InFolder(report, e.Name), p.Address, version, f)
 		}
 		if e.Info.IsDir() {
 			switch v, err := p.parser.ParseVersion(e.Name); {
 			case only != "":
 				if !w.addDocs(p, only, e) && !w.addPackageFolder(p, report, only, e) {
-					w.strayProviderFolder(p, report, e)
+					w.strays().FolderInProvider(p.Folder, report, e)
 				}
 			case err == nil:
 				if bad := w.walkReleases(p, e.Path(), tree.InFolder(report, e.Name), v.String()); bad != nil {
 					p.keepVersion(v.String(), bad)
 				}
-			case looksLikeVersion(e.Name):
+			case layout.LooksLikeVersion(e.Name):
 				problem(tree.Findingf(tree.BadVersion, "%v", err), "")
 			default:
-				w.strayProviderFolder(p, report, e)
+				w.strays().FolderInProvider(p.Folder, report, e)
 			}
 			continue
 		}
 		f, err := p.parser.Parse(e.Name)
 		switch {
 		case errors.Is(err, address.ErrNoReleaseFile):
-			w.strayProviderFile(p, report, only, e, beside)
+			w.strays().FileInProvider(p.Folder, report, only, e, beside)
 			continue
 		case err != nil:
 			problem(badReleaseName(err), "")
@@ -177,7 +176,7 @@ func (p *providerFolder) versionOf(name, only string) string {
 		return v.String()
 	}
 	f, err := p.parser.Parse(name)
-	_, isPlatform := platformOfFolder(name)
+	_, isPlatform := layout.PlatformOfFolder(name)
 	switch {
 	case only == "" && err == nil:
 		return f.Text
@@ -212,12 +211,6 @@ func badReleaseName(err error) *tree.Finding {
 	return tree.Findingf(tree.BadVersion, "%v", err)
 }
 
-// looksLikeVersion reports whether a folder was meant to be a version.
-func looksLikeVersion(name string) bool {
-	name = strings.TrimPrefix(name, "v")
-	return name != "" && name[0] >= '0' && name[0] <= '9'
-}
-
 // addReleaseFile adds a file in a folder, which a report calls report, to the release of its
 // version.
 func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report string, e tree.Entry) {
@@ -235,7 +228,7 @@ func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report
 		slot = &r.signature
 	}
 	if *slot != nil {
-		w.report.withhold(problemOf(tree.Findingf(tree.Duplicate, "the release has this file twice: keep one of them"), tree.InFolder(report, e.Name), p.address, r.text))
+		w.report.Withhold(tree.InFolder(report, e.Name), p.Address, r.text, tree.Findingf(tree.Duplicate, "the release has this file twice: keep one of them"))
 		return
 	}
 	d := &document{Location: e.Location(report), stamp: tree.StampOf(e.Info)}
@@ -263,7 +256,7 @@ func (p *providerFolder) order() {
 	address.SortNewestFirst(p.ordered, func(r *releaseFiles) *version.Version { return r.version })
 	for rank, r := range p.ordered {
 		for _, k := range r.packages {
-			k.rank = rank
+			k.Rank = rank
 		}
 	}
 }
@@ -298,7 +291,7 @@ func (r *releaseFiles) any() bool { return len(r.packages) > 0 || r.bad != nil }
 // path returns the path that a report names for the version.
 func (r *releaseFiles) path(p *providerFolder) string {
 	if len(r.packages) == 0 {
-		return tree.InFolder(p.report, r.text)
+		return tree.InFolder(p.Report, r.text)
 	}
 	return r.packages[0].ReportPath()
 }
@@ -323,7 +316,7 @@ func (r *releaseFiles) settled(now time.Time) bool {
 }
 
 // state returns a digest of the files of a release and the keys that verify them.
-func (r *releaseFiles) state(keys *keysFile) (sum wire.SHA256) {
+func (r *releaseFiles) state(trusted *keys.File) (sum wire.SHA256) {
 	var space [512]byte
 	h, b := sha256.New(), space[:0]
 	add := func(file *tree.Location, s tree.Stamp) {
@@ -337,8 +330,9 @@ func (r *releaseFiles) state(keys *keysFile) (sum wire.SHA256) {
 		add(&d.Location, d.stamp)
 	}
 	h.Write([]byte(r.docs))
-	if keys != nil {
-		h.Write(keys.sum[:])
+	if trusted != nil {
+		sum := trusted.Sum()
+		h.Write(sum[:])
 	}
 	h.Sum(sum[:0])
 	return sum

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -35,7 +36,7 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 	if p == nil || err != nil {
 		return nil, err
 	}
-	p.job.folder = &folder{part: part, address: a}
+	p.job.folder = &folder{Folder: layout.Folder{Part: part, Address: a}}
 	if err := p.read(ctx); err != nil {
 		return nil, moduleUnread(ctx, err)
 	}
@@ -106,11 +107,11 @@ func (p *modulePackage) read(ctx context.Context) error {
 		return err
 	}
 	var dirs []string
-	a.module, a.Bad = archive.FindModule(a.folder.part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
+	a.module, a.Bad = archive.FindModule(a.folder.Part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
 	a.Stamp = a.module.Stamp()
 	// Even if no scan follows, there is no other sign that the folder has been copied
 	// completely.
-	if now := time.Now(); !a.Bad.Passes() && a.withChanges(dirs, now).TooYoung(now, folderRest) {
+	if now := time.Now(); !a.Bad.Passes() && a.folder.Part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest) {
 		return tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
 	if a.Bad != nil {

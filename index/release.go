@@ -10,7 +10,10 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -19,18 +22,18 @@ import (
 // This file decides which releases of a provider are offered: it turns files and their
 // digests into verified releases and problems.
 
-// offerProvider verifies the releases of a folder. keys are the keys of its namespace, nil
+// offerProvider verifies the releases of a folder. trusted are the keys of its namespace, nil
 // if it has no keys file. before is the entry of the folder so far, which may be nil.
-func (s *scan) offerProvider(p *providerFolder, keys *keysFile, before *entry) offered {
-	o := offered{metadata: p.addressMetadata(), report: newReport(), since: s.now}
+func (s *scan) offerProvider(p *providerFolder, trusted *keys.File, before *entry) offered {
+	o := offered{metadata: p.addressMetadata(), report: report.New(), since: s.now}
 	last, listed := before.providerOrNil(), before.listed()
 	for _, files := range p.ordered {
-		if n := o.metadata.file.WithdrawnVersion(files.version); n != nil && files.any() {
-			o.metadata.withdraw(files.version, n)
-			o.report.withdraw(files.path(p), p.address, files.text, n)
+		if n := o.metadata.File.WithdrawnVersion(files.version); n != nil && files.any() {
+			o.metadata.Withdraw(files.version, n)
+			o.report.Withdraw(files.path(p), p.Address, files.text, n)
 			continue
 		}
-		r, pending := s.offerRelease(p, files, keys, before, &o)
+		r, pending := s.offerRelease(p, files, trusted, before, &o)
 		if r != nil {
 			o.releases = append(o.releases, r)
 		}
@@ -41,10 +44,10 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile, before *entry) o
 	}
 	switch {
 	case o.releases == nil:
-	case last != nil && slices.Equal(before.releases, o.releases) && before.metadata.equal(o.metadata):
+	case last != nil && slices.Equal(before.releases, o.releases) && before.metadata.Equal(o.metadata):
 		o.provider = last
 	default:
-		o.provider = newProvider(p.address, o.releases, o.metadata)
+		o.provider = offer.NewProvider(p.Address, o.releases, o.metadata)
 	}
 	return o
 }
@@ -52,19 +55,9 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile, before *entry) o
 // verifiedFor is how long a verification is valid: keys expire over time.
 const verifiedFor = time.Hour
 
-// isVerified reports whether a release, which may be nil, was verified with the same files
-// and keys not long ago.
-func (r *Release) isVerified(state wire.SHA256, now time.Time) bool {
-	if r == nil || r.verified == 0 || r.state != state {
-		return false
-	}
-	age := now.Sub(time.Unix(0, r.verified))
-	return age >= 0 && age < verifiedFor
-}
-
 // offerRelease returns the release that consists of files, or nil, and whether a later scan
 // may return another one.
-func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFile, before *entry, o *offered) (r *Release, pending bool) {
+func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *keys.File, before *entry, o *offered) (r *Release, pending bool) {
 	report, last := o.report, before.release(files.text)
 	if files.bad != nil {
 		o.passing = true
@@ -74,16 +67,16 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	}
 	if len(files.packages) == 0 {
 		for d := range files.documents() {
-			report.ignore(d.ReportPath(), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
+			report.Ignore(d.ReportPath(), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
 		}
 		if files.docs != "" {
-			report.ignore(path.Join(p.report, strings.TrimPrefix(files.docs, p.dir)), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
+			report.Ignore(path.Join(p.Report, strings.TrimPrefix(files.docs, p.Dir)), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
 		}
 		return nil, false
 	}
 	// It is unknown which signatures count, or whether the namespace is signed at all: without
 	// a signature the release would be offered as the registry's own.
-	if keys != nil && (files.signature != nil && keys.unread || files.signature == nil && keys.copied != nil && !keys.gone) {
+	if trusted != nil && (files.signature != nil && trusted.IsUnread() || files.signature == nil && trusted.IsCopy() && !trusted.IsGone()) {
 		report.Pending += len(files.packages)
 		o.passing = true
 		return nil, true
@@ -94,22 +87,22 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	if last != nil && (files.pending() || files.rewritten(last, s.options.now())) {
 		for _, k := range files.packages {
 			if k.Bad != nil && !k.pending {
-				report.withhold(problemOf(k.Bad, k.ReportPath(), p.address, files.text))
+				report.Withhold(k.ReportPath(), p.Address, files.text, k.Bad)
 			}
 		}
 		report.Pending += files.unread()
 		o.passing = true
-		return last.withDocs(files.docs), files.pending()
+		return last.WithDocs(files.docs), files.pending()
 	}
 	if files.pending() {
 		report.Pending += files.unread()
 		return nil, true
 	}
-	state := files.state(keys)
+	state := files.state(trusted)
 	r = last
-	if !last.isVerified(state, s.now) {
-		verified, unread, problems := s.verify(p, files, keys)
-		report.Withheld = append(report.Withheld, problems...)
+	if !last.IsVerified(state, s.now, verifiedFor) {
+		verified, unread, problems := s.verify(p, files, trusted)
+		report.Merge(problems)
 		if unread.IsFault() { // it keeps its earlier state
 			o.passing, o.unread = true, o.unread || unread.Passes()
 			files.keep(unread)
@@ -118,20 +111,20 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		if verified == nil {
 			return nil, false
 		}
-		if len(problems) > 0 || !files.settled(s.now) {
+		if len(problems.Withheld) > 0 || !files.settled(s.now) {
 			o.passing = true
 		} else {
-			verified.state, verified.verified = state, s.now.UnixNano()
+			verified.SetVerified(state, s.now)
 		}
 		r = verified
 	}
-	if s.needsCopy(r, files, keys) {
+	if s.needsCopy(r, files, trusted) {
 		report.Pending += len(files.packages)
 		o.passing = true
 		return last, true
 	}
-	if r.verified != 0 {
-		o.sinceEarlier(time.Unix(0, r.verified))
+	if at := r.Verified(); !at.IsZero() {
+		o.sinceEarlier(at)
 	}
 	return r, false
 }
@@ -139,15 +132,16 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 // needsCopy reports whether a release that the keys file has verified must wait until the
 // copy of the keys file lists it. If the keys file were lost before that, the release could
 // not be told from a forged one.
-func (s *scan) needsCopy(r *Release, files *releaseFiles, keys *keysFile) bool {
-	return s.copies.store != nil && keys.isFile() && r.Signature.By == ByPublisher && !files.copied
+func (s *scan) needsCopy(r *Release, files *releaseFiles, trusted *keys.File) bool {
+	return s.copies.Store != nil && trusted.IsFile() && r.Signature.By == ByPublisher && !files.copied
 }
 
 // verify makes the release of files. There is none if the version is withheld. unread says
 // why, if a document is to blame.
-func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r *Release, unread *tree.Finding, problems []Problem) {
+func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File) (r *Release, unread *tree.Finding, problems *Report) {
+	problems = new(Report)
 	withhold := func(path string, f *tree.Finding) {
-		problems = append(problems, problemOf(f, path, p.address, files.text))
+		problems.Withhold(path, p.Address, files.text, f)
 	}
 	checksums, sums, bad := s.readChecksums(files.checksums)
 	if bad != nil {
@@ -159,9 +153,9 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r
 		withhold(files.manifest.ReportPath(), bad)
 		return nil, bad, problems
 	}
-	signed, bad := s.verifySignature(p, files, checksums, keys)
+	signed, bad := s.verifySignature(p, files, checksums, trusted)
 	if bad != nil {
-		at := p.report
+		at := p.Report
 		if files.signature != nil {
 			at = files.signature.ReportPath()
 		}
@@ -172,36 +166,35 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (r
 	if len(packages) == 0 {
 		return nil, nil, problems
 	}
-	r = &Release{
-		version: files.version, Hostname: p.address.Hostname, Version: files.text,
-		protocols: protocols, Packages: make([]*Package, len(packages)), docs: files.docs, encoded: new(encodedRelease),
-	}
+	var newest int64
+	var changed []ChangedBytes
 	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // each is one allocation
 	for i, k := range packages {
-		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.H1, packedH1: k.detail().PackedH1, release: r}
-		r.Packages[i], zips[i] = &offered[i], k.file(files.text)
-		r.published = max(r.published, k.Stamp.ModTime)
-		r.Changed = append(r.Changed, k.changedBytes(k.platformText)...)
+		zips[i] = k.file(files.text)
+		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.H1, PackedH1: k.detail().PackedH1}
+		newest = max(newest, k.Stamp.ModTime)
+		changed = append(changed, k.changedBytes(k.platformText)...)
 	}
 	for d := range files.documents() {
-		r.published = max(r.published, d.stamp.ModTime)
+		newest = max(newest, d.stamp.ModTime)
 	}
+	r = offer.NewRelease(files.version, protocols, offered, newest).WithDocs(files.docs)
+	r.Hostname, r.Changed = p.Address.Hostname, changed
 	switch {
 	case signed.signature != nil:
-		r.Signature, r.Keys = Signature{ByPublisher, signed.key.ID}, keys.Keys()
-		r.checksums = newDocumentFile(files.checksums.Name, r.Version, checksums)
-		r.signatureFile = newDocumentFile(files.signature.Name, r.Version, signed.signature)
+		r.Signature, r.Keys = Signature{By: ByPublisher, KeyID: signed.key.ID}, trusted.Keys()
+		r.SetDocuments(offer.NewDocumentFile(files.checksums.Name, r.Version, checksums), offer.NewDocumentFile(files.signature.Name, r.Version, signed.signature))
 	case s.options.RequireSignatures:
 		detail := "its publisher did not sign it, which `signatures require` asks for"
 		if signed.note != "" {
 			detail += ": " + signed.note
 		}
-		withhold(p.report, tree.Findingf(tree.Unsigned, "%s", detail))
+		withhold(p.Report, tree.Findingf(tree.Unsigned, "%s", detail))
 		return nil, nil, problems
 	default:
-		r.sign(p.address.Name, checksums, s.options.Signer)
+		r.Sign(p.Address.Name, checksums, s.options.Signer)
 	}
-	r.offer = newOffer(p.address, r, signed.note, packages)
+	r.Report = newOffer(p.Address, r, signed.note, packages)
 	return r, nil, problems
 }
 
@@ -267,12 +260,11 @@ type publisherSignature struct {
 // Without a keys file nothing is known of the publisher, and the signature is not used. The
 // copy of a keys file verifies the releases that the file has verified, and then nothing
 // else counts.
-func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums []byte, keys *keysFile) (signed publisherSignature, bad *tree.Finding) {
-	namespace := p.keysOf()
-	isCopy := keys != nil && keys.copied != nil
+func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums []byte, trusted *keys.File) (signed publisherSignature, bad *tree.Finding) {
+	namespace := keys.NamespaceOf(p.Address)
 	switch {
-	case isCopy && (files.signature == nil || files.checksums == nil):
-		return signed, keysMissing(namespace)
+	case trusted.IsCopy() && (files.signature == nil || files.checksums == nil):
+		return signed, namespace.Missing()
 	case files.signature == nil:
 		return signed, nil
 	case files.checksums == nil:
@@ -283,21 +275,21 @@ func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums
 	switch {
 	case bad != nil:
 		return signed, bad
-	case keys == nil:
-		signed.note = "the publisher's signature is not checked: put the publisher's public key in " + namespace.file()
+	case trusted == nil:
+		signed.note = "the publisher's signature is not checked: put the publisher's public key in " + namespace.File()
 		return signed, nil
-	case keys.unsigned:
-		signed.note = "the publisher's signature is not checked, since " + namespace.file() + " says that the namespace is not signed"
+	case trusted.IsUnsigned():
+		signed.note = "the publisher's signature is not checked, since " + namespace.File() + " says that the namespace is not signed"
 		return signed, nil
-	case isCopy && !keys.copied.has(newCopiedRelease(p.address.Name, files.text, checksums, signature)):
-		return signed, keysMissing(namespace)
-	case !keys.verifies():
-		return signed, tree.Findingf(tree.UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or write the line `unsigned` into it", namespace.file())
+	case trusted.IsCopy() && !trusted.Has(keys.ReleaseOf(p.Address.Name, files.text, checksums, signature)):
+		return signed, namespace.Missing()
+	case !trusted.Verifies():
+		return signed, tree.Findingf(tree.UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or write the line `unsigned` into it", namespace.File())
 	}
-	key, err := s.memo.Verify(&files.signature.Location, checksums, signature, keys, s.now)
+	key, err := s.memo.Verify(&files.signature.Location, checksums, signature, trusted, s.now)
 	switch {
 	case errors.Is(err, signing.ErrUnknownKey):
-		return signed, tree.Findingf(tree.UnknownKey, "%v; if it is the publisher's, add it to %s", err, namespace.file())
+		return signed, tree.Findingf(tree.UnknownKey, "%v; if it is the publisher's, add it to %s", err, namespace.File())
 	case errors.Is(err, signing.ErrKeyExpired):
 		return signed, tree.Findingf(tree.KeyExpired, "%v: sign the release with a valid key", err)
 	case err != nil:
@@ -361,36 +353,13 @@ func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *tree
 
 // file returns the file that clients download of a package that has been read.
 func (p *packageArchive) file(version string) File {
-	f := File{
-		Name: p.zip(), Version: version, Platform: p.platformText, ContentType: zipType, Size: p.Record.Size, SHA256: p.SHA256,
-		in: inProviders, dir: p.Dir, base: p.Name, modTime: p.Stamp.ModTime, inode: p.Stamp.Inode, changed: p.Stamp.Changed,
-	}
+	var packed archive.Packed
 	if p.unpacked != nil {
-		f.made = &madeFile{packed: p.unpacked.Pack(p.Digest)} // the files as they were read
+		packed = p.unpacked.Pack(p.Digest) // the files as they were read
 	}
+	f := offer.NewFile(p.zip(), p.Record.Size, p.SHA256, offer.InProviders, p.Dir, p.Name, p.Stamp, packed)
+	f.Version, f.Platform = version, p.platformText
 	return f
-}
-
-// sign adds the registry's signature to a release without a usable one. It signs the
-// publisher's SHA256SUMS unchanged, which also lists packages that are not in the tree: lock
-// files get the hashes of all platforms, and the list stays the same when further packages
-// are added. Without that document it signs a list of the packages in the tree. Without a
-// signer the release has no signature.
-func (r *Release) sign(typ string, checksums []byte, signer Signer) {
-	if checksums == nil {
-		sums := make(wire.Checksums)
-		for _, p := range r.Packages {
-			sums[p.File.Name] = p.File.SHA256
-		}
-		checksums = sums.Encode()
-	}
-	if signer == nil {
-		r.checksums = newDocumentFile(address.ChecksumsName(typ, r.Version), r.Version, checksums)
-		return
-	}
-	v := newSignedChecksums(typ, r.Version, checksums, signer)
-	r.Signature, r.Keys = Signature{ByRegistry, v.Key.ID}, []signing.PublicKey{v.Key}
-	r.checksums, r.signatureFile = v.Checksums, v.Signature
 }
 
 // newOffer returns a release in the form of a report. note may be empty.
@@ -400,7 +369,7 @@ func newOffer(a address.Address, r *Release, note string, packages []*packageArc
 		o.Notes = append(o.Notes, note)
 	}
 	o.Notes = append(o.Notes, packageNotes(packages)...)
-	o.Notes = append(o.Notes, changedNotes(r.Changed)...)
+	o.Notes = append(o.Notes, offer.ChangedNotes(r.Changed)...)
 	if r.Signature.By == NotSigned {
 		o.Notes = append(o.Notes, "it is not signed: only the mirror offers it")
 	}

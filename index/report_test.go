@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -55,7 +56,7 @@ func TestAHundredThousandFilesOfJunk(t *testing.T) {
 		return tree.Directories{Root: "terraform"}.OpenIn(junk)
 	}))
 	nothingWithheld(t, s)
-	if len(s.Report().Ignored) != index.MaxIgnored || s.Report().IgnoredTotal != 200_000 {
+	if len(s.Report().Ignored) != report.MaxIgnored || s.Report().IgnoredTotal != 200_000 {
 		t.Errorf("%d are listed as ignored, %d counted", len(s.Report().Ignored), s.Report().IgnoredTotal)
 	}
 	if !offers("acme/vpc/aws", "1.0.0")(s) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -32,7 +34,7 @@ func Scan(ctx context.Context, o Options) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Report().failure(); err != nil {
+	if err := s.Report().Failure(); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -44,7 +46,7 @@ type scanner struct {
 	once     bool // no other scan follows if a file is too young to be offered, or cannot be read
 	memo     memo.Memo
 	compared memo.Memo // of an Index, see Scan
-	copies   keyCopyMemo
+	copies   keys.CopyMemo
 	sharing  *memo.Sharing  // nil: nothing is shared
 	watch    *watch.Watcher // nil: nothing is watched
 	seeks    bool           // the tree's file system is known to have seekable files
@@ -84,25 +86,25 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 	if whole {
 		x.memo.Begin(s.now)
 	}
-	x.copies.store = x.options.KeyCopies
+	x.copies.Store = x.options.KeyCopies
 
-	keys := s.lastKeys()
+	known := s.lastKeys()
 	if s.stale.has("keys") {
-		keys = s.readKeys()
+		known = s.readKeys()
 	}
-	providers, modules := s.walkProviders(), s.walkModules()
-	keys = s.recallKeys(keys, providers)
-	if !whole && keys != x.last.keys {
-		providers.addOfKeys(keys)
+	providers, modules := s.walkFolders(layout.Providers(s.tree)), s.walkFolders(layout.Modules(s.tree))
+	known = s.recallKeys(known, providers)
+	if !whole && known != x.last.keys {
+		providers.addOfKeys(known)
 	}
 	folders := slices.Concat(providers.found, modules.found)
 	listings := make([]*listing, len(folders))
-	inParallel(x.options.workers(), len(folders), func(i int) { listings[i] = s.list(folders[i], keys) })
+	inParallel(x.options.workers(), len(folders), func(i int) { listings[i] = s.list(folders[i], known) })
 	unread, recalled := s.recallShared(listings), 0
 	for _, l := range listings {
 		recalled += l.walker.recalled
 	}
-	failed := s.copyKeys(s.chosen(listings), keys)
+	failed := s.copyKeys(s.chosen(listings), known)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -112,14 +114,14 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 			return nil, err
 		}
 	}
-	entries := s.entries(listings, keys)
+	entries := s.entries(listings, known)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	n := s.next(found{entries: entries, way: []*wayWalk{providers, modules}, keys: keys})
-	n.changes, n.Recalled, n.keysFailed = changes, recalled, cmp.Or(keys.failed, failed)
+	n := s.next(found{entries: entries, way: []*wayWalk{providers, modules}, keys: known})
+	n.changes, n.Recalled, n.keysFailed = changes, recalled, cmp.Or(known.Failed, failed)
 	if n.isEmpty() {
-		if n.Hint = hint(s.tree); n.Hint == nothingYet && len(keys.files) > 0 {
+		if n.Hint = layout.Hint(s.tree); n.Hint == layout.NothingYet && !known.IsEmpty() {
 			n.Hint = "" // the keys came first
 		}
 	}
@@ -155,19 +157,19 @@ func (s *scan) chosen(listings []*listing) (chosen []*listing) {
 	spellings := make(map[address.Address][]*entry)
 	for _, l := range listings {
 		f := l.folder()
-		spellings[f.address] = append(spellings[f.address], &entry{folder: *f, empty: l.isEmpty()})
+		spellings[f.Address] = append(spellings[f.Address], &entry{folder: *f, empty: l.isEmpty()})
 	}
 	if !s.stale[""] { // others have not been listed
 		for a, listed := range spellings {
 			for _, e := range s.last.group(a).all() {
-				if e.folder.address == a && !slices.ContainsFunc(listed, func(l *entry) bool { return l.folder.report == e.folder.report }) {
+				if e.folder.Address == a && !slices.ContainsFunc(listed, func(l *entry) bool { return l.folder.Report == e.folder.Report }) {
 					spellings[a] = append(spellings[a], e)
 				}
 			}
 		}
 	}
 	for _, l := range listings {
-		if f := l.folder(); chooseSpelling(spellings[f.address], f.address).folder.report == f.report {
+		if f := l.folder(); chooseSpelling(spellings[f.Address], f.Address).folder.Report == f.Report {
 			chosen = append(chosen, l)
 		}
 	}
@@ -175,9 +177,9 @@ func (s *scan) chosen(listings []*listing) (chosen []*listing) {
 }
 
 // entries makes the entries of listings, from the archives that have been read by now.
-func (s *scan) entries(listings []*listing, keys *keysFolder) []*entry {
+func (s *scan) entries(listings []*listing, k *keys.Folder) []*entry {
 	entries := make([]*entry, len(listings))
-	inParallel(s.options.workers(), len(listings), func(i int) { entries[i] = s.entry(listings[i], keys) })
+	inParallel(s.options.workers(), len(listings), func(i int) { entries[i] = s.entry(listings[i], k) })
 	return entries
 }
 
@@ -189,7 +191,7 @@ func (x *scanner) complete(ctx context.Context, listings []*listing) *Snapshot {
 	s := &scan{scanner: x, ctx: ctx, tree: last.tree, now: x.options.now()}
 	listings = slices.DeleteFunc(listings, func(l *listing) bool {
 		f := l.folder()
-		e := last.group(f.address).entryOf(f.report)
+		e := last.group(f.Address).entryOf(f.Report)
 		return e == nil || e.listing != l
 	})
 	n := s.next(found{entries: s.entries(listings, last.keys), keys: last.keys})
@@ -209,7 +211,7 @@ func checkSeeking(unread []*job) (ok bool, err error) {
 		case a.unpacked != nil:
 			name = cmp.Or(a.unpacked.FirstFile(), name)
 		}
-		if ok, err := a.folder.part.CheckSeeking(name); ok {
+		if ok, err := a.folder.Part.CheckSeeking(name); ok {
 			return err == nil, err
 		}
 	}

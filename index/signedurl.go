@@ -30,16 +30,17 @@ type objectID struct {
 // CanRedirect reports whether a file lies in a Bucket in the form that clients download, so
 // that the store can serve it.
 func (s *Snapshot) CanRedirect(f *File) bool {
-	return f.Immutable() && f.in != nil && f.in(&s.tree).Bucket() != nil
+	part, ok := f.In(&s.tree)
+	return ok && f.Immutable() && part.Bucket() != nil
 }
 
 // SignedURL returns a URL at which the store of a Bucket gives a file to anyone during its
 // life. CanRedirect must be true for the file. The error is ErrChanged if the file is no
 // longer the verified file, which is checked once a minute.
 func (s *Snapshot) SignedURL(ctx context.Context, f *File, life time.Duration) (string, error) {
-	part := f.in(&s.tree)
+	part, _ := f.In(&s.tree)
 	bucket, name := part.Bucket(), path.Join(part.Dir, f.Path())
-	id := objectID{name, f.stamp()}
+	id := objectID{name, f.Stamp()}
 	_, err := s.shared.unchanged.Load(ctx, id, func(context.Context) (nothing struct{}, life time.Duration, err error) {
 		info, err := bucket.Stat(name)
 		switch {

@@ -10,9 +10,10 @@ import (
 	"sync"
 	"time"
 
-	version "github.com/hashicorp/go-version"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -31,7 +32,7 @@ type Snapshot struct {
 	Changed []ChangedVersion
 
 	// Totals counts what the report lists, and Hint is its hint.
-	Totals Totals
+	Totals report.Totals
 	Hint   string
 
 	// Read and Recalled count the archives that the scan read and the archives that the memo
@@ -40,10 +41,10 @@ type Snapshot struct {
 
 	scanned time.Time // when the last scan began, of everything or of some folders
 	tree    tree.Tree
-	keys    *keysFolder
+	keys    *keys.Folder
 	groups  map[address.Address]*group // by address without HOSTNAME
 	way     map[string]*wayFolder      // by path in the report
-	unknown []folder                   // folders that no scan could read yet
+	unknown []layout.Folder            // folders that no scan could read yet
 	changes Change                     // the last change that its scan has seen
 	live    bool                       // another scan follows
 
@@ -70,7 +71,7 @@ type Snapshot struct {
 type found struct {
 	entries []*entry
 	way     []*wayWalk // of the parts that were walked
-	keys    *keysFolder
+	keys    *keys.Folder
 }
 
 // next returns the snapshot after the last one.
@@ -87,7 +88,7 @@ func (s *scan) next(c found) *Snapshot {
 	}
 	made := make(map[address.Address][]*entry)
 	for _, e := range c.entries {
-		key := e.folder.address.At("")
+		key := e.folder.Address.At("")
 		made[key] = append(made[key], e)
 	}
 	walked := make(map[string]*wayFolder)
@@ -100,7 +101,7 @@ func (s *scan) next(c found) *Snapshot {
 	for key, entries := range made {
 		before := n.groups[key]
 		for _, e := range before.all() {
-			if !slices.ContainsFunc(entries, func(m *entry) bool { return m.folder.report == e.folder.report }) {
+			if !slices.ContainsFunc(entries, func(m *entry) bool { return m.folder.Report == e.folder.Report }) {
 				entries = append(entries, e)
 			}
 		}
@@ -110,7 +111,7 @@ func (s *scan) next(c found) *Snapshot {
 		n.way[report], n.differs.way[report] = w, true
 	}
 	for _, e := range c.entries {
-		if report := e.folder.report; n.way[report] != nil {
+		if report := e.folder.Report; n.way[report] != nil {
 			delete(n.way, report)
 			n.differs.way[report] = true
 		}
@@ -154,8 +155,8 @@ func (s *Snapshot) removeGone(walked map[string]*wayFolder) {
 		}
 	}
 	for key, g := range s.groups {
-		if slices.ContainsFunc(g.entries, func(e *entry) bool { return isGone(e.folder.report) }) {
-			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return isGone(e.folder.report) })
+		if slices.ContainsFunc(g.entries, func(e *entry) bool { return isGone(e.folder.Report) }) {
+			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return isGone(e.folder.Report) })
 			s.put(key, kept, g)
 		}
 	}
@@ -186,22 +187,22 @@ func (s *Snapshot) mayLack(walked map[string]*wayFolder) bool {
 // tell.
 func (s *Snapshot) count(last *Snapshot) {
 	if last == nil {
-		last = &Snapshot{keys: &keysFolder{report: newReport()}}
+		last = &Snapshot{keys: &keys.Folder{Report: report.New()}}
 	}
-	s.Totals = last.Totals.clone()
+	s.Totals = last.Totals.Clone()
 	s.noted = difference{maps.Clone(last.noted.groups), maps.Clone(last.noted.way)}
 	if s.noted.groups == nil {
 		s.noted = newDifference()
 	}
-	s.Totals.add(last.keys.report, -1, s.live)
-	s.Totals.add(s.keys.report, 1, s.live)
+	s.Totals.Add(last.keys.Report, -1, s.live)
+	s.Totals.Add(s.keys.Report, 1, s.live)
 	for report := range s.differs.way {
 		delete(s.noted.way, report)
 		if w := last.way[report]; w != nil {
-			s.Totals.add(w.report, -1, s.live)
+			s.Totals.Add(w.report, -1, s.live)
 		}
 		if w := s.way[report]; w != nil {
-			s.Totals.add(w.report, 1, s.live)
+			s.Totals.Add(w.report, 1, s.live)
 			if w.faulty || w.unknown {
 				s.noted.way[report] = true
 			}
@@ -211,10 +212,10 @@ func (s *Snapshot) count(last *Snapshot) {
 	for a := range s.differs.groups {
 		delete(s.noted.groups, a)
 		if g := last.groups[a]; g != nil {
-			s.Totals.addGroup(a, g, -1, s.live)
+			s.addGroup(a, g, -1)
 		}
 		if g := s.groups[a]; g != nil {
-			s.Totals.addGroup(a, g, 1, s.live)
+			s.addGroup(a, g, 1)
 			s.KeysExpire = earlier(s.KeysExpire, g.keysExpire)
 			if g.isNoted() {
 				s.noted.groups[a] = true
@@ -233,6 +234,16 @@ func (s *Snapshot) count(last *Snapshot) {
 	s.collect()
 }
 
+// addGroup adds a group to the totals, or removes it if sign is -1.
+func (s *Snapshot) addGroup(a address.Address, g *group, sign int) {
+	kind := KindProvider
+	if a.IsModule() {
+		kind = KindModule
+	}
+	s.Totals.Offered[kind] += sign * g.versions()
+	s.Totals.Add(g.report, sign, s.live)
+}
+
 // collect lists what has to be scanned again, what is unknown and what has changed.
 func (s *Snapshot) collect() {
 	again := func(report string, faulty, young bool) {
@@ -243,7 +254,7 @@ func (s *Snapshot) collect() {
 			s.young = append(s.young, report)
 		}
 	}
-	again("keys", s.keys.faulty, s.keys.young)
+	again("keys", s.keys.Faulty, s.keys.Young)
 	for report := range s.noted.way {
 		w := s.way[report]
 		again(report, w.faulty, false)
@@ -256,68 +267,13 @@ func (s *Snapshot) collect() {
 		s.Changed = append(s.Changed, g.changed...)
 		for _, e := range g.entries {
 			s.failed = cmp.Or(s.failed, e.failed)
-			again(e.folder.report, e.faulty || e.failed != "", e.young)
+			again(e.folder.Report, e.faulty || e.failed != "", e.young)
 			if e.unknown {
-				s.unknown = append(s.unknown, e.folder)
+				s.unknown = append(s.unknown, e.folder.Folder)
 			}
 		}
 	}
 	slices.SortFunc(s.Changed, func(a, b ChangedVersion) int { return strings.Compare(a.Path, b.Path) })
-}
-
-// Totals are numbers of a report.
-type Totals struct {
-	Offered  map[string]int      // versions, by the kind of the offer
-	Withheld map[tree.Reason]int // problems
-	Ignored  int                 // files
-	Pending  int                 // packages that have not been read yet
-}
-
-func (t Totals) clone() Totals {
-	t.Offered, t.Withheld = maps.Clone(t.Offered), maps.Clone(t.Withheld)
-	if t.Offered == nil {
-		t.Offered, t.Withheld = map[string]int{KindProvider: 0, KindModule: 0}, make(map[tree.Reason]int)
-	}
-	return t
-}
-
-// add adds a report without offers, or removes it if sign is -1. live reports whether another
-// scan follows.
-func (t *Totals) add(r *Report, sign int, live bool) {
-	for _, p := range r.Withheld {
-		reason := p.shownReason(live)
-		if t.Withheld[reason] += sign; t.Withheld[reason] == 0 {
-			delete(t.Withheld, reason)
-		}
-	}
-	t.Ignored += sign * r.IgnoredTotal
-	t.Pending += sign * r.Pending
-}
-
-// addGroup adds a group, or removes it if sign is -1.
-func (t *Totals) addGroup(a address.Address, g *group, sign int, live bool) {
-	kind := KindProvider
-	if a.IsModule() {
-		kind = KindModule
-	}
-	t.Offered[kind] += sign * g.versions()
-	t.add(g.report, sign, live)
-}
-
-// Versions returns how many versions are offered.
-func (t Totals) Versions() (n int) {
-	for _, count := range t.Offered {
-		n += count
-	}
-	return n
-}
-
-// Problems returns how many problems there are.
-func (t Totals) Problems() (n int) {
-	for _, count := range t.Withheld {
-		n += count
-	}
-	return n
 }
 
 // isEmpty reports whether the snapshot has neither versions nor problems nor metadata.
@@ -336,18 +292,40 @@ func (s *Snapshot) isEmpty() bool {
 // Report returns the results for all files of the tree. It is joined on the first request.
 func (s *Snapshot) Report() *Report {
 	s.reporting.Do(func() {
-		s.report = newReport()
+		s.report = report.New()
 		s.report.Hint = s.Hint
-		s.report.merge(s.keys.report)
+		s.report.Merge(s.keys.Report)
 		for _, report := range slices.Sorted(maps.Keys(s.way)) {
-			s.report.merge(s.way[report].report)
+			s.report.Merge(s.way[report].report)
 		}
 		for _, a := range slices.SortedFunc(maps.Keys(s.groups), address.Address.Compare) {
-			s.report.mergeGroup(s.groups[a])
+			s.groups[a].addTo(s.report)
 		}
-		s.report.finish(s.live)
+		s.report.Finish(s.live)
 	})
 	return s.report
+}
+
+// addTo adds the report of a group, which may be nil, with its offers.
+func (g *group) addTo(r *Report) {
+	if g == nil {
+		return
+	}
+	r.Merge(g.report)
+	for _, e := range g.offered {
+		first := len(r.Offered)
+		for _, release := range e.provider.ReleaseList() {
+			r.Offered = append(r.Offered, release.Reported())
+		}
+		for _, v := range e.module.VersionList() {
+			r.Offered = append(r.Offered, v.Reported(e.module.Address))
+		}
+		offers := r.Offered[first:]
+		if e.folder.Address.Hostname == "" && g.twice != nil {
+			report.NoteShadows(offers, g.twice)
+		}
+		report.NoteBuilds(offers)
+	}
 }
 
 // A difference names groups and folders on the way to addresses, such as those that differ
@@ -369,30 +347,31 @@ func (d *difference) add(other difference) {
 
 // reports returns the reports of what differs between two snapshots. before may be nil.
 func (d *difference) reports(before, now *Snapshot) (was, is *Report) {
-	was, is = newReport(), newReport()
+	was, is = report.New(), report.New()
 	if before == nil {
 		return was, now.Report()
 	}
 	if before.keys != now.keys {
-		was.merge(before.keys.report)
-		is.merge(now.keys.report)
+		was.Merge(before.keys.Report)
+		is.Merge(now.keys.Report)
 	}
 	for report := range d.way {
-		was.mergeWay(before.way[report])
-		is.mergeWay(now.way[report])
+		before.way[report].addTo(was)
+		now.way[report].addTo(is)
 	}
 	for a := range d.groups {
-		was.mergeGroup(before.groups[a])
-		is.mergeGroup(now.groups[a])
+		before.groups[a].addTo(was)
+		now.groups[a].addTo(is)
 	}
-	was.finish(before.live)
-	is.finish(now.live)
+	was.Finish(before.live)
+	is.Finish(now.live)
 	return was, is
 }
 
-func (r *Report) mergeWay(w *wayFolder) {
+// addTo adds the report of a folder, which may be nil.
+func (w *wayFolder) addTo(r *Report) {
 	if w != nil {
-		r.merge(w.report)
+		r.Merge(w.report)
 	}
 }
 
@@ -464,7 +443,7 @@ func (s *Snapshot) Merged() iter.Seq[address.Address] {
 	return func(yield func(address.Address) bool) {
 		for _, g := range s.groups {
 			for _, m := range g.merged {
-				if !yield(m.own.folder.address) {
+				if !yield(m.own.folder.Address) {
 					return
 				}
 			}
@@ -492,31 +471,4 @@ func (s *Snapshot) Modules() iter.Seq[*Module] {
 			}
 		}
 	}
-}
-
-// mergeVersions merges versions with the versions of the same address without HOSTNAME. It
-// moves versions that the merged metadata withdraws to s, and calls clash for each hosted
-// version that own has as well.
-func mergeVersions[T interface{ number() *version.Version }](own, hosted []T, s *addressMetadata, clash func(T)) []T {
-	known := make(map[string]bool, len(own))
-	for _, v := range own {
-		known[v.number().String()] = true
-	}
-	all := slices.Clone(own)
-	for _, v := range hosted {
-		if known[v.number().String()] {
-			clash(v)
-			continue
-		}
-		all = append(all, v)
-	}
-	all = slices.DeleteFunc(all, func(v T) bool {
-		n := s.file.WithdrawnVersion(v.number())
-		if n != nil {
-			s.withdraw(v.number(), n)
-		}
-		return n != nil
-	})
-	s.sort()
-	return all
 }

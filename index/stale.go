@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -46,7 +48,7 @@ func (s stale) has(part string) bool { return s[""] || len(s.in(part)) > 0 }
 // walkStale finds the folders of addresses that may have changed. It lists a folder on the
 // way to an address only if a folder in it is new or gone: the folder of a provider that is
 // known is found without listing thousands of others.
-func (v *wayWalk) walkStale(root folder, paths []string) {
+func (v *wayWalk) walkStale(root layout.Folder, paths []string) {
 	for _, report := range paths {
 		if !v.addKnown(root, report) {
 			v.unsettled = append(v.unsettled, report)
@@ -60,55 +62,54 @@ func (v *wayWalk) walkStale(root folder, paths []string) {
 
 // sort orders the folders that were found, and drops those that were found twice.
 func (v *wayWalk) sort() {
-	slices.SortFunc(v.found, compareFolders)
-	v.found = slices.CompactFunc(v.found, func(a, b folder) bool { return a.report == b.report })
+	slices.SortFunc(v.found, func(a, b layout.Folder) int { return a.Compare(b) })
+	v.found = slices.CompactFunc(v.found, func(a, b layout.Folder) bool { return a.Report == b.Report })
 }
 
 // addKnown adds the folders of the address in which a path lies, and reports whether it has
 // found the folder of that path.
-func (v *wayWalk) addKnown(f folder, report string) (found bool) {
-	rest := strings.TrimPrefix(strings.TrimPrefix(report, f.report), "/")
+func (v *wayWalk) addKnown(f layout.Folder, report string) (found bool) {
+	rest := strings.TrimPrefix(strings.TrimPrefix(report, f.Report), "/")
 	for name := range strings.SplitSeq(rest, "/") {
-		if name != "" && len(f.names) < v.depth {
-			f = f.below(name)
+		if name != "" && !f.IsWhole() {
+			f = f.Below(name)
 		}
 	}
-	if len(f.names) < v.depth {
+	if !f.IsWhole() {
 		return false
 	}
-	a, err := v.parse(f)
+	a, err := f.ParseAddress()
 	if err != nil {
 		return false
 	}
 	for _, e := range v.scan.last.group(a).all() {
-		known := e.folder
-		if known.address != a {
+		known := e.folder.Folder
+		if known.Address != a {
 			continue
 		}
-		known.part = f.part
-		if info, err := f.part.Lookup(known.dir); err != nil || !info.IsDir() {
+		known.Part = f.Part
+		if info, err := f.Part.Lookup(known.Dir); err != nil || !info.IsDir() {
 			return false
 		}
-		known.metadata = nil
 		v.found = append(v.found, known)
-		found = found || known.report == f.report
+		found = found || known.Report == f.Report
 	}
 	return found
 }
 
 // passes reports whether the walk passes a folder, since nothing in it has changed.
-func (v *wayWalk) passes(f folder) bool {
-	if v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return isOnWay(f.report, s) || isOnWay(s, f.report) }) {
+func (v *wayWalk) passes(f layout.Folder) bool {
+	if v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return isOnWay(f.Report, s) || isOnWay(s, f.Report) }) {
 		return false
 	}
-	if v.scan.last.way[f.report] != nil {
+	if v.scan.last.way[f.Report] != nil {
 		return true
 	}
-	if len(f.names) < v.depth {
+	if !f.IsWhole() {
 		return false
 	}
-	a, err := v.parse(f)
-	return err == nil && v.scan.last.group(a).entryOf(f.report) != nil
+	a, err := f.ParseAddress()
+	return err == nil && v.scan.last.group(a).entryOf(f.Report) != nil
 }
 
 // isOnWay reports whether a path lies at or below a folder, in any spelling.
@@ -118,12 +119,12 @@ func isOnWay(folder, report string) bool {
 }
 
 // addOfKeys adds the folders of all providers whose namespace has other keys now.
-func (v *wayWalk) addOfKeys(keys *keysFolder) {
+func (v *wayWalk) addOfKeys(k *keys.Folder) {
 	for _, g := range v.scan.last.groups {
 		for _, e := range g.entries {
-			if !e.folder.address.IsModule() && !e.keys.same(keys.keysFor(e.folder.keysOf())) {
-				f := e.folder
-				f.part, f.metadata = v.scan.tree.Providers, nil
+			if !e.folder.Address.IsModule() && !e.keys.Same(k.For(keys.NamespaceOf(e.folder.Address))) {
+				f := e.folder.Folder
+				f.Part = v.scan.tree.Providers
 				v.found = append(v.found, f)
 			}
 		}

@@ -2,10 +2,10 @@ package index
 
 import (
 	"context"
-	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -13,7 +13,7 @@ import (
 // addPackageFolder queues the unpacked package of a platform for reading, and reports
 // whether the folder's name is a platform.
 func (w *walker) addPackageFolder(p *providerFolder, report, version string, e tree.Entry) bool {
-	platform, ok := platformOfFolder(e.Name)
+	platform, ok := layout.PlatformOfFolder(e.Name)
 	if !ok {
 		return false
 	}
@@ -21,13 +21,13 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 	if err != nil {
 		return false
 	}
-	typ := p.address.Name
+	typ := p.Address.Name
 	a := w.newJob(&p.folder, report, e, version, readPackageFolder)
 	r := p.release(v, v.String())
 
 	w.depends = true // the result depends on the files in its folders
-	visit := func(dir string) { w.scan.watch.Add(p.part, dir, p.report) }
-	if a.unpacked, a.Bad = archive.FindPackage(p.part, e.Path(), typ, platform.OS, visit); a.Bad != nil {
+	visit := func(dir string) { w.scan.watch.Add(p.Part, dir, p.Report) }
+	if a.unpacked, a.Bad = archive.FindPackage(p.Part, e.Path(), typ, platform.OS, visit); a.Bad != nil {
 		w.setAside(a)
 	} else {
 		a.Stamp = a.unpacked.Stamp()
@@ -38,13 +38,6 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 }
 
 func readPackageFolder(ctx context.Context, a *job) (memo.Record, error) {
-	d, err := a.unpacked.Read(ctx, a.state.wait)
+	d, err := a.unpacked.Read(ctx, a.Pause())
 	return memo.Record{Digest: d}, err
-}
-
-// platformOfFolder parses the name OS_ARCH of an unpacked package's folder.
-func platformOfFolder(name string) (p address.Platform, ok bool) {
-	os, arch, _ := strings.Cut(name, "_")
-	p, err := address.ParsePlatform(os, arch)
-	return p, err == nil
 }

@@ -8,67 +8,32 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A folder is a directory whose path is an address, or the beginning of one.
+// A folder is the folder of an address.
 type folder struct {
-	part     tree.Part
-	dir      string // in its part
-	report   string // the path a report names
-	hostname string // empty without HOSTNAME
-	names    []string
-	address  address.Address // once the path has been parsed
+	layout.Folder
 
-	metadata *metadataFile // of the folder of an address; nil without registry.hcl
+	metadata *metadataFile // nil without registry.hcl
 }
 
 // addressMetadata returns the metadata of the folder's address, before its versions are
 // known.
-func (f *folder) addressMetadata() addressMetadata {
+func (f *folder) addressMetadata() offer.Metadata {
 	if f.metadata == nil {
-		return addressMetadata{}
+		return offer.Metadata{}
 	}
-	return addressMetadata{file: f.metadata.metadata}
-}
-
-// below returns the folder of that name in f, on the way to an address.
-func (f folder) below(name string) folder {
-	next := folder{part: f.part, dir: tree.InFolder(f.dir, name), report: path.Join(f.report, name), hostname: f.hostname, names: f.names}
-	if len(f.names) == 0 && f.hostname == "" && address.IsHostname(name) {
-		next.hostname = name
-	} else {
-		next.names = append(f.names[:len(f.names):len(f.names)], name)
-	}
-	return next
-}
-
-// covers reports whether an address may lie in a folder whose path is the beginning of an
-// address.
-func (f *folder) covers(a address.Address) bool {
-	part, _, _ := strings.Cut(f.report, "/")
-	if (part == "modules") != a.IsModule() {
-		return false
-	}
-	if f.hostname != "" {
-		if hostname, err := address.ParseHostname(f.hostname); err != nil || hostname != a.Hostname {
-			return false
-		}
-	} else if len(f.names) > 0 && a.Hostname != "" {
-		return false
-	}
-	for i, name := range []string{a.Namespace, a.Name, a.System} {
-		if i < len(f.names) && !strings.EqualFold(f.names[i], name) {
-			return false
-		}
-	}
-	return true
+	return offer.Metadata{File: f.metadata.metadata}
 }
 
 // A wayFolder is a folder on the way to addresses, or a folder whose path is not an address.
 type wayFolder struct {
-	folder  folder
+	folder  layout.Folder
 	report  *Report         // the files and problems in it
 	names   map[string]bool // of the folders in it; nil if it was not listed
 	unknown bool            // no scan could list it yet
@@ -77,103 +42,82 @@ type wayFolder struct {
 
 // A wayWalk finds the folders of addresses in a part of the tree.
 type wayWalk struct {
-	scan  *scan
-	depth int // number of names in an address
-	parse func(folder) (address.Address, error)
+	scan *scan
 
-	found []folder // the folders of addresses, in order
+	found []layout.Folder // the folders of addresses, in order
 	way   map[string]*wayFolder
 
 	unsettled []string // in a scan of some folders, the paths that the walk looks for
 }
 
-// walkProviders finds the folders of all providers that may have changed.
-func (s *scan) walkProviders() *wayWalk {
-	v := &wayWalk{scan: s, depth: 2, way: make(map[string]*wayFolder), parse: func(f folder) (address.Address, error) {
-		return address.ParseProvider(f.hostname, f.names[0], f.names[1])
-	}}
-	v.start(folder{part: s.tree.Providers, dir: ".", report: "providers"})
-	return v
-}
-
-// walkModules finds the folders of all modules that may have changed.
-func (s *scan) walkModules() *wayWalk {
-	v := &wayWalk{scan: s, depth: 3, way: make(map[string]*wayFolder), parse: func(f folder) (address.Address, error) {
-		return address.ParseModule(f.hostname, f.names[0], f.names[1], f.names[2])
-	}}
-	v.start(folder{part: s.tree.Modules, dir: ".", report: "modules"})
-	return v
-}
-
-func (v *wayWalk) start(root folder) {
-	if v.scan.stale[""] {
+// walkFolders finds the folders of all addresses below root that may have changed.
+func (s *scan) walkFolders(root layout.Folder) *wayWalk {
+	v := &wayWalk{scan: s, way: make(map[string]*wayFolder)}
+	if s.stale[""] {
 		v.walk(root)
 	} else {
-		v.walkStale(root, v.scan.stale.in(root.report))
+		v.walkStale(root, s.stale.in(root.Report))
 	}
+	return v
 }
 
 // walk walks a folder and the folders below it. A fault preserves the state of the folder in
 // which it occurs, and of everything below.
-func (v *wayWalk) walk(f folder) {
+func (v *wayWalk) walk(f layout.Folder) {
 	if v.passes(f) {
 		return
 	}
-	if len(f.names) == v.depth {
+	if f.IsWhole() {
 		v.addAddress(f)
 		return
 	}
 	w := v.scan.newWalker(nil)
 	here := &wayFolder{folder: f, report: w.report}
-	v.way[f.report] = here
-	entries, unreadable, bad := w.list(f.part, f.dir, f.report)
-	if bad == nil && f.dir == "." && len(entries)+len(unreadable) == 0 {
-		if bad = v.scan.emptied(f.report); bad != nil {
-			w.withhold(f.report, bad)
+	v.way[f.Report] = here
+	entries, unreadable, bad := w.List(f.Part, f.Dir, f.Report)
+	if bad == nil && f.Dir == "." && len(entries)+len(unreadable) == 0 {
+		if bad = v.scan.emptied(f.Report); bad != nil {
+			w.Withhold(f.Report, bad)
 		}
 	}
 	if bad != nil {
-		v.scan.memo.RetainBelow(f.report)
-		here.unknown, here.faulty = !v.scan.last.knows(f.report), w.faulty
+		v.scan.memo.RetainBelow(f.Report)
+		here.unknown, here.faulty = !v.scan.last.knows(f.Report), w.faulty
 		return
 	}
 	here.names = make(map[string]bool)
 	for _, e := range unreadable {
-		w.withhold(path.Join(f.report, e.Name), e.Bad)
-		below := f.below(strings.Clone(e.Name))
-		here.names[path.Base(below.report)] = true
-		v.scan.memo.RetainBelow(below.report)
-		if !v.scan.last.knows(below.report) {
-			v.way[below.report] = &wayFolder{folder: below, report: newReport(), unknown: true}
+		w.Withhold(path.Join(f.Report, e.Name), e.Bad)
+		below := f.Below(strings.Clone(e.Name))
+		here.names[path.Base(below.Report)] = true
+		v.scan.memo.RetainBelow(below.Report)
+		if !v.scan.last.knows(below.Report) {
+			v.way[below.Report] = &wayFolder{folder: below, report: report.New(), unknown: true}
 		}
 	}
-	beside := newSiblings(entries)
+	beside := layout.NewSiblings(entries)
 	for _, e := range entries {
 		if !e.Info.IsDir() {
-			w.fileWithoutAddress(f, e, beside)
+			w.strays().FileOnWay(f, e, beside)
 			continue
 		}
-		below := f.below(strings.Clone(e.Name)) // addresses stay in memory longer than the names beside them
-		here.names[path.Base(below.report)] = true
+		below := f.Below(strings.Clone(e.Name)) // addresses stay in memory longer than the names beside them
+		here.names[path.Base(below.Report)] = true
 		v.walk(below)
 	}
 	here.faulty = w.faulty
 }
 
-func (v *wayWalk) addAddress(f folder) {
-	a, err := v.parse(f)
+func (v *wayWalk) addAddress(f layout.Folder) {
+	a, err := f.ParseAddress()
 	if err == nil {
-		f.address = a
+		f.Address = a
 		v.found = append(v.found, f)
 		return
 	}
 	w := v.scan.newWalker(nil)
-	if v.depth == 2 {
-		w.badProviderAddress(f, err)
-	} else {
-		w.badModuleAddress(f, err)
-	}
-	v.way[f.report] = &wayFolder{folder: f, report: w.report}
+	w.strays().BadAddress(f, err)
+	v.way[f.Report] = &wayFolder{folder: f, report: w.report}
 }
 
 // A walker lists the files in a folder, and recalls their results from the memo.
@@ -196,43 +140,47 @@ type walker struct {
 }
 
 func (s *scan) newWalker(before *entry) *walker {
-	return &walker{scan: s, before: before, report: newReport()}
+	return &walker{scan: s, before: before, report: report.New()}
 }
 
-// put remembers the record of a file, and notes whether the file is too young for that.
-func (w *walker) put(file *tree.Location, d memo.Record) {
+// Put remembers the record of a file, and notes whether the file is too young for that.
+func (w *walker) Put(file *tree.Location, d memo.Record) {
 	now := w.scan.options.now()
 	w.young = w.young || d.Stamp.TooYoung(now, 0)
 	w.scan.memo.Put(file, d, now)
 }
 
-// look returns the entries of a folder from which nothing is offered. If it cannot be read,
-// it counts as empty until the next scan, which follows soon.
-func (w *walker) look(part tree.Part, dir string) []tree.Entry {
+// strays judges what is not offered.
+func (w *walker) strays() layout.Strays { return layout.Strays{Report: w.report, Walk: w} }
+
+// Look returns the entries of a folder from which nothing is offered, and on which the result
+// depends. If it cannot be read, it counts as empty until the next scan, which follows soon.
+func (w *walker) Look(part tree.Part, dir string) []tree.Entry {
+	w.depends = true
 	entries, err := part.List(dir)
-	w.noteFault(err)
+	w.NoteFault(err)
 	for _, e := range entries {
 		w.faulty = w.faulty || e.Bad.Passes()
 	}
 	return entries
 }
 
-// noteFault has another scan follow an error that may be over a moment later.
-func (w *walker) noteFault(err error) {
+// NoteFault has another scan follow an error that may be over a moment later.
+func (w *walker) NoteFault(err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.faulty = w.faulty || tree.AsFinding(err).Passes()
 	}
 }
 
-// withhold reports a file or folder without an address.
-func (w *walker) withhold(report string, f *tree.Finding) {
+// Withhold reports a file or folder without an address.
+func (w *walker) Withhold(report string, f *tree.Finding) {
 	w.faulty = w.faulty || f.Passes()
-	w.report.withhold(problemOf(f, report, address.Address{}, ""))
+	w.report.Withhold(report, address.Address{}, "", f)
 }
 
-// list returns the usable entries of a directory, and the entries that cannot be read. It
+// List returns the usable entries of a directory, and the entries that cannot be read. It
 // reports the other entries, and why a directory cannot be listed.
-func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []tree.Entry, bad *tree.Finding) {
+func (w *walker) List(part tree.Part, dir, report string) (usable, unreadable []tree.Entry, bad *tree.Finding) {
 	if w.scan.ctx.Err() != nil {
 		return nil, nil, nil
 	}
@@ -240,17 +188,17 @@ func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []
 	entries, err := part.List(dir)
 	if err != nil {
 		bad = tree.AsFinding(err)
-		w.withhold(report, bad)
+		w.Withhold(report, bad)
 		return nil, nil, bad
 	}
 	w.note(dir, report, entries)
 	usable = entries[:0]
 	for _, e := range entries {
 		switch {
-		case harmless(e.Name, e.Info == nil || !e.Info.IsDir()):
+		case layout.IsHarmless(e.Name, e.Info == nil || !e.Info.IsDir()):
 		case dir == "." && e.Name == tree.StagingName && e.Info != nil && e.Info.IsDir():
 		case tree.IsHiddenOrTemporary(e.Name):
-			w.report.ignore(path.Join(report, e.Name), tree.Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
+			w.report.Ignore(path.Join(report, e.Name), tree.Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
 		case e.Bad != nil:
 			unreadable = append(unreadable, e)
 		default:
@@ -271,7 +219,7 @@ func (s *scan) emptied(part string) *tree.Finding {
 		return nil
 	}
 	for _, g := range s.last.groups {
-		if slices.ContainsFunc(g.entries, func(e *entry) bool { return !e.empty && !e.unknown && tree.IsBelow(e.folder.report, part) }) {
+		if slices.ContainsFunc(g.entries, func(e *entry) bool { return !e.empty && !e.unknown && tree.IsBelow(e.folder.Report, part) }) {
 			return tree.Faultf(tree.Lasting, tree.Unreadable, "all that was in it is gone at once: is its volume mounted? If it is meant to be empty, ask for a rescan")
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -216,9 +217,9 @@ func forgetKeys(r *http.Request, app *App) (any, error) {
 	for _, root := range slices.Sorted(maps.Keys(found)) {
 		x := found[root]
 		switch err := x.ForgetKeys(r.Context(), hostname, namespace); {
-		case errors.Is(err, index.ErrNoKeyCopy):
+		case errors.Is(err, keys.ErrNoCopy):
 			continue
-		case errors.Is(err, index.ErrKeysNotGone):
+		case errors.Is(err, keys.ErrNotGone):
 			refused = caddy.APIError{HTTPStatus: http.StatusConflict, Err: fmt.Errorf("%s: %w", root, err)}
 			continue
 		case err != nil:
@@ -231,7 +232,7 @@ func forgetKeys(r *http.Request, app *App) (any, error) {
 	case len(forgotten) == 0 && refused != nil:
 		return nil, refused
 	case len(forgotten) == 0:
-		return nil, caddy.APIError{HTTPStatus: http.StatusNotFound, Err: fmt.Errorf("%s: %w", r.URL.Query().Get("namespace"), index.ErrNoKeyCopy)}
+		return nil, caddy.APIError{HTTPStatus: http.StatusNotFound, Err: fmt.Errorf("%s: %w", r.URL.Query().Get("namespace"), keys.ErrNoCopy)}
 	}
 	app.logger.Info("forgot the keys of "+r.URL.Query().Get("namespace"), "roots", forgotten)
 	return forgotten, nil

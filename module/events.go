@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
@@ -111,7 +112,7 @@ func (a *App) emitWithheld(t servedTree, p index.Problem) {
 }
 
 // emitKeysChanged emits an event for a keys file that has changed.
-func (a *App) emitKeysChanged(t servedTree, c index.KeysChange) {
+func (a *App) emitKeysChanged(t servedTree, c keys.Change) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventKeysChanged) {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -126,7 +127,7 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 			a.emitScanned(t, now, took)
 		},
 		Withheld:    func(p index.Problem) { a.emitWithheld(t, p) },
-		KeysChanged: func(c index.KeysChange) { a.emitKeysChanged(t, c) },
+		KeysChanged: func(c keys.Change) { a.emitKeysChanged(t, c) },
 		Rewritten:   func(c index.ChangedVersion) { a.emitRewritten(t, c) },
 		Changed:     announce,
 	})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/caddyserver/certmagic"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 )
 
 // keyCopies are the copies of a tree's keys files: a folder in Caddy's storage, with a value
@@ -32,14 +32,14 @@ func (c keyCopies) key(namespace string) string {
 	return path.Join(c.folder, url.QueryEscape(namespace)+".json")
 }
 
-// Load implements index.KeyCopies.
+// Load implements keys.Copies.
 func (c keyCopies) Load(ctx context.Context, namespace string) ([]byte, error) {
 	return call(ctx, c.storageCalls, func(storage certmagic.Storage) ([]byte, error) {
 		return storage.Load(ctx, c.key(namespace))
 	})
 }
 
-// Store implements index.KeyCopies.
+// Store implements keys.Copies.
 func (c keyCopies) Store(ctx context.Context, namespace string, copied []byte) error {
 	_, err := call(ctx, c.storageCalls, func(storage certmagic.Storage) (struct{}, error) {
 		return struct{}{}, storage.Store(ctx, c.key(namespace), copied)
@@ -47,7 +47,7 @@ func (c keyCopies) Store(ctx context.Context, namespace string, copied []byte) e
 	return err
 }
 
-// Delete implements index.KeyCopies.
+// Delete implements keys.Copies.
 func (c keyCopies) Delete(ctx context.Context, namespace string) error {
 	_, err := call(ctx, c.storageCalls, func(storage certmagic.Storage) (struct{}, error) {
 		err := storage.Delete(ctx, c.key(namespace))
@@ -66,4 +66,4 @@ func (a *App) keyCopies(t servedTree) keyCopies {
 }
 
 // Interface guards
-var _ index.KeyCopies = keyCopies{}
+var _ keys.Copies = keyCopies{}

@@ -7,7 +7,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -27,11 +27,11 @@ func (p *Publisher) keys(ctx context.Context, files tree.Tree, present *presentR
 	return keys, needsSignature, err
 }
 
-func (p *Publisher) readKeys(ctx context.Context, files tree.Tree, present *presentRelease) (keys *signing.Keyring, needsSignature bool, err error) {
+func (p *Publisher) readKeys(ctx context.Context, files tree.Tree, present *presentRelease) (ring *signing.Keyring, needsSignature bool, err error) {
 	first, namespace := present.address.Hostname, present.address.Namespace
 	others := slices.DeleteFunc(p.hostnames(), func(h svchost.Hostname) bool { return h == first })
 	for _, hostname := range append([]svchost.Hostname{first}, others...) {
-		part, name, err := index.KeysFile(files, hostname, namespace)
+		part, name, err := keys.Locate(files, hostname, namespace)
 		if err != nil {
 			return nil, true, err
 		}
@@ -39,13 +39,13 @@ func (p *Publisher) readKeys(ctx context.Context, files tree.Tree, present *pres
 		switch {
 		case err != nil:
 			return nil, true, err
-		case index.SaysUnsigned(content):
+		case keys.SaysUnsigned(content):
 			return nil, p.options.RequireSignatures, nil
 		case content != nil:
-			keys, _ = signing.ReadKeyring(content) // the index reports the unusable part of it
-			return keys, true, nil
+			ring, _ = signing.ReadKeyring(content) // the index reports the unusable part of it
+			return ring, true, nil
 		}
-		if err := index.RequireKeys(ctx, p.options.KeyCopies, hostname, namespace); errors.Is(err, index.ErrKeysMissing) {
+		if err := keys.Require(ctx, p.options.KeyCopies, hostname, namespace); errors.Is(err, keys.ErrMissing) {
 			return nil, true, refused("%v", err)
 		} else if err != nil {
 			return nil, true, err

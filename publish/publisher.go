@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -58,7 +59,7 @@ type Options struct {
 
 	// KeyCopies are the copies of keys that the index has. A release of a namespace that had keys, and has no
 	// keys file, is refused. Nil: there are none.
-	KeyCopies index.KeyCopies
+	KeyCopies keys.Copies
 
 	// RequireSignatures refuses releases without a publisher's signature.
 	RequireSignatures bool

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 )
 
 // KeyCopies keep copies of keys in memory, even over simulated restarts.
@@ -18,7 +18,7 @@ type KeyCopies struct {
 	stored int
 }
 
-// Load implements index.KeyCopies.
+// Load implements keys.Copies.
 func (c *KeyCopies) Load(_ context.Context, namespace string) ([]byte, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -32,7 +32,7 @@ func (c *KeyCopies) Load(_ context.Context, namespace string) ([]byte, error) {
 	return []byte(copied), nil
 }
 
-// Store implements index.KeyCopies.
+// Store implements keys.Copies.
 func (c *KeyCopies) Store(_ context.Context, namespace string, copied []byte) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -47,7 +47,7 @@ func (c *KeyCopies) Store(_ context.Context, namespace string, copied []byte) er
 	return nil
 }
 
-// Delete implements index.KeyCopies.
+// Delete implements keys.Copies.
 func (c *KeyCopies) Delete(_ context.Context, namespace string) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -79,4 +79,4 @@ func (c *KeyCopies) Stored() int {
 }
 
 // Interface guards
-var _ index.KeyCopies = (*KeyCopies)(nil)
+var _ keys.Copies = (*KeyCopies)(nil)

@@ -11,7 +11,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -75,9 +75,9 @@ func (f *Filler) directory(a address.Address) (*directory, error) {
 		return nil, err
 	}
 	d := &directory{address: a, tree: files, providers: in, path: dir, requireKeys: func() error {
-		return index.RequireKeys(f.ctx, f.options.KeyCopies, a.Hostname, a.Namespace)
+		return keys.Require(f.ctx, f.options.KeyCopies, a.Hostname, a.Namespace)
 	}}
-	d.keys, d.keysFile, err = index.KeysFile(files, a.Hostname, a.Namespace)
+	d.keys, d.keysFile, err = keys.Locate(files, a.Hostname, a.Namespace)
 	return d, unread(err)
 }
 
@@ -309,7 +309,7 @@ func (d *directory) readKeys() (k namespaceKeys, err error) {
 	if k.content == nil {
 		return k, d.requireKeys()
 	}
-	if k.unsigned = index.SaysUnsigned(k.content); k.unsigned {
+	if k.unsigned = keys.SaysUnsigned(k.content); k.unsigned {
 		return k, nil
 	}
 	ring, _ := signing.ReadKeyring(k.content) // the index reports keys that cannot be used

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -112,7 +112,7 @@ func Reason(err error) string {
 		{upstream.ErrUnavailable, "unavailable"},
 		{upstream.ErrRefused, "refused"},
 		{ErrConflict, "conflict"},
-		{index.ErrKeysMissing, "keys_missing"},
+		{keys.ErrMissing, "keys_missing"},
 		{upstream.ErrBadChecksum, "bad_checksum"},
 		{upstream.ErrBadSignature, "bad_signature"},
 		{ErrUnsigned, "unsigned"},

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -51,8 +52,8 @@ func (o *Offers) fetchedRelease(ctx context.Context, a address.Address, version 
 	asIs := k.addPresent()
 	switch {
 	case origin.Signed() && asIs:
-		k.checksums = index.NewDocumentFile(address.ChecksumsName(a.Name, version), version, origin.Checksums)
-		k.signature = index.NewDocumentFile(address.SignatureName(a.Name, version), version, origin.Signature)
+		k.checksums = offer.NewDocumentFile(address.ChecksumsName(a.Name, version), version, origin.Checksums)
+		k.signature = offer.NewDocumentFile(address.SignatureName(a.Name, version), version, origin.Signature)
 		k.keys = origin.Keys
 		return k, nil
 	case origin.Signed():

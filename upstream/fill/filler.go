@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -43,7 +44,7 @@ type Options struct {
 
 	// KeyCopies are the copies of keys of the tree's indexes. Nothing is fetched for a
 	// namespace that had keys and has no keys file. Nil: there are none.
-	KeyCopies index.KeyCopies
+	KeyCopies keys.Copies
 
 	// FreeSpace returns the free bytes on the disk of a provider or module. Nil: the
 	// Filler does not know before the disk is full.

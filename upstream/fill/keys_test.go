@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // withCopies mirrors into a tree whose keys have copies.
-func withCopies(t testing.TB, s *site, root treeRoot, copies index.KeyCopies) *mirroring {
+func withCopies(t testing.TB, s *site, root treeRoot, copies keys.Copies) *mirroring {
 	t.Helper()
 	c := s.Client(t, upstream.Origin{})
 	m := &mirroring{Tree: root.tree(t), root: root}
@@ -30,7 +30,7 @@ func TestKeysThatAreMissing(t *testing.T) { eachTree(t, testKeysThatAreMissing) 
 func testKeysThatAreMissing(t *testing.T, on treeKind) {
 	s, root, copies := newAcme(t), on.root(t), new(indextest.KeyCopies)
 	copies.Store(t.Context(), host+"/acme", []byte("keys that the file had"))
-	withCopies(t, s, root, copies).mustRefuse(t, linuxZip, index.ErrKeysMissing, keysFile+" is gone, or cannot be read, and the namespace had keys")
+	withCopies(t, s, root, copies).mustRefuse(t, linuxZip, keys.ErrMissing, keysFile+" is gone, or cannot be read, and the namespace had keys")
 	copies.Fail(errors.New("the storage is down"))
 	withCopies(t, s, root, copies).mustRefuse(t, linuxZip, tree.ErrNotWritable, "")
 	copies.Fail(nil)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
@@ -43,8 +44,8 @@ func (o *Offers) Module(p index.Place) (*index.Module, error) {
 	case err != nil:
 		return nil, err
 	}
-	further, _ := index.WithoutWithdrawn(present.metadata, offering.Versions, nil)
-	m := index.MergedModule(p.Address, present.Module, further, present.metadata)
+	further, _ := offer.WithoutWithdrawn(present.metadata, offering.Versions, nil)
+	m := offer.MergedModule(p.Address, present.Module, further, present.metadata)
 	if m == nil {
 		return nil, ErrNoneLeft
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -43,7 +44,7 @@ func (o *Offers) Provider(p index.Place) (*index.Provider, error) {
 	case err != nil:
 		return nil, err
 	}
-	m := index.MergedProvider(p.Address, present.Provider, offering.Versions, present.metadata)
+	m := offer.MergedProvider(p.Address, present.Provider, offering.Versions, present.metadata)
 	if m == nil {
 		return nil, ErrNoneLeft
 	}
@@ -115,7 +116,7 @@ func (o *Offers) Archives(p index.Place, version string, h1Only bool) (*wire.Doc
 	available, err := o.upstream.Available(ctx, p.Address, version, release)
 	switch {
 	case err == nil:
-		return o.keep(id, release, index.MirrorArchives(release, available, h1Only)), nil
+		return o.keep(id, release, offer.MirrorArchives(release, available, h1Only)), nil
 	case release != nil:
 		return release.Archives(), nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -191,7 +192,7 @@ func (f *Filler) document(ctx context.Context, a address.Address, name string, f
 	if content == nil {
 		return nil, ErrNotMirrored
 	}
-	return &Filled{File: index.NewDocumentFile(name, version, content)}, nil
+	return &Filled{File: offer.NewDocumentFile(name, version, content)}, nil
 }
 
 // A packageFill is a package of a release while it is added to the tree.
@@ -409,7 +410,7 @@ func (k *packageFill) explain(ctx context.Context, s *Source, wrong error) error
 }
 
 func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info fs.FileInfo, digest archive.PackageDigest) *Filled {
-	return &Filled{File: index.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), H1: digest.H1, opener: f.opener}
+	return &Filled{File: offer.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), H1: digest.H1, opener: f.opener}
 }
 
 // watchers receive the progress of the fills that they wait for. The zero value is

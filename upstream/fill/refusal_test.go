@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
@@ -387,7 +388,7 @@ func TestReasons(t *testing.T) {
 	}{
 		{fill.ErrTooYoung, "too_young"},
 		{upstream.ErrNotFound, "not_found"},
-		{index.ErrKeysMissing, "keys_missing"},
+		{keys.ErrMissing, "keys_missing"},
 		{context.Canceled, "given_up"},
 		{os.ErrInvalid, "other"},
 	} {

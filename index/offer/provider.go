@@ -1,4 +1,4 @@
-package index
+package offer
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -25,15 +26,15 @@ type Provider struct {
 	// Age of the origin's part of the lists, if it should have been renewed by now.
 	Age time.Duration
 
-	metadata  addressMetadata
+	metadata  Metadata
 	byVersion map[string]*Release
 	files     []*File // by name
 	versions  func() *wire.Document
 	index     func() *wire.Document
 }
 
-// releaseList returns Releases, which a nil Provider does not have.
-func (p *Provider) releaseList() []*Release {
+// ReleaseList returns Releases, which a nil Provider does not have.
+func (p *Provider) ReleaseList() []*Release {
 	if p == nil {
 		return nil
 	}
@@ -70,25 +71,25 @@ func (p *Provider) Latest() *Release {
 }
 
 // Metadata returns the provider's registry.hcl; nil if it has none.
-func (p *Provider) Metadata() *registryhcl.File { return p.metadata.file }
+func (p *Provider) Metadata() *registryhcl.File { return p.metadata.File }
 
 // Withdrawn returns the withdrawn versions, which lie in the tree but are not offered, the
 // newest first.
-func (p *Provider) Withdrawn() []WithdrawnVersion { return p.metadata.withdrawn }
+func (p *Provider) Withdrawn() []WithdrawnVersion { return p.metadata.Withdrawn }
 
-// newProvider returns a provider with these releases, none of which may be withdrawn. It
+// NewProvider returns a provider with these releases, none of which may be withdrawn. It
 // orders the releases and applies deprecations. The lists of releases are encoded on the
 // first request.
-func newProvider(a address.Address, releases []*Release, s addressMetadata) *Provider {
+func NewProvider(a address.Address, releases []*Release, s Metadata) *Provider {
 	releases = slices.Clone(releases)
 	address.SortNewestFirst(releases, func(r *Release) *version.Version { return r.version })
 	for i, r := range releases {
-		releases[i] = r.withNotice(s.file.DeprecatedVersion(r.version))
+		releases[i] = r.withNotice(s.File.DeprecatedVersion(r.version))
 	}
 	p := &Provider{
 		Address: a, Releases: releases, metadata: s,
 		byVersion: make(map[string]*Release, len(releases)),
-		versions:  sync.OnceValue(func() *wire.Document { return providerVersions(releases, s.withdrawn, nil, nil) }),
+		versions:  sync.OnceValue(func() *wire.Document { return providerVersions(releases, s.Withdrawn, nil, nil) }),
 		index:     sync.OnceValue(func() *wire.Document { return mirrorIndex(releases) }),
 	}
 	files := 0
@@ -133,11 +134,13 @@ type Release struct {
 	// Changed lists packages whose bytes have changed since they were first offered.
 	Changed []ChangedBytes
 
+	// Report is the release in the form of a report, without a notice.
+	Report report.Offer
+
 	protocols     []string // the plugin protocol versions it speaks, MAJOR.MINOR
 	checksums     *File
 	signatureFile *File // nil if it is not signed
 	published     int64 // nanoseconds
-	offer         Offer // the offer in the report
 	deprecated    *registryhcl.Notice
 	docs          string // the folder of its documentation; empty if there is none
 
@@ -152,6 +155,75 @@ type Release struct {
 type encodedRelease struct {
 	once     sync.Once
 	archives *wire.Document // the mirror's VERSION.json
+}
+
+// NewRelease returns a release with at least one package. published is the time of its newest
+// file, in nanoseconds.
+func NewRelease(v *version.Version, protocols []string, packages []Package, published int64) *Release {
+	r := &Release{
+		version: v, Version: v.String(), Packages: make([]*Package, len(packages)),
+		protocols: protocols, published: published, encoded: new(encodedRelease),
+	}
+	for i := range packages {
+		packages[i].release, r.Packages[i] = r, &packages[i]
+	}
+	return r
+}
+
+// SetDocuments gives the release its SHA256SUMS and the signature of it.
+func (r *Release) SetDocuments(checksums, signature *File) {
+	r.checksums, r.signatureFile = checksums, signature
+}
+
+// SetVerified notes that a release was verified. state identifies its files and keys.
+func (r *Release) SetVerified(state wire.SHA256, now time.Time) {
+	r.state, r.verified = state, now.UnixNano()
+}
+
+// IsVerified reports whether a release, which may be nil, was verified with the same files
+// and keys not long ago.
+func (r *Release) IsVerified(state wire.SHA256, now time.Time, within time.Duration) bool {
+	if r == nil || r.verified == 0 || r.state != state {
+		return false
+	}
+	age := now.Sub(time.Unix(0, r.verified))
+	return age >= 0 && age < within
+}
+
+// Verified returns when the release was verified; zero if its files may change unnoticed.
+func (r *Release) Verified() time.Time {
+	if r.verified == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, r.verified)
+}
+
+// Reported returns the release in the form of a report.
+func (r *Release) Reported() report.Offer { return r.Report.WithNotice(r.deprecated) }
+
+// Docs returns the folder of its documentation; empty if there is none.
+func (r *Release) Docs() string { return r.docs }
+
+// Sign adds the registry's signature to a release without a usable one. It signs the
+// publisher's SHA256SUMS unchanged, which also lists packages that are not in the tree: lock
+// files get the hashes of all platforms, and the list stays the same when further packages
+// are added. Without that document it signs a list of the packages in the tree. Without a
+// signer the release has no signature.
+func (r *Release) Sign(typ string, checksums []byte, signer Signer) {
+	if checksums == nil {
+		sums := make(wire.Checksums)
+		for _, p := range r.Packages {
+			sums[p.File.Name] = p.File.SHA256
+		}
+		checksums = sums.Encode()
+	}
+	if signer == nil {
+		r.checksums = NewDocumentFile(address.ChecksumsName(typ, r.Version), r.Version, checksums)
+		return
+	}
+	v := NewSignedChecksums(typ, r.Version, checksums, signer)
+	r.Signature, r.Keys = Signature{ByRegistry, v.Key.ID}, []signing.PublicKey{v.Key}
+	r.checksums, r.signatureFile = v.Checksums, v.Signature
 }
 
 func (r *Release) number() *version.Version { return r.version }
@@ -169,8 +241,8 @@ func (r *Release) withNotice(n *registryhcl.Notice) *Release {
 	return &other
 }
 
-// withDocs returns the release with that folder of documentation.
-func (r *Release) withDocs(dir string) *Release {
+// WithDocs returns the release with that folder of documentation.
+func (r *Release) WithDocs(dir string) *Release {
 	if r.docs == dir {
 		return r
 	}
@@ -223,7 +295,9 @@ type Package struct {
 	// record it in their lock files.
 	H1 string
 
-	packedH1 string // the hash of the zip's entries, if it differs from H1
+	// PackedH1 is the hash of the zip's entries, if it differs from H1.
+	PackedH1 string
+
 	release  *Release
 	download *wire.Document // the registry's answer
 }
@@ -232,6 +306,15 @@ type Package struct {
 func (r *Release) Archives() *wire.Document {
 	r.encode()
 	return r.encoded.archives
+}
+
+// Documents returns the publisher's SHA256SUMS and signature, byte for byte; nil for a
+// release that the registry signs.
+func (r *Release) Documents() (checksums, signature []byte) {
+	if r.Signature.By != ByPublisher {
+		return nil, nil
+	}
+	return r.checksums.source().content, r.signatureFile.source().content
 }
 
 // Package returns the package for a platform, or nil. A nil Release has none.
@@ -259,7 +342,7 @@ func (p *Package) Download() *wire.Document {
 // m is the provider's registry.hcl. MergedProvider returns nil if there is no version.
 func MergedProvider(a address.Address, present *Provider, further []wire.ProviderVersion, m *registryhcl.File) *Provider {
 	kept, _ := WithoutWithdrawn(m, further, nil)
-	p := &Provider{Address: a, Releases: withFurther(present.releaseList(), kept, m), metadata: addressMetadata{file: m}}
+	p := &Provider{Address: a, Releases: withFurther(present.ReleaseList(), kept, m), metadata: Metadata{File: m}}
 	if len(p.Releases) == 0 {
 		return nil
 	}
@@ -268,7 +351,7 @@ func MergedProvider(a address.Address, present *Provider, further []wire.Provide
 		withdrawn = present.Withdrawn()
 	}
 	p.versions = sync.OnceValue(func() *wire.Document {
-		return providerVersions(present.releaseList(), withdrawn, further, m)
+		return providerVersions(present.ReleaseList(), withdrawn, further, m)
 	})
 	p.index = sync.OnceValue(func() *wire.Document { return mirrorIndex(p.Releases) })
 	return p
@@ -317,18 +400,18 @@ func WithoutWithdrawn(m *registryhcl.File, list []wire.ProviderVersion, withdraw
 		return list, withdrawn
 	}
 	kept := make([]wire.ProviderVersion, 0, len(list))
-	all := addressMetadata{withdrawn: slices.Clone(withdrawn)}
+	all := Metadata{Withdrawn: slices.Clone(withdrawn)}
 	for _, listed := range list {
 		if v, err := version.NewVersion(listed.Version); err == nil {
 			if n := m.WithdrawnVersion(v); n != nil {
-				all.withdraw(v, n)
+				all.Withdraw(v, n)
 				continue
 			}
 		}
 		kept = append(kept, listed)
 	}
-	all.sort()
-	return kept, all.withdrawn
+	all.Sort()
+	return kept, all.Withdrawn
 }
 
 // withFurther adds versions that are not in the tree to a list of releases. These versions
@@ -389,8 +472,8 @@ func (p *Package) Hashes() wire.PackageHashes {
 // hashes returns the hashes that the mirror lists: h1: and zh: (checklist 69). If the hash
 // of the zip's entries differs, it is listed too, since clients compute both.
 func (p *Package) hashes() []string {
-	if p.packedH1 != "" {
-		return []string{p.H1, p.packedH1, "zh:" + p.File.SHA256.String()}
+	if p.PackedH1 != "" {
+		return []string{p.H1, p.PackedH1, "zh:" + p.File.SHA256.String()}
 	}
 	return []string{p.H1, "zh:" + p.File.SHA256.String()}
 }

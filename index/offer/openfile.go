@@ -1,4 +1,4 @@
-package index
+package offer
 
 import (
 	"bytes"
@@ -31,13 +31,13 @@ func (o *OpenFile) Unchanged() error {
 	return o.unchanged()
 }
 
-// Open opens f as it was verified. The error is ErrChanged if the file on the disk has
-// changed since.
-func (s *Snapshot) Open(f *File) (*OpenFile, error) {
+// Open opens f in a tree as it was verified. The error is ErrChanged if the file on the disk
+// has changed since.
+func (f *File) Open(t *tree.Tree) (*OpenFile, error) {
 	if !f.IsFolder() {
-		return s.OpenRange(f)
+		return f.OpenRange(t)
 	}
-	r, err := archive.OpenPacked(f.made.packed, f.in(&s.tree), f.Size)
+	r, err := archive.OpenPacked(f.made.packed, f.in(t), f.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Snapshot) Open(f *File) (*OpenFile, error) {
 // OpenRange opens f for reading a part of it. In a folder that is packed on request, only
 // the files that are read are checked: reading fails with ErrChanged if one of them has
 // changed.
-func (s *Snapshot) OpenRange(f *File) (*OpenFile, error) {
+func (f *File) OpenRange(t *tree.Tree) (*OpenFile, error) {
 	switch m := f.source(); {
 	case m.sign != nil:
 		signature, err := m.sign()
@@ -58,11 +58,11 @@ func (s *Snapshot) OpenRange(f *File) (*OpenFile, error) {
 	case m.content != nil:
 		return openInMemory(m.content), nil
 	case m.packed != nil:
-		r := m.packed.Open(f.in(&s.tree))
+		r := m.packed.Open(f.in(t))
 		return &OpenFile{r, r.Unchanged}, nil
 	}
-	part := f.in(&s.tree)
-	opened, err := part.OpenUnchanged(f.Path(), f.stamp())
+	part := f.in(t)
+	opened, err := part.OpenUnchanged(f.Path(), f.Stamp())
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +79,9 @@ func (f *File) stillUnchanged(part tree.Part, opened afero.File) error {
 	}
 	now := tree.StampOf(info)
 	switch {
-	case part.SameFile(f.Path(), now, f.stamp()):
+	case part.SameFile(f.Path(), now, f.Stamp()):
 		return nil
-	case !now.SameContent(f.stamp()):
+	case !now.SameContent(f.Stamp()):
 		return tree.ErrChanged
 	}
 	hash := sha256.New()

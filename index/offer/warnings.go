@@ -1,4 +1,4 @@
-package index
+package offer
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	version "github.com/hashicorp/go-version"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
@@ -128,4 +129,18 @@ func nameVersions(list []*version.Version, total int) string {
 		names = []string{strings.Join(names[:n-1], ", ") + " and " + names[n-1]}
 	}
 	return strings.Join(names, "")
+}
+
+// Covered returns the number and, in short, the names of the versions that meet
+// constraints.
+func Covered(versions []*version.Version, c address.Constraints) (n int, names string) {
+	covered := slices.Clone(versions)
+	for i, v := range covered {
+		if c.Cover(v) {
+			n++
+		} else {
+			covered[i] = nil
+		}
+	}
+	return n, nameVersions(covered, n)
 }

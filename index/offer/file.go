@@ -1,9 +1,12 @@
-package index
+package offer
 
 import (
+	"io/fs"
 	"path"
+	"slices"
 	"sync"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -39,7 +42,29 @@ type File struct {
 	made *madeFile // nil if the file lies in the tree in the form that clients download
 }
 
-func (f *File) stamp() tree.Stamp {
+// NewFile returns a file in a part of the tree, by its folder and name there, in the form that
+// clients download. If it is packed, that is made of a folder. The stamp is of what was read.
+func NewFile(name string, size int64, sum wire.SHA256, in func(*tree.Tree) tree.Part, dir, base string, s tree.Stamp, packed archive.Packed) File {
+	f := File{
+		Name: name, ContentType: contentTypeOf(name), Size: size, SHA256: sum,
+		in: in, dir: dir, base: base, modTime: s.ModTime, inode: s.Inode, changed: s.Changed,
+	}
+	if packed != nil {
+		f.made = &madeFile{packed: packed}
+	}
+	return f
+}
+
+// In returns the part of a tree in which the file lies. ok is false for a document in memory.
+func (f *File) In(t *tree.Tree) (in tree.Part, ok bool) {
+	if f.in == nil {
+		return in, false
+	}
+	return f.in(t), true
+}
+
+// Stamp returns the stamp of the file when it was verified.
+func (f *File) Stamp() tree.Stamp {
 	return tree.Stamp{Size: f.Size, ModTime: f.modTime, Inode: f.inode, Changed: f.changed}
 }
 
@@ -93,15 +118,17 @@ func contentTypeOf(name string) string {
 	switch path.Ext(name) {
 	case ".zip":
 		return zipType
+	case ".gz":
+		return gzipType
 	case ".sig":
 		return signatureType
 	}
 	return textType
 }
 
-// newDocumentFile returns a file of verified bytes that stay in memory. The verified bytes
+// NewDocumentFile returns a file of verified bytes that stay in memory. The verified bytes
 // are served, whatever happens to the file on the disk.
-func newDocumentFile(name, version string, content []byte) *File {
+func NewDocumentFile(name, version string, content []byte) *File {
 	return &File{Name: name, Version: version, Size: int64(len(content)), SHA256: wire.SHA256Of(content), ContentType: contentTypeOf(name), made: &madeFile{content: content}}
 }
 
@@ -115,6 +142,27 @@ func newSignatureFile(name, version string, document []byte, signer Signer) *Fil
 	}
 }
 
-func inProviders(t *tree.Tree) tree.Part { return t.Providers }
+// NewPackageFile returns a package that CheckPackage has verified and that no scan has seen
+// yet. Its name is the path in the tree's providers, with slashes, and info describes the
+// verified file.
+func NewPackageFile(name, version string, platform address.Platform, info fs.FileInfo, sum wire.SHA256) *File {
+	f := NewFile(path.Base(name), info.Size(), sum, InProviders, "", name, tree.StampOf(info), nil)
+	f.Version, f.Platform = version, platform.String()
+	return &f
+}
 
-func inModules(t *tree.Tree) tree.Part { return t.Modules }
+// InProviders returns the part of a tree with the files of providers.
+func InProviders(t *tree.Tree) tree.Part { return t.Providers }
+
+// InModules returns the part of a tree with the files of modules.
+func InModules(t *tree.Tree) tree.Part { return t.Modules }
+
+// same reports whether two files of a tree have the same bytes and the same path.
+func (f *File) same(other *File) bool {
+	if f.Name != other.Name || f.Size != other.Size || f.SHA256 != other.SHA256 || f.ContentType != other.ContentType ||
+		f.Path() != other.Path() || f.modTime != other.modTime || f.inode != other.inode || f.changed != other.changed ||
+		f.IsFolder() != other.IsFolder() {
+		return false
+	}
+	return !f.IsFolder() || slices.Equal(f.made.packed.Files(), other.made.packed.Files())
+}

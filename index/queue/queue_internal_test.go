@@ -1,23 +1,26 @@
-package index
+package queue
 
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
+
+type archive struct{ Task }
 
 // The memory for waiting requests does not grow with their number: clients may repeat a
 // request for as long as it takes to read an archive of gigabytes.
 func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
 	demo := address.Address{Namespace: "acme", Name: "demo"}
-	q := newQueue(t.Context(), 0) // nobody reads
-	q.now = Options{}.now
-	a := &job{folder: &folder{address: demo}, version: "1.0.0"}
-	q.update([]*job{a}, nil, true)
+	q := New[*archive, int](t.Context(), 0) // nobody reads
+	q.Now = time.Now
+	a := &archive{Task{Address: demo, Version: "1.0.0"}}
+	q.Update([]*archive{a}, nil, true)
 	var done []func()
 	for range 100 {
-		done = append(done, q.hurry([]Selection{{demo, ""}, {demo, "1.0.0"}, {demo, "9.9.9"}}))
+		done = append(done, q.Hurry([]Selection{{demo, ""}, {demo, "1.0.0"}, {demo, "9.9.9"}}))
 	}
 	if len(a.state.requests) != 2 || len(q.wanted) != 3 {
 		t.Errorf("%d requests are kept for an archive, %d in all", len(a.state.requests), len(q.wanted))
@@ -33,21 +36,21 @@ func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
 // An archive is read for the requests that wait for it, then because it is new, and then
 // because its version is new.
 func TestTheOrderOfReading(t *testing.T) {
-	q := newQueue(t.Context(), 0)
-	q.now = Options{}.now
+	q := New[*archive, int](t.Context(), 0)
+	q.Now = time.Now
 	add := func(name, version string, rank int, first bool) {
-		a := &job{folder: &folder{address: address.Address{Namespace: "acme", Name: name}}, version: version, rank: rank}
-		q.update([]*job{a}, nil, first)
+		a := &archive{Task{Address: address.Address{Namespace: "acme", Name: name}, Version: version, Rank: rank}}
+		q.Update([]*archive{a}, nil, first)
 	}
 	add("a", "1.0.0", 1, true)
 	add("a", "2.0.0", 0, true)
 	add("b", "1.0.0", 1, true)
 	add("b", "2.0.0", 0, true)
 	add("c", "1.0.0", 7, false)
-	q.hurry([]Selection{{address.Address{Namespace: "acme", Name: "b"}, "1.0.0"}})
+	q.Hurry([]Selection{{address.Address{Namespace: "acme", Name: "b"}, "1.0.0"}})
 	var versions, names string
-	for a := q.take(); a != nil; a = q.take() {
-		versions, names = versions+a.version[:1], names+a.folder.address.Name
+	for a, ok := q.take(); ok; a, ok = q.take() {
+		versions, names = versions+a.Version[:1], names+a.Address.Name
 	}
 	if versions != "11221" || !strings.HasPrefix(names, "bc") || !strings.HasSuffix(names, "a") {
 		t.Errorf("the order is %s of %s", versions, names)
@@ -57,22 +60,22 @@ func TestTheOrderOfReading(t *testing.T) {
 // A folder that changes again while its archives are read is listed again. What is being
 // read of it is not read twice, and what is gone from it is not read at all.
 func TestArchivesAreDropped(t *testing.T) {
-	q := newQueue(t.Context(), 0)
-	q.now = Options{}.now
-	f := &folder{address: address.Address{Namespace: "acme", Name: "a"}}
-	old, kept := &job{folder: f, version: "1.0.0"}, &job{folder: f, version: "2.0.0", rank: 1}
-	q.update([]*job{old, kept}, nil, true)
-	q.update([]*job{kept}, []*job{old}, false)
+	q := New[*archive, int](t.Context(), 0)
+	q.Now = time.Now
+	of := address.Address{Namespace: "acme", Name: "a"}
+	old, kept := &archive{Task{Address: of, Version: "1.0.0"}}, &archive{Task{Address: of, Version: "2.0.0", Rank: 1}}
+	q.Update([]*archive{old, kept}, nil, true)
+	q.Update([]*archive{kept}, []*archive{old}, false)
 	if q.unread != 1 || q.total.Total != 1 {
 		t.Errorf("%d are left to read, of %d", q.unread, q.total.Total)
 	}
-	if a := q.take(); a != kept {
+	if a, _ := q.take(); a != kept {
 		t.Errorf("%+v is read", a)
 	}
-	if a := q.take(); a != nil {
+	if a, ok := q.take(); ok {
 		t.Errorf("then %+v", a)
 	}
-	q.update(nil, []*job{kept}, false)
+	q.Update(nil, []*archive{kept}, false)
 	if q.idle != nil || q.Progress() != nil {
 		t.Error("it does not end")
 	}

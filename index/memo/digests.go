@@ -1,11 +1,10 @@
-package index
+package memo
 
 import (
 	"io/fs"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -21,7 +20,7 @@ import (
 // Only the packages used last are remembered. Each takes a few hundred bytes, and is no
 // longer needed once a scan has read it from here.
 type Digests struct {
-	known cache.Cache[tree.Stamp, memo.Record]
+	known cache.Cache[tree.Stamp, Record]
 }
 
 // AddPackage adds the result of CheckPackage for the file with that info. If the file system
@@ -32,17 +31,17 @@ func (d *Digests) AddPackage(info fs.FileInfo, k archive.PackageDigest) { d.add(
 func (d *Digests) AddModule(info fs.FileInfo, m archive.ModuleDigest) { d.add(info, m.Digest) }
 
 func (d *Digests) add(info fs.FileInfo, read archive.Digest) {
-	found := memo.Record{Digest: read, Stamp: tree.StampOf(info)}
+	found := Record{Digest: read, Stamp: tree.StampOf(info)}
 	if found.Stamp.Inode == 0 || found.H1 == "" { // a digest that no check has returned is empty
 		return
 	}
 	d.known.Put(found.Stamp, found, cache.UntilEvicted)
 }
 
-// get returns the digest of the file with that stamp. A nil Digests is empty.
-func (d *Digests) get(now tree.Stamp) (memo.Record, bool) {
+// Get returns the digest of the file with that stamp. A nil Digests is empty.
+func (d *Digests) Get(now tree.Stamp) (Record, bool) {
 	if d == nil {
-		return memo.Record{}, false
+		return Record{}, false
 	}
 	return d.known.Get(now)
 }

@@ -1,0 +1,198 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A CopyMemo remembers the copies that were last loaded or stored. The zero value has no
+// store and remembers nothing.
+type CopyMemo struct {
+	Store Copies // nil: there are no copies
+
+	mutex sync.Mutex
+	known map[Namespace]*keyCopy // nil: it is known that there is no copy
+}
+
+// Has reports whether the copy of a namespace is known to have a release.
+func (m *CopyMemo) Has(n Namespace, r Release) bool {
+	c, _ := m.recall(n)
+	return c.has(r)
+}
+
+func (m *CopyMemo) recall(n Namespace) (c *keyCopy, known bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	c, known = m.known[n]
+	return c, known
+}
+
+func (m *CopyMemo) remember(n Namespace, c *keyCopy) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.known == nil {
+		m.known = make(map[Namespace]*keyCopy)
+	}
+	m.known[n] = c
+}
+
+// load returns the current copy of a namespace; nil if there is no copy.
+func (m *CopyMemo) load(ctx context.Context, n Namespace) (*keyCopy, error) {
+	content, err := m.Store.Load(ctx, n.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		m.remember(n, nil)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c, _ := m.recall(n); c != nil && c.sum == wire.SHA256Of(content) {
+		return c, nil
+	}
+	c, err := decodeCopy(content)
+	if err != nil {
+		return nil, err
+	}
+	m.remember(n, c)
+	return c, nil
+}
+
+// keep stores the copy of a namespace. It keeps releases that another instance has stored
+// meanwhile.
+func (m *CopyMemo) keep(ctx context.Context, n Namespace, keys string, releases []Release) error {
+	last, err := m.load(ctx, n)
+	if err != nil && !errors.Is(err, errCopyDamaged) {
+		return err
+	}
+	next := last.withKeys(keys, releases)
+	if err := m.Store.Store(ctx, n.String(), next.encode()); err != nil {
+		return err
+	}
+	m.remember(n, next)
+	return nil
+}
+
+// drop removes the copy of a namespace unless it is known that there is no copy.
+func (m *CopyMemo) drop(ctx context.Context, n Namespace) error {
+	if c, known := m.recall(n); known && c == nil {
+		return nil
+	}
+	if err := m.Store.Delete(ctx, n.String()); err != nil {
+		return err
+	}
+	m.remember(n, nil)
+	return nil
+}
+
+// Keep adds releases that the keys files verify to the copies of keys, and drops the copies of
+// namespaces that are not signed. failed says which copy could not be stored, and why; empty:
+// all could.
+func (m *CopyMemo) Keep(ctx context.Context, k *Folder, verified map[Namespace][]Release) (failed string) {
+	var namespaces []Namespace
+	for n, file := range k.files {
+		if file.unsigned || len(verified[n]) > 0 {
+			namespaces = append(namespaces, n)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, copyPatience)
+	defer cancel()
+	errs := make([]error, len(namespaces))
+	atOnce(len(namespaces), func(i int) {
+		if n := namespaces[i]; k.files[n].unsigned {
+			errs[i] = m.drop(ctx, n)
+		} else {
+			errs[i] = m.add(ctx, n, k.files[n], verified[n])
+		}
+	})
+	for i, err := range errs {
+		if err != nil {
+			failed = tree.AsFinding(fmt.Errorf("its copy cannot be stored: %w", tree.WithoutPath(err))).At(namespaces[i].File())
+		}
+	}
+	return failed
+}
+
+// add adds the releases that the keys of a file verify to the copy of the file.
+func (m *CopyMemo) add(ctx context.Context, n Namespace, file *File, verified []Release) (err error) {
+	c, known := m.recall(n)
+	if !known {
+		c, err = m.load(ctx, n)
+	}
+	var missing []Release
+	for _, r := range verified {
+		if !c.has(r) {
+			missing = append(missing, r)
+		}
+	}
+	text := armored(file.Keys())
+	if err == nil && (len(missing) > 0 || c.keys != text) || errors.Is(err, errCopyDamaged) {
+		err = m.keep(ctx, n, text, missing)
+	}
+	return err
+}
+
+// atOnce calls do with every number below n, several at once.
+func atOnce(n int, do func(i int)) {
+	var g errgroup.Group
+	g.SetLimit(copiesAtOnce)
+	for i := range n {
+		g.Go(func() error {
+			do(i)
+			return nil
+		})
+	}
+	_ = g.Wait() // do has no error
+}
+
+// substitute returns the copy that replaces a keys file, as a file; nil if the namespace
+// needs no keys. gone tells that there is no file; otherwise there may be one that cannot be
+// read. If there is an error, the copy is the last known one.
+func (m *CopyMemo) substitute(ctx context.Context, n Namespace, gone bool) (file *File, err error) {
+	unread := &File{unread: true, gone: gone}
+	c, known := m.recall(n)
+	switch {
+	case m.Store == nil || gone && known && c == nil:
+	default:
+		var now *keyCopy
+		if now, err = m.load(ctx, n); err == nil {
+			c = now
+		} else if c == nil {
+			return unread, err
+		}
+	}
+	switch {
+	case c == nil && gone:
+		return nil, nil
+	case c == nil:
+		return unread, nil
+	}
+	ring, _ := signing.ReadKeyring([]byte(c.keys)) // the file's problems were reported
+	return &File{Keyring: ring, sum: c.sum, copied: c, gone: gone}, err
+}
+
+// Forget removes the copy of a namespace. The error is ErrNoCopy if there is none.
+func (m *CopyMemo) Forget(ctx context.Context, n Namespace) error {
+	if m.Store == nil {
+		return ErrNoCopy
+	}
+	ctx, cancel := context.WithTimeout(ctx, copyPatience)
+	defer cancel()
+	_, err := m.Store.Load(ctx, n.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNoCopy
+	}
+	if err := m.Store.Delete(ctx, n.String()); err != nil { // also a copy that cannot be read
+		return err
+	}
+	m.remember(n, nil)
+	return nil
+}

@@ -1,0 +1,45 @@
+package offer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+)
+
+// ChangedBytes says that the bytes that clients download of a version have changed since the
+// version was first offered.
+type ChangedBytes struct {
+	Path     string    // of the file or folder in the tree, as in a report
+	Platform string    // OS_ARCH; empty for a module
+	Was, Is  string    // the hash as in lock files, "zh:…", or for a module "h1:…"
+	Noticed  time.Time // when the change was found
+
+	// First are the bytes that it was first offered with.
+	First *memo.EarlierBytes
+}
+
+// ChangedNotes returns the notes of a report about changes of one version.
+func ChangedNotes(all []ChangedBytes) (notes []string) {
+	for _, c := range all {
+		day, was, is := c.Noticed.Format(time.DateOnly), shortHash(c.Was), shortHash(c.Is)
+		if c.Platform == "" {
+			notes = append(notes, fmt.Sprintf("its files are others than those it was first offered with (%s, before %s: %s), and who installs it now gets these: put the old ones back, and publish the new ones as a new version", is, day, was))
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("its package for %s is another than the one it was first offered with (%s, before %s: %s), which lock files refuse: put the old one back, and publish the new one as a new version", c.Platform, is, day, was))
+	}
+	return notes
+}
+
+// shortHash returns the part of a hash that people compare.
+func shortHash(hash string) string { return hash[:min(len(hash), len("zh:")+12)] + "…" }
+
+// A ChangedVersion is an offered version whose bytes have changed since it was first
+// offered.
+type ChangedVersion struct {
+	Address address.Address
+	Version string
+	ChangedBytes
+}
