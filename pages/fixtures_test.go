@@ -92,7 +92,7 @@ func modulePageOf(tabName string) modulePage {
 			Chips: []chip{{Label: "latest", Tone: "good"}, {Time: published}, {Label: "terraform", Value: ">= 1.3"}, {Label: "hashicorp/aws", Value: ">= 5.0"}, {Label: "34 kB"}, {Label: "MPL-2.0"}},
 		},
 		sidebar: sidebar{
-			Use: &usage{Code: moduleSnippet("registry.example.com/acme/vpc/aws", "1.4.0", &m, "vpc")},
+			Use: &usage{Code: moduleSnippet("registry.example.com/acme/vpc/aws", "~> 1.4", &m, "vpc")},
 			Facts: []fact{
 				{Term: "Source", Text: "github.com/acme/terraform-aws-vpc", URL: "https://github.com/acme/terraform-aws-vpc"},
 				{Term: "Owner", Text: "platform team"},

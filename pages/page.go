@@ -85,6 +85,7 @@ type chip struct {
 	Value string // set in bold after the label
 	Tone  string // "good", "warn", "bad", "info", or none
 	Time  time.Time
+	URL   string // a link for the value; empty: the value has none
 }
 
 // A notice stands at the top of a page, where every visitor sees it.

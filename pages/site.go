@@ -187,6 +187,10 @@ func (s *Site) render(v *visit) (*answer, error) {
 		return v.about(v.moduleFile())
 	case providerRoute:
 		return v.about(v.provider())
+	case partRoute:
+		return v.place()
+	case lostRoute:
+		return v.lost()
 	case reportRoute:
 		return v.report()
 	case loginRoute:
@@ -326,14 +330,22 @@ func (v *visit) failedWith(status int, text string) *answer {
 			p = known
 		}
 	}
-	return v.site.failed(p, status, text)
+	e := newErrorPage(p, status, text)
+	if status == http.StatusNotFound {
+		e.Links = append(e.Links, v.near()...)
+	}
+	return failedAnswer(e)
 }
 
 // failed returns the page of a status in a frame.
 func (s *Site) failed(p page, status int, text string) *answer {
-	body, err := render("error", newErrorPage(p, status, text))
+	return failedAnswer(newErrorPage(p, status, text))
+}
+
+func failedAnswer(e errorPage) *answer {
+	body, err := render("error", e)
 	if err != nil {
 		return &answer{status: http.StatusInternalServerError}
 	}
-	return &answer{status: status, body: body}
+	return &answer{status: e.Status, body: body}
 }
