@@ -39,7 +39,10 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 	}
 	for _, w := range withdrawn {
 		if v.route.version == "" && latest == "" || w.Version == v.route.version {
-			return withdrawnAnswer(p, v.route.address, w, waysOn)
+			if latest == "" {
+				waysOn = v.near()
+			}
+			return withdrawnAnswer(p, v.route.address, w, latest, waysOn)
 		}
 	}
 	if latest == "" {
@@ -61,11 +64,12 @@ func neighbours(text string, offered []string) []string {
 }
 
 // withdrawnAnswer returns the page of a withdrawn version.
-func withdrawnAnswer(p page, a address.Address, w index.WithdrawnVersion, waysOn []link) (*answer, error) {
+func withdrawnAnswer(p page, a address.Address, w index.WithdrawnVersion, latest string, waysOn []link) (*answer, error) {
 	e := newErrorPage(p, http.StatusGone, cmp.Or(w.Notice.Reason, "No reason was given."))
 	e.Name = a.String() + " " + w.Version + " has been withdrawn"
 	e.Title = e.Name
-	if len(waysOn) > 0 {
+	e.More = "No version of it is offered any more."
+	if latest != "" {
 		e.More = "Choose another version, and run terraform init -upgrade or tofu init -upgrade where this one is installed or locked."
 	}
 	if w.Notice.Link != "" {

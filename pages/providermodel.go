@@ -38,6 +38,8 @@ type packages struct {
 	// not.
 	Missing []string
 
+	Lock code // the block for a lock file
+
 	// Checksums and Signature link to the documents that prove the packages. Signature
 	// has no URL if there is no signature.
 	Checksums, Signature link

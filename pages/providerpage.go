@@ -234,6 +234,7 @@ func (p *providerView) packages() packages {
 		all.Missing = append(all.Missing, missing.Platform.String())
 	}
 	a := p.route.address
+	all.Lock = lockBlock(a.At(cmp.Or(a.Hostname, p.view.Hostname())), p.release.Version, all.Rows)
 	all.Checksums = link{"SHA256SUMS", p.fileURL(address.ChecksumsName(a.Name, p.release.Version))}
 	if name := address.SignatureName(a.Name, p.release.Version); p.provider.File(name) != nil {
 		all.Signature = link{"its signature", p.fileURL(name)}
