@@ -111,6 +111,14 @@ func (p *providerView) absentDoc() (*answer, error) {
 	return asAbsent(a), err
 }
 
+// absentDocs answers that the release has no documentation, on the page of its packages.
+func (p *providerView) absentDocs() (*answer, error) {
+	p.lacking = &notice{Tone: "warn", Title: "Version " + p.release.Version + " has no documentation.", Text: "Its place is a folder named docs in the folder of the release."}
+	p.route.rest = ""
+	a, err := p.answer()
+	return asAbsent(a), err
+}
+
 // asAbsent returns an answer in place of a page that does not exist.
 func asAbsent(a *answer) *answer {
 	if a != nil {

@@ -14,7 +14,9 @@ import (
 
 var published = time.Date(2026, 11, 12, 14, 3, 0, 0, time.UTC)
 
-func testIdentity() *identity { return &identity{Name: "registry.example.com"} }
+func testIdentity() *identity {
+	return &identity{Name: "registry.example.com", Hostname: "registry.example.com"}
+}
 
 func plainMarkdown(s string) prose { return prose(template.HTMLEscapeString(s)) }
 

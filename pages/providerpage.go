@@ -83,14 +83,6 @@ func (p *providerView) answer() (*answer, error) {
 	return pageAnswer("provider", model)
 }
 
-// absentDocs answers that the release has no documentation, on the page of its packages.
-func (p *providerView) absentDocs() (*answer, error) {
-	p.lacking = &notice{Tone: "warn", Title: "Version " + p.release.Version + " has no documentation.", Text: "Its place is a folder named docs in the folder of the release."}
-	p.route.rest = ""
-	a, err := p.answer()
-	return asAbsent(a), err
-}
-
 func (p *providerView) heading() heading {
 	a := p.route.address
 	h := heading{Before: a.Namespace + "/", Name: a.Name, Menu: p.menu(), Notices: p.notices(), Tabs: p.tabs()}

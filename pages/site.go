@@ -31,6 +31,15 @@ type Site struct {
 	// is empty if the pages are at the root.
 	Path string
 
+	// Name is the name of the registry on the pages. If it is empty, they have the hostname.
+	Name string
+
+	// Logo is beside the name. May be nil.
+	Logo *Logo
+
+	// Links are at the foot of each page.
+	Links []Link
+
 	// SignIn signs people in and out with an account elsewhere. May be nil.
 	SignIn *signin.SignIn
 
@@ -66,6 +75,10 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	}
 	if escaped == "" && s.Path != "" {
 		escaped = "/" // the answer redirects to it
+	}
+	if s.Logo.isAt(escaped, r.Method) {
+		s.write(w, r, s.Logo.answer())
+		return true
 	}
 	rt, ok := parseRoute(escaped)
 	if !ok && !belowPages(escaped) {
@@ -269,7 +282,12 @@ func (v *visit) self() string {
 
 // identity describes the registry under one of its names to an unknown visitor.
 func (s *Site) identity(name svchost.Hostname) *identity {
-	return &identity{Name: address.DisplayHostname(name), Base: s.Path, Version: s.Version}
+	host := address.DisplayHostname(name)
+	i := &identity{Name: cmp.Or(s.Name, host), Hostname: host, Base: s.Path, Version: s.Version, Links: s.Links}
+	if s.Logo != nil {
+		i.Logo = s.Path + assetFolder + s.Logo.name
+	}
+	return i
 }
 
 // signIn asks the browser for credentials, and redirects back once the browser has sent
