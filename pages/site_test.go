@@ -462,6 +462,9 @@ func TestVersionsSayWhatTheyAre(t *testing.T) {
 		{"another system", "/modules/acme/vpc/google", []string{"Not found", "acme/vpc/aws", "All of acme"}, nil},
 		{"the list has them all", "/modules/acme/vpc/aws?tab=versions", []string{"1.1.0 withdrawn", "1.2.0 deprecated", "2.0.0-rc.1 prerelease", "1.4.0 latest", "+ zones", "− old"}, nil},
 		{"changes are judged", "/modules/acme/vpc/aws/1.3.0?tab=changes", []string{"1 breaking change in a minor release.", "input old removed"}, nil},
+		{"the latest has a snippet for what is compatible", "/modules/acme/vpc/aws", []string{`version = "~> 1.4"`}, nil},
+		{"an old one has a snippet for itself", "/modules/acme/vpc/aws/1.3.0?tab=inputs", []string{`version = "1.3.0"`, `cidr = null # any`}, []string{"~>"}},
+		{"the list counts what is offered", "/modules/acme/vpc/aws", []string{"Versions 4"}, nil},
 		{"any two can be compared", "/modules/acme/vpc/aws/1.3.0?tab=changes&from=1.4.0", []string{"What changed after 1.3.0", "No breaking changes.", "input zones"}, []string{"1 breaking change"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
