@@ -58,8 +58,8 @@ func (v *visit) report() (*answer, error) {
 // maxNoted is how many versions with the same note are named.
 const maxNoted = 8
 
-// notes returns the notes on what is offered. Versions of one address with the same note,
-// such as those that one block of a registry.hcl deprecates, are one entry.
+// notes returns the notes on what is offered. Versions of one address with the same note
+// are one entry: one block of a registry.hcl may deprecate many.
 func (v *visit) notes(offered []index.Offer) []problem {
 	type key struct{ address, note string }
 	var all []problem

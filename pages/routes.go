@@ -211,8 +211,8 @@ func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
 	return r, true
 }
 
-// cutPart returns the tab with all parts of a module's version, if an escaped path with
-// that route is that of a part and has been cut.
+// cutPart returns the tab with all parts of a module's version, if the path of a part has
+// been cut. escaped is the path that r was parsed from.
 func cutPart(r route, escaped string) string {
 	last := path.Base(escaped)
 	if r.kind == moduleRoute && r.part == "" && (r.version != "" || r.latest) && (last == tabSubmodules || last == tabExamples) {
