@@ -178,3 +178,29 @@ func pagesHighContrast(t *testing.T, registry *Registry) {
 		t.Errorf("the tabs %q look current", underlined)
 	}
 }
+
+// What others write is laid out as they meant it: columns of tables have their alignment, a
+// wide table scrolls instead of squeezing its columns, and no label is broken.
+func pagesTextsOfOthers(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0")
+	aligned := evaluate[[]string](tab, `(() => {
+		const words = 'several words that need some room '.repeat(3);
+		document.querySelector('.prose').insertAdjacentHTML('beforeend', '<div class="scroll" id="probe"><table><tr><td align="right">1</td><td align="center">2</td><td>3</td>' +
+			('<td>' + words + '</td>').repeat(6) + '</tr></table></div>');
+		return [...document.querySelectorAll('#probe td')].slice(0, 3).map(e => getComputedStyle(e).textAlign);
+	})()`)
+	if strings.Join(aligned, " ") != "right center start" {
+		t.Errorf("the columns are aligned %q", aligned)
+	}
+	if narrow := evaluate[float64](tab, `Math.min(...[...document.querySelectorAll('#probe td')].slice(3).map(e => e.offsetWidth))`); narrow < 300 {
+		t.Errorf("a column of text is %v wide", narrow)
+	}
+	for _, path := range []string{"?tab=inputs", "?tab=outputs"} {
+		tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0" + path)
+		broken := evaluate[[]string](tab, `[...document.querySelectorAll('.props dt')].filter(e => e.offsetHeight > 1.9 * parseFloat(getComputedStyle(e).lineHeight)).map(e => e.innerText)`)
+		if len(broken) > 0 {
+			t.Errorf("%s: the labels %q are broken", path, broken)
+		}
+	}
+}

@@ -94,6 +94,7 @@ func TestPages(t *testing.T) {
 		"lock file":        pagesLockFile,
 		"side navigation":  pagesSideNavigation,
 		"high contrast":    pagesHighContrast,
+		"texts of others":  pagesTextsOfOthers,
 		"without scripts":  pagesWithoutScripts,
 	} {
 		t.Run(name, func(t *testing.T) {

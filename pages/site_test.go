@@ -459,6 +459,8 @@ func TestVersionsSayWhatTheyAre(t *testing.T) {
 		{"one between others leads to both", "/modules/acme/vpc/aws/1.2.5", []string{"There is no version 1.2.5", "Latest version 1.4.0", "1.3.0", "1.2.0"}, nil},
 		{"a submodule that it lacks", "/modules/acme/vpc/aws/1.4.0/submodules/other", []string{"Version 1.4.0 of acme/vpc/aws has no modules/other.", "acme/vpc/aws 1.4.0"}, nil},
 		{"what is no version", "/modules/acme/vpc/aws/one/two", []string{"acme/vpc/aws has no page “one/two”.", "All versions"}, nil},
+		{"below what is not there", "/modules/acme/nothing/aws/one", []string{"This page does not exist", "All of acme"}, []string{"All versions"}},
+		{"below a provider that is not there", "/providers/acme/nothing/one", []string{"This page does not exist", "All of acme"}, []string{"All versions"}},
 		{"what is no page", "/modules/acme/vpc/aws/1.4.0/other", []string{"acme/vpc/aws has no page “1.4.0/other”."}, nil},
 		{"another system", "/modules/acme/vpc/google", []string{"Not found", "acme/vpc/aws", "All of acme"}, nil},
 		{"the list has them all", "/modules/acme/vpc/aws?tab=versions", []string{"1.1.0 withdrawn", "1.2.0 deprecated", "2.0.0-rc.1 prerelease", "1.4.0 latest", "+ zones", "− old"}, nil},

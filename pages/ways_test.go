@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html/atom"
 
@@ -115,7 +116,11 @@ func TestOwnReleasesComeFirst(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "#")
 	for _, name := range strings.Fields("a b c d e f g h i j k l") {
-		files.Write("modules/registry.terraform.io/acme/"+name+"/aws/1.0.0/main.tf", "#")
+		path := "modules/registry.terraform.io/acme/" + name + "/aws/1.0.0/main.tf"
+		files.Write(path, "#")
+		if later := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC); files.Fs.Chtimes(path, later, later) != nil {
+			t.Fatal("the file cannot be younger")
+		}
 	}
 	s := siteOf(t, snapshotOf(t, files))
 	var newest []string
