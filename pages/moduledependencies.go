@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
 // dependencies returns the providers and modules that the module uses. Those that the
@@ -15,7 +16,7 @@ func (m *moduleView) dependencies() dependencies {
 		d.Providers = append(d.Providers, dependency{Name: p.Name, Source: m.providerLink(p.Source), Version: p.Version})
 	}
 	for _, c := range m.shown.Calls {
-		d.Modules = append(d.Modules, dependency{c.Name, m.moduleLink(c.Source), c.Version, isLocal(c.Source)})
+		d.Modules = append(d.Modules, dependency{c.Name, m.moduleLink(c.Source), c.Version, moduledoc.IsLocal(c.Source)})
 	}
 	return d
 }
@@ -32,7 +33,7 @@ func (m *moduleView) providerLink(source string) link {
 
 func (m *moduleView) moduleLink(source string) link {
 	l := link{Text: source}
-	if isLocal(source) {
+	if moduledoc.IsLocal(source) {
 		if part := path.Join("/", m.shown.Path, source)[1:]; m.whole.Module(part) != nil {
 			l.URL = m.url(m.route.withPart(part))
 		}
@@ -49,11 +50,6 @@ func (m *moduleView) moduleLink(source string) link {
 		}
 	}
 	return l
-}
-
-// isLocal reports whether a module source is a folder of the same package.
-func isLocal(source string) bool {
-	return strings.HasPrefix(source, "./") || strings.HasPrefix(source, "../")
 }
 
 // parseSource reads the address of a provider or module in a configuration, which has
