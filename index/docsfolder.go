@@ -1,10 +1,15 @@
 package index
 
 import (
+	"context"
+	"math"
+	"path"
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -48,4 +53,54 @@ func (w *walker) watchDocs(p *providerFolder, dir string) {
 			w.scan.watch.Add(part, e.Path(), p.report)
 		}
 	}
+}
+
+// titled returns a provider with the titles of the documentation of its latest release. If
+// they have not been read yet, or cannot be read, it keeps those of the provider before.
+func (l *listing) titled(s *scan, p *Provider) *Provider {
+	if p == nil || s.once {
+		return p
+	}
+	var titles []byte
+	if r := p.Latest(); r.docs != "" {
+		a, w := l.titles(s, r), l.walker
+		switch {
+		case a != nil && !a.pending && a.Bad == nil:
+			titles = a.Content
+		case w.before.providerOrNil() != nil && w.before.provider.Latest().docs == r.docs:
+			titles = w.before.provider.titles
+		}
+	}
+	return p.withTitles(titles)
+}
+
+// titles returns the job of reading the titles of a release, or nil if its documentation
+// cannot be listed. No request waits for it.
+func (l *listing) titles(s *scan, r *Release) *job {
+	w, p := l.walker, l.provider
+	if a := w.titles[r.docs]; a != nil {
+		return a
+	}
+	found, err := content.FindDocs(s.ctx, p.part, r.docs)
+	if err != nil {
+		w.noteFault(err)
+		return nil
+	}
+	dir, name := path.Split(r.docs)
+	a := &job{
+		folder: &p.folder, listing: l, version: r.Version, titles: true, rank: math.MaxInt,
+		Location: tree.Location{Dir: path.Clean(dir), Name: name, Report: path.Join("providers", dir)},
+		read: func(ctx context.Context, _ *job) (memo.Record, error) {
+			text, err := found.ReadTitles(ctx, p.address.Name)
+			return memo.Record{Digest: archive.Digest{Content: text}}, err
+		},
+	}
+	a.Stamp = found.Stamp()
+	if w.titles == nil {
+		w.titles = make(map[string]*job)
+	}
+	if w.titles[r.docs] = a; !w.recall(a) {
+		w.queue(a)
+	}
+	return a
 }

@@ -269,6 +269,12 @@ func mergeEntries(own, hosted *entry, before *mergedEntry, twice map[string][]st
 	m := &mergedEntry{own: own, hosted: hosted, metadata: metadata}
 	if len(releases) > 0 {
 		m.provider = newProvider(a, releases, metadata)
+		latest := m.provider.Latest()
+		for _, p := range []*Provider{own.provider, hosted.provider} {
+			if titles := p.titlesOf(latest); latest.docs != "" && titles != nil {
+				m.provider.titles = titles
+			}
+		}
 	}
 	if len(versions) > 0 {
 		m.module = newModule(a, versions, metadata)

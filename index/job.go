@@ -23,6 +23,7 @@ type job struct {
 	version  string
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
+	titles   bool                   // it is the documentation of a release, of which only titles are read
 	rank     int                    // number of newer versions
 	read     func(context.Context, *job) (memo.Record, error)
 	state    *jobState // state in a queue; nil until it is in one

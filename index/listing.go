@@ -131,6 +131,7 @@ func (s *scan) entry(l *listing, keys *keysFolder) *entry {
 	if p := l.provider; p != nil {
 		keysFile = keys.keysFor(p.keysOf())
 		e.offered = s.offerProvider(p, keysFile, w.before)
+		e.provider = l.titled(s, e.provider)
 		for _, r := range p.ordered {
 			for _, k := range r.packages {
 				archives = append(archives, k.job)
@@ -143,7 +144,7 @@ func (s *scan) entry(l *listing, keys *keysFolder) *entry {
 		}
 	}
 	e.empty, e.keys = l.isEmpty(), keysFile
-	e.faulty = e.faulty || e.unread
+	e.faulty = e.faulty || e.unread || w.faulty
 	e.packed = packedFolders(archives, w)
 	for _, a := range w.unread {
 		e.young = e.young || a.young

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -28,6 +30,7 @@ type Provider struct {
 	metadata  addressMetadata
 	byVersion map[string]*Release
 	files     []*File // by name
+	titles    []byte  // of the documentation of the latest release, encoded
 	versions  func() *wire.Document
 	index     func() *wire.Document
 }
@@ -67,6 +70,29 @@ func (p *Provider) Index() *wire.Document { return p.index() }
 // prerelease nor deprecated, else the newest that is not a prerelease, else the newest.
 func (p *Provider) Latest() *Release {
 	return latestOf(p.Releases, func(r *Release) (*version.Version, *registryhcl.Notice) { return r.version, r.deprecated })
+}
+
+// DocTitles returns the titles of the documentation of the latest release, as far as they
+// have been read.
+func (p *Provider) DocTitles() []content.DocTitle { return content.DecodeTitles(p.titles) }
+
+// withTitles returns the provider with these titles.
+func (p *Provider) withTitles(titles []byte) *Provider {
+	if bytes.Equal(p.titles, titles) {
+		return p
+	}
+	other := *p
+	other.titles = titles
+	return &other
+}
+
+// titlesOf returns the titles of the documentation of a release, if it is the latest of the
+// provider, which may be nil.
+func (p *Provider) titlesOf(r *Release) []byte {
+	if p == nil || p.Latest().docs != r.docs {
+		return nil
+	}
+	return p.titles
 }
 
 // Metadata returns the provider's registry.hcl; nil if it has none.

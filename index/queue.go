@@ -17,7 +17,9 @@ type Selection struct {
 	Version string // empty: all versions
 }
 
-func (w Selection) includes(a *job) bool { return w.Version == "" || w.Version == a.version }
+func (w Selection) includes(a *job) bool {
+	return !a.titles && (w.Version == "" || w.Version == a.version)
+}
 
 // commitPause is the time between two snapshots for which no request waits: while a large
 // tree is read, its versions appear from second to second.
