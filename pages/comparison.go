@@ -19,7 +19,8 @@ type comparison struct {
 	// From.
 	Later bool
 
-	// Unreadable reports that a package could not be read, so that nothing is known.
+	// Unreadable reports that parts of a package could not be read, so that what is in them
+	// looks as if it were not there. There is no Verdict then.
 	Unreadable bool
 }
 

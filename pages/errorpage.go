@@ -8,6 +8,7 @@ type errorPage struct {
 	Status int
 	Name   string // the error in plain words
 	Text   string
+	More   string // what to do, if the text does not say it
 	Links  []link
 }
 

@@ -14,7 +14,9 @@ import (
 
 var published = time.Date(2026, 11, 12, 14, 3, 0, 0, time.UTC)
 
-func testIdentity() *identity { return &identity{Name: "registry.example.com"} }
+func testIdentity() *identity {
+	return &identity{Name: "registry.example.com", Hostname: "registry.example.com"}
+}
 
 func plainMarkdown(s string) prose { return prose(template.HTMLEscapeString(s)) }
 
@@ -92,7 +94,7 @@ func modulePageOf(tabName string) modulePage {
 			Chips: []chip{{Label: "latest", Tone: "good"}, {Time: published}, {Label: "terraform", Value: ">= 1.3"}, {Label: "hashicorp/aws", Value: ">= 5.0"}, {Label: "34 kB"}, {Label: "MPL-2.0"}},
 		},
 		sidebar: sidebar{
-			Use: &usage{Code: moduleSnippet("registry.example.com/acme/vpc/aws", "1.4.0", &m, "vpc")},
+			Use: &usage{Code: moduleSnippet("registry.example.com/acme/vpc/aws", "~> 1.4", &m, "vpc")},
 			Facts: []fact{
 				{Term: "Source", Text: "github.com/acme/terraform-aws-vpc", URL: "https://github.com/acme/terraform-aws-vpc"},
 				{Term: "Owner", Text: "platform team"},

@@ -105,6 +105,13 @@ func everyPath() []string {
 		"/v1/modules", "/v1/modules?limit=1", "/v1/modules?limit=31", "/v1/modules?limit=30&offset=1", "/v1/modules?provider=google",
 		"/v1/providers", "/v1/providers?limit=1", "/v1/providers?offset=1",
 	}
+	for _, registry := range []string{"", "/registries/registry.terraform.io", "/registries/vault.example.org", "/registries/registry.example.com", "/registries/nowhere.example.net"} {
+		for _, place := range []string{"", "/modules/open", "/modules/open/vpc", "/modules/open/hidden", "/modules/secret", "/modules/secret/vault", "/providers/open", "/providers/secret", "/modules/secret/vault/aws/one", "/modules/open/vpc/aws/one", "/providers/open/demo/one"} {
+			if registry+place != "" {
+				paths = append(paths, registry+place)
+			}
+		}
+	}
 	for _, q := range []string{"vault", "combination", "word", "cidr", "zone", "secret", "open", "hidden", "vault.example.org", "aws", "null", "leaked", "google"} {
 		paths = append(paths, "/search?q="+q, "/search/modules?q="+q+"&offset=1", "/search/providers?q="+q, "/v1/modules/search?limit=2&q="+q, "/v1/providers/search?q="+q)
 	}
@@ -245,6 +252,11 @@ func TestHiddenPagesTakeTheSameWay(t *testing.T) {
 		{"a mirrored module", "/registries/registry.terraform.io/modules/secret/vault/aws", "/registries/registry.terraform.io/modules/secret/vaulx/aws"},
 		{"a hostname", "/registries/vault.example.org/providers/open/null", "/registries/vaulx.example.org/providers/open/null"},
 		{"a provider", "/providers/secret/hidden", "/providers/secret/hiddex"},
+		{"a namespace", "/modules/secret", "/modules/secrex"},
+		{"a name", "/modules/open/hidden", "/modules/open/hiddex"},
+		{"a namespace of providers", "/providers/secret", "/providers/secrex"},
+		{"a registry", "/registries/vault.example.org", "/registries/vaulx.example.org"},
+		{"what is no version", "/modules/secret/vault/aws/one", "/modules/secret/vaulx/aws/one"},
 		{"its documentation", "/providers/secret/hidden/1.0.0/docs/resources/thing", "/providers/secret/hidden/1.0.0/docs/resources/nones"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -192,11 +192,13 @@ func (v *visit) seesNothing() (bool, error) {
 	return err == nil && len(providers) == 0, err
 }
 
-// newest returns the latest versions that were published last.
+// newest returns the latest versions that were published last. Those of this registry come
+// first: a mirror may get a hundred others a day.
 func (v *visit) newest(lists ...[]handlers.Listed) []release {
 	var newest []handlers.Listed
+	mirrored := func(l handlers.Listed) int { return min(len(l.Address.Hostname), 1) }
 	later := func(a, b handlers.Listed) int {
-		return cmp.Or(b.Published.Compare(a.Published), a.Address.Compare(b.Address))
+		return cmp.Or(cmp.Compare(mirrored(a), mirrored(b)), b.Published.Compare(a.Published), a.Address.Compare(b.Address))
 	}
 	for _, list := range lists {
 		for _, l := range list {
@@ -225,16 +227,16 @@ func (v *visit) namespaces(modules, providers []handlers.Listed) []facet {
 	counts := make(map[string]int)
 	url := make(map[string]string)
 	for _, list := range []struct {
-		path string
+		kind string
 		of   []handlers.Listed
-	}{{"/browse/modules", modules}, {"/browse/providers", providers}} {
+	}{{"modules", modules}, {"providers", providers}} {
 		for _, l := range list.of {
 			if l.Address.Hostname != "" {
 				continue
 			}
 			name := l.Address.Namespace
 			if counts[name]++; counts[name] == 1 {
-				url[name] = withQuery(v.site.Path+list.path, "namespace", name)
+				url[name] = v.url(namespaceRoute(l.Address, list.kind))
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"cmp"
+	"net/url"
 	"path"
 	"strings"
 
@@ -16,9 +18,19 @@ func (m *moduleView) dependencies() dependencies {
 		d.Providers = append(d.Providers, dependency{Name: p.Name, Source: m.providerLink(p.Source), Version: p.Version})
 	}
 	for _, c := range m.shown.Calls {
-		d.Modules = append(d.Modules, dependency{c.Name, m.moduleLink(c.Source), c.Version, moduledoc.IsLocal(c.Source)})
+		d.Modules = append(d.Modules, dependency{c.Name, m.moduleLink(c.Source), cmp.Or(c.Version, refOf(c.Source)), moduledoc.IsLocal(c.Source)})
 	}
 	return d
+}
+
+// refOf returns the tag, branch or commit that the source of a module in Git names.
+func refOf(source string) string {
+	_, query, _ := strings.Cut(source, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return ""
+	}
+	return values.Get("ref")
 }
 
 func (m *moduleView) providerLink(source string) link {

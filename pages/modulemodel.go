@@ -79,10 +79,11 @@ type output struct {
 
 // A value is a type or a default, as it is written.
 type value struct {
-	Text   string
-	Block  bool   // it has several lines
-	Wide   bool   // it needs the whole width
-	Folded string // a short text for a long value, until it is opened
+	Text    string
+	Block   bool   // it has several lines
+	Wide    bool   // it needs the whole width
+	Folded  string // a short text for a long value, until it is opened
+	Preview string // of a type that is folded
 }
 
 // A longer value is folded.
@@ -103,6 +104,15 @@ func newValue(text string) value {
 		v.Folded = count(lines, "line", "lines")
 	case characters > foldCharacters:
 		v.Folded = count(characters, "character", "characters")
+	}
+	return v
+}
+
+// newType is newValue for a type.
+func newType(text string) value {
+	v := newValue(text)
+	if v.Folded != "" {
+		v.Preview = typePreview(text)
 	}
 	return v
 }
@@ -158,7 +168,7 @@ func newInputs(variables []moduledoc.Variable, render func(string) prose) inputs
 	for i := range variables {
 		v := &variables[i]
 		in := input{
-			Name: v.Name, Description: render(v.Description), Deprecated: render(v.Deprecated), Type: newValue(v.Type),
+			Name: v.Name, Description: render(v.Description), Deprecated: render(v.Deprecated), Type: newType(v.Type),
 			Required: v.Required(), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, NotNull: !v.Nullable,
 			Validations: v.Validations,
 		}

@@ -30,11 +30,15 @@ func (v *visit) module() (*answer, error) {
 	}
 	m, version, err := v.view.ModuleVersion(v.route.address, v.route.version)
 	if err != nil {
+		var offered []string
 		latest := ""
 		if m != nil {
 			latest = m.Latest().Version
+			for _, o := range m.Versions {
+				offered = append(offered, o.Version)
+			}
 		}
-		return v.absentVersion(latest, err)
+		return v.absentVersion(latest, offered, err)
 	}
 	v.version = version.Version
 	whole, err := v.view.Describe(version)
@@ -43,9 +47,31 @@ func (v *visit) module() (*answer, error) {
 	}
 	mv := &moduleView{v, m, version, m.Latest(), whole, whole.Module(v.route.part)}
 	if mv.shown == nil {
-		return nil, fs.ErrNotExist
+		return mv.absentPart()
 	}
 	return mv.answer()
+}
+
+// absentPart answers that the version has no such submodule or example. It leads to the
+// module, and to the part in the latest version if that has it.
+func (m *moduleView) absentPart() (*answer, error) {
+	a := m.route.address.String()
+	p, err := m.page(a)
+	if err != nil {
+		return nil, err
+	}
+	e := newErrorPage(p, http.StatusNotFound, "Version "+m.version.Version+" of "+a+" has no "+m.route.part+".")
+	if m.version != m.latest {
+		latest, err := m.view.Describe(m.latest)
+		if err != nil {
+			return nil, err
+		}
+		if latest.Module(m.route.part) != nil {
+			e.Links = append(e.Links, link{m.route.part + " in " + m.latest.Version, m.url(m.route.withVersion("").withPart(m.route.part))})
+		}
+	}
+	e.Links = append(e.Links, link{a + " " + m.version.Version, m.url(m.route.withPart(""))})
+	return errorAnswer(e)
 }
 
 func (m *moduleView) answer() (*answer, error) {
@@ -54,7 +80,11 @@ func (m *moduleView) answer() (*answer, error) {
 		return nil, err
 	}
 	frame.Current = "modules"
-	p := modulePage{page: frame, heading: m.heading(), Tab: cmp.Or(m.query.tab, tabReadme), Problems: m.shown.Problems}
+	top, err := m.heading()
+	if err != nil {
+		return nil, err
+	}
+	p := modulePage{page: frame, heading: top, Tab: cmp.Or(m.query.tab, tabReadme), Problems: m.shown.Problems}
 	p.sidebar = m.sidebar()
 	switch p.Tab {
 	case tabReadme:
@@ -80,11 +110,15 @@ func (m *moduleView) answer() (*answer, error) {
 			return nil, err
 		}
 	}
-	if !slices.ContainsFunc(p.Tabs, func(t tab) bool { return t.Current }) {
+	at := slices.IndexFunc(p.Tabs, func(t tab) bool { return t.Current })
+	if at < 0 {
 		return nil, fs.ErrNotExist
 	}
 	if m.shown.Path != "" {
 		p.Title = m.shown.Path + " · " + p.Title
+	}
+	if p.Tab != tabReadme {
+		p.Title = p.Tabs[at].Text + " · " + p.Title
 	}
 	return pageAnswer("module", p)
 }

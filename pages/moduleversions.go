@@ -116,10 +116,7 @@ func (m *moduleView) comparison() (comparison, error) {
 		from, to, fromDoc, toDoc = to, from, toDoc, fromDoc
 		c.Later = true
 	}
-	if len(fromDoc.Root.Problems)+len(toDoc.Root.Problems) > 0 {
-		c.Unreadable = true // a missing package would look like removed inputs
-		return c, nil
-	}
+	c.Unreadable = len(fromDoc.Root.Problems)+len(toDoc.Root.Problems) > 0
 	c.Changes = compareInterfaces(fromDoc, toDoc)
 	oldNumber, err := version.NewVersion(from)
 	newNumber, newErr := version.NewVersion(to)

@@ -21,8 +21,17 @@ type page struct {
 
 // An identity describes the registry to one visitor.
 type identity struct {
-	// Name is the hostname by which clients use the registry.
+	// Name is the name of the registry: its hostname, unless it has another.
 	Name string
+
+	// Hostname is the name by which clients use the registry.
+	Hostname string
+
+	// Logo is the URL of the picture beside the name, or empty.
+	Logo string
+
+	// Links are at the foot of the page.
+	Links []Link
 
 	// Base is the path of the pages, without a slash at the end. It comes before every
 	// path of a page. It is empty if the pages are at the root.
@@ -51,6 +60,9 @@ type link struct {
 	Text string
 	URL  string // empty: the link is only text
 }
+
+// A Link is a link that the operator of the registry adds to the pages.
+type Link struct{ Text, URL string }
 
 // A heading is the top of the page of a module or provider.
 type heading struct {
@@ -85,6 +97,7 @@ type chip struct {
 	Value string // set in bold after the label
 	Tone  string // "good", "warn", "bad", "info", or none
 	Time  time.Time
+	URL   string // a link for the value; empty: the value has none
 }
 
 // A notice stands at the top of a page, where every visitor sees it.

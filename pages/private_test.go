@@ -44,6 +44,7 @@ func allPaths(namespace string) []string {
 	return []string{
 		"/", "/browse/modules", "/browse/providers", "/browse/modules?namespace=" + namespace, "/search?q=vault", "/search?q=combination",
 		"/search/modules?q=" + namespace, "/search/providers?q=" + namespace, "/_registry/report", "/modules/open/vpc/aws?tab=dependencies",
+		"/modules/" + namespace, "/modules/" + namespace + "/vault", "/providers/" + namespace, m + "/1.0.0/one", m + "/one",
 		m, m + "/latest", m + "/1.0.0", m + "/0.9.0", m + "/7.7.7", m + "?tab=inputs", m + "?tab=versions", m + "/1.0.0/submodules/x",
 		m + "/1.0.0/files/README.md", "/providers/" + namespace + "/hidden", "/providers/" + namespace + "/hidden/1.0.0",
 	}
@@ -175,8 +176,8 @@ func TestReportIsForOperators(t *testing.T) {
 			t.Errorf("%q: %d, want %d", user, w.Code, want)
 		}
 	}
-	if body := s.get("/_registry/report", "ann").Body.String(); !strings.Contains(body, "modules/secret/stray.txt") {
-		t.Errorf("the report lacks a file:\n%s", body)
+	if text := textIn(parse(t, s.get("/_registry/report", "ann"))); !strings.Contains(text, "modules/secret/stray.txt") {
+		t.Errorf("the report lacks a file:\n%s", text)
 	}
 	if w := siteOf(t, snapshotOf(t, files)).get("/_registry/report", "ann"); w.Code != 404 {
 		t.Errorf("without rules nobody is known to be an operator: %d", w.Code)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
 // A providerPage is a tab of the page of a provider.
@@ -21,12 +20,15 @@ type providerPage struct {
 	Versions  []versionGroup[releaseRow]
 }
 
-// The tabs of a provider's page, by their names in URLs. Documentation has its own
-// URLs, and the tab for versions is tabVersions.
+// The tabs of a provider's page, by their names in URLs. The first one, which is
+// documentation or else packages, has none. The tab for versions is tabVersions.
 const (
-	tabOverview = "overview"
 	tabDocs     = "docs"
+	tabPackages = "packages"
 )
+
+// tabOverview was the first tab once, and is redirected.
+const tabOverview = "overview"
 
 // packages are the files of a release that clients download.
 type packages struct {
@@ -35,6 +37,8 @@ type packages struct {
 	// Missing are the platforms whose packages the publisher has, but this registry has
 	// not.
 	Missing []string
+
+	Lock code // the block for a lock file
 
 	// Checksums and Signature link to the documents that prove the packages. Signature
 	// has no URL if there is no signature.
@@ -73,9 +77,12 @@ type docsPage struct {
 	page
 	heading
 
+	// On the overview, the side column has what to paste. Elsewhere it has no more than the
+	// outline.
+	sidebar
+
 	Content  prose
 	Cut      bool // only its beginning is shown
-	Outline  []markdown.Heading
 	Contents docsMenu
 }
 

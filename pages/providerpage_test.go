@@ -73,9 +73,9 @@ func providerPageOf(tabName string) providerPage {
 			Crumbs: []link{{"providers", "/browse/providers"}, {"weather", "/browse/providers?namespace=weather"}, {"station", ""}},
 			Before: "weather/", Name: "station", Lede: "Stations and what they measure.", Menu: versionMenu{Current: "1.2.0"},
 			Notices: []notice{{Tone: "warn", Title: "This version is deprecated.", Text: "It forgets."}},
-			Tabs:    []tab{{"Overview", base, 0, tabName == tabOverview}, {"Versions", base + "?tab=versions", 2, tabName == tabVersions}},
+			Tabs:    []tab{{"Packages", base, 0, tabName == tabPackages}, {"Versions", base + "?tab=versions", 2, tabName == tabVersions}},
 		},
-		sidebar: sidebar{Use: &usage{Code: providerSnippet("registry.example.com/weather/station", "station", "1.2.0")}, Facts: []fact{{Term: "Protocol", Text: "6.0"}}},
+		sidebar: sidebar{Use: &usage{Code: providerSnippet("registry.example.com/weather/station", "station", "~> 1.2")}, Facts: []fact{{Term: "Protocol", Text: "6.0"}}},
 		Tab:     tabName,
 		Packages: packages{
 			Rows:      []packageRow{{Platform: "linux_amd64", File: link{"terraform-provider-station_1.2.0_linux_amd64.zip", "/v1/mirror/x"}, Size: "12 MB", SHA256: sum, H1: sum}},
@@ -103,7 +103,7 @@ func docsPageOf() docsPage {
 	}}
 	p := providerPageOf(tabDocs)
 	return docsPage{
-		page: p.page, heading: p.heading, Content: text.HTML, Cut: true, Outline: text.Outline,
+		page: p.page, heading: p.heading, Content: text.HTML, sidebar: sidebar{Outline: text.Outline}, Cut: true,
 		Contents: newDocsMenu(d, "station", &d.Pages[2], func(*content.DocPage) string { return "/providers/weather/station/latest/docs" }),
 	}
 }
@@ -127,11 +127,11 @@ func TestPathsOfProviders(t *testing.T) {
 		"/providers/acme/demo/1.2.0":  "200",
 		"/providers/ACME/demo/1.2.0":  "308 /providers/acme/demo/1.2.0",
 		"/providers/acme/demo/9.9.9":  "404", "/providers/acme/demo/0.9.0": "410", "/providers/acme/nothing": "404",
-		"/providers/acme/demo?tab=overview": "308 /providers/acme/demo", "/providers/acme/demo?tab=versions": "200", "/providers/acme/demo?tab=inputs": "404",
+		"/providers/acme/demo?tab=overview": "308 /providers/acme/demo", "/providers/acme/demo?tab=versions": "200", "/providers/acme/demo?tab=packages": "200", "/providers/acme/demo?tab=inputs": "404",
 		"/providers/acme/demo/latest/docs": "200", "/providers/acme/demo/1.2.0/docs/": "308 /providers/acme/demo/1.2.0/docs",
 		"/providers/acme/demo/1.2.0/docs/resources/thing": "200", "/providers/acme/demo/1.2.0/docs/data-sources/thing": "200",
 		"/providers/acme/demo/1.2.0/docs/functions/parse": "200", "/providers/acme/demo/1.2.0/docs/guides/start": "200",
-		"/providers/acme/demo/1.2.0/docs/resources/other": "404", "/providers/acme/demo/1.2.0/docs/resources": "404",
+		"/providers/acme/demo/1.2.0/docs/resources/other": "404", "/providers/acme/demo/1.2.0/docs/resources": "308 /providers/acme/demo/1.2.0/docs",
 		"/providers/acme/demo/1.2.0/docs/r/thing": "404", "/providers/acme/demo/1.2.0/docs/resources/thing/more": "404",
 		"/providers/acme/demo/1.1.0/docs": "200", "/providers/acme/demo/1.0.0/docs": "404", "/providers/acme/demo/0.9.0/docs": "410",
 		"/providers/acme/demo/1.2.0/other":                           "404",
@@ -153,11 +153,18 @@ func TestProviderOverview(t *testing.T) {
 		lack       []string
 	}{
 		{
-			"packages, and what vouches for them", "/providers/acme/demo",
+			"documentation, with what to paste beside it", "/providers/acme/demo",
 			[]string{
-				"acme/demo", "1.2.0", "latest", "3 platforms", "signed by its publisher", "protocol 5.0, 6.0", "Things of the demo service.", "example.org/demo",
+				"acme/demo", "1.2.0", "latest", "3 platforms", "signed by Acme Providers", "protocol 5.0, 6.0", "Things of the demo service.",
+				"Documentation 7", "Versions 3", "Packages 3", "required_providers", "Overview", "demo_thing", "See things.", "Signed byAcme Providers",
+			},
+			[]string{"newer version", "is deprecated", "SHA256SUMS"},
+		},
+		{
+			"packages, and what vouches for them", "/providers/acme/demo?tab=packages",
+			[]string{
+				"acme/demo", "1.2.0", "latest", "3 platforms", "signed by Acme Providers", "protocol 5.0, 6.0", "Things of the demo service.", "example.org/demo",
 				"linux_amd64", "darwin_arm64", "windows_amd64", `title="h1:`, "Signed by its publisher.", "Acme Providers", "never",
-				"Documentation7", "Versions4",
 			},
 			[]string{"newer version", "is deprecated"},
 		},
@@ -205,7 +212,7 @@ func TestProviderSnippet(t *testing.T) {
 		},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			if got := providerSnippet(test.source, test.name, test.version).Text; got != test.want {
+			if got := providerSnippet(test.source, test.name, constraintFor(test.version)).Text; got != test.want {
 				t.Errorf("%s\nis not\n%s", got, test.want)
 			}
 		})
@@ -222,7 +229,7 @@ func TestProviderVersions(t *testing.T) {
 		}
 	}
 	want := []string{
-		"1.2.0 latest 2 Jan 2026 3 publisher", "1.1.0 2 Jan 2026 1 registry", "1.0.0 deprecatedIt forgets. 2 Jan 2026 1 registry", "0.9.0 withdrawnIts key is public.",
+		"1.2.0 latest 2 Jan 2026 3 Acme Providers", "1.1.0 2 Jan 2026 1 this registry", "1.0.0 deprecatedIt forgets. 2 Jan 2026 1 this registry", "0.9.0 withdrawnIts key is public.",
 	}
 	for i := range want {
 		if i >= len(rows) || strings.Join(strings.Fields(rows[i]), " ") != want[i] {
@@ -251,9 +258,9 @@ func TestDocumentation(t *testing.T) {
 	want := map[string]string{
 		"start":       "/providers/acme/demo/1.2.0/docs/guides/start",
 		"twin":        "/providers/acme/demo/1.2.0/docs/data-sources/thing#doc-read",
-		"an overview": "/providers/acme/demo/1.2.0/docs",
+		"an overview": "/providers/acme/demo/1.2.0",
 		"the same":    path, "old": "/providers/acme/demo/1.2.0/docs/data-sources/thing",
-		"home": "/providers/acme/demo/1.2.0/docs",
+		"home": "/providers/acme/demo/1.2.0",
 		"part": "#doc-nestedblock--part",
 	}
 	if !maps.Equal(links, want) {
@@ -293,13 +300,13 @@ func TestDocumentationMenu(t *testing.T) {
 		return entries
 	}
 	want := []string{
-		"Overview", "# Guides1", "Getting started", "# Resources2", "demo_full", "* demo_thing", "# Data sources1", "demo_thing", "# Functions1", "parse",
-		"# Deprecated1", "## Resources", "demo_old",
+		"# All 7 pages", "Overview", "# Guides 1", "Getting started", "# Resources 2", "demo_full", "* demo_thing", "# Data sources 1", "demo_thing", "# Functions 1", "parse",
+		"# Deprecated 1", "## Resources", "demo_old",
 	}
 	if got := menu("/providers/acme/demo/1.2.0/docs/resources/thing"); !slices.Equal(got, want) {
 		t.Errorf("%q\nis not\n%q", got, want)
 	}
-	if got := menu("/providers/acme/demo/1.1.0/docs"); !slices.Equal(got, []string{"# Guides1", "* Start"}) {
+	if got := menu("/providers/acme/demo/1.1.0/docs"); !slices.Equal(got, []string{"# All 1 page", "# Guides 1", "* Start"}) {
 		t.Errorf("without an overview the first page is shown: %q", got)
 	}
 }
@@ -326,8 +333,17 @@ func TestVersionsOfDocumentation(t *testing.T) {
 			t.Errorf("there is no %s", want)
 		}
 	}
-	saysAll(t, s.get("/providers/acme/demo/1.1.0/docs/resources/thing", ""), "The documentation of version 1.1.0 does not have this page.", `href="/providers/acme/demo/1.1.0/docs"`, `href="/providers/acme/demo/latest/docs/resources/thing"`)
-	saysAll(t, s.get("/providers/acme/demo/1.0.0/docs", ""), "Version 1.0.0 has no documentation.", `href="/providers/acme/demo/1.0.0"`)
+	for path, want := range map[string][]string{
+		"/providers/acme/demo/1.1.0/docs/resources/thing": {"The documentation of version 1.1.0 does not have this page. This is its overview. This page in 1.2.0", "All 1 page", `href="/providers/acme/demo/latest/docs/resources/thing"`},
+		"/providers/acme/demo/1.1.0/docs/resources/never": {"The documentation of version 1.1.0 does not have this page. This is its overview.", `href="/providers/acme/demo/1.1.0/docs/guides/start"`},
+		"/providers/acme/demo/1.0.0/docs/resources/thing": {"Version 1.0.0 has no documentation.", "SHA256SUMS", `href="/providers/acme/demo/1.2.0"`},
+	} {
+		w := s.get(path, "")
+		if w.Code != http.StatusNotFound || w.Header().Get("ETag") != "" || strings.Contains(w.Body.String(), "/latest/docs/resources/never") {
+			t.Errorf("%s: %d %v", path, w.Code, w.Header())
+		}
+		saysAll(t, w, want...)
+	}
 }
 
 // A hidden provider has no documentation either.

@@ -45,7 +45,7 @@ func allPages() []rendered {
 		list = append(list, rendered{"module without " + tabName, "module", bare})
 	}
 	list = append(list,
-		rendered{"provider, overview", "provider", providerPageOf(tabOverview)}, rendered{"provider, versions", "provider", providerPageOf(tabVersions)},
+		rendered{"provider, packages", "provider", providerPageOf(tabPackages)}, rendered{"provider, versions", "provider", providerPageOf(tabVersions)},
 		rendered{"documentation", "docs", docsPageOf()},
 		rendered{"documentation without text", "docs", docsPage{page: page{Site: testIdentity(), Title: "a/b"}, heading: heading{Name: "b"}}},
 	)
@@ -191,7 +191,7 @@ func TestOneTabIsCurrent(t *testing.T) {
 			current = append(current, textIn(a))
 		}
 	}
-	if len(current) != 1 || current[0] != "Outputs5" {
+	if len(current) != 1 || current[0] != "Outputs 5" {
 		t.Errorf("current: %q", current)
 	}
 }

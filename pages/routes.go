@@ -26,7 +26,8 @@ type route struct {
 	part string
 
 	// rest is the end of the path, without a slash before it: the path of a file in the
-	// package or of a page of a provider's documentation, or the name of an asset.
+	// package or of a page of a provider's documentation, the name of an asset, what is
+	// no version and no part of one, or the kind of a partRoute: "modules" or "providers".
 	rest string
 }
 
@@ -44,6 +45,8 @@ const (
 	providerRoute
 	assetRoute
 	reportRoute
+	partRoute // the beginning of addresses: a hostname, a namespace, or a module without a system
+	lostRoute // below a module or provider, but none of its pages
 	loginRoute
 	callbackRoute
 	logoutRoute
@@ -67,6 +70,11 @@ var plainRoutes = map[string]routeKind{
 	"/_registry/report": reportRoute, "/_registry/login": loginRoute, callbackPath: callbackRoute, logoutPath: logoutRoute,
 }
 
+// cutRoutes are paths of pages that somebody has cut, with the page that comes nearest.
+var cutRoutes = map[string]routeKind{
+	"/modules": modulesRoute, "/providers": providersRoute, "/browse": modulesRoute, "/registries": modulesRoute,
+}
+
 // parseRoute reads an escaped path below the path of the pages. If the path is not the
 // path of a page, ok is false. A slash at its end is ignored.
 func parseRoute(escaped string) (r route, ok bool) {
@@ -79,6 +87,9 @@ func parseRoute(escaped string) (r route, ok bool) {
 	if kind, ok := plainRoutes[escaped]; ok {
 		return route{kind: kind}, true
 	}
+	if kind, ok := cutRoutes[escaped]; ok {
+		return route{kind: kind}, true
+	}
 	if name, ok := strings.CutPrefix(escaped, assetFolder); ok {
 		_, known := embedded().byName[name]
 		return route{kind: assetRoute, rest: name}, known
@@ -88,8 +99,11 @@ func parseRoute(escaped string) (r route, ok bool) {
 		return r, false
 	}
 	hostname := ""
-	if segments[0] == "registries" && len(segments) > 2 {
+	if segments[0] == "registries" && len(segments) > 1 {
 		hostname, segments = segments[1], segments[2:]
+		if len(segments) == 0 || len(segments) == 1 && (segments[0] == "modules" || segments[0] == "providers") {
+			return parsePartRoute(hostname, "")
+		}
 	}
 	switch segments[0] {
 	case "modules":
@@ -123,7 +137,39 @@ func decodeSegments(escaped string) ([]string, bool) {
 	return segments, true
 }
 
+// parsePartRoute reads the beginning of an address: the hostname alone, or a namespace or
+// more of the kind "modules" or "providers".
+func parsePartRoute(hostname, kind string, segments ...string) (r route, ok bool) {
+	r = route{kind: partRoute, rest: kind}
+	namespace, name := "x", "x"
+	switch len(segments) {
+	case 2:
+		namespace, name = segments[0], segments[1]
+	case 1:
+		namespace = segments[0]
+	}
+	a, err := address.ParseModule(hostname, namespace, name, "x")
+	if err != nil || len(segments) == 0 && a.Hostname == "" {
+		return r, false
+	}
+	if r.address.Hostname = a.Hostname; len(segments) > 0 {
+		r.address.Namespace = a.Namespace
+	}
+	if len(segments) > 1 {
+		r.address.Name = a.Name
+	}
+	return r, true
+}
+
+// lost returns the route of what lies below a module or provider and is none of its pages.
+func (r route) lost(segments []string) (route, bool) {
+	return route{kind: lostRoute, address: r.address, rest: path.Join(segments...)}, true
+}
+
 func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
+	if n := len(segments); n == 1 || n == 2 {
+		return parsePartRoute(hostname, "modules", segments...)
+	}
 	if len(segments) < 3 {
 		return r, false
 	}
@@ -133,13 +179,14 @@ func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
 	}
 	r = route{kind: moduleRoute, address: a}
 	segments = segments[3:]
+	below := segments
 	if len(segments) == 0 {
 		return r, true
 	}
 	if r.latest = segments[0] == "latest"; !r.latest {
 		v, err := address.ParseModuleVersion(segments[0])
 		if err != nil {
-			return r, false
+			return r.lost(below)
 		}
 		r.version = v.String()
 	}
@@ -148,8 +195,10 @@ func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
 	}
 	rest := path.Join(segments[1:]...)
 	switch {
+	case rest == "" && slices.Contains([]string{"submodules", "examples", "files"}, segments[0]):
+		return r, true // cut: the page of the version has them
 	case rest == "":
-		return r, false
+		return r.lost(below)
 	case segments[0] == "submodules":
 		r.part = "modules/" + rest
 	case segments[0] == "examples":
@@ -157,12 +206,15 @@ func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
 	case segments[0] == "files":
 		r.kind, r.rest = moduleFileRoute, rest
 	default:
-		return r, false
+		return r.lost(below)
 	}
 	return r, true
 }
 
 func parseProviderRoute(hostname string, segments []string) (r route, ok bool) {
+	if len(segments) == 1 {
+		return parsePartRoute(hostname, "providers", segments[0])
+	}
 	if len(segments) < 2 {
 		return r, false
 	}
@@ -172,18 +224,22 @@ func parseProviderRoute(hostname string, segments []string) (r route, ok bool) {
 	}
 	r = route{kind: providerRoute, address: a}
 	segments = segments[2:]
+	below := segments
 	if len(segments) == 0 {
 		return r, true
 	}
 	if r.latest = segments[0] == "latest"; !r.latest {
 		v, err := address.ParseModuleVersion(segments[0])
 		if err != nil {
-			return r, false
+			return r.lost(below)
 		}
 		r.version = v.String()
 	}
 	if segments = segments[1:]; len(segments) > 0 && segments[0] != "docs" {
-		return r, false
+		return r.lost(below)
+	}
+	if len(segments) == 2 {
+		segments = segments[:1] // a kind of page without a name: cut
 	}
 	r.rest = path.Join(segments...)
 	return r, true
@@ -195,7 +251,7 @@ func (r route) path() string {
 	switch r.kind {
 	case assetRoute:
 		return assetFolder + r.rest
-	case moduleRoute, moduleFileRoute, providerRoute:
+	case moduleRoute, moduleFileRoute, providerRoute, partRoute, lostRoute:
 	default:
 		for p, kind := range plainRoutes {
 			if kind == r.kind {
@@ -216,10 +272,22 @@ func (r route) path() string {
 	if a.Hostname != "" {
 		add("registries", string(a.Hostname))
 	}
-	if a.IsModule() {
+	switch {
+	case r.kind == partRoute:
+		for _, s := range []string{r.rest, a.Namespace, a.Name} {
+			if s != "" {
+				add(s)
+			}
+		}
+		return b.String()
+	case a.IsModule():
 		add("modules", a.Namespace, a.Name, a.System)
-	} else {
+	default:
 		add("providers", a.Namespace, a.Name)
+	}
+	if r.kind == lostRoute {
+		add(r.rest)
+		return b.String()
 	}
 	deeper := r.part != "" || r.rest != ""
 	switch {
@@ -246,12 +314,9 @@ func (r route) path() string {
 // withVersion returns the route of another version of the same module or provider. It
 // leads to the root of the package, as another version may lack the submodule.
 func (r route) withVersion(version string) route {
-	r.version, r.latest, r.part = version, false, ""
-	if r.kind == moduleFileRoute {
-		r.kind = moduleRoute
-	}
-	r.rest = ""
-	return r
+	of := addressRoute(r.address)
+	of.version = version
+	return of
 }
 
 // withPart returns the route of a submodule or an example, or of the root for an empty

@@ -16,6 +16,11 @@ func TestRoutesHaveANormalForm(t *testing.T) {
 		{"a mirrored module", "/registries/Registry.Terraform.io/modules/acme/vpc/aws", "/registries/registry.terraform.io/modules/acme/vpc/aws"},
 		{"a hostname in Unicode", "/registries/b%C3%BCcher.example/providers/acme/demo", "/registries/xn--bcher-kva.example/providers/acme/demo"},
 		{"a hostname with a port", "/registries/localhost:8443/providers/acme/demo", "/registries/localhost:8443/providers/acme/demo"},
+		{"a namespace", "/modules/Acme/", "/modules/acme"},
+		{"a module without a system", "/modules/Acme/VPC", "/modules/acme/vpc"},
+		{"a mirrored namespace", "/registries/Registry.Terraform.io/providers/Acme", "/registries/registry.terraform.io/providers/acme"},
+		{"a registry", "/registries/Registry.Terraform.io/", "/registries/registry.terraform.io"},
+		{"what is no version", "/modules/Acme/vpc/aws/one/a%20b", "/modules/acme/vpc/aws/one/a%20b"},
 		{"a page of documentation", "/providers/acme/demo/1.0.0/docs/resources/greeting", "/providers/acme/demo/1.0.0/docs/resources/greeting"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -29,7 +34,7 @@ func TestRoutesHaveANormalForm(t *testing.T) {
 
 func FuzzRoutes(f *testing.F) {
 	for _, path := range []string{
-		"/", "//", "/modules/a/b/c", "/modules/a/b/c/latest/files/x%2e%2e/y", "/registries/a.b/providers/c/d/1.0.0/docs/x", "/modules/a/b/c/1.0.0/examples/%00",
+		"/", "//", "/modules/a/b/c", "/modules/a/b/c/latest/files/x%2e%2e/y", "/registries/a.b/providers/c/d/1.0.0/docs/x", "/modules/a/b/c/1.0.0/examples/%00", "/modules/a", "/registries/a.b/providers/c", "/registries/a.b", "/modules/a/b/c/x/y", "/providers/a/b/1.0/c",
 	} {
 		f.Add(path)
 	}

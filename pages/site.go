@@ -31,6 +31,15 @@ type Site struct {
 	// is empty if the pages are at the root.
 	Path string
 
+	// Name is the name of the registry on the pages. If it is empty, they have the hostname.
+	Name string
+
+	// Logo is beside the name. May be nil.
+	Logo *Logo
+
+	// Links are at the foot of each page.
+	Links []Link
+
 	// SignIn signs people in and out with an account elsewhere. May be nil.
 	SignIn *signin.SignIn
 
@@ -66,6 +75,10 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	}
 	if escaped == "" && s.Path != "" {
 		escaped = "/" // the answer redirects to it
+	}
+	if s.Logo.isAt(escaped, r.Method) {
+		s.write(w, r, s.Logo.answer())
+		return true
 	}
 	rt, ok := parseRoute(escaped)
 	if !ok && !belowPages(escaped) {
@@ -187,6 +200,10 @@ func (s *Site) render(v *visit) (*answer, error) {
 		return v.about(v.moduleFile())
 	case providerRoute:
 		return v.about(v.provider())
+	case partRoute:
+		return v.place()
+	case lostRoute:
+		return v.lost()
 	case reportRoute:
 		return v.report()
 	case loginRoute:
@@ -265,7 +282,12 @@ func (v *visit) self() string {
 
 // identity describes the registry under one of its names to an unknown visitor.
 func (s *Site) identity(name svchost.Hostname) *identity {
-	return &identity{Name: address.DisplayHostname(name), Base: s.Path, Version: s.Version}
+	host := address.DisplayHostname(name)
+	i := &identity{Name: cmp.Or(s.Name, host), Hostname: host, Base: s.Path, Version: s.Version, Links: s.Links}
+	if s.Logo != nil {
+		i.Logo = s.Path + assetFolder + s.Logo.name
+	}
+	return i
 }
 
 // signIn asks the browser for credentials, and redirects back once the browser has sent
@@ -326,14 +348,22 @@ func (v *visit) failedWith(status int, text string) *answer {
 			p = known
 		}
 	}
-	return v.site.failed(p, status, text)
+	e := newErrorPage(p, status, text)
+	if status == http.StatusNotFound {
+		e.Links = append(e.Links, v.near()...)
+	}
+	return failedAnswer(e)
 }
 
 // failed returns the page of a status in a frame.
 func (s *Site) failed(p page, status int, text string) *answer {
-	body, err := render("error", newErrorPage(p, status, text))
+	return failedAnswer(newErrorPage(p, status, text))
+}
+
+func failedAnswer(e errorPage) *answer {
+	body, err := render("error", e)
 	if err != nil {
 		return &answer{status: http.StatusInternalServerError}
 	}
-	return &answer{status: status, body: body}
+	return &answer{status: e.Status, body: body}
 }

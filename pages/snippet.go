@@ -1,8 +1,10 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,44 +17,57 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// moduleSnippet returns the configuration that calls a module. It can be applied
-// unchanged, unless the module has required inputs. Comments name these.
+// moduleSnippet returns the configuration that calls a module, with a line for each
+// required input. Its value has the right type, and is there to be replaced.
 //
 // The source is the source of the module without a path in it, such as
 // "registry.example.com/acme/vpc/aws".
-func moduleSnippet(source, versionText string, m *moduledoc.Module, name string) code {
+func moduleSnippet(source, constraint string, m *moduledoc.Module, name string) code {
 	if m.Path != "" {
 		source += "//" + m.Path
 		name = path.Base(m.Path)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "module %s {\n  source  = %s\n  version = %s\n", literal(blockName(name)), literal(source), literal(constraintFor(versionText)))
+	fmt.Fprintf(&b, "module %s {\n  source  = %s\n  version = %s\n", literal(blockName(name)), literal(source), literal(constraint))
 	var required []*moduledoc.Variable
 	width := 0
 	for i := range m.Variables {
-		// Only broken modules have names that are not identifiers.
-		if v := &m.Variables[i]; v.Required() && hclsyntax.ValidIdentifier(v.Name) {
+		// Only broken modules have names that are no identifiers or are reserved.
+		if v := &m.Variables[i]; v.Required() && hclsyntax.ValidIdentifier(v.Name) && !slices.Contains(reserved, v.Name) {
 			required = append(required, v)
 			width = max(width, utf8.RuneCountInString(v.Name))
 		}
 	}
 	if len(required) > 0 {
-		b.WriteString("\n  # required:\n")
+		b.WriteByte('\n')
 	}
 	for _, v := range required {
-		fmt.Fprintf(&b, "  # %-*s = %s\n", width, v.Name, placeholder(v.Type))
+		fmt.Fprintf(&b, "  %-*s = %s\n", width, v.Name, placeholder(v.Type))
 	}
 	b.WriteString("}")
 	return code{"terraform", b.String()}
 }
 
+// reserved are the arguments of a call that are no inputs.
+var reserved = []string{"source", "version", "providers", "count", "for_each", "lifecycle", "depends_on", "locals"}
+
 // providerSnippet returns the configuration that requires a provider.
-func providerSnippet(source, name, versionText string) code {
+func providerSnippet(source, name, constraint string) code {
 	if !hclsyntax.ValidIdentifier(name) {
 		name = "provider_" + name
 	}
 	return code{"terraform", fmt.Sprintf("terraform {\n  required_providers {\n    %s = {\n      source  = %s\n      version = %s\n    }\n  }\n}",
-		name, literal(source), literal(constraintFor(versionText)))}
+		name, literal(source), literal(constraint))}
+}
+
+// constraintOn returns the constraint for the page of a version: one that allows later
+// compatible versions, or, if the latest version is another one, exactly the version that
+// is being read.
+func constraintOn(text, latest string) string {
+	if text != latest {
+		return text
+	}
+	return constraintFor(text)
 }
 
 // constraintFor returns the constraint to recommend to users of a version. It allows
@@ -91,23 +106,25 @@ func literal(s string) string {
 	return string(hclwrite.TokensForValue(cty.StringVal(strings.ToValidUTF8(s, "\uFFFD"))).Bytes())
 }
 
-// maxPlaceholder is the length of the longest type in a comment.
-const maxPlaceholder = 40
-
-// placeholder returns a text on one line for a value of a type.
+// placeholder returns a value of a type, which is to be replaced, and where that does not
+// tell the type, a comment with it.
 func placeholder(typ string) string {
-	typ = strings.Join(strings.Fields(typ), " ")
-	if typ == "" {
-		typ = "any"
+	words := strings.Fields(typ)
+	constructor, _, _ := strings.Cut(strings.Join(words, ""), "(")
+	value := "null"
+	switch constructor {
+	case "string":
+		return `"…"`
+	case "number":
+		return "0"
+	case "bool":
+		return "false"
+	case "list", "set", "tuple":
+		value = "[]"
+	case "map", "object":
+		value = "{}"
 	}
-	if len(typ) > maxPlaceholder {
-		before, _, _ := strings.Cut(typ, "(")
-		typ = before + "(…)"
-		if len(before) > maxPlaceholder {
-			typ = "…"
-		}
-	}
-	return typ
+	return value + " # " + typePreview(cmp.Or(strings.Join(words, " "), "any"))
 }
 
 func joinSegments(segments []int64) string {

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ func TestSnippetCallsTheModule(t *testing.T) {
 	required := []moduledoc.Variable{
 		{Name: "cidr", Type: "string"}, {Name: "zones", Type: "list(\n  string\n)"}, {Name: "any"},
 		{Name: "rules", Type: "map(object({ from = number, to = number, protocol = string }))"},
-		{Name: "tags", Type: "map(string)", Default: "{}"},
+		{Name: "tags", Type: "map(string)", Default: "{}"}, {Name: "size", Type: "number"}, {Name: "on", Type: "bool"},
 	}
 	for _, test := range []struct {
 		name, version string
@@ -28,16 +29,17 @@ module "vpc" {
   source  = "r.example.com/acme/vpc/aws"
   version = "~> 1.4"
 }`},
-		{"required inputs are named in comments", "2.0.1", moduledoc.Module{Variables: required}, `
+		{"required inputs have a value of their type", "2.0.1", moduledoc.Module{Variables: required}, `
 module "vpc" {
   source  = "r.example.com/acme/vpc/aws"
   version = "~> 2.0"
 
-  # required:
-  # cidr  = string
-  # zones = list( string )
-  # any   = any
-  # rules = map(…)
+  cidr  = "…"
+  zones = [] # list( string )
+  any   = null # any
+  rules = {} # map(object({ from, to, protocol }))
+  size  = 0
+  on    = false
 }`},
 		{"a submodule is named by its path", "1.4.0", moduledoc.Module{Path: "modules/subnets"}, `
 module "subnets" {
@@ -46,7 +48,7 @@ module "subnets" {
 }`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := moduleSnippet("r.example.com/acme/vpc/aws", test.version, &test.module, "vpc")
+			got := moduleSnippet("r.example.com/acme/vpc/aws", constraintFor(test.version), &test.module, "vpc")
 			if got.Text != strings.TrimPrefix(test.want, "\n") {
 				t.Errorf("got\n%s", got.Text)
 			}
@@ -90,20 +92,24 @@ func TestBlockNamesAreIdentifiers(t *testing.T) {
 	}
 }
 
-// For all names, the snippet has one block with two arguments.
+// For all names, the snippet has one block with two arguments, and one for its input.
 func FuzzSnippetIsConfiguration(f *testing.F) {
 	f.Add("r.example.com/acme/vpc/aws", "1.2.3", "modules/x", "name", "string")
 	f.Add(`a"b${c}%{d}`, "\n}", "modules/\"\n", "x\ny = 1", "object({\n a = string\r})")
 	f.Add("a", "1\u2028", "b", "\r", "\x00")
 	f.Fuzz(func(t *testing.T, source, version, path, name, typ string) {
 		m := moduledoc.Module{Path: path, Variables: []moduledoc.Variable{{Name: name, Type: typ}}}
-		text := moduleSnippet(source, version, &m, "vpc").Text
+		text := moduleSnippet(source, constraintFor(version), &m, "vpc").Text
+		arguments := 2
+		if hclsyntax.ValidIdentifier(name) && !slices.Contains(reserved, name) {
+			arguments++
+		}
 		file, problems := hclsyntax.ParseConfig([]byte(text), "main.tf", hcl.InitialPos)
 		if problems.HasErrors() {
 			t.Fatalf("%v in\n%s", problems, text)
 		}
 		body := file.Body.(*hclsyntax.Body)
-		if len(body.Blocks) != 1 || len(body.Attributes) != 0 || len(body.Blocks[0].Body.Attributes) != 2 || len(body.Blocks[0].Body.Blocks) != 0 {
+		if len(body.Blocks) != 1 || len(body.Attributes) != 0 || len(body.Blocks[0].Body.Attributes) != arguments || len(body.Blocks[0].Body.Blocks) != 0 {
 			t.Fatalf("it is more than one block in\n%s", text)
 		}
 		if v, problems := body.Blocks[0].Body.Attributes["source"].Expr.Value(nil); problems.HasErrors() || !v.IsKnown() {

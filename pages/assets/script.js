@@ -1,8 +1,40 @@
 // Comfort only: every page can be read, searched and linked to without it.
 "use strict";
 
-// Buttons that copy: one for each block of code, and one for values marked so.
-(() => {
+// The choice of light or dark counts before anything is painted, so this file is not
+// deferred. All else waits for the page.
+try {
+  const scheme = localStorage.getItem("scheme");
+  if (scheme) document.documentElement.dataset.scheme = scheme;
+} catch {} // the browser keeps nothing
+
+document.addEventListener("DOMContentLoaded", () => {
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+  // Light, dark, or what the system prefers.
+  for (const choice of all(".scheme")) {
+    const select = choice.querySelector("select");
+    select.value = document.documentElement.dataset.scheme ?? "";
+    choice.hidden = false;
+    select.addEventListener("change", () => {
+      if (select.value) document.documentElement.dataset.scheme = select.value;
+      else delete document.documentElement.dataset.scheme;
+      try {
+        if (select.value) localStorage.setItem("scheme", select.value);
+        else localStorage.removeItem("scheme");
+      } catch {}
+    });
+  }
+
+  // What only narrow windows fold is open in wide ones, as the styles show it already.
+  for (const [width, folds] of [[981, ".columns:not(.docs) .unfold, .nav .unfold"], [1181, ".docs > :not(.nav) .unfold"]]) {
+    const wide = matchMedia(`(min-width: ${width}px)`);
+    const fit = () => { for (const fold of all(folds)) fold.open = wide.matches; };
+    wide.addEventListener("change", fit);
+    fit();
+  }
+
+  // Buttons that copy: one for each block of code, and one for values marked so.
   const status = document.createElement("p");
   status.className = "unseen";
   status.setAttribute("role", "status");
@@ -21,12 +53,12 @@
     if (!done) throw new Error("the browser does not allow it");
   }
 
-  function button(label, text) {
+  function button(label, text, shown = "Copy") {
     const b = document.createElement("button");
     b.type = "button";
     b.className = "copy";
-    b.textContent = "Copy";
-    b.setAttribute("aria-label", label);
+    b.textContent = shown;
+    if (label) b.setAttribute("aria-label", label);
     let reset;
     b.addEventListener("click", async () => {
       let said = "Copied";
@@ -39,7 +71,7 @@
       b.textContent = status.textContent = said;
       clearTimeout(reset);
       reset = setTimeout(() => {
-        b.textContent = "Copy";
+        b.textContent = shown;
         status.textContent = "";
         b.classList.remove("done");
       }, 2000);
@@ -47,7 +79,7 @@
     return b;
   }
 
-  for (const pre of document.querySelectorAll(".snippet > pre, .prose pre")) {
+  for (const pre of all(".snippet > pre, .prose pre")) {
     let box = pre.parentElement;
     if (!box.matches(".snippet")) {
       if (pre.closest("table")) continue;
@@ -58,58 +90,141 @@
     }
     box.append(button("Copy this code", () => pre.textContent.replace(/\n$/, "")));
   }
-  for (const value of document.querySelectorAll("[data-copy]")) {
+  for (const value of all("[data-copy]")) {
     value.after(button("Copy " + value.dataset.copy, () => value.title || value.textContent));
   }
-})();
+  for (const place of all("[data-copies]")) {
+    const from = document.getElementById(place.dataset.copies);
+    const b = button("", () => from.querySelector("pre").textContent, place.textContent);
+    b.className = "button";
+    place.replaceChildren(b);
+    place.hidden = false;
+  }
 
-// The key / goes to the search, Escape closes what is open.
-document.addEventListener("keydown", (e) => {
-  const typing = e.target.closest("input, textarea, select, [contenteditable]");
-  if (e.key === "/" && !typing && !e.ctrlKey && !e.metaKey && !e.altKey) {
+  // The key / goes to the search, and Escape back to where the reader was. Escape also
+  // closes what is open.
+  let before = 0;
+  document.addEventListener("keydown", (e) => {
+    const typing = e.target.closest("input, textarea, select, [contenteditable]");
     const input = document.querySelector('input[type="search"][name="q"]');
-    if (!input) return;
-    e.preventDefault();
-    input.focus();
-    input.select();
-  }
-  if (e.key === "Escape") {
-    for (const menu of document.querySelectorAll("details.menu[open]")) {
-      menu.open = false;
-      if (menu.contains(document.activeElement)) menu.firstElementChild.focus();
+    if (e.key === "/" && !typing && !e.ctrlKey && !e.metaKey && !e.altKey && input) {
+      e.preventDefault();
+      before = scrollY;
+      input.focus();
+      input.select();
     }
-  }
-});
-document.addEventListener("click", (e) => {
-  for (const menu of document.querySelectorAll("details.menu[open]")) {
-    if (!menu.contains(e.target)) menu.open = false;
-  }
-});
+    if (e.key === "Escape") {
+      if (e.target === input && before > 0) {
+        input.blur();
+        scrollTo({ top: before, behavior: "instant" });
+        before = 0;
+      }
+      for (const menu of all("details.menu[open]")) {
+        menu.open = false;
+        if (menu.contains(document.activeElement)) menu.firstElementChild.focus();
+      }
+    }
+  });
+  document.addEventListener("click", (e) => {
+    for (const menu of all("details.menu[open]")) {
+      if (!menu.contains(e.target)) menu.open = false;
+    }
+  });
 
-// A filter shows those entries of an element whose names contain what is typed, and
-// hides groups of which nothing is left. A name is in data-name, or that of the term.
-for (const filter of document.querySelectorAll("[data-filter]")) {
-  const scope = document.getElementById(filter.dataset.filter);
-  const input = filter.querySelector("input");
-  const status = filter.querySelector("[role=status]");
-  if (!scope || !input) continue;
-  const items = [...scope.querySelectorAll("[data-name], .entry")];
-  const names = items.map((item) => (item.dataset.name ?? item.querySelector("dt").textContent).toLowerCase());
-  const groups = [...scope.querySelectorAll("[data-group]")];
-  filter.hidden = false;
-  const apply = () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    items.forEach((item, i) => {
-      item.hidden = !words.every((w) => names[i].includes(w));
-      if (!item.hidden) shown++;
+  // A filter shows those entries of an element that contain what is typed: in the name, or
+  // of an input also in its type, default and description. It hides groups of which nothing
+  // is left, and counts what is shown.
+  for (const filter of all("[data-filter]")) {
+    const scope = document.getElementById(filter.dataset.filter);
+    const input = filter.querySelector("input");
+    const said = filter.querySelector("[role=status]");
+    const none = document.querySelector(`[data-none="${filter.dataset.filter}"]`);
+    if (!scope || !input) continue;
+    const items = all("[data-name], .entry", scope);
+    const texts = items.map((item) =>
+      (item.dataset.name ?? all(":scope > dt, .prose, .props dd", item).map((e) => e.textContent).join(" ")).toLowerCase());
+    const groups = all("[data-group]", scope).map((group) => ({
+      group, open: group.open, tally: group.querySelector(".tally"), items: items.filter((item) => group.contains(item)),
+    }));
+    filter.hidden = false;
+    const apply = () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      items.forEach((item, i) => {
+        item.hidden = !words.every((w) => texts[i].includes(w));
+        if (!item.hidden) shown++;
+      });
+      for (const g of groups) {
+        const left = g.items.filter((item) => !item.hidden).length;
+        g.group.hidden = words.length > 0 && left === 0;
+        if (g.tally) g.tally.textContent = left === g.items.length ? left : `${left} of ${g.items.length}`;
+        if (g.group.tagName === "DETAILS") g.group.open = words.length > 0 || g.open;
+      }
+      said.textContent = words.length ? `${shown} of ${items.length}` : "";
+      if (none) none.hidden = shown > 0 || items.length === 0;
+    };
+    input.addEventListener("input", apply);
+    none?.querySelector("button").addEventListener("click", () => {
+      input.value = "";
+      apply();
+      input.focus();
     });
-    for (const group of groups) {
-      group.hidden = words.length > 0 && !items.some((item) => !item.hidden && group.contains(item));
-      if (group.tagName === "DETAILS" && words.length > 0) group.open = true;
-    }
-    if (status) status.textContent = words.length ? `${shown} of ${items.length}` : "";
-  };
-  input.addEventListener("input", apply);
-  apply();
-}
+    filter.querySelector("select")?.addEventListener("change", (e) => {
+      for (const list of all(".entries", scope)) {
+        const own = items.filter((item) => item.parentElement === list);
+        if (e.target.value) own.sort((a, b) => a.id.localeCompare(b.id));
+        list.append(...own);
+      }
+    });
+    if (input.value) apply(); // the browser has kept it
+  }
+
+  // What is current is in view, without moving the page.
+  function reveal(box, item) {
+    if (!box || !item) return;
+    const b = box.getBoundingClientRect(), i = item.getBoundingClientRect();
+    if (i.left < b.left || i.right > b.right) box.scrollLeft += i.left - b.left - (b.width - i.width) / 2;
+    if (i.top < b.top || i.bottom > b.bottom) box.scrollTop += i.top - b.top - (b.height - i.height) / 2;
+  }
+  reveal(document.querySelector(".tabs ul"), document.querySelector(".tabs [aria-current]"));
+  reveal(document.querySelector(".columns > .nav"), document.querySelector(".columns > .nav [aria-current]"));
+
+  // The table of contents marks the section that is being read.
+  const outline = document.querySelector(".outline");
+  const sections = all("a", outline ?? document.createElement("p"))
+    .map((a) => ({ a, heading: document.getElementById(decodeURIComponent(a.hash.slice(1))) }))
+    .filter((s) => s.heading);
+  if (sections.length > 0) {
+    const mark = () => {
+      let now = sections[0];
+      for (const s of sections) {
+        if (s.heading.getBoundingClientRect().top > innerHeight / 4) break;
+        now = s;
+      }
+      if (now.a.hasAttribute("aria-current")) return;
+      for (const s of sections) s.a.removeAttribute("aria-current");
+      now.a.setAttribute("aria-current", "true");
+      reveal(outline, now.a);
+    };
+    let waiting = false;
+    addEventListener("scroll", () => {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => {
+        waiting = false;
+        mark();
+      });
+    }, { passive: true });
+    mark();
+  }
+
+  // A link to an input or output leads to its tab, also if it does not name the tab.
+  const part = /^#(input|output)_/.exec(location.hash);
+  const tab = part && !document.getElementById(location.hash.slice(1)) && document.querySelector(`.tabs a[href*="tab=${part[1]}s"]`);
+  if (tab) location.replace(tab.href + location.hash);
+
+  // A keyboard scrolls what it can focus.
+  for (const box of all(".chips")) {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  }
+});

@@ -58,6 +58,9 @@ func (t *markupTree) prepare(m Text) []Heading {
 			p.link(n) // after the images in it, which may have become links
 		}
 	}
+	if hasRightToLeft(m.Source) {
+		direct(t.root)
+	}
 	return p.outline
 }
 
