@@ -40,7 +40,7 @@ var layers = []layer{
 	{name: "index/memo", only: []string{"wire", "signing", "tree", "archive"}},
 	{name: "index/content", only: []string{"address", "wire", "cache", "tree", "archive", "index/moduledoc"}},
 	{name: "index"},
-	{name: "index/catalog", only: []string{"address", "registryhcl", "index/moduledoc", "index"}},
+	{name: "index/catalog", only: []string{"address", "registryhcl", "index/content", "index/moduledoc", "index"}},
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},
 	{name: "access/tokenfile", only: []string{"access"}},
@@ -97,6 +97,7 @@ var directDependencies = []string{
 	"golang.org/x/oauth2", // the authorization code grant, in go-oidc already
 	"golang.org/x/sync",
 	"golang.org/x/sys",  // the free space of a disk, and its file system
+	"golang.org/x/text", // accents in searches, in Caddy already
 	"golang.org/x/time", // rates
 }
 

@@ -61,7 +61,7 @@ func (l *listing) titled(s *scan, p *Provider) *Provider {
 	if p == nil || s.once {
 		return p
 	}
-	var titles []byte
+	var titles content.Titles
 	if r := p.Latest(); r.docs != "" {
 		a, w := l.titles(s, r), l.walker
 		switch {

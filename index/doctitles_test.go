@@ -10,7 +10,7 @@ import (
 
 // titlesIn returns the slugs and titles of a provider's documentation.
 func titlesIn(s *index.Snapshot, p index.Place) (titles []string) {
-	for _, title := range s.Provider(p).DocTitles() {
+	for _, title := range s.Provider(p).DocTitles().All() {
 		titles = append(titles, title.Slug+" "+title.Title)
 	}
 	return titles

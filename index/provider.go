@@ -29,8 +29,8 @@ type Provider struct {
 
 	metadata  addressMetadata
 	byVersion map[string]*Release
-	files     []*File // by name
-	titles    []byte  // of the documentation of the latest release, encoded
+	files     []*File        // by name
+	titles    content.Titles // of the documentation of the latest release
 	versions  func() *wire.Document
 	index     func() *wire.Document
 }
@@ -74,10 +74,10 @@ func (p *Provider) Latest() *Release {
 
 // DocTitles returns the titles of the documentation of the latest release, as far as they
 // have been read.
-func (p *Provider) DocTitles() []content.DocTitle { return content.DecodeTitles(p.titles) }
+func (p *Provider) DocTitles() content.Titles { return p.titles }
 
 // withTitles returns the provider with these titles.
-func (p *Provider) withTitles(titles []byte) *Provider {
+func (p *Provider) withTitles(titles content.Titles) *Provider {
 	if bytes.Equal(p.titles, titles) {
 		return p
 	}
@@ -88,7 +88,7 @@ func (p *Provider) withTitles(titles []byte) *Provider {
 
 // titlesOf returns the titles of the documentation of a release, if it is the latest of the
 // provider, which may be nil.
-func (p *Provider) titlesOf(r *Release) []byte {
+func (p *Provider) titlesOf(r *Release) content.Titles {
 	if p == nil || p.Latest().docs != r.docs {
 		return nil
 	}

@@ -12,9 +12,6 @@ type item struct {
 	Versions    int
 	Published   time.Time
 	Chips       []chip
-
-	// Parts are the submodules that a search found.
-	Parts []part
 }
 
 // A browsePage lists all modules or all providers, or those that pass the filters.
@@ -50,23 +47,6 @@ type pager struct {
 	Previous, Next string // empty at the ends of the list
 	First, Last    int    // of the items shown, from 1
 	Total          int
-}
-
-// A searchPage shows the results of a search.
-type searchPage struct {
-	page
-	Modules, Providers searchResults
-
-	// Blank reports that the query is empty.
-	Blank bool
-}
-
-// searchResults are the first of Total results of one kind.
-type searchResults struct {
-	Items []item
-	Total int
-	All   string // the page with all results; empty if all are shown
-	Pager pager
 }
 
 // An emptyTree says where the first file goes.

@@ -52,8 +52,8 @@ func (f *DocsFolder) Stamp() tree.Stamp {
 	return s
 }
 
-// ReadTitles reads the titles of all pages, and encodes them. typ is the provider's type.
-func (f *DocsFolder) ReadTitles(ctx context.Context, typ string) ([]byte, error) {
+// ReadTitles reads the titles of all pages. typ is the provider's type.
+func (f *DocsFolder) ReadTitles(ctx context.Context, typ string) (Titles, error) {
 	d := Docs{Pages: slices.Clone(f.found.Pages)}
 	if err := readFrontMatter(ctx, f.part, &d, nil); err != nil {
 		return nil, err
@@ -97,8 +97,12 @@ func (p *DocPage) ownTitle(typ string) string {
 // titlesFormat begins encoded titles.
 const titlesFormat = 1
 
-// DecodeTitles decodes the bytes that ReadTitles returned. It returns nil for any others.
-func DecodeTitles(b []byte) (titles []DocTitle) {
+// Titles are encoded titles. They are encoded until they are needed: they take a fraction of
+// the memory then.
+type Titles []byte
+
+// All decodes the titles. It returns nil for bytes that ReadTitles has not returned.
+func (b Titles) All() (titles []DocTitle) {
 	if len(b) == 0 || b[0] != titlesFormat {
 		return nil
 	}

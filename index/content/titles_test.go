@@ -38,14 +38,14 @@ func TestTitles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			titles := content.DecodeTitles(encoded)
+			titles := encoded.All()
 			if len(titles) != 1 || titles[0].Name(test.typ) != test.name || titles[0].Title != test.title {
 				t.Errorf("got %q: %+v", encoded, titles)
 			}
-			if content.DecodeTitles(encoded[:len(encoded)-1]) != nil && test.title != "" {
+			if encoded[:len(encoded)-1].All() != nil && test.title != "" {
 				t.Error("a part is taken for a whole")
 			}
-			if content.DecodeTitles([]byte("\x00other")) != nil {
+			if content.Titles("\x00other").All() != nil {
 				t.Error("another format is read")
 			}
 		})
