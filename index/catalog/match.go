@@ -42,7 +42,7 @@ type Explanation struct {
 	Description []Run
 	Reasons     []Reason
 
-	// Parts are the submodules that were found.
+	// Parts are the submodules that were found, unless the name of the module was.
 	Parts []PartExplanation
 }
 
@@ -64,6 +64,7 @@ func (q Query) Explain(e *Entry) Explanation {
 	for _, name := range t.names {
 		own.look(name, anywhere)
 	}
+	named := own.all()
 	x.Description = own.mark(e.Description, atWords)
 	own.look(e.Owner+" "+e.Source, atWords)
 	x.Reasons = own.reasons(t.codes, t.further)
@@ -72,8 +73,8 @@ func (q Query) Explain(e *Entry) Explanation {
 		part := q.newFinding()
 		p := PartExplanation{Path: s.path, Name: part.mark(s.path, anywhere), Description: part.mark(s.description, atWords)}
 		p.Reasons = part.reasons(s.codes, "")
-		// If the module itself requires the provider, its parts need not be named.
-		if !own.source && part.any() && (part.or(own).all() || part.source) {
+		// If the module is called so, or itself requires the provider, that is reason enough.
+		if !named && !own.source && part.any() && (part.or(own).all() || part.source) {
 			x.Parts = append(x.Parts, p)
 		}
 	}
