@@ -26,9 +26,6 @@ const (
 // as well.
 const submodulePenalty = inAddress
 
-// maxSum is the highest sum of ranks of a query that is found.
-const maxSum = maxQueryWords*int(inText) + int(submodulePenalty)
-
 // A Searcher finds entries that one audience may see, out of the index of the whole
 // catalog. No answer and no order depends on other entries. The time of a search does: by a
 // few nanoseconds for each entry, submodule and page of the catalog that has one of the words.

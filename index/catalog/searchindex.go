@@ -74,15 +74,14 @@ type rowOwner struct {
 // owner returns the entry of a row.
 func (x *searchIndex) owner(row int32) rowOwner {
 	var number, before int32
-	for _, s := range x.segments {
-		if row < before+s.size {
-			n := s.owners[row-before]
-			return rowOwner{number + n, before + s.first[n]}
-		}
-		before += s.size
-		number += int32(len(s.first))
+	at := 0
+	for row >= before+x.segments[at].size {
+		before += x.segments[at].size
+		number += int32(len(x.segments[at].first))
+		at++
 	}
-	panic("no such row")
+	n := x.segments[at].owners[row-before]
+	return rowOwner{number + n, before + x.segments[at].first[n]}
 }
 
 // rank ranks all rows for a word.
