@@ -491,7 +491,7 @@ func unread(before, now *Snapshot) (added, dropped []*job, left int) {
 			if !a.finished {
 				left++
 			}
-			if !known[a] && !a.finished {
+			if !a.finished && (!known[a] || !a.IsQueued()) { // the same listing may have further ones
 				added = append(added, a)
 			}
 			delete(known, a)

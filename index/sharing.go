@@ -26,7 +26,7 @@ func (s *scan) recallShared(listings []*listing) (unread []*job) {
 	for _, a := range unread {
 		path := a.ReportPath()
 		d, ok := records[path]
-		if !ok || d.Stamp != a.Stamp || a.finished {
+		if !ok || d.Stamp != a.Stamp || a.finished || a.isOutdated(d) {
 			continue
 		}
 		delete(records, path)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
@@ -104,7 +105,7 @@ func modulePageOf(tabName string) modulePage {
 			},
 		},
 		Tab: tabName, Inputs: newInputs(m.Variables, plainMarkdown), Outputs: newOutputs(m.Outputs, plainMarkdown),
-		Resources: newResources(m.Resources),
+		Resources: newResources(m.Resources, func(*moduledoc.Resource) string { return "" }),
 		Dependencies: dependencies{
 			Terraform: ">= 1.3",
 			Providers: []dependency{{"aws", link{"hashicorp/aws", "/registries/registry.terraform.io/providers/hashicorp/aws/latest"}, ">= 5.0", false}},
@@ -211,13 +212,30 @@ func browsePageOf() browsePage {
 }
 
 func searchPageOf() searchPage {
-	items := testItems()
-	items[0].Parts = []part{{Name: "modules/subnets", URL: "/modules/acme/vpc/aws/1.4.0/submodules/subnets", Description: "Subnets of one zone."}}
+	runs := func(texts ...string) (all []catalog.Run) { // every second one is marked
+		for i, text := range texts {
+			if text != "" {
+				all = append(all, catalog.Run{Text: text, Marked: i%2 == 1})
+			}
+		}
+		return all
+	}
+	var modules []foundItem
+	for _, i := range testItems() {
+		modules = append(modules, foundItem{item: i, MarkedName: runs(i.Name), Said: runs(i.Description)})
+	}
+	modules[0].MarkedName, modules[0].Said = runs("acme/", "vpc", "/aws"), runs("A ", "VPC", " with subnets.")
+	modules[0].Inner = []foundPart{{URL: "/modules/acme/vpc/aws/1.4.0/submodules/subnets", Name: runs("modules/subnets"), Said: runs("Subnets of one zone."), Why: []catalog.Reason{{Kind: catalog.Input, Text: runs("", "vpc", "_id")}}}}
+	modules[1].Why = []catalog.Reason{{Kind: catalog.Creates, Text: runs("aws_", "vpc")}, {Kind: catalog.Readme, Text: runs("", "vpc")}}
 	return searchPage{
-		page:    page{Site: testIdentity(), Title: "vpc", Query: "vpc"},
-		Modules: searchResults{Items: items, Total: 3},
-		Providers: searchResults{
-			Items: []item{{Name: "acme/vpc", URL: "/providers/acme/vpc/latest", Version: "0.1.0", Versions: 2, Published: published}}, Total: 31, All: "/search/providers?q=vpc",
+		page: page{Site: testIdentity(), Title: "vpc", Query: "vpc"}, Clear: "/search?q=vpc",
+		Kinds:  []choice{{"All", "/search?q=vpc", 35, true}, {"Modules", "/search/modules?q=vpc", 3, false}},
+		Facets: []facet{{"Namespace", []choice{{"acme", "/search?q=vpc&namespace=acme", 2, false}}, nil}},
+		Groups: []searchGroup{
+			{Title: "Modules", Items: modules, Total: 3},
+			{Title: "Documentation", Items: []foundItem{{
+				item: item{Name: "aws_vpc", URL: "/providers/hashicorp/aws/latest/docs/resources/vpc", Chips: []chip{{Label: "resource"}}}, MarkedName: runs("aws_", "vpc"), Of: link{"hashicorp/aws", "/providers/hashicorp/aws"},
+			}}, Total: 31, All: "/search/documentation?q=vpc"},
 		},
 	}
 }

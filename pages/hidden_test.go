@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -67,7 +66,22 @@ var hiddenRules = []string{
 func hide(files *indextest.Tree, configured bool) {
 	for _, dir := range []string{"secret/vault/aws", "open/hidden/aws", "open/vpc/google", "registry.terraform.io/secret/vault/aws", "vault.example.org/open/vpc/aws"} {
 		for _, version := range []string{"0.1.0", "0.2.0", "1.0.0", "2.0.0"} {
-			files.Write("modules/"+dir+"/"+version+"/main.tf", `variable "combination" {}`)
+			files.Write("modules/"+dir+"/"+version+"/main.tf", `
+variable "combination" {}
+resource "demo_thing" "one" {}
+module "vpc" {
+  source  = "registry.example.com/open/vpc/aws"
+  version = "~> 1.0"
+}
+terraform {
+  required_providers {
+    demo = {
+      source  = "registry.example.com/open/demo"
+      version = "< 1.0"
+    }
+  }
+}
+`)
 			files.Write("modules/"+dir+"/"+version+"/README.md", "# Vault of cidr\n\nOpens with a word.\n")
 			files.Write("modules/"+dir+"/"+version+"/modules/zone/main.tf", `variable "zone" {}`)
 			files.Write("modules/"+dir+"/"+version+"/examples/complete/main.tf", `# all`)
@@ -76,7 +90,7 @@ func hide(files *indextest.Tree, configured bool) {
 	}
 	for _, name := range []string{"secret/hidden", "open/hidden", "registry.terraform.io/secret/hidden", "vault.example.org/open/null"} {
 		for _, version := range []string{"0.1.0", "0.2.0", "1.0.0"} {
-			files.Provider(name, version, "linux_amd64", "darwin_arm64").Docs("index.md", "# Hidden\n", "resources/thing.md", "# Thing\n")
+			files.Provider(name, version, "linux_amd64", "darwin_arm64").Docs("index.md", "# Hidden\n", "resources/thing.md", "# Thing\n", "guides/combination.md", "# The combination\n")
 		}
 		files.Write("providers/"+name+"/registry.hcl", "withdrawn \"0.1.0\" {\n  reason = \"The combination leaked.\"\n}\n")
 	}
@@ -112,8 +126,8 @@ func everyPath() []string {
 			}
 		}
 	}
-	for _, q := range []string{"vault", "combination", "word", "cidr", "zone", "secret", "open", "hidden", "vault.example.org", "aws", "null", "leaked", "google"} {
-		paths = append(paths, "/search?q="+q, "/search/modules?q="+q+"&offset=1", "/search/providers?q="+q, "/v1/modules/search?limit=2&q="+q, "/v1/providers/search?q="+q)
+	for _, q := range []string{"vault", "combination", "word", "cidr", "zone", "secret", "open", "hidden", "vault.example.org", "demo_thing", "thing", "open/demo", "open/vpc/aws", "secret/vault/aws", "vualt", "combinatoin", "aws", "null", "leaked", "google"} {
+		paths = append(paths, "/search?q="+q, "/search/modules?q="+q+"&offset=1", "/search/providers?q="+q, "/search/documentation?q="+q, "/search/suggestions?q="+q, "/search?namespace=open&q="+q, "/v1/modules/search?limit=2&q="+q, "/v1/providers/search?q="+q)
 	}
 	for _, registry := range []string{"", "/registries/registry.terraform.io", "/registries/vault.example.org", "/registries/registry.example.com", "/registries/nowhere.example.net"} {
 		for _, m := range []string{"open/vpc/aws", "open/vpc/google", "open/hidden/aws", "secret/vault/aws", "secret/withdrawn/aws", "secret/broken/aws", "secret/nothing/aws", "SECRET/Vault/aws"} {
@@ -122,7 +136,7 @@ func everyPath() []string {
 				paths = append(paths, m+version)
 			}
 			for _, rest := range []string{
-				"?tab=readme", "?tab=inputs", "?tab=dependencies", "?tab=versions", "?tab=changes", "?tab=changes&from=0.2.0", "?tab=nothing",
+				"?tab=readme", "?tab=inputs", "?tab=resources", "?tab=used-by", "?tab=dependencies", "?tab=versions", "?tab=changes", "?tab=changes&from=0.2.0", "?tab=nothing",
 				"/submodules/zone", "/examples/complete", "/files/README.md", "/files/nothing",
 			} {
 				paths = append(paths, m+"/1.0.0"+rest)
@@ -134,7 +148,7 @@ func everyPath() []string {
 			for _, version := range []string{"", "/latest", "/0.1.0", "/0.2.0", "/1.0.0", "/2.0.0", "/3.2.0", "/7.0.0"} {
 				paths = append(paths, p+version)
 			}
-			for _, rest := range []string{"?tab=versions", "?tab=overview", "/docs", "/docs/resources/thing", "/docs/resources/nothing"} {
+			for _, rest := range []string{"?tab=versions", "?tab=overview", "?tab=used-by", "/docs", "/docs/resources/thing", "/docs/resources/nothing"} {
 				paths = append(paths, p+"/1.0.0"+rest)
 			}
 			paths = append(paths, p+"?tab=versions", p+"/latest/docs", p+"/0.1.0/docs")
@@ -176,7 +190,9 @@ func TestWhatIsHiddenChangesNothing(t *testing.T) {
 	}
 	keys := access.NewLinkKeys(time.Now())
 	serving := func(files *indextest.Tree, names ...svchost.Hostname) *Site {
-		snapshot, err := index.Scan(context.Background(), index.Options{Open: files.Open, Signer: key})
+		x := index.New(index.Options{Open: files.Open, Signer: key})
+		t.Cleanup(func() { x.Close() })
+		snapshot, err := x.Rescan(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -142,6 +142,7 @@ func (m *moduleView) tabs() []tab {
 	if s.Path != "" {
 		return tabs
 	}
+	add(tabUsedBy, "Used by", m.usedByCount(), false)
 	add(tabSubmodules, "Submodules", len(m.whole.Submodules), false)
 	add(tabExamples, "Examples", len(m.whole.Examples), false)
 	add(tabVersions, "Versions", len(m.module.Versions), true)

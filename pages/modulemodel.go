@@ -23,6 +23,7 @@ type modulePage struct {
 	Outputs      []output
 	Resources    []resourceGroup
 	Dependencies dependencies
+	UsedBy       usedBy
 	Submodules   []part
 	Examples     []part
 	Versions     []versionGroup[versionRow]
@@ -39,6 +40,7 @@ const (
 	tabOutputs      = "outputs"
 	tabResources    = "resources"
 	tabDependencies = "dependencies"
+	tabUsedBy       = "used-by"
 	tabSubmodules   = "submodules"
 	tabExamples     = "examples"
 	tabVersions     = "versions"
@@ -203,12 +205,13 @@ type resourceGroup struct {
 // A resourceType has the names of the resources of one type.
 type resourceType struct {
 	Type  string
+	URL   string // of the page that documents it; empty if it is not here
 	Names []string
 }
 
 // newResources groups resources by kind, then by type, in the order in which the types
-// first appear.
-func newResources(resources []moduledoc.Resource) []resourceGroup {
+// first appear. docs returns the URL of the page that documents a resource, or nothing.
+func newResources(resources []moduledoc.Resource, docs func(*moduledoc.Resource) string) []resourceGroup {
 	var groups []resourceGroup
 	for _, kind := range []struct {
 		mode  moduledoc.Mode
@@ -224,7 +227,7 @@ func newResources(resources []moduledoc.Resource) []resourceGroup {
 			if !known {
 				i = len(g.Types)
 				at[r.Type] = i
-				g.Types = append(g.Types, resourceType{Type: r.Type})
+				g.Types = append(g.Types, resourceType{Type: r.Type, URL: docs(&r)})
 			}
 			g.Types[i].Names = append(g.Types[i].Names, r.Name)
 			g.Count++

@@ -96,9 +96,13 @@ func (m *moduleView) answer() (*answer, error) {
 	case tabOutputs:
 		p.Outputs = newOutputs(m.shown.Outputs, description)
 	case tabResources:
-		p.Resources = newResources(m.shown.Resources)
+		p.Resources = newResources(m.shown.Resources, m.documented())
 	case tabDependencies:
 		p.Dependencies = m.dependencies()
+	case tabUsedBy:
+		if p.UsedBy, err = m.usedBy(m.latest.Version); err != nil {
+			return nil, err
+		}
 	case tabSubmodules:
 		p.Submodules = m.parts(m.whole.Submodules)
 	case tabExamples:

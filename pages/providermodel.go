@@ -18,10 +18,12 @@ type providerPage struct {
 	Packages  packages
 	Signature signature
 	Versions  []versionGroup[releaseRow]
+	UsedBy    usedBy
 }
 
 // The tabs of a provider's page, by their names in URLs. The first one, which is
-// documentation or else packages, has none. The tab for versions is tabVersions.
+// documentation or else packages, has none. The tab for versions is tabVersions, and for
+// modules that require the provider tabUsedBy.
 const (
 	tabDocs     = "docs"
 	tabPackages = "packages"

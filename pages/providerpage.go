@@ -74,6 +74,10 @@ func (p *providerView) answer() (*answer, error) {
 		model.Packages, model.Signature = p.packages(), p.signature()
 	case tabVersions:
 		model.Versions = p.versions()
+	case tabUsedBy:
+		if model.UsedBy, err = p.usedBy(p.latest.Version); err != nil {
+			return nil, err
+		}
 	default:
 		return nil, fs.ErrNotExist
 	}
@@ -192,6 +196,9 @@ func (p *providerView) tabs() []tab {
 	}
 	add(tabVersions, "Versions", len(p.provider.Releases))
 	add(tabPackages, "Packages", len(p.release.Packages))
+	if n := p.usedByCount(); n > 0 || current == tabUsedBy {
+		add(tabUsedBy, "Used by", n)
+	}
 	return tabs
 }
 

@@ -42,7 +42,12 @@ func readQuery(rt route, raw string) (q query) {
 		q.to, q.again = values.Get("to"), values.Has("again")
 	case modulesRoute, providersRoute:
 		q.namespace, q.system, q.registry = get("namespace"), get("provider"), get("registry")
-	case searchRoute, searchModulesRoute, searchProvidersRoute:
+	case searchRoute, searchModulesRoute, searchProvidersRoute, searchDocsRoute:
+		q.q, q.namespace, q.registry = get("q"), get("namespace"), get("registry")
+		if rt.kind == searchModulesRoute || rt.kind == searchDocsRoute {
+			q.system = get("provider")
+		}
+	case suggestionsRoute:
 		q.q = get("q")
 	case moduleRoute, providerRoute:
 		if q.tab = get("tab"); q.tab == tabChanges {
@@ -50,7 +55,7 @@ func readQuery(rt route, raw string) (q query) {
 		}
 	}
 	switch rt.kind {
-	case modulesRoute, providersRoute, searchModulesRoute, searchProvidersRoute:
+	case modulesRoute, providersRoute, searchModulesRoute, searchProvidersRoute, searchDocsRoute:
 		if n, err := strconv.Atoi(get("offset")); err == nil && n > 0 {
 			q.offset = n
 		}

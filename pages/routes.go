@@ -40,6 +40,8 @@ const (
 	searchRoute
 	searchModulesRoute
 	searchProvidersRoute
+	searchDocsRoute
+	suggestionsRoute
 	moduleRoute
 	moduleFileRoute
 	providerRoute
@@ -67,6 +69,7 @@ const (
 var plainRoutes = map[string]routeKind{
 	"/": homeRoute, "/browse/modules": modulesRoute, "/browse/providers": providersRoute,
 	"/search": searchRoute, "/search/modules": searchModulesRoute, "/search/providers": searchProvidersRoute,
+	"/search/documentation": searchDocsRoute, "/search/suggestions": suggestionsRoute,
 	"/_registry/report": reportRoute, "/_registry/login": loginRoute, callbackPath: callbackRoute, logoutPath: logoutRoute,
 }
 

@@ -195,8 +195,10 @@ func (s *Site) render(v *visit) (*answer, error) {
 		return v.home()
 	case modulesRoute, providersRoute:
 		return v.browse()
-	case searchRoute, searchModulesRoute, searchProvidersRoute:
+	case searchRoute, searchModulesRoute, searchProvidersRoute, searchDocsRoute:
 		return v.search()
+	case suggestionsRoute:
+		return v.suggestions()
 	case moduleRoute:
 		return v.about(v.module())
 	case moduleFileRoute:
@@ -280,7 +282,7 @@ func (v *visit) self() string {
 	case moduleRoute, providerRoute:
 		return withQuery(v.url(v.route), "tab", v.query.tab, "from", v.query.from)
 	}
-	return v.listURL(v.query)
+	return v.listURL(v.route, v.query)
 }
 
 // identity describes the registry under one of its names to an unknown visitor.

@@ -308,7 +308,7 @@ func TestHeadersOfPages(t *testing.T) {
 		h := s.get(path, "").Header()
 		for name, want := range map[string]string{
 			"Content-Type":                 "text/html; charset=utf-8",
-			"Content-Security-Policy":      "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+			"Content-Security-Policy":      "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 			"X-Content-Type-Options":       "nosniff",
 			"Referrer-Policy":              "same-origin",
 			"Cross-Origin-Opener-Policy":   "same-origin",

@@ -123,6 +123,9 @@ type Resource struct {
 	Mode Mode
 	Type string // aws_vpc
 	Name string
+
+	// Provider is the local name of its provider.
+	Provider string
 }
 
 // Mode is the kind of a Resource.
@@ -171,6 +174,8 @@ type Summary struct {
 	// Submodules are the submodules whose names are not hidden, by path.
 	Submodules []SubmoduleSummary
 
+	Uses // by the root module
+
 	// Resources and Examples are numbers.
 	Resources, Examples int
 
@@ -187,4 +192,22 @@ type Summary struct {
 type SubmoduleSummary struct {
 	Path, Description string
 	Inputs            []string
+	Uses
+}
+
+// Uses is what a module uses of others. If it is very much, only the first of each is kept.
+type Uses struct {
+	// Types are the types of its resources, each once, as expressions name them: "aws_vpc",
+	// "data.aws_ami", "ephemeral.aws_secret".
+	Types []string
+
+	// Providers are the providers it requires, and Calls the modules of other packages that
+	// it calls.
+	Providers, Calls []Use
+}
+
+// A Use is the use of a provider or module.
+type Use struct {
+	Source  string // as written, or as clients derive it
+	Version string // the constraint; empty if there is none
 }

@@ -318,6 +318,10 @@ func joinConstraints(a, b string) string {
 
 // finish completes the module when all files have been read.
 func (r *reader) finish() {
+	for i := range r.module.Resources {
+		resource := &r.module.Resources[i]
+		resource.Provider = r.users[string(resource.Mode)+" "+resource.Type+"."+resource.Name]
+	}
 	for _, name := range slices.Sorted(maps.Values(r.users)) {
 		if _, known := r.required[name]; !known && name != "" {
 			r.file = r.module.Path

@@ -216,7 +216,7 @@ resource "aws_vpc" "r" {}
 		Variables: []Variable{{Name: "v", Type: "string", Description: "first", Default: `"b"`, Sensitive: true, Nullable: true, Validations: []string{"rule"}}},
 		Outputs:   []Output{{Name: "o", Description: "first", Sensitive: true}},
 		Calls:     []Call{{"m", "a/b/c", "2"}},
-		Resources: []Resource{{Managed, "aws_vpc", "r"}},
+		Resources: []Resource{{Managed, "aws_vpc", "r", "google"}},
 		Providers: []Provider{{"aws", "other/aws", ""}, {"google", "hashicorp/google", ""}, {"tls", "hashicorp/tls", "2"}},
 	}
 	if !reflect.DeepEqual(m, want) {

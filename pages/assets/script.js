@@ -131,6 +131,64 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   });
 
+  // Suggestions below a search field, from the same search. Without a choice, Enter searches.
+  for (const form of all("form.search")) {
+    const input = form.querySelector("input");
+    const list = document.createElement("ul");
+    let at = -1, asked = 0;
+    const set = (name, value) => input.setAttribute("aria-" + name, value);
+    const choose = (i) => {
+      at = i;
+      [...list.children].forEach((o, n) => o.setAttribute("aria-selected", n === i));
+      set("activedescendant", list.children[i]?.id ?? "");
+      list.children[i]?.scrollIntoView({ block: "nearest" });
+    };
+    const show = (open) => {
+      list.hidden = !open;
+      set("expanded", open);
+      choose(-1);
+    };
+    list.id = "suggestions";
+    list.role = "listbox";
+    list.setAttribute("aria-label", "Suggestions");
+    form.append(list);
+    input.role = "combobox";
+    set("controls", list.id);
+    set("autocomplete", "list");
+    show(false);
+    input.addEventListener("input", async () => {
+      const turn = ++asked;
+      await new Promise((done) => setTimeout(done, 120));
+      if (turn !== asked) return;
+      if (input.value.trim().length < 2) return show(false);
+      const found = await fetch(`${form.action}/suggestions?q=${encodeURIComponent(input.value)}`).then((r) => r.json()).catch(() => []);
+      if (turn !== asked) return;
+      list.replaceChildren(...found.map(({ text, of, url }, i) => {
+        const option = document.createElement("li"), more = document.createElement("span");
+        option.id = "suggestion-" + i;
+        option.role = "option";
+        more.textContent = of;
+        option.append(text, " ", more);
+        option.addEventListener("mousedown", (e) => e.preventDefault()); // the field keeps the focus
+        option.addEventListener("click", () => location.assign(url));
+        option.url = url;
+        return option;
+      }));
+      show(found.length > 0 && document.activeElement === input);
+    });
+    input.addEventListener("keydown", (e) => {
+      const n = list.children.length, step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+      if (list.hidden || !n) return;
+      if (step) choose((at + step + n + 2) % (n + 1) - 1); // -1 is the field itself
+      else if (e.key === "Enter" && at >= 0) location.assign(list.children[at].url);
+      else if (e.key === "Escape") show(false);
+      else return;
+      e.preventDefault();
+      e.stopPropagation();
+    });
+    input.addEventListener("blur", () => show(false));
+  }
+
   // A filter shows those entries of an element that contain what is typed: in the name, or
   // of an input also in its type, default and description. It hides groups of which nothing
   // is left, and counts what is shown.
