@@ -96,7 +96,7 @@ func (m *moduleView) answer() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := modulePage{page: frame, heading: top, Tab: cmp.Or(m.query.tab, tabReadme), Problems: m.shown.Problems}
+	p := modulePage{page: frame, heading: top, Tab: cmp.Or(m.query.tab, tabReadme), Problems: m.problems()}
 	p.sidebar = m.sidebar()
 	switch p.Tab {
 	case tabReadme:
@@ -104,11 +104,11 @@ func (m *moduleView) answer() (*answer, error) {
 			return nil, err
 		}
 	case tabInputs:
-		p.Inputs = newInputs(m.shown.Variables, description)
+		p.Inputs = newInputs(m.shown.Variables, description, m.line)
 	case tabOutputs:
-		p.Outputs = newOutputs(m.shown.Outputs, description)
+		p.Outputs = newOutputs(m.shown.Outputs, description, m.line)
 	case tabResources:
-		p.Resources = newResources(m.shown.Resources)
+		p.Resources = newResources(m.shown.Resources, m.line)
 	case tabDependencies:
 		p.Dependencies = m.dependencies()
 	case tabSubmodules:
@@ -199,13 +199,32 @@ func (v *visit) urlIfThere(r route) string {
 	return v.url(r)
 }
 
-// lineURL returns the URL of a line of the package, or nothing if the line is not known.
-func (m *moduleView) lineURL(at moduledoc.Position) string {
-	to := m.urlIfThere(m.route.withCode(at.File))
-	if at.File == "" || to == "" {
-		return ""
+// line returns the link to a line of the package, such as main.tf:12. It is empty if the
+// line is not known, and has no URL if no browser comes to the file.
+func (m *moduleView) line(at moduledoc.Position) link {
+	if at.File == "" {
+		return link{}
 	}
-	return to + "#L" + strconv.Itoa(at.Line)
+	l := link{Text: printable(path.Base(at.File)), URL: m.urlIfThere(m.route.withCode(at.File))}
+	if at.Line > 0 {
+		l.Text += ":" + strconv.Itoa(at.Line)
+		if l.URL != "" {
+			l.URL += "#L" + strconv.Itoa(at.Line)
+		}
+	}
+	return l
+}
+
+// problems returns the parts of the module that could not be read, with their places.
+func (m *moduleView) problems() (list []unreadPart) {
+	for _, p := range m.shown.Problems {
+		at := link{Text: p.Place()}
+		if path.Ext(p.File) != "" { // not a folder
+			at.URL = m.line(moduledoc.Position{File: p.File, Line: p.Line}).URL
+		}
+		list = append(list, unreadPart{at, p.Text})
+	}
+	return list
 }
 
 // parts lists submodules or examples.
