@@ -103,7 +103,7 @@ func (v *visit) code() (*answer, error) {
 	case name == "" || len(files.Below(name)) > 0:
 		err = m.folder(&p, files, name)
 	default:
-		m.lacking = &notice{Tone: "warn", Title: "Version " + m.version.Version + " has no " + printable(name) + ".", Text: "These are its files."}
+		m.lacking = &notice{Tone: "warn", Title: "Version " + m.version.Version + " has no file or folder “" + printable(name) + "”.", Text: "These are its files."}
 		m.route.rest, name = "", ""
 		err = m.folder(&p, files, "")
 	}
@@ -152,8 +152,12 @@ func (m *moduleView) frameCode(p *codePage, name string) (err error) {
 	return nil
 }
 
-// otherVersions are the versions that a file can be compared with.
+// otherVersions are the versions that a file can be compared with. Without a current one,
+// the version before this is proposed.
 func (m *moduleView) otherVersions(current string) (others []versionLink) {
+	if at := slices.Index(m.module.Versions, m.version); current == "" && at+1 < len(m.module.Versions) {
+		current = m.module.Versions[at+1].Version
+	}
 	for _, v := range m.module.Versions {
 		if v != m.version && len(others) < maxMenu {
 			others = append(others, versionLink{Version: v.Version, Current: v.Version == current})

@@ -78,12 +78,11 @@ func (m *moduleView) linkChanges(groups []changeGroup, from, to *index.ModuleVer
 		}
 		for j := range g.Resources {
 			c := &g.Resources[j]
-			of := *m
-			of.route = m.routeOf(to)
+			of := m.routeOf(to)
 			if c.Kind == removed {
-				of.route = m.routeOf(from)
+				of = m.routeOf(from)
 			}
-			c.URL = of.line(c.At).URL
+			c.URL = m.at(of).line(c.At).URL
 		}
 	}
 }
@@ -95,6 +94,13 @@ func (m *moduleView) routeOf(v *index.ModuleVersion) route {
 		return m.route.withPart("")
 	}
 	return m.route.withVersion(v.Version)
+}
+
+// at returns the view with links from another route, such as a route of another version.
+func (m *moduleView) at(r route) *moduleView {
+	of, from := *m, *m.visit
+	of.visit, from.route = &from, r
+	return &of
 }
 
 // compareContents compares the files of two versions, and quotes the changelog.
@@ -126,8 +132,7 @@ func (m *moduleView) compareContents(c *comparison, from, to *index.ModuleVersio
 	if section == "" {
 		return nil
 	}
-	of := *m
-	of.route = m.routeOf(to)
+	of := m.at(m.routeOf(to))
 	d, err := m.document(markdown.Text{Source: section, Prefix: "notes-", Resolve: of.resolve})
 	c.Notes, c.NotesFrom = d.HTML, link{printable(file.Path), m.url(of.route.withCode(file.Path))}
 	return err
