@@ -52,6 +52,13 @@ var pageTypes = []pageType{
 	{"changes", "/modules/acme/vpc/aws/1.4.0?tab=changes&from=1.3.2", 200},
 	{"submodule", "/modules/acme/vpc/aws/1.4.0/submodules/endpoints", 200},
 	{"example", "/modules/acme/vpc/aws/1.4.0/examples/complete", 200},
+	{"code", "/modules/acme/vpc/aws/1.4.0/code", 200},
+	{"code of an example", "/modules/acme/vpc/aws/1.4.0/code/examples/complete", 200},
+	{"file", "/modules/acme/vpc/aws/1.4.0/code/main.tf#L3-L9", 200},
+	{"document", "/modules/acme/vpc/aws/1.4.0/code/CHANGELOG.md", 200},
+	{"image", "/modules/acme/vpc/aws/1.4.0/code/images/network.svg", 200},
+	{"comparison of a file", "/modules/acme/vpc/aws/1.4.0/code/main.tf?from=1.3.2", 200},
+	{"file that a version lacks", "/modules/acme/vpc/aws/1.4.0/code/vpn.tf", 404},
 	{"module without a README", "/modules/acme/naming/any/1.1.0", 200},
 	{"deprecated version", "/modules/acme/vpc/aws/1.2.0", 200},
 	{"prerelease", "/modules/acme/vpc/aws/2.0.0-rc.1", 200},
@@ -83,6 +90,7 @@ func TestPages(t *testing.T) {
 		"README":          pagesReadme,
 		"dark mode":       pagesDarkMode,
 		"keyboard":        pagesKeyboard,
+		"code":            pagesCode,
 		"without scripts": pagesWithoutScripts,
 	} {
 		t.Run(name, func(t *testing.T) {
