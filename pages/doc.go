@@ -33,6 +33,7 @@
 // The Content-Security-Policy allows no inline style or script, and templates have none.
 // They use assets/style.css and assets/script.js, which are served under a name with a hash.
 // The look is made of a few pieces, which are described at their models: chips, notices,
-// facts, entries, snippets, and .prose for text that others wrote. Blocks that scroll
+// facts, entries, snippets, .prose for text that others wrote, and .unfold for what is
+// beside the content of a wide window and folded above it in a narrow one. Blocks that scroll
 // sideways have a tabindex, so that a keyboard can scroll them.
 package pages

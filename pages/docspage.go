@@ -75,7 +75,7 @@ func (p *providerView) docAt(rest string) *content.DocPage {
 	return nil
 }
 
-// docURL returns the URL of a page of the documentation: for the overview, that of the
+// docURL returns the URL of a page of the documentation. The overview has the URL of the
 // provider. It names the version in the same way as the request.
 func (p *providerView) docURL(page *content.DocPage) string {
 	r := p.route

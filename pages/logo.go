@@ -44,7 +44,8 @@ func (l *Logo) answer() *answer {
 	return a
 }
 
-// isAt reports whether an escaped path below that of the pages is that of the logo.
+// isAt reports whether a request asks for the logo: by its escaped path below the path of
+// the pages.
 func (l *Logo) isAt(escaped, method string) bool {
 	return l != nil && escaped == assetFolder+l.name && (method == http.MethodGet || method == http.MethodHead)
 }

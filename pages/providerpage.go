@@ -180,10 +180,15 @@ func (p *providerView) tabs() []tab {
 		current = cmp.Or(p.query.tab, tabPackages)
 	}
 	add := func(name, text string, count int) {
+		if slices.ContainsFunc(tabs, func(t tab) bool { return t.Text == text }) {
+			return // it came first
+		}
 		tabs = append(tabs, tab{Text: text, URL: p.tabURL(name), Count: count, Current: name == current})
 	}
 	if p.docs != nil {
 		add(tabDocs, "Documentation", len(p.docs.Pages))
+	} else {
+		add(tabPackages, "Packages", len(p.release.Packages))
 	}
 	add(tabVersions, "Versions", len(p.provider.Releases))
 	add(tabPackages, "Packages", len(p.release.Packages))

@@ -171,7 +171,7 @@ func TestProviderOverview(t *testing.T) {
 		{
 			"what the registry signs", "/providers/acme/demo/1.0.0",
 			[]string{
-				"Signed by this registry.", "This version is deprecated. It forgets. Read more", "There is a newer version. Use 1.2.0", "protocol 5.0",
+				"Packages 1 Versions 3", "Signed by this registry.", "This version is deprecated. It forgets. Read more", "There is a newer version. Use 1.2.0", "protocol 5.0",
 			},
 			[]string{"Documentation", "signed by its publisher"},
 		},

@@ -16,7 +16,7 @@ func hasRightToLeft(source string) bool {
 	}) >= 0
 }
 
-// direct makes the direction of each block at the top of a text that of its first letter.
+// direct lets the first letter of each block at the top of a text decide on its direction.
 // Blocks in it follow, so that a list has its bullets on one side. An author may have said
 // otherwise.
 func direct(n *html.Node) {
