@@ -19,11 +19,17 @@ type change struct {
 	Kind changeKind
 
 	// What names the kind of thing that has changed: "input", "output", "provider",
-	// "submodule" or "client". Name is its name. Submodule is the path of the submodule
+	// "submodule", "client", or a kind of resource. Name is its name. Submodule is the path of the submodule
 	// that it belongs to, empty for the root.
 	What, Name, Submodule string
 
 	Details []detail
+
+	// URL leads to the newest of what is named; empty: there is no such page.
+	URL string
+
+	// At is the place of a resource.
+	At moduledoc.Position
 
 	// Breaking reports that a configuration for the older version may need a change to
 	// use the newer one.

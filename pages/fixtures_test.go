@@ -21,6 +21,8 @@ func testIdentity() *identity {
 
 func plainMarkdown(s string) prose { return prose(template.HTMLEscapeString(s)) }
 
+func nowhere(moduledoc.Position) link { return link{} }
+
 func vpcVariables() []moduledoc.Variable {
 	return []moduledoc.Variable{
 		{Name: "name", Type: "string", Description: "Prefix of all names.", Nullable: true, Validations: []string{"The name must have 1 to 20 letters, digits or dashes."}},
@@ -104,8 +106,8 @@ func modulePageOf(tabName string) modulePage {
 				{Term: "sha256", Text: "3f8a1c22…9ac1d2", Full: "3f8a1c22b0d49c6e7f5a1b2c3d4e5f60718293a4b5c6d7e8f9012a3b4c9ac1d2"},
 			},
 		},
-		Tab: tabName, Inputs: newInputs(m.Variables, plainMarkdown), Outputs: newOutputs(m.Outputs, plainMarkdown),
-		Resources: newResources(m.Resources, func(*moduledoc.Resource) string { return "" }),
+		Tab: tabName, Inputs: newInputs(m.Variables, plainMarkdown, nowhere), Outputs: newOutputs(m.Outputs, plainMarkdown, nowhere),
+		Resources: newResources(m.Resources, func(*moduledoc.Resource) string { return "" }, nowhere),
 		Dependencies: dependencies{
 			Terraform: ">= 1.3",
 			Providers: []dependency{{"aws", link{"hashicorp/aws", "/registries/registry.terraform.io/providers/hashicorp/aws/latest"}, ">= 5.0", false}},
@@ -129,13 +131,13 @@ func modulePageOf(tabName string) modulePage {
 			From: "1.3.2", To: "1.4.0", Action: base + "/1.4.0",
 			Others:  []versionLink{{Version: "2.0.0-rc.1"}, {Version: "1.3.2", Current: true}, {Version: "1.2.0"}},
 			Verdict: verdict{"bad", "1 breaking change in a minor release.", "That calls for a new major version."},
-			Changes: []change{
+			Groups: groupChanges([]change{
 				{Kind: removed, What: "output", Name: "nat_ips", Breaking: true},
 				{Kind: added, What: "input", Name: "flow_logs"},
 				{Kind: changed, What: "input", Name: "zones", Details: []detail{{"default", "[]", "null"}, {Of: "null is now accepted"}}},
 				{Kind: changed, What: "provider", Name: "aws", Details: []detail{{"version", ">= 4.0", ">= 5.0"}}, Breaking: true},
 				{Kind: added, What: "submodule", Name: "modules/endpoints"},
-			},
+			}, []change{{Kind: added, What: "resource", Name: "aws_flow_log.this"}}),
 		},
 	}
 	p.Readme = readme{Name: "README.md", Content: testReadme}

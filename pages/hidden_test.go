@@ -138,6 +138,7 @@ func everyPath() []string {
 			for _, rest := range []string{
 				"?tab=readme", "?tab=inputs", "?tab=resources", "?tab=used-by", "?tab=dependencies", "?tab=versions", "?tab=changes", "?tab=changes&from=0.2.0", "?tab=nothing",
 				"/submodules/zone", "/examples/complete", "/files/README.md", "/files/nothing",
+				"/code", "/code/README.md", "/code/modules/zone", "/code/nothing", "/code/README.md?from=0.2.0", "/code/README.md?tab=source",
 			} {
 				paths = append(paths, m+"/1.0.0"+rest)
 			}
@@ -265,6 +266,9 @@ func TestHiddenPagesTakeTheSameWay(t *testing.T) {
 		{"a comparison", "/modules/secret/vault/aws/1.0.0?tab=changes&from=2.0.0", "/modules/secret/vault/aws/1.0.0?tab=changes&from=5.0.0"},
 		{"a submodule", "/modules/secret/vault/aws/1.0.0/submodules/zone", "/modules/secret/vault/aws/1.0.0/submodules/none"},
 		{"a file", "/modules/secret/vault/aws/1.0.0/files/README.md", "/modules/secret/vault/aws/1.0.0/files/README.xx"},
+		{"the code of a module", "/modules/secret/vault/aws/1.0.0/code", "/modules/secret/vaulx/aws/1.0.0/code"},
+		{"a page of a file", "/modules/secret/vault/aws/1.0.0/code/README.md", "/modules/secret/vault/aws/1.0.0/code/README.xx"},
+		{"a comparison of a file", "/modules/secret/vault/aws/1.0.0/code/README.md?from=2.0.0", "/modules/secret/vault/aws/1.0.0/code/README.md?from=5.0.0"},
 		{"a mirrored module", "/registries/registry.terraform.io/modules/secret/vault/aws", "/registries/registry.terraform.io/modules/secret/vaulx/aws"},
 		{"a hostname", "/registries/vault.example.org/providers/open/null", "/registries/vaulx.example.org/providers/open/null"},
 		{"a provider", "/providers/secret/hidden", "/providers/secret/hiddex"},

@@ -22,6 +22,9 @@ func (v *visit) registryCrumb(hostname svchost.Hostname) link {
 func (m *moduleView) heading() (heading, error) {
 	a := m.route.address
 	h := heading{Menu: m.menu(), Notices: m.notices(), Tabs: m.tabs()}
+	if m.lacking != nil {
+		h.Notices = append([]notice{*m.lacking}, h.Notices...)
+	}
 	h.Crumbs = []link{{"modules", m.site.Path + "/browse/modules"}}
 	if a.Hostname != "" {
 		h.Crumbs = append(h.Crumbs, m.registryCrumb(a.Hostname))
@@ -112,6 +115,9 @@ func (m *moduleView) menu() versionMenu {
 	return newVersionMenu(len(m.module.Versions), slices.Index(m.module.Versions, m.version), all, func(i int) versionLink {
 		v := m.module.Versions[i]
 		to := m.route.withVersion(v.Version)
+		if m.route.kind == moduleCodeRoute {
+			return versionLink{Version: v.Version, URL: withQuery(m.url(to.withCode(m.route.rest)), "tab", m.query.tab), Chip: lastChip(m.chipsOf(v))}
+		}
 		if m.route.part == "" || v.Summary().MayHave(m.route.part) {
 			to = to.withPart(m.route.part)
 		}
@@ -122,12 +128,16 @@ func (m *moduleView) menu() versionMenu {
 // tabs returns the tabs that have something to show.
 func (m *moduleView) tabs() []tab {
 	var tabs []tab
+	of := m.route.withPart(m.shown.Path)
 	current := cmp.Or(m.query.tab, tabReadme)
+	if m.route.kind == moduleCodeRoute {
+		current = ""
+	}
 	add := func(name, text string, count int, always bool) {
 		if count == 0 && !always && name != current {
 			return
 		}
-		t := tab{Text: text, URL: m.url(m.route), Count: count, Current: name == current}
+		t := tab{Text: text, URL: m.url(of), Count: count, Current: name == current}
 		if name != tabReadme {
 			t.URL = withQuery(t.URL, "tab", name)
 		}
@@ -139,6 +149,7 @@ func (m *moduleView) tabs() []tab {
 	add(tabOutputs, "Outputs", len(s.Outputs), true)
 	add(tabResources, "Resources", len(s.Resources), false)
 	add(tabDependencies, "Dependencies", len(s.Providers)+len(s.Calls), false)
+	tabs = append(tabs, tab{Text: "Code", URL: m.url(m.route.withCode(s.Path)), Current: m.route.kind == moduleCodeRoute})
 	if s.Path != "" {
 		return tabs
 	}

@@ -30,7 +30,13 @@ type modulePage struct {
 	Changes      comparison
 
 	// Problems are the parts of the module that could not be read.
-	Problems []moduledoc.Problem
+	Problems []unreadPart
+}
+
+// An unreadPart is a part of a module that could not be read.
+type unreadPart struct {
+	At   link // the file and the line
+	Text string
 }
 
 // The tabs of a module's page, by their names in URLs.
@@ -70,6 +76,8 @@ type input struct {
 	Required, Sensitive, Ephemeral, NotNull bool
 
 	Validations []string // the error messages of its validation rules
+
+	At link // its file and line
 }
 
 // An output is a value that a module returns.
@@ -77,6 +85,8 @@ type output struct {
 	Name                    string
 	Description, Deprecated prose
 	Sensitive, Ephemeral    bool
+
+	At link // its file and line
 }
 
 // A value is a type or a default, as it is written.
@@ -164,15 +174,16 @@ func indentation(text string) int {
 }
 
 // newInputs arranges the variables of a module: the required ones first, both in the
-// order of the author. Each description is passed through render.
-func newInputs(variables []moduledoc.Variable, render func(string) prose) inputs {
+// order of the author. Each description is passed through render, and at returns the link to
+// a line.
+func newInputs(variables []moduledoc.Variable, render func(string) prose, at func(moduledoc.Position) link) inputs {
 	var all inputs
 	for i := range variables {
 		v := &variables[i]
 		in := input{
 			Name: v.Name, Description: render(v.Description), Deprecated: render(v.Deprecated), Type: newType(v.Type),
 			Required: v.Required(), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, NotNull: !v.Nullable,
-			Validations: v.Validations,
+			Validations: v.Validations, At: at(v.At),
 		}
 		if in.Required {
 			all.Required = append(all.Required, in)
@@ -184,12 +195,12 @@ func newInputs(variables []moduledoc.Variable, render func(string) prose) inputs
 	return all
 }
 
-func newOutputs(outputs []moduledoc.Output, render func(string) prose) []output {
+func newOutputs(outputs []moduledoc.Output, render func(string) prose, at func(moduledoc.Position) link) []output {
 	all := make([]output, len(outputs))
 	for i, o := range outputs {
 		all[i] = output{
 			Name: o.Name, Description: render(o.Description), Deprecated: render(o.Deprecated),
-			Sensitive: o.Sensitive, Ephemeral: o.Ephemeral,
+			Sensitive: o.Sensitive, Ephemeral: o.Ephemeral, At: at(o.At),
 		}
 	}
 	return all
@@ -206,12 +217,12 @@ type resourceGroup struct {
 type resourceType struct {
 	Type  string
 	URL   string // of the page that documents it; empty if it is not here
-	Names []string
+	Names []link
 }
 
 // newResources groups resources by kind, then by type, in the order in which the types
 // first appear. docs returns the URL of the page that documents a resource, or nothing.
-func newResources(resources []moduledoc.Resource, docs func(*moduledoc.Resource) string) []resourceGroup {
+func newResources(resources []moduledoc.Resource, docs func(*moduledoc.Resource) string, line func(moduledoc.Position) link) []resourceGroup {
 	var groups []resourceGroup
 	for _, kind := range []struct {
 		mode  moduledoc.Mode
@@ -229,7 +240,7 @@ func newResources(resources []moduledoc.Resource, docs func(*moduledoc.Resource)
 				at[r.Type] = i
 				g.Types = append(g.Types, resourceType{Type: r.Type, URL: docs(&r)})
 			}
-			g.Types[i].Names = append(g.Types[i].Names, r.Name)
+			g.Types[i].Names = append(g.Types[i].Names, link{r.Name, line(r.At).URL})
 			g.Count++
 		}
 		if g.Count > 0 {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -21,6 +22,7 @@ type moduleView struct {
 	latest  *index.ModuleVersion
 	whole   *moduledoc.Package
 	shown   *moduledoc.Module // the root, a submodule or an example
+	lacking *notice           // of a page that the version does not have; nil: there is none
 }
 
 // module answers with a page of a module.
@@ -28,6 +30,19 @@ func (v *visit) module() (*answer, error) {
 	if v.query.tab == tabReadme {
 		return &answer{status: http.StatusPermanentRedirect, location: v.url(v.route)}, nil
 	}
+	mv, absent, err := v.openModule(v.route.part)
+	if mv == nil || err != nil {
+		return absent, err
+	}
+	if mv.shown == nil {
+		return mv.absentPart()
+	}
+	return mv.answer()
+}
+
+// openModule looks up the version of a module that is asked for, and describes it. If it is
+// not offered, the view is nil and the answer says so.
+func (v *visit) openModule(part string) (*moduleView, *answer, error) {
 	m, version, err := v.view.ModuleVersion(v.route.address, v.route.version)
 	if err != nil {
 		var offered []string
@@ -38,18 +53,15 @@ func (v *visit) module() (*answer, error) {
 				offered = append(offered, o.Version)
 			}
 		}
-		return v.absentVersion(latest, offered, err)
+		a, err := v.absentVersion(latest, offered, err)
+		return nil, a, err
 	}
 	v.version = version.Version
 	whole, err := v.view.Describe(version)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	mv := &moduleView{v, m, version, m.Latest(), whole, whole.Module(v.route.part)}
-	if mv.shown == nil {
-		return mv.absentPart()
-	}
-	return mv.answer()
+	return &moduleView{v, m, version, m.Latest(), whole, whole.Module(part), nil}, nil, nil
 }
 
 // absentPart answers that the version has no such submodule or example. It leads to the
@@ -84,7 +96,7 @@ func (m *moduleView) answer() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := modulePage{page: frame, heading: top, Tab: cmp.Or(m.query.tab, tabReadme), Problems: m.shown.Problems}
+	p := modulePage{page: frame, heading: top, Tab: cmp.Or(m.query.tab, tabReadme), Problems: m.problems()}
 	p.sidebar = m.sidebar()
 	switch p.Tab {
 	case tabReadme:
@@ -92,11 +104,11 @@ func (m *moduleView) answer() (*answer, error) {
 			return nil, err
 		}
 	case tabInputs:
-		p.Inputs = newInputs(m.shown.Variables, description)
+		p.Inputs = newInputs(m.shown.Variables, description, m.line)
 	case tabOutputs:
-		p.Outputs = newOutputs(m.shown.Outputs, description)
+		p.Outputs = newOutputs(m.shown.Outputs, description, m.line)
 	case tabResources:
-		p.Resources = newResources(m.shown.Resources, m.documented())
+		p.Resources = newResources(m.shown.Resources, m.documented(), m.line)
 	case tabDependencies:
 		p.Dependencies = m.dependencies()
 	case tabUsedBy:
@@ -165,7 +177,7 @@ func (m *moduleView) readme() (readme, []markdown.Heading, error) {
 }
 
 // resolve returns the URL for a link of a README: the page of a submodule or example,
-// the page that shows the README, or the file itself.
+// the page of a file or folder, or the file itself for an image.
 func (m *moduleView) resolve(r markdown.Reference) string {
 	if !r.Image {
 		folder := r.Path
@@ -178,11 +190,45 @@ func (m *moduleView) resolve(r markdown.Reference) string {
 		if m.whole.Module(folder) != nil {
 			return m.url(m.route.withPart(folder))
 		}
+		return m.urlIfThere(m.route.withCode(r.Path))
 	}
-	if r.Path == "" {
+	return m.urlIfThere(m.route.withFile(r.Path))
+}
+
+// urlIfThere returns the URL of a route, or nothing if no browser comes to it.
+func (v *visit) urlIfThere(r route) string {
+	if !r.leads() {
 		return ""
 	}
-	return m.url(m.route.withFile(r.Path))
+	return v.url(r)
+}
+
+// line returns the link to a line of the package, such as main.tf:12. It is empty if the
+// line is not known, and has no URL if no browser comes to the file.
+func (m *moduleView) line(at moduledoc.Position) link {
+	if at.File == "" {
+		return link{}
+	}
+	l := link{Text: printable(path.Base(at.File)), URL: m.urlIfThere(m.route.withCode(at.File))}
+	if at.Line > 0 {
+		l.Text += ":" + strconv.Itoa(at.Line)
+		if l.URL != "" {
+			l.URL += "#L" + strconv.Itoa(at.Line)
+		}
+	}
+	return l
+}
+
+// problems returns the parts of the module that could not be read, with their places.
+func (m *moduleView) problems() (list []unreadPart) {
+	for _, p := range m.shown.Problems {
+		at := link{Text: p.Place()}
+		if path.Ext(p.File) != "" { // not a folder
+			at.URL = m.line(moduledoc.Position{File: p.File, Line: p.Line}).URL
+		}
+		list = append(list, unreadPart{at, p.Text})
+	}
+	return list
 }
 
 // parts lists submodules or examples.

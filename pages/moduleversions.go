@@ -1,11 +1,7 @@
 package pages
 
 import (
-	"errors"
-	"io/fs"
 	"slices"
-
-	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -85,44 +81,4 @@ func without(a, b []string) []string {
 		list = append(list, count(more, "more", "more"))
 	}
 	return list
-}
-
-// comparison compares the version with the version in the query, or with the one
-// before.
-func (m *moduleView) comparison() (comparison, error) {
-	versions := m.module.Versions
-	at := slices.Index(versions, m.version)
-	other := versions[max(at-1, 0)]
-	if at+1 < len(versions) {
-		other = versions[at+1]
-	}
-	if m.query.from != "" {
-		if other = m.module.Version(m.query.from); other == nil {
-			return comparison{}, fs.ErrNotExist
-		}
-	}
-	c := comparison{From: other.Version, To: m.version.Version, Action: m.url(m.route)}
-	for _, v := range versions {
-		if v != m.version {
-			c.Others = append(c.Others, versionLink{Version: v.Version, Current: v == other})
-		}
-	}
-	older, err := m.view.Describe(other)
-	if err != nil {
-		return c, err
-	}
-	from, to, fromDoc, toDoc := other.Version, m.version.Version, older, m.whole
-	if newer(from, to) {
-		from, to, fromDoc, toDoc = to, from, toDoc, fromDoc
-		c.Later = true
-	}
-	c.Unreadable = len(fromDoc.Root.Problems)+len(toDoc.Root.Problems) > 0
-	c.Changes = compareInterfaces(fromDoc, toDoc)
-	oldNumber, err := version.NewVersion(from)
-	newNumber, newErr := version.NewVersion(to)
-	if err = errors.Join(err, newErr); err != nil {
-		return c, err
-	}
-	c.Verdict = judge(oldNumber, newNumber, c.Changes)
-	return c, nil
 }

@@ -46,7 +46,7 @@ func allPaths(namespace string) []string {
 		"/search/modules?q=vault+" + namespace, "/search/suggestions?q=vault+" + namespace, "/search/documentation?q=" + namespace, "/search/providers?q=" + namespace, "/_registry/report", "/modules/open/vpc/aws?tab=dependencies",
 		"/modules/" + namespace, "/modules/" + namespace + "/vault", "/providers/" + namespace, m + "/1.0.0/one", m + "/one",
 		m, m + "/latest", m + "/1.0.0", m + "/0.9.0", m + "/7.7.7", m + "?tab=inputs", m + "?tab=versions", m + "/1.0.0/submodules/x",
-		m + "/1.0.0/files/README.md", "/providers/" + namespace + "/hidden", "/providers/" + namespace + "/hidden/1.0.0",
+		m + "/1.0.0/files/README.md", m + "/1.0.0/code/README.md", "/providers/" + namespace + "/hidden", "/providers/" + namespace + "/hidden/1.0.0",
 	}
 }
 

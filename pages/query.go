@@ -53,6 +53,10 @@ func readQuery(rt route, raw string) (q query) {
 		if q.tab = get("tab"); q.tab == tabChanges {
 			q.from = get("from")
 		}
+	case moduleCodeRoute:
+		if q.from = get("from"); q.from == "" {
+			q.tab = get("tab")
+		}
 	}
 	switch rt.kind {
 	case modulesRoute, providersRoute, searchModulesRoute, searchProvidersRoute, searchDocsRoute:

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
 //go:embed templates/*.html
@@ -70,7 +68,6 @@ func (t *theme) functions() template.FuncMap {
 		"number":    func(n int) string { return humanize.Comma(int64(n)) },
 		"breakable": breakable,
 		"count":     count,
-		"place":     moduledoc.Problem.Place,
 	}
 }
 

@@ -36,7 +36,7 @@ func allPages() []rendered {
 	} {
 		m := modulePageOf(tabName)
 		m.Notices = []notice{{Tone: "warn", Title: "This version is deprecated.", Text: "Subnets overlap.", Link: &link{"Read more", "https://example.org/"}}}
-		m.Problems = []moduledoc.Problem{{File: "main.tf", Line: 3, Text: "A block has no end."}}
+		m.Problems = []unreadPart{{At: link{"main.tf:3", ""}, Text: "A block has no end."}}
 		list = append(list, rendered{"module, " + tabName, "module", m})
 	}
 	bare := modulePage{page: page{Site: testIdentity(), Title: "a/b/c"}, heading: heading{Name: "b"}}
@@ -229,11 +229,11 @@ func TestHostileTextIsEscaped(t *testing.T) {
 	m.Facts = []fact{{Term: script, Text: script, URL: scheme, More: script}, {Term: script, Text: script, Full: script}}
 	m.Use.Code = moduleSnippet(script, script, &moduledoc.Module{Path: script, Variables: []moduledoc.Variable{{Name: script, Type: script}}}, script)
 	m.Menu = versionMenu{Current: script, Versions: []versionLink{{Version: script, URL: scheme}}}
-	m.Problems = []moduledoc.Problem{{File: script, Text: script}}
+	m.Problems = []unreadPart{{At: link{script, scheme}, Text: script}}
 	m.Inputs = newInputs([]moduledoc.Variable{
 		{Name: script, Type: script, Description: script, Deprecated: script, Validations: []string{script}},
 		{Name: script, Type: script, Default: `["` + script + strings.Repeat("x", 2000) + `"]`},
-	}, plainMarkdown)
+	}, plainMarkdown, nowhere)
 	doc := rendered{name: "module", model: m}.parsed(t)
 	if n := len(elements(doc, atom.Script)); n != 1 {
 		t.Errorf("%d scripts", n)

@@ -25,8 +25,8 @@ type route struct {
 	// part is the path of a submodule or an example in the package.
 	part string
 
-	// rest is the end of the path, without a slash before it: the path of a file in the
-	// package or of a page of a provider's documentation, the name of an asset, what is
+	// rest is the end of the path, without a slash before it: the path of a file or folder in
+	// the package or of a page of a provider's documentation, the name of an asset, what is
 	// no version and no part of one, or the kind of a partRoute: "modules" or "providers".
 	rest string
 }
@@ -44,6 +44,7 @@ const (
 	suggestionsRoute
 	moduleRoute
 	moduleFileRoute
+	moduleCodeRoute
 	providerRoute
 	assetRoute
 	reportRoute
@@ -198,6 +199,8 @@ func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
 	}
 	rest := path.Join(segments[1:]...)
 	switch {
+	case rest == "" && segments[0] == "code":
+		r.kind = moduleCodeRoute
 	case rest == "" && slices.Contains([]string{"submodules", "examples", "files"}, segments[0]):
 		return r, true // cut: the page of the version has them
 	case rest == "":
@@ -208,6 +211,8 @@ func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
 		r.part = "examples/" + rest
 	case segments[0] == "files":
 		r.kind, r.rest = moduleFileRoute, rest
+	case segments[0] == "code":
+		r.kind, r.rest = moduleCodeRoute, rest
 	default:
 		return r.lost(below)
 	}
@@ -264,7 +269,7 @@ func (r route) path() string {
 	switch r.kind {
 	case assetRoute:
 		return assetFolder + r.rest
-	case moduleRoute, moduleFileRoute, providerRoute, partRoute, lostRoute:
+	case moduleRoute, moduleFileRoute, moduleCodeRoute, providerRoute, partRoute, lostRoute:
 	default:
 		for p, kind := range plainRoutes {
 			if kind == r.kind {
@@ -302,7 +307,7 @@ func (r route) path() string {
 		add(r.rest)
 		return b.String()
 	}
-	deeper := r.part != "" || r.rest != ""
+	deeper := r.part != "" || r.rest != "" || r.kind == moduleCodeRoute
 	switch {
 	case r.version != "":
 		add(r.version)
@@ -312,6 +317,10 @@ func (r route) path() string {
 	switch {
 	case r.kind == moduleFileRoute:
 		add("files", r.rest)
+	case r.kind == moduleCodeRoute && r.rest == "":
+		add("code")
+	case r.kind == moduleCodeRoute:
+		add("code", r.rest)
 	case r.rest != "":
 		add(r.rest)
 	case r.part != "":
@@ -343,6 +352,19 @@ func (r route) withPart(part string) route {
 func (r route) withFile(name string) route {
 	r.kind, r.part, r.rest = moduleFileRoute, "", name
 	return r
+}
+
+// withCode returns the route of the page of a file or folder of the module's package.
+func (r route) withCode(name string) route {
+	r.kind, r.part, r.rest = moduleCodeRoute, "", name
+	return r
+}
+
+// leads reports whether a browser that follows the route comes to it. It does not for names
+// that no page has, which files of a package can have.
+func (r route) leads() bool {
+	parsed, ok := parseRoute(r.path())
+	return ok && parsed == r
 }
 
 // addressRoute returns the route of the latest version of a module or provider.

@@ -203,6 +203,8 @@ func (s *Site) render(v *visit) (*answer, error) {
 		return v.about(v.module())
 	case moduleFileRoute:
 		return v.about(v.moduleFile())
+	case moduleCodeRoute:
+		return v.about(v.code())
 	case providerRoute:
 		return v.about(v.provider())
 	case partRoute:
@@ -228,13 +230,20 @@ func (s *Site) render(v *visit) (*answer, error) {
 const maxRendered = 2
 
 // document renders a text as soon as fewer than maxRendered others are being rendered.
-func (v *visit) document(m markdown.Text) (markdown.Document, error) {
+func (v *visit) document(m markdown.Text) (d markdown.Document, err error) {
+	err = v.inTurn(func() { d = m.Render() })
+	return d, err
+}
+
+// inTurn calls f as soon as fewer than maxRendered others are being rendered.
+func (v *visit) inTurn(f func()) error {
 	select {
 	case v.site.writing <- struct{}{}:
 		defer func() { <-v.site.writing }()
-		return m.Render(), nil
+		f()
+		return nil
 	case <-v.request.Context().Done():
-		return markdown.Document{}, v.request.Context().Err()
+		return v.request.Context().Err()
 	}
 }
 
@@ -279,7 +288,7 @@ func (v *visit) self() string {
 	switch v.route.kind {
 	case homeRoute, loginRoute, callbackRoute, logoutRoute:
 		return v.site.Path + "/"
-	case moduleRoute, providerRoute:
+	case moduleRoute, moduleCodeRoute, providerRoute:
 		return withQuery(v.url(v.route), "tab", v.query.tab, "from", v.query.from)
 	}
 	return v.listURL(v.route, v.query)

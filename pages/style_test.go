@@ -29,6 +29,10 @@ var pairs = func() (list []struct {
 	for _, tone := range []string{"good", "warn", "bad", "accent"} {
 		add(4.5, tone+"-bg", tone, "ink")
 	}
+	for _, ground := range []string{"accent-bg", "good-bg"} { // lines that are marked
+		add(4.5, ground, "hl-keyword", "hl-string", "hl-number", "hl-comment", "hl-name", "soft")
+	}
+	add(4.5, "bad-bg", "soft")
 	add(4.5, "accent", "panel") // a button under the pointer
 	add(3, "bg", "edge", "accent")
 	add(3, "panel", "edge", "accent")

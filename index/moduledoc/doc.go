@@ -70,6 +70,12 @@ type Module struct {
 	Problems []Problem
 }
 
+// A Position is the place of a block in a package. The file is empty if it is not known.
+type Position struct {
+	File string // in the package
+	Line int
+}
+
 // A Readme is the text of a README.
 type Readme struct {
 	Name    string // of the file; empty if there is none
@@ -101,6 +107,8 @@ type Variable struct {
 
 	// Validations are the messages of its validation rules.
 	Validations []string
+
+	At Position
 }
 
 // Required reports whether callers must set the variable.
@@ -110,6 +118,8 @@ func (v *Variable) Required() bool { return v.Default == "" }
 type Output struct {
 	Name, Description, Deprecated string
 	Sensitive, Ephemeral          bool
+
+	At Position
 }
 
 // A Call is a module block.
@@ -126,6 +136,8 @@ type Resource struct {
 
 	// Provider is the local name of its provider.
 	Provider string
+
+	At Position
 }
 
 // Mode is the kind of a Resource.

@@ -281,6 +281,29 @@ document.addEventListener("DOMContentLoaded", () => {
   const tab = part && !document.getElementById(location.hash.slice(1)) && document.querySelector(`.tabs a[href*="tab=${part[1]}s"]`);
   if (tab) location.replace(tab.href + location.hash);
 
+  // A stylesheet marks one line that a link leads to. Several, as #L3-L9, are marked here,
+  // and made by a click on a second number with the shift key.
+  const lines = document.querySelector(".lines");
+  const line = (n) => document.getElementById("L" + n);
+  const markLines = () => {
+    for (const marked of all(".marked", lines)) marked.classList.remove("marked");
+    const range = /^#L(\d+)-L(\d+)$/.exec(location.hash)?.slice(1).map(Number).sort((a, b) => a - b);
+    if (!range || !line(range[0])) return;
+    for (let n = range[0]; n <= range[1] && line(n); n++) line(n).classList.add("marked");
+    line(range[0]).scrollIntoView();
+  };
+  if (lines) {
+    addEventListener("hashchange", markLines);
+    markLines();
+    lines.addEventListener("click", (e) => {
+      const to = e.target.closest("a[href^='#L']"), from = /^#L(\d+)/.exec(location.hash);
+      if (!to || !from || !e.shiftKey) return;
+      e.preventDefault();
+      const ends = [+from[1], +to.hash.slice(2)].sort((a, b) => a - b);
+      location.hash = `#L${ends[0]}-L${ends[1]}`;
+    });
+  }
+
   // A keyboard scrolls what it can focus.
   for (const box of all(".chips")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;

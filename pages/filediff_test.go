@@ -1,0 +1,55 @@
+package pages
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestFilesAreCompared(t *testing.T) {
+	many := ""
+	for i := range 20 {
+		many += fmt.Sprintf("same%d\n", i)
+	}
+	for _, test := range []struct{ rule, from, to, want string }{
+		{"a changed line", "a\nb\nc\n", "a\nB\nc\n", "@0,0 \" \"1,1a -2,0b +0,2B \" \"3,3c"},
+		{"a new file", "", "a\nb\n", "@0,0 +0,1a +0,2b"},
+		{"a removed file", "a\n", "", "@0,0 -1,0a"},
+		{"no line break at the end", "a", "a\nb", "@0,0 -1,0a +0,1a +0,2b"},
+		{"line breaks of Windows are none", "a\r\nb\r\n", "a\nb\n", ""},
+		{"the same", "a\n", "a\n", ""},
+		{"differences far apart have a gap between them", "x\n" + many + "y\n", "X\n" + many + "Y\n", `@0,0 -1,0x +0,1X " "2,2same0 " "3,3same1 " "4,4same2 @0,0 " "19,19same17 " "20,20same18 " "21,21same19 -22,0y +0,22Y`},
+		{"lines that begin like a comparison", "--- a\n+++ b\n@@ x\n", "--- a\n@@ x\n", "@0,0 \" \"1,1--- a -2,0+++ b \" \"3,2@@ x"},
+	} {
+		var got []string
+		for _, l := range diffLines(test.from, test.to) {
+			got = append(got, fmt.Sprintf("%c%d,%d%s", l.Sign, l.Old, l.New, l.Text))
+		}
+		joined := strings.Join(got, " ")
+		want := strings.ReplaceAll(test.want, `" "`, " ")
+		if joined != want {
+			t.Errorf("%s: got\n%s\nnot\n%s", test.rule, joined, want)
+		}
+	}
+}
+
+// From the lines of a comparison both texts can be had again, and numbers count up.
+func FuzzDiffLines(f *testing.F) {
+	f.Add("a\nb\nc", "a\nc\nd\n")
+	f.Add("", "x")
+	f.Add("\\ No newline at end of file\n", "\\ no\n\n\n")
+	f.Fuzz(func(t *testing.T, from, to string) {
+		lines := diffLines(from, to)
+		texts := [2][]string{strings.Split(withoutReturns(from), "\n"), strings.Split(withoutReturns(to), "\n")}
+		for _, l := range lines {
+			for i, n := range []int{l.Old, l.New} {
+				if n > 0 && (n > len(texts[i]) || texts[i][n-1] != l.Text) {
+					t.Fatalf("line %d of %q is not %q", n, texts[i], l.Text)
+				}
+			}
+		}
+		if len(lines) == 0 && withoutReturns(from) != withoutReturns(to) {
+			t.Errorf("%q and %q have no difference", from, to)
+		}
+	})
+}
