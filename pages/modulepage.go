@@ -84,6 +84,7 @@ func (m *moduleView) answer() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	frame.Description = top.Lede
 	p := modulePage{page: frame, heading: top, Tab: cmp.Or(m.query.tab, tabReadme), Problems: m.shown.Problems}
 	p.sidebar = m.sidebar()
 	switch p.Tab {
