@@ -176,8 +176,8 @@ func TestReportIsForOperators(t *testing.T) {
 			t.Errorf("%q: %d, want %d", user, w.Code, want)
 		}
 	}
-	if body := s.get("/_registry/report", "ann").Body.String(); !strings.Contains(body, "modules/secret/stray.txt") {
-		t.Errorf("the report lacks a file:\n%s", body)
+	if text := textIn(parse(t, s.get("/_registry/report", "ann"))); !strings.Contains(text, "modules/secret/stray.txt") {
+		t.Errorf("the report lacks a file:\n%s", text)
 	}
 	if w := siteOf(t, snapshotOf(t, files)).get("/_registry/report", "ann"); w.Code != 404 {
 		t.Errorf("without rules nobody is known to be an operator: %d", w.Code)

@@ -187,6 +187,9 @@ func (p *providerView) tabs() []tab {
 	}
 	add(tabVersions, "Versions", len(p.provider.Releases))
 	add(tabPackages, "Packages", len(p.release.Packages))
+	if p.docs == nil {
+		slices.Reverse(tabs)
+	}
 	return tabs
 }
 

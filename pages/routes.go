@@ -222,6 +222,16 @@ func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
 	return r, true
 }
 
+// cutPart returns the tab with all parts of a module's version, if an escaped path with
+// that route is that of a part and has been cut.
+func cutPart(r route, escaped string) string {
+	last := path.Base(escaped)
+	if r.kind == moduleRoute && r.part == "" && (r.version != "" || r.latest) && (last == tabSubmodules || last == tabExamples) {
+		return last
+	}
+	return ""
+}
+
 func parseProviderRoute(hostname string, segments []string) (r route, ok bool) {
 	if len(segments) == 1 {
 		return parsePartRoute(hostname, "providers", segments[0])

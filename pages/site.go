@@ -100,7 +100,10 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if normal := s.Path + rt.path(); normal != r.URL.EscapedPath() {
-		if r.URL.RawQuery != "" {
+		switch tab := cutPart(rt, escaped); {
+		case tab != "":
+			normal = withQuery(normal, "tab", tab)
+		case r.URL.RawQuery != "":
 			normal += "?" + r.URL.RawQuery
 		}
 		s.write(w, r, &answer{status: http.StatusPermanentRedirect, location: normal})

@@ -201,8 +201,9 @@ func TestPathsOfThePages(t *testing.T) {
 		{"/modules/nothing", 404, ""},
 		{"/modules/acme/nothing", 404, ""},
 		{"/providers/acme", 200, ""},
-		{"/modules/acme/vpc/aws/1.4.0/submodules", 308, "/modules/acme/vpc/aws/1.4.0"},
-		{"/modules/acme/vpc/aws/1.4.0/examples/", 308, "/modules/acme/vpc/aws/1.4.0"},
+		{"/modules/acme/vpc/aws/1.4.0/submodules", 308, "/modules/acme/vpc/aws/1.4.0?tab=submodules"},
+		{"/modules/acme/vpc/aws/1.4.0/examples/?tab=inputs", 308, "/modules/acme/vpc/aws/1.4.0?tab=examples"},
+		{"/modules/acme/vpc/aws/1.4.0?tab=examples", 200, ""},
 		{"/modules/acme/vpc/aws/1.4.0/files", 308, "/modules/acme/vpc/aws/1.4.0"},
 		{"/modules/acme/nothing/aws", 404, ""},
 		{"/modules/acme/vpc/aws/1.4.0/files/CHANGELOG.md", 200, ""},
@@ -478,7 +479,11 @@ func TestVersionsSayWhatTheyAre(t *testing.T) {
 		{"what is no page", "/modules/acme/vpc/aws/1.4.0/other", []string{"acme/vpc/aws has no page “1.4.0/other”."}, nil},
 		{"another system", "/modules/acme/vpc/google", []string{"Not found", "acme/vpc/aws", "All of acme"}, nil},
 		{"the list has them all", "/modules/acme/vpc/aws?tab=versions", []string{"1.1.0 withdrawn", "1.2.0 deprecated", "2.0.0-rc.1 prerelease", "1.4.0 latest", "+ zones", "− old"}, nil},
+		{"one without examples says so", "/modules/acme/vpc/aws?tab=examples", []string{"It has none."}, nil},
 		{"changes are judged", "/modules/acme/vpc/aws/1.3.0?tab=changes", []string{"1 breaking change in a minor release.", "input old removed"}, nil},
+		{"the latest has a snippet for what is compatible", "/modules/acme/vpc/aws", []string{`version = "~> 1.4"`}, nil},
+		{"an old one has a snippet for itself", "/modules/acme/vpc/aws/1.3.0?tab=inputs", []string{`version = "1.3.0"`, `cidr = null # any`}, []string{"~>"}},
+		{"the list counts what is offered", "/modules/acme/vpc/aws", []string{"Versions 4"}, nil},
 		{"any two can be compared", "/modules/acme/vpc/aws/1.3.0?tab=changes&from=1.4.0", []string{"What changed after 1.3.0", "No breaking changes.", "input zones"}, []string{"1 breaking change"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -26,6 +26,14 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
+  // What only narrow windows fold is open in wide ones, as the styles show it already.
+  for (const [width, folds] of [[981, ".columns:not(.docs) .unfold, .nav .unfold"], [1181, ".docs > :not(.nav) .unfold"]]) {
+    const wide = matchMedia(`(min-width: ${width}px)`);
+    const fit = () => { for (const fold of all(folds)) fold.open = wide.matches; };
+    wide.addEventListener("change", fit);
+    fit();
+  }
+
   // Buttons that copy: one for each block of code, and one for values marked so.
   const status = document.createElement("p");
   status.className = "unseen";
@@ -215,8 +223,8 @@ document.addEventListener("DOMContentLoaded", () => {
   const tab = part && !document.getElementById(location.hash.slice(1)) && document.querySelector(`.tabs a[href*="tab=${part[1]}s"]`);
   if (tab) location.replace(tab.href + location.hash);
 
-  // Older browsers cannot show by styles alone what is folded in narrow windows only.
-  if (!CSS.supports("selector(::details-content)") && innerWidth > 980) {
-    for (const fold of all(".unfold")) fold.open = true;
+  // A keyboard scrolls what it can focus.
+  for (const box of all(".chips")) {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
   }
 });
