@@ -27,6 +27,10 @@ func FromPage(page []byte, link func(url string) string) ([]byte, error) {
 	if content == nil {
 		return nil, fmt.Errorf("a page has no content")
 	}
+	if menu := find(content, func(n *html.Node) bool { return hasClass(n, "nav") && hasClass(n.Parent, "docs") }); menu != nil {
+		menu.Parent.RemoveChild(menu) // a reader wants the text first
+		content.AppendChild(menu)
+	}
 	simplify(content, link)
 	text, err := toMarkdown().ConvertNode(content)
 	if err != nil {
@@ -38,8 +42,8 @@ func FromPage(page []byte, link func(url string) string) ([]byte, error) {
 var toMarkdown = sync.OnceValue(func() *converter.Converter {
 	return converter.NewConverter(converter.WithPlugins(
 		base.NewBasePlugin(),
-		commonmark.NewCommonmarkPlugin(commonmark.WithHeadingStyle(commonmark.HeadingStyleATX)),
-		table.NewTablePlugin(table.WithSpanCellBehavior(table.SpanBehaviorMirror), table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithHeaderPromotion(true)),
+		commonmark.NewCommonmarkPlugin(commonmark.WithHeadingStyle(commonmark.HeadingStyleATX), commonmark.WithListEndComment(false)),
+		table.NewTablePlugin(table.WithSpanCellBehavior(table.SpanBehaviorMirror), table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithHeaderPromotion(true), table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
 	))
 })
 
@@ -91,7 +95,7 @@ func simplifyElement(n *html.Node, link func(string) string) {
 		}
 	case atom.Span:
 		if hasClass(n, "tally") {
-			setText(n, "("+textOf(n)+")")
+			setText(n, " ("+textOf(n)+")")
 		} else if hasClass(n, "chip") && !hasClass(n.Parent, "flags") {
 			setText(n, "("+textOf(n)+")")
 		}
