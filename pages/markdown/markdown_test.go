@@ -366,6 +366,9 @@ func TestExpensiveReadmeIsBounded(t *testing.T) {
 			if n := nesting(string(d.HTML)); n > maxDepth+8 {
 				t.Errorf("elements are nested %d deep", n)
 			}
+			if text := fromPage(t, string(d.HTML)); len(text) > 4*maxMarkdown {
+				t.Errorf("%d bytes are %d as Markdown", len(c.text), len(text))
+			}
 		})
 	}
 }
