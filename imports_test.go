@@ -57,8 +57,9 @@ var layers = []layer{
 	{name: "upstream/lockfile", only: []string{"address"}},
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
 	{name: "handlers", http: true},
-	{name: "pages/markdown", only: []string{}}, // a text in, HTML out
-	{name: "pages", http: true, only: []string{"pages/markdown", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "pages/markdown", only: []string{}}, // a text in, HTML out, and back
+	{name: "pages/feed", only: []string{}},
+	{name: "pages", http: true, only: []string{"pages/markdown", "pages/feed", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},
@@ -72,6 +73,7 @@ var layers = []layer{
 // directDependencies are the dependencies of the core and the glue. A further one is a
 // decision, with its reason in the commit that makes it.
 var directDependencies = []string{
+	"github.com/JohannesKaufmann/html-to-markdown/v2", // pages as Markdown
 	"github.com/ProtonMail/go-crypto",
 	"github.com/alecthomas/chroma/v2", // highlighted code, in Caddy already
 	"github.com/caddyserver/caddy/v2",

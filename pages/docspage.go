@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -34,7 +35,7 @@ func (p *providerView) doc() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	frame.Current = "providers"
+	frame.Current, frame.Description = "providers", cmp.Or(shown.Description, p.description())
 	links := docLinks{p, shown}
 	d, err := p.document(markdown.Text{Source: text, Folder: links.folder(), Prefix: "doc-", Resolve: links.resolve})
 	if err != nil {

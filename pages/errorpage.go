@@ -42,5 +42,6 @@ func newErrorPage(p page, status int, text string) errorPage {
 		e.Text = usual
 	}
 	e.Title = e.Name
+	e.Canonical, e.Alternates = "", nil
 	return e
 }

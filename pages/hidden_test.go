@@ -155,6 +155,17 @@ func everyPath() []string {
 			paths = append(paths, p+"?tab=versions", p+"/latest/docs", p+"/0.1.0/docs")
 		}
 	}
+	for _, page := range slices.Clone(paths) {
+		if strings.HasPrefix(page, "/v1/") {
+			continue
+		}
+		path, query, _ := strings.Cut(page, "?")
+		if query == "" {
+			paths = append(paths, strings.TrimSuffix(path, "/")+"/feed.atom")
+		}
+		paths = append(paths, path+"?"+strings.TrimPrefix(query+"&format=md", "&"))
+	}
+	paths = append(paths, "/llms.txt")
 	for _, m := range []string{"open/vpc/aws", "open/vpc/google", "open/hidden/aws", "secret/vault/aws", "secret/withdrawn/aws", "secret/nothing/aws", "SECRET/Vault/aws"} {
 		m = "/v1/modules/" + m
 		paths = append(paths, m, m+"/versions", m+"/download")

@@ -96,6 +96,7 @@ func (m *moduleView) answer() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	frame.Description = top.Lede
 	p := modulePage{page: frame, heading: top, Tab: cmp.Or(m.query.tab, tabReadme), Problems: m.problems()}
 	p.sidebar = m.sidebar()
 	switch p.Tab {

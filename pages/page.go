@@ -15,6 +15,12 @@ type page struct {
 	// "providers", "report", or none.
 	Current string
 
+	// Description, Canonical and Alternates are for search engines, previews of links, and
+	// readers of feeds. Pages of errors have none.
+	Description string
+	Canonical   string // the URL of the page
+	Alternates  []alternate
+
 	Query string // the words of a search
 	Home  bool   // the page has its own search field, and the frame has none
 }
@@ -54,6 +60,9 @@ type identity struct {
 	// Report reports that the visitor may read the report for operators.
 	Report bool
 }
+
+// An alternate is the content of a page in another form.
+type alternate struct{ Type, URL, Title string }
 
 // A link leads to a page.
 type link struct {

@@ -106,7 +106,7 @@ func (v *visit) listAt(title, browse string, at address.Address, all []handlers.
 	l := placeList{Title: title}
 	for i := range all {
 		a := all[i].Address
-		if a.Hostname != at.Hostname || at.Namespace != "" && a.Namespace != at.Namespace || at.Name != "" && a.Name != at.Name {
+		if !isAt(a, at) {
 			continue
 		}
 		if l.Total++; l.Total <= pageItems {

@@ -67,7 +67,7 @@ func (p *providerView) answer() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	frame.Current = "providers"
+	frame.Current, frame.Description = "providers", p.description()
 	model := providerPage{page: frame, heading: p.heading(), sidebar: p.sidebar(), Tab: cmp.Or(p.query.tab, tabPackages)}
 	switch model.Tab {
 	case tabPackages:

@@ -25,6 +25,9 @@ type route struct {
 	// part is the path of a submodule or an example in the package.
 	part string
 
+	// feed reports that the path is the path of the feed of a page.
+	feed bool
+
 	// rest is the end of the path, without a slash before it: the path of a file or folder in
 	// the package or of a page of a provider's documentation, the name of an asset, what is
 	// no version and no part of one, or the kind of a partRoute: "modules" or "providers".
@@ -53,6 +56,7 @@ const (
 	loginRoute
 	callbackRoute
 	logoutRoute
+	llmsRoute
 )
 
 // Longer paths are not paths of pages.
@@ -72,6 +76,7 @@ var plainRoutes = map[string]routeKind{
 	"/search": searchRoute, "/search/modules": searchModulesRoute, "/search/providers": searchProvidersRoute,
 	"/search/documentation": searchDocsRoute, "/search/suggestions": suggestionsRoute,
 	"/_registry/report": reportRoute, "/_registry/login": loginRoute, callbackPath: callbackRoute, logoutPath: logoutRoute,
+	"/llms.txt": llmsRoute,
 }
 
 // cutRoutes are paths of pages that somebody has cut, with the page that comes nearest.
@@ -87,6 +92,12 @@ func parseRoute(escaped string) (r route, ok bool) {
 	}
 	if escaped != "/" && escaped != "//" {
 		escaped = strings.TrimSuffix(escaped, "/")
+	}
+	if page, ok := strings.CutSuffix(escaped, "/feed.atom"); ok {
+		r, ok := parseRoute(page + "/")
+		ok = ok && !r.feed && r.hasFeed()
+		r.feed = true
+		return r, ok
 	}
 	if kind, ok := plainRoutes[escaped]; ok {
 		return route{kind: kind}, true
@@ -263,9 +274,26 @@ func parseProviderRoute(hostname string, segments []string) (r route, ok bool) {
 	return r, true
 }
 
+// hasFeed reports whether a page has a feed: the home page, a namespace, and a module or
+// provider in no certain version.
+func (r route) hasFeed() bool {
+	switch r.kind {
+	case homeRoute, partRoute:
+		return true
+	case moduleRoute, providerRoute:
+		return r.version == "" && !r.latest && r.part == "" && r.rest == ""
+	}
+	return false
+}
+
 // path returns the escaped path of a route, in its normal form, below the path of the
 // pages.
 func (r route) path() string {
+	if r.feed {
+		page := r
+		page.feed = false
+		return strings.TrimSuffix(page.path(), "/") + "/feed.atom"
+	}
 	switch r.kind {
 	case assetRoute:
 		return assetFolder + r.rest

@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/feed"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
@@ -112,7 +113,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		s.write(w, r, assetAnswer(embedded().byName[rt.rest]))
 		return true
 	}
-	q := readQuery(rt, r.URL.RawQuery)
+	q := readQuery(rt, r.URL.RawQuery, r.Header.Get("Accept"))
 	visit := &visit{site: s, request: r, route: rt, query: q}
 	if s.SignIn != nil && rt.signsIn() {
 		s.write(w, r, visit.signInPage())
@@ -125,7 +126,18 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		return err
 	})
 	if err != nil {
-		a = visit.failed(err)
+		failed := visit.failed(err)
+		if a, err = visit.asMarkdown(failed); err != nil {
+			a = failed
+		}
+	}
+	if rt.feed && a.status == http.StatusUnauthorized {
+		asks := *a
+		asks.challenges = true // a reader of feeds cannot sign in on a page
+		a = &asks
+	}
+	if rt.isPage() {
+		w.Header().Add("Vary", "Accept")
 	}
 	s.write(w, r, a)
 	return true
@@ -155,7 +167,10 @@ func (s *Site) answer(v *visit) (*answer, error) {
 		return s.render(v) // the page has the name of the user
 	}
 	key := pageKey{route: v.route, query: v.query, self: v.view.Hostname()}
-	if v.route.kind == homeRoute {
+	switch {
+	case v.route.feed:
+		key.base = s.Registry.Origin(v.request)
+	case v.route.kind == homeRoute:
 		key.base = v.view.ServicesURL()
 	}
 	pages := s.cache.of(v.view.Snapshot(), s.Registry.Snapshot())
@@ -179,15 +194,29 @@ func (s *Site) share(v *visit, pages *snapshotPages, key pageKey) (*answer, erro
 		if err != nil || a.status != http.StatusOK || len(a.body) > maxPage {
 			return a, 0, err
 		}
-		if strings.HasPrefix(cmp.Or(a.contentType, htmlType), "text/") {
+		if strings.HasPrefix(cmp.Or(a.contentType, htmlType), "text/") || a.contentType == feed.Type {
 			a.zipped = zip(a.body)
 		}
 		return a, cache.UntilEvicted, nil
 	})
 }
 
+// render renders a page in the format that is wanted.
 func (s *Site) render(v *visit) (*answer, error) {
+	a, err := s.renderPage(v)
+	if err != nil {
+		return nil, err
+	}
+	return v.asMarkdown(a)
+}
+
+func (s *Site) renderPage(v *visit) (*answer, error) {
+	if v.route.feed {
+		return v.about(v.feed())
+	}
 	switch v.route.kind {
+	case llmsRoute:
+		return v.llms()
 	case homeRoute:
 		if v.query.signIn != "" {
 			return v.signIn()
@@ -267,6 +296,7 @@ func (v *visit) subject() (access.Subject, error) {
 // page returns the model of the frame.
 func (v *visit) page(title string) (page, error) {
 	p := page{Site: v.site.identity(v.view.Hostname()), Title: title}
+	p.Canonical, p.Alternates = v.canonical(), v.alternates()
 	subject, err := v.subject()
 	switch {
 	case err != nil:

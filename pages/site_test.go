@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -160,6 +161,22 @@ func TestPathsOfThePages(t *testing.T) {
 		{"/providers/", 308, "/browse/providers"},
 		{"/registries", 308, "/browse/modules"},
 		{"/search?q=vpc", 200, ""},
+		{"/llms.txt", 200, ""},
+		{"/feed.atom", 200, ""},
+		{"/modules/acme/feed.atom", 200, ""},
+		{"/modules/acme/nothing/feed.atom", 404, ""},
+		{"/modules/acme/vpc/feed.atom", 200, ""},
+		{"/modules/acme/vpc/aws/feed.atom", 200, ""},
+		{"/modules/ACME/vpc/aws/feed.atom", 308, "/modules/acme/vpc/aws/feed.atom"},
+		{"/modules/acme/vpc/aws/1.4.0/feed.atom", 404, ""},
+		{"/modules/acme/vpc/aws/latest/feed.atom", 404, ""},
+		{"/providers/acme/feed.atom", 200, ""},
+		{"/providers/acme/demo/feed.atom", 200, ""},
+		{"/registries/registry.terraform.io/feed.atom", 200, ""},
+		{"/registries/registry.terraform.io/modules/acme/tags/null/feed.atom", 200, ""},
+		{"/browse/modules/feed.atom", 404, ""},
+		{"/other/feed.atom", notAPage, ""},
+		{"/feed.atom/feed.atom", notAPage, ""},
 		{"/search/modules?q=vpc", 200, ""},
 		{"/search/providers?q=demo", 200, ""},
 		{"/modules/acme/vpc/aws", 200, ""},
@@ -356,7 +373,7 @@ func TestKeptPagesAreCompressed(t *testing.T) {
 				t.Errorf("%s: with %q it is compressed: %v", path, accepted, zipped)
 				continue
 			}
-			if (w.Header().Get("Vary") == "Accept-Encoding") != kept || w.Header().Get("Content-Length") != strconv.Itoa(w.Body.Len()) {
+			if slices.Contains(w.Header().Values("Vary"), "Accept-Encoding") != kept || w.Header().Get("Content-Length") != strconv.Itoa(w.Body.Len()) {
 				t.Errorf("%s: %v", path, w.Header())
 			}
 			if !want {
@@ -401,7 +418,7 @@ func TestAssetsAreKeptForGood(t *testing.T) {
 	doc := parse(t, s.get("/", ""))
 	var paths []string
 	for n := range doc.Descendants() {
-		if n.DataAtom == atom.Link {
+		if n.DataAtom == atom.Link && attr(n, "rel") != "alternate" && attr(n, "rel") != "canonical" {
 			paths = append(paths, attr(n, "href"))
 		} else if n.DataAtom == atom.Script || n.DataAtom == atom.Img {
 			paths = append(paths, attr(n, "src"))
@@ -628,7 +645,7 @@ func TestARenderedPageIsKept(t *testing.T) {
 	kept := s.cache.latest.Load()
 	keptPage := func(path, query string) *answer {
 		rt, _ := parseRoute(path)
-		a, _ := kept.Get(pageKey{route: rt, query: readQuery(rt, query), self: "registry.example.com"})
+		a, _ := kept.Get(pageKey{route: rt, query: readQuery(rt, query, ""), self: "registry.example.com"})
 		return a
 	}
 	page := keptPage("/modules/acme/vpc/aws", "tab=inputs")
