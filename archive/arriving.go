@@ -3,7 +3,6 @@ package archive
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"io"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -172,8 +171,6 @@ type chunkReader struct {
 	current []byte // what is left of it
 }
 
-var errClosed = errors.New("the package is not wanted any more")
-
 func (r *chunkReader) Read(p []byte) (int, error) {
 	for len(r.current) == 0 {
 		if r.chunk != nil {
@@ -182,7 +179,7 @@ func (r *chunkReader) Read(p []byte) (int, error) {
 		}
 		select {
 		case <-r.from.closed:
-			return 0, errClosed
+			return 0, io.ErrClosedPipe
 		case chunk, more := <-r.from.chunks:
 			if !more {
 				return 0, io.EOF

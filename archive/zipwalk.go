@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"hash"
 	"hash/crc32"
 	"io"
@@ -130,8 +129,8 @@ func walkZip(r io.Reader, visit func(name string, content io.Reader) error) walk
 	return entries
 }
 
-// errNotWalked ends a walk where the zip has to be read from the file.
-var errNotWalked = errors.New("it cannot be read from the front")
+// errNotWalked ends a walk where the zip has to be read from the file. Nobody sees it.
+var errNotWalked = zip.ErrFormat
 
 // offset returns how much of the zip has been walked.
 func (w *zipWalk) offset() int64 { return w.from.n - int64(w.buffered.Buffered()) }

@@ -46,6 +46,10 @@ func hasTemporaryName(name, suffix string) bool {
 type TemporaryFile interface {
 	afero.File // errors of Write are StorageErrors
 
+	// SyncAhead is called after the last Write, if Rename or Create is not called at once.
+	// All bytes begin to go to the disk, and Rename or Create need not wait for as many.
+	SyncAhead()
+
 	// Rename gives the file its final name, a path in its part, once all of it is on the
 	// disk, and returns the information about the renamed file. It replaces a file of that
 	// name. The error is a StorageError, after which the file is discarded; or ErrChanged if
