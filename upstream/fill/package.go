@@ -289,7 +289,7 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 		return nil, unread(err)
 	}
 	defer file.Close()
-	digest, err := f.verify(k, p, file, info.Size(), wire.SHA256{})
+	digest, err := f.verify(k, p, nil, file, info.Size(), wire.SHA256{})
 	switch {
 	case errors.Is(err, tree.ErrNotWritable):
 		return nil, unread(err)
@@ -301,13 +301,14 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 	return f.newFilled(k, p, name, info, digest), nil
 }
 
-// verify reads a whole package and compares it with its release. It refuses a package
-// that the index would withhold. It computes the sha256 unless it is known.
-func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, size int64, known wire.SHA256) (d archive.PackageDigest, err error) {
+// verify compares a package with its release. It refuses a package that the index would
+// withhold. It reads the package unless it was checked while it arrived, and computes the
+// sha256 unless it is known.
+func (f *Filler) verify(k *packageFill, p upstream.Package, arriving *archive.Arriving, file afero.File, size int64, known wire.SHA256) (d archive.PackageDigest, err error) {
 	refuse := func(kind error, detail string) error {
 		return &upstream.Failure{Host: k.Address.Hostname.ForDisplay(), Kind: kind, Detail: detail}
 	}
-	d, err = archive.CheckPackage(f.ctx, file, size, k.Address.Name, p.Platform, known)
+	d, err = arriving.CheckPackage(f.ctx, file, size, k.Address.Name, p.Platform, known)
 	var bad *archive.PackageError
 	switch withheld := errors.As(err, &bad); {
 	case err != nil && !withheld && f.ctx.Err() != nil:
@@ -345,11 +346,14 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 		return nil, err
 	}
 	defer temporary.Discard()
-	to := &watchedPackage{reservedPackage: reservedPackage{temporary, room}, watchers: &f.watchers, id: k.id}
+	arriving := archive.NewArrivingPackage()
+	defer arriving.Close()
+	to := &watchedPackage{reservedPackage: reservedPackage{temporary, room}, arriving: arriving, watchers: &f.watchers, id: k.id}
 	var digest archive.PackageDigest
 	received, err := s.Client.Download(ctx, k.Release, p.Platform, to)
 	if err == nil {
-		digest, err = f.verify(k, p, temporary, received.Size, received.SHA256)
+		temporary.SyncAhead()
+		digest, err = f.verify(k, p, arriving, temporary, received.Size, received.SHA256)
 	}
 	if err == nil {
 		err = f.keepDocuments(d, k, p, digest)
@@ -448,9 +452,11 @@ func (w *watchers) tell(id fileID, received, size int64) {
 	}
 }
 
-// A watchedPackage is a temporary package that tells its watchers how it grows.
+// A watchedPackage is a temporary package that is checked while it arrives, and tells its
+// watchers how it grows.
 type watchedPackage struct {
 	reservedPackage
+	arriving *archive.Arriving
 	watchers *watchers
 	id       fileID
 	received int64
@@ -467,6 +473,7 @@ func (w *watchedPackage) Expect(size int64) error {
 
 func (w *watchedPackage) Write(b []byte) (int, error) {
 	n, err := w.reservedPackage.Write(b)
+	w.arriving.Write(b[:n])
 	w.received += int64(n)
 	w.watchers.tell(w.id, w.received, w.size)
 	return n, err
