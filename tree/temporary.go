@@ -42,7 +42,8 @@ func hasTemporaryName(name, suffix string) bool {
 
 // A TemporaryFile is an unfinished file in a part of a tree, under a temporary name that
 // scans ignore. If the part lies in a Bucket, the file is on the local disk. It ends with
-// Rename, Create or Discard, and not with Close. One goroutine uses it at a time.
+// Rename, Create or Discard, and not with Close. One goroutine uses it at a time, but what has
+// been written can be read by ReadAt from others.
 type TemporaryFile interface {
 	afero.File // errors of Write are StorageErrors
 
