@@ -1,0 +1,351 @@
+package fill_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A slowSite is an origin whose package stops in the middle.
+type slowSite struct {
+	*site
+	publisher *indextest.Publisher
+	content   string // as it is sent
+	size      int    // as it is announced; negative: not at all
+	goOn      chan struct{}
+	then      http.HandlerFunc // in place of the rest; nil: the rest
+
+}
+
+// half is where the package stops.
+func (s *slowSite) half() int { return len(s.content) / 2 }
+
+// newSlowSite serves a release of a package.
+func newSlowSite(t *testing.T, content string) *slowSite {
+	t.Helper()
+	folders, publisher := indextest.New(t), indextest.NewPublisher(t)
+	release := folders.Provider("acme/demo", "1.0.0", "linux_amd64")
+	folders.Write("providers/acme/demo/"+linuxZip, content)
+	release.Signed(publisher)
+	folders.Keys("acme", publisher)
+	s := &slowSite{site: newSite(t, folders), publisher: publisher, content: content, size: len(content)}
+	s.Fault(zipFile, s.answer)
+	return s
+}
+
+// release has the site release another content, as no registry of this kind would.
+func (s *slowSite) release(t *testing.T, content string) {
+	t.Helper()
+	old, now := s.Sum(t, linuxZip), wire.SHA256Of([]byte(content)).String()
+	s.Fault(sumsFile, body(now+"  "+linuxZip+"\n"))
+	s.Fault(sigFile, body(s.publisher.Sign(now+"  "+linuxZip+"\n")))
+	s.Fault(upstreamtest.DownloadPath, s.Edited(old, now))
+	s.content = content
+}
+
+func (s *slowSite) answer(w http.ResponseWriter, r *http.Request) {
+	if s.size >= 0 {
+		w.Header().Set("Content-Length", strconv.Itoa(s.size))
+	}
+	w.Write([]byte(s.content[:s.half()]))
+	w.(http.Flusher).Flush()
+	select {
+	case <-s.goOn:
+	case <-r.Context().Done():
+	}
+	if s.then != nil {
+		s.then(w, r)
+		return
+	}
+	w.Write([]byte(s.content[s.half():]))
+}
+
+// A client is a request, and what it has received.
+type client struct {
+	*httptest.ResponseRecorder
+	ended, broken bool
+}
+
+// A mirror is a registry that fetches packages.
+type mirror struct {
+	*handlers.Registry
+	filler *mirroring
+	all    sync.WaitGroup
+}
+
+func newMirror(t *testing.T, m *mirroring) *mirror {
+	t.Helper()
+	var snapshot *index.Snapshot
+	g := &mirror{filler: m, Registry: &handlers.Registry{Upstream: m.Filler, Changed: func(...string) {}}}
+	snapshot = m.scan(t)
+	g.Snapshot = func() *index.Snapshot { return snapshot }
+	return g
+}
+
+// ask requests the package, with header fields given as names and values in turn.
+func (m *mirror) ask(ctx context.Context, header ...string) *client {
+	c := &client{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequest(http.MethodGet, "https://mirror.example.com"+zipFile, nil).WithContext(ctx)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	m.all.Go(func() {
+		defer func() {
+			c.ended = true
+			if recover() == http.ErrAbortHandler {
+				c.broken = true
+			}
+		}()
+		m.ServeHTTP(c, r)
+	})
+	return c
+}
+
+const (
+	followAfter = 3 * time.Second
+	heldBack    = 64 << 10
+)
+
+// Clients of a slow origin get a package as it arrives, all but its end, which follows when
+// it has been verified. It is fetched once for all of them.
+func TestClientsFollowASlowOrigin(t *testing.T) { eachTree(t, testClientsFollowASlowOrigin) }
+
+func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	root := on.root(t)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		m := newMirror(t, over(t, c, fill.Policy{}, root))
+		defer m.filler.Close()
+		var followers []*client
+		for range 200 {
+			followers = append(followers, m.ask(background()))
+		}
+		waiting := []*client{
+			m.ask(background(), "Range", "bytes=10-19"),
+			m.ask(background(), "If-Range", `"x"`, "Range", "bytes=10-19"),
+			m.ask(background(), "If-None-Match", `"x"`),
+		}
+		leaving, leave := context.WithCancel(background())
+		left := m.ask(leaving)
+		time.Sleep(followAfter - time.Millisecond)
+		synctest.Wait()
+		for _, f := range followers {
+			if f.Body.Len() != 0 || f.Flushed {
+				t.Fatalf("within three seconds a client has %d bytes", f.Body.Len())
+			}
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		for _, f := range followers {
+			if f.Code != http.StatusOK || f.Body.String() != s.content[:s.half()] || !f.Flushed {
+				t.Fatalf("after three seconds a client has %d bytes with status %d", f.Body.Len(), f.Code)
+			}
+		}
+		late := m.ask(background())
+		time.Sleep(followAfter)
+		leave()
+		synctest.Wait()
+		if late.Body.Len() != s.half() {
+			t.Errorf("a later client has %d bytes", late.Body.Len())
+		}
+		if !left.ended || left.broken {
+			t.Error("a client that leaves is waited for")
+		}
+		for _, w := range waiting {
+			if w.ended || w.Body.Len() != 0 {
+				t.Errorf("a client that has to know the whole package has %d", w.Code)
+			}
+		}
+		close(s.goOn)
+		m.all.Wait()
+		for _, f := range append(followers, late) {
+			if f.Body.String() != s.content || f.broken {
+				t.Fatalf("a client has %d bytes of %d", f.Body.Len(), len(s.content))
+			}
+			for name, value := range map[string]string{
+				"Etag": "", "Accept-Ranges": "none", "Cache-Control": "no-store",
+				"Content-Length": strconv.Itoa(len(s.content)), "Content-Type": "application/zip",
+			} {
+				if got := f.Header().Get(name); got != value {
+					t.Fatalf("%s is %q", name, got)
+				}
+			}
+		}
+		if w := waiting[0]; w.Code != http.StatusPartialContent || w.Body.String() != s.content[10:20] || w.Header().Get("Etag") == "" {
+			t.Errorf("a range: got %d, %d bytes", w.Code, w.Body.Len())
+		}
+		for _, w := range waiting[1:] {
+			if w.Code != http.StatusOK || w.Body.String() != s.content || w.Header().Get("Etag") == "" {
+				t.Errorf("a condition: got %d, %d bytes", w.Code, w.Body.Len())
+			}
+		}
+		if n := s.Count(zipFile); n != 1 {
+			t.Errorf("the package was requested %d times", n)
+		}
+	})
+}
+
+// The end of a package is kept back until it has been verified.
+func TestTheEndIsHeldBack(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		last := len(s.content) - 1
+		s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(s.content)))
+			w.Write([]byte(s.content[:last]))
+			w.(http.Flusher).Flush()
+			<-s.goOn
+			w.Write([]byte(s.content[last:]))
+		})
+		m := newMirror(t, onDisk(t, c, fill.Policy{}))
+		defer m.filler.Close()
+		f := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if f.Body.Len() != len(s.content)-heldBack {
+			t.Errorf("it has %d bytes of %d", f.Body.Len(), len(s.content))
+		}
+		close(s.goOn)
+		m.all.Wait()
+		if f.Body.String() != s.content {
+			t.Errorf("it has %d bytes of %d at the end", f.Body.Len(), len(s.content))
+		}
+	})
+}
+
+// Whatever an origin does: nobody has a whole wrong file, nobody takes a part for the whole,
+// and the next try works.
+func TestOriginsThatFailFollowers(t *testing.T) {
+	good := indextest.Zip("terraform-provider-demo", noise(1<<20))
+	other := good[:len(good)-10] + "0123456789"
+	noZip := noise(len(good))
+	rest := func(w http.ResponseWriter, content string, r *http.Request) {
+		from, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Range"), "bytes="), "-")
+		start, _ := strconv.Atoi(from)
+		w.Header().Set("Content-Range", "bytes "+from+"-"+strconv.Itoa(len(content)-1)+"/"+strconv.Itoa(len(content)))
+		w.WriteHeader(http.StatusPartialContent)
+		w.Write([]byte(content[start:]))
+	}
+	for _, test := range []struct {
+		rule    string
+		release string // in place of a good package
+		begin   func(s *slowSite)
+		again   http.HandlerFunc // how requests for the rest are answered
+		whole   bool
+		status  int // of an answer that is not a package
+	}{
+		{rule: "it breaks off, and resumes", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, good, r) }, whole: true},
+		{rule: "it breaks off, and resumes with other bytes", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, other, r) }},
+		{rule: "it breaks off for good", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: status(503)},
+		{rule: "it breaks off, and has another length", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, good+"more", r) }},
+		{rule: "it stalls", begin: func(s *slowSite) { s.then = upstreamtest.Silence }, again: upstreamtest.Silence},
+		{rule: "other bytes in the last kilobyte", begin: func(s *slowSite) { s.content = other }},
+		{rule: "a shorter package than announced", begin: func(s *slowSite) { s.content = good[:len(good)-1]; s.then = nil }, again: status(416)},
+		{rule: "an announced length that is wrong", begin: func(s *slowSite) { s.size = len(good) - 1 }, status: http.StatusBadGateway},
+		{rule: "a released file that is no package", release: noZip, begin: func(s *slowSite) {}},
+		{rule: "no length", begin: func(s *slowSite) {
+			s.size, s.content = -1, other
+			s.Fault(upstreamtest.DownloadPath, s.Edited(`"packages"`, `"other"`))
+		}, status: http.StatusBadGateway},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			released := good
+			if test.release != "" {
+				released = test.release
+			}
+			s := newSlowSite(t, good)
+			if test.release != "" {
+				s.release(t, test.release)
+			}
+			test.begin(s)
+			if test.again != nil {
+				first := true
+				s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
+					if first {
+						first = false
+						s.answer(w, r)
+						return
+					}
+					test.again(w, r)
+				})
+			}
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				s.goOn = make(chan struct{})
+				m := newMirror(t, onDisk(t, c, fill.Policy{}))
+				defer m.filler.Close()
+				followers := []*client{m.ask(background()), m.ask(background())}
+				time.Sleep(followAfter + time.Millisecond)
+				synctest.Wait()
+				if test.status == 0 && followers[0].Body.Len() == 0 {
+					t.Error("nobody follows")
+				}
+				close(s.goOn)
+				m.all.Wait()
+				for _, f := range followers {
+					switch whole := f.Body.String() == released; {
+					case test.status != 0:
+						if f.Code != test.status || f.broken {
+							t.Errorf("got %d, broken off: %t", f.Code, f.broken)
+						}
+					case whole != test.whole, f.broken == test.whole:
+						t.Errorf("a client has %d bytes of %d, broken off: %t", f.Body.Len(), len(released), f.broken)
+					case !whole && f.Body.Len() > len(released)-heldBack:
+						t.Errorf("a client has all but %d bytes", len(released)-f.Body.Len())
+					}
+				}
+				synctest.Wait()
+				if test.whole {
+					return
+				}
+				m.filler.mustHave(t)
+				if test.release != "" {
+					return
+				}
+				s.Fault(zipFile, nil)
+				time.Sleep(2 * time.Minute) // failures are remembered for a while
+				again := m.ask(background())
+				m.all.Wait()
+				if again.Body.String() != good || again.broken || again.Header().Get("Etag") == "" {
+					t.Errorf("the next try: got %d, %d bytes", again.Code, again.Body.Len())
+				}
+			})
+		})
+	}
+}
+
+// A mirror that stops gives up what it was receiving. Nothing of it is left.
+func TestFollowersOfAMirrorThatStops(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		m := newMirror(t, onDisk(t, c, fill.Policy{}))
+		f := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		m.filler.Close()
+		m.all.Wait()
+		if !f.broken {
+			t.Errorf("a client has %d bytes", f.Body.Len())
+		}
+		close(s.goOn)
+		synctest.Wait()
+		m.filler.mustHave(t)
+	})
+}
