@@ -76,8 +76,47 @@ func (s *slowSite) answer(w http.ResponseWriter, r *http.Request) {
 
 // A client is a request, and what it has received.
 type client struct {
-	*httptest.ResponseRecorder
+	mutex  sync.Mutex
+	header http.Header
+	received
+}
+
+type received struct {
+	code          int
+	body          string
+	flushed       bool
 	ended, broken bool
+}
+
+func (c *client) Header() http.Header { return c.header }
+
+func (c *client) WriteHeader(code int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.code = code
+}
+
+func (c *client) Write(b []byte) (int, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.code == 0 {
+		c.code = http.StatusOK
+	}
+	c.body += string(b)
+	return len(b), nil
+}
+
+func (c *client) FlushError() error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.flushed = true
+	return nil
+}
+
+func (c *client) now() received {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.received
 }
 
 // A mirror is a registry that fetches packages.
@@ -98,17 +137,17 @@ func newMirror(t *testing.T, m *mirroring) *mirror {
 
 // ask requests the package, with header fields given as names and values in turn.
 func (m *mirror) ask(ctx context.Context, header ...string) *client {
-	c := &client{ResponseRecorder: httptest.NewRecorder()}
+	c := &client{header: make(http.Header)}
 	r := httptest.NewRequest(http.MethodGet, "https://mirror.example.com"+zipFile, nil).WithContext(ctx)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
 	m.all.Go(func() {
 		defer func() {
-			c.ended = true
-			if recover() == http.ErrAbortHandler {
-				c.broken = true
-			}
+			broken := recover() == http.ErrAbortHandler
+			c.mutex.Lock()
+			defer c.mutex.Unlock()
+			c.ended, c.broken = true, broken
 		}()
 		m.ServeHTTP(c, r)
 	})
@@ -145,53 +184,54 @@ func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
 		time.Sleep(followAfter - time.Millisecond)
 		synctest.Wait()
 		for _, f := range followers {
-			if f.Body.Len() != 0 || f.Flushed {
-				t.Fatalf("within three seconds a client has %d bytes", f.Body.Len())
+			if len(f.now().body) != 0 || f.now().flushed {
+				t.Fatalf("within three seconds a client has %d bytes", len(f.now().body))
 			}
 		}
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
 		for _, f := range followers {
-			if f.Code != http.StatusOK || f.Body.String() != s.content[:s.half()] || !f.Flushed {
-				t.Fatalf("after three seconds a client has %d bytes with status %d", f.Body.Len(), f.Code)
+			if f.now().code != http.StatusOK || f.now().body != s.content[:s.half()] || !f.now().flushed {
+				t.Fatalf("after three seconds a client has %d bytes with status %d", len(f.now().body), f.now().code)
 			}
 		}
 		late := m.ask(background())
 		time.Sleep(followAfter)
 		leave()
 		synctest.Wait()
-		if late.Body.Len() != s.half() {
-			t.Errorf("a later client has %d bytes", late.Body.Len())
+		if len(late.now().body) != s.half() {
+			t.Errorf("a later client has %d bytes", len(late.now().body))
 		}
-		if !left.ended || left.broken {
+		if !left.now().ended || left.now().broken {
 			t.Error("a client that leaves is waited for")
 		}
 		for _, w := range waiting {
-			if w.ended || w.Body.Len() != 0 {
-				t.Errorf("a client that has to know the whole package has %d", w.Code)
+			if w.now().ended || len(w.now().body) != 0 {
+				t.Errorf("a client that has to know the whole package has %d", w.now().code)
 			}
 		}
 		close(s.goOn)
 		m.all.Wait()
+		synctest.Wait()
 		for _, f := range append(followers, late) {
-			if f.Body.String() != s.content || f.broken {
-				t.Fatalf("a client has %d bytes of %d", f.Body.Len(), len(s.content))
+			if f.now().body != s.content || f.now().broken {
+				t.Fatalf("a client has %d bytes of %d", len(f.now().body), len(s.content))
 			}
 			for name, value := range map[string]string{
 				"Etag": "", "Accept-Ranges": "none", "Cache-Control": "no-store",
 				"Content-Length": strconv.Itoa(len(s.content)), "Content-Type": "application/zip",
 			} {
-				if got := f.Header().Get(name); got != value {
+				if got := f.header.Get(name); got != value {
 					t.Fatalf("%s is %q", name, got)
 				}
 			}
 		}
-		if w := waiting[0]; w.Code != http.StatusPartialContent || w.Body.String() != s.content[10:20] || w.Header().Get("Etag") == "" {
-			t.Errorf("a range: got %d, %d bytes", w.Code, w.Body.Len())
+		if w := waiting[0]; w.now().code != http.StatusPartialContent || w.now().body != s.content[10:20] || w.header.Get("Etag") == "" {
+			t.Errorf("a range: got %d, %d bytes", w.now().code, len(w.now().body))
 		}
 		for _, w := range waiting[1:] {
-			if w.Code != http.StatusOK || w.Body.String() != s.content || w.Header().Get("Etag") == "" {
-				t.Errorf("a condition: got %d, %d bytes", w.Code, w.Body.Len())
+			if w.now().code != http.StatusOK || w.now().body != s.content || w.header.Get("Etag") == "" {
+				t.Errorf("a condition: got %d, %d bytes", w.now().code, len(w.now().body))
 			}
 		}
 		if n := s.Count(zipFile); n != 1 {
@@ -219,13 +259,14 @@ func TestTheEndIsHeldBack(t *testing.T) {
 		f := m.ask(background())
 		time.Sleep(followAfter + time.Millisecond)
 		synctest.Wait()
-		if f.Body.Len() != len(s.content)-heldBack {
-			t.Errorf("it has %d bytes of %d", f.Body.Len(), len(s.content))
+		if len(f.now().body) != len(s.content)-heldBack {
+			t.Errorf("it has %d bytes of %d", len(f.now().body), len(s.content))
 		}
 		close(s.goOn)
 		m.all.Wait()
-		if f.Body.String() != s.content {
-			t.Errorf("it has %d bytes of %d at the end", f.Body.Len(), len(s.content))
+		synctest.Wait()
+		if f.now().body != s.content {
+			t.Errorf("it has %d bytes of %d at the end", len(f.now().body), len(s.content))
 		}
 	})
 }
@@ -293,21 +334,21 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 				followers := []*client{m.ask(background()), m.ask(background())}
 				time.Sleep(followAfter + time.Millisecond)
 				synctest.Wait()
-				if test.status == 0 && followers[0].Body.Len() == 0 {
+				if test.status == 0 && len(followers[0].now().body) == 0 {
 					t.Error("nobody follows")
 				}
 				close(s.goOn)
 				m.all.Wait()
 				for _, f := range followers {
-					switch whole := f.Body.String() == released; {
+					switch whole := f.now().body == released; {
 					case test.status != 0:
-						if f.Code != test.status || f.broken {
-							t.Errorf("got %d, broken off: %t", f.Code, f.broken)
+						if f.now().code != test.status || f.now().broken {
+							t.Errorf("got %d, broken off: %t", f.now().code, f.now().broken)
 						}
-					case whole != test.whole, f.broken == test.whole:
-						t.Errorf("a client has %d bytes of %d, broken off: %t", f.Body.Len(), len(released), f.broken)
-					case !whole && f.Body.Len() > len(released)-heldBack:
-						t.Errorf("a client has all but %d bytes", len(released)-f.Body.Len())
+					case whole != test.whole, f.now().broken == test.whole:
+						t.Errorf("a client has %d bytes of %d, broken off: %t", len(f.now().body), len(released), f.now().broken)
+					case !whole && len(f.now().body) > len(released)-heldBack:
+						t.Errorf("a client has all but %d bytes", len(released)-len(f.now().body))
 					}
 				}
 				synctest.Wait()
@@ -322,8 +363,9 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 				time.Sleep(2 * time.Minute) // failures are remembered for a while
 				again := m.ask(background())
 				m.all.Wait()
-				if again.Body.String() != good || again.broken || again.Header().Get("Etag") == "" {
-					t.Errorf("the next try: got %d, %d bytes", again.Code, again.Body.Len())
+				synctest.Wait()
+				if again.now().body != good || again.now().broken || again.header.Get("Etag") == "" {
+					t.Errorf("the next try: got %d, %d bytes", again.now().code, len(again.now().body))
 				}
 			})
 		})
@@ -341,8 +383,8 @@ func TestFollowersOfAMirrorThatStops(t *testing.T) {
 		synctest.Wait()
 		m.filler.Close()
 		m.all.Wait()
-		if !f.broken {
-			t.Errorf("a client has %d bytes", f.Body.Len())
+		if !f.now().broken {
+			t.Errorf("a client has %d bytes", len(f.now().body))
 		}
 		close(s.goOn)
 		synctest.Wait()
