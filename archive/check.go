@@ -72,12 +72,7 @@ type ModuleDigest struct {
 }
 
 // CheckModule reads the package of a module, VERSION.tar.gz, VERSION.tgz or VERSION.zip, as
-// CheckPackage reads a provider's.
-func CheckModule(ctx context.Context, f afero.File, size int64, name string, known wire.SHA256) (ModuleDigest, error) {
-	return (*Arriving)(nil).CheckModule(ctx, f, size, name, known)
-}
-
-// CheckModule is CheckModule for the file to which the bytes were written.
+// CheckPackage reads a provider's. f is the file to which the bytes were written.
 func (a *Arriving) CheckModule(ctx context.Context, f afero.File, size int64, name string, known wire.SHA256) (ModuleDigest, error) {
 	_, format, _, ok := address.ParseModuleFile(name)
 	if !ok {
