@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A package of a slow origin takes longer than proxies and clients wait for the first byte of
@@ -32,6 +33,7 @@ const (
 // A growing is a package while it is received. Its length and sha256 are known.
 type growing struct {
 	size int64
+	sum  wire.SHA256
 
 	reading sync.RWMutex // held while content is read
 	content io.ReaderAt  // nil: it is not to be read any more
@@ -79,6 +81,9 @@ func (g *growing) end(filled *Filled, err error) {
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
+	if err == nil && (filled.Size != g.size || filled.SHA256 != g.sum) {
+		err = tree.ErrChanged
+	}
 	g.ended, g.filled, g.err = true, filled, err
 	g.wake()
 }
@@ -98,7 +103,7 @@ func newGrowing(k *packageFill, p upstream.Package, size int64, content io.Reade
 			Name: p.Name, Version: k.Version, Platform: p.Platform.String(),
 			Size: size, SHA256: p.SHA256, ContentType: "application/zip",
 		},
-		New: true, growing: &growing{size: size, content: content},
+		New: true, growing: &growing{size: size, sum: p.SHA256, content: content},
 	}
 }
 

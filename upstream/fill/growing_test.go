@@ -301,6 +301,7 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 		{rule: "a shorter package than announced", begin: func(s *slowSite) { s.content = good[:len(good)-1]; s.then = nil }, again: status(416)},
 		{rule: "an announced length that is wrong", begin: func(s *slowSite) { s.size = len(good) - 1 }, status: http.StatusBadGateway},
 		{rule: "a released file that is no package", release: noZip, begin: func(s *slowSite) {}},
+		{rule: "it does not answer", begin: func(s *slowSite) { s.Fault(zipFile, upstreamtest.Silence) }, status: http.StatusGatewayTimeout},
 		{rule: "no length", begin: func(s *slowSite) {
 			s.size, s.content = -1, other
 			s.Fault(upstreamtest.DownloadPath, s.Edited(`"packages"`, `"other"`))
@@ -366,6 +367,38 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 				synctest.Wait()
 				if again.now().body != good || again.now().broken || again.header.Get("Etag") == "" {
 					t.Errorf("the next try: got %d, %d bytes", again.now().code, len(again.now().body))
+				}
+			})
+		})
+	}
+}
+
+// If somebody else adds the package to the tree meanwhile, followers get the end of that one, if
+// it is the one that was released.
+func TestFollowersOfAPackageThatAnotherAdds(t *testing.T) {
+	content := indextest.Zip("terraform-provider-demo", noise(1<<20))
+	for _, test := range []struct {
+		rule, added string
+		whole       bool
+	}{
+		{"the same package", content, true},
+		{"another package", indextest.Zip("terraform-provider-demo", noise(1<<19)), false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newSlowSite(t, content)
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				s.goOn = make(chan struct{})
+				m := newMirror(t, onDisk(t, c, fill.Policy{}))
+				defer m.filler.Close()
+				f := m.ask(background())
+				time.Sleep(followAfter + time.Millisecond)
+				synctest.Wait()
+				m.filler.Write(directory+linuxZip, test.added)
+				close(s.goOn)
+				m.all.Wait()
+				synctest.Wait()
+				if f := f.now(); (f.body == content) != test.whole || f.broken == test.whole {
+					t.Errorf("it has %d bytes of %d, broken off: %t", len(f.body), len(content), f.broken)
 				}
 			})
 		})

@@ -223,6 +223,7 @@ type packageFill struct {
 	platform address.Platform
 	indexed  *index.Release // from the index, signed by its publisher or not; may be nil
 	offer    func(*Filled)  // to followers, while it grows
+	growing  *growing       // what was offered last; nil: nothing
 }
 
 // fillPackage finds a package in the tree, or fetches it when it gets a slot. It takes
@@ -288,6 +289,7 @@ func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p u
 	if filled, err = f.findPackage(d, k, p); filled == nil && err == nil {
 		err = unread(tree.ErrChanged)
 	}
+	k.growing.end(filled, err)
 	return filled, false, err
 }
 
@@ -375,13 +377,16 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	if p.SHA256 != (wire.SHA256{}) { // otherwise nobody could tell that it is broken
 		to.begin = func(size int64) *growing {
 			early := newGrowing(k, p, size, temporary)
+			k.growing = early.growing
 			k.offer(early)
 			return early.growing
 		}
 	}
 	defer func() {
 		to.growing.close()
-		to.growing.end(filled, err)
+		if !errors.Is(err, tree.ErrChanged) { // otherwise the package in the tree decides
+			to.growing.end(filled, err)
+		}
 	}()
 	var digest archive.PackageDigest
 	received, err := s.Client.Download(ctx, k.Release, p.Platform, to)
@@ -498,24 +503,24 @@ type watchedPackage struct {
 	size     int64 // zero: unknown
 
 	begin   func(size int64) *growing // nil: nobody follows
-	growing *growing                  // nil: its length is not known yet
+	growing *growing                  // nil: there is nothing to follow yet
 }
 
 // Expect implements upstream.Expecter.
 func (w *watchedPackage) Expect(size int64) error {
 	w.size = size
 	err := w.reservedPackage.Expect(size)
-	if err == nil && w.growing == nil && w.begin != nil {
-		w.growing = w.begin(size)
-	}
 	w.watchers.tell(w.id, w.received, w.size)
 	return err
 }
 
 func (w *watchedPackage) Write(b []byte) (int, error) {
 	n, err := w.reservedPackage.Write(b)
-	w.arriving.Write(b[:n])
+	if w.growing == nil && w.begin != nil && n > 0 && w.size > heldBack {
+		w.growing = w.begin(w.size) // now that the origin sends something
+	}
 	w.growing.grow(int64(n))
+	w.arriving.Write(b[:n])
 	w.received += int64(n)
 	w.watchers.tell(w.id, w.received, w.size)
 	return n, err
