@@ -87,6 +87,9 @@ func (a *Arriving) Write(p []byte) (int, error) {
 		a.done = make(chan struct{})
 		go func() {
 			defer close(a.done)
+			// A parser that panics must not end the process, which a goroutine does. In the
+			// request, which reads the file then, it ends the request alone.
+			defer func() { _ = recover() }()
 			a.result = a.walk(&chunkReader{from: a})
 		}()
 	}

@@ -486,6 +486,18 @@ func TestArrivingPackagesThatAreNotWalked(t *testing.T) {
 	(*Arriving)(nil).Close()
 }
 
+// A walk that panics has seen nothing.
+func TestWalksThatPanic(t *testing.T) {
+	content := zipOf(binaryName, program)
+	a := newArriving(func(io.Reader) walked { panic("a parser has failed") })
+	defer a.Close()
+	a.Write(content)
+	d, err := a.CheckPackage(t.Context(), fileOf(content), int64(len(content)), "demo", onLinux, wire.SHA256Of(content))
+	if err != nil || len(d.H1) == 0 {
+		t.Errorf("got %+v, %v", d, err)
+	}
+}
+
 // A package of other bytes than have arrived is read from the file.
 func TestArrivingPackagesOfAnotherSize(t *testing.T) {
 	content := zipOf(binaryName, program)
