@@ -89,6 +89,7 @@ var directDependencies = []string{
 	"github.com/hashicorp/hcl/v2",
 	"github.com/hashicorp/terraform-registry-address",
 	"github.com/hashicorp/terraform-svchost",
+	"github.com/klauspost/compress",      // zips are unpacked faster, in Caddy already
 	"github.com/microcosm-cc/bluemonday", // HTML in READMEs
 	"github.com/moby/patternmatcher",     // .terraformignore
 	"github.com/prometheus/client_golang",
