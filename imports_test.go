@@ -93,6 +93,7 @@ var directDependencies = []string{
 	"github.com/microcosm-cc/bluemonday", // HTML in READMEs
 	"github.com/moby/patternmatcher",     // .terraformignore
 	"github.com/prometheus/client_golang",
+	"github.com/rogpeppe/go-internal", // a diff of two texts, in memory that is bounded
 	"github.com/sony/gobreaker/v2",
 	"github.com/zclconf/go-cty",
 	"github.com/spf13/afero",
