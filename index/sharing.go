@@ -78,8 +78,12 @@ const closePatience = 2 * time.Second
 func (x *Index) finishSharing() {
 	defer x.stopSharing()
 	x.prepare.Do(func() {}) // sharing that has not begun does not begin any more
-	_, unannounced, _ := x.takeUnannounced()
-	x.share(unannounced)
+	x.takeChanged()
+	x.announcing.Lock()
+	unread := x.unread
+	x.unread = nil
+	x.announcing.Unlock()
+	x.share(unread)
 	x.announcing.Lock()
 	x.sharingEnded = true
 	x.announcing.Unlock()
@@ -94,14 +98,25 @@ func (x *Index) finishSharing() {
 	}
 }
 
-// takeUnannounced returns what may have changed since the last scan, the folders that Changed
-// was called with, and the last Change.
-func (x *Index) takeUnannounced() (changed stale, folders [][]string, last Change) {
+// takeChanged returns what may have changed since the last scan, and the last Change. The
+// folders that Changed was called with wait until their archives have been read.
+func (x *Index) takeChanged() (changed stale, last Change) {
 	x.announcing.Lock()
 	defer x.announcing.Unlock()
 	changed, x.stale = x.stale, make(stale)
-	folders, x.unannounced = x.unannounced, nil
-	return changed, folders, x.changes
+	x.unread, x.unannounced = append(x.unread, x.unannounced...), nil
+	return changed, x.changes
+}
+
+// shareRead shares the results, and announces the changes whose archives have been read.
+func (x *Index) shareRead() {
+	var read [][]string
+	if _, current := x.queue.IsRead(); current {
+		x.announcing.Lock()
+		read, x.unread = x.unread, nil
+		x.announcing.Unlock()
+	}
+	x.share(read)
 }
 
 // startSharing begins to share the memo, if there is a Shared memo.
