@@ -2,6 +2,7 @@ package pages
 
 import (
 	"errors"
+	"fmt"
 	"html/template"
 	"io/fs"
 	"path"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // A codePage shows a file or a folder of a module's package.
@@ -185,7 +188,7 @@ func (m *moduleView) folder(p *codePage, files *content.Files, name string) (err
 			inner = append(inner, codeEntry{Name: printable(first), URL: to, Folder: true, Files: 1})
 		default:
 			own = append(own, codeEntry{Name: printable(first), URL: to, Size: size(f.Size)})
-			if isTerraform(first) && (configuration == "" || first == "main.tf") {
+			if snippet.IsTerraform(first) && (configuration == "" || first == "main.tf") {
 				configuration = f.Path
 			}
 		}
@@ -193,7 +196,7 @@ func (m *moduleView) folder(p *codePage, files *content.Files, name string) (err
 	all := slices.Concat(inner, own)
 	p.Folder.Entries = all[:min(len(all), maxEntries)]
 	p.Folder.LeftOut = len(all) - len(p.Folder.Entries)
-	if configuration != "" && exampleOf(configuration) == name {
+	if configuration != "" && snippet.ExampleOf(configuration) == name {
 		p.File, _, err = m.codeFile(files.File(configuration))
 	}
 	return err
@@ -221,7 +224,7 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 		shown.Note = "This file is empty."
 		return shown, nil, nil
 	}
-	if isDocument(f.Path) {
+	if markdown.IsDocument(f.Path) {
 		of := m.url(m.route.withCode(f.Path))
 		if m.query.tab != tabSource {
 			shown.Other = link{"Source", withQuery(of, "tab", tabSource)}
@@ -234,7 +237,7 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 		}
 		shown.Other = link{"Document", of}
 	}
-	a := m.adapt(f.Path, text)
+	a := snippet.Example(f.Path, text, m.source(m.route.address), snippet.ConstraintOn(m.version.Version, m.latest.Version))
 	for _, source := range a.Sources {
 		if !slices.Contains(shown.Sources, source) {
 			shown.Sources = append(shown.Sources, source)
@@ -283,11 +286,6 @@ func (m *moduleView) textOf(of *index.ModuleVersion, f *content.ListedFile) (tex
 	return string(b), "", nil
 }
 
-// isDocument reports whether a file is Markdown.
-func isDocument(name string) bool {
-	return slices.Contains([]string{".md", ".markdown"}, strings.ToLower(path.Ext(name)))
-}
-
 // printable returns a name with a mark in place of each character that nobody sees, since
 // such a character can make a name look like another.
 func printable(name string) string {
@@ -301,7 +299,7 @@ func printable(name string) string {
 
 // codeHTML writes the lines of a file, each with a link to it. The number of a line is made
 // by the stylesheet, so that it is not copied. A line that the file does not have has none.
-func codeHTML(language string, a adapted) (_ template.HTML, numbered int) {
+func codeHTML(language string, a snippet.Adapted) (_ template.HTML, numbered int) {
 	var b strings.Builder
 	for i, line := range markdown.Lines(language, a.Text) {
 		_, changed := a.Sources[i]
@@ -321,6 +319,43 @@ func codeHTML(language string, a adapted) (_ template.HTML, numbered int) {
 		b.WriteString("\n</span>")
 	}
 	return template.HTML(b.String()), numbered
+}
+
+// diffHTML writes the lines of a comparison, each with its sign, so that no one needs the
+// colours. The lines of the newer text can be linked to.
+func diffHTML(lines []changes.Line) template.HTML {
+	var b strings.Builder
+	number := func(n int) {
+		if b.WriteString(`<i data-n="`); n > 0 {
+			fmt.Fprint(&b, n)
+		}
+		b.WriteString(`"></i>`)
+	}
+	for i, l := range lines {
+		if l.Sign == '@' {
+			if i > 0 {
+				b.WriteString(`<span class="gap">⋯` + "\n</span>")
+			}
+			continue
+		}
+		b.WriteString("<span")
+		if l.New > 0 {
+			fmt.Fprintf(&b, ` id="L%d"`, l.New)
+		}
+		switch l.Sign {
+		case '+':
+			b.WriteString(` class="gi"`)
+		case '-':
+			b.WriteString(` class="gd"`)
+		}
+		b.WriteByte('>')
+		number(l.Old)
+		number(l.New)
+		b.WriteByte(l.Sign)
+		template.HTMLEscape(&b, []byte(l.Text))
+		b.WriteString("\n</span>")
+	}
+	return template.HTML(b.String())
 }
 
 // compareFile shows what has changed in a file since another version, or up to it.
@@ -368,7 +403,7 @@ func (m *moduleView) compareFile(p *codePage, files *content.Files, name string)
 	case note != "":
 		p.File.Note, p.File.Package, p.File.Raw = note, m.packageOf(now), ""
 	default:
-		lines := diffLines(texts[0], texts[1])
+		lines := changes.Lines(texts[0], texts[1])
 		p.File.Code = diffHTML(lines)
 		if len(lines) == 0 {
 			p.File.Note = "Only line breaks differ between " + of.Version + " and " + now.Version + "."

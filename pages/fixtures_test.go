@@ -8,7 +8,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // The models of the tests: a registry with a module of ordinary size.
@@ -22,6 +24,13 @@ func testIdentity() *identity {
 func plainMarkdown(s string) prose { return prose(template.HTMLEscapeString(s)) }
 
 func nowhere(moduledoc.Position) link { return link{} }
+
+func unlinked(list ...changes.Change) (all []linkedChange) {
+	for _, c := range list {
+		all = append(all, linkedChange{Change: c})
+	}
+	return all
+}
 
 func vpcVariables() []moduledoc.Variable {
 	return []moduledoc.Variable{
@@ -97,7 +106,7 @@ func modulePageOf(tabName string) modulePage {
 			Chips: []chip{{Label: "latest", Tone: "good"}, {Time: published}, {Label: "terraform", Value: ">= 1.3"}, {Label: "hashicorp/aws", Value: ">= 5.0"}, {Label: "34 kB"}, {Label: "MPL-2.0"}},
 		},
 		sidebar: sidebar{
-			Use: &usage{Code: moduleSnippet("registry.example.com/acme/vpc/aws", "~> 1.4", &m, "vpc")},
+			Use: &usage{Code: snippet.Module("registry.example.com/acme/vpc/aws", "~> 1.4", &m, "vpc")},
 			Facts: []fact{
 				{Term: "Source", Text: "github.com/acme/terraform-aws-vpc", URL: "https://github.com/acme/terraform-aws-vpc"},
 				{Term: "Owner", Text: "platform team"},
@@ -130,14 +139,14 @@ func modulePageOf(tabName string) modulePage {
 		Changes: comparison{
 			From: "1.3.2", To: "1.4.0", Action: base + "/1.4.0",
 			Others:  []versionLink{{Version: "2.0.0-rc.1"}, {Version: "1.3.2", Current: true}, {Version: "1.2.0"}},
-			Verdict: verdict{"bad", "1 breaking change in a minor release.", "That calls for a new major version."},
-			Groups: groupChanges([]change{
-				{Kind: removed, What: "output", Name: "nat_ips", Breaking: true},
-				{Kind: added, What: "input", Name: "flow_logs"},
-				{Kind: changed, What: "input", Name: "zones", Details: []detail{{"default", "[]", "null"}, {Of: "null is now accepted"}}},
-				{Kind: changed, What: "provider", Name: "aws", Details: []detail{{"version", ">= 4.0", ">= 5.0"}}, Breaking: true},
-				{Kind: added, What: "submodule", Name: "modules/endpoints"},
-			}, []change{{Kind: added, What: "resource", Name: "aws_flow_log.this"}}),
+			Verdict: changes.Verdict{Tone: "bad", Title: "1 breaking change in a minor release.", Text: "That calls for a new major version."},
+			Groups: []changeGroup{{Changes: unlinked(
+				changes.Change{Kind: changes.Removed, What: "output", Name: "nat_ips", Breaking: true},
+				changes.Change{Kind: changes.Added, What: "input", Name: "flow_logs"},
+				changes.Change{Kind: changes.Changed, What: "input", Name: "zones", Details: []changes.Detail{{Of: "default", From: "[]", To: "null"}, {Of: "null is now accepted"}}},
+				changes.Change{Kind: changes.Changed, What: "provider", Name: "aws", Details: []changes.Detail{{Of: "version", From: ">= 4.0", To: ">= 5.0"}}, Breaking: true},
+				changes.Change{Kind: changes.Added, What: "submodule", Name: "modules/endpoints"},
+			), Resources: unlinked(changes.Change{Kind: changes.Added, What: "resource", Name: "aws_flow_log.this"})}},
 		},
 	}
 	p.Readme = readme{Name: "README.md", Content: testReadme}
@@ -183,13 +192,13 @@ func homePageOf() homePage {
 			{"registry.terraform.io/hashicorp/aws", "/registries/registry.terraform.io/providers/hashicorp/aws/5.100.0", "5.100.0", "", "provider", published.AddDate(0, -1, 0)},
 		},
 		Places: []facet{{Title: "Namespaces", Choices: []choice{{Text: "acme", URL: "/browse/modules?namespace=acme", Count: 73}, {Text: "platform", URL: "/browse/modules?namespace=platform", Count: 31}, {Text: "data-science", URL: "/browse/modules?namespace=data-science", Count: 24}}}},
-		Steps: setup{
+		Steps: snippet.Setup{
 			Registry: clientconfig.Registry{
 				Hostnames: []string{"registry.example.com"}, URL: "https://registry.example.com/v1", Login: true, HostsProviders: true,
 				Origins: []clientconfig.Origin{{Hostname: "registry.opentofu.org", Providers: true}, {Hostname: "registry.terraform.io", Providers: true, Modules: true}},
 			},
 			Modules: true, Providers: true, Mirror: true,
-		}.steps(),
+		}.Steps(),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
@@ -165,12 +166,12 @@ func (m *moduleView) tabs() []tab {
 
 func (m *moduleView) sidebar() sidebar {
 	var b sidebar
-	source, constraint := m.source(m.route.address), constraintOn(m.version.Version, m.latest.Version)
+	source, constraint := m.source(m.route.address), snippet.ConstraintOn(m.version.Version, m.latest.Version)
 	switch {
 	case strings.HasPrefix(m.shown.Path, "examples/"):
-		b.Use = &usage{Code: moduleSnippet(source, constraint, &m.whole.Root, m.route.address.Name), Note: "The module this is an example of."}
+		b.Use = &usage{Code: snippet.Module(source, constraint, &m.whole.Root, m.route.address.Name), Note: "The module this is an example of."}
 	default:
-		b.Use = &usage{Code: moduleSnippet(source, constraint, m.shown, m.route.address.Name)}
+		b.Use = &usage{Code: snippet.Module(source, constraint, m.shown, m.route.address.Name)}
 	}
 	if m.route.address.Hostname != "" {
 		b.Use.Note = "Mirrored from " + address.DisplayHostname(m.route.address.Hostname) + ". Clients download it from there, unless they are configured to use this registry instead."

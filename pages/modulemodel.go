@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // A modulePage is a tab of the page of a module, a submodule or an example.
@@ -124,7 +125,7 @@ func newValue(text string) value {
 func newType(text string) value {
 	v := newValue(text)
 	if v.Folded != "" {
-		v.Preview = typePreview(text)
+		v.Preview = snippet.TypePreview(text)
 	}
 	return v
 }

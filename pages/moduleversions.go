@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
 )
 
 // versions returns the rows of all versions.
@@ -38,9 +39,6 @@ type summaryCache struct {
 	names []string
 }
 
-// maxDifference is how many added and how many removed names a row shows.
-const maxDifference = 5
-
 // difference returns the names that the root of a version has more and fewer than the
 // root of another version.
 func (c *summaryCache) difference(from, to *index.ModuleVersion) (more, less []string) {
@@ -50,35 +48,10 @@ func (c *summaryCache) difference(from, to *index.ModuleVersion) (more, less []s
 	}
 	old := interfaceNames(from)
 	c.of, c.names = from, old
-	return without(now, old), without(old, now)
+	return changes.Names(old, now)
 }
 
 func interfaceNames(v *index.ModuleVersion) []string {
 	s := v.Summary()
 	return slices.Concat(s.Inputs, s.Outputs)
-}
-
-// without returns the names in a that are not in b, shortened.
-func without(a, b []string) []string {
-	in := make(map[string]bool, len(b))
-	for _, name := range b {
-		in[name] = true
-	}
-	var list []string
-	more := 0
-	for _, name := range a {
-		if in[name] {
-			continue
-		}
-		in[name] = true // an output may have the name of an input
-		if len(list) == maxDifference {
-			more++
-			continue
-		}
-		list = append(list, name)
-	}
-	if more > 0 {
-		list = append(list, count(more, "more", "more"))
-	}
-	return list
 }

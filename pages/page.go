@@ -1,9 +1,11 @@
 package pages
 
 import (
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"html/template"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // A page is the model of the frame. Every other model embeds it.
@@ -134,7 +136,7 @@ type sidebar struct {
 
 // A usage is the configuration to paste.
 type usage struct {
-	Code code
+	Code snippet.Code
 	Note string
 }
 

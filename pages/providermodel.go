@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // A providerPage is a tab of the page of a provider.
@@ -40,7 +41,7 @@ type packages struct {
 	// not.
 	Missing []string
 
-	Lock code // the block for a lock file
+	Lock snippet.Code // the block for a lock file
 
 	// Checksums and Signature link to the documents that prove the packages. Signature
 	// has no URL if there is no signature.

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -205,7 +206,7 @@ func (p *providerView) tabs() []tab {
 func (p *providerView) sidebar() sidebar {
 	var b sidebar
 	a := p.route.address
-	b.Use = &usage{Code: providerSnippet(p.source(a), a.Name, constraintOn(p.release.Version, p.latest.Version))}
+	b.Use = &usage{Code: snippet.Provider(p.source(a), a.Name, snippet.ConstraintOn(p.release.Version, p.latest.Version))}
 	switch {
 	case a.Hostname != "":
 		b.Use.Note = "Clients download it from here if they use this registry as a network mirror or in place of " + address.DisplayHostname(a.Hostname) + "."
@@ -226,6 +227,7 @@ func (p *providerView) sidebar() sidebar {
 // packages returns the packages of the release, with their checksums and signature.
 func (p *providerView) packages() packages {
 	var all packages
+	var hashes []string
 	for _, k := range p.release.Packages {
 		sum := k.File.SHA256.String()
 		all.Rows = append(all.Rows, packageRow{
@@ -233,12 +235,15 @@ func (p *providerView) packages() packages {
 			SHA256: fact{Term: "sha256 of " + k.Platform.String(), Text: abbreviated(sum), Full: sum},
 			H1:     fact{Term: "h1 of " + k.Platform.String(), Text: abbreviated(k.H1), Full: k.H1},
 		})
+		if hashes = append(hashes, "zh:"+sum); k.H1 != "" {
+			hashes = append(hashes, k.H1)
+		}
 	}
 	for _, missing := range p.provider.Missing(p.release) {
 		all.Missing = append(all.Missing, missing.Platform.String())
 	}
 	a := p.route.address
-	all.Lock = lockBlock(a.At(cmp.Or(a.Hostname, p.view.Hostname())), p.release.Version, all.Rows)
+	all.Lock = snippet.LockBlock(a.At(cmp.Or(a.Hostname, p.view.Hostname())), p.release.Version, hashes)
 	all.Checksums = link{"SHA256SUMS", p.fileURL(address.ChecksumsName(a.Name, p.release.Version))}
 	if name := address.SignatureName(a.Name, p.release.Version); p.provider.File(name) != nil {
 		all.Signature = link{"its signature", p.fileURL(name)}

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -75,7 +76,7 @@ func providerPageOf(tabName string) providerPage {
 			Notices: []notice{{Tone: "warn", Title: "This version is deprecated.", Text: "It forgets."}},
 			Tabs:    []tab{{"Packages", base, 0, tabName == tabPackages}, {"Versions", base + "?tab=versions", 2, tabName == tabVersions}},
 		},
-		sidebar: sidebar{Use: &usage{Code: providerSnippet("registry.example.com/weather/station", "station", "~> 1.2")}, Facts: []fact{{Term: "Protocol", Text: "6.0"}}},
+		sidebar: sidebar{Use: &usage{Code: snippet.Provider("registry.example.com/weather/station", "station", "~> 1.2")}, Facts: []fact{{Term: "Protocol", Text: "6.0"}}},
 		Tab:     tabName,
 		Packages: packages{
 			Rows:      []packageRow{{Platform: "linux_amd64", File: link{"terraform-provider-station_1.2.0_linux_amd64.zip", "/v1/mirror/x"}, Size: "12 MB", SHA256: sum, H1: sum}},
@@ -190,30 +191,6 @@ func TestProviderOverview(t *testing.T) {
 				if strings.Contains(textIn(elements(parse(t, w), atom.Main)[0]), no) {
 					t.Errorf("it says %q", no)
 				}
-			}
-		})
-	}
-}
-
-// The snippet on the page is valid configuration.
-func TestProviderSnippet(t *testing.T) {
-	for _, test := range []struct{ rule, source, name, version, want string }{
-		{
-			"a hosted one", "registry.example.com/acme/demo", "demo", "1.2.3",
-			"terraform {\n  required_providers {\n    demo = {\n      source  = \"registry.example.com/acme/demo\"\n      version = \"~> 1.2\"\n    }\n  }\n}",
-		},
-		{
-			"a name with a dash, and a prerelease", "hashicorp/google-beta", "google-beta", "1.0.0-rc.1",
-			"terraform {\n  required_providers {\n    google-beta = {\n      source  = \"hashicorp/google-beta\"\n      version = \"1.0.0-rc.1\"\n    }\n  }\n}",
-		},
-		{
-			"a name that is no identifier", "acme/3d", "3d", "0.1.2",
-			"terraform {\n  required_providers {\n    provider_3d = {\n      source  = \"acme/3d\"\n      version = \"~> 0.1.2\"\n    }\n  }\n}",
-		},
-	} {
-		t.Run(test.rule, func(t *testing.T) {
-			if got := providerSnippet(test.source, test.name, constraintFor(test.version)).Text; got != test.want {
-				t.Errorf("%s\nis not\n%s", got, test.want)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 )
@@ -97,4 +98,12 @@ func abbreviated(s string) string {
 		return s
 	}
 	return s[:8] + "…" + s[len(s)-6:]
+}
+
+// shortened returns the beginning of a text that is longer than limit characters.
+func shortened(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return string([]rune(text)[:limit]) + "…"
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // A rendered is a page of the tests.
@@ -227,7 +228,7 @@ func TestHostileTextIsEscaped(t *testing.T) {
 	m.Chips = []chip{{Label: script, Value: script, Tone: script}}
 	m.Notices = []notice{{Tone: script, Title: script, Text: script, Link: &link{script, scheme}}}
 	m.Facts = []fact{{Term: script, Text: script, URL: scheme, More: script}, {Term: script, Text: script, Full: script}}
-	m.Use.Code = moduleSnippet(script, script, &moduledoc.Module{Path: script, Variables: []moduledoc.Variable{{Name: script, Type: script}}}, script)
+	m.Use.Code = snippet.Module(script, script, &moduledoc.Module{Path: script, Variables: []moduledoc.Variable{{Name: script, Type: script}}}, script)
 	m.Menu = versionMenu{Current: script, Versions: []versionLink{{Version: script, URL: scheme}}}
 	m.Problems = []unreadPart{{At: link{script, scheme}, Text: script}}
 	m.Inputs = newInputs([]moduledoc.Variable{

@@ -392,6 +392,7 @@ func (r route) withCode(name string) route {
 // that no page has, which files of a package can have.
 func (r route) leads() bool {
 	parsed, ok := parseRoute(r.path())
+	r.latest = parsed.latest // a page of the latest version may lack the word, its files do not
 	return ok && parsed == r
 }
 

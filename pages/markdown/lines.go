@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark/util"
@@ -45,4 +46,9 @@ func LanguageOf(name string) string {
 		return name
 	}
 	return strings.TrimPrefix(path.Ext(name), ".")
+}
+
+// IsDocument reports whether a file is Markdown, by its name.
+func IsDocument(name string) bool {
+	return slices.Contains([]string{"md", "markdown"}, LanguageOf(name))
 }

@@ -1,4 +1,4 @@
-package pages
+package snippet
 
 import "testing"
 
@@ -16,7 +16,7 @@ func TestPreviewsOfTypes(t *testing.T) {
 		{"a long type without an object is cut", "tuple([string, string, string, string, string, string, string])", "tuple([string, string, string, string, strin…"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			if got := typePreview(test.typ); got != test.want {
+			if got := TypePreview(test.typ); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

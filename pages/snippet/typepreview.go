@@ -1,4 +1,4 @@
-package pages
+package snippet
 
 import (
 	"strings"
@@ -8,14 +8,18 @@ import (
 // maxPreview is how many characters the names of attributes have in a preview of a type.
 const maxPreview = 44
 
-// typePreview returns a type on one line, with the names of an object's first attributes:
+// TypePreview returns a type on one line, with the names of an object's first attributes:
 // map(object({ enabled, instance, … })). A type without objects is shortened. The type is
 // as its author wrote it, and may be no type at all.
-func typePreview(typ string) string {
+func TypePreview(typ string) string {
 	before, rest, object := strings.Cut(typ, "{")
 	before = strings.Join(strings.Fields(before), "")
 	if !object || utf8.RuneCountInString(before) > maxPreview {
-		return shortened(strings.Join(strings.Fields(typ), " "), maxPreview)
+		line := strings.Join(strings.Fields(typ), " ")
+		if utf8.RuneCountInString(line) > maxPreview {
+			line = string([]rune(line)[:maxPreview]) + "…"
+		}
+		return line
 	}
 	var b strings.Builder
 	b.WriteString(before + "{")
@@ -77,12 +81,4 @@ func attributeNames(text string) (names []string) {
 		}
 	}
 	return names
-}
-
-// shortened returns the beginning of a text that is longer than limit characters.
-func shortened(text string, limit int) string {
-	if utf8.RuneCountInString(text) <= limit {
-		return text
-	}
-	return string([]rune(text)[:limit]) + "…"
 }

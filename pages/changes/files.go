@@ -1,30 +1,57 @@
-package pages
+package changes
 
 import (
 	"fmt"
-	"html/template"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 )
 
-// A diffLine is a line of the comparison of two texts.
-type diffLine struct {
+// A File is a file that differs.
+type File struct {
+	Kind Kind
+	Path string
+}
+
+// Files returns the files that differ between two packages, by path.
+func Files(from, to *content.Files) (list []File) {
+	for i, j := 0, 0; i < len(from.List) || j < len(to.List); {
+		switch {
+		case j == len(to.List) || i < len(from.List) && from.List[i].Path < to.List[j].Path:
+			list = append(list, File{Removed, from.List[i].Path})
+			i++
+		case i == len(from.List) || to.List[j].Path < from.List[i].Path:
+			list = append(list, File{Added, to.List[j].Path})
+			j++
+		default:
+			if from.List[i].Sum != to.List[j].Sum {
+				list = append(list, File{Changed, to.List[j].Path})
+			}
+			i, j = i+1, j+1
+		}
+	}
+	return list
+}
+
+// A Line is a line of the comparison of two texts.
+type Line struct {
 	Sign     byte // '+', '-', ' ' for a line of both, or '@' for a gap
 	Text     string
 	Old, New int // its numbers; zero if a text does not have it
 }
 
-// diffLines compares two texts by lines, with three lines around each difference. It takes
+// Lines compares two texts by lines, with three lines around each difference. It takes
 // time in proportion to the lines and their logarithm, whatever the texts.
-func diffLines(from, to string) (lines []diffLine) {
+func Lines(from, to string) (lines []Line) {
 	unified := string(diff.Diff("", []byte(withoutReturns(from)), "", []byte(withoutReturns(to))))
 	old, now := 0, 0
 	for i, line := range strings.Split(unified, "\n") {
 		if i < 3 || line == "" {
 			continue // the names of the files
 		}
-		d := diffLine{Sign: line[0], Text: line[1:]}
+		d := Line{Sign: line[0], Text: line[1:]}
 		switch d.Sign {
 		case '@':
 			var oldCount, newCount int
@@ -54,40 +81,3 @@ func diffLines(from, to string) (lines []diffLine) {
 
 // withoutReturns returns a text with plain line breaks.
 func withoutReturns(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
-
-// diffHTML writes the lines of a comparison, each with its sign, so that no one needs the
-// colours. The lines of the newer text can be linked to.
-func diffHTML(lines []diffLine) template.HTML {
-	var b strings.Builder
-	number := func(n int) {
-		if b.WriteString(`<i data-n="`); n > 0 {
-			fmt.Fprint(&b, n)
-		}
-		b.WriteString(`"></i>`)
-	}
-	for i, l := range lines {
-		if l.Sign == '@' {
-			if i > 0 {
-				b.WriteString(`<span class="gap">⋯` + "\n</span>")
-			}
-			continue
-		}
-		b.WriteString("<span")
-		if l.New > 0 {
-			fmt.Fprintf(&b, ` id="L%d"`, l.New)
-		}
-		switch l.Sign {
-		case '+':
-			b.WriteString(` class="gi"`)
-		case '-':
-			b.WriteString(` class="gd"`)
-		}
-		b.WriteByte('>')
-		number(l.Old)
-		number(l.New)
-		b.WriteByte(l.Sign)
-		template.HTMLEscape(&b, []byte(l.Text))
-		b.WriteString("\n</span>")
-	}
-	return template.HTML(b.String())
-}

@@ -1,4 +1,4 @@
-package pages
+package snippet
 
 import (
 	"slices"
@@ -51,7 +51,7 @@ func TestExamplesAreFolders(t *testing.T) {
 		"examples/full/main.tf": "examples/full", "examples/full/deep/main.tf": "examples/full", "modules/a/examples/b/main.tf": "modules/a/examples/b",
 		"examples/main.tf": "", "main.tf": "", "modules/a/main.tf": "", "examples": "",
 	} {
-		if got := exampleOf(file); got != want {
+		if got := ExampleOf(file); got != want {
 			t.Errorf("%s is of %q, not %q", file, got, want)
 		}
 	}

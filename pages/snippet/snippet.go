@@ -1,8 +1,12 @@
-package pages
+// Package snippet makes configuration to paste: calls of modules, requirements of providers,
+// blocks of lock files, what clients need to use the registry, and examples with addresses in
+// place of paths.
+package snippet
 
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"path"
 	"slices"
 	"strconv"
@@ -14,15 +18,30 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
-// moduleSnippet returns the configuration that calls a module, with a line for each
+// A Code is source text that is shown as it is and can be copied.
+type Code struct {
+	Language string // a language that markdown.Highlight knows; empty: it is not highlighted
+	Text     string
+}
+
+// HTML returns the text with its tokens in spans.
+func (c Code) HTML() template.HTML {
+	var b strings.Builder
+	markdown.Highlight(&b, c.Language, c.Text)
+	return template.HTML(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// Module returns the configuration that calls a module, with a line for each
 // required input. Its value has the right type, and is there to be replaced.
 //
 // The source is the source of the module without a path in it, such as
 // "registry.example.com/acme/vpc/aws".
-func moduleSnippet(source, constraint string, m *moduledoc.Module, name string) code {
+func Module(source, constraint string, m *moduledoc.Module, name string) Code {
 	if m.Path != "" {
 		source += "//" + m.Path
 		name = path.Base(m.Path)
@@ -45,25 +64,38 @@ func moduleSnippet(source, constraint string, m *moduledoc.Module, name string) 
 		fmt.Fprintf(&b, "  %-*s = %s\n", width, v.Name, placeholder(v.Type))
 	}
 	b.WriteString("}")
-	return code{"terraform", b.String()}
+	return Code{"terraform", b.String()}
 }
 
 // reserved are the arguments of a call that are no inputs.
 var reserved = []string{"source", "version", "providers", "count", "for_each", "lifecycle", "depends_on", "locals"}
 
-// providerSnippet returns the configuration that requires a provider.
-func providerSnippet(source, name, constraint string) code {
+// Provider returns the configuration that requires a provider.
+func Provider(source, name, constraint string) Code {
 	if !hclsyntax.ValidIdentifier(name) {
 		name = "provider_" + name
 	}
-	return code{"terraform", fmt.Sprintf("terraform {\n  required_providers {\n    %s = {\n      source  = %s\n      version = %s\n    }\n  }\n}",
+	return Code{"terraform", fmt.Sprintf("terraform {\n  required_providers {\n    %s = {\n      source  = %s\n      version = %s\n    }\n  }\n}",
 		name, literal(source), literal(constraint))}
 }
 
-// constraintOn returns the constraint for the page of a version: one that allows later
+// LockBlock returns the block of a .terraform.lock.hcl that locks a release with hashes of its
+// packages, as clients write it.
+func LockBlock(a address.Address, version string, hashes []string) Code {
+	hashes = slices.Sorted(slices.Values(hashes)) // all of h1: before all of zh:
+	var b strings.Builder
+	b.WriteString("provider " + literal(a.String()) + " {\n  version = " + literal(version) + "\n  hashes = [\n")
+	for _, h := range slices.Compact(hashes) {
+		b.WriteString("    " + literal(h) + ",\n")
+	}
+	b.WriteString("  ]\n}")
+	return Code{"terraform", b.String()}
+}
+
+// ConstraintOn returns the constraint for the page of a version: one that allows later
 // compatible versions, or, if the latest version is another one, exactly the version that
 // is being read.
-func constraintOn(text, latest string) string {
+func ConstraintOn(text, latest string) string {
 	if text != latest {
 		return text
 	}
@@ -124,7 +156,7 @@ func placeholder(typ string) string {
 	case "map", "object":
 		value = "{}"
 	}
-	return value + " # " + typePreview(cmp.Or(strings.Join(words, " "), "any"))
+	return value + " # " + TypePreview(cmp.Or(strings.Join(words, " "), "any"))
 }
 
 func joinSegments(segments []int64) string {

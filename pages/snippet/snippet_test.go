@@ -1,4 +1,4 @@
-package pages
+package snippet
 
 import (
 	"slices"
@@ -48,11 +48,57 @@ module "subnets" {
 }`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := moduleSnippet("r.example.com/acme/vpc/aws", constraintFor(test.version), &test.module, "vpc")
+			got := Module("r.example.com/acme/vpc/aws", constraintFor(test.version), &test.module, "vpc")
 			if got.Text != strings.TrimPrefix(test.want, "\n") {
 				t.Errorf("got\n%s", got.Text)
 			}
 		})
+	}
+}
+
+// What requires a provider is valid configuration.
+func TestProviderSnippet(t *testing.T) {
+	for _, test := range []struct{ rule, source, name, version, want string }{
+		{
+			"a hosted one", "registry.example.com/acme/demo", "demo", "1.2.3",
+			"terraform {\n  required_providers {\n    demo = {\n      source  = \"registry.example.com/acme/demo\"\n      version = \"~> 1.2\"\n    }\n  }\n}",
+		},
+		{
+			"a name with a dash, and a prerelease", "hashicorp/google-beta", "google-beta", "1.0.0-rc.1",
+			"terraform {\n  required_providers {\n    google-beta = {\n      source  = \"hashicorp/google-beta\"\n      version = \"1.0.0-rc.1\"\n    }\n  }\n}",
+		},
+		{
+			"a name that is no identifier", "acme/3d", "3d", "0.1.2",
+			"terraform {\n  required_providers {\n    provider_3d = {\n      source  = \"acme/3d\"\n      version = \"~> 0.1.2\"\n    }\n  }\n}",
+		},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if got := Provider(test.source, test.name, constraintFor(test.version)).Text; got != test.want {
+				t.Errorf("%s\nis not\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+// The block is what clients write: hashes in their order, each once.
+func TestLockBlock(t *testing.T) {
+	a, err := address.Parse("registry.terraform.io/acme/demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := LockBlock(a, "1.2.0", []string{"zh:bb", "h1:B=", "zh:aa", "h1:A=", "zh:cc", "h1:A="}).Text
+	want := `provider "registry.terraform.io/acme/demo" {
+  version = "1.2.0"
+  hashes = [
+    "h1:A=",
+    "h1:B=",
+    "zh:aa",
+    "zh:bb",
+    "zh:cc",
+  ]
+}`
+	if got != want {
+		t.Errorf("got\n%s", got)
 	}
 }
 
@@ -99,7 +145,7 @@ func FuzzSnippetIsConfiguration(f *testing.F) {
 	f.Add("a", "1\u2028", "b", "\r", "\x00")
 	f.Fuzz(func(t *testing.T, source, version, path, name, typ string) {
 		m := moduledoc.Module{Path: path, Variables: []moduledoc.Variable{{Name: name, Type: typ}}}
-		text := moduleSnippet(source, constraintFor(version), &m, "vpc").Text
+		text := Module(source, constraintFor(version), &m, "vpc").Text
 		arguments := 2
 		if hclsyntax.ValidIdentifier(name) && !slices.Contains(reserved, name) {
 			arguments++

@@ -1,4 +1,4 @@
-package pages
+package changes
 
 import (
 	"strings"
@@ -19,7 +19,7 @@ func TestTheSectionOfAVersion(t *testing.T) {
 		{"line breaks of Windows", "## 1.2.0\r\na\r\n## 1.1.0\r\n", "a"},
 		{"none", "", ""},
 	} {
-		if got := changelogSection(test.text, "1.2.0"); got != test.want {
+		if got := Notes(test.text, "1.2.0"); got != test.want {
 			t.Errorf("%s: got %q, not %q", test.rule, got, test.want)
 		}
 	}
@@ -34,7 +34,7 @@ func TestTheChangelogOfAPackage(t *testing.T) {
 			files.List = append(files.List, content.ListedFile{Path: name})
 		}
 		got := ""
-		if f := changelogOf(files); f != nil {
+		if f := Changelog(files); f != nil {
 			got = f.Path
 		}
 		if got != want {
@@ -44,10 +44,10 @@ func TestTheChangelogOfAPackage(t *testing.T) {
 }
 
 // A section is a part of its changelog.
-func FuzzChangelogSection(f *testing.F) {
+func FuzzNotes(f *testing.F) {
 	f.Add("## 1.0.0\na\n````\n# x\n```\n## 0.9", "1.0.0")
 	f.Fuzz(func(t *testing.T, text, version string) {
-		if section := changelogSection(text, version); !strings.Contains(withoutReturns(text), section) {
+		if section := Notes(text, version); !strings.Contains(withoutReturns(text), section) {
 			t.Errorf("%q of %q is no part of it", section, text)
 		}
 	})

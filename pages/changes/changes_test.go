@@ -1,4 +1,4 @@
-package pages
+package changes
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 // String returns a change on one line: "breaking: input x changed (type string →
 // bool)".
-func (c change) String() string {
+func (c Change) String() string {
 	s := fmt.Sprintf("%s %s %s", c.What, c.Name, c.Kind)
 	if c.Submodule != "" {
 		s = c.Submodule + ": " + s
@@ -37,7 +37,7 @@ func (c change) String() string {
 
 func changesOf(from, to moduledoc.Package) []string {
 	list := []string{}
-	for _, c := range compareInterfaces(&from, &to) {
+	for _, c := range Interfaces(&from, &to) {
 		list = append(list, c.String())
 	}
 	return list
@@ -238,25 +238,25 @@ func TestChangesOfSubmodules(t *testing.T) {
 }
 
 func TestVerdictOnTheVersionNumber(t *testing.T) {
-	breaking, addition := change{Kind: removed, What: "output", Breaking: true}, change{Kind: added, What: "input"}
+	breaking, addition := Change{Kind: Removed, What: "output", Breaking: true}, Change{Kind: Added, What: "input"}
 	for _, test := range []struct {
 		name, from, to string
-		changes        []change
+		changes        []Change
 		tone, want     string
 	}{
 		{"nothing changed", "1.0.0", "1.0.1", nil, "good", "The interface is the same. Inputs, outputs, submodules and requirements have not changed."},
-		{"an addition in a minor release", "1.0.0", "1.1.0", []change{addition}, "good", "No breaking changes."},
-		{"an addition in a patch release", "1.0.0", "1.0.1", []change{addition}, "info", "No breaking changes. Something was added, which calls for a new minor version."},
-		{"a breaking change in a major release", "1.4.0", "2.0.0", []change{breaking, addition}, "info", "1 breaking change. The new major version announces it."},
-		{"breaking changes in a minor release", "1.4.0", "1.5.0", []change{breaking, breaking}, "bad", "2 breaking changes in a minor release. That calls for a new major version."},
-		{"a breaking change in a patch release", "1.4.0", "1.4.1", []change{breaking}, "bad", "1 breaking change in a patch release. That calls for a new major version."},
-		{"a breaking change in a minor release before 1.0.0", "0.4.0", "0.5.0", []change{breaking}, "info", "1 breaking change. Before 1.0.0, a new minor version may break callers."},
-		{"a breaking change in a patch release before 1.0.0", "0.4.0", "0.4.1", []change{breaking}, "bad", "1 breaking change in a patch release. Before 1.0.0, that calls for a new minor version."},
-		{"the first stable version", "0.9.0", "1.0.0", []change{breaking}, "info", "1 breaking change. The new major version announces it."},
-		{"between prereleases of one version", "2.0.0-rc.1", "2.0.0-rc.2", []change{breaking}, "info", "1 breaking change. The interface may still change until the release."},
+		{"an addition in a minor release", "1.0.0", "1.1.0", []Change{addition}, "good", "No breaking changes."},
+		{"an addition in a patch release", "1.0.0", "1.0.1", []Change{addition}, "info", "No breaking changes. Something was added, which calls for a new minor version."},
+		{"a breaking change in a major release", "1.4.0", "2.0.0", []Change{breaking, addition}, "info", "1 breaking change. The new major version announces it."},
+		{"breaking changes in a minor release", "1.4.0", "1.5.0", []Change{breaking, breaking}, "bad", "2 breaking changes in a minor release. That calls for a new major version."},
+		{"a breaking change in a patch release", "1.4.0", "1.4.1", []Change{breaking}, "bad", "1 breaking change in a patch release. That calls for a new major version."},
+		{"a breaking change in a minor release before 1.0.0", "0.4.0", "0.5.0", []Change{breaking}, "info", "1 breaking change. Before 1.0.0, a new minor version may break callers."},
+		{"a breaking change in a patch release before 1.0.0", "0.4.0", "0.4.1", []Change{breaking}, "bad", "1 breaking change in a patch release. Before 1.0.0, that calls for a new minor version."},
+		{"the first stable version", "0.9.0", "1.0.0", []Change{breaking}, "info", "1 breaking change. The new major version announces it."},
+		{"between prereleases of one version", "2.0.0-rc.1", "2.0.0-rc.2", []Change{breaking}, "info", "1 breaking change. The interface may still change until the release."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := judge(version.Must(version.NewVersion(test.from)), version.Must(version.NewVersion(test.to)), test.changes)
+			got := Judge(version.Must(version.NewVersion(test.from)), version.Must(version.NewVersion(test.to)), test.changes)
 			if text := strings.TrimSpace(got.Title + " " + got.Text); got.Tone != test.tone || text != test.want {
 				t.Errorf("%s: %s", got.Tone, text)
 			}
@@ -264,7 +264,7 @@ func TestVerdictOnTheVersionNumber(t *testing.T) {
 	}
 }
 
-func FuzzCompareInterfaces(f *testing.F) {
+func FuzzInterfaces(f *testing.F) {
 	f.Add("object({ a = optional(string, {}) })", ">= 1.0", "tuple([any, object({})])", "~> 1")
 	f.Add("list(", "9223372036854775807", "\x00", "!= 1.2, 0.0.9223372036854775807")
 	f.Fuzz(func(t *testing.T, oldType, oldVersion, newType, newVersion string) {
@@ -272,8 +272,8 @@ func FuzzCompareInterfaces(f *testing.F) {
 			return &moduledoc.Package{Root: moduledoc.Module{RequiredVersion: version, Variables: []moduledoc.Variable{{Name: "x", Type: typ}}}}
 		}
 		from, to := of(oldType, oldVersion), of(newType, newVersion)
-		compareInterfaces(from, to)
-		if same := compareInterfaces(to, to); len(same) > 0 {
+		Interfaces(from, to)
+		if same := Interfaces(to, to); len(same) > 0 {
 			t.Errorf("a version differs from itself: %v", same)
 		}
 	})

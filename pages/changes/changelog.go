@@ -1,4 +1,4 @@
-package pages
+package changes
 
 import (
 	"path"
@@ -6,18 +6,19 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
 // changelogNames are the names of changelogs, in lower case and without an ending: the first
 // one counts.
 var changelogNames = []string{"changelog", "changes", "history", "release_notes"}
 
-// changelogOf returns the changelog at the root of a package, or nil if there is none.
-func changelogOf(files *content.Files) (found *content.ListedFile) {
+// Changelog returns the changelog at the root of a package, or nil if there is none.
+func Changelog(files *content.Files) (found *content.ListedFile) {
 	best := len(changelogNames)
 	for i := range files.List {
 		name := files.List[i].Path
-		if strings.Contains(name, "/") || !isDocument(name) {
+		if strings.Contains(name, "/") || !markdown.IsDocument(name) {
 			continue
 		}
 		rank := slices.Index(changelogNames, strings.ToLower(strings.TrimSuffix(name, path.Ext(name))))
@@ -28,10 +29,10 @@ func changelogOf(files *content.Files) (found *content.ListedFile) {
 	return found
 }
 
-// changelogSection returns what a changelog says of a version: what is between the heading
+// Notes returns what a changelog says of a version: what is between the heading
 // that names the version and the next heading of the same level or above. It is empty if
 // there is none.
-func changelogSection(text, version string) string {
+func Notes(text, version string) string {
 	var section []string
 	level, fence := 0, ""
 	for line := range strings.Lines(withoutReturns(text)) {

@@ -1,4 +1,4 @@
-package pages
+package changes
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func TestFilesAreCompared(t *testing.T) {
 		{"lines that begin like a comparison", "--- a\n+++ b\n@@ x\n", "--- a\n@@ x\n", "@0,0 \" \"1,1--- a -2,0+++ b \" \"3,2@@ x"},
 	} {
 		var got []string
-		for _, l := range diffLines(test.from, test.to) {
+		for _, l := range Lines(test.from, test.to) {
 			got = append(got, fmt.Sprintf("%c%d,%d%s", l.Sign, l.Old, l.New, l.Text))
 		}
 		joined := strings.Join(got, " ")
@@ -34,12 +34,12 @@ func TestFilesAreCompared(t *testing.T) {
 }
 
 // From the lines of a comparison both texts can be had again, and numbers count up.
-func FuzzDiffLines(f *testing.F) {
+func FuzzLines(f *testing.F) {
 	f.Add("a\nb\nc", "a\nc\nd\n")
 	f.Add("", "x")
 	f.Add("\\ No newline at end of file\n", "\\ no\n\n\n")
 	f.Fuzz(func(t *testing.T, from, to string) {
-		lines := diffLines(from, to)
+		lines := Lines(from, to)
 		texts := [2][]string{strings.Split(withoutReturns(from), "\n"), strings.Split(withoutReturns(to), "\n")}
 		for _, l := range lines {
 			for i, n := range []int{l.Old, l.New} {

@@ -1,4 +1,4 @@
-package pages
+package snippet
 
 import (
 	"path"
@@ -14,8 +14,8 @@ import (
 // An example calls the module that it is an example of by a path, such as "../..". Pages
 // show the address in the registry in its place, so that the example can be pasted.
 
-// An adapted is a file with addresses in place of paths.
-type adapted struct {
+// An Adapted is a file with addresses in place of paths.
+type Adapted struct {
 	Text string
 
 	// Sources are the paths that were replaced, by the index of their line in Text. Added are
@@ -24,10 +24,32 @@ type adapted struct {
 	Added   map[int]bool
 }
 
+// Example replaces the paths in a file of an example that lead out of it to other modules of
+// the package. address is the address of the package, which gets the constraint beside it.
+func Example(file, text, address, constraint string) Adapted {
+	example := ExampleOf(file)
+	if example == "" || !IsTerraform(file) {
+		return Adapted{Text: text}
+	}
+	return adaptSources(text, constraint, func(source string) string {
+		if !moduledoc.IsLocal(source) && source != ".." {
+			return ""
+		}
+		to := path.Join(path.Dir(file), source)
+		switch {
+		case to == ".":
+			return address
+		case to == "..", strings.HasPrefix(to, "../"), to == example, strings.HasPrefix(to, example+"/"):
+			return ""
+		}
+		return address + "//" + to
+	})
+}
+
 // adaptSources replaces the sources of the module calls of a file. address returns the
 // address for a source, or nothing for a source that stays. Each has the version beside it.
-func adaptSources(text, version string, address func(source string) string) adapted {
-	a := adapted{Sources: make(map[int]string), Added: make(map[int]bool)}
+func adaptSources(text, version string, address func(source string) string) Adapted {
+	a := Adapted{Sources: make(map[int]string), Added: make(map[int]bool)}
 	tokens, _ := hclsyntax.LexConfig([]byte(text), "", hcl.InitialPos)
 	var b strings.Builder
 	written, depth, inCall := 0, 0, false
@@ -119,9 +141,9 @@ func kindAfter(tokens hclsyntax.Tokens, i int) hclsyntax.TokenType {
 	return after.Type
 }
 
-// exampleOf returns the folder of the example that a file belongs to: examples/NAME at the
+// ExampleOf returns the folder of the example that a file belongs to: examples/NAME at the
 // root of the package or of a module in it. It is empty for other files.
-func exampleOf(file string) string {
+func ExampleOf(file string) string {
 	segments := strings.Split(path.Dir(file), "/")
 	at := slices.Index(segments, "examples")
 	if at < 0 || at+1 >= len(segments) {
@@ -130,29 +152,7 @@ func exampleOf(file string) string {
 	return path.Join(segments[:at+2]...)
 }
 
-// adapt replaces the paths in a file of an example that lead out of it to other modules of
-// the package.
-func (m *moduleView) adapt(file, text string) adapted {
-	example := exampleOf(file)
-	if example == "" || !isTerraform(file) {
-		return adapted{Text: text}
-	}
-	return adaptSources(text, constraintOn(m.version.Version, m.latest.Version), func(source string) string {
-		if !moduledoc.IsLocal(source) && source != ".." {
-			return ""
-		}
-		to := path.Join(path.Dir(file), source)
-		switch {
-		case to == ".":
-			return m.source(m.route.address)
-		case to == "..", strings.HasPrefix(to, "../"), to == example, strings.HasPrefix(to, example+"/"):
-			return ""
-		}
-		return m.source(m.route.address) + "//" + to
-	})
-}
-
-// isTerraform reports whether a file is configuration in the native syntax.
-func isTerraform(file string) bool {
+// IsTerraform reports whether a file is configuration in the native syntax.
+func IsTerraform(file string) bool {
 	return strings.HasSuffix(file, ".tf") || strings.HasSuffix(file, ".tofu")
 }
