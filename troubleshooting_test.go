@@ -23,7 +23,7 @@ import (
 var explained = []string{
 	"address", "wire", "signing", "tree", "archive", "registryhcl", "index", "index/report", "index/layout", "index/keys", "index/queue", "index/offer", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
 	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "caddyfile", "blob",
-	"pages/errorpage.go", "pages/absent.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
+	"pages/errorpage.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",
 }
 

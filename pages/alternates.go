@@ -1,5 +1,15 @@
 package pages
 
+import (
+	"cmp"
+	"mime"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+)
+
 // canonical returns the URL of the page. The latest version has a page of its own, which is
 // reached with and without "latest".
 func (v *visit) canonical() string {
@@ -48,4 +58,89 @@ func (v *visit) documentURL() string {
 		to += "/" + v.route.version
 	}
 	return to
+}
+
+const markdownType = "text/markdown; charset=utf-8"
+
+// prefersMarkdown reports whether an Accept header prefers Markdown to HTML. A range such as
+// text/* prefers neither.
+func prefersMarkdown(accept string) bool {
+	if !strings.Contains(accept, "markdown") {
+		return false
+	}
+	var weights struct{ markdown, html float64 }
+	for part := range strings.SplitSeq(accept, ",") {
+		kind, parameters, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		weight, err := strconv.ParseFloat(cmp.Or(parameters["q"], "1"), 64)
+		if err != nil {
+			continue
+		}
+		switch kind {
+		case "text/markdown":
+			weights.markdown = weight
+		case "text/html":
+			weights.html = weight
+		}
+	}
+	return weights.markdown > 0 && weights.markdown > weights.html
+}
+
+// asMarkdown returns the answer as the visit wants it: a page as Markdown, any other answer as
+// it is.
+func (v *visit) asMarkdown(a *answer) (*answer, error) {
+	if !v.query.markdown || a.contentType != "" || len(a.body) == 0 {
+		return a, nil
+	}
+	select {
+	case v.site.writing <- struct{}{}:
+		defer func() { <-v.site.writing }()
+	case <-v.request.Context().Done():
+		return nil, v.request.Context().Err()
+	}
+	text, err := markdown.FromPage(a.body, v.markdownURL)
+	if err != nil {
+		return nil, err
+	}
+	m := *a
+	m.contentType, m.body, m.zipped = markdownType, text, nil
+	if m.tag != "" {
+		m.tag = contentTag(text)
+	}
+	return &m, nil
+}
+
+// markdownURL returns the URL of a page as Markdown, and any other URL as it is.
+func (v *visit) markdownURL(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "" || u.Host != "" {
+		return to
+	}
+	below, ok := strings.CutPrefix(u.EscapedPath(), v.site.Path)
+	if !ok || !strings.HasPrefix(to, "/") {
+		return to
+	}
+	if rt, ok := parseRoute(below); !ok || !rt.isPage() {
+		return to
+	}
+	u.Fragment, u.RawFragment = "", ""
+	if u.RawQuery != "" {
+		u.RawQuery += "&"
+	}
+	u.RawQuery += "format=md"
+	return u.String()
+}
+
+// isPage reports whether the route leads to a page with content.
+func (r route) isPage() bool {
+	if r.feed {
+		return false
+	}
+	switch r.kind {
+	case llmsRoute, suggestionsRoute, assetRoute, moduleFileRoute, loginRoute, callbackRoute, logoutRoute:
+		return false
+	}
+	return true
 }

@@ -42,6 +42,14 @@ type release struct {
 	Published   time.Time
 }
 
+// An emptyTree says where the first file goes.
+type emptyTree struct {
+	Show      bool
+	Modules   bool   // it says where modules go
+	Providers bool   // it says where providers go
+	SignIn    string // signing in may show more; empty if it does not
+}
+
 // How much the home page shows.
 const (
 	maxNewest     = 10

@@ -29,9 +29,9 @@ func Changelog(files *content.Files) (found *content.ListedFile) {
 	return found
 }
 
-// Notes returns what a changelog says of a version: what is between the heading
-// that names the version and the next heading of the same level or above. It is empty if
-// there is none.
+// Notes returns the section of a changelog about a version: the text between the heading that
+// names the version and the next heading of the same level or above. It is empty if there is
+// none.
 func Notes(text, version string) string {
 	var section []string
 	level, fence := 0, ""

@@ -35,6 +35,7 @@ type Change struct {
 // A Kind says whether something was added, removed or changed.
 type Kind string
 
+// The kinds of changes.
 const (
 	Added   Kind = "added"
 	Removed Kind = "removed"

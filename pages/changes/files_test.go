@@ -4,9 +4,34 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 )
 
-func TestFilesAreCompared(t *testing.T) {
+func TestFilesThatDiffer(t *testing.T) {
+	files := func(list string) *content.Files {
+		f := &content.Files{}
+		for file := range strings.FieldsSeq(list) {
+			path, sum, _ := strings.Cut(file, "=")
+			l := content.ListedFile{Path: path}
+			copy(l.Sum[:], sum)
+			f.List = append(f.List, l)
+		}
+		return f
+	}
+	for _, test := range []struct{ rule, from, to, want string }{
+		{"one that is the same is left out", "a=1", "a=1", "[]"},
+		{"another content", "a=1 b=1", "a=1 b=2", "[{changed b}]"},
+		{"by path, whatever became of them", "a=1 c=1 d=1", "b=1 c=2 d=1 e=1", "[{removed a} {added b} {changed c} {added e}]"},
+		{"all of a first version", "", "a=1 b=1", "[{added a} {added b}]"},
+	} {
+		if got := fmt.Sprint(Files(files(test.from), files(test.to))); got != test.want {
+			t.Errorf("%s: got %s, not %s", test.rule, got, test.want)
+		}
+	}
+}
+
+func TestLinesThatDiffer(t *testing.T) {
 	many := ""
 	for i := range 20 {
 		many += fmt.Sprintf("same%d\n", i)
