@@ -79,11 +79,7 @@ func (x *Index) finishSharing() {
 	defer x.stopSharing()
 	x.prepare.Do(func() {}) // sharing that has not begun does not begin any more
 	x.takeChanged()
-	x.announcing.Lock()
-	unread := x.unread
-	x.unread = nil
-	x.announcing.Unlock()
-	x.share(unread)
+	x.share(x.takeUnread())
 	x.announcing.Lock()
 	x.sharingEnded = true
 	x.announcing.Unlock()
@@ -110,13 +106,19 @@ func (x *Index) takeChanged() (changed stale, last Change) {
 
 // shareRead shares the results, and announces the changes whose archives have been read.
 func (x *Index) shareRead() {
-	var read [][]string
 	if _, current := x.queue.IsRead(); current {
-		x.announcing.Lock()
-		read, x.unread = x.unread, nil
-		x.announcing.Unlock()
+		x.share(x.takeUnread())
+		return
 	}
-	x.share(read)
+	x.share(nil)
+}
+
+// takeUnread returns the folders that have not been announced yet.
+func (x *Index) takeUnread() (folders [][]string) {
+	x.announcing.Lock()
+	defer x.announcing.Unlock()
+	folders, x.unread = x.unread, nil
+	return folders
 }
 
 // startSharing begins to share the memo, if there is a Shared memo.
