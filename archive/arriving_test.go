@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -392,24 +393,6 @@ func TestArrivingPackagesAreCheckedLikeFiles(t *testing.T) {
 	}
 }
 
-// A countedFile counts the bytes that are read from a file.
-type countedFile struct {
-	afero.File
-	read *atomic.Int64
-}
-
-func (f countedFile) Read(p []byte) (int, error) {
-	n, err := f.File.Read(p)
-	f.read.Add(int64(n))
-	return n, err
-}
-
-func (f countedFile) ReadAt(p []byte, offset int64) (int, error) {
-	n, err := f.File.ReadAt(p, offset)
-	f.read.Add(int64(n))
-	return n, err
-}
-
 // The content of packages as usual programs make them is not read from the file. Of others it
 // is.
 func TestWhichPackagesAreNotReadAgain(t *testing.T) {
@@ -445,7 +428,7 @@ func TestWhichPackagesAreNotReadAgain(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			var read atomic.Int64
-			f, size, sum := countedFile{fileOf(test.content), &read}, int64(len(test.content)), wire.SHA256Of(test.content)
+			f, size, sum := treetest.CountedFile{File: fileOf(test.content), Bytes: &read}, int64(len(test.content)), wire.SHA256Of(test.content)
 			var a *Arriving
 			var err error
 			if test.module == "" {

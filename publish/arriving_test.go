@@ -2,51 +2,16 @@ package publish_test
 
 import (
 	"crypto/sha256"
-	"io/fs"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 
-	"github.com/spf13/afero"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
-
-// A countedFs counts the bytes that are read from files.
-type countedFs struct {
-	afero.Fs
-	read *atomic.Int64
-}
-
-func (c countedFs) Open(name string) (afero.File, error) {
-	f, err := c.Fs.Open(name)
-	return countedFile{f, c.read}, err
-}
-
-func (c countedFs) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
-	f, err := c.Fs.OpenFile(name, flag, mode)
-	return countedFile{f, c.read}, err
-}
-
-type countedFile struct {
-	afero.File
-	read *atomic.Int64
-}
-
-func (f countedFile) Read(p []byte) (int, error) {
-	n, err := f.File.Read(p)
-	f.read.Add(int64(n))
-	return n, err
-}
-
-func (f countedFile) ReadAt(p []byte, offset int64) (int, error) {
-	n, err := f.File.ReadAt(p, offset)
-	f.read.Add(int64(n))
-	return n, err
-}
 
 // A package is checked while it arrives. When its last byte is there, its content is not read
 // from the disk.
@@ -58,8 +23,8 @@ func TestPackagesAreCheckedWhileTheyArrive(t *testing.T) {
 		open := o.Open
 		o.Open = func() (tree.Tree, error) {
 			files, err := open()
-			files.Providers.Fs = countedFs{files.Providers.Fs, read}
-			files.Modules.Fs = countedFs{files.Modules.Fs, read}
+			files.Providers.Fs = treetest.CountedFs{Fs: files.Providers.Fs, Read: read}
+			files.Modules.Fs = treetest.CountedFs{Fs: files.Modules.Fs, Read: read}
 			return files, err
 		}
 	})

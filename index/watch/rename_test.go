@@ -6,26 +6,13 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // fsnotify holds its lock while it reports an error, as it does when a folder is renamed again
 // before its watch has been dropped. Adding and dropping watches must not wait for that.
 func TestFoldersThatAreRenamedAgainAndAgain(t *testing.T) {
-	root := t.TempDir()
+	root, files, w := watching(t, "modules/acme/vpc/aws")
 	deep := filepath.Join(root, "modules/acme/vpc/aws")
-	if err := os.MkdirAll(deep, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	files, err := tree.Directories{Root: root}.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := New(t.Context(), func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var writers sync.WaitGroup
 	for n := range 4 {
 		writers.Go(func() {
