@@ -23,7 +23,7 @@ import (
 var explained = []string{
 	"address", "wire", "signing", "tlog/append.go", "tlog/checkpoint.go", "tlog/files.go", "tlog/folder.go", "tlog/key.go", "tlog/log.go", "tlog/tidy.go", "tlog/record", "tlog/vault", "tree", "archive", "registryhcl", "index", "index/report", "index/layout", "index/keys", "index/queue", "index/offer", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
 	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "caddyfile", "blob",
-	"pages/errorpage.go", "pages/absent.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
+	"pages/errorpage.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",
 }
 
@@ -224,13 +224,17 @@ func answers(t *testing.T) map[string]string {
 	return found
 }
 
-// Every reason of a report is explained, in a row of its own.
+// Every reason of a report is explained, in a row of its own. Reports call two of the reasons
+// by the name of another.
 func TestEveryReasonIsExplained(t *testing.T) {
 	content, err := os.ReadFile("docs/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range constants(t, "tree/finding.go", "Reason") {
+		if name == "Exhausted" || name == "StoreFailed" {
+			continue // reports say unreadable
+		}
 		if ast.IsExported(name) && !strings.Contains(string(content), "\n| `"+value+"` |") {
 			t.Errorf("%s is not explained", value)
 		}

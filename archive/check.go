@@ -41,7 +41,12 @@ type PackageDigest struct {
 // package; the SHA256 is then set if the file could be read. Any other error is an error of
 // ctx or of the file.
 func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
-	d, err := checkArchive(ctx, f, size, func() (Digest, error) { return ReadPackage(ctx, f, size, typ, known) })
+	return (*Arriving)(nil).CheckPackage(ctx, f, size, typ, platform, known)
+}
+
+// CheckPackage is CheckPackage for the file to which the bytes were written.
+func (a *Arriving) CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
+	d, err := checkArchive(ctx, f, size, func() (Digest, error) { return a.readPackage(ctx, f, size, typ, known) })
 	if err == nil {
 		if bad := PackageDetailOf(d.Content).FindingOn(platform); bad != nil {
 			err = AsPackageError(bad)
@@ -67,13 +72,13 @@ type ModuleDigest struct {
 }
 
 // CheckModule reads the package of a module, VERSION.tar.gz, VERSION.tgz or VERSION.zip, as
-// CheckPackage reads a provider's.
-func CheckModule(ctx context.Context, f afero.File, size int64, name string, known wire.SHA256) (ModuleDigest, error) {
+// CheckPackage reads a provider's. f is the file to which the bytes were written.
+func (a *Arriving) CheckModule(ctx context.Context, f afero.File, size int64, name string, known wire.SHA256) (ModuleDigest, error) {
 	_, format, _, ok := address.ParseModuleFile(name)
 	if !ok {
 		return ModuleDigest{}, &PackageError{tree.BadName, "it is not named VERSION.tar.gz, VERSION.tgz or VERSION.zip: rename it"}
 	}
-	d, err := checkArchive(ctx, f, size, func() (Digest, error) { return ReadModule(ctx, f, size, format, known) })
+	d, err := checkArchive(ctx, f, size, func() (Digest, error) { return a.readModule(ctx, f, size, format, known) })
 	if err != nil {
 		return ModuleDigest{SHA256: d.SHA256}, err
 	}
@@ -101,13 +106,21 @@ func checkArchive(ctx context.Context, f afero.File, size int64, read func() (Di
 // The error is a *tree.Finding if the package is at fault, and otherwise an error of ctx or
 // of reading the file. The SHA256 is set if the file could be read.
 func ReadPackage(ctx context.Context, f afero.File, size int64, typ string, known wire.SHA256) (Digest, error) {
-	return digestArchive(ctx, f, size, known, func(f afero.File, d *Digest) error { return d.readPackage(ctx, f, size, typ) })
+	return (*Arriving)(nil).readPackage(ctx, f, size, typ, known)
+}
+
+func (a *Arriving) readPackage(ctx context.Context, f afero.File, size int64, typ string, known wire.SHA256) (Digest, error) {
+	return a.digest(ctx, f, size, known, walkPackage, func(f afero.File, d *Digest, w walked) error { return d.readPackage(ctx, f, size, typ, w) })
 }
 
 // ReadModule reads the package of a module, whose format is tar.gz or zip, as ReadPackage
 // reads a provider's.
 func ReadModule(ctx context.Context, f afero.File, size int64, format string, known wire.SHA256) (Digest, error) {
-	return digestArchive(ctx, f, size, known, func(f afero.File, d *Digest) error { return d.readModule(ctx, f, size, format) })
+	return (*Arriving)(nil).readModule(ctx, f, size, format, known)
+}
+
+func (a *Arriving) readModule(ctx context.Context, f afero.File, size int64, format string, known wire.SHA256) (Digest, error) {
+	return a.digest(ctx, f, size, known, walkModule(format), func(f afero.File, d *Digest, w walked) error { return d.readModule(ctx, f, size, format, w) })
 }
 
 // A notedFile remembers that reading a file failed: code that reads an archive takes an
@@ -151,16 +164,20 @@ func AsPackageError(err error) error {
 	return err
 }
 
-// digestArchive reads an archive to its end, twice: its bytes for the sha256, unless that is
-// known, and its entries.
-func digestArchive(ctx context.Context, f afero.File, size int64, known wire.SHA256, read func(f afero.File, d *Digest) error) (d Digest, err error) {
+// digest reads an archive: its bytes for the sha256, unless that is known, and its
+// entries, unless they have been walked while the archive arrived, or while the bytes are read.
+func (a *Arriving) digest(ctx context.Context, f afero.File, size int64, known wire.SHA256, walk func(io.Reader) walked, read func(f afero.File, d *Digest, w walked) error) (d Digest, err error) {
 	noted := &notedFile{File: f}
 	d = Digest{SHA256: known, Size: size}
+	w, err := a.wait(ctx, size)
+	if err != nil {
+		return d, err
+	}
 	if known == (wire.SHA256{}) {
-		if d.SHA256, err = tree.DigestFile(ctx, noted); err != nil {
+		if d.SHA256, w, err = digestWalked(ctx, noted, walk); err != nil {
 			return d, cmp.Or(noted.failure(), err)
 		}
 	}
-	err = read(noted, &d)
+	err = read(noted, &d, w)
 	return d, cmp.Or(noted.failure(), err)
 }

@@ -56,6 +56,9 @@ func TestCheckPackage(t *testing.T) {
 	}
 }
 
+// unseen is a package of which nothing was seen while it arrived.
+var unseen *Arriving
+
 // CheckModule agrees with a scan.
 func TestCheckModule(t *testing.T) {
 	zipped, packed := zipOf("main.tf", ""), gzipOf(tarOf(tar.Header{Typeflag: tar.TypeReg, Name: "main.tf"}))
@@ -68,11 +71,11 @@ func TestCheckModule(t *testing.T) {
 		if _, err := f.Seek(5, io.SeekStart); err != nil { // wherever it stands
 			t.Fatal(err)
 		}
-		d, err := CheckModule(t.Context(), f, int64(len(test.content)), test.name, wire.SHA256{})
+		d, err := unseen.CheckModule(t.Context(), f, int64(len(test.content)), test.name, wire.SHA256{})
 		if err != nil || d.SHA256 != wire.SHA256Of(test.content) {
 			t.Errorf("%s: got %+v, %v", test.name, d, err)
 		}
-		if known, err := CheckModule(t.Context(), f, int64(len(test.content)), test.name, d.SHA256); err != nil || !reflect.DeepEqual(known, d) {
+		if known, err := unseen.CheckModule(t.Context(), f, int64(len(test.content)), test.name, d.SHA256); err != nil || !reflect.DeepEqual(known, d) {
 			t.Errorf("%s with a known sha256: got %+v, %v", test.name, known, err)
 		}
 		h1 = append(h1, d.H1)
@@ -91,7 +94,7 @@ func TestCheckModule(t *testing.T) {
 		{"nothing", "1.0.0.tgz", nil, tree.Empty},
 		{"no such name", "1.0.0.tar", packed, tree.BadName},
 	} {
-		_, err := CheckModule(t.Context(), fileOf(test.content), int64(len(test.content)), test.name, wire.SHA256{})
+		_, err := unseen.CheckModule(t.Context(), fileOf(test.content), int64(len(test.content)), test.name, wire.SHA256{})
 		var bad *PackageError
 		if !errors.As(err, &bad) || bad.Reason != test.reason || bad.Detail == "" {
 			t.Errorf("%s: got %v", test.rule, err)
@@ -99,7 +102,7 @@ func TestCheckModule(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := CheckModule(ctx, fileOf(zipped), int64(len(zipped)), "1.0.0.zip", wire.SHA256{}); !errors.Is(err, context.Canceled) {
+	if _, err := unseen.CheckModule(ctx, fileOf(zipped), int64(len(zipped)), "1.0.0.zip", wire.SHA256{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a check that is cut off: got %v", err)
 	}
 }

@@ -7,6 +7,9 @@
 // that is missing or cannot be run, a module in a folder where clients do not look for it,
 // entries that leave their folder. All reading is bounded, by limits.go.
 //
+// A package that comes over the network is unpacked while it arrives (arriving.go), so that
+// after its last byte little is left to do.
+//
 // A module or a provider may also lie in a tree as a folder. Its archive is computed
 // whenever it is read, never written, and has the same bytes on every machine (ModuleFolder,
 // PackageFolder). Files that are not part of a module are left out: see leftout.go.

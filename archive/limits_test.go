@@ -267,7 +267,10 @@ func TestDigestingEndsWithTheScan(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	for _, read := range []func() error{
-		func() error { return zipEntries(ctx, bytes.NewReader(content), int64(len(content)), new(moduleFinder)) },
+		func() error {
+			_, err := readZip(ctx, bytes.NewReader(content), int64(len(content)), walked{})
+			return err
+		},
 		func() error { return tarEntries(ctx, bytes.NewReader(nil), 0, new(moduleFinder)) },
 	} {
 		if err := read(); !errors.Is(archiveFinding(ctx, err), context.Canceled) {

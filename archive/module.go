@@ -2,6 +2,7 @@ package archive
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -21,14 +22,18 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// readModule reads the entries of a module package for the h1. It checks that a client can
-// unpack the package and finds a module in it, and notes secrets.
-func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, format string) (err error) {
-	m := moduleFinder{docs: moduledoc.Collector{Short: true}}
-	if format == "zip" {
-		err = zipEntries(ctx, f, size, &m)
-	} else {
-		err = tarEntries(ctx, f, size, &m)
+// readModule reads the entries of a module package for the h1, unless they have been walked.
+// It checks that a client can unpack the package and finds a module in it, and notes secrets.
+func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, format string, w walked) (err error) {
+	m := w.module
+	switch {
+	case format == "zip":
+		m, err = readZip(ctx, f, size, w)
+	case m == nil:
+		if _, err = f.Seek(0, io.SeekStart); err == nil {
+			m = newModuleFinder()
+			err = tarEntries(ctx, f, maxUnpackedFrom(size), m)
+		}
 	}
 	if err != nil {
 		return archiveFinding(ctx, err)
@@ -77,43 +82,60 @@ func decodeFacts(content []byte) (a moduleFacts) {
 // package's digest; empty for the root.
 func ModuleFolderIn(content []byte) string { return decodeFacts(content).Folder }
 
-func zipEntries(ctx context.Context, f io.ReaderAt, size int64, m *moduleFinder) error {
+// readZip reads the entries of a zip. What has been walked counts if the directory says
+// exactly the same.
+func readZip(ctx context.Context, f io.ReaderAt, size int64, w walked) (*moduleFinder, error) {
 	z, err := openZip(ctx, f, size)
+	if err != nil {
+		return nil, err
+	}
+	if w.module != nil && w.entries.are(z.File) {
+		return w.module, nil
+	}
+	m := newModuleFinder()
+	for _, member := range z.File {
+		if err := m.addMember(member); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *moduleFinder) addMember(member *zip.File) error {
+	r, err := member.Open()
 	if err != nil {
 		return err
 	}
-	for _, member := range z.File {
-		r, err := member.Open()
-		if err != nil {
+	defer r.Close()
+	if !member.Mode().IsDir() {
+		if err := m.inspect(member.Name, r, member.Mode().IsRegular()); err != nil { // the content of a symlink is a path
 			return err
 		}
-		if !member.Mode().IsDir() {
-			err = m.inspect(member.Name, r, int64(min(member.UncompressedSize64, maxUnpacked)))
-			if err == nil && member.Mode().IsRegular() { // the content of a symlink is a path
-				err = m.collect(member.Name, r)
-			}
-		}
-		if err == nil {
-			_, err = io.Copy(io.Discard, r) // the zip reader compares the CRC
-		}
-		r.Close()
-		if err != nil {
-			return err
-		}
-		m.add(member.Name)
 	}
+	if _, err := io.Copy(io.Discard, r); err != nil { // the zip reader compares the CRC
+		return err
+	}
+	m.add(member.Name)
 	return nil
 }
 
-func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinder) error {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
+// addWalked adds a regular file of a zip that is walked, or a folder, which has no content.
+func (m *moduleFinder) addWalked(name string, content io.Reader) error {
+	if content != nil {
+		if err := m.inspect(name, content, true); err != nil {
+			return err
+		}
 	}
+	m.add(name)
+	return nil
+}
+
+// tarEntries reads the entries of a .tar.gz that unpacks to limit bytes at most.
+func tarEntries(ctx context.Context, f io.Reader, limit int64, m *moduleFinder) error {
 	z, err := gzip.NewReader(tree.WithContext(ctx, f))
 	if err != nil {
 		return err
 	}
-	limit := maxUnpackedFrom(size)
 	tooLarge := tree.Findingf(tree.TooLarge, "the archive unpacks to more than %d bytes", limit)
 	bounded := &io.LimitedReader{R: z, N: limit + 1}
 	t := tar.NewReader(bounded)
@@ -160,10 +182,7 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 		}
 		m.add(name)
 		if header.Typeflag == tar.TypeReg {
-			err := m.inspect(name, t, header.Size)
-			if err == nil {
-				err = m.collect(name, t)
-			}
+			err := m.inspect(name, t, true)
 			if bounded.N <= 0 {
 				return tooLarge
 			}
@@ -226,6 +245,10 @@ type moduleFinder struct {
 	start   []byte // the beginning of the content of the entry inspected last
 }
 
+func newModuleFinder() *moduleFinder {
+	return &moduleFinder{docs: moduledoc.Collector{Short: true}}
+}
+
 // add takes the name of an entry. The entry of a folder ends in a slash.
 func (m *moduleFinder) add(name string) {
 	name = strings.TrimPrefix(name, "./")
@@ -284,16 +307,30 @@ func safeInURL(folder string) bool {
 	return len(folder) <= 255 && strings.Trim(folder, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+") == ""
 }
 
-// inspect notes an entry that is a secret by its name or by the beginning of its
-// content, which it reads from r.
-func (m *moduleFinder) inspect(name string, r io.Reader, size int64) error {
+// inspect reads an entry. It notes a secret, by its name or by the beginning of its content,
+// and of a regular file the digest and the documentation in it.
+func (m *moduleFinder) inspect(name string, r io.Reader, regular bool) (err error) {
 	if m.buffer == nil {
 		m.buffer = make([]byte, inspectSize)
 	}
-	var err error
 	if m.start, err = readStart(r, m.buffer); err != nil {
 		return err
 	}
+	content := &countingReader{r: io.MultiReader(bytes.NewReader(m.start), r)}
+	if regular {
+		err = m.collect(name, content)
+	} else {
+		_, err = io.Copy(io.Discard, content)
+	}
+	if err != nil {
+		return err
+	}
+	m.noteSecret(name, content.n)
+	return nil
+}
+
+// noteSecret notes the inspected entry if it is a secret.
+func (m *moduleFinder) noteSecret(name string, size int64) {
 	kind := ""
 	for part := range strings.SplitSeq(name, "/") {
 		if kind = secretByName(part); kind != "" {
@@ -310,14 +347,12 @@ func (m *moduleFinder) inspect(name string, r io.Reader, size int64) error {
 	default:
 		m.leaks.add(name, kind)
 	}
-	return nil
 }
 
-// collect notes the digest of the inspected entry, and the documentation in it. It reads the
-// rest of the entry from r.
+// collect notes the digest of an entry, and the documentation in it.
 func (m *moduleFinder) collect(name string, r io.Reader) error {
 	hash := sha256.New()
-	content := io.TeeReader(io.MultiReader(bytes.NewReader(m.start), r), hash)
+	content := io.TeeReader(r, hash)
 	if err := m.docs.Add(name, content); err != nil {
 		return err
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// readPackage reads the files in a provider's zip for their hashes. It keeps no content in
-// memory.
-func (d *Digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ string) error {
+// readPackage reads the files in a provider's zip for their hashes, unless they have been
+// walked. It keeps no content in memory.
+func (d *Digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ string, w walked) error {
 	z, err := openZip(ctx, f, size)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (d *Digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ
 	}
 	detail := PackageDetail{program: modeOf(program)}
 	var packed string
-	if d.H1, packed, err = files.hashes(ctx, z.File); err != nil {
+	if d.H1, packed, err = files.hashes(ctx, z.File, w.entries); err != nil {
 		return archiveFinding(ctx, err)
 	}
 	if packed != d.H1 {
@@ -125,19 +125,14 @@ func modeOf(program *zip.File) programMode {
 // hashes returns the two hashes that clients compute: the hash of the files as unpacked,
 // which lock files have, and the hash of the zip's entries, which Terraform compares with
 // the lock file before unpacking. They differ when there are entries for folders, names that
-// are not clean, or two entries of one name. Every entry is read to its end.
-func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File) (unpacked, packed string, err error) {
+// are not clean, or two entries of one name. Every entry is read to its end that has not been
+// walked.
+func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File, w walkedEntries) (unpacked, packed string, err error) {
 	sums := make(map[*zip.File]wire.SHA256, len(entries))
 	byName := make(map[string]*zip.File, len(entries))
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
-		r, err := entry.Open()
-		if err != nil {
-			return "", "", err
-		}
-		sums[entry], err = tree.DigestFile(ctx, r)
-		r.Close()
-		if err != nil {
+		if sums[entry], err = w.digest(ctx, entry); err != nil {
 			return "", "", err
 		}
 		names = append(names, entry.Name)
@@ -146,6 +141,21 @@ func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File) (unpacked,
 	packed = hash1(names, func(name string) wire.SHA256 { return sums[byName[name]] })
 	unpacked = hash1(slices.Collect(maps.Keys(u)), func(name string) wire.SHA256 { return sums[u[name]] })
 	return unpacked, packed, nil
+}
+
+// digest returns the sha256 of an entry's content.
+func (w walkedEntries) digest(ctx context.Context, entry *zip.File) (sum wire.SHA256, err error) {
+	if !strings.HasSuffix(entry.Name, "/") { // a folder has no content, whatever there is in its place
+		if e := w.of(entry); e != nil {
+			return e.sum, nil
+		}
+	}
+	r, err := entry.Open()
+	if err != nil {
+		return sum, err
+	}
+	defer r.Close()
+	return tree.DigestFile(ctx, r)
 }
 
 // hash1 is Hash1 of golang.org/x/mod/sumdb/dirhash for files whose digests are

@@ -116,7 +116,7 @@ func coldIndex(_ context.Context, l *lab, s subject) ([]row, error) {
 		tools = append(tools, big.packageFile(root, version))
 	}
 	return []row{{
-		what: fmt.Sprintf("cold index, %s of zips", inBytes(l.cold)), unit: "s", goal: goal{atMost: 0.4}, slowness: 8,
+		what: fmt.Sprintf("cold index, %s of zips", inBytes(l.cold)), unit: "s", goal: goal{atMost: 0.3}, slowness: 8,
 		cost:      func(ctx context.Context) (float64, error) { return l.read(ctx, s, root, big) },
 		against:   "`sha256sum` and `unzip -p | sha256sum` on one core",
 		reference: func(ctx context.Context) (float64, error) { return timeCommand(ctx, tools...) },

@@ -61,7 +61,7 @@ type options struct {
 
 func parseOptions(args []string, output io.Writer) (*options, error) {
 	o := &options{
-		clients: 200, connections: 16, modules: 10_000, changing: 10,
+		clients: 200, connections: 16, modules: 20_000, changing: 10,
 		archive: 200e6, cold: 1e9, backlog: 10e9, large: 700e6,
 	}
 	var names, packages string

@@ -21,13 +21,24 @@ import (
 // searchers ask at the same time.
 const searchers = 8
 
-// searching asks a registry of many modules for words of their READMEs and names. Each
-// query is new, so that no answer was encoded before.
+// Of the tree that is searched.
+const (
+	modulesPerProvider = 5  // modules for each provider
+	pagesEach          = 20 // of documentation, of a provider
+	typesEach          = 4  // of resources, of a module
+)
+
+// searching asks a registry of many modules and providers for words of READMEs and names, by
+// the API, and then for these and for types of resources and titles of documentation, as a
+// search field does while somebody types. Each query is new, so that no answer was encoded
+// before.
 func searching(ctx context.Context, l *lab, s subject) ([]row, error) {
 	var texts []moduleText
 	root, err := l.folder("search", func(dir string) (err error) {
-		texts, err = writeModuleTexts(dir, l.modules)
-		return err
+		if texts, err = writeModuleTexts(dir, l.modules); err != nil {
+			return err
+		}
+		return writeDocumentedProviders(dir, l.modules/modulesPerProvider)
 	})
 	if err != nil {
 		return nil, err
@@ -35,7 +46,9 @@ func searching(ctx context.Context, l *lab, s subject) ([]row, error) {
 	if texts == nil { // they are the same for the other subject
 		texts = moduleTexts(l.modules)
 	}
-	c, err := l.caddy(ctx, s, "search", true, site{name: "registry", handler: l.registry(root)})
+	handler := l.registry(root)
+	handler["ui"] = map[string]any{}
+	c, err := l.caddy(ctx, s, "search", true, site{name: "registry", handler: handler})
 	if err != nil {
 		return nil, err
 	}
@@ -44,10 +57,14 @@ func searching(ctx context.Context, l *lab, s subject) ([]row, error) {
 	if _, err := c.await(ctx, "registry", last, func(a *answer) bool { return a.ok() && bytes.Contains(a.body, []byte(`"id"`)) }); err != nil {
 		return nil, err
 	}
-	measured := func(of func([]time.Duration, time.Duration) time.Duration) measurement {
+	documented := func(a *answer) bool { return a.ok() && bytes.Contains(a.body, []byte("/docs/")) }
+	if _, err := c.await(ctx, "registry", "/search/suggestions?q="+pageName(l.modules/modulesPerProvider-1, pagesEach-1), documented); err != nil {
+		return nil, err
+	}
+	measured := func(path string, query func(*moduleText, *rand.Rand) string, of func([]time.Duration, time.Duration) time.Duration) measurement {
 		return func(ctx context.Context) (value float64, err error) {
 			err = l.profiled(ctx, c, s.name+"-search", func() error {
-				took, cpu, err := l.search(ctx, c, texts)
+				took, cpu, err := l.search(ctx, c, texts, path, query)
 				if err == nil {
 					value = of(took, cpu).Seconds()
 				}
@@ -56,25 +73,30 @@ func searching(ctx context.Context, l *lab, s subject) ([]row, error) {
 			return value, err
 		}
 	}
-	what := fmt.Sprintf("search over %s modules, %d at once: ", humanize.Comma(int64(l.modules)), searchers)
+	p99 := func(took []time.Duration, _ time.Duration) time.Duration {
+		slices.Sort(took)
+		return took[len(took)*99/100]
+	}
+	each := func(took []time.Duration, cpu time.Duration) time.Duration { return cpu / time.Duration(len(took)) }
+	api := fmt.Sprintf("search over %s modules, %d at once: ", humanize.Comma(int64(l.modules)), searchers)
+	all := fmt.Sprintf("suggestions from %s modules, %s providers and %s pages of documentation, %d at once: ",
+		humanize.Comma(int64(l.modules)), humanize.Comma(int64(l.modules/modulesPerProvider)), humanize.Comma(int64(l.modules/modulesPerProvider*pagesEach)), searchers)
+	const search, suggestions = "/v1/modules/search?q=", "/search/suggestions?q="
 	return []row{
-		{what: what + "p99", unit: "s", goal: goal{atMost: 0.01}, slowness: 2, cost: measured(func(took []time.Duration, _ time.Duration) time.Duration {
-			slices.Sort(took)
-			return took[len(took)*99/100]
-		})},
-		{what: what + "CPU time of an answer", unit: "s", slowness: 2, cost: measured(func(took []time.Duration, cpu time.Duration) time.Duration {
-			return cpu / time.Duration(len(took))
-		})},
+		{what: api + "p99", unit: "s", goal: goal{atMost: 0.01}, slowness: 2, cost: measured(search, (*moduleText).query, p99)},
+		{what: api + "CPU time of an answer", unit: "s", slowness: 2, cost: measured(search, (*moduleText).query, each)},
+		{what: all + "p99", unit: "s", goal: goal{atMost: 0.01}, slowness: 2, cost: measured(suggestions, (*moduleText).anyQuery, p99)},
+		{what: all + "CPU time of an answer", unit: "s", slowness: 2, cost: measured(suggestions, (*moduleText).anyQuery, each)},
 	}, nil
 }
 
 // search runs searchers, each of which asks again when it has its answer, until the
 // server has used the CPU time of a slice. It returns how long each answer took, and
 // the CPU time of all. The first answer, for which a searcher is made, does not count.
-func (l *lab) search(ctx context.Context, c *caddy, texts []moduleText) (all []time.Duration, cpu time.Duration, err error) {
+func (l *lab) search(ctx context.Context, c *caddy, texts []moduleText, path string, query func(*moduleText, *rand.Rand) string) (all []time.Duration, cpu time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if _, err := c.get(ctx, "registry", "/v1/modules/search?q=network", ""); err != nil {
+	if _, err := c.get(ctx, "registry", path+"network", ""); err != nil {
 		return nil, 0, err
 	}
 	var (
@@ -103,7 +125,7 @@ func (l *lab) search(ctx context.Context, c *caddy, texts []moduleText) (all []t
 				default:
 				}
 				began := time.Now()
-				if err = conn.find(texts[random.IntN(len(texts))].query(random)); err == nil {
+				if err = conn.find(path + url.QueryEscape(query(&texts[random.IntN(len(texts))], random))); err == nil {
 					took = append(took, time.Since(began))
 				}
 			}
@@ -128,9 +150,9 @@ func (l *lab) search(ctx context.Context, c *caddy, texts []moduleText) (all []t
 	return all, cpu, nil
 }
 
-// find asks for a query that finds something.
-func (c *connection) find(query string) error {
-	c.target.path = "/v1/modules/search?q=" + url.QueryEscape(query)
+// find asks for the path of a query that finds something.
+func (c *connection) find(path string) error {
+	c.target.path = path
 	c.request = c.target.request()
 	response, err := c.ask()
 	if err != nil {
@@ -141,7 +163,7 @@ func (c *connection) find(query string) error {
 	if err != nil {
 		return err
 	}
-	if response.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"id"`)) {
+	if response.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"id"`)) && !bytes.Contains(body, []byte(`"url"`)) {
 		return fmt.Errorf("GET %s: %d: %.200s", c.target.path, response.StatusCode, body)
 	}
 	return nil
@@ -150,7 +172,19 @@ func (c *connection) find(query string) error {
 // A moduleText is the text of one of many modules.
 type moduleText struct {
 	namespace, name, system string
-	words, inputs           []string
+	words, inputs, types    []string
+}
+
+// anyQuery is a query, or what somebody has in their hands: a type of resources that a module
+// creates, the name of one of the pages, or an address.
+func (m *moduleText) anyQuery(random *rand.Rand) string {
+	switch random.IntN(4) {
+	case 0:
+		return m.types[random.IntN(len(m.types))]
+	case 1:
+		return m.namespace + "/" + m.name + "/" + m.system
+	}
+	return m.query(random)
 }
 
 // query returns one to three words that find the module.
@@ -189,6 +223,9 @@ func moduleTexts(count int) []moduleText {
 		for range 20 {
 			m.inputs = append(m.inputs, word()+"_"+word())
 		}
+		for range typesEach {
+			m.types = append(m.types, pageName(random.IntN(max(count/modulesPerProvider, 1)), random.IntN(pagesEach)))
+		}
 	}
 	return texts
 }
@@ -200,6 +237,9 @@ func writeModuleTexts(root string, count int) ([]moduleText, error) {
 		var configuration strings.Builder
 		for _, input := range m.inputs {
 			fmt.Fprintf(&configuration, "variable %q {}\n", input)
+		}
+		for _, typ := range m.types {
+			fmt.Fprintf(&configuration, "resource %q \"this\" {}\n", typ)
 		}
 		files := []string{
 			"README.md", "# " + m.name + "\n\n" + strings.Join(m.words, " ") + ".\n",
@@ -214,4 +254,32 @@ func writeModuleTexts(root string, count int) ([]moduleText, error) {
 		}
 	}
 	return texts, nil
+}
+
+// pageTopics are what pages of documentation are about.
+var pageTopics = []string{"network", "bucket", "policy", "cluster", "instance", "group", "role", "record", "queue", "topic", "rule", "table", "function", "user", "key", "secret", "disk", "image", "route", "gateway"}
+
+// pageName is the name of a page of a provider's documentation: the type of its resources.
+func pageName(provider, page int) string {
+	topic := func(n int) string { return pageTopics[n%len(pageTopics)] }
+	return fmt.Sprintf("cloud_%s_%s_%d", topic(page), topic(provider+page*7), provider%97)
+}
+
+// writeDocumentedProviders writes providers with documentation. Their packages are one file.
+func writeDocumentedProviders(root string, count int) error {
+	first := make(map[string]writtenPackage)
+	for i := range count {
+		p := provider{hostname: "registry.terraform.io", namespace: fmt.Sprintf("cloud%04d", i), typ: "cloud", size: 1000, linked: true}
+		dir := filepath.Join(p.dir(root), "1.0.0")
+		if _, err := p.writePackage(dir, "1.0.0", "linux_amd64", first); err != nil {
+			return err
+		}
+		for page := range pagesEach {
+			name := strings.TrimPrefix(pageName(i, page), "cloud_")
+			if _, err := writeFile(filepath.Join(dir, "docs", "resources", name+".md"), text([]byte("---\npage_title: \"cloud_"+name+" Resource - terraform-provider-cloud\"\n---\n"))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -59,7 +59,11 @@
 //	            allow <repository pattern...>
 //	        }
 //	    }
-//	    ui          [<path>]
+//	    ui          [<path>] {
+//	        name <name>
+//	        logo <file>
+//	        link <text> <url>
+//	    }
 //	    publish {
 //	        max_size        <size>
 //	        staging         <duration>

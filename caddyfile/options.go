@@ -45,7 +45,7 @@ func options() []option {
 		{name: "redirect", parse: redirect},
 		{name: "login", parse: login, block: true},
 		{name: "upstream", parse: upstream, list: true, block: true},
-		{name: "ui", parse: ui},
+		{name: "ui", parse: ui, block: true},
 		{name: "publish", parse: publish, block: true},
 		{name: "tlog", parse: tlog, block: true},
 	}
@@ -150,21 +150,6 @@ func signatures(d *caddyfile.Dispenser, h *module.Handler) error {
 	}
 	if h.Signatures != module.PreferSignatures && h.Signatures != module.RequireSignatures {
 		return d.Errf("signatures is either %s or %s, not '%s'", module.PreferSignatures, module.RequireSignatures, h.Signatures)
-	}
-	return nil
-}
-
-func ui(d *caddyfile.Dispenser, h *module.Handler) error {
-	h.UI = new(module.UI)
-	args := d.RemainingArgs()
-	if len(args) > 1 || len(args) == 1 && args[0] == "" {
-		return d.ArgErr()
-	}
-	if len(args) == 1 {
-		h.UI.Path = args[0]
-	}
-	if h.UI.Path != "" && !strings.HasPrefix(h.UI.Path, "/") && !strings.HasPrefix(h.UI.Path, "{") {
-		return d.Errf("ui: the path '%s' does not start with a slash", h.UI.Path)
 	}
 	return nil
 }

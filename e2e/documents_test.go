@@ -98,9 +98,10 @@ func validateCaddyfileWith(t *testing.T, binary, caddyfile string) {
 // docs/serve.md explains why.
 func TestDocumentsCaddyfiles(t *testing.T) {
 	t.Parallel()
-	tokens := filepath.Join(t.TempDir(), "tokens")
+	tokens, logo := filepath.Join(t.TempDir(), "tokens"), filepath.Join(t.TempDir(), "logo.svg")
 	writeFile(t, tokens, "")
-	here := strings.NewReplacer("/etc/caddy-terraform-registry/tokens", tokens, "/var/www/mirror", t.TempDir(), packagedRoot, t.TempDir())
+	writeFile(t, logo, `<svg xmlns="http://www.w3.org/2000/svg"/>`)
+	here := strings.NewReplacer("/etc/caddy-terraform-registry/tokens", tokens, "/etc/caddy-terraform-registry/logo.svg", logo, "/var/www/mirror", t.TempDir(), packagedRoot, t.TempDir())
 	for _, document := range []string{"README.md", "docs/serve.md", "docs/mirror.md", "docs/fill.md", "docs/private.md", "docs/publish.md", "docs/start.md", "docs/moving.md", "docs/tools.md", "docs/pages.md"} {
 		for _, block := range codeBlocks(t, document, "caddyfile") {
 			block = here.Replace(block)

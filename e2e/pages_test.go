@@ -52,12 +52,24 @@ var pageTypes = []pageType{
 	{"changes", "/modules/acme/vpc/aws/1.4.0?tab=changes&from=1.3.2", 200},
 	{"submodule", "/modules/acme/vpc/aws/1.4.0/submodules/endpoints", 200},
 	{"example", "/modules/acme/vpc/aws/1.4.0/examples/complete", 200},
+	{"code", "/modules/acme/vpc/aws/1.4.0/code", 200},
+	{"code of an example", "/modules/acme/vpc/aws/1.4.0/code/examples/complete", 200},
+	{"file", "/modules/acme/vpc/aws/1.4.0/code/main.tf", 200},
+	{"document", "/modules/acme/vpc/aws/1.4.0/code/CHANGELOG.md", 200},
+	{"image", "/modules/acme/vpc/aws/1.4.0/code/images/network.svg", 200},
+	{"comparison of a file", "/modules/acme/vpc/aws/1.4.0/code/main.tf?from=1.3.2", 200},
+	{"file that a version lacks", "/modules/acme/vpc/aws/1.4.0/code/missing.tf", 404},
 	{"module without a README", "/modules/acme/naming/any/1.1.0", 200},
 	{"deprecated version", "/modules/acme/vpc/aws/1.2.0", 200},
 	{"prerelease", "/modules/acme/vpc/aws/2.0.0-rc.1", 200},
 	{"withdrawn version", "/modules/acme/vpc/aws/1.3.1", 410},
 	{"mirrored module", "/registries/registry.terraform.io/modules/example/tags/null", 200},
 	{"provider", "/providers/acme/demo/1.0.0", 200},
+	{"packages of a provider", "/providers/acme/demo/1.0.0?tab=packages", 200},
+	{"namespace", "/modules/acme", 200},
+	{"module without a system", "/modules/acme/vpc", 200},
+	{"registry", "/registries/registry.terraform.io", 200},
+	{"below a module, but no page", "/modules/acme/vpc/aws/none", 404},
 	{"versions of a provider", "/providers/acme/demo/1.0.0?tab=versions", 200},
 	{"documentation", "/providers/acme/demo/1.0.0/docs", 200},
 	{"resource", "/providers/acme/demo/1.0.0/docs/resources/greeting", 200},
@@ -74,16 +86,24 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	registry := startPages(t, sampleTree(t), sampleOffers)
 	for name, test := range map[string]func(*testing.T, *Registry){
-		"every type":      pagesOfEveryType,
-		"search":          pagesSearch,
-		"browse":          pagesBrowse,
-		"compare":         pagesCompare,
-		"copy and init":   pagesCopyAndInit,
-		"documentation":   pagesDocumentation,
-		"README":          pagesReadme,
-		"dark mode":       pagesDarkMode,
-		"keyboard":        pagesKeyboard,
-		"without scripts": pagesWithoutScripts,
+		"every type":       pagesOfEveryType,
+		"search":           pagesSearch,
+		"browse":           pagesBrowse,
+		"compare":          pagesCompare,
+		"copy and init":    pagesCopyAndInit,
+		"documentation":    pagesDocumentation,
+		"README":           pagesReadme,
+		"dark mode":        pagesDarkMode,
+		"keyboard":         pagesKeyboard,
+		"code":             pagesCode,
+		"phone":            pagesPhone,
+		"choice of scheme": pagesScheme,
+		"inputs":           pagesInputs,
+		"lock file":        pagesLockFile,
+		"side navigation":  pagesSideNavigation,
+		"high contrast":    pagesHighContrast,
+		"texts of others":  pagesTextsOfOthers,
+		"without scripts":  pagesWithoutScripts,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -292,7 +312,6 @@ func pagesCopyAndInit(t *testing.T, registry *Registry) {
 func pagesDocumentation(t *testing.T, registry *Registry) {
 	tab := openTab(t, registry)
 	tab.Open(pagesSite + "/providers/acme/demo/1.0.0")
-	tab.Follow(`a[href$="/providers/acme/demo/1.0.0/docs"]`)
 	tab.Follow(`a[href$="/docs/guides/first-steps"]`)
 	tab.Follow(`.prose a[href$="/docs/resources/greeting"]`)
 	if text := tab.Text(".prose"); !strings.Contains(text, "Another name makes another greeting") || strings.Contains(text, "~>") {

@@ -95,13 +95,13 @@ func privatePages() map[string]answersOf {
 	for _, registry := range []string{"", "/registries/other.example.com"} {
 		m, p := registry+"/modules/acme/vpc/aws", registry+"/providers/acme/demo"
 		add(forReaders, m, m+"/latest", m+"/1.0.0", m+"/1.0.0/submodules/subnet", m+"/latest/submodules/subnet?tab=outputs", m+"/1.0.0/examples/complete",
-			m+"/1.0.0/files/README.md", p, p+"/latest", p+"/1.0.0", p+"?tab=versions", p+"/1.0.0/docs", p+"/latest/docs/resources/greeting")
+			m+"/1.0.0/files/README.md", m+"/1.0.0/code", m+"/latest/code/README.md", p, p+"/latest", p+"/1.0.0", p+"?tab=versions", p+"/1.0.0/docs", p+"/latest/docs/resources/greeting")
 		for _, tab := range []string{"inputs", "outputs", "versions", "changes", "changes&from=1.0.0", "submodules"} {
 			add(forReaders, m+"?tab="+tab)
 		}
 		add(forReaders, m+"/1.0.0?tab=examples")
 		add(ofWithdrawn, m+"/0.9.0", p+"/0.9.0")
-		add(ofAbsent, m+"/7.0.0", m+"/1.0.0/submodules/nothing", m+"/1.0.0/files/nothing", m+"?tab=nothing", m+"?tab=changes&from=0.9.0",
+		add(ofAbsent, m+"/7.0.0", m+"/1.0.0/submodules/nothing", m+"/1.0.0/files/nothing", m+"/1.0.0/code/nothing", m+"?tab=nothing", m+"?tab=changes&from=0.9.0",
 			strings.Replace(m, "vpc", "nothing", 1), p+"/7.0.0", p+"/1.0.0/docs/resources/nothing", strings.Replace(p, "demo", "nothing", 1))
 		add(ofMoved, strings.Replace(m, "acme", "ACME", 1), m+"?tab=readme", m+"/", p+"/1.0.0/")
 	}

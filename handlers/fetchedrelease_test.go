@@ -186,6 +186,10 @@ func (u releasing) Available(context.Context, address.Address, string, *index.Re
 	return list, u.fails
 }
 
+func (u releasing) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*fill.Filled, error) {
+	return u.Fill(ctx, a, name, present)
+}
+
 func (u releasing) Fill(_ context.Context, _ address.Address, name string, _ *index.Provider) (*fill.Filled, error) {
 	if u.fill == nil {
 		return nil, upstream.ErrNotFound

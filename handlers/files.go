@@ -14,7 +14,11 @@ import (
 
 // writeFile answers with a file that is offered.
 func (g *Registry) writeFile(w http.ResponseWriter, r *request, offers fileOffers, f *index.File) error {
-	if g.redirects(r, f) && offers.CanRedirect(f) {
+	switch {
+	case offers.Grows(f):
+		g.writeGrowing(w, r, offers, f)
+		return nil
+	case g.redirects(r, f) && offers.CanRedirect(f):
 		return g.redirect(w, r, f)
 	}
 	return g.writeOpened(w, r, f, func() (*index.OpenFile, error) {

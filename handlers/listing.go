@@ -28,7 +28,8 @@ type Listed struct {
 // same name and that the rules treat alike.
 type listing struct {
 	modules, providers listed
-	size               int // about, in bytes
+	usedBy             func() *catalog.UsedBy // does its work when it is first called
+	size               int                    // about, in bytes
 }
 
 // listed are all modules, or all providers. Both functions do their work when they are
@@ -46,25 +47,30 @@ type listingID struct {
 
 // newListing returns the listing of a catalog for a subject.
 func (g *Registry) newListing(c *catalog.Catalog, id listingID, subject access.Subject) *listing {
-	newListed := func(entries []*catalog.Entry) listed {
+	newListed := func(entries []*catalog.Entry, newSearcher func([]*catalog.Entry) *catalog.Searcher) listed {
 		l := listed{entries: sync.OnceValue(func() []Listed {
 			return g.visible(c, entries, id.self, subject)
 		})}
 		l.searcher = sync.OnceValue(func() *catalog.Searcher {
-			all := l.entries()
-			searched := make([]*catalog.Entry, len(all))
-			for i := range all {
-				searched[i] = all[i].Entry
-			}
-			return c.Searcher(searched)
+			return newSearcher(entriesOf(l.entries()))
 		})
 		return l
 	}
-	return &listing{
-		modules:   newListed(c.Modules),
-		providers: newListed(c.Providers),
+	l := &listing{
+		modules:   newListed(c.Modules, c.ModuleSearcher),
+		providers: newListed(c.Providers, c.ProviderSearcher),
 		size:      listedSize(len(c.Modules) + len(c.Providers)),
 	}
+	l.usedBy = sync.OnceValue(func() *catalog.UsedBy { return catalog.NewUsedBy(entriesOf(l.modules.entries())) })
+	return l
+}
+
+func entriesOf(all []Listed) []*catalog.Entry {
+	entries := make([]*catalog.Entry, len(all))
+	for i := range all {
+		entries[i] = all[i].Entry
+	}
+	return entries
 }
 
 // visible returns the entries that a subject may read, by address, hosted ones first.
@@ -126,9 +132,9 @@ const (
 	maxDerived  = 32 << 20
 )
 
-// listedSize estimates the size of that many entries in a listing and its searcher. Some
-// listings are kept, however many entries they have.
-func listedSize(entries int) int { return min(entries<<8, maxListings/4) }
+// listedSize estimates the size of that many entries in a listing, its searcher and what uses
+// what. Some listings are kept, however many entries they have.
+func listedSize(entries int) int { return min(entries<<9, maxListings/4) }
 
 // derived returns the derivation of a snapshot. Requests that are still answered from
 // an earlier snapshot get their own.

@@ -110,7 +110,7 @@ func (g *Registry) answerProviderFile(w http.ResponseWriter, r *request) error {
 	}
 	r.provider()
 	offers := g.offers(r)
-	f, err := offers.ProviderFile(r.target.place, r.target.file)
+	f, err := offers.ProviderFile(r.target.place, r.target.file, r.follows())
 	if err != nil {
 		r.fileVersion() // the version that the answer is about, and that the request waits for
 	}

@@ -32,8 +32,9 @@ type Offers interface {
 	// Download returns the registry's description of a package.
 	Download(p index.Place, version string, platform address.Platform) (*wire.Document, error)
 
-	// ProviderFile returns a package, SHA256SUMS or its signature.
-	ProviderFile(p index.Place, name string) (*index.File, error)
+	// ProviderFile returns a package, SHA256SUMS or its signature. If the client follows,
+	// the package may be one that grows.
+	ProviderFile(p index.Place, name string, follows bool) (*index.File, error)
 
 	// Module returns a module, whose list, latest version and age count: versions that are
 	// not in the tree have no package.
@@ -59,6 +60,11 @@ type fileOffers interface {
 	Open(*index.File) (*index.OpenFile, error)
 	OpenRange(*index.File) (*index.OpenFile, error)
 	CanRedirect(*index.File) bool
+
+	// Grows reports whether a file is still being received, and is not verified. Then Follow
+	// sends its beginning, and returns the file, open, when it is verified.
+	Grows(*index.File) bool
+	Follow(ctx context.Context, f *index.File, to fill.Follower, buffer []byte) (sent int64, opened *index.OpenFile, err error)
 }
 
 // offers returns what r may be given.
@@ -92,6 +98,12 @@ func (g *Registry) clientOf(r *request) string {
 
 // treeOffers are the offers of the tree alone.
 type treeOffers struct{ *index.Snapshot }
+
+func (s treeOffers) Grows(*index.File) bool { return false }
+
+func (s treeOffers) Follow(context.Context, *index.File, fill.Follower, []byte) (int64, *index.OpenFile, error) {
+	return 0, nil, fill.ErrNotOffered
+}
 
 func (s treeOffers) Provider(p index.Place) (*index.Provider, error) {
 	if provider := s.Snapshot.Provider(p); provider != nil {
@@ -129,7 +141,7 @@ func (s treeOffers) Download(p index.Place, version string, platform address.Pla
 	return k.Download(), nil
 }
 
-func (s treeOffers) ProviderFile(p index.Place, name string) (*index.File, error) {
+func (s treeOffers) ProviderFile(p index.Place, name string, _ bool) (*index.File, error) {
 	if provider := s.Snapshot.Provider(p); provider != nil {
 		if f := provider.File(name); f != nil {
 			return f, nil

@@ -79,7 +79,7 @@ func (g *Registry) resolveSearch(r *request, path string) error {
 	if err := g.resolveList(r, path); err != nil {
 		return err
 	}
-	if r.list.searched = catalog.ParseQuery(r.list.query.Get("q")); r.list.searched.Empty() {
+	if r.list.searched = (&View{g, r}).ParseQuery(r.list.query.Get("q")); r.list.searched.IsEmpty() {
 		return fail(http.StatusBadRequest, "there is nothing to search for: add ?q= with one or more words")
 	}
 	return nil
@@ -95,7 +95,7 @@ func (g *Registry) writeList(w http.ResponseWriter, r *request, encode func(*lis
 	}
 	l := r.list
 	return g.writeDerived(w, r, derivedID{
-		listingID: id, kind: r.Kind, query: l.path + "?" + l.pageQuery(l.offset),
+		listingID: id, kind: r.Kind, query: l.path + "?" + l.pageQuery(l.offset) + " " + l.searched.String(),
 	}, func() (*wire.Document, error) {
 		return encode(g.listing(r.snapshot, id, subject)), nil
 	})
@@ -111,8 +111,7 @@ func (l *listRequest) has(e *Listed) bool {
 		(l.inNamespace == "" || strings.EqualFold(l.inNamespace, a.Namespace))
 }
 
-// page returns the entries on the page, and the position of the page. A search finds
-// each entry once, by itself or by its submodules.
+// page returns the entries on the page, and the position of the page.
 func (l *listRequest) page(all *listed) ([]*Listed, wire.Page) {
 	var page []*Listed
 	place, more := 0, false
@@ -129,7 +128,7 @@ func (l *listRequest) page(all *listed) ([]*Listed, wire.Page) {
 		}
 		return !more
 	}
-	if l.searched.Empty() {
+	if l.searched.IsEmpty() {
 		entries := all.entries()
 		for i := range entries {
 			if !add(&entries[i]) {
@@ -137,15 +136,15 @@ func (l *listRequest) page(all *listed) ([]*Listed, wire.Page) {
 			}
 		}
 	} else {
-		found := all.search(l.searched)
-		seen := make(map[*catalog.Entry]bool)
+		found, _ := all.search(l.searched)
+		if found.only != nil && !l.has(&found.listed[found.only.entry]) {
+			found, _ = all.searchWords(l.searched) // it is of another registry
+		}
+		if found.Len() == 0 {
+			found, _ = all.searchWords(l.searched.Loosen())
+		}
 		for i := range found.Len() {
-			e := found.At(i)
-			if seen[e.Entry] {
-				continue
-			}
-			seen[e.Entry] = true
-			if !add(&e.Listed) {
+			if e, _ := found.At(i); !add(e) {
 				break
 			}
 		}

@@ -387,6 +387,10 @@ func (u *crowded) Available(ctx context.Context, _ address.Address, _ string, _ 
 	return nil, errCrowded
 }
 
+func (u *crowded) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*fill.Filled, error) {
+	return u.Fill(ctx, a, name, present)
+}
+
 func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*fill.Filled, error) {
 	u.client = upstream.ClientOf(ctx)
 	return nil, errCrowded
@@ -437,6 +441,10 @@ func (u grown) MayHaveMore(_ address.Address, present *index.Release) bool {
 
 func (grown) Available(context.Context, address.Address, string, *index.Release) ([]wire.Archive, error) {
 	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, nil
+}
+
+func (u grown) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*fill.Filled, error) {
+	return u.Fill(ctx, a, name, present)
 }
 
 func (u grown) Fill(context.Context, address.Address, string, *index.Provider) (*fill.Filled, error) {

@@ -198,53 +198,6 @@ func (v *View) Providers() ([]Listed, error) {
 	return l.providers.entries(), nil
 }
 
-// A Found is a result of a search: a module or provider, or a submodule.
-type Found struct {
-	Listed
-
-	// Submodule is the path of a submodule in the module, such as "modules/subnets". It
-	// is empty for the module itself.
-	Submodule string
-}
-
-// SearchModules searches Modules, and returns the best results first (see
-// catalog.Searcher).
-func (v *View) SearchModules(q catalog.Query) (FoundList, error) {
-	l, err := v.listing()
-	if err != nil {
-		return FoundList{}, err
-	}
-	return l.modules.search(q), nil
-}
-
-// SearchProviders searches Providers in the same way.
-func (v *View) SearchProviders(q catalog.Query) (FoundList, error) {
-	l, err := v.listing()
-	if err != nil {
-		return FoundList{}, err
-	}
-	return l.providers.search(q), nil
-}
-
-// A FoundList has the results of a search, the best first.
-type FoundList struct {
-	listed  []Listed
-	results catalog.Results
-}
-
-// Len returns the number of results.
-func (f FoundList) Len() int { return f.results.Len() }
-
-// At returns one result.
-func (f FoundList) At(i int) Found {
-	match := f.results.At(i)
-	return Found{f.listed[match.Entry], match.Submodule}
-}
-
-func (l *listed) search(q catalog.Query) FoundList {
-	return FoundList{l.entries(), l.searcher().Search(q)}
-}
-
 // listing returns the part of the snapshot that the user may see.
 func (v *View) listing() (*listing, error) {
 	id, subject, err := v.listingID()

@@ -13,7 +13,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -185,37 +184,6 @@ func TestViewOperator(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A search also finds submodules, after the modules, and finds only what the user may
-// see.
-func TestViewSearch(t *testing.T) {
-	files := catalogTree(t)
-	g := privately(t, registry(scan(t, files)), "allow anonymous read acme/vpc mirrored.example.com", "allow reader read other")
-	visit(t, g, anonymous, ownHost, func(v *handlers.View) {
-		for query, want := range map[string][]string{
-			"peering": {"acme/vpc/aws modules/peering"},
-			"zones":   {"acme/vpc/aws "},
-			"vpc":     {"acme/vpc/aws ", "acme/vpc/google ", "mirrored.example.com/acme/vpc/azurerm "},
-			"bucket":  nil,
-			"azurerm": {"mirrored.example.com/acme/vpc/azurerm "},
-		} {
-			found, err := v.SearchModules(catalog.ParseQuery(query))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for i := range found.Len() {
-				got = append(got, found.At(i).Address.String()+" "+found.At(i).Submodule)
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: got %q, want %q", query, got, want)
-			}
-		}
-		if found, err := v.SearchProviders(catalog.ParseQuery("null")); err != nil || found.Len() != 1 || found.At(0).Address.String() != "mirrored.example.com/acme/null" {
-			t.Errorf("got %d providers (%v)", found.Len(), err)
-		}
-	})
 }
 
 // Concurrent requests by many names and of several users get the same answers as alone,

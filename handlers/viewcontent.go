@@ -28,6 +28,12 @@ func (v *View) Describe(m *index.ModuleVersion) (*moduledoc.Package, error) {
 	return p, v.unreadable("package of the module", err)
 }
 
+// ModuleFiles lists the files of the package of a module that was looked up.
+func (v *View) ModuleFiles(m *index.ModuleVersion) (*content.Files, error) {
+	f, err := v.Snapshot().ListModule(v.request.Context(), m)
+	return f, v.unreadable("package of the module", err)
+}
+
 // ModuleFile returns a file of the package of a module that was looked up, by its path
 // from the root module. The error is fs.ErrNotExist if there is none, and
 // content.ErrFileTooLarge if it is too large.

@@ -178,6 +178,10 @@ func (unreachable) MayHaveMore(address.Address, *index.Release) bool {
 	return false
 }
 
+func (u unreachable) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*fill.Filled, error) {
+	return u.Fill(ctx, a, name, present)
+}
+
 func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*fill.Filled, error) {
 	return nil, u.fail(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 var network = address.Address{Namespace: "acme", Name: "network", System: "aws"}
@@ -280,4 +282,51 @@ func zipWithSymlink(t *testing.T, name, target string) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// The files of a package are listed by path, each as clients have it after unpacking, and
+// told apart by their content. Symlinks and names that lead out are left out.
+func TestListModule(t *testing.T) {
+	files := indextest.New(t)
+	dir := "modules/acme/network/aws/"
+	files.Write(dir+"1.0.0/main.tf", "# a").Write(dir+"1.0.0/modules/x/main.tf", "# b").Write(dir+"1.0.0/modules/x.md", "").Write(dir+"1.0.0/a b/ü.txt", "u")
+	files.Write(dir+"2.0.0.tar.gz", indextest.TarGz("./main.tf", "first", "main.tf", "# a", "./b.tf", "# b", "\xff", "x"))
+	files.Write(dir+"3.0.0.zip", indextest.Zip("network/main.tf", "# a", "network/modules/x/main.tf", "# b"))
+	files.Write(dir+"4.0.0.zip", zipWithSymlink(t, "README.md", "/etc/passwd"))
+	s := scanned(t, files)
+	for version, want := range map[string]string{
+		"1.0.0": "a b/ü.txt 1, main.tf 3, modules/x.md 0, modules/x/main.tf 3",
+		"2.0.0": "b.tf 3, main.tf 3",
+		"3.0.0": "main.tf 3, modules/x/main.tf 3",
+		"4.0.0": "main.tf 9",
+	} {
+		v := s.Module(index.PlaceOf(network)).Version(version)
+		list, err := s.ListModule(t.Context(), v)
+		if err != nil {
+			t.Errorf("%s: %v", version, err)
+			continue
+		}
+		var got []string
+		for _, f := range list.List {
+			got = append(got, fmt.Sprintf("%s %d", f.Path, f.Size))
+		}
+		if joined := strings.Join(got, ", "); joined != want || list.Partial {
+			t.Errorf("%s has %s (partial: %t), not %s", version, joined, list.Partial, want)
+		}
+		if again, err := s.ListModule(t.Context(), v); again != list || err != nil {
+			t.Errorf("%s was read twice, %v", version, err)
+		}
+		if f := list.File("main.tf"); version != "4.0.0" && (f == nil || f.Sum != wire.SHA256Of([]byte("# a"))) {
+			t.Errorf("%s: main.tf is %+v", version, f)
+		}
+		if list.File("modules") != nil || list.File("") != nil {
+			t.Errorf("%s: a folder is a file", version)
+		}
+	}
+	first, _ := s.ListModule(t.Context(), s.Module(index.PlaceOf(network)).Version("1.0.0"))
+	for folder, want := range map[string]int{"": 4, "modules": 2, "modules/x": 1, "modules/y": 0, "main.tf": 0} {
+		if got := len(first.Below(folder)); got != want {
+			t.Errorf("in %q are %d files, not %d", folder, got, want)
+		}
+	}
 }

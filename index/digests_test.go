@@ -92,7 +92,7 @@ func (p *publishing) placePackage() {
 func (p *publishing) placeModule() {
 	p.t.Helper()
 	p.place(p.tree.Modules, "acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "variable \"cidr\" {}\n"), func(f afero.File, info fs.FileInfo) {
-		d, err := archive.CheckModule(p.t.Context(), f, info.Size(), info.Name(), wire.SHA256{})
+		d, err := (*archive.Arriving)(nil).CheckModule(p.t.Context(), f, info.Size(), info.Name(), wire.SHA256{})
 		if err != nil {
 			p.t.Fatal(err)
 		}

@@ -275,6 +275,12 @@ func mergeEntries(own, hosted *entry, before *mergedEntry, twice map[string][]st
 	m := &mergedEntry{own: own, hosted: hosted, metadata: metadata}
 	if len(releases) > 0 {
 		m.provider = offer.NewProvider(a, releases, metadata)
+		latest := m.provider.Latest()
+		for _, p := range []*Provider{own.provider, hosted.provider} {
+			if titles := p.TitlesOf(latest); titles != nil {
+				m.provider = m.provider.WithTitles(titles)
+			}
+		}
 	}
 	if len(versions) > 0 {
 		m.module = offer.NewModule(a, versions, metadata)

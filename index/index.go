@@ -46,6 +46,7 @@ type Index struct {
 	announcing   sync.Mutex
 	stale        stale      // what may have changed since the last scan
 	unannounced  [][]string // folders that this process has changed, since the last scan
+	unread       [][]string // such folders of scans before, whose archives have not been read yet
 	changes      Change     // the last of these changes
 	sharingEnded bool       // by Close
 
@@ -316,8 +317,8 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 	x.prepare.Do(func() { x.startSharing(x.recall()) })
 	started := x.startWatching()
 
-	changed, folders, last := x.takeUnannounced()
-	defer x.share(folders)
+	changed, last := x.takeChanged()
+	defer x.shareRead()
 	what := maps.Clone(changed)
 	maps.Copy(what, further)
 	if started {
@@ -364,7 +365,7 @@ func (x *Index) commit() {
 	if x.ctx.Err() == nil {
 		x.begin(time.Now())
 		x.commitRead()
-		x.share(nil)
+		x.shareRead()
 	}
 }
 
@@ -491,7 +492,7 @@ func unread(before, now *Snapshot) (added, dropped []*job, left int) {
 			if !a.finished {
 				left++
 			}
-			if !known[a] && !a.finished {
+			if !a.finished && (!known[a] || !a.IsQueued()) { // the same listing may have further ones
 				added = append(added, a)
 			}
 			delete(known, a)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -59,7 +60,7 @@ func (w *walker) newArchive(f *folder, report string, e tree.Entry, version stri
 	if !w.recall(a) {
 		return w.queue(a)
 	}
-	return a
+	return w.renew(a)
 }
 
 func (w *walker) newJob(f *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
@@ -95,7 +96,7 @@ const folderRest = time.Second
 func (w *walker) recallOrQueueFolder(a *job, dirs ...string) *job {
 	now := w.scan.options.now()
 	switch {
-	case w.recall(a):
+	case w.recall(a) && !a.isOutdated(a.Record):
 	case !w.scan.once && !w.hasPacked(a) && a.folder.Part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest):
 		a.pending, w.young = true, true
 	default:
@@ -120,6 +121,24 @@ func (w *walker) queue(a *job) *job {
 	a.DetachName()
 	w.unread = append(w.unread, a)
 	return a
+}
+
+// renew adds an archive that is known to the archives to read, if an earlier release has
+// read it and this one reads more of it. Until then it is offered as it was read.
+func (w *walker) renew(a *job) *job {
+	if w.scan.once || !a.isOutdated(a.Record) {
+		return a
+	}
+	known := a.Record
+	if a = w.queue(a); a.pending && !a.finished {
+		a.Record, a.pending = known, false
+	}
+	return a
+}
+
+// isOutdated reports whether this release reads more of an archive than a record has.
+func (a *job) isOutdated(d memo.Record) bool {
+	return a.folder.Address.IsModule() && d.Bad == nil && !moduledoc.IsCurrent(archive.SummaryIn(d.Content))
 }
 
 // setAside leaves an archive that cannot be read at the moment to a later scan.

@@ -135,6 +135,7 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 	if p := l.provider; p != nil {
 		trusted = k.For(keys.NamespaceOf(p.Address))
 		e.offered = s.offerProvider(p, trusted, w.before)
+		e.provider = l.titled(s, e.provider)
 		for _, r := range p.ordered {
 			for _, k := range r.packages {
 				archives = append(archives, k.job)
@@ -147,7 +148,7 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 		}
 	}
 	e.empty, e.keys = l.isEmpty(), trusted
-	e.faulty = e.faulty || e.unread
+	e.faulty = e.faulty || e.unread || w.faulty
 	e.packed = packedFolders(archives, w)
 	for _, a := range w.unread {
 		e.young = e.young || a.young

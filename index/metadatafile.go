@@ -80,6 +80,9 @@ func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *
 	} else {
 		file = parseMetadataFile(content, last)
 	}
+	metadata := *file.metadata
+	metadata.Changed = e.Info.ModTime()
+	file.metadata = &metadata
 	file.stamp, file.settled = now, now.Settled(w.scan.now)
 	if file.whole {
 		w.Put(tree.LocationOf(report), memo.Record{Stamp: now, Digest: archive.Digest{Content: content}})

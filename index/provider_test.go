@@ -213,6 +213,17 @@ func TestTheAnswersOfAProvider(t *testing.T) {
 
 // The publisher's signed SHA256SUMS lists the packages that a mirror can fetch besides its
 // own.
+// Documentation and a notice are added to a release once it is signed, and its packages stay.
+func TestAReleaseWithDocumentationCanBeDownloaded(t *testing.T) {
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("index.md", "# Demo\n")
+	files.Write("providers/acme/demo/registry.hcl", "deprecated \"1.0.0\" {\n  reason = \"Old.\"\n}\n")
+	r := scan(t, files).Provider(index.PlaceOf(ownDemo)).Release("1.0.0")
+	if r.Docs() == "" || r.Deprecated() == nil || r.Package("linux", "amd64").Download() == nil {
+		t.Errorf("its documentation is %q, its notice %v, and its download %v", r.Docs(), r.Deprecated(), r.Package("linux", "amd64").Download())
+	}
+}
+
 func TestMissingPackages(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	null := address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"}

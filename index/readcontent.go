@@ -29,6 +29,12 @@ func (s *Snapshot) ReadModuleFile(ctx context.Context, v *ModuleVersion, name st
 	return s.content.ReadModuleFile(ctx, s.contentOf(v), name)
 }
 
+// ListModule lists the files of a module's package: see content.Reader. The error is
+// ErrChanged when the files are no longer those that were verified.
+func (s *Snapshot) ListModule(ctx context.Context, v *ModuleVersion) (*content.Files, error) {
+	return s.content.ListModule(ctx, s.contentOf(v))
+}
+
 func (s *Snapshot) contentOf(v *ModuleVersion) content.Module {
 	walk := func(ctx context.Context, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
 		return v.EachFile(ctx, &s.tree, wants, visit)

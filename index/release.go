@@ -178,7 +178,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 	for d := range files.documents() {
 		newest = max(newest, d.stamp.ModTime)
 	}
-	r = offer.NewRelease(files.version, protocols, offered, newest).WithDocs(files.docs)
+	r = offer.NewRelease(files.version, protocols, offered, newest)
 	r.Hostname, r.Changed = p.Address.Hostname, changed
 	switch {
 	case signed.signature != nil:
@@ -195,7 +195,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 		r.Sign(p.Address.Name, checksums, s.options.Signer)
 	}
 	r.Report = newOffer(p.Address, r, signed.note, packages)
-	return r, nil, problems
+	return r.WithDocs(files.docs), nil, problems // a copy, whose packages are those of the signed one
 }
 
 // readDocument returns the content of a document of a release.

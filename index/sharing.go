@@ -26,7 +26,7 @@ func (s *scan) recallShared(listings []*listing) (unread []*job) {
 	for _, a := range unread {
 		path := a.ReportPath()
 		d, ok := records[path]
-		if !ok || d.Stamp != a.Stamp || a.finished {
+		if !ok || d.Stamp != a.Stamp || a.finished || a.isOutdated(d) {
 			continue
 		}
 		delete(records, path)
@@ -78,8 +78,8 @@ const closePatience = 2 * time.Second
 func (x *Index) finishSharing() {
 	defer x.stopSharing()
 	x.prepare.Do(func() {}) // sharing that has not begun does not begin any more
-	_, unannounced, _ := x.takeUnannounced()
-	x.share(unannounced)
+	x.takeChanged()
+	x.share(x.takeUnread())
 	x.announcing.Lock()
 	x.sharingEnded = true
 	x.announcing.Unlock()
@@ -94,14 +94,31 @@ func (x *Index) finishSharing() {
 	}
 }
 
-// takeUnannounced returns what may have changed since the last scan, the folders that Changed
-// was called with, and the last Change.
-func (x *Index) takeUnannounced() (changed stale, folders [][]string, last Change) {
+// takeChanged returns what may have changed since the last scan, and the last Change. The
+// folders that Changed was called with wait until their archives have been read.
+func (x *Index) takeChanged() (changed stale, last Change) {
 	x.announcing.Lock()
 	defer x.announcing.Unlock()
 	changed, x.stale = x.stale, make(stale)
-	folders, x.unannounced = x.unannounced, nil
-	return changed, folders, x.changes
+	x.unread, x.unannounced = append(x.unread, x.unannounced...), nil
+	return changed, x.changes
+}
+
+// shareRead shares the results, and announces the changes whose archives have been read.
+func (x *Index) shareRead() {
+	if _, current := x.queue.IsRead(); current {
+		x.share(x.takeUnread())
+		return
+	}
+	x.share(nil)
+}
+
+// takeUnread returns the folders that have not been announced yet.
+func (x *Index) takeUnread() (folders [][]string) {
+	x.announcing.Lock()
+	defer x.announcing.Unlock()
+	folders, x.unread = x.unread, nil
+	return folders
 }
 
 // startSharing begins to share the memo, if there is a Shared memo.

@@ -128,6 +128,7 @@ type walker struct {
 	report   *Report
 	unread   []*job
 	recalled int
+	titles   map[string]*job // of documentation, by the path of its folder
 	queued   map[string]*job // archives of the listing before, by their path in the report
 
 	failed string // which archive could not be read this time, and why; empty: all could

@@ -140,6 +140,7 @@ func TestProvisionAccepts(t *testing.T) {
 		{"a public URL with a path", Handler{PublicURL: "https://registry.example.com/tools/"}},
 		{"pages below a path", Handler{UI: &UI{Path: "/registry/"}}},
 		{"pages below the prefix", Handler{UI: &UI{Path: "/v1/pages"}}},
+		{"links of pages", Handler{UI: &UI{Links: []UILink{{"Ask", "https://chat.example.com"}, {"Write", "mailto:a@example.com"}, {"Handbook", "/handbook"}}}}},
 		{"a public URL without TLS", Handler{PublicURL: "http://localhost:8080"}},
 	}
 	for _, test := range tests {
@@ -186,6 +187,12 @@ func TestProvisionRefuses(t *testing.T) {
 		{"pages at a path without slash", Handler{UI: &UI{Path: "registry"}}, `ui: the path "registry" does not start with a slash`},
 		{"pages at a path with dots", Handler{UI: &UI{Path: "/a/../b"}}, "has empty or dot segments"},
 		{"pages at a path with a space", Handler{UI: &UI{Path: "/my pages"}}, "need escaping"},
+		{"a long name of the pages", Handler{UI: &UI{Name: strings.Repeat("x", 61)}}, "ui: the name is longer than 60 characters"},
+		{"a link without a text", Handler{UI: &UI{Links: []UILink{{"", "/handbook"}}}}, `ui: the link to "/handbook" has no text`},
+		{"a link to a script", Handler{UI: &UI{Links: []UILink{{"x", "javascript:alert(1)"}}}}, "neither a URL with https, http or mailto nor a path"},
+		{"a link to nowhere", Handler{UI: &UI{Links: []UILink{{"x", "handbook"}}}}, "neither a URL with https, http or mailto nor a path"},
+		{"a logo that is not there", Handler{UI: &UI{Logo: "/nowhere/logo.svg"}}, "ui: logo: open /nowhere/logo.svg"},
+		{"a logo that is no image", Handler{UI: &UI{Logo: "handler_test.go"}}, "no image that browsers show"},
 		{"pages at the prefix", Handler{UI: &UI{Path: "/v1/"}}, "ui: the path is the registry's prefix"},
 		{"unknown signatures", Handler{Signatures: "always"}, `signatures: "always" is neither prefer nor require`},
 	}

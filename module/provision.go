@@ -130,7 +130,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.provisionPublish(app, hostnames); err != nil {
 		return err
 	}
-	h.provisionPages()
+	if err := h.provisionPages(); err != nil {
+		return err
+	}
 	app.handlers = append(app.handlers, h)
 	return nil
 }
@@ -190,8 +192,13 @@ const signTimeout = 5 * time.Second
 // within a request is an error, since the options are needed before.
 func (h *Handler) expand(repl *caddy.Replacer) error {
 	if h.UI != nil {
-		if err := expand(repl, scalar("ui", &h.UI.Path)); err != nil {
+		if err := expand(repl, scalar("ui", &h.UI.Path), scalar("ui", &h.UI.Name), scalar("ui", &h.UI.Logo)); err != nil {
 			return err
+		}
+		for i := range h.UI.Links {
+			if err := expand(repl, scalar("ui", &h.UI.Links[i].Text), scalar("ui", &h.UI.Links[i].URL)); err != nil {
+				return err
+			}
 		}
 	}
 	return expand(repl,

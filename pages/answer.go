@@ -46,7 +46,7 @@ type answer struct {
 // Content-Security-Policies: a page has nothing but what this registry serves, and a
 // file of a package, which is anybody's, has nothing at all and does nothing.
 const (
-	pagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	pagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	filePolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
 )
 

@@ -2,18 +2,65 @@ package pages
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
+// An item is a module or provider in a list.
+type item struct {
+	Name        string // the address
+	URL         string
+	Version     string // the latest version
+	Description string
+	Owner       string
+	Versions    int
+	Published   time.Time
+	Chips       []chip
+}
+
+// A browsePage lists all modules or all providers, or those that pass the filters.
+type browsePage struct {
+	page
+	Heading string
+	Total   int
+	Items   []item
+	Facets  []facet
+	Clear   string // the list without filters; empty if there are no filters
+	Pager   pager
+	Empty   emptyTree
+}
+
+// A facet is a filter with its choices.
+type facet struct {
+	Title   string
+	Choices []choice
+	More    []choice // folded
+}
+
+// A choice leads to the list with a filter, or to the list without it if the choice is
+// Current.
+type choice struct {
+	Text    string
+	URL     string
+	Count   int
+	Current bool
+}
+
+// A pager leads to the other parts of a list.
+type pager struct {
+	Previous, Next string // empty at the ends of the list
+	First, Last    int    // of the items shown, from 1
+	Total          int
+}
+
 // How much a list shows at once.
 const (
-	pageItems    = 30
-	maxChoices   = 10
-	maxFurther   = 200 // choices that are folded
-	foundAtOnce  = 10  // results of each kind on the page with all results
-	maxPartsShow = 5   // submodules under a module
+	pageItems   = 30
+	maxChoices  = 10
+	maxFurther  = 200 // choices that are folded
+	foundAtOnce = 10  // results of each kind on the page with all results
 )
 
 // hostedChoice is the value for hosted packages in the filter by registry.
@@ -78,60 +125,73 @@ func registryOf(a address.Address) string {
 
 // facets returns the filters, each with the choices that the other filters leave.
 func (v *visit) facets(all []handlers.Listed) []facet {
-	make := func(title, name, current string, of func(address.Address) string) facet {
+	facetOf := func(title, name string, of func(address.Address) string) facet {
 		counts := map[string]int{}
 		for _, l := range all {
 			if v.query.matches(l.Address, name) {
 				counts[of(l.Address)]++
 			}
 		}
-		f := facet{Title: title}
-		if len(counts) < 2 && current == "" {
-			return f // there is nothing to choose
-		}
-		for i, value := range byCount(counts) {
-			c := choice{Text: value, Count: counts[value], Current: value == current}
-			next := v.query
-			next.offset = 0
-			chosen := value
-			if c.Current {
-				chosen = ""
-			}
-			switch name {
-			case "namespace":
-				next.namespace = chosen
-			case "provider":
-				next.system = chosen
-			case "registry":
-				next.registry = chosen
-				if value == hostedChoice {
-					c.Text = address.DisplayHostname(v.view.Hostname())
-				}
-			}
-			c.URL = v.listURL(next)
-			switch {
-			case i < maxChoices:
-				f.Choices = append(f.Choices, c)
-			case i < maxChoices+maxFurther:
-				f.More = append(f.More, c)
-			}
-		}
-		return f
+		return v.newFacet(title, name, counts, v.route)
 	}
-	facets := []facet{make("Namespace", "namespace", v.query.namespace, func(a address.Address) string { return a.Namespace })}
+	facets := []facet{facetOf("Namespace", "namespace", namespaceOf)}
 	if v.route.kind == modulesRoute {
-		facets = append(facets, make("System", "provider", v.query.system, func(a address.Address) string { return a.System }))
+		facets = append(facets, facetOf("System", "provider", systemOf))
 	}
-	return append(facets, make("Registry", "registry", v.query.registry, registryOf))
+	return append(facets, facetOf("Registry", "registry", registryOf))
 }
 
-// listURL returns the URL of the same list with another query.
-func (v *visit) listURL(q query) string {
+func namespaceOf(a address.Address) string { return a.Namespace }
+
+func systemOf(a address.Address) string { return a.System }
+
+// newFacet returns a filter by the parameter of that name, with what its values count. Its
+// choices lead to a list.
+func (v *visit) newFacet(title, name string, counts map[string]int, list route) facet {
+	f := facet{Title: title}
+	current := *v.query.filter(name)
+	if len(counts) < 2 && current == "" {
+		return f // there is nothing to choose
+	}
+	for i, value := range byCount(counts) {
+		c := choice{Text: value, Count: counts[value], Current: value == current}
+		if name == "registry" && value == hostedChoice {
+			c.Text = address.DisplayHostname(v.view.Hostname())
+		}
+		next := v.query
+		next.offset = 0
+		if *next.filter(name) = value; c.Current {
+			*next.filter(name) = ""
+		}
+		c.URL = v.listURL(list, next)
+		switch {
+		case i < maxChoices:
+			f.Choices = append(f.Choices, c)
+		case i < maxChoices+maxFurther:
+			f.More = append(f.More, c)
+		}
+	}
+	return f
+}
+
+// filter returns the filter of that name.
+func (q *query) filter(name string) *string {
+	switch name {
+	case "namespace":
+		return &q.namespace
+	case "provider":
+		return &q.system
+	}
+	return &q.registry
+}
+
+// listURL returns the URL of a list with another query.
+func (v *visit) listURL(list route, q query) string {
 	offset := ""
 	if q.offset > 0 {
 		offset = strconv.Itoa(q.offset)
 	}
-	return withQuery(v.url(v.route), "q", q.q, "namespace", q.namespace, "provider", q.system, "registry", q.registry, "offset", offset)
+	return withQuery(v.url(list), "q", q.q, "namespace", q.namespace, "provider", q.system, "registry", q.registry, "offset", offset)
 }
 
 func (v *visit) pager(first, last, total, step int) pager {
@@ -139,11 +199,11 @@ func (v *visit) pager(first, last, total, step int) pager {
 	q := v.query
 	if first > 0 {
 		q.offset = max(first-step, 0)
-		p.Previous = v.listURL(q)
+		p.Previous = v.listURL(v.route, q)
 	}
 	if last < total {
 		q.offset = last
-		p.Next = v.listURL(q)
+		p.Next = v.listURL(v.route, q)
 	}
 	return p
 }

@@ -1,6 +1,17 @@
 package pages
 
-import version "github.com/hashicorp/go-version"
+import (
+	"errors"
+	"io/fs"
+	"net/url"
+	"slices"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+)
 
 // A comparison lists the changes between two versions, as the page shows them.
 type comparison struct {
@@ -12,68 +23,174 @@ type comparison struct {
 	// Action is the path of the form that chooses one of them.
 	Action string
 
-	Changes []change
-	Verdict verdict
+	// Groups have the changes of the root and of each submodule.
+	Groups  []changeGroup
+	Verdict changes.Verdict
+
+	// Notes is what the changelog says of the newer version.
+	Notes     prose
+	NotesFrom link // the changelog
+
+	Files fileChanges
 
 	// Later reports that From is the newer version, so that the changes lead from To to
 	// From.
 	Later bool
 
-	// Unreadable reports that a package could not be read, so that nothing is known.
+	// Unreadable reports that parts of a package could not be read, so that what is in them
+	// looks as if it were not there. There is no Verdict then.
 	Unreadable bool
 }
 
-// A verdict says whether the version number tells what has changed.
-type verdict struct {
-	Tone  string // the tone of a chip
-	Title string
-	Text  string
+// A changeGroup has the changes of one module of a package.
+type changeGroup struct {
+	Module             link // the submodule; no text: the root
+	Changes, Resources []linkedChange
 }
 
-// judge compares the changes with the number of the newer version. By semantic
-// versioning a breaking change needs a new major version. Before 1.0.0 it needs, by
-// custom, a new minor version.
-func judge(from, to *version.Version, changes []change) verdict {
-	breaking, additions := 0, 0
-	for _, c := range changes {
-		switch {
-		case c.Breaking:
-			breaking++
-		case c.Kind == added && c.What != "provider":
-			additions++
+// A linkedChange leads to the newest of what has changed.
+type linkedChange struct {
+	changes.Change
+	URL string // empty: there is no such page
+}
+
+// fileChanges are the files that differ between two packages.
+type fileChanges struct {
+	List    []fileChange
+	LeftOut int
+	Partial bool // a package has more than is read
+}
+
+// A fileChange is a file that differs.
+type fileChange struct {
+	Kind changes.Kind
+	File link
+}
+
+// How many added and removed resources, and how many files, are shown.
+const (
+	maxResourceChanges = 300
+	maxFileChanges     = 300
+)
+
+// comparison compares the version with the version in the query, or with the one
+// before.
+func (m *moduleView) comparison() (comparison, error) {
+	versions := m.module.Versions
+	at := slices.Index(versions, m.version)
+	other := versions[max(at-1, 0)]
+	if at+1 < len(versions) {
+		other = versions[at+1]
+	}
+	if m.query.from != "" {
+		if other = m.module.Version(m.query.from); other == nil {
+			return comparison{}, fs.ErrNotExist
 		}
 	}
-	old, now := from.Segments64(), to.Segments64()
-	initial := now[0] == 0 && old[0] == 0
-	major := now[0] != old[0]
-	minor := major || now[1] != old[1]
-	patch := minor || now[2] != old[2]
+	c := comparison{From: other.Version, To: m.version.Version, Action: m.url(m.route)}
+	for _, v := range versions {
+		if v != m.version {
+			c.Others = append(c.Others, versionLink{Version: v.Version, Current: v == other})
+		}
+	}
+	older, err := m.view.Describe(other)
+	if err != nil {
+		return c, err
+	}
+	from, to, fromDoc, toDoc := other, m.version, older, m.whole
+	if newer(from.Version, to.Version) {
+		from, to, fromDoc, toDoc = to, from, toDoc, fromDoc
+		c.Later = true
+	}
+	c.Unreadable = len(fromDoc.Root.Problems)+len(toDoc.Root.Problems) > 0
+	found := changes.Interfaces(fromDoc, toDoc)
+	oldNumber, err := version.NewVersion(from.Version)
+	newNumber, newErr := version.NewVersion(to.Version)
+	if err = errors.Join(err, newErr); err != nil {
+		return c, err
+	}
+	c.Verdict = changes.Judge(oldNumber, newNumber, found)
+	resources := changes.Resources(fromDoc, toDoc)
+	for _, g := range changes.Groups(found, resources[:min(len(resources), maxResourceChanges)]) {
+		of := changeGroup{Module: link{Text: g.Submodule}, Changes: m.linked(g.Changes, from, to), Resources: m.linked(g.Resources, from, to)}
+		if g.Submodule != "" {
+			of.Module.URL = m.url(m.routeOf(to).withPart(g.Submodule))
+		}
+		c.Groups = append(c.Groups, of)
+	}
+	return c, m.compareContents(&c, from, to)
+}
 
-	release := "patch release"
-	switch {
-	case major:
-		release = "major release"
-	case minor:
-		release = "minor release"
-	case !patch:
-		release = "prerelease or build of the same version"
+// linked links changes to the inputs, outputs, submodules and resources that they are about, in
+// the newest version that has them.
+func (m *moduleView) linked(list []changes.Change, from, to *index.ModuleVersion) (all []linkedChange) {
+	for _, c := range list {
+		l, of := linkedChange{Change: c}, m.routeOf(to)
+		if c.Kind == changes.Removed {
+			of = m.routeOf(from)
+		}
+		switch c.What {
+		case "input", "output":
+			l.URL = withQuery(m.url(of.withPart(c.Submodule)), "tab", c.What+"s") + "#" + c.What + "_" + url.PathEscape(c.Name)
+		case "submodule":
+			l.URL = m.url(of.withPart(c.Name))
+		default: // only resources have a place
+			l.URL = m.at(of).line(c.At).URL
+		}
+		all = append(all, l)
 	}
-	what := count(breaking, "breaking change", "breaking changes")
-	switch {
-	case breaking == 0 && len(changes) == 0:
-		return verdict{"good", "The interface is the same.", "Inputs, outputs, submodules and requirements have not changed."}
-	case breaking == 0 && additions > 0 && !minor && patch && !initial:
-		return verdict{"info", "No breaking changes.", "Something was added, which calls for a new minor version."}
-	case breaking == 0:
-		return verdict{"good", "No breaking changes.", ""}
-	case to.Prerelease() != "" && !patch, from.Prerelease() != "" && !patch:
-		return verdict{"info", what + ".", "The interface may still change until the release."}
-	case major:
-		return verdict{"info", what + ".", "The new major version announces it."}
-	case initial && minor:
-		return verdict{"info", what + ".", "Before 1.0.0, a new minor version may break callers."}
-	case initial:
-		return verdict{"bad", what + " in a " + release + ".", "Before 1.0.0, that calls for a new minor version."}
+	return all
+}
+
+// routeOf returns the route of a version of the module: the route of the page if that shows
+// the version.
+func (m *moduleView) routeOf(v *index.ModuleVersion) route {
+	if v == m.version {
+		return m.route.withPart("")
 	}
-	return verdict{"bad", what + " in a " + release + ".", "That calls for a new major version."}
+	return m.route.withVersion(v.Version)
+}
+
+// at returns the view with links from another route, such as a route of another version.
+func (m *moduleView) at(r route) *moduleView {
+	of, from := *m, *m.visit
+	of.visit, from.route = &from, r
+	return &of
+}
+
+// compareContents compares the files of two versions, and quotes the changelog.
+func (m *moduleView) compareContents(c *comparison, from, to *index.ModuleVersion) error {
+	old, err := m.view.ModuleFiles(from)
+	if err != nil {
+		return err
+	}
+	now, err := m.view.ModuleFiles(to)
+	if err != nil {
+		return err
+	}
+	files := changes.Files(old, now)
+	c.Files = fileChanges{LeftOut: max(len(files)-maxFileChanges, 0), Partial: old.Partial || now.Partial}
+	for _, f := range files[:len(files)-c.Files.LeftOut] {
+		of := link{Text: printable(f.Path), URL: m.urlIfThere(m.route.withCode(f.Path))}
+		if of.URL != "" {
+			of.URL = withQuery(of.URL, "from", c.From)
+		}
+		c.Files.List = append(c.Files.List, fileChange{f.Kind, of})
+	}
+	file := changes.Changelog(now)
+	if file == nil {
+		return nil
+	}
+	text, note, err := m.textOf(to, file)
+	if err != nil || note != "" {
+		return err
+	}
+	section := changes.Notes(text, to.Version)
+	if section == "" {
+		return nil
+	}
+	of := m.at(m.routeOf(to))
+	d, err := m.document(markdown.Text{Source: section, Prefix: "notes-", Resolve: of.resolve})
+	c.Notes, c.NotesFrom = d.HTML, link{printable(file.Path), m.url(of.route.withCode(file.Path))}
+	return err
 }

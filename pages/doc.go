@@ -7,12 +7,12 @@
 //   - A template in templates/ without a leading underscore is a page. It defines
 //     "content", and is shown in the frame of _layout.html. All pages can use the parts in
 //     the other files with an underscore.
-//   - Each page has a model (page.go, lists.go, modulemodel.go, providermodel.go): an
-//     unexported struct named after the page. It embeds page, the model of the frame, and on
-//     a page about a module or provider also heading and sidebar. Models are plain values.
-//     A function fills a model from the index, and the template only arranges it. Text in a
-//     model is as its author wrote it, and html/template escapes it. Only sanitised text has
-//     the type template.HTML.
+//   - Each page has a model (page.go, modulemodel.go, providermodel.go, or beside the
+//     function that fills it): an unexported struct named after the page. It embeds page, the
+//     model of the frame, and on a page about a module or provider also heading and sidebar.
+//     Models are plain values. A function fills a model from the index, and the template only
+//     arranges it. Text in a model is as its author wrote it, and html/template escapes it.
+//     Only sanitised text has the type template.HTML.
 //   - render executes a page's template with its model.
 //
 // How a request is answered:
@@ -33,6 +33,7 @@
 // The Content-Security-Policy allows no inline style or script, and templates have none.
 // They use assets/style.css and assets/script.js, which are served under a name with a hash.
 // The look is made of a few pieces, which are described at their models: chips, notices,
-// facts, entries, snippets, and .prose for text that others wrote. Blocks that scroll
+// facts, entries, snippets, .prose for text that others wrote, and .unfold for what is
+// beside the content of a wide window and folded above it in a narrow one. Blocks that scroll
 // sideways have a tabindex, so that a keyboard can scroll them.
 package pages

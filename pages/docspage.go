@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -11,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
-// doc answers with a page of the documentation.
+// doc answers with a page of the documentation. The page of the provider is the overview.
 func (p *providerView) doc() (*answer, error) {
 	shown := p.docAt(p.route.rest)
 	if shown == nil {
@@ -26,21 +27,31 @@ func (p *providerView) doc() (*answer, error) {
 	}
 	typ := p.route.address.Name
 	title := docLabel(shown, typ)
-	frame, err := p.page(title + " · " + p.route.address.String() + " " + p.release.Version)
+	named := p.route.address.String() + " " + p.release.Version
+	if p.deep() {
+		named = title + " · " + named
+	}
+	frame, err := p.page(named)
 	if err != nil {
 		return nil, err
 	}
-	frame.Current = "providers"
+	frame.Current, frame.Description = "providers", cmp.Or(shown.Description, p.description())
 	links := docLinks{p, shown}
 	d, err := p.document(markdown.Text{Source: text, Folder: links.folder(), Prefix: "doc-", Resolve: links.resolve})
 	if err != nil {
 		return nil, err
 	}
 	model := docsPage{
-		page: frame, heading: p.heading(), Content: d.HTML, Cut: cut || d.Cut, Outline: d.Outline[:min(len(d.Outline), maxOutline)],
-		Contents: newDocsMenu(p.docs, typ, shown, p.docURL),
+		page: frame, heading: p.heading(), Content: d.HTML, Cut: cut || d.Cut, Contents: newDocsMenu(p.docs, typ, shown, p.docURL),
 	}
-	model.Crumbs = append(model.Crumbs, link{title, ""})
+	if p.deep() {
+		model.Crumbs = append(model.Crumbs, link{title, ""})
+	} else {
+		model.sidebar = p.sidebar()
+	}
+	if len(d.Outline) > 2 {
+		model.Outline = d.Outline[:min(len(d.Outline), maxOutline)]
+	}
 	return pageAnswer("docs", model)
 }
 
@@ -52,6 +63,9 @@ func (p *providerView) docAt(rest string) *content.DocPage {
 	segments := strings.Split(rest, "/")
 	switch len(segments) {
 	case 1:
+		if len(p.docs.Pages) == 0 {
+			return nil
+		}
 		if overview := p.docs.Page(content.DocOverview, ""); overview != nil {
 			return overview
 		}
@@ -62,37 +76,56 @@ func (p *providerView) docAt(rest string) *content.DocPage {
 	return nil
 }
 
-// docURL returns the URL of a page of the documentation. It names the version in the
-// same way as the request.
+// docURL returns the URL of a page of the documentation. The overview has the URL of the
+// provider. It names the version in the same way as the request.
 func (p *providerView) docURL(page *content.DocPage) string {
 	r := p.route
-	r.rest = "docs"
+	r.rest = ""
 	if page.Category != content.DocOverview {
-		r.rest += "/" + string(page.Category) + "/" + page.Slug
+		r.rest = "docs/" + string(page.Category) + "/" + page.Slug
 	}
 	return p.url(r)
 }
 
-// absentDoc answers that the release has no such page. It links to the page of the
-// latest release if there is one.
+// absentDoc answers that the release has no such page: on the overview of its
+// documentation, so that whoever comes from another version finds the way. It links to the
+// page of the latest release if there is one.
 func (p *providerView) absentDoc() (*answer, error) {
-	frame, err := p.page(p.route.address.String())
-	if err != nil {
-		return nil, err
+	if p.lacking != nil || p.route.rest == "" {
+		return nil, fs.ErrNotExist // the overview itself cannot be read
 	}
-	if p.docs == nil || p.route.rest == "docs" {
-		e := newErrorPage(frame, http.StatusNotFound, "Version "+p.release.Version+" has no documentation. Its place is a folder named docs in the folder of the release.")
-		e.Links = []link{{p.route.address.String(), p.tabURL(tabOverview)}}
-		return errorAnswer(e)
+	lacking := notice{Tone: "warn", Title: "The documentation of version " + p.release.Version + " does not have this page.", Text: "This is its overview."}
+	if p.release != p.latest {
+		docs, err := p.view.Docs(p.latest)
+		if err != nil {
+			return nil, err
+		}
+		of := providerView{docs: docs}
+		if docs != nil && of.docAt(p.route.rest) != nil {
+			r := p.route.withVersion("")
+			r.rest = p.route.rest
+			lacking.Link = &link{"This page in " + p.latest.Version, p.url(r)}
+		}
 	}
-	e := newErrorPage(frame, http.StatusNotFound, "The documentation of version "+p.release.Version+" does not have this page.")
-	e.Links = []link{{"Documentation of " + p.release.Version, p.tabURL(tabDocs)}}
-	if p.release != p.latest && p.view.Snapshot().HasDocs(p.latest) {
-		r := p.route.withVersion("")
-		r.rest = p.route.rest
-		e.Links = append(e.Links, link{"This page in " + p.latest.Version, p.url(r)})
+	p.lacking, p.route.rest = &lacking, ""
+	a, err := p.doc()
+	return asAbsent(a), err
+}
+
+// absentDocs answers that the release has no documentation, on the page of its packages.
+func (p *providerView) absentDocs() (*answer, error) {
+	p.lacking = &notice{Tone: "warn", Title: "Version " + p.release.Version + " has no documentation.", Text: "Its place is a folder named docs in the folder of the release."}
+	p.route.rest = ""
+	a, err := p.answer()
+	return asAbsent(a), err
+}
+
+// asAbsent returns an answer in place of a page that does not exist.
+func asAbsent(a *answer) *answer {
+	if a != nil {
+		a.status, a.tag = http.StatusNotFound, ""
 	}
-	return errorAnswer(e)
+	return a
 }
 
 // docLinks resolves the links of a page of documentation.

@@ -6,17 +6,31 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // The models of the tests: a registry with a module of ordinary size.
 
 var published = time.Date(2026, 11, 12, 14, 3, 0, 0, time.UTC)
 
-func testIdentity() *identity { return &identity{Name: "registry.example.com"} }
+func testIdentity() *identity {
+	return &identity{Name: "registry.example.com", Hostname: "registry.example.com"}
+}
 
 func plainMarkdown(s string) prose { return prose(template.HTMLEscapeString(s)) }
+
+func nowhere(moduledoc.Position) link { return link{} }
+
+func unlinked(list ...changes.Change) (all []linkedChange) {
+	for _, c := range list {
+		all = append(all, linkedChange{Change: c})
+	}
+	return all
+}
 
 func vpcVariables() []moduledoc.Variable {
 	return []moduledoc.Variable{
@@ -92,7 +106,7 @@ func modulePageOf(tabName string) modulePage {
 			Chips: []chip{{Label: "latest", Tone: "good"}, {Time: published}, {Label: "terraform", Value: ">= 1.3"}, {Label: "hashicorp/aws", Value: ">= 5.0"}, {Label: "34 kB"}, {Label: "MPL-2.0"}},
 		},
 		sidebar: sidebar{
-			Use: &usage{Code: moduleSnippet("registry.example.com/acme/vpc/aws", "1.4.0", &m, "vpc")},
+			Use: &usage{Code: snippet.Module("registry.example.com/acme/vpc/aws", "~> 1.4", &m, "vpc")},
 			Facts: []fact{
 				{Term: "Source", Text: "github.com/acme/terraform-aws-vpc", URL: "https://github.com/acme/terraform-aws-vpc"},
 				{Term: "Owner", Text: "platform team"},
@@ -101,8 +115,8 @@ func modulePageOf(tabName string) modulePage {
 				{Term: "sha256", Text: "3f8a1c22…9ac1d2", Full: "3f8a1c22b0d49c6e7f5a1b2c3d4e5f60718293a4b5c6d7e8f9012a3b4c9ac1d2"},
 			},
 		},
-		Tab: tabName, Inputs: newInputs(m.Variables, plainMarkdown), Outputs: newOutputs(m.Outputs, plainMarkdown),
-		Resources: newResources(m.Resources),
+		Tab: tabName, Inputs: newInputs(m.Variables, plainMarkdown, nowhere), Outputs: newOutputs(m.Outputs, plainMarkdown, nowhere),
+		Resources: newResources(m.Resources, func(*moduledoc.Resource) string { return "" }, nowhere),
 		Dependencies: dependencies{
 			Terraform: ">= 1.3",
 			Providers: []dependency{{"aws", link{"hashicorp/aws", "/registries/registry.terraform.io/providers/hashicorp/aws/latest"}, ">= 5.0", false}},
@@ -125,14 +139,14 @@ func modulePageOf(tabName string) modulePage {
 		Changes: comparison{
 			From: "1.3.2", To: "1.4.0", Action: base + "/1.4.0",
 			Others:  []versionLink{{Version: "2.0.0-rc.1"}, {Version: "1.3.2", Current: true}, {Version: "1.2.0"}},
-			Verdict: verdict{"bad", "1 breaking change in a minor release.", "That calls for a new major version."},
-			Changes: []change{
-				{Kind: removed, What: "output", Name: "nat_ips", Breaking: true},
-				{Kind: added, What: "input", Name: "flow_logs"},
-				{Kind: changed, What: "input", Name: "zones", Details: []detail{{"default", "[]", "null"}, {Of: "null is now accepted"}}},
-				{Kind: changed, What: "provider", Name: "aws", Details: []detail{{"version", ">= 4.0", ">= 5.0"}}, Breaking: true},
-				{Kind: added, What: "submodule", Name: "modules/endpoints"},
-			},
+			Verdict: changes.Verdict{Tone: "bad", Title: "1 breaking change in a minor release.", Text: "That calls for a new major version."},
+			Groups: []changeGroup{{Changes: unlinked(
+				changes.Change{Kind: changes.Removed, What: "output", Name: "nat_ips", Breaking: true},
+				changes.Change{Kind: changes.Added, What: "input", Name: "flow_logs"},
+				changes.Change{Kind: changes.Changed, What: "input", Name: "zones", Details: []changes.Detail{{Of: "default", From: "[]", To: "null"}, {Of: "null is now accepted"}}},
+				changes.Change{Kind: changes.Changed, What: "provider", Name: "aws", Details: []changes.Detail{{Of: "version", From: ">= 4.0", To: ">= 5.0"}}, Breaking: true},
+				changes.Change{Kind: changes.Added, What: "submodule", Name: "modules/endpoints"},
+			), Resources: unlinked(changes.Change{Kind: changes.Added, What: "resource", Name: "aws_flow_log.this"})}},
 		},
 	}
 	p.Readme = readme{Name: "README.md", Content: testReadme}
@@ -178,13 +192,13 @@ func homePageOf() homePage {
 			{"registry.terraform.io/hashicorp/aws", "/registries/registry.terraform.io/providers/hashicorp/aws/5.100.0", "5.100.0", "", "provider", published.AddDate(0, -1, 0)},
 		},
 		Places: []facet{{Title: "Namespaces", Choices: []choice{{Text: "acme", URL: "/browse/modules?namespace=acme", Count: 73}, {Text: "platform", URL: "/browse/modules?namespace=platform", Count: 31}, {Text: "data-science", URL: "/browse/modules?namespace=data-science", Count: 24}}}},
-		Steps: setup{
+		Steps: snippet.Setup{
 			Registry: clientconfig.Registry{
 				Hostnames: []string{"registry.example.com"}, URL: "https://registry.example.com/v1", Login: true, HostsProviders: true,
 				Origins: []clientconfig.Origin{{Hostname: "registry.opentofu.org", Providers: true}, {Hostname: "registry.terraform.io", Providers: true, Modules: true}},
 			},
 			Modules: true, Providers: true, Mirror: true,
-		}.steps(),
+		}.Steps(),
 	}
 }
 
@@ -209,13 +223,30 @@ func browsePageOf() browsePage {
 }
 
 func searchPageOf() searchPage {
-	items := testItems()
-	items[0].Parts = []part{{Name: "modules/subnets", URL: "/modules/acme/vpc/aws/1.4.0/submodules/subnets", Description: "Subnets of one zone."}}
+	runs := func(texts ...string) (all []catalog.Run) { // every second one is marked
+		for i, text := range texts {
+			if text != "" {
+				all = append(all, catalog.Run{Text: text, Marked: i%2 == 1})
+			}
+		}
+		return all
+	}
+	var modules []foundItem
+	for _, i := range testItems() {
+		modules = append(modules, foundItem{item: i, MarkedName: runs(i.Name), Said: runs(i.Description)})
+	}
+	modules[0].MarkedName, modules[0].Said = runs("acme/", "vpc", "/aws"), runs("A ", "VPC", " with subnets.")
+	modules[0].Inner = []foundPart{{URL: "/modules/acme/vpc/aws/1.4.0/submodules/subnets", Name: runs("modules/subnets"), Said: runs("Subnets of one zone."), Why: []catalog.Reason{{Kind: catalog.Input, Text: runs("", "vpc", "_id")}}}}
+	modules[1].Why = []catalog.Reason{{Kind: catalog.Creates, Text: runs("aws_", "vpc")}, {Kind: catalog.Readme, Text: runs("", "vpc")}}
 	return searchPage{
-		page:    page{Site: testIdentity(), Title: "vpc", Query: "vpc"},
-		Modules: searchResults{Items: items, Total: 3},
-		Providers: searchResults{
-			Items: []item{{Name: "acme/vpc", URL: "/providers/acme/vpc/latest", Version: "0.1.0", Versions: 2, Published: published}}, Total: 31, All: "/search/providers?q=vpc",
+		page: page{Site: testIdentity(), Title: "vpc", Query: "vpc"}, Clear: "/search?q=vpc",
+		Kinds:  []choice{{"All", "/search?q=vpc", 35, true}, {"Modules", "/search/modules?q=vpc", 3, false}},
+		Facets: []facet{{"Namespace", []choice{{"acme", "/search?q=vpc&namespace=acme", 2, false}}, nil}},
+		Groups: []searchGroup{
+			{Title: "Modules", Items: modules, Total: 3},
+			{Title: "Documentation", Items: []foundItem{{
+				item: item{Name: "aws_vpc", URL: "/providers/hashicorp/aws/latest/docs/resources/vpc", Chips: []chip{{Label: "resource"}}}, MarkedName: runs("aws_", "vpc"), Of: link{"hashicorp/aws", "/providers/hashicorp/aws"},
+			}}, Total: 31, All: "/search/documentation?q=vpc"},
 		},
 	}
 }

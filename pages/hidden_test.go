@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -67,7 +66,22 @@ var hiddenRules = []string{
 func hide(files *indextest.Tree, configured bool) {
 	for _, dir := range []string{"secret/vault/aws", "open/hidden/aws", "open/vpc/google", "registry.terraform.io/secret/vault/aws", "vault.example.org/open/vpc/aws"} {
 		for _, version := range []string{"0.1.0", "0.2.0", "1.0.0", "2.0.0"} {
-			files.Write("modules/"+dir+"/"+version+"/main.tf", `variable "combination" {}`)
+			files.Write("modules/"+dir+"/"+version+"/main.tf", `
+variable "combination" {}
+resource "demo_thing" "one" {}
+module "vpc" {
+  source  = "registry.example.com/open/vpc/aws"
+  version = "~> 1.0"
+}
+terraform {
+  required_providers {
+    demo = {
+      source  = "registry.example.com/open/demo"
+      version = "< 1.0"
+    }
+  }
+}
+`)
 			files.Write("modules/"+dir+"/"+version+"/README.md", "# Vault of cidr\n\nOpens with a word.\n")
 			files.Write("modules/"+dir+"/"+version+"/modules/zone/main.tf", `variable "zone" {}`)
 			files.Write("modules/"+dir+"/"+version+"/examples/complete/main.tf", `# all`)
@@ -76,7 +90,7 @@ func hide(files *indextest.Tree, configured bool) {
 	}
 	for _, name := range []string{"secret/hidden", "open/hidden", "registry.terraform.io/secret/hidden", "vault.example.org/open/null"} {
 		for _, version := range []string{"0.1.0", "0.2.0", "1.0.0"} {
-			files.Provider(name, version, "linux_amd64", "darwin_arm64").Docs("index.md", "# Hidden\n", "resources/thing.md", "# Thing\n")
+			files.Provider(name, version, "linux_amd64", "darwin_arm64").Docs("index.md", "# Hidden\n", "resources/thing.md", "# Thing\n", "guides/combination.md", "# The combination\n")
 		}
 		files.Write("providers/"+name+"/registry.hcl", "withdrawn \"0.1.0\" {\n  reason = \"The combination leaked.\"\n}\n")
 	}
@@ -105,8 +119,15 @@ func everyPath() []string {
 		"/v1/modules", "/v1/modules?limit=1", "/v1/modules?limit=31", "/v1/modules?limit=30&offset=1", "/v1/modules?provider=google",
 		"/v1/providers", "/v1/providers?limit=1", "/v1/providers?offset=1",
 	}
-	for _, q := range []string{"vault", "combination", "word", "cidr", "zone", "secret", "open", "hidden", "vault.example.org", "aws", "null", "leaked", "google"} {
-		paths = append(paths, "/search?q="+q, "/search/modules?q="+q+"&offset=1", "/search/providers?q="+q, "/v1/modules/search?limit=2&q="+q, "/v1/providers/search?q="+q)
+	for _, registry := range []string{"", "/registries/registry.terraform.io", "/registries/vault.example.org", "/registries/registry.example.com", "/registries/nowhere.example.net"} {
+		for _, place := range []string{"", "/modules/open", "/modules/open/vpc", "/modules/open/hidden", "/modules/secret", "/modules/secret/vault", "/providers/open", "/providers/secret", "/modules/secret/vault/aws/one", "/modules/open/vpc/aws/one", "/providers/open/demo/one"} {
+			if registry+place != "" {
+				paths = append(paths, registry+place)
+			}
+		}
+	}
+	for _, q := range []string{"vault", "combination", "word", "cidr", "zone", "secret", "open", "hidden", "vault.example.org", "demo_thing", "thing", "open/demo", "open/vpc/aws", "secret/vault/aws", "vualt", "combinatoin", "aws", "null", "leaked", "google"} {
+		paths = append(paths, "/search?q="+q, "/search/modules?q="+q+"&offset=1", "/search/providers?q="+q, "/search/documentation?q="+q, "/search/suggestions?q="+q, "/search?namespace=open&q="+q, "/v1/modules/search?limit=2&q="+q, "/v1/providers/search?q="+q)
 	}
 	for _, registry := range []string{"", "/registries/registry.terraform.io", "/registries/vault.example.org", "/registries/registry.example.com", "/registries/nowhere.example.net"} {
 		for _, m := range []string{"open/vpc/aws", "open/vpc/google", "open/hidden/aws", "secret/vault/aws", "secret/withdrawn/aws", "secret/broken/aws", "secret/nothing/aws", "SECRET/Vault/aws"} {
@@ -115,8 +136,9 @@ func everyPath() []string {
 				paths = append(paths, m+version)
 			}
 			for _, rest := range []string{
-				"?tab=readme", "?tab=inputs", "?tab=dependencies", "?tab=versions", "?tab=changes", "?tab=changes&from=0.2.0", "?tab=nothing",
+				"?tab=readme", "?tab=inputs", "?tab=resources", "?tab=used-by", "?tab=dependencies", "?tab=versions", "?tab=changes", "?tab=changes&from=0.2.0", "?tab=nothing",
 				"/submodules/zone", "/examples/complete", "/files/README.md", "/files/nothing",
+				"/code", "/code/README.md", "/code/modules/zone", "/code/nothing", "/code/README.md?from=0.2.0", "/code/README.md?tab=source",
 			} {
 				paths = append(paths, m+"/1.0.0"+rest)
 			}
@@ -127,12 +149,23 @@ func everyPath() []string {
 			for _, version := range []string{"", "/latest", "/0.1.0", "/0.2.0", "/1.0.0", "/2.0.0", "/3.2.0", "/7.0.0"} {
 				paths = append(paths, p+version)
 			}
-			for _, rest := range []string{"?tab=versions", "?tab=overview", "/docs", "/docs/resources/thing", "/docs/resources/nothing"} {
+			for _, rest := range []string{"?tab=versions", "?tab=overview", "?tab=used-by", "/docs", "/docs/resources/thing", "/docs/resources/nothing"} {
 				paths = append(paths, p+"/1.0.0"+rest)
 			}
 			paths = append(paths, p+"?tab=versions", p+"/latest/docs", p+"/0.1.0/docs")
 		}
 	}
+	for _, page := range slices.Clone(paths) {
+		if strings.HasPrefix(page, "/v1/") {
+			continue
+		}
+		path, query, _ := strings.Cut(page, "?")
+		if query == "" {
+			paths = append(paths, strings.TrimSuffix(path, "/")+"/feed.atom")
+		}
+		paths = append(paths, path+"?"+strings.TrimPrefix(query+"&format=md", "&"))
+	}
+	paths = append(paths, "/llms.txt")
 	for _, m := range []string{"open/vpc/aws", "open/vpc/google", "open/hidden/aws", "secret/vault/aws", "secret/withdrawn/aws", "secret/nothing/aws", "SECRET/Vault/aws"} {
 		m = "/v1/modules/" + m
 		paths = append(paths, m, m+"/versions", m+"/download")
@@ -169,7 +202,9 @@ func TestWhatIsHiddenChangesNothing(t *testing.T) {
 	}
 	keys := access.NewLinkKeys(time.Now())
 	serving := func(files *indextest.Tree, names ...svchost.Hostname) *Site {
-		snapshot, err := index.Scan(context.Background(), index.Options{Open: files.Open, Signer: key})
+		x := index.New(index.Options{Open: files.Open, Signer: key})
+		t.Cleanup(func() { x.Close() })
+		snapshot, err := x.Rescan(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,9 +277,17 @@ func TestHiddenPagesTakeTheSameWay(t *testing.T) {
 		{"a comparison", "/modules/secret/vault/aws/1.0.0?tab=changes&from=2.0.0", "/modules/secret/vault/aws/1.0.0?tab=changes&from=5.0.0"},
 		{"a submodule", "/modules/secret/vault/aws/1.0.0/submodules/zone", "/modules/secret/vault/aws/1.0.0/submodules/none"},
 		{"a file", "/modules/secret/vault/aws/1.0.0/files/README.md", "/modules/secret/vault/aws/1.0.0/files/README.xx"},
+		{"the code of a module", "/modules/secret/vault/aws/1.0.0/code", "/modules/secret/vaulx/aws/1.0.0/code"},
+		{"a page of a file", "/modules/secret/vault/aws/1.0.0/code/README.md", "/modules/secret/vault/aws/1.0.0/code/README.xx"},
+		{"a comparison of a file", "/modules/secret/vault/aws/1.0.0/code/README.md?from=2.0.0", "/modules/secret/vault/aws/1.0.0/code/README.md?from=5.0.0"},
 		{"a mirrored module", "/registries/registry.terraform.io/modules/secret/vault/aws", "/registries/registry.terraform.io/modules/secret/vaulx/aws"},
 		{"a hostname", "/registries/vault.example.org/providers/open/null", "/registries/vaulx.example.org/providers/open/null"},
 		{"a provider", "/providers/secret/hidden", "/providers/secret/hiddex"},
+		{"a namespace", "/modules/secret", "/modules/secrex"},
+		{"a name", "/modules/open/hidden", "/modules/open/hiddex"},
+		{"a namespace of providers", "/providers/secret", "/providers/secrex"},
+		{"a registry", "/registries/vault.example.org", "/registries/vaulx.example.org"},
+		{"what is no version", "/modules/secret/vault/aws/one", "/modules/secret/vaulx/aws/one"},
 		{"its documentation", "/providers/secret/hidden/1.0.0/docs/resources/thing", "/providers/secret/hidden/1.0.0/docs/resources/nones"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // A homePage is the page at the root.
@@ -21,7 +22,7 @@ type homePage struct {
 	Counts []tally
 	Newest []release
 	Places []facet // the namespaces
-	Steps  []step
+	Steps  []snippet.Step
 	Empty  emptyTree
 }
 
@@ -41,71 +42,12 @@ type release struct {
 	Published   time.Time
 }
 
-// A step is a part of the configuration to paste.
-type step struct {
-	Title, Text string
-	Code        code
-}
-
-// A setup has the values that the configuration to paste depends on.
-type setup struct {
-	clientconfig.Registry
-
-	Modules, Providers bool // some are hosted here
-	Mirror             bool // clients can get providers of other registries
-}
-
-// steps returns the configuration to paste, filled in for the registry.
-func (s setup) steps() []step {
-	var steps []step
-	add := func(title, text, language, source string) {
-		steps = append(steps, step{title, text, code{language, strings.TrimSuffix(source, "\n")}})
-	}
-	name := s.Hostnames[0]
-	if s.Login {
-		add("Sign in", "Run this once on every machine. It opens a browser and saves a token. With OpenTofu: tofu login.", "", "terraform login "+name)
-	}
-	if s.Private && !s.Login {
-		add("Credentials", "Goes in ~/.terraformrc or ~/.tofurc; on Windows, in %APPDATA%\\terraform.rc.", "terraform", clientconfig.Credentials(name, "…"))
-	}
-	if s.Modules || !s.Providers && !s.Mirror {
-		add("Modules", "The page of a module has this with everything filled in.", "terraform",
-			"module \"NAME\" {\n  source  = "+literal(name+"/NAMESPACE/NAME/SYSTEM")+"\n  version = \"~> 1.0\"\n}")
-	}
-	if s.Providers {
-		add("Providers", "Signed, and verified by every client.", "terraform",
-			"terraform {\n  required_providers {\n    TYPE = {\n      source  = "+literal(name+"/NAMESPACE/TYPE")+"\n      version = \"~> 1.0\"\n    }\n  }\n}")
-	}
-	if s.Mirror {
-		add("Network mirror", "Gets providers of other registries from here. Goes in ~/.terraformrc or ~/.tofurc; your configurations stay as they are.", "terraform", s.Registry.Mirror())
-	}
-	if len(s.Origins) > 0 {
-		title, text, blocks := s.standIn()
-		add(title, text, "terraform", blocks)
-	}
-	return steps
-}
-
-// standIn returns the step after which clients use this registry in place of others.
-func (s setup) standIn() (title, text, blocks string) {
-	title, text = "In place of other registries", "Gets the providers and modules with these hostnames from here."
-	if len(s.Origins) == 1 {
-		title, text = "In place of "+s.Origins[0].String(), "Gets the providers and modules with that hostname from here."
-	}
-	text += " Unlike with a network mirror, your client verifies the publishers' signatures itself, and lock files get the hashes of all platforms. Goes in ~/.terraformrc or ~/.tofurc, instead of the network mirror."
-	var all []string
-	private := false
-	for _, o := range s.Origins {
-		all = append(all, s.StandIn(o))
-		if o.Private {
-			private = true
-			all = append(all, clientconfig.Credentials(o.String(), "…"))
-		}
-	}
-	if private {
-		text += " The token is that of this registry: as long as the host block is there, it is sent here."
-	}
-	return title, text, strings.Join(all, "\n")
+// An emptyTree says where the first file goes.
+type emptyTree struct {
+	Show      bool
+	Modules   bool   // it says where modules go
+	Providers bool   // it says where providers go
+	SignIn    string // signing in may show more; empty if it does not
 }
 
 // How much the home page shows.
@@ -133,7 +75,7 @@ func (v *visit) home() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := homePage{page: frame, Newest: v.newest(modules, providers), Places: v.namespaces(modules, providers), Steps: setup.steps()}
+	h := homePage{page: frame, Newest: v.newest(modules, providers), Places: v.namespaces(modules, providers), Steps: setup.Steps()}
 	h.Home, h.Title = true, h.Site.Name
 	versions := 0
 	for _, list := range [][]handlers.Listed{modules, providers} {
@@ -192,11 +134,13 @@ func (v *visit) seesNothing() (bool, error) {
 	return err == nil && len(providers) == 0, err
 }
 
-// newest returns the latest versions that were published last.
+// newest returns the latest versions that were published last. Those of this registry come
+// first: a mirror may get a hundred others a day.
 func (v *visit) newest(lists ...[]handlers.Listed) []release {
 	var newest []handlers.Listed
+	mirrored := func(l handlers.Listed) int { return min(len(l.Address.Hostname), 1) }
 	later := func(a, b handlers.Listed) int {
-		return cmp.Or(b.Published.Compare(a.Published), a.Address.Compare(b.Address))
+		return cmp.Or(cmp.Compare(mirrored(a), mirrored(b)), b.Published.Compare(a.Published), a.Address.Compare(b.Address))
 	}
 	for _, list := range lists {
 		for _, l := range list {
@@ -225,16 +169,16 @@ func (v *visit) namespaces(modules, providers []handlers.Listed) []facet {
 	counts := make(map[string]int)
 	url := make(map[string]string)
 	for _, list := range []struct {
-		path string
+		kind string
 		of   []handlers.Listed
-	}{{"/browse/modules", modules}, {"/browse/providers", providers}} {
+	}{{"modules", modules}, {"providers", providers}} {
 		for _, l := range list.of {
 			if l.Address.Hostname != "" {
 				continue
 			}
 			name := l.Address.Namespace
 			if counts[name]++; counts[name] == 1 {
-				url[name] = withQuery(v.site.Path+list.path, "namespace", name)
+				url[name] = v.url(namespaceRoute(l.Address, list.kind))
 			}
 		}
 	}
@@ -261,12 +205,12 @@ func byCount(counts map[string]int) []string {
 }
 
 // setup returns the values that the configuration to paste depends on.
-func (v *visit) setup(modules, providers []handlers.Listed) (setup, error) {
+func (v *visit) setup(modules, providers []handlers.Listed) (snippet.Setup, error) {
 	origins, err := v.origins(modules, providers)
 	if err != nil {
-		return setup{}, err
+		return snippet.Setup{}, err
 	}
-	s := setup{Mirror: v.site.Registry.Upstream != nil, Registry: clientconfig.Registry{
+	s := snippet.Setup{Mirror: v.site.Registry.Upstream != nil, Registry: clientconfig.Registry{
 		Hostnames: []string{address.DisplayHostname(v.view.Hostname())}, URL: v.view.ServicesURL(), Login: v.site.Login, Private: !v.view.Public(), Origins: origins,
 	}}
 	hosted := func(l handlers.Listed) bool { return l.Address.Hostname == "" }

@@ -1,10 +1,15 @@
 package pages
 
 import (
+	"cmp"
+	"net/url"
 	"path"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
 // dependencies returns the providers and modules that the module uses. Those that the
@@ -15,9 +20,19 @@ func (m *moduleView) dependencies() dependencies {
 		d.Providers = append(d.Providers, dependency{Name: p.Name, Source: m.providerLink(p.Source), Version: p.Version})
 	}
 	for _, c := range m.shown.Calls {
-		d.Modules = append(d.Modules, dependency{c.Name, m.moduleLink(c.Source), c.Version, isLocal(c.Source)})
+		d.Modules = append(d.Modules, dependency{c.Name, m.moduleLink(c.Source), cmp.Or(c.Version, refOf(c.Source)), moduledoc.IsLocal(c.Source)})
 	}
 	return d
+}
+
+// refOf returns the tag, branch or commit that the source of a module in Git names.
+func refOf(source string) string {
+	_, query, _ := strings.Cut(source, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return ""
+	}
+	return values.Get("ref")
 }
 
 func (m *moduleView) providerLink(source string) link {
@@ -32,7 +47,7 @@ func (m *moduleView) providerLink(source string) link {
 
 func (m *moduleView) moduleLink(source string) link {
 	l := link{Text: source}
-	if isLocal(source) {
+	if moduledoc.IsLocal(source) {
 		if part := path.Join("/", m.shown.Path, source)[1:]; m.whole.Module(part) != nil {
 			l.URL = m.url(m.route.withPart(part))
 		}
@@ -51,25 +66,41 @@ func (m *moduleView) moduleLink(source string) link {
 	return l
 }
 
-// isLocal reports whether a module source is a folder of the same package.
-func isLocal(source string) bool {
-	return strings.HasPrefix(source, "./") || strings.HasPrefix(source, "../")
-}
-
 // parseSource reads the address of a provider or module in a configuration, which has
 // that many names. The address has no HOSTNAME if it is hosted here.
 func (m *moduleView) parseSource(source string, names int) (address.Address, bool) {
-	a, err := address.Parse(source)
-	if err != nil || a.IsModule() != (names == 3) {
-		return a, false
-	}
-	switch a.Hostname {
-	case "":
-		a = a.At(publicRegistry)
-	case m.view.Hostname():
+	a, ok := catalog.ParseSource(source, names)
+	if ok && a.Hostname == m.view.Hostname() {
 		a = a.At("")
 	}
-	return a, true
+	return a, ok
+}
+
+// documented returns a function that returns the URL of the page that documents a resource,
+// or nothing if it is not here.
+func (m *moduleView) documented() func(*moduledoc.Resource) string {
+	pages := make(map[string]map[string]string) // by the name of the provider, then by category and type
+	for _, p := range m.shown.Providers {
+		a, ok := m.parseSource(p.Source, 2)
+		if !ok {
+			continue
+		}
+		titles, err := m.view.DocTitles(a)
+		if err != nil {
+			continue // there are no links then
+		}
+		of := make(map[string]string, len(titles))
+		for _, t := range titles {
+			of[string(t.Category)+" "+t.Name(a.Name)] = m.docURLOf(a, t)
+		}
+		pages[p.Name] = of
+	}
+	return func(r *moduledoc.Resource) string { return pages[r.Provider][string(resourceDocs[r.Mode])+" "+r.Type] }
+}
+
+// resourceDocs are the categories of the pages that document resources.
+var resourceDocs = map[moduledoc.Mode]content.DocCategory{
+	moduledoc.Managed: content.DocResources, moduledoc.Data: content.DocDataSources, moduledoc.Ephemeral: content.DocEphemeralResources,
 }
 
 // source returns an address as configurations have it.
@@ -77,11 +108,8 @@ func (v *visit) source(a address.Address) string {
 	if a.Hostname == "" {
 		return a.At(v.view.Hostname()).String()
 	}
-	if a.Hostname == publicRegistry {
+	if a.Hostname == catalog.PublicRegistry {
 		return a.At("").String()
 	}
 	return a.String()
 }
-
-// publicRegistry is the registry that clients ask for addresses without a hostname.
-const publicRegistry = "registry.terraform.io"

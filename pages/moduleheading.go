@@ -6,34 +6,47 @@ import (
 	"slices"
 	"strings"
 
+	svchost "github.com/hashicorp/terraform-svchost"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
-func (m *moduleView) heading() heading {
+// registryCrumb returns the link to what is mirrored from a registry.
+func (v *visit) registryCrumb(hostname svchost.Hostname) link {
+	return link{address.DisplayHostname(hostname), v.url(route{kind: partRoute, address: address.Address{Hostname: hostname}})}
+}
+
+func (m *moduleView) heading() (heading, error) {
 	a := m.route.address
 	h := heading{Menu: m.menu(), Notices: m.notices(), Tabs: m.tabs()}
+	if m.lacking != nil {
+		h.Notices = append([]notice{*m.lacking}, h.Notices...)
+	}
 	h.Crumbs = []link{{"modules", m.site.Path + "/browse/modules"}}
 	if a.Hostname != "" {
-		host := address.DisplayHostname(a.Hostname)
-		h.Crumbs = append(h.Crumbs, link{host, withQuery(m.site.Path+"/browse/modules", "registry", string(a.Hostname))})
+		h.Crumbs = append(h.Crumbs, m.registryCrumb(a.Hostname))
 	}
-	h.Crumbs = append(h.Crumbs,
-		link{a.Namespace, withQuery(m.site.Path+"/browse/modules", "namespace", a.Namespace, "registry", string(a.Hostname))})
+	h.Crumbs = append(h.Crumbs, link{a.Namespace, m.url(namespaceRoute(a, "modules"))})
 	h.Before, h.Name, h.After = a.Namespace+"/", a.Name, "/"+a.System
 	if m.shown.Path == "" {
 		h.Crumbs = append(h.Crumbs, link{a.Name, ""}, link{a.System, ""})
 		h.Lede = m.description()
 		h.Chips = m.chips()
-		return h
+		others, err := m.others()
+		for _, o := range others {
+			h.Chips = append(h.Chips, chip{Label: "also for", Value: o.Text, URL: o.URL})
+		}
+		return h, err
 	}
 	h.Crumbs = append(h.Crumbs, link{a.Name + "/" + a.System, m.url(m.route.withPart(""))}, link{m.shown.Path, ""})
 	h.Before, h.Name, h.After = path.Dir(m.shown.Path)+"/", path.Base(m.shown.Path), ""
 	h.Lede = summaryOf(m.version.Summary(), m.shown.Path)
 	h.Chips = m.requirementChips()
-	return h
+	return h, nil
 }
 
 // description returns the operator's description, or the first paragraph of the README.
@@ -102,23 +115,30 @@ func (m *moduleView) menu() versionMenu {
 	all := withQuery(m.url(m.route.withPart("")), "tab", tabVersions)
 	return newVersionMenu(len(m.module.Versions), slices.Index(m.module.Versions, m.version), all, func(i int) versionLink {
 		v := m.module.Versions[i]
-		l := versionLink{Version: v.Version, URL: m.url(m.route.withVersion(v.Version).withPart(m.route.part)), Chip: lastChip(m.chipsOf(v))}
-		if m.query.tab != tabChanges {
-			l.URL = withQuery(l.URL, "tab", m.query.tab)
+		to := m.route.withVersion(v.Version)
+		if m.route.kind == moduleCodeRoute {
+			return versionLink{Version: v.Version, URL: withQuery(m.url(to.withCode(m.route.rest)), "tab", m.query.tab), Chip: lastChip(m.chipsOf(v))}
 		}
-		return l
+		if m.route.part == "" || v.Summary().MayHave(m.route.part) {
+			to = to.withPart(m.route.part)
+		}
+		return versionLink{Version: v.Version, URL: withQuery(m.url(to), "tab", m.query.tab), Chip: lastChip(m.chipsOf(v))}
 	})
 }
 
 // tabs returns the tabs that have something to show.
 func (m *moduleView) tabs() []tab {
 	var tabs []tab
+	of := m.route.withPart(m.shown.Path)
 	current := cmp.Or(m.query.tab, tabReadme)
+	if m.route.kind == moduleCodeRoute {
+		current = ""
+	}
 	add := func(name, text string, count int, always bool) {
 		if count == 0 && !always && name != current {
 			return
 		}
-		t := tab{Text: text, URL: m.url(m.route), Count: count, Current: name == current}
+		t := tab{Text: text, URL: m.url(of), Count: count, Current: name == current}
 		if name != tabReadme {
 			t.URL = withQuery(t.URL, "tab", name)
 		}
@@ -130,13 +150,14 @@ func (m *moduleView) tabs() []tab {
 	add(tabOutputs, "Outputs", len(s.Outputs), true)
 	add(tabResources, "Resources", len(s.Resources), false)
 	add(tabDependencies, "Dependencies", len(s.Providers)+len(s.Calls), false)
+	tabs = append(tabs, tab{Text: "Code", URL: m.url(m.route.withCode(s.Path)), Current: m.route.kind == moduleCodeRoute})
 	if s.Path != "" {
 		return tabs
 	}
+	add(tabUsedBy, "Used by", m.usedByCount(), false)
 	add(tabSubmodules, "Submodules", len(m.whole.Submodules), false)
 	add(tabExamples, "Examples", len(m.whole.Examples), false)
-	versions := len(m.module.Versions) + len(m.module.Withdrawn())
-	add(tabVersions, "Versions", versions, true)
+	add(tabVersions, "Versions", len(m.module.Versions), true)
 	if len(m.module.Versions) > 1 {
 		add(tabChanges, "Changes", 0, true)
 	}
@@ -145,12 +166,12 @@ func (m *moduleView) tabs() []tab {
 
 func (m *moduleView) sidebar() sidebar {
 	var b sidebar
-	source := m.source(m.route.address)
+	source, constraint := m.source(m.route.address), snippet.ConstraintOn(m.version.Version, m.latest.Version)
 	switch {
 	case strings.HasPrefix(m.shown.Path, "examples/"):
-		b.Use = &usage{Code: moduleSnippet(source, m.version.Version, &m.whole.Root, m.route.address.Name), Note: "The module this is an example of."}
+		b.Use = &usage{Code: snippet.Module(source, constraint, &m.whole.Root, m.route.address.Name), Note: "The module this is an example of."}
 	default:
-		b.Use = &usage{Code: moduleSnippet(source, m.version.Version, m.shown, m.route.address.Name)}
+		b.Use = &usage{Code: snippet.Module(source, constraint, m.shown, m.route.address.Name)}
 	}
 	if m.route.address.Hostname != "" {
 		b.Use.Note = "Mirrored from " + address.DisplayHostname(m.route.address.Hostname) + ". Clients download it from there, unless they are configured to use this registry instead."

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // A modulePage is a tab of the page of a module, a submodule or an example.
@@ -23,13 +24,20 @@ type modulePage struct {
 	Outputs      []output
 	Resources    []resourceGroup
 	Dependencies dependencies
+	UsedBy       usedBy
 	Submodules   []part
 	Examples     []part
 	Versions     []versionGroup[versionRow]
 	Changes      comparison
 
 	// Problems are the parts of the module that could not be read.
-	Problems []moduledoc.Problem
+	Problems []unreadPart
+}
+
+// An unreadPart is a part of a module that could not be read.
+type unreadPart struct {
+	At   link // the file and the line
+	Text string
 }
 
 // The tabs of a module's page, by their names in URLs.
@@ -39,6 +47,7 @@ const (
 	tabOutputs      = "outputs"
 	tabResources    = "resources"
 	tabDependencies = "dependencies"
+	tabUsedBy       = "used-by"
 	tabSubmodules   = "submodules"
 	tabExamples     = "examples"
 	tabVersions     = "versions"
@@ -68,6 +77,8 @@ type input struct {
 	Required, Sensitive, Ephemeral, NotNull bool
 
 	Validations []string // the error messages of its validation rules
+
+	At link // its file and line
 }
 
 // An output is a value that a module returns.
@@ -75,14 +86,17 @@ type output struct {
 	Name                    string
 	Description, Deprecated prose
 	Sensitive, Ephemeral    bool
+
+	At link // its file and line
 }
 
 // A value is a type or a default, as it is written.
 type value struct {
-	Text   string
-	Block  bool   // it has several lines
-	Wide   bool   // it needs the whole width
-	Folded string // a short text for a long value, until it is opened
+	Text    string
+	Block   bool   // it has several lines
+	Wide    bool   // it needs the whole width
+	Folded  string // a short text for a long value, until it is opened
+	Preview string // of a type that is folded
 }
 
 // A longer value is folded.
@@ -103,6 +117,15 @@ func newValue(text string) value {
 		v.Folded = count(lines, "line", "lines")
 	case characters > foldCharacters:
 		v.Folded = count(characters, "character", "characters")
+	}
+	return v
+}
+
+// newType is newValue for a type.
+func newType(text string) value {
+	v := newValue(text)
+	if v.Folded != "" {
+		v.Preview = snippet.TypePreview(text)
 	}
 	return v
 }
@@ -152,15 +175,16 @@ func indentation(text string) int {
 }
 
 // newInputs arranges the variables of a module: the required ones first, both in the
-// order of the author. Each description is passed through render.
-func newInputs(variables []moduledoc.Variable, render func(string) prose) inputs {
+// order of the author. Each description is passed through render, and at returns the link to
+// a line.
+func newInputs(variables []moduledoc.Variable, render func(string) prose, at func(moduledoc.Position) link) inputs {
 	var all inputs
 	for i := range variables {
 		v := &variables[i]
 		in := input{
-			Name: v.Name, Description: render(v.Description), Deprecated: render(v.Deprecated), Type: newValue(v.Type),
+			Name: v.Name, Description: render(v.Description), Deprecated: render(v.Deprecated), Type: newType(v.Type),
 			Required: v.Required(), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, NotNull: !v.Nullable,
-			Validations: v.Validations,
+			Validations: v.Validations, At: at(v.At),
 		}
 		if in.Required {
 			all.Required = append(all.Required, in)
@@ -172,12 +196,12 @@ func newInputs(variables []moduledoc.Variable, render func(string) prose) inputs
 	return all
 }
 
-func newOutputs(outputs []moduledoc.Output, render func(string) prose) []output {
+func newOutputs(outputs []moduledoc.Output, render func(string) prose, at func(moduledoc.Position) link) []output {
 	all := make([]output, len(outputs))
 	for i, o := range outputs {
 		all[i] = output{
 			Name: o.Name, Description: render(o.Description), Deprecated: render(o.Deprecated),
-			Sensitive: o.Sensitive, Ephemeral: o.Ephemeral,
+			Sensitive: o.Sensitive, Ephemeral: o.Ephemeral, At: at(o.At),
 		}
 	}
 	return all
@@ -193,12 +217,13 @@ type resourceGroup struct {
 // A resourceType has the names of the resources of one type.
 type resourceType struct {
 	Type  string
-	Names []string
+	URL   string // of the page that documents it; empty if it is not here
+	Names []link
 }
 
 // newResources groups resources by kind, then by type, in the order in which the types
-// first appear.
-func newResources(resources []moduledoc.Resource) []resourceGroup {
+// first appear. docs returns the URL of the page that documents a resource, or nothing.
+func newResources(resources []moduledoc.Resource, docs func(*moduledoc.Resource) string, line func(moduledoc.Position) link) []resourceGroup {
 	var groups []resourceGroup
 	for _, kind := range []struct {
 		mode  moduledoc.Mode
@@ -214,9 +239,9 @@ func newResources(resources []moduledoc.Resource) []resourceGroup {
 			if !known {
 				i = len(g.Types)
 				at[r.Type] = i
-				g.Types = append(g.Types, resourceType{Type: r.Type})
+				g.Types = append(g.Types, resourceType{Type: r.Type, URL: docs(&r)})
 			}
-			g.Types[i].Names = append(g.Types[i].Names, r.Name)
+			g.Types[i].Names = append(g.Types[i].Names, link{r.Name, line(r.At).URL})
 			g.Count++
 		}
 		if g.Count > 0 {

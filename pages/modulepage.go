@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -21,6 +22,7 @@ type moduleView struct {
 	latest  *index.ModuleVersion
 	whole   *moduledoc.Package
 	shown   *moduledoc.Module // the root, a submodule or an example
+	lacking *notice           // of a page that the version does not have; nil: there is none
 }
 
 // module answers with a page of a module.
@@ -28,24 +30,60 @@ func (v *visit) module() (*answer, error) {
 	if v.query.tab == tabReadme {
 		return &answer{status: http.StatusPermanentRedirect, location: v.url(v.route)}, nil
 	}
+	mv, absent, err := v.openModule(v.route.part)
+	if mv == nil || err != nil {
+		return absent, err
+	}
+	if mv.shown == nil {
+		return mv.absentPart()
+	}
+	return mv.answer()
+}
+
+// openModule looks up the version of a module that is asked for, and describes it. If it is
+// not offered, the view is nil and the answer says so.
+func (v *visit) openModule(part string) (*moduleView, *answer, error) {
 	m, version, err := v.view.ModuleVersion(v.route.address, v.route.version)
 	if err != nil {
+		var offered []string
 		latest := ""
 		if m != nil {
 			latest = m.Latest().Version
+			for _, o := range m.Versions {
+				offered = append(offered, o.Version)
+			}
 		}
-		return v.absentVersion(latest, err)
+		a, err := v.absentVersion(latest, offered, err)
+		return nil, a, err
 	}
 	v.version = version.Version
 	whole, err := v.view.Describe(version)
 	if err != nil {
+		return nil, nil, err
+	}
+	return &moduleView{v, m, version, m.Latest(), whole, whole.Module(part), nil}, nil, nil
+}
+
+// absentPart answers that the version has no such submodule or example. It leads to the
+// module, and to the part in the latest version if that has it.
+func (m *moduleView) absentPart() (*answer, error) {
+	a := m.route.address.String()
+	p, err := m.page(a)
+	if err != nil {
 		return nil, err
 	}
-	mv := &moduleView{v, m, version, m.Latest(), whole, whole.Module(v.route.part)}
-	if mv.shown == nil {
-		return nil, fs.ErrNotExist
+	e := newErrorPage(p, http.StatusNotFound, "Version "+m.version.Version+" of "+a+" has no "+m.route.part+".")
+	if m.version != m.latest {
+		latest, err := m.view.Describe(m.latest)
+		if err != nil {
+			return nil, err
+		}
+		if latest.Module(m.route.part) != nil {
+			e.Links = append(e.Links, link{m.route.part + " in " + m.latest.Version, m.url(m.route.withVersion("").withPart(m.route.part))})
+		}
 	}
-	return mv.answer()
+	e.Links = append(e.Links, link{a + " " + m.version.Version, m.url(m.route.withPart(""))})
+	return errorAnswer(e)
 }
 
 func (m *moduleView) answer() (*answer, error) {
@@ -54,7 +92,12 @@ func (m *moduleView) answer() (*answer, error) {
 		return nil, err
 	}
 	frame.Current = "modules"
-	p := modulePage{page: frame, heading: m.heading(), Tab: cmp.Or(m.query.tab, tabReadme), Problems: m.shown.Problems}
+	top, err := m.heading()
+	if err != nil {
+		return nil, err
+	}
+	frame.Description = top.Lede
+	p := modulePage{page: frame, heading: top, Tab: cmp.Or(m.query.tab, tabReadme), Problems: m.problems()}
 	p.sidebar = m.sidebar()
 	switch p.Tab {
 	case tabReadme:
@@ -62,13 +105,17 @@ func (m *moduleView) answer() (*answer, error) {
 			return nil, err
 		}
 	case tabInputs:
-		p.Inputs = newInputs(m.shown.Variables, description)
+		p.Inputs = newInputs(m.shown.Variables, description, m.line)
 	case tabOutputs:
-		p.Outputs = newOutputs(m.shown.Outputs, description)
+		p.Outputs = newOutputs(m.shown.Outputs, description, m.line)
 	case tabResources:
-		p.Resources = newResources(m.shown.Resources)
+		p.Resources = newResources(m.shown.Resources, m.documented(), m.line)
 	case tabDependencies:
 		p.Dependencies = m.dependencies()
+	case tabUsedBy:
+		if p.UsedBy, err = m.usedBy(m.latest.Version); err != nil {
+			return nil, err
+		}
 	case tabSubmodules:
 		p.Submodules = m.parts(m.whole.Submodules)
 	case tabExamples:
@@ -80,11 +127,15 @@ func (m *moduleView) answer() (*answer, error) {
 			return nil, err
 		}
 	}
-	if !slices.ContainsFunc(p.Tabs, func(t tab) bool { return t.Current }) {
+	at := slices.IndexFunc(p.Tabs, func(t tab) bool { return t.Current })
+	if at < 0 {
 		return nil, fs.ErrNotExist
 	}
 	if m.shown.Path != "" {
 		p.Title = m.shown.Path + " · " + p.Title
+	}
+	if p.Tab != tabReadme {
+		p.Title = p.Tabs[at].Text + " · " + p.Title
 	}
 	return pageAnswer("module", p)
 }
@@ -127,7 +178,7 @@ func (m *moduleView) readme() (readme, []markdown.Heading, error) {
 }
 
 // resolve returns the URL for a link of a README: the page of a submodule or example,
-// the page that shows the README, or the file itself.
+// the page of a file or folder, or the file itself for an image.
 func (m *moduleView) resolve(r markdown.Reference) string {
 	if !r.Image {
 		folder := r.Path
@@ -140,11 +191,45 @@ func (m *moduleView) resolve(r markdown.Reference) string {
 		if m.whole.Module(folder) != nil {
 			return m.url(m.route.withPart(folder))
 		}
+		return m.urlIfThere(m.route.withCode(r.Path))
 	}
-	if r.Path == "" {
+	return m.urlIfThere(m.route.withFile(r.Path))
+}
+
+// urlIfThere returns the URL of a route, or nothing if no browser comes to it.
+func (v *visit) urlIfThere(r route) string {
+	if !r.leads() {
 		return ""
 	}
-	return m.url(m.route.withFile(r.Path))
+	return v.url(r)
+}
+
+// line returns the link to a line of the package, such as main.tf:12. It is empty if the
+// line is not known, and has no URL if no browser comes to the file.
+func (m *moduleView) line(at moduledoc.Position) link {
+	if at.File == "" {
+		return link{}
+	}
+	l := link{Text: printable(path.Base(at.File)), URL: m.urlIfThere(m.route.withCode(at.File))}
+	if at.Line > 0 {
+		l.Text += ":" + strconv.Itoa(at.Line)
+		if l.URL != "" {
+			l.URL += "#L" + strconv.Itoa(at.Line)
+		}
+	}
+	return l
+}
+
+// problems returns the parts of the module that could not be read, with their places.
+func (m *moduleView) problems() (list []unreadPart) {
+	for _, p := range m.shown.Problems {
+		at := link{Text: p.Place()}
+		if path.Ext(p.File) != "" { // not a folder
+			at.URL = m.line(moduledoc.Position{File: p.File, Line: p.Line}).URL
+		}
+		list = append(list, unreadPart{at, p.Text})
+	}
+	return list
 }
 
 // parts lists submodules or examples.

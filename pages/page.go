@@ -1,9 +1,11 @@
 package pages
 
 import (
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"html/template"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // A page is the model of the frame. Every other model embeds it.
@@ -15,14 +17,29 @@ type page struct {
 	// "providers", "report", or none.
 	Current string
 
+	// Description, Canonical and Alternates are for search engines, previews of links, and
+	// readers of feeds. Pages of errors have none.
+	Description string
+	Canonical   string // the URL of the page
+	Alternates  []alternate
+
 	Query string // the words of a search
 	Home  bool   // the page has its own search field, and the frame has none
 }
 
 // An identity describes the registry to one visitor.
 type identity struct {
-	// Name is the hostname by which clients use the registry.
+	// Name is the name of the registry: its hostname, unless it has another.
 	Name string
+
+	// Hostname is the name by which clients use the registry.
+	Hostname string
+
+	// Logo is the URL of the picture beside the name, or empty.
+	Logo string
+
+	// Links are at the foot of the page.
+	Links []Link
 
 	// Base is the path of the pages, without a slash at the end. It comes before every
 	// path of a page. It is empty if the pages are at the root.
@@ -46,11 +63,17 @@ type identity struct {
 	Report bool
 }
 
+// An alternate is the content of a page in another form.
+type alternate struct{ Type, URL, Title string }
+
 // A link leads to a page.
 type link struct {
 	Text string
 	URL  string // empty: the link is only text
 }
+
+// A Link is a link that the operator of the registry adds to the pages.
+type Link struct{ Text, URL string }
 
 // A heading is the top of the page of a module or provider.
 type heading struct {
@@ -85,6 +108,7 @@ type chip struct {
 	Value string // set in bold after the label
 	Tone  string // "good", "warn", "bad", "info", or none
 	Time  time.Time
+	URL   string // a link for the value; empty: the value has none
 }
 
 // A notice stands at the top of a page, where every visitor sees it.
@@ -112,7 +136,7 @@ type sidebar struct {
 
 // A usage is the configuration to paste.
 type usage struct {
-	Code code
+	Code snippet.Code
 	Note string
 }
 

@@ -43,9 +43,10 @@ func allPaths(namespace string) []string {
 	m := "/modules/" + namespace + "/vault/aws"
 	return []string{
 		"/", "/browse/modules", "/browse/providers", "/browse/modules?namespace=" + namespace, "/search?q=vault", "/search?q=combination",
-		"/search/modules?q=" + namespace, "/search/providers?q=" + namespace, "/_registry/report", "/modules/open/vpc/aws?tab=dependencies",
+		"/search/modules?q=vault+" + namespace, "/search/suggestions?q=vault+" + namespace, "/search/documentation?q=" + namespace, "/search/providers?q=" + namespace, "/_registry/report", "/modules/open/vpc/aws?tab=dependencies",
+		"/modules/" + namespace, "/modules/" + namespace + "/vault", "/providers/" + namespace, m + "/1.0.0/one", m + "/one",
 		m, m + "/latest", m + "/1.0.0", m + "/0.9.0", m + "/7.7.7", m + "?tab=inputs", m + "?tab=versions", m + "/1.0.0/submodules/x",
-		m + "/1.0.0/files/README.md", "/providers/" + namespace + "/hidden", "/providers/" + namespace + "/hidden/1.0.0",
+		m + "/1.0.0/files/README.md", m + "/1.0.0/code/README.md", "/providers/" + namespace + "/hidden", "/providers/" + namespace + "/hidden/1.0.0",
 	}
 }
 
@@ -114,6 +115,10 @@ func TestUnknownBrowsersAreAsked(t *testing.T) {
 		{"lists show what anyone may read", "/", "", some, 200},
 		{"a page of what is private", "/modules/secret/vault/aws", "", some, 401},
 		{"a page of what is not there", "/modules/secret/nothing/aws", "", some, 401},
+		{"a namespace that is private", "/modules/secret", "", some, 401},
+		{"a namespace that is not there", "/providers/nothing", "", some, 401},
+		{"a namespace for who is known and may not read it", "/modules/secret", "stranger", some, 404},
+		{"a namespace for who may read it", "/modules/secret", "reader", some, 200},
 		{"where anyone may read nothing", "/", "", nothing, 401},
 		{"lists there", "/browse/providers", "", nothing, 401},
 		{"a search there", "/search?q=vault", "", nothing, 401},
@@ -175,8 +180,8 @@ func TestReportIsForOperators(t *testing.T) {
 			t.Errorf("%q: %d, want %d", user, w.Code, want)
 		}
 	}
-	if body := s.get("/_registry/report", "ann").Body.String(); !strings.Contains(body, "modules/secret/stray.txt") {
-		t.Errorf("the report lacks a file:\n%s", body)
+	if text := textIn(parse(t, s.get("/_registry/report", "ann"))); !strings.Contains(text, "modules/secret/stray.txt") {
+		t.Errorf("the report lacks a file:\n%s", text)
 	}
 	if w := siteOf(t, snapshotOf(t, files)).get("/_registry/report", "ann"); w.Code != 404 {
 		t.Errorf("without rules nobody is known to be an operator: %d", w.Code)

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // A providerPage is a tab of the page of a provider.
@@ -19,14 +19,19 @@ type providerPage struct {
 	Packages  packages
 	Signature signature
 	Versions  []versionGroup[releaseRow]
+	UsedBy    usedBy
 }
 
-// The tabs of a provider's page, by their names in URLs. Documentation has its own
-// URLs, and the tab for versions is tabVersions.
+// The tabs of a provider's page, by their names in URLs. The first one, which is
+// documentation or else packages, has none. The tab for versions is tabVersions, and for
+// modules that require the provider tabUsedBy.
 const (
-	tabOverview = "overview"
 	tabDocs     = "docs"
+	tabPackages = "packages"
 )
+
+// tabOverview was the first tab once, and is redirected.
+const tabOverview = "overview"
 
 // packages are the files of a release that clients download.
 type packages struct {
@@ -35,6 +40,8 @@ type packages struct {
 	// Missing are the platforms whose packages the publisher has, but this registry has
 	// not.
 	Missing []string
+
+	Lock snippet.Code // the block for a lock file
 
 	// Checksums and Signature link to the documents that prove the packages. Signature
 	// has no URL if there is no signature.
@@ -73,9 +80,12 @@ type docsPage struct {
 	page
 	heading
 
+	// On the overview, the side column has what to paste. Elsewhere it has no more than the
+	// outline.
+	sidebar
+
 	Content  prose
 	Cut      bool // only its beginning is shown
-	Outline  []markdown.Heading
 	Contents docsMenu
 }
 

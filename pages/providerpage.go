@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -21,7 +22,11 @@ type providerView struct {
 	release  *index.Release
 	latest   *index.Release
 	docs     *content.Docs // nil if the release has no documentation
+	lacking  *notice       // that the page asked for is missing, and another one is shown instead
 }
+
+// deep reports whether the page is one of the documentation's pages below its overview.
+func (p *providerView) deep() bool { return strings.Contains(p.route.rest, "/") }
 
 // provider answers with a page of a provider.
 func (v *visit) provider() (*answer, error) {
@@ -30,11 +35,15 @@ func (v *visit) provider() (*answer, error) {
 	}
 	p, release, err := v.view.ProviderRelease(v.route.address, v.route.version)
 	if err != nil {
+		var offered []string
 		latest := ""
 		if p != nil {
 			latest = p.Latest().Version
+			for _, r := range p.Releases {
+				offered = append(offered, r.Version)
+			}
 		}
-		return v.absentVersion(latest, err)
+		return v.absentVersion(latest, offered, err)
 	}
 	v.version = release.Version
 	docs, err := v.view.Docs(release)
@@ -44,8 +53,11 @@ func (v *visit) provider() (*answer, error) {
 	if docs != nil && len(docs.Pages) == 0 {
 		docs = nil
 	}
-	pv := &providerView{v, p, release, p.Latest(), docs}
-	if v.route.rest != "" {
+	pv := &providerView{visit: v, provider: p, release: release, latest: p.Latest(), docs: docs}
+	switch {
+	case docs == nil && v.route.rest != "":
+		return pv.absentDocs()
+	case docs != nil && (v.route.rest != "" || v.query.tab == ""):
 		return pv.doc()
 	}
 	return pv.answer()
@@ -56,15 +68,22 @@ func (p *providerView) answer() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	frame.Current = "providers"
-	model := providerPage{page: frame, heading: p.heading(), sidebar: p.sidebar(), Tab: cmp.Or(p.query.tab, tabOverview)}
+	frame.Current, frame.Description = "providers", p.description()
+	model := providerPage{page: frame, heading: p.heading(), sidebar: p.sidebar(), Tab: cmp.Or(p.query.tab, tabPackages)}
 	switch model.Tab {
-	case tabOverview:
+	case tabPackages:
 		model.Packages, model.Signature = p.packages(), p.signature()
 	case tabVersions:
 		model.Versions = p.versions()
+	case tabUsedBy:
+		if model.UsedBy, err = p.usedBy(p.latest.Version); err != nil {
+			return nil, err
+		}
 	default:
 		return nil, fs.ErrNotExist
+	}
+	if at := slices.IndexFunc(model.Tabs, func(t tab) bool { return t.Current }); at > 0 || p.docs != nil {
+		model.Title = model.Tabs[at].Text + " · " + model.Title
 	}
 	return pageAnswer("provider", model)
 }
@@ -75,11 +94,10 @@ func (p *providerView) heading() heading {
 	browse := p.site.Path + "/browse/providers"
 	h.Crumbs = []link{{"providers", browse}}
 	if a.Hostname != "" {
-		h.Crumbs = append(h.Crumbs, link{address.DisplayHostname(a.Hostname), withQuery(browse, "registry", string(a.Hostname))})
+		h.Crumbs = append(h.Crumbs, p.registryCrumb(a.Hostname))
 	}
-	h.Crumbs = append(h.Crumbs,
-		link{a.Namespace, withQuery(browse, "namespace", a.Namespace, "registry", string(a.Hostname))})
-	if p.route.rest != "" {
+	h.Crumbs = append(h.Crumbs, link{a.Namespace, p.url(namespaceRoute(a, "providers"))})
+	if p.deep() {
 		h.Crumbs = append(h.Crumbs, link{a.Name, p.url(p.route.withVersion(p.route.version))})
 		return h
 	}
@@ -107,7 +125,7 @@ func (p *providerView) chips() []chip {
 	chips = append(chips, chip{Time: p.release.Published()}, chip{Label: count(len(p.release.Packages), "platform", "platforms")})
 	switch p.release.Signature.By {
 	case index.ByPublisher:
-		chips = append(chips, chip{Label: "signed by its publisher", Tone: "good"})
+		chips = append(chips, chip{Label: "signed by", Value: signer(p.release), Tone: "good"})
 	case index.NotSigned:
 		chips = append(chips, chip{Label: "not signed", Tone: "warn"})
 	}
@@ -121,7 +139,11 @@ func (p *providerView) chipsOf(r *index.Release) []chip {
 
 func (p *providerView) notices() []notice {
 	useLatest := &link{"Use " + p.latest.Version, p.url(p.route.withVersion(""))}
-	return versionNotices(p.release.Version, p.latest.Version, p.release.Changed, p.release.Deprecated(), useLatest)
+	notices := versionNotices(p.release.Version, p.latest.Version, p.release.Changed, p.release.Deprecated(), useLatest)
+	if p.lacking != nil {
+		notices = append([]notice{*p.lacking}, notices...)
+	}
+	return notices
 }
 
 // menu links each release that has documentation to the same page of it, and every
@@ -130,7 +152,7 @@ func (p *providerView) menu() versionMenu {
 	return newVersionMenu(len(p.provider.Releases), slices.Index(p.provider.Releases, p.release), p.tabURL(tabVersions), func(i int) versionLink {
 		r := p.provider.Releases[i]
 		to := p.route.withVersion(r.Version)
-		if p.view.Snapshot().HasDocs(r) {
+		if p.deep() && p.view.Snapshot().HasDocs(r) {
 			to.rest = p.route.rest
 		}
 		return versionLink{Version: r.Version, URL: withQuery(p.url(to), "tab", p.query.tab), Chip: lastChip(p.chipsOf(r))}
@@ -143,36 +165,48 @@ func (p *providerView) tabURL(tab string) string {
 	r := p.route
 	r.rest = ""
 	switch tab {
-	case tabOverview:
-		return p.url(r)
 	case tabDocs:
-		r.rest = "docs"
 		return p.url(r)
+	case tabPackages:
+		if p.docs == nil {
+			return p.url(r)
+		}
 	}
 	return withQuery(p.url(r), "tab", tab)
 }
 
 func (p *providerView) tabs() []tab {
 	var tabs []tab
-	current := cmp.Or(p.query.tab, tabOverview)
-	if p.route.rest != "" {
+	current := cmp.Or(p.query.tab, tabDocs)
+	switch {
+	case p.route.rest != "":
 		current = tabDocs
+	case p.docs == nil:
+		current = cmp.Or(p.query.tab, tabPackages)
 	}
 	add := func(name, text string, count int) {
+		if slices.ContainsFunc(tabs, func(t tab) bool { return t.Text == text }) {
+			return // it came first
+		}
 		tabs = append(tabs, tab{Text: text, URL: p.tabURL(name), Count: count, Current: name == current})
 	}
-	add(tabOverview, "Overview", 0)
 	if p.docs != nil {
 		add(tabDocs, "Documentation", len(p.docs.Pages))
+	} else {
+		add(tabPackages, "Packages", len(p.release.Packages))
 	}
-	add(tabVersions, "Versions", len(p.provider.Releases)+len(p.provider.Withdrawn()))
+	add(tabVersions, "Versions", len(p.provider.Releases))
+	add(tabPackages, "Packages", len(p.release.Packages))
+	if n := p.usedByCount(); n > 0 || current == tabUsedBy {
+		add(tabUsedBy, "Used by", n)
+	}
 	return tabs
 }
 
 func (p *providerView) sidebar() sidebar {
 	var b sidebar
 	a := p.route.address
-	b.Use = &usage{Code: providerSnippet(p.source(a), a.Name, p.release.Version)}
+	b.Use = &usage{Code: snippet.Provider(p.source(a), a.Name, snippet.ConstraintOn(p.release.Version, p.latest.Version))}
 	switch {
 	case a.Hostname != "":
 		b.Use.Note = "Clients download it from here if they use this registry as a network mirror or in place of " + address.DisplayHostname(a.Hostname) + "."
@@ -185,6 +219,7 @@ func (p *providerView) sidebar() sidebar {
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: p.release.Published()},
 		fact{Term: "Protocol", Text: strings.Join(p.release.Protocols(), ", ")},
+		fact{Term: "Signed by", Text: signer(p.release)},
 	)
 	return b
 }
@@ -192,6 +227,7 @@ func (p *providerView) sidebar() sidebar {
 // packages returns the packages of the release, with their checksums and signature.
 func (p *providerView) packages() packages {
 	var all packages
+	var hashes []string
 	for _, k := range p.release.Packages {
 		sum := k.File.SHA256.String()
 		all.Rows = append(all.Rows, packageRow{
@@ -199,11 +235,15 @@ func (p *providerView) packages() packages {
 			SHA256: fact{Term: "sha256 of " + k.Platform.String(), Text: abbreviated(sum), Full: sum},
 			H1:     fact{Term: "h1 of " + k.Platform.String(), Text: abbreviated(k.H1), Full: k.H1},
 		})
+		if hashes = append(hashes, "zh:"+sum); k.H1 != "" {
+			hashes = append(hashes, k.H1)
+		}
 	}
 	for _, missing := range p.provider.Missing(p.release) {
 		all.Missing = append(all.Missing, missing.Platform.String())
 	}
 	a := p.route.address
+	all.Lock = snippet.LockBlock(a.At(cmp.Or(a.Hostname, p.view.Hostname())), p.release.Version, hashes)
 	all.Checksums = link{"SHA256SUMS", p.fileURL(address.ChecksumsName(a.Name, p.release.Version))}
 	if name := address.SignatureName(a.Name, p.release.Version); p.provider.File(name) != nil {
 		all.Signature = link{"its signature", p.fileURL(name)}
@@ -231,17 +271,42 @@ func (p *providerView) signature() signature {
 			Facts: keyFacts(s.KeyID, nil),
 		}
 	}
-	i := slices.IndexFunc(p.release.Keys, func(k signing.PublicKey) bool { return k.ID == s.KeyID })
-	var key *signing.PublicKey
-	if i >= 0 {
-		key = &p.release.Keys[i]
-	}
 	return signature{
 		Title: "Signed by its publisher",
 		Text:  "Clients verify the signature with this key, which the registry trusts for " + p.route.address.Namespace + ".",
-		Facts: keyFacts(s.KeyID, key),
+		Facts: keyFacts(s.KeyID, keyOf(p.release)),
 	}
 }
+
+// keyOf returns the key that a release is signed with, or nil if only its ID is known.
+func keyOf(r *index.Release) *signing.PublicKey {
+	i := slices.IndexFunc(r.Keys, func(k signing.PublicKey) bool { return k.ID == r.Signature.KeyID })
+	if i < 0 {
+		return nil
+	}
+	return &r.Keys[i]
+}
+
+// signer names who signed a release: the name in the user ID of the publisher's key, or the
+// ID of the key.
+func signer(r *index.Release) string {
+	switch r.Signature.By {
+	case index.NotSigned:
+		return "nobody"
+	case index.ByRegistry:
+		return "this registry"
+	}
+	if key := keyOf(r); key != nil {
+		name, _, _ := strings.Cut(key.UserID, "<")
+		if name = strings.TrimSpace(name); name != "" {
+			return shortened(name, maxSigner)
+		}
+	}
+	return "key " + r.Signature.KeyID
+}
+
+// maxSigner is how much of a signer's name is shown beside other things.
+const maxSigner = 40
 
 // maxUserID is how much of a key's user ID is shown.
 const maxUserID = 100
@@ -253,10 +318,7 @@ func keyFacts(id string, key *signing.PublicKey) []fact {
 		return facts
 	}
 	if user := strings.TrimSpace(key.UserID); user != "" {
-		if runes := []rune(user); len(runes) > maxUserID {
-			user = string(runes[:maxUserID]) + "…"
-		}
-		facts = append(facts, fact{Term: "User ID", Text: user})
+		facts = append(facts, fact{Term: "User ID", Text: shortened(user, maxUserID)})
 	}
 	day := func(t time.Time) string { return t.Format("2 Jan 2006") }
 	if !key.Created.IsZero() {
@@ -274,7 +336,7 @@ func (p *providerView) versions() []versionGroup[releaseRow] {
 	for _, r := range p.provider.Releases {
 		row := releaseRow{
 			Version: r.Version, URL: p.url(p.route.withVersion(r.Version)), Published: r.Published(), Platforms: len(r.Packages),
-			Signed: signedBy[r.Signature.By], Chips: p.chipsOf(r),
+			Signed: signer(r), Chips: p.chipsOf(r),
 		}
 		if n := r.Deprecated(); n != nil {
 			row.Reason = n.Reason
@@ -288,5 +350,3 @@ func (p *providerView) versions() []versionGroup[releaseRow] {
 	}
 	return groupVersions(offered, withdrawn)
 }
-
-var signedBy = map[index.SignedBy]string{index.ByPublisher: "publisher", index.ByRegistry: "registry", index.NotSigned: "nobody"}

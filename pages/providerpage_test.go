@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -73,9 +74,9 @@ func providerPageOf(tabName string) providerPage {
 			Crumbs: []link{{"providers", "/browse/providers"}, {"weather", "/browse/providers?namespace=weather"}, {"station", ""}},
 			Before: "weather/", Name: "station", Lede: "Stations and what they measure.", Menu: versionMenu{Current: "1.2.0"},
 			Notices: []notice{{Tone: "warn", Title: "This version is deprecated.", Text: "It forgets."}},
-			Tabs:    []tab{{"Overview", base, 0, tabName == tabOverview}, {"Versions", base + "?tab=versions", 2, tabName == tabVersions}},
+			Tabs:    []tab{{"Packages", base, 0, tabName == tabPackages}, {"Versions", base + "?tab=versions", 2, tabName == tabVersions}},
 		},
-		sidebar: sidebar{Use: &usage{Code: providerSnippet("registry.example.com/weather/station", "station", "1.2.0")}, Facts: []fact{{Term: "Protocol", Text: "6.0"}}},
+		sidebar: sidebar{Use: &usage{Code: snippet.Provider("registry.example.com/weather/station", "station", "~> 1.2")}, Facts: []fact{{Term: "Protocol", Text: "6.0"}}},
 		Tab:     tabName,
 		Packages: packages{
 			Rows:      []packageRow{{Platform: "linux_amd64", File: link{"terraform-provider-station_1.2.0_linux_amd64.zip", "/v1/mirror/x"}, Size: "12 MB", SHA256: sum, H1: sum}},
@@ -103,7 +104,7 @@ func docsPageOf() docsPage {
 	}}
 	p := providerPageOf(tabDocs)
 	return docsPage{
-		page: p.page, heading: p.heading, Content: text.HTML, Cut: true, Outline: text.Outline,
+		page: p.page, heading: p.heading, Content: text.HTML, sidebar: sidebar{Outline: text.Outline}, Cut: true,
 		Contents: newDocsMenu(d, "station", &d.Pages[2], func(*content.DocPage) string { return "/providers/weather/station/latest/docs" }),
 	}
 }
@@ -127,11 +128,11 @@ func TestPathsOfProviders(t *testing.T) {
 		"/providers/acme/demo/1.2.0":  "200",
 		"/providers/ACME/demo/1.2.0":  "308 /providers/acme/demo/1.2.0",
 		"/providers/acme/demo/9.9.9":  "404", "/providers/acme/demo/0.9.0": "410", "/providers/acme/nothing": "404",
-		"/providers/acme/demo?tab=overview": "308 /providers/acme/demo", "/providers/acme/demo?tab=versions": "200", "/providers/acme/demo?tab=inputs": "404",
+		"/providers/acme/demo?tab=overview": "308 /providers/acme/demo", "/providers/acme/demo?tab=versions": "200", "/providers/acme/demo?tab=packages": "200", "/providers/acme/demo?tab=inputs": "404",
 		"/providers/acme/demo/latest/docs": "200", "/providers/acme/demo/1.2.0/docs/": "308 /providers/acme/demo/1.2.0/docs",
 		"/providers/acme/demo/1.2.0/docs/resources/thing": "200", "/providers/acme/demo/1.2.0/docs/data-sources/thing": "200",
 		"/providers/acme/demo/1.2.0/docs/functions/parse": "200", "/providers/acme/demo/1.2.0/docs/guides/start": "200",
-		"/providers/acme/demo/1.2.0/docs/resources/other": "404", "/providers/acme/demo/1.2.0/docs/resources": "404",
+		"/providers/acme/demo/1.2.0/docs/resources/other": "404", "/providers/acme/demo/1.2.0/docs/resources": "308 /providers/acme/demo/1.2.0/docs",
 		"/providers/acme/demo/1.2.0/docs/r/thing": "404", "/providers/acme/demo/1.2.0/docs/resources/thing/more": "404",
 		"/providers/acme/demo/1.1.0/docs": "200", "/providers/acme/demo/1.0.0/docs": "404", "/providers/acme/demo/0.9.0/docs": "410",
 		"/providers/acme/demo/1.2.0/other":                           "404",
@@ -153,18 +154,25 @@ func TestProviderOverview(t *testing.T) {
 		lack       []string
 	}{
 		{
-			"packages, and what vouches for them", "/providers/acme/demo",
+			"documentation, with what to paste beside it", "/providers/acme/demo",
 			[]string{
-				"acme/demo", "1.2.0", "latest", "3 platforms", "signed by its publisher", "protocol 5.0, 6.0", "Things of the demo service.", "example.org/demo",
+				"acme/demo", "1.2.0", "latest", "3 platforms", "signed by Acme Providers", "protocol 5.0, 6.0", "Things of the demo service.",
+				"Documentation 7", "Versions 3", "Packages 3", "required_providers", "Overview", "demo_thing", "See things.", "Signed byAcme Providers",
+			},
+			[]string{"newer version", "is deprecated", "SHA256SUMS"},
+		},
+		{
+			"packages, and what vouches for them", "/providers/acme/demo?tab=packages",
+			[]string{
+				"acme/demo", "1.2.0", "latest", "3 platforms", "signed by Acme Providers", "protocol 5.0, 6.0", "Things of the demo service.", "example.org/demo",
 				"linux_amd64", "darwin_arm64", "windows_amd64", `title="h1:`, "Signed by its publisher.", "Acme Providers", "never",
-				"Documentation7", "Versions4",
 			},
 			[]string{"newer version", "is deprecated"},
 		},
 		{
 			"what the registry signs", "/providers/acme/demo/1.0.0",
 			[]string{
-				"Signed by this registry.", "This version is deprecated. It forgets. Read more", "There is a newer version. Use 1.2.0", "protocol 5.0",
+				"Packages 1 Versions 3", "Signed by this registry.", "This version is deprecated. It forgets. Read more", "There is a newer version. Use 1.2.0", "protocol 5.0",
 			},
 			[]string{"Documentation", "signed by its publisher"},
 		},
@@ -188,30 +196,6 @@ func TestProviderOverview(t *testing.T) {
 	}
 }
 
-// The snippet on the page is valid configuration.
-func TestProviderSnippet(t *testing.T) {
-	for _, test := range []struct{ rule, source, name, version, want string }{
-		{
-			"a hosted one", "registry.example.com/acme/demo", "demo", "1.2.3",
-			"terraform {\n  required_providers {\n    demo = {\n      source  = \"registry.example.com/acme/demo\"\n      version = \"~> 1.2\"\n    }\n  }\n}",
-		},
-		{
-			"a name with a dash, and a prerelease", "hashicorp/google-beta", "google-beta", "1.0.0-rc.1",
-			"terraform {\n  required_providers {\n    google-beta = {\n      source  = \"hashicorp/google-beta\"\n      version = \"1.0.0-rc.1\"\n    }\n  }\n}",
-		},
-		{
-			"a name that is no identifier", "acme/3d", "3d", "0.1.2",
-			"terraform {\n  required_providers {\n    provider_3d = {\n      source  = \"acme/3d\"\n      version = \"~> 0.1.2\"\n    }\n  }\n}",
-		},
-	} {
-		t.Run(test.rule, func(t *testing.T) {
-			if got := providerSnippet(test.source, test.name, test.version).Text; got != test.want {
-				t.Errorf("%s\nis not\n%s", got, test.want)
-			}
-		})
-	}
-}
-
 func TestProviderVersions(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	doc := parse(t, s.get("/providers/acme/demo?tab=versions", ""))
@@ -222,7 +206,7 @@ func TestProviderVersions(t *testing.T) {
 		}
 	}
 	want := []string{
-		"1.2.0 latest 2 Jan 2026 3 publisher", "1.1.0 2 Jan 2026 1 registry", "1.0.0 deprecatedIt forgets. 2 Jan 2026 1 registry", "0.9.0 withdrawnIts key is public.",
+		"1.2.0 latest 2 Jan 2026 3 Acme Providers", "1.1.0 2 Jan 2026 1 this registry", "1.0.0 deprecatedIt forgets. 2 Jan 2026 1 this registry", "0.9.0 withdrawnIts key is public.",
 	}
 	for i := range want {
 		if i >= len(rows) || strings.Join(strings.Fields(rows[i]), " ") != want[i] {
@@ -251,9 +235,9 @@ func TestDocumentation(t *testing.T) {
 	want := map[string]string{
 		"start":       "/providers/acme/demo/1.2.0/docs/guides/start",
 		"twin":        "/providers/acme/demo/1.2.0/docs/data-sources/thing#doc-read",
-		"an overview": "/providers/acme/demo/1.2.0/docs",
+		"an overview": "/providers/acme/demo/1.2.0",
 		"the same":    path, "old": "/providers/acme/demo/1.2.0/docs/data-sources/thing",
-		"home": "/providers/acme/demo/1.2.0/docs",
+		"home": "/providers/acme/demo/1.2.0",
 		"part": "#doc-nestedblock--part",
 	}
 	if !maps.Equal(links, want) {
@@ -293,13 +277,13 @@ func TestDocumentationMenu(t *testing.T) {
 		return entries
 	}
 	want := []string{
-		"Overview", "# Guides1", "Getting started", "# Resources2", "demo_full", "* demo_thing", "# Data sources1", "demo_thing", "# Functions1", "parse",
-		"# Deprecated1", "## Resources", "demo_old",
+		"# All 7 pages", "Overview", "# Guides 1", "Getting started", "# Resources 2", "demo_full", "* demo_thing", "# Data sources 1", "demo_thing", "# Functions 1", "parse",
+		"# Deprecated 1", "## Resources", "demo_old",
 	}
 	if got := menu("/providers/acme/demo/1.2.0/docs/resources/thing"); !slices.Equal(got, want) {
 		t.Errorf("%q\nis not\n%q", got, want)
 	}
-	if got := menu("/providers/acme/demo/1.1.0/docs"); !slices.Equal(got, []string{"# Guides1", "* Start"}) {
+	if got := menu("/providers/acme/demo/1.1.0/docs"); !slices.Equal(got, []string{"# All 1 page", "# Guides 1", "* Start"}) {
 		t.Errorf("without an overview the first page is shown: %q", got)
 	}
 }
@@ -326,8 +310,17 @@ func TestVersionsOfDocumentation(t *testing.T) {
 			t.Errorf("there is no %s", want)
 		}
 	}
-	saysAll(t, s.get("/providers/acme/demo/1.1.0/docs/resources/thing", ""), "The documentation of version 1.1.0 does not have this page.", `href="/providers/acme/demo/1.1.0/docs"`, `href="/providers/acme/demo/latest/docs/resources/thing"`)
-	saysAll(t, s.get("/providers/acme/demo/1.0.0/docs", ""), "Version 1.0.0 has no documentation.", `href="/providers/acme/demo/1.0.0"`)
+	for path, want := range map[string][]string{
+		"/providers/acme/demo/1.1.0/docs/resources/thing": {"The documentation of version 1.1.0 does not have this page. This is its overview. This page in 1.2.0", "All 1 page", `href="/providers/acme/demo/latest/docs/resources/thing"`},
+		"/providers/acme/demo/1.1.0/docs/resources/never": {"The documentation of version 1.1.0 does not have this page. This is its overview.", `href="/providers/acme/demo/1.1.0/docs/guides/start"`},
+		"/providers/acme/demo/1.0.0/docs/resources/thing": {"Version 1.0.0 has no documentation.", "SHA256SUMS", `href="/providers/acme/demo/1.2.0"`},
+	} {
+		w := s.get(path, "")
+		if w.Code != http.StatusNotFound || w.Header().Get("ETag") != "" || strings.Contains(w.Body.String(), "/latest/docs/resources/never") {
+			t.Errorf("%s: %d %v", path, w.Code, w.Header())
+		}
+		saysAll(t, w, want...)
+	}
 }
 
 // A hidden provider has no documentation either.

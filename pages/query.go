@@ -14,14 +14,17 @@ type query struct {
 	offset                      int
 	to, signIn                  string // where a browser goes after signing in
 	again                       bool   // the browser asks for another user
+	markdown                    bool   // the page is wanted as Markdown
 }
 
 // maxValue is the length of a value that is still read. No name of a package is longer.
 const maxValue = 300
 
-// readQuery reads the parameters that the page of a route depends on.
-func readQuery(rt route, raw string) (q query) {
+// readQuery reads the parameters that the page of a route depends on, and from the Accept
+// header the format, unless a parameter has it.
+func readQuery(rt route, raw, accept string) (q query) {
 	if raw == "" {
+		q.markdown = prefersMarkdown(accept)
 		return q
 	}
 	values, _ := url.ParseQuery(raw) // an unreadable parameter is skipped
@@ -30,6 +33,13 @@ func readQuery(rt route, raw string) (q query) {
 			return v
 		}
 		return ""
+	}
+	switch values.Get("format") {
+	case "md":
+		q.markdown = true
+	case "html":
+	default:
+		q.markdown = prefersMarkdown(accept)
 	}
 	switch rt.kind {
 	case homeRoute:
@@ -42,15 +52,24 @@ func readQuery(rt route, raw string) (q query) {
 		q.to, q.again = values.Get("to"), values.Has("again")
 	case modulesRoute, providersRoute:
 		q.namespace, q.system, q.registry = get("namespace"), get("provider"), get("registry")
-	case searchRoute, searchModulesRoute, searchProvidersRoute:
+	case searchRoute, searchModulesRoute, searchProvidersRoute, searchDocsRoute:
+		q.q, q.namespace, q.registry = get("q"), get("namespace"), get("registry")
+		if rt.kind == searchModulesRoute || rt.kind == searchDocsRoute {
+			q.system = get("provider")
+		}
+	case suggestionsRoute:
 		q.q = get("q")
 	case moduleRoute, providerRoute:
 		if q.tab = get("tab"); q.tab == tabChanges {
 			q.from = get("from")
 		}
+	case moduleCodeRoute:
+		if q.from = get("from"); q.from == "" {
+			q.tab = get("tab")
+		}
 	}
 	switch rt.kind {
-	case modulesRoute, providersRoute, searchModulesRoute, searchProvidersRoute:
+	case modulesRoute, providersRoute, searchModulesRoute, searchProvidersRoute, searchDocsRoute:
 		if n, err := strconv.Atoi(get("offset")); err == nil && n > 0 {
 			q.offset = n
 		}

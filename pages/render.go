@@ -10,10 +10,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
 //go:embed templates/*.html
@@ -66,11 +65,18 @@ func (t *theme) functions() template.FuncMap {
 		"minute": func(at time.Time) string {
 			return at.UTC().Format("2 Jan 2006, 15:04") + " UTC"
 		},
-		"datetime": func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
-		"number":   func(n int) string { return humanize.Comma(int64(n)) },
-		"count":    count,
-		"place":    moduledoc.Problem.Place,
+		"datetime":  func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
+		"number":    func(n int) string { return humanize.Comma(int64(n)) },
+		"breakable": breakable,
+		"count":     count,
 	}
+}
+
+// breakable returns a name as HTML that a browser may break after a slash or an underscore.
+// Elsewhere it is not broken, as a part of a name looks like another name.
+func breakable(name string) template.HTML {
+	escaped := template.HTMLEscapeString(name)
+	return template.HTML(strings.NewReplacer("/", "/<wbr>", "_", "_<wbr>").Replace(escaped))
 }
 
 // count returns a number of things, such as "1 module" or "1,204 modules".
@@ -92,4 +98,12 @@ func abbreviated(s string) string {
 		return s
 	}
 	return s[:8] + "…" + s[len(s)-6:]
+}
+
+// shortened returns the beginning of a text that is longer than limit characters.
+func shortened(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return string([]rune(text)[:limit]) + "…"
 }

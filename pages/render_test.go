@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // A rendered is a page of the tests.
@@ -36,7 +37,7 @@ func allPages() []rendered {
 	} {
 		m := modulePageOf(tabName)
 		m.Notices = []notice{{Tone: "warn", Title: "This version is deprecated.", Text: "Subnets overlap.", Link: &link{"Read more", "https://example.org/"}}}
-		m.Problems = []moduledoc.Problem{{File: "main.tf", Line: 3, Text: "A block has no end."}}
+		m.Problems = []unreadPart{{At: link{"main.tf:3", ""}, Text: "A block has no end."}}
 		list = append(list, rendered{"module, " + tabName, "module", m})
 	}
 	bare := modulePage{page: page{Site: testIdentity(), Title: "a/b/c"}, heading: heading{Name: "b"}}
@@ -45,7 +46,7 @@ func allPages() []rendered {
 		list = append(list, rendered{"module without " + tabName, "module", bare})
 	}
 	list = append(list,
-		rendered{"provider, overview", "provider", providerPageOf(tabOverview)}, rendered{"provider, versions", "provider", providerPageOf(tabVersions)},
+		rendered{"provider, packages", "provider", providerPageOf(tabPackages)}, rendered{"provider, versions", "provider", providerPageOf(tabVersions)},
 		rendered{"documentation", "docs", docsPageOf()},
 		rendered{"documentation without text", "docs", docsPage{page: page{Site: testIdentity(), Title: "a/b"}, heading: heading{Name: "b"}}},
 	)
@@ -191,7 +192,7 @@ func TestOneTabIsCurrent(t *testing.T) {
 			current = append(current, textIn(a))
 		}
 	}
-	if len(current) != 1 || current[0] != "Outputs5" {
+	if len(current) != 1 || current[0] != "Outputs 5" {
 		t.Errorf("current: %q", current)
 	}
 }
@@ -227,13 +228,13 @@ func TestHostileTextIsEscaped(t *testing.T) {
 	m.Chips = []chip{{Label: script, Value: script, Tone: script}}
 	m.Notices = []notice{{Tone: script, Title: script, Text: script, Link: &link{script, scheme}}}
 	m.Facts = []fact{{Term: script, Text: script, URL: scheme, More: script}, {Term: script, Text: script, Full: script}}
-	m.Use.Code = moduleSnippet(script, script, &moduledoc.Module{Path: script, Variables: []moduledoc.Variable{{Name: script, Type: script}}}, script)
+	m.Use.Code = snippet.Module(script, script, &moduledoc.Module{Path: script, Variables: []moduledoc.Variable{{Name: script, Type: script}}}, script)
 	m.Menu = versionMenu{Current: script, Versions: []versionLink{{Version: script, URL: scheme}}}
-	m.Problems = []moduledoc.Problem{{File: script, Text: script}}
+	m.Problems = []unreadPart{{At: link{script, scheme}, Text: script}}
 	m.Inputs = newInputs([]moduledoc.Variable{
 		{Name: script, Type: script, Description: script, Deprecated: script, Validations: []string{script}},
 		{Name: script, Type: script, Default: `["` + script + strings.Repeat("x", 2000) + `"]`},
-	}, plainMarkdown)
+	}, plainMarkdown, nowhere)
 	doc := rendered{name: "module", model: m}.parsed(t)
 	if n := len(elements(doc, atom.Script)); n != 1 {
 		t.Errorf("%d scripts", n)

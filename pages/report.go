@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -24,6 +25,7 @@ type reportPage struct {
 // A problem is an entry of the report, with the reason and the cure.
 type problem struct {
 	Path, Reason, Detail string
+	URL                  string // of the page about it; empty: it has none
 }
 
 // report answers operators with the report of the scan. It asks anonymous visitors for
@@ -49,18 +51,49 @@ func (v *visit) report() (*answer, error) {
 		page: frame, Offered: len(r.Offered), Pending: r.Pending, Withheld: problems(r.Withheld), Ignored: problems(r.Ignored),
 		Further: r.IgnoredTotal - len(r.Ignored), Hint: r.Hint,
 	}
-	for _, o := range r.Offered {
+	p.Notes = v.notes(r.Offered)
+	return pageAnswer("report", p)
+}
+
+// maxNoted is how many versions with the same note are named.
+const maxNoted = 8
+
+// notes returns the notes on what is offered. Versions of one address with the same note
+// are one entry: one block of a registry.hcl may deprecate many.
+func (v *visit) notes(offered []index.Offer) []problem {
+	type key struct{ address, note string }
+	var all []problem
+	at, versions := make(map[key]int), make(map[key]int)
+	for i := range offered {
+		o := &offered[i]
 		for _, n := range o.Notes {
-			p.Notes = append(p.Notes, problem{Path: o.Address + " " + o.Version, Reason: o.Kind, Detail: n})
+			k := key{o.Address, n}
+			if versions[k]++; versions[k] > 1 {
+				if versions[k] <= maxNoted {
+					all[at[k]].Path += ", " + o.Version
+				}
+				continue
+			}
+			at[k] = len(all)
+			p := problem{Path: o.Address + " " + o.Version, Reason: o.Kind, Detail: n}
+			if a, err := address.Parse(o.Address); err == nil {
+				p.URL = v.url(addressRoute(a).withVersion(o.Version))
+			}
+			all = append(all, p)
 		}
 	}
-	return pageAnswer("report", p)
+	for k, n := range versions {
+		if n > maxNoted {
+			all[at[k]].Path += " and " + count(n-maxNoted, "more", "more")
+		}
+	}
+	return all
 }
 
 func problems(list []index.Problem) []problem {
 	all := make([]problem, len(list))
 	for i, p := range list {
-		all[i] = problem{p.Path, strings.ReplaceAll(string(p.Reason), "_", " "), p.Detail}
+		all[i] = problem{Path: p.Path, Reason: strings.ReplaceAll(string(p.Reason), "_", " "), Detail: p.Detail}
 	}
 	return all
 }

@@ -25,8 +25,12 @@ type route struct {
 	// part is the path of a submodule or an example in the package.
 	part string
 
-	// rest is the end of the path, without a slash before it: the path of a file in the
-	// package or of a page of a provider's documentation, or the name of an asset.
+	// feed reports that the path is the path of the feed of a page.
+	feed bool
+
+	// rest is the end of the path, without a slash before it: the path of a file or folder in
+	// the package or of a page of a provider's documentation, the name of an asset, what is
+	// no version and no part of one, or the kind of a partRoute: "modules" or "providers".
 	rest string
 }
 
@@ -39,14 +43,20 @@ const (
 	searchRoute
 	searchModulesRoute
 	searchProvidersRoute
+	searchDocsRoute
+	suggestionsRoute
 	moduleRoute
 	moduleFileRoute
+	moduleCodeRoute
 	providerRoute
 	assetRoute
 	reportRoute
+	partRoute // the beginning of addresses: a hostname, a namespace, or a module without a system
+	lostRoute // below a module or provider, but none of its pages
 	loginRoute
 	callbackRoute
 	logoutRoute
+	llmsRoute
 )
 
 // Longer paths are not paths of pages.
@@ -64,7 +74,14 @@ const (
 var plainRoutes = map[string]routeKind{
 	"/": homeRoute, "/browse/modules": modulesRoute, "/browse/providers": providersRoute,
 	"/search": searchRoute, "/search/modules": searchModulesRoute, "/search/providers": searchProvidersRoute,
+	"/search/documentation": searchDocsRoute, "/search/suggestions": suggestionsRoute,
 	"/_registry/report": reportRoute, "/_registry/login": loginRoute, callbackPath: callbackRoute, logoutPath: logoutRoute,
+	"/llms.txt": llmsRoute,
+}
+
+// cutRoutes are paths of pages that somebody has cut, with the page that comes nearest.
+var cutRoutes = map[string]routeKind{
+	"/modules": modulesRoute, "/providers": providersRoute, "/browse": modulesRoute, "/registries": modulesRoute,
 }
 
 // parseRoute reads an escaped path below the path of the pages. If the path is not the
@@ -76,7 +93,16 @@ func parseRoute(escaped string) (r route, ok bool) {
 	if escaped != "/" && escaped != "//" {
 		escaped = strings.TrimSuffix(escaped, "/")
 	}
+	if page, ok := strings.CutSuffix(escaped, "/feed.atom"); ok {
+		r, ok := parseRoute(page + "/")
+		ok = ok && !r.feed && r.hasFeed()
+		r.feed = true
+		return r, ok
+	}
 	if kind, ok := plainRoutes[escaped]; ok {
+		return route{kind: kind}, true
+	}
+	if kind, ok := cutRoutes[escaped]; ok {
 		return route{kind: kind}, true
 	}
 	if name, ok := strings.CutPrefix(escaped, assetFolder); ok {
@@ -88,8 +114,11 @@ func parseRoute(escaped string) (r route, ok bool) {
 		return r, false
 	}
 	hostname := ""
-	if segments[0] == "registries" && len(segments) > 2 {
+	if segments[0] == "registries" && len(segments) > 1 {
 		hostname, segments = segments[1], segments[2:]
+		if len(segments) == 0 || len(segments) == 1 && (segments[0] == "modules" || segments[0] == "providers") {
+			return parsePartRoute(hostname, "")
+		}
 	}
 	switch segments[0] {
 	case "modules":
@@ -123,7 +152,39 @@ func decodeSegments(escaped string) ([]string, bool) {
 	return segments, true
 }
 
+// parsePartRoute reads the beginning of an address: the hostname alone, or a namespace or
+// more of the kind "modules" or "providers".
+func parsePartRoute(hostname, kind string, segments ...string) (r route, ok bool) {
+	r = route{kind: partRoute, rest: kind}
+	namespace, name := "x", "x"
+	switch len(segments) {
+	case 2:
+		namespace, name = segments[0], segments[1]
+	case 1:
+		namespace = segments[0]
+	}
+	a, err := address.ParseModule(hostname, namespace, name, "x")
+	if err != nil || len(segments) == 0 && a.Hostname == "" {
+		return r, false
+	}
+	if r.address.Hostname = a.Hostname; len(segments) > 0 {
+		r.address.Namespace = a.Namespace
+	}
+	if len(segments) > 1 {
+		r.address.Name = a.Name
+	}
+	return r, true
+}
+
+// lost returns the route of what lies below a module or provider and is none of its pages.
+func (r route) lost(segments []string) (route, bool) {
+	return route{kind: lostRoute, address: r.address, rest: path.Join(segments...)}, true
+}
+
 func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
+	if n := len(segments); n == 1 || n == 2 {
+		return parsePartRoute(hostname, "modules", segments...)
+	}
 	if len(segments) < 3 {
 		return r, false
 	}
@@ -133,13 +194,14 @@ func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
 	}
 	r = route{kind: moduleRoute, address: a}
 	segments = segments[3:]
+	below := segments
 	if len(segments) == 0 {
 		return r, true
 	}
 	if r.latest = segments[0] == "latest"; !r.latest {
 		v, err := address.ParseModuleVersion(segments[0])
 		if err != nil {
-			return r, false
+			return r.lost(below)
 		}
 		r.version = v.String()
 	}
@@ -148,21 +210,40 @@ func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
 	}
 	rest := path.Join(segments[1:]...)
 	switch {
+	case rest == "" && segments[0] == "code":
+		r.kind = moduleCodeRoute
+	case rest == "" && slices.Contains([]string{"submodules", "examples", "files"}, segments[0]):
+		return r, true // cut: the page of the version has them
 	case rest == "":
-		return r, false
+		return r.lost(below)
 	case segments[0] == "submodules":
 		r.part = "modules/" + rest
 	case segments[0] == "examples":
 		r.part = "examples/" + rest
 	case segments[0] == "files":
 		r.kind, r.rest = moduleFileRoute, rest
+	case segments[0] == "code":
+		r.kind, r.rest = moduleCodeRoute, rest
 	default:
-		return r, false
+		return r.lost(below)
 	}
 	return r, true
 }
 
+// cutPart returns the tab with all parts of a module's version, if the path of a part has
+// been cut. escaped is the path that r was parsed from.
+func cutPart(r route, escaped string) string {
+	last := path.Base(escaped)
+	if r.kind == moduleRoute && r.part == "" && (r.version != "" || r.latest) && (last == tabSubmodules || last == tabExamples) {
+		return last
+	}
+	return ""
+}
+
 func parseProviderRoute(hostname string, segments []string) (r route, ok bool) {
+	if len(segments) == 1 {
+		return parsePartRoute(hostname, "providers", segments[0])
+	}
 	if len(segments) < 2 {
 		return r, false
 	}
@@ -172,30 +253,51 @@ func parseProviderRoute(hostname string, segments []string) (r route, ok bool) {
 	}
 	r = route{kind: providerRoute, address: a}
 	segments = segments[2:]
+	below := segments
 	if len(segments) == 0 {
 		return r, true
 	}
 	if r.latest = segments[0] == "latest"; !r.latest {
 		v, err := address.ParseModuleVersion(segments[0])
 		if err != nil {
-			return r, false
+			return r.lost(below)
 		}
 		r.version = v.String()
 	}
 	if segments = segments[1:]; len(segments) > 0 && segments[0] != "docs" {
-		return r, false
+		return r.lost(below)
+	}
+	if len(segments) == 2 {
+		segments = segments[:1] // a kind of page without a name: cut
 	}
 	r.rest = path.Join(segments...)
 	return r, true
 }
 
+// hasFeed reports whether a page has a feed: the home page, a namespace, and a module or
+// provider in no certain version.
+func (r route) hasFeed() bool {
+	switch r.kind {
+	case homeRoute, partRoute:
+		return true
+	case moduleRoute, providerRoute:
+		return r.version == "" && !r.latest && r.part == "" && r.rest == ""
+	}
+	return false
+}
+
 // path returns the escaped path of a route, in its normal form, below the path of the
 // pages.
 func (r route) path() string {
+	if r.feed {
+		page := r
+		page.feed = false
+		return strings.TrimSuffix(page.path(), "/") + "/feed.atom"
+	}
 	switch r.kind {
 	case assetRoute:
 		return assetFolder + r.rest
-	case moduleRoute, moduleFileRoute, providerRoute:
+	case moduleRoute, moduleFileRoute, moduleCodeRoute, providerRoute, partRoute, lostRoute:
 	default:
 		for p, kind := range plainRoutes {
 			if kind == r.kind {
@@ -216,12 +318,24 @@ func (r route) path() string {
 	if a.Hostname != "" {
 		add("registries", string(a.Hostname))
 	}
-	if a.IsModule() {
+	switch {
+	case r.kind == partRoute:
+		for _, s := range []string{r.rest, a.Namespace, a.Name} {
+			if s != "" {
+				add(s)
+			}
+		}
+		return b.String()
+	case a.IsModule():
 		add("modules", a.Namespace, a.Name, a.System)
-	} else {
+	default:
 		add("providers", a.Namespace, a.Name)
 	}
-	deeper := r.part != "" || r.rest != ""
+	if r.kind == lostRoute {
+		add(r.rest)
+		return b.String()
+	}
+	deeper := r.part != "" || r.rest != "" || r.kind == moduleCodeRoute
 	switch {
 	case r.version != "":
 		add(r.version)
@@ -231,6 +345,10 @@ func (r route) path() string {
 	switch {
 	case r.kind == moduleFileRoute:
 		add("files", r.rest)
+	case r.kind == moduleCodeRoute && r.rest == "":
+		add("code")
+	case r.kind == moduleCodeRoute:
+		add("code", r.rest)
 	case r.rest != "":
 		add(r.rest)
 	case r.part != "":
@@ -246,12 +364,9 @@ func (r route) path() string {
 // withVersion returns the route of another version of the same module or provider. It
 // leads to the root of the package, as another version may lack the submodule.
 func (r route) withVersion(version string) route {
-	r.version, r.latest, r.part = version, false, ""
-	if r.kind == moduleFileRoute {
-		r.kind = moduleRoute
-	}
-	r.rest = ""
-	return r
+	of := addressRoute(r.address)
+	of.version = version
+	return of
 }
 
 // withPart returns the route of a submodule or an example, or of the root for an empty
@@ -265,6 +380,20 @@ func (r route) withPart(part string) route {
 func (r route) withFile(name string) route {
 	r.kind, r.part, r.rest = moduleFileRoute, "", name
 	return r
+}
+
+// withCode returns the route of the page of a file or folder of the module's package.
+func (r route) withCode(name string) route {
+	r.kind, r.part, r.rest = moduleCodeRoute, "", name
+	return r
+}
+
+// leads reports whether a browser that follows the route comes to it. It does not for names
+// that no page has, which files of a package can have.
+func (r route) leads() bool {
+	parsed, ok := parseRoute(r.path())
+	r.latest = parsed.latest // a page of the latest version may lack the word, its files do not
+	return ok && parsed == r
 }
 
 // addressRoute returns the route of the latest version of a module or provider.

@@ -1,12 +1,91 @@
 package pages
 
 import (
+	"encoding/json"
 	"net/http"
-	"path"
+	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 )
+
+// A searchPage shows the results of a search: the first of all kinds, or all of one.
+type searchPage struct {
+	page
+
+	// Blank reports that the query is empty.
+	Blank bool
+
+	// Similar reports that nothing has the words of the query, and that the results have
+	// similar ones.
+	Similar bool
+
+	Kinds  []choice // the kinds, each with the number of its results
+	Groups []searchGroup
+	Facets []facet
+	Clear  string // the page without filters; empty if there are none
+}
+
+// A searchGroup has the first of Total results of one kind.
+type searchGroup struct {
+	Title string
+	Total int
+	Items []foundItem
+	All   string // the page with all results; empty if all are shown
+	Pager pager
+}
+
+// A foundItem is a result. It says why it was found.
+type foundItem struct {
+	item
+	MarkedName []catalog.Run
+	Said       []catalog.Run // the description
+	Why        []catalog.Reason
+	Inner      []foundPart
+	Of         link // the provider that a page of documentation is of
+}
+
+// A foundPart is a submodule that was found.
+type foundPart struct {
+	URL  string
+	Name []catalog.Run
+	Said []catalog.Run
+	Why  []catalog.Reason
+}
+
+// A searchKind is a kind of results.
+type searchKind struct {
+	title string
+	route routeKind
+	list  handlers.FoundList
+	item  func(v *visit, list handlers.FoundList, i int) foundItem
+}
+
+// searchKinds returns the kinds of the results of a search, in their order.
+func searchKinds(found handlers.Search) []searchKind {
+	return []searchKind{
+		{"Modules", searchModulesRoute, found.Modules, (*visit).foundModule},
+		{"Providers", searchProvidersRoute, found.Providers, (*visit).foundProvider},
+		{"Documentation", searchDocsRoute, found.Pages, (*visit).foundDoc},
+	}
+}
+
+// matches reports whether a result passes all filters except the one with that name.
+func (k *searchKind) matches(q *query, a address.Address, but string) bool {
+	return (but == "namespace" || q.namespace == "" || q.namespace == a.Namespace) &&
+		(but == "registry" || q.registry == "" || q.registry == registryOf(a)) &&
+		(but == "provider" || q.system == "" || q.system == k.ofProvider(a))
+}
+
+// ofProvider returns the value of a result for the filter by system or provider.
+func (k *searchKind) ofProvider(a address.Address) string {
+	if a.IsModule() {
+		return a.System
+	}
+	return a.String()
+}
 
 // search answers with the results of a search. It asks an anonymous visitor who could
 // find nothing for credentials instead.
@@ -20,62 +99,235 @@ func (v *visit) search() (*answer, error) {
 	}
 	s := searchPage{page: frame}
 	s.Query = v.query.q
-	words := catalog.ParseQuery(v.query.q)
-	if words.Empty() {
+	words := v.view.ParseQuery(v.query.q)
+	if words.IsEmpty() {
 		s.Blank = true
 		return pageAnswer("search", s)
 	}
-	s.Title = v.query.q
-	if v.route.kind != searchProvidersRoute {
-		found, err := v.view.SearchModules(words)
-		if err != nil {
-			return nil, err
-		}
-		s.Modules = v.results(found, searchModulesRoute)
+	s.Title = v.query.q + " · Search"
+	found, err := v.view.Search(words)
+	if err != nil {
+		return nil, err
 	}
-	if v.route.kind != searchModulesRoute {
-		found, err := v.view.SearchProviders(words)
-		if err != nil {
-			return nil, err
-		}
-		s.Providers = v.results(found, searchProvidersRoute)
+	s.Similar = found.Similar
+	if v.query.filters() {
+		s.Clear = v.listURL(v.route, query{q: v.query.q})
 	}
+	kinds := searchKinds(found)
+	all := choice{Text: "All", Current: v.route.kind == searchRoute, URL: v.listURL(route{kind: searchRoute}, v.query.without("provider"))}
+	for i := range kinds {
+		k := &kinds[i]
+		chosen := v.chosen(k)
+		all.Count += len(chosen)
+		s.Kinds = append(s.Kinds, choice{
+			Text: k.title, Count: len(chosen), Current: v.route.kind == k.route, URL: v.listURL(route{kind: k.route}, v.query.without("provider")),
+		})
+		if len(chosen) > 0 && (all.Current || v.route.kind == k.route) {
+			s.Groups = append(s.Groups, v.group(k, chosen))
+		}
+	}
+	s.Kinds = append([]choice{all}, s.Kinds...)
+	s.Facets = v.searchFacets(kinds)
 	return pageAnswer("search", s)
 }
 
-// results returns the first results of a search, or, on the page of one kind, the
-// results from the offset on. A submodule has its own entry, unless its module is right
-// before it.
-func (v *visit) results(found handlers.FoundList, of routeKind) searchResults {
-	r := searchResults{Total: found.Len()}
-	first, step := 0, foundAtOnce
-	if v.route.kind == of {
-		first, step = min(v.query.offset, max(found.Len()-1, 0)), pageItems
+// without returns the query without a filter, from its beginning.
+func (q query) without(filter string) query {
+	*q.filter(filter), q.offset = "", 0
+	return q
+}
+
+// chosen returns which results pass all filters. The filter by provider is of one kind.
+func (v *visit) chosen(k *searchKind) (chosen []int) {
+	but := ""
+	if v.route.kind != k.route {
+		but = "provider"
 	}
-	last := min(first+step, found.Len())
-	for i := first; i < last; i++ {
-		f := found.At(i)
-		if f.Submodule == "" {
-			r.Items = append(r.Items, v.item(f.Listed))
-			continue
+	for i := range k.list.Len() {
+		if l, _ := k.list.At(i); k.matches(&v.query, l.Address, but) {
+			chosen = append(chosen, i)
 		}
-		url := v.url(addressRoute(f.Address).withPart(f.Submodule))
-		if n := len(r.Items); n > 0 && r.Items[n-1].Name == f.Address.String() && len(r.Items[n-1].Parts) < maxPartsShow {
-			r.Items[n-1].Parts = append(r.Items[n-1].Parts, part{Name: f.Submodule, URL: url})
-			continue
-		}
-		r.Items = append(r.Items, item{
-			Name: f.Address.String() + "//" + f.Submodule, URL: url, Version: f.Version, Published: f.Published,
-			Description: "Submodule " + path.Base(f.Submodule) + " of " + f.Address.String() + ".",
-		})
+	}
+	return chosen
+}
+
+// group returns the first results of a kind, or, on the page of the kind, the results from
+// the offset on.
+func (v *visit) group(k *searchKind, chosen []int) searchGroup {
+	g := searchGroup{Title: k.title, Total: len(chosen)}
+	first, step := 0, foundAtOnce
+	own := v.route.kind == k.route
+	if own {
+		first, step = min(v.query.offset, len(chosen)-1), pageItems
+	}
+	last := min(first+step, len(chosen))
+	for _, i := range chosen[first:last] {
+		g.Items = append(g.Items, k.item(v, k.list, i))
 	}
 	switch {
-	case v.route.kind == of:
-		r.Pager = v.pager(first, last, found.Len(), step)
-	case last < found.Len():
-		all := v.route
-		all.kind = of
-		r.All = withQuery(v.url(all), "q", v.query.q)
+	case own:
+		g.Pager = v.pager(first, last, len(chosen), step)
+	case last < len(chosen):
+		g.All = v.listURL(route{kind: k.route}, v.query.without("provider"))
 	}
-	return r
+	return g
+}
+
+// searchFacets returns the filters of the results that are shown.
+func (v *visit) searchFacets(kinds []searchKind) []facet {
+	namespaces, registries := map[string]int{}, map[string]int{}
+	systems, providers := map[string]int{}, map[string]int{}
+	for i := range kinds {
+		k := &kinds[i]
+		if v.route.kind != searchRoute && v.route.kind != k.route {
+			continue
+		}
+		for i := range k.list.Len() {
+			l, _ := k.list.At(i)
+			if k.matches(&v.query, l.Address, "namespace") {
+				namespaces[l.Address.Namespace]++
+			}
+			if k.matches(&v.query, l.Address, "registry") {
+				registries[registryOf(l.Address)]++
+			}
+			switch {
+			case !k.matches(&v.query, l.Address, "provider"):
+			case k.route == searchModulesRoute:
+				systems[l.Address.System]++
+			case k.route == searchDocsRoute:
+				providers[l.Address.String()]++
+			}
+		}
+	}
+	return []facet{
+		v.newFacet("Namespace", "namespace", namespaces, v.route),
+		v.newFacet("System", "provider", systems, route{kind: searchModulesRoute}),
+		v.newFacet("Provider", "provider", providers, route{kind: searchDocsRoute}),
+		v.newFacet("Registry", "registry", registries, v.route),
+	}
+}
+
+func (v *visit) foundModule(list handlers.FoundList, i int) foundItem {
+	l, _ := list.At(i)
+	f := v.foundEntry(list.Query, l)
+	x := list.Query.Explain(l.Entry)
+	f.Said, f.Why = x.Description, x.Reasons
+	for _, p := range x.Parts {
+		f.Inner = append(f.Inner, foundPart{v.url(addressRoute(l.Address).withPart(p.Path)), p.Name, p.Description, p.Reasons})
+	}
+	return f
+}
+
+func (v *visit) foundProvider(list handlers.FoundList, i int) foundItem {
+	l, _ := list.At(i)
+	f := v.foundEntry(list.Query, l)
+	f.Said = list.Query.Explain(l.Entry).Description
+	return f
+}
+
+func (v *visit) foundEntry(q catalog.Query, l *handlers.Listed) foundItem {
+	f := foundItem{item: v.item(*l), MarkedName: q.MarkName(l.Address.String())}
+	if r := q.Named; r != nil && r.Part != "" && len(r.Names) == 3 {
+		f.Inner = []foundPart{{URL: v.url(addressRoute(l.Address).withPart(r.Part)), Name: []catalog.Run{{Text: r.Part, Marked: true}}}}
+	}
+	return f
+}
+
+func (v *visit) foundDoc(list handlers.FoundList, i int) foundItem {
+	l, page := list.At(i)
+	title := l.Titles()[page]
+	var f foundItem
+	f.MarkedName, f.Said = list.Query.ExplainPage(&title, l.Address.Name)
+	f.URL = v.docURLOf(l.Address, title)
+	f.Chips = []chip{{Label: docKinds[title.Category]}}
+	f.Of = link{l.Address.String(), v.url(addressRoute(l.Address))}
+	if title.Category == content.DocGuides && title.Title != "" {
+		f.MarkedName, f.Said = f.Said, nil // nobody knows the names of its file
+	}
+	return f
+}
+
+// docURLOf returns the URL of a page of the documentation of the latest release of a
+// provider.
+func (v *visit) docURLOf(a address.Address, t content.DocTitle) string {
+	r := addressRoute(a)
+	r.rest = "docs/" + string(t.Category) + "/" + t.Slug
+	return v.url(r)
+}
+
+// docKinds say what a page of documentation is about.
+var docKinds = map[content.DocCategory]string{
+	content.DocGuides: "guide", content.DocResources: "resource", content.DocDataSources: "data source",
+	content.DocEphemeralResources: "ephemeral resource", content.DocListResources: "list resource",
+	content.DocActions: "action", content.DocFunctions: "function",
+}
+
+// A suggestion is a result of a search while the query is still being typed.
+type suggestion struct {
+	Text string `json:"text"`
+	Of   string `json:"of"` // what it is, and why it was found
+	URL  string `json:"url"`
+}
+
+// Numbers of suggestions. A kind leaves room for the others.
+const (
+	maxSuggested     = 8
+	maxSuggestedEach = 4
+)
+
+// suggestions answers with the first results of a search, as JSON. They are the results of
+// the search page, by the same rules.
+func (v *visit) suggestions() (*answer, error) {
+	list := []suggestion{}
+	words := v.view.ParseQuery(v.query.q)
+	if !words.IsEmpty() {
+		found, err := v.view.Search(words)
+		if err != nil {
+			return nil, err
+		}
+		list = v.suggest(found)
+	}
+	body, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{status: http.StatusOK, contentType: "application/json", body: body, tag: contentTag(body)}, nil
+}
+
+func (v *visit) suggest(found handlers.Search) []suggestion {
+	list := []suggestion{}
+	add := func(n int, l handlers.FoundList, of func(i int) suggestion) {
+		for i := range min(n, l.Len(), maxSuggested-len(list)) {
+			list = append(list, of(i))
+		}
+	}
+	add(maxSuggestedEach, found.Modules, func(i int) suggestion {
+		f := v.foundModule(found.Modules, i)
+		of := "module"
+		switch {
+		case len(f.Why) > 0:
+			of += ", " + string(f.Why[0].Kind) + " " + plain(f.Why[0].Text)
+		case len(f.Inner) > 0:
+			of += ", " + plain(f.Inner[0].Name)
+		}
+		return suggestion{f.Name, of, f.URL}
+	})
+	add(maxSuggestedEach/2, found.Providers, func(i int) suggestion {
+		f := v.foundProvider(found.Providers, i)
+		return suggestion{f.Name, "provider", f.URL}
+	})
+	add(maxSuggested, found.Pages, func(i int) suggestion {
+		f := v.foundDoc(found.Pages, i)
+		return suggestion{plain(f.MarkedName), f.Chips[0].Label + " of " + f.Of.Text, f.URL}
+	})
+	return list
+}
+
+// plain returns a text without its marks.
+func plain(runs []catalog.Run) string {
+	var b strings.Builder
+	for _, r := range runs {
+		b.WriteString(r.Text)
+	}
+	return b.String()
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/feed"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
@@ -30,6 +31,15 @@ type Site struct {
 	// Path is the path of the pages. It begins with a slash and does not end in one. It
 	// is empty if the pages are at the root.
 	Path string
+
+	// Name is the name of the registry on the pages. If it is empty, they have the hostname.
+	Name string
+
+	// Logo is beside the name. May be nil.
+	Logo *Logo
+
+	// Links are at the foot of each page.
+	Links []Link
 
 	// SignIn signs people in and out with an account elsewhere. May be nil.
 	SignIn *signin.SignIn
@@ -67,6 +77,10 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	if escaped == "" && s.Path != "" {
 		escaped = "/" // the answer redirects to it
 	}
+	if s.Logo.isAt(escaped, r.Method) {
+		s.write(w, r, s.Logo.answer())
+		return true
+	}
 	rt, ok := parseRoute(escaped)
 	if !ok && !belowPages(escaped) {
 		return false
@@ -86,7 +100,10 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if normal := s.Path + rt.path(); normal != r.URL.EscapedPath() {
-		if r.URL.RawQuery != "" {
+		switch tab := cutPart(rt, escaped); {
+		case tab != "":
+			normal = withQuery(normal, "tab", tab)
+		case r.URL.RawQuery != "":
 			normal += "?" + r.URL.RawQuery
 		}
 		s.write(w, r, &answer{status: http.StatusPermanentRedirect, location: normal})
@@ -96,7 +113,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		s.write(w, r, assetAnswer(embedded().byName[rt.rest]))
 		return true
 	}
-	q := readQuery(rt, r.URL.RawQuery)
+	q := readQuery(rt, r.URL.RawQuery, r.Header.Get("Accept"))
 	visit := &visit{site: s, request: r, route: rt, query: q}
 	if s.SignIn != nil && rt.signsIn() {
 		s.write(w, r, visit.signInPage())
@@ -109,7 +126,18 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		return err
 	})
 	if err != nil {
-		a = visit.failed(err)
+		failed := visit.failed(err)
+		if a, err = visit.asMarkdown(failed); err != nil {
+			a = failed
+		}
+	}
+	if rt.feed && a.status == http.StatusUnauthorized {
+		asks := *a
+		asks.challenges = true // a reader of feeds cannot sign in on a page
+		a = &asks
+	}
+	if rt.isPage() {
+		w.Header().Add("Vary", "Accept")
 	}
 	s.write(w, r, a)
 	return true
@@ -139,7 +167,10 @@ func (s *Site) answer(v *visit) (*answer, error) {
 		return s.render(v) // the page has the name of the user
 	}
 	key := pageKey{route: v.route, query: v.query, self: v.view.Hostname()}
-	if v.route.kind == homeRoute {
+	switch {
+	case v.route.feed:
+		key.base = s.Registry.Origin(v.request)
+	case v.route.kind == homeRoute:
 		key.base = v.view.ServicesURL()
 	}
 	pages := s.cache.of(v.view.Snapshot(), s.Registry.Snapshot())
@@ -163,15 +194,29 @@ func (s *Site) share(v *visit, pages *snapshotPages, key pageKey) (*answer, erro
 		if err != nil || a.status != http.StatusOK || len(a.body) > maxPage {
 			return a, 0, err
 		}
-		if strings.HasPrefix(cmp.Or(a.contentType, htmlType), "text/") {
+		if strings.HasPrefix(cmp.Or(a.contentType, htmlType), "text/") || a.contentType == feed.Type {
 			a.zipped = zip(a.body)
 		}
 		return a, cache.UntilEvicted, nil
 	})
 }
 
+// render renders a page in the format that is wanted.
 func (s *Site) render(v *visit) (*answer, error) {
+	a, err := s.renderPage(v)
+	if err != nil {
+		return nil, err
+	}
+	return v.asMarkdown(a)
+}
+
+func (s *Site) renderPage(v *visit) (*answer, error) {
+	if v.route.feed {
+		return v.about(v.feed())
+	}
 	switch v.route.kind {
+	case llmsRoute:
+		return v.llms()
 	case homeRoute:
 		if v.query.signIn != "" {
 			return v.signIn()
@@ -179,14 +224,22 @@ func (s *Site) render(v *visit) (*answer, error) {
 		return v.home()
 	case modulesRoute, providersRoute:
 		return v.browse()
-	case searchRoute, searchModulesRoute, searchProvidersRoute:
+	case searchRoute, searchModulesRoute, searchProvidersRoute, searchDocsRoute:
 		return v.search()
+	case suggestionsRoute:
+		return v.suggestions()
 	case moduleRoute:
 		return v.about(v.module())
 	case moduleFileRoute:
 		return v.about(v.moduleFile())
+	case moduleCodeRoute:
+		return v.about(v.code())
 	case providerRoute:
 		return v.about(v.provider())
+	case partRoute:
+		return v.place()
+	case lostRoute:
+		return v.lost()
 	case reportRoute:
 		return v.report()
 	case loginRoute:
@@ -206,13 +259,20 @@ func (s *Site) render(v *visit) (*answer, error) {
 const maxRendered = 2
 
 // document renders a text as soon as fewer than maxRendered others are being rendered.
-func (v *visit) document(m markdown.Text) (markdown.Document, error) {
+func (v *visit) document(m markdown.Text) (d markdown.Document, err error) {
+	err = v.inTurn(func() { d = m.Render() })
+	return d, err
+}
+
+// inTurn calls f as soon as fewer than maxRendered others are being rendered.
+func (v *visit) inTurn(f func()) error {
 	select {
 	case v.site.writing <- struct{}{}:
 		defer func() { <-v.site.writing }()
-		return m.Render(), nil
+		f()
+		return nil
 	case <-v.request.Context().Done():
-		return markdown.Document{}, v.request.Context().Err()
+		return v.request.Context().Err()
 	}
 }
 
@@ -236,6 +296,7 @@ func (v *visit) subject() (access.Subject, error) {
 // page returns the model of the frame.
 func (v *visit) page(title string) (page, error) {
 	p := page{Site: v.site.identity(v.view.Hostname()), Title: title}
+	p.Canonical, p.Alternates = v.canonical(), v.alternates()
 	subject, err := v.subject()
 	switch {
 	case err != nil:
@@ -257,15 +318,20 @@ func (v *visit) self() string {
 	switch v.route.kind {
 	case homeRoute, loginRoute, callbackRoute, logoutRoute:
 		return v.site.Path + "/"
-	case moduleRoute, providerRoute:
+	case moduleRoute, moduleCodeRoute, providerRoute:
 		return withQuery(v.url(v.route), "tab", v.query.tab, "from", v.query.from)
 	}
-	return v.listURL(v.query)
+	return v.listURL(v.route, v.query)
 }
 
 // identity describes the registry under one of its names to an unknown visitor.
 func (s *Site) identity(name svchost.Hostname) *identity {
-	return &identity{Name: address.DisplayHostname(name), Base: s.Path, Version: s.Version}
+	host := address.DisplayHostname(name)
+	i := &identity{Name: cmp.Or(s.Name, host), Hostname: host, Base: s.Path, Version: s.Version, Links: s.Links}
+	if s.Logo != nil {
+		i.Logo = s.Path + assetFolder + s.Logo.name
+	}
+	return i
 }
 
 // signIn asks the browser for credentials, and redirects back once the browser has sent
@@ -326,14 +392,22 @@ func (v *visit) failedWith(status int, text string) *answer {
 			p = known
 		}
 	}
-	return v.site.failed(p, status, text)
+	e := newErrorPage(p, status, text)
+	if status == http.StatusNotFound {
+		e.Links = append(e.Links, v.near()...)
+	}
+	return failedAnswer(e)
 }
 
 // failed returns the page of a status in a frame.
 func (s *Site) failed(p page, status int, text string) *answer {
-	body, err := render("error", newErrorPage(p, status, text))
+	return failedAnswer(newErrorPage(p, status, text))
+}
+
+func failedAnswer(e errorPage) *answer {
+	body, err := render("error", e)
 	if err != nil {
 		return &answer{status: http.StatusInternalServerError}
 	}
-	return &answer{status: status, body: body}
+	return &answer{status: e.Status, body: body}
 }

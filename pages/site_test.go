@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -155,8 +156,27 @@ func TestPathsOfThePages(t *testing.T) {
 		{"/browse/modules", 200, ""},
 		{"/browse/modules/", 308, "/browse/modules"},
 		{"/browse/modules/?namespace=acme", 308, "/browse/modules?namespace=acme"},
-		{"/browse", 404, ""},
+		{"/browse", 308, "/browse/modules"},
+		{"/modules", 308, "/browse/modules"},
+		{"/providers/", 308, "/browse/providers"},
+		{"/registries", 308, "/browse/modules"},
 		{"/search?q=vpc", 200, ""},
+		{"/llms.txt", 200, ""},
+		{"/feed.atom", 200, ""},
+		{"/modules/acme/feed.atom", 200, ""},
+		{"/modules/acme/nothing/feed.atom", 404, ""},
+		{"/modules/acme/vpc/feed.atom", 200, ""},
+		{"/modules/acme/vpc/aws/feed.atom", 200, ""},
+		{"/modules/ACME/vpc/aws/feed.atom", 308, "/modules/acme/vpc/aws/feed.atom"},
+		{"/modules/acme/vpc/aws/1.4.0/feed.atom", 404, ""},
+		{"/modules/acme/vpc/aws/latest/feed.atom", 404, ""},
+		{"/providers/acme/feed.atom", 200, ""},
+		{"/providers/acme/demo/feed.atom", 200, ""},
+		{"/registries/registry.terraform.io/feed.atom", 200, ""},
+		{"/registries/registry.terraform.io/modules/acme/tags/null/feed.atom", 200, ""},
+		{"/browse/modules/feed.atom", 404, ""},
+		{"/other/feed.atom", notAPage, ""},
+		{"/feed.atom/feed.atom", notAPage, ""},
 		{"/search/modules?q=vpc", 200, ""},
 		{"/search/providers?q=demo", 200, ""},
 		{"/modules/acme/vpc/aws", 200, ""},
@@ -175,7 +195,16 @@ func TestPathsOfThePages(t *testing.T) {
 		{"/modules/acme/vpc/aws/1.4.0/examples/other", 404, ""},
 		{"/modules/acme/vpc/aws/1.4.0/other", 404, ""},
 		{"/modules/acme/vpc/aws/one", 404, ""},
-		{"/modules/acme/vpc", 404, ""},
+		{"/modules/acme/vpc", 200, ""},
+		{"/modules/ACME/", 308, "/modules/acme"},
+		{"/modules/acme", 200, ""},
+		{"/modules/nothing", 404, ""},
+		{"/modules/acme/nothing", 404, ""},
+		{"/providers/acme", 200, ""},
+		{"/modules/acme/vpc/aws/1.4.0/submodules", 308, "/modules/acme/vpc/aws/1.4.0?tab=submodules"},
+		{"/modules/acme/vpc/aws/1.4.0/examples/?tab=inputs", 308, "/modules/acme/vpc/aws/1.4.0?tab=examples"},
+		{"/modules/acme/vpc/aws/1.4.0?tab=examples", 200, ""},
+		{"/modules/acme/vpc/aws/1.4.0/files", 308, "/modules/acme/vpc/aws/1.4.0"},
 		{"/modules/acme/nothing/aws", 404, ""},
 		{"/modules/acme/vpc/aws/1.4.0/files/CHANGELOG.md", 200, ""},
 		{"/modules/acme/vpc/aws/1.4.0/files/nothing.md", 404, ""},
@@ -185,7 +214,11 @@ func TestPathsOfThePages(t *testing.T) {
 		{"/modules/acme/vpc/aws/1.4.0/files/a%2fb", 404, ""},
 		{"/registries/registry.terraform.io/modules/acme/tags/null", 200, ""},
 		{"/registries/registry.terraform.io/modules/acme/vpc/aws", 404, ""},
-		{"/registries/registry.terraform.io", 404, ""},
+		{"/registries/registry.terraform.io", 200, ""},
+		{"/registries/registry.terraform.io/providers", 308, "/registries/registry.terraform.io"},
+		{"/registries/registry.terraform.io/modules/acme", 200, ""},
+		{"/registries/registry.terraform.io/modules/nothing", 404, ""},
+		{"/registries/nothing.example.com", 404, ""},
 		{"/_registry/report", 404, ""},
 		{"/_registry/login?to=/browse/modules", 302, "/?sign-in=%2Fbrowse%2Fmodules"},
 		{"/_registry/style.css", 404, ""},
@@ -276,7 +309,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	for _, path := range []string{
 		"/modules/acme/vpc/aws", "/modules/acme/vpc/aws/latest/submodules/subnets", "/modules/acme/vpc/aws/latest/files/images/net.svg",
 		"/modules/acme/vpc/aws/1.4.0?tab=changes", "/modules/acme/labels/null", "/registries/registry.terraform.io/modules/acme/tags/null",
-		"/browse/modules?namespace=acme", "/v1/modules/acme/vpc/aws/1.4.0/archive.tar.gz",
+		"/modules/acme", "/registries/registry.terraform.io", "/v1/modules/acme/vpc/aws/1.4.0/archive.tar.gz",
 		"/providers/acme/demo/latest/docs/resources/thing", "/providers/acme/demo?tab=versions", "/registries/registry.terraform.io/providers/hashicorp/null",
 		"/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip", "/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_SHA256SUMS.sig",
 	} {
@@ -292,7 +325,7 @@ func TestHeadersOfPages(t *testing.T) {
 		h := s.get(path, "").Header()
 		for name, want := range map[string]string{
 			"Content-Type":                 "text/html; charset=utf-8",
-			"Content-Security-Policy":      "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+			"Content-Security-Policy":      "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 			"X-Content-Type-Options":       "nosniff",
 			"Referrer-Policy":              "same-origin",
 			"Cross-Origin-Opener-Policy":   "same-origin",
@@ -340,7 +373,7 @@ func TestKeptPagesAreCompressed(t *testing.T) {
 				t.Errorf("%s: with %q it is compressed: %v", path, accepted, zipped)
 				continue
 			}
-			if (w.Header().Get("Vary") == "Accept-Encoding") != kept || w.Header().Get("Content-Length") != strconv.Itoa(w.Body.Len()) {
+			if slices.Contains(w.Header().Values("Vary"), "Accept-Encoding") != kept || w.Header().Get("Content-Length") != strconv.Itoa(w.Body.Len()) {
 				t.Errorf("%s: %v", path, w.Header())
 			}
 			if !want {
@@ -385,7 +418,7 @@ func TestAssetsAreKeptForGood(t *testing.T) {
 	doc := parse(t, s.get("/", ""))
 	var paths []string
 	for n := range doc.Descendants() {
-		if n.DataAtom == atom.Link {
+		if n.DataAtom == atom.Link && attr(n, "rel") != "alternate" && attr(n, "rel") != "canonical" {
 			paths = append(paths, attr(n, "href"))
 		} else if n.DataAtom == atom.Script || n.DataAtom == atom.Img {
 			paths = append(paths, attr(n, "src"))
@@ -439,9 +472,20 @@ func TestVersionsSayWhatTheyAre(t *testing.T) {
 		{"a deprecated one says why", "/modules/acme/vpc/aws/1.2.0", []string{"This version is deprecated. Subnets overlap."}, nil},
 		{"a prerelease", "/modules/acme/vpc/aws/2.0.0-rc.1", []string{"This is a prerelease. Use 1.4.0"}, []string{"newer version"}},
 		{"a withdrawn one says why", "/modules/acme/vpc/aws/1.1.0", []string{"has been withdrawn", "Its key is public.", "Latest version 1.4.0"}, nil},
-		{"one that never was", "/modules/acme/vpc/aws/0.1.0", []string{"There is no version 0.1.0", "Latest version 1.4.0"}, nil},
+		{"one that never was", "/modules/acme/vpc/aws/0.1.0", []string{"There is no version 0.1.0", "Latest version 1.4.0", "All versions"}, nil},
+		{"one between others leads to both", "/modules/acme/vpc/aws/1.2.5", []string{"There is no version 1.2.5", "Latest version 1.4.0", "1.3.0", "1.2.0"}, nil},
+		{"a submodule that it lacks", "/modules/acme/vpc/aws/1.4.0/submodules/other", []string{"Version 1.4.0 of acme/vpc/aws has no modules/other.", "acme/vpc/aws 1.4.0"}, nil},
+		{"what is no version", "/modules/acme/vpc/aws/one/two", []string{"acme/vpc/aws has no page “one/two”.", "All versions"}, nil},
+		{"below what is not there", "/modules/acme/nothing/aws/one", []string{"This page does not exist", "All of acme"}, []string{"All versions"}},
+		{"below a provider that is not there", "/providers/acme/nothing/one", []string{"This page does not exist", "All of acme"}, []string{"All versions"}},
+		{"what is no page", "/modules/acme/vpc/aws/1.4.0/other", []string{"acme/vpc/aws has no page “1.4.0/other”."}, nil},
+		{"another system", "/modules/acme/vpc/google", []string{"Not found", "acme/vpc/aws", "All of acme"}, nil},
 		{"the list has them all", "/modules/acme/vpc/aws?tab=versions", []string{"1.1.0 withdrawn", "1.2.0 deprecated", "2.0.0-rc.1 prerelease", "1.4.0 latest", "+ zones", "− old"}, nil},
+		{"one without examples says so", "/modules/acme/vpc/aws?tab=examples", []string{"It has none."}, nil},
 		{"changes are judged", "/modules/acme/vpc/aws/1.3.0?tab=changes", []string{"1 breaking change in a minor release.", "input old removed"}, nil},
+		{"the latest has a snippet for what is compatible", "/modules/acme/vpc/aws", []string{`version = "~> 1.4"`}, nil},
+		{"an old one has a snippet for itself", "/modules/acme/vpc/aws/1.3.0?tab=inputs", []string{`version = "1.3.0"`, `cidr = null # any`}, []string{"~>"}},
+		{"the list counts what is offered", "/modules/acme/vpc/aws", []string{"Versions 4"}, nil},
 		{"any two can be compared", "/modules/acme/vpc/aws/1.3.0?tab=changes&from=1.4.0", []string{"What changed after 1.3.0", "No breaking changes.", "input zones"}, []string{"1 breaking change"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -601,7 +645,7 @@ func TestARenderedPageIsKept(t *testing.T) {
 	kept := s.cache.latest.Load()
 	keptPage := func(path, query string) *answer {
 		rt, _ := parseRoute(path)
-		a, _ := kept.Get(pageKey{route: rt, query: readQuery(rt, query), self: "registry.example.com"})
+		a, _ := kept.Get(pageKey{route: rt, query: readQuery(rt, query, ""), self: "registry.example.com"})
 		return a
 	}
 	page := keptPage("/modules/acme/vpc/aws", "tab=inputs")

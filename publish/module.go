@@ -47,7 +47,7 @@ func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Up
 	}
 	defer part.RemoveIfEmpty(stagingPath())
 	defer r.Discard()
-	digest, err := archive.CheckModule(ctx, r, r.size, f.Name, r.sum)
+	digest, err := r.arriving.CheckModule(ctx, r, r.size, f.Name, r.sum)
 	if err != nil {
 		return Result{}, p.asRefusal(ctx, f, err)
 	}

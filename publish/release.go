@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -36,6 +35,9 @@ func (p *Publisher) putReleaseFile(ctx context.Context, files tree.Tree, f File,
 		if !errors.Is(err, ErrNothing) && !another || u.Bodiless {
 			return result, err
 		}
+	}
+	if err := s.foresee(f, u); err != nil {
+		return Result{}, err
 	}
 	r, err := p.receive(ctx, s.part, f, u)
 	if err != nil {
@@ -102,7 +104,7 @@ func (p *Publisher) check(ctx context.Context, f File, r *received) (content []b
 
 // checkPackage checks a package as a scan would.
 func (p *Publisher) checkPackage(ctx context.Context, f File, r *received) (err error) {
-	if r.digest, err = archive.CheckPackage(ctx, r, r.size, f.Address.Name, f.platform, r.sum); err != nil {
+	if r.digest, err = r.arriving.CheckPackage(ctx, r, r.size, f.Address.Name, f.platform, r.sum); err != nil {
 		return p.asRefusal(ctx, f, err)
 	}
 	return nil
@@ -250,16 +252,45 @@ func (p *Publisher) addDecided(ctx context.Context, s stage, c *staged, f File, 
 			return err
 		}
 	default:
-		switch sum, listed := c.sums[f.Name]; {
-		case !listed && f.Kind == Manifest:
-			return errManifestNotListed(f.Name)
-		case !listed:
-			return refused("the SHA256SUMS that is staged does not list %s: release it with the others", f.Name)
-		case sum != r.sum:
-			return refused("%s has the sha256 %s, and the SHA256SUMS that is staged lists %s: send the file that it lists, or delete what is staged first", f.Name, r.sum, sum)
+		if err := f.checkListed(c.sums, r.sum); err != nil {
+			return err
 		}
 	}
 	return p.keep(ctx, r, s.release(f.Name))
+}
+
+// checkListed refuses a file that the staged SHA256SUMS is not of.
+func (f File) checkListed(sums wire.Checksums, sum wire.SHA256) error {
+	switch listed, ok := sums[f.Name]; {
+	case !ok && f.Kind == Manifest:
+		return errManifestNotListed(f.Name)
+	case !ok:
+		return refused("the SHA256SUMS that is staged does not list %s: release it with the others", f.Name)
+	case listed != sum:
+		return refused("%s has the sha256 %s, and the SHA256SUMS that is staged lists %s: send the file that it lists, or delete what is staged first", f.Name, sum, listed)
+	}
+	return nil
+}
+
+// foresee refuses a file before it is received, if that is certain by its name and the
+// announced digest.
+func (s stage) foresee(f File, u Upload) error {
+	if f.Kind != Package && f.Kind != Manifest {
+		return nil
+	}
+	content, err := s.part.ReadFile(s.release(s.checksumsName()), tree.MaxDocument)
+	if err != nil || content == nil {
+		return err
+	}
+	sums, err := wire.DecodeChecksums(content)
+	if err != nil {
+		return nil // whoever has the lock repairs it
+	}
+	sum := u.SHA256
+	if !u.announced() {
+		sum = sums[f.Name]
+	}
+	return f.checkListed(sums, sum)
 }
 
 // errManifestNotListed says that SHA256SUMS must list a manifest. The public registry

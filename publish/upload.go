@@ -47,14 +47,16 @@ func (u Upload) announced() bool { return u.SHA256 != wire.SHA256{} }
 // A received file is on the local disk, under a temporary name if it has one.
 type received struct {
 	tree.TemporaryFile
-	room   *roomWriter
-	sum    wire.SHA256
-	size   int64
-	digest archive.PackageDigest // of a package, after it was checked
+	room     *roomWriter
+	arriving *archive.Arriving // of a package of a provider or module
+	sum      wire.SHA256
+	size     int64
+	digest   archive.PackageDigest // of a package, after it was checked
 }
 
 // Discard removes the file unless it has its final name, and gives back its room.
 func (r *received) Discard() {
+	r.arriving.Close()
 	r.TemporaryFile.Discard()
 	r.room.end()
 }
@@ -79,10 +81,20 @@ func (p *Publisher) receive(ctx context.Context, part tree.Part, f File, u Uploa
 	}
 	w.Writer = t
 	r := &received{TemporaryFile: t, room: w}
-	if r.sum, r.size, err = p.digest(w, f.Kind, u); err != nil {
+	to := io.Writer(w)
+	switch f.Kind { // it is checked while it arrives
+	case Package:
+		r.arriving = archive.NewArrivingPackage()
+		to = io.MultiWriter(w, r.arriving)
+	case Module:
+		r.arriving = archive.NewArrivingModule(f.Name)
+		to = io.MultiWriter(w, r.arriving)
+	}
+	if r.sum, r.size, err = p.digest(to, f.Kind, u); err != nil {
 		r.Discard()
 		return nil, err
 	}
+	r.SyncAhead()
 	return r, nil
 }
 

@@ -2,6 +2,7 @@ package registryhcl
 
 import (
 	"slices"
+	"time"
 
 	version "github.com/hashicorp/go-version"
 
@@ -16,6 +17,9 @@ type File struct {
 	// Deprecated versions are offered, and clients, pages and the API are told. Withdrawn
 	// versions are offered to no client; their files stay in the tree.
 	Deprecated, Withdrawn []Notice
+
+	// Changed is when the file was written. It is the zero time for a text that is no file.
+	Changed time.Time
 }
 
 // A Notice is about the versions that meet constraints.

@@ -124,27 +124,41 @@ func (t *temporaryFile) syncAhead() {
 	if t.syncing != nil {
 		select {
 		case t.failed = <-t.syncing:
+			t.syncing = nil
 		default:
 			return
 		}
 	}
+	t.SyncAhead()
+}
+
+// SyncAhead implements TemporaryFile. If a sync is under way, the next one follows it.
+func (t *temporaryFile) SyncAhead() {
 	if t.failed != nil {
 		return
 	}
-	t.unsynced = 0
-	t.syncing = make(chan error, 1)
-	go func(done chan<- error) { done <- t.File.Sync() }(t.syncing)
+	before, done := t.syncing, make(chan error, 1)
+	t.unsynced, t.syncing = 0, done
+	go func() {
+		if before != nil {
+			if err := <-before; err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- t.File.Sync()
+	}()
 }
 
 // sync waits until everything is on the disk.
 func (t *temporaryFile) sync() error {
-	if t.syncing != nil && t.failed == nil {
-		t.failed = <-t.syncing
+	if t.syncing == nil || t.unsynced > 0 {
+		t.SyncAhead()
 	}
-	if t.failed != nil {
-		return t.failed
+	if t.failed == nil {
+		t.failed, t.syncing = <-t.syncing, nil
 	}
-	return t.File.Sync()
+	return t.failed
 }
 
 // Rename implements TemporaryFile.

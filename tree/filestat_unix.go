@@ -17,5 +17,5 @@ func identity(info fs.FileInfo) (inode uint64, changed time.Time) {
 	return 0, time.Time{}
 }
 
-// networkFileSystem is not known here. The periodic scan finds changes that raise no event.
-func networkFileSystem(string) string { return "" }
+// NetworkFileSystem is not known here. The periodic scan finds changes that raise no event.
+func NetworkFileSystem(string) string { return "" }

@@ -42,6 +42,9 @@ func (f *spooledFile) Write(b []byte) (int, error) {
 	return n, spoolError(err)
 }
 
+// SyncAhead implements TemporaryFile: the disk is not where the file will be.
+func (f *spooledFile) SyncAhead() {}
+
 // Rename implements TemporaryFile.
 func (f *spooledFile) Rename(ctx context.Context, name string) (fs.FileInfo, error) {
 	return f.put(ctx, f.to.bucket.Replace, name)

@@ -42,9 +42,14 @@ func hasTemporaryName(name, suffix string) bool {
 
 // A TemporaryFile is an unfinished file in a part of a tree, under a temporary name that
 // scans ignore. If the part lies in a Bucket, the file is on the local disk. It ends with
-// Rename, Create or Discard, and not with Close. One goroutine uses it at a time.
+// Rename, Create or Discard, and not with Close. One goroutine uses it at a time, but what has
+// been written can be read by ReadAt from others.
 type TemporaryFile interface {
 	afero.File // errors of Write are StorageErrors
+
+	// SyncAhead is called after the last Write, if Rename or Create is not called at once.
+	// All bytes begin to go to the disk, and Rename or Create need not wait for as many.
+	SyncAhead()
 
 	// Rename gives the file its final name, a path in its part, once all of it is on the
 	// disk, and returns the information about the renamed file. It replaces a file of that

@@ -70,6 +70,34 @@ func TestFilesAreSyncedAhead(t *testing.T) {
 	}
 }
 
+// What was synced ahead is not synced again, and what is written afterwards is.
+func TestFilesAreNotSyncedTwice(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		after int // bytes that are written after the sync
+		fails int32
+		syncs int32
+	}{
+		{"nothing is written afterwards", 0, 0, 1},
+		{"something is", 1, 0, 2},
+		{"it fails", 0, 1, 1},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			disk := slowDisk{afero.NewMemMapFs(), new(atomic.Int32), test.fails}
+			p, err := Part{Fs: disk, Dir: "providers"}.NewTemporary(t.Context(), "a.zip")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Write([]byte("content"))
+			p.SyncAhead()
+			p.Write(make([]byte, test.after))
+			if _, err := p.Rename(t.Context(), "a.zip"); errors.Is(err, ErrDiskFull) != (test.fails > 0) || disk.syncs.Load() != test.syncs {
+				t.Errorf("got %v, synced %d times", err, disk.syncs.Load())
+			}
+		})
+	}
+}
+
 // onDisk returns the part for the providers of a new tree on the local disk, and the path
 // where it begins.
 func onDisk(t *testing.T) (p Part, dir string) {

@@ -160,8 +160,6 @@ func (d *download) stream(parent context.Context) error {
 			return transportFailure(ctx, answer.Request.URL, failed)
 		case failed == io.EOF && d.skip == 0 && (d.size < 0 || d.received == d.size):
 			return nil
-		case failed == io.EOF && d.received > d.size && d.size >= 0:
-			return fail(d.location.url, ErrBadChecksum, "the package is larger than announced")
 		case failed != nil:
 			return errBroken
 		case slow:
@@ -262,8 +260,11 @@ func (d *download) write(bytes []byte) error {
 	repeated := min(d.skip, int64(len(bytes)))
 	d.skip -= repeated
 	bytes = bytes[repeated:]
-	if d.received += int64(len(bytes)); d.received > d.limit {
+	switch d.received += int64(len(bytes)); {
+	case d.received > d.limit:
 		return d.tooLarge(d.location.url)
+	case d.received > d.size && d.size >= 0:
+		return fail(d.location.url, ErrBadChecksum, "the package is larger than announced")
 	}
 	d.hash.Write(bytes)
 	if _, err := d.w.Write(bytes); err != nil {

@@ -104,9 +104,11 @@ func TestDownload(t *testing.T) {
 			}
 		}, kind: upstream.ErrUnavailable, says: "broke off"},
 		{rule: "more bytes than announced", answer: func(*site, *[]string) http.HandlerFunc {
-			return func(w http.ResponseWriter, _ *http.Request) {
+			return func(w http.ResponseWriter, r *http.Request) { // it need not end
 				w.(http.Flusher).Flush()
 				io.WriteString(w, zip+"more")
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
 			}
 		}, kind: upstream.ErrBadChecksum, says: "larger than announced"},
 		{rule: "other bytes", answer: func(*site, *[]string) http.HandlerFunc {

@@ -22,8 +22,8 @@ type Catalog struct {
 	moduleEntries   entries[index.Module]
 	providerEntries entries[index.Provider]
 
-	searchIndex func() *searchIndex
-	lastIndex   *lastIndex
+	moduleIndex, providerIndex func() *searchIndex
+	last                       *lastIndexes
 }
 
 // For returns the catalog of a snapshot, which is made on the first request for it.
@@ -35,14 +35,14 @@ func For(s *index.Snapshot) *Catalog {
 // nil.
 func newCatalog(s *index.Snapshot, before *Catalog) *Catalog {
 	if before == nil {
-		before = &Catalog{lastIndex: new(lastIndex)}
+		before = &Catalog{last: new(lastIndexes)}
 	}
 	c := &Catalog{
 		merged:          make(map[address.Address]*Entry),
 		hostnames:       make(map[svchost.Hostname]bool),
 		moduleEntries:   make(entries[index.Module], len(before.moduleEntries)),
 		providerEntries: make(entries[index.Provider], len(before.providerEntries)),
-		lastIndex:       before.lastIndex,
+		last:            before.last,
 	}
 	moduleEntry := func(m *index.Module) *Entry {
 		return c.moduleEntries.add(m, before.moduleEntries, newModuleEntry)
@@ -72,8 +72,27 @@ func newCatalog(s *index.Snapshot, before *Catalog) *Catalog {
 	byAddress := func(a, b *Entry) int { return a.Address.Compare(b.Address) }
 	slices.SortFunc(c.Modules, byAddress)
 	slices.SortFunc(c.Providers, byAddress)
-	c.searchIndex = sync.OnceValue(func() *searchIndex { return c.lastIndex.update(c) })
+	c.index()
 	return c
+}
+
+// lastIndexes have the indexes of the catalog that was searched last.
+type lastIndexes struct{ modules, providers lastIndex }
+
+// index has the indexes made on the first search of each.
+func (c *Catalog) index() {
+	var modules, providers []*Entry
+	for _, e := range c.merged {
+		switch {
+		case e == nil:
+		case e.Address.IsModule():
+			modules = append(modules, e)
+		default:
+			providers = append(providers, e)
+		}
+	}
+	c.moduleIndex = sync.OnceValue(func() *searchIndex { return c.last.modules.update(slices.Concat(c.Modules, modules)) })
+	c.providerIndex = sync.OnceValue(func() *searchIndex { return c.last.providers.update(slices.Concat(c.Providers, providers)) })
 }
 
 // Merged returns the entry of what a registry hosts at a if it answers as a.Hostname, where

@@ -2,44 +2,9 @@ package catalog
 
 import (
 	"math"
-	"strings"
+	"slices"
 	"sync"
-	"unicode"
 )
-
-// Bounds of a query, beyond which nothing is looked for.
-const (
-	maxQuery      = 256 // bytes
-	maxQueryWords = 8
-)
-
-// A Query has the words of a search, which all must be found. The zero Query has none.
-type Query struct {
-	words []string // in lower case, not empty, without control characters
-}
-
-// ParseQuery reads a query as people and tools write it. Quotes that tools put around a
-// query are not part of it (checklist 112). An address is a query too: its names are words.
-func ParseQuery(query string) Query {
-	query = strings.TrimSpace(query)
-	if len(query) > maxQuery {
-		query = query[:maxQuery]
-	}
-	query = strings.ToValidUTF8(query, "")
-	for _, quote := range []string{"'", `"`} {
-		if unquoted, ok := strings.CutPrefix(query, quote); ok {
-			query = strings.TrimSuffix(unquoted, quote)
-			break
-		}
-	}
-	words := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool {
-		return r == '/' || unicode.IsSpace(r) || unicode.IsControl(r)
-	})
-	return Query{words[:min(len(words), maxQueryWords)]}
-}
-
-// Empty reports whether the query has no words.
-func (q Query) Empty() bool { return len(q.words) == 0 }
 
 // A rank says how well an entry matches a word; the best rank is the lowest.
 type rank uint8
@@ -49,169 +14,198 @@ const (
 	exactOther
 	prefixOfName
 	prefixOfOther
+	exactCode // the name of an input, a type of resources, a required provider
 	inAddress
+	prefixOfCode
 	inDescription
 	inText
 	notFound rank = math.MaxUint8
 )
 
-// submodulePenalty ranks a submodule behind modules that match as well.
+// submodulePenalty ranks a module that only its submodule matches behind modules that match
+// as well.
 const submodulePenalty = inAddress
-
-// maxSum is the highest sum of ranks of a query that is found.
-const maxSum = maxQueryWords*int(inText) + int(submodulePenalty)
 
 // A Searcher finds entries that one audience may see, out of the index of the whole
 // catalog. No answer and no order depends on other entries. The time of a search does: by a
-// few nanoseconds for each entry of the catalog that has one of the words. A Searcher never
-// changes.
+// few nanoseconds for each entry, submodule and page of the catalog that has one of the words.
+// A Searcher never changes.
 type Searcher struct {
 	entries []*Entry
-	rows    []row
 	index   *searchIndex
+	places  []int32   // by the number in the index, the place among entries; negative: not among them
 	scratch sync.Pool // of *scratch
 }
 
-// A row is a possible result: an entry, or a submodule. The rows of the submodules of an
-// entry follow the row of the entry.
-type row struct {
-	entry     int32 // its place in entries
-	submodule int32 // its place among the submodules of the entry; -1: the entry itself
-	indexed   int32 // its row in the index
+// ModuleSearcher returns a searcher of these modules of the catalog. Entries that match
+// equally are found in this order.
+func (c *Catalog) ModuleSearcher(entries []*Entry) *Searcher {
+	return newSearcher(entries, c.moduleIndex())
 }
 
-// behind returns how many rows before a row, and before its row in the index, the row of
-// the entry itself is.
-func (r row) behind() int { return int(r.submodule) + 1 }
+// ProviderSearcher returns a searcher of these providers.
+func (c *Catalog) ProviderSearcher(entries []*Entry) *Searcher {
+	return newSearcher(entries, c.providerIndex())
+}
 
-// Searcher returns a searcher of these entries of the catalog. Entries that match equally
-// are found in this order.
-func (c *Catalog) Searcher(entries []*Entry) *Searcher {
-	s := &Searcher{entries: entries, index: c.searchIndex()}
+func newSearcher(entries []*Entry, x *searchIndex) *Searcher {
+	s := &Searcher{entries: entries, index: x, places: make([]int32, x.entries)}
+	for i := range s.places {
+		s.places[i] = -1
+	}
 	for i, e := range entries {
-		first, ok := s.index.row(e)
-		if !ok {
-			continue // an entry of another catalog
-		}
-		for submodule := range len(e.terms.submodules) + 1 {
-			s.rows = append(s.rows, row{int32(i), int32(submodule) - 1, first + int32(submodule)})
+		if number, ok := x.number(e); ok { // not an entry of another catalog
+			s.places[number] = int32(i)
 		}
 	}
 	return s
 }
 
-// A scratch has what a search needs for each row. It is used again, since the garbage of
-// many searches would cost as much as the searches.
+// A scratch has what a search needs for each row of the index. It is used again, since the
+// garbage of many searches would cost as much as the searches.
 type scratch struct {
-	sums   []int16 // of the ranks of the words; negative: a word is not found
-	itself []bool  // a word is found in the names or the text of the row itself
-	ranks  []rank  // of one word, by the row in the index
+	words  []ranking
+	source ranking
+	sums   []int16 // by place: the best sum so far; negative: not found
+	found  []int32 // places with a sum
+	seen   []bool  // rows
 }
 
-func (s *Searcher) borrow() *scratch {
+func (s *Searcher) borrow(words int) *scratch {
 	x, _ := s.scratch.Get().(*scratch)
 	if x == nil {
-		return &scratch{make([]int16, len(s.rows)), make([]bool, len(s.rows)), make([]rank, s.index.size)}
+		x = &scratch{sums: make([]int16, len(s.entries)), seen: make([]bool, s.index.size), source: newRanking(s.index.size)}
+		for i := range x.sums {
+			x.sums[i] = -1
+		}
 	}
-	clear(x.sums)
-	clear(x.itself)
+	for len(x.words) < words {
+		x.words = append(x.words, newRanking(s.index.size))
+	}
 	return x
 }
 
-// Search finds all rows that match all words, the best first: by exact name, then by the
-// beginning of a name, by a part of a name, by the words of the description, and by the
-// words of the README and of the names of inputs and outputs. Modules come before their
-// submodules. An empty query finds all entries.
-func (s *Searcher) Search(q Query) Results {
-	x := s.borrow()
-	defer s.scratch.Put(x)
-	for _, w := range q.words {
-		s.index.rank(w, x.ranks)
-		if !s.add(x) {
-			return Results{searcher: s}
+// giveBack clears what a search has used.
+func (s *Searcher) giveBack(x *scratch) {
+	for i := range x.words {
+		for _, row := range x.words[i].rows {
+			x.seen[row] = false
 		}
+		x.words[i].clear()
 	}
-	for i, r := range s.rows {
-		entry := i - r.behind()
-		switch {
-		case r.submodule < 0 || x.sums[i] < 0:
-		case !x.itself[i]:
-			x.sums[i] = -1 // a submodule is found by something of its own
-		default:
-			// It comes after its module, which is as good as it.
-			x.sums[i] += int16(submodulePenalty)
-			x.sums[entry] = min(x.sums[entry], x.sums[i])
-		}
+	for _, row := range x.source.rows {
+		x.seen[row] = false
 	}
-	return Results{s, bySum(x.sums)}
+	x.source.clear()
+	for _, place := range x.found {
+		x.sums[place] = -1
+	}
+	x.found = x.found[:0]
+	s.scratch.Put(x)
 }
 
-// add adds the ranks of a word to the sums, and reports whether any row has all words so
-// far. What is found in an entry itself is found in its submodules.
-func (s *Searcher) add(x *scratch) (found bool) {
-	for i := range s.rows {
-		if x.sums[i] < 0 {
-			continue
+// Search finds all entries that match all words, by themselves or by a submodule, the best
+// first: by exact name, by the beginning of a name, by the names of what a module creates,
+// requires, takes and returns, by a part of a name, by the words of the description, and by
+// all other words. It also finds the pages of documentation of providers that match by words
+// of their own, and those of their provider. An empty query finds all entries, and no page.
+func (s *Searcher) Search(q Query) (entries, pages Results) {
+	entries.searcher, pages.searcher = s, s
+	if q.IsEmpty() {
+		for i := range s.entries {
+			entries.found = append(entries.found, newResult(0, int32(i), 0))
 		}
-		r := &s.rows[i]
-		best := x.ranks[r.indexed]
-		x.itself[i] = x.itself[i] || best != notFound
-		if best = min(best, x.ranks[int(r.indexed)-r.behind()]); best == notFound {
-			x.sums[i] = -1
-			continue
-		}
-		x.sums[i] += int16(best)
-		found = true
+		return entries, pages
 	}
-	return found
+	x := s.borrow(len(q.words))
+	defer s.giveBack(x)
+	for i := range q.words {
+		s.index.rank(&q.words[i], &x.words[i])
+	}
+	if q.source != "" {
+		s.index.rankSource(q.source, &x.source)
+	}
+	words := x.words[:len(q.words)]
+	look := func(rows []int32) {
+		for _, row := range rows {
+			if x.seen[row] {
+				continue
+			}
+			x.seen[row] = true
+			owner := s.index.owner(row)
+			place := s.places[owner.number]
+			if place < 0 {
+				continue
+			}
+			sum := x.sum(words, row, owner.first)
+			switch {
+			case sum < 0:
+				continue
+			case row != owner.first && !s.entries[place].Address.IsModule():
+				if q.Named != nil && q.Named.Slug == "" {
+					continue // the provider is meant, not all its pages
+				}
+				pages.found = append(pages.found, newResult(sum, place, row-owner.first))
+				continue
+			case row != owner.first:
+				sum += int16(submodulePenalty)
+			}
+			if x.sums[place] < 0 {
+				x.found = append(x.found, place)
+				x.sums[place] = sum
+			}
+			x.sums[place] = min(x.sums[place], sum)
+		}
+	}
+	for i := range words {
+		look(words[i].rows)
+	}
+	look(x.source.rows)
+	for _, place := range x.found {
+		entries.found = append(entries.found, newResult(x.sums[place], place, 0))
+	}
+	slices.Sort(entries.found)
+	slices.Sort(pages.found)
+	return entries, pages
 }
 
-// bySum returns the rows whose sums are not negative, the lowest first.
-func bySum(sums []int16) []int32 {
-	var counts [maxSum + 2]int32
-	for _, sum := range sums {
-		if sum >= 0 {
-			counts[sum+1]++
+// sum sums up the ranks of the words for a row; it is negative if one is not found. What is
+// found in an entry itself is found in its submodules and pages.
+func (x *scratch) sum(words []ranking, row, whole int32) (sum int16) {
+	for i := range words {
+		best := min(words[i].ranks[row], words[i].ranks[whole])
+		if best == notFound {
+			sum = -1
+			break
 		}
+		sum += int16(best)
 	}
-	for i := 1; i < len(counts); i++ {
-		counts[i] += counts[i-1]
+	if r := x.source.ranks[row]; r != notFound && (sum < 0 || sum > int16(r)) {
+		sum = int16(r)
 	}
-	rows := make([]int32, counts[len(counts)-1])
-	for i, sum := range sums {
-		if sum >= 0 {
-			rows[counts[sum]] = int32(i)
-			counts[sum]++
-		}
-	}
-	return rows
+	return sum
 }
 
 // Results are the results of a search, the best first.
 type Results struct {
 	searcher *Searcher
-	rows     []int32
+	found    []result
 }
 
-// A Match is a result of a search: an entry or a submodule.
-type Match struct {
-	// Entry is the place of the entry among the entries of the searcher.
-	Entry int
+// A result is a sum of ranks, the place of an entry, and the row of a part of the entry, in
+// one number, so that results are ordered by it.
+type result uint64
 
-	// Submodule is the path of the submodule in the module, such as "modules/subnets". It is
-	// empty for the entry itself.
-	Submodule string
+func newResult(sum int16, place, part int32) result {
+	return result(sum)<<48 | result(place)<<20 | result(part)
 }
 
 // Len returns the number of results.
-func (r Results) Len() int { return len(r.rows) }
+func (r Results) Len() int { return len(r.found) }
 
-// At returns one result.
-func (r Results) At(i int) Match {
-	row := r.searcher.rows[r.rows[i]]
-	m := Match{Entry: int(row.entry)}
-	if row.submodule >= 0 {
-		m.Submodule = r.searcher.entries[row.entry].terms.submodules[row.submodule].path
-	}
-	return m
+// At returns the place of a result among the entries of the searcher, and the number of a
+// page among the titles of the provider's documentation.
+func (r Results) At(i int) (entry, page int) {
+	found := r.found[i]
+	return int(found >> 20 & (1<<28 - 1)), int(found&(1<<20-1)) - 1
 }

@@ -3,13 +3,14 @@ package catalog
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
@@ -42,7 +43,7 @@ func manyEntries(count int) []*Entry {
 			Address:     address.Address{Namespace: fmt.Sprintf("team%02d", i%50), Name: fmt.Sprintf("%s-network-%d", word(500), i), System: []string{"aws", "azurerm", "google"}[i%3]},
 			Description: s.Description,
 		}
-		entries[i].terms = newTerms(entries[i], &s)
+		entries[i].summary = func() moduledoc.Summary { return s }
 	}
 	return entries
 }
@@ -84,22 +85,41 @@ func TestSearchIndexStaysSmall(t *testing.T) {
 	}
 }
 
-// largeCatalog has 20,000 modules and 4,000 providers.
+// largeCatalog has 20,000 modules, and 4,000 providers with 60 pages of documentation each.
 func largeCatalog() *Catalog {
-	c := &Catalog{Modules: manyEntries(20_000), lastIndex: new(lastIndex)}
+	c := &Catalog{Modules: manyEntries(20_000), last: new(lastIndexes)}
 	for i := range 4000 {
 		e := &Entry{Address: address.Address{Hostname: "registry.terraform.io", Namespace: fmt.Sprintf("team%02d", i%50), Name: fmt.Sprintf("aws%d", i)}}
-		e.terms = newTerms(e, new(moduledoc.Summary))
+		e.pages = manyPages(60, i)
 		c.Providers = append(c.Providers, e)
 	}
-	c.searchIndex = sync.OnceValue(func() *searchIndex { return c.lastIndex.update(c) })
+	c.index()
 	return c
 }
+
+// manyPages returns encoded titles of that many pages.
+func manyPages(count, seed int) content.Titles {
+	random := rand.New(rand.NewPCG(7, uint64(seed)))
+	b := content.Titles{1}
+	for i := range count {
+		slug := fmt.Sprintf("%s_%s_%d", topics[random.IntN(len(topics))], topics[random.IntN(len(topics))], i)
+		title := ""
+		if i%10 == 0 {
+			title = "How to use " + topics[random.IntN(len(topics))]
+		}
+		b = append(b, byte(2+i%2), byte(len(slug)))
+		b = append(append(b, slug...), byte(len(title)))
+		b = append(b, title...)
+	}
+	return b
+}
+
+var topics = []string{"network", "bucket", "policy", "cluster", "instance", "group", "role", "record", "queue", "topic", "rule", "table", "function", "user", "key", "secret", "disk", "image", "route", "gateway"}
 
 // Each query is also searched by someone who sees a tenth of the modules.
 func BenchmarkSearch(b *testing.B) {
 	c := largeCatalog()
-	all, some := c.Searcher(c.Modules), c.Searcher(c.Modules[:len(c.Modules)/10])
+	all, some := c.ModuleSearcher(c.Modules), c.ModuleSearcher(c.Modules[:len(c.Modules)/10])
 	for _, query := range []string{"aws", "network aws", "a", "net", "vpc aws network", "team07/network", "nothing-like-this", "aaa0", "abc", "b"} {
 		q := ParseQuery(query)
 		for name, s := range map[string]*Searcher{"all": all, "some": some} {
@@ -107,7 +127,8 @@ func BenchmarkSearch(b *testing.B) {
 				b.ReportAllocs()
 				found := 0
 				for b.Loop() {
-					found = s.Search(q).Len()
+					entries, _ := s.Search(q)
+					found = entries.Len()
 				}
 				b.ReportMetric(float64(found), "found")
 			})
@@ -118,19 +139,24 @@ func BenchmarkSearch(b *testing.B) {
 // The goal is a p99 of 10 ms.
 func BenchmarkSearchP99(b *testing.B) {
 	c := largeCatalog()
-	s := c.Searcher(c.Modules)
+	s, pages := c.ModuleSearcher(c.Modules), c.ProviderSearcher(c.Providers)
 	random := rand.New(rand.NewPCG(3, 4))
 	var took []time.Duration
 	for b.Loop() {
 		var words []string
 		for range 1 + random.IntN(3) {
-			t := c.Modules[random.IntN(len(c.Modules))].terms
-			list := strings.Fields(t.description + " " + t.further)
+			t := c.Modules[random.IntN(len(c.Modules))].text()
+			list := strings.Fields(t.description + " " + t.further + " " + topics[random.IntN(len(topics))])
 			words = append(words, list[random.IntN(len(list))])
 		}
 		q := ParseQuery(strings.Join(words, " "))
 		began := time.Now()
-		s.Search(q)
+		modules, _ := s.Search(q)
+		providers, titles := pages.Search(q)
+		if modules.Len()+providers.Len()+titles.Len() == 0 {
+			s.Search(q.Loosen())
+			pages.Search(q.Loosen())
+		}
 		took = append(took, time.Since(began))
 	}
 	slices.Sort(took)
@@ -159,9 +185,34 @@ func BenchmarkSearchIndex(b *testing.B) {
 	b.Run("a searcher", func(b *testing.B) {
 		b.ReportAllocs()
 		c := largeCatalog()
-		c.searchIndex()
+		c.moduleIndex()
 		for b.Loop() {
-			c.Searcher(c.Modules)
+			c.ModuleSearcher(c.Modules)
 		}
 	})
+}
+
+// What an index takes in memory, without what it is made of.
+func BenchmarkSearchIndexHeap(b *testing.B) {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	c := largeCatalog()
+	for name, entries := range map[string][]*Entry{"modules": c.Modules, "providers": c.Providers} {
+		b.Run(name, func(b *testing.B) {
+			var x *searchIndex
+			before := heap()
+			for b.Loop() {
+				x = newSearchIndex(entries, nil)
+			}
+			b.ReportMetric(float64(heap()-before)/float64(len(entries)), "heap-B/entry")
+			b.ReportMetric(float64(heap()-before)/float64(x.size), "heap-B/row")
+			runtime.KeepAlive(x)
+		})
+	}
+	runtime.KeepAlive(c)
 }

@@ -40,15 +40,24 @@ func searchTree(t testing.TB, modules ...documented) *catalog.Catalog {
 }
 
 // find returns what a search among all modules finds, the best first, as address and
-// submodule.
+// submodules.
 func find(c *catalog.Catalog, query string) []string { return findAmong(c, c.Modules, query) }
 
 func findAmong(c *catalog.Catalog, entries []*catalog.Entry, query string) []string {
-	results := c.Searcher(entries).Search(catalog.ParseQuery(query))
+	s, q := c.ModuleSearcher(entries), catalog.ParseQuery(query)
+	results, _ := s.Search(q)
+	if results.Len() == 0 {
+		q = q.Loosen()
+		results, _ = s.Search(q)
+	}
 	found := []string{}
 	for i := range results.Len() {
-		m := results.At(i)
-		found = append(found, strings.Trim(entries[m.Entry].Address.String()+" "+m.Submodule, " "))
+		at, _ := results.At(i)
+		name := entries[at].Address.String()
+		for _, part := range q.Explain(entries[at]).Parts {
+			name += " " + part.Path
+		}
+		found = append(found, name)
 	}
 	return found
 }
@@ -114,7 +123,7 @@ func TestSearch(t *testing.T) {
 		{"a submodule by its input", "inner_setting", []string{aws + " modules/peering"}},
 		{"a submodule by its description", "lattices", []string{aws + " modules/peering"}},
 		{"a submodule by words of its own and of its module", "gateway lattices", []string{aws + " modules/peering"}},
-		{"a module before its submodule", "peer", []string{aws, aws + " modules/peering"}},
+		{"a submodule lies under its module", "peer", []string{aws + " modules/peering"}},
 		{"a submodule is not found by its module alone", "gateway", []string{aws}},
 		{"letters of other languages", "straße", []string{google}},
 		{"in quotes", "'vpc google'", []string{google}},
@@ -135,7 +144,9 @@ func TestSearch(t *testing.T) {
 			if test.query == "" || strings.HasPrefix(test.query, "a a") {
 				slices.Sort(got)
 				slices.Sort(test.want)
-				got = slices.DeleteFunc(got, func(s string) bool { return test.query != "" && strings.Contains(s, " ") })
+				for i := range got {
+					got[i], _, _ = strings.Cut(got[i], " ")
+				}
 			}
 			if !slices.Equal(got, test.want) && len(got)+len(test.want) > 0 {
 				t.Errorf("got %q, want %q", got, test.want)
@@ -237,16 +248,36 @@ func FuzzSearch(f *testing.F) {
 		documented{address: "acme/vpc/aws", readme: "Peers with others in eu-central-1.", input: "nat_gateway_count", submodule: "peering"},
 		documented{address: "acme/vpc/google", description: "Für alle Straßen"},
 	)
-	s := c.Searcher(c.Modules)
+	s := c.ModuleSearcher(c.Modules)
 	for _, query := range []string{"", "vpc", "'acme/vpc/aws'", "nat_gateway -_", "\x00\xff", "straße", strings.Repeat("a ", 300)} {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		results := s.Search(catalog.ParseQuery(query))
-		for i := range results.Len() {
-			if m := results.At(i); m.Entry < 0 || m.Entry >= len(c.Modules) {
-				t.Fatalf("got %+v", m)
+		q := catalog.ParseQuery(query)
+		for _, q := range []catalog.Query{q, q.Loosen()} {
+			results, _ := s.Search(q)
+			for i := range results.Len() {
+				at, _ := results.At(i)
+				if at < 0 || at >= len(c.Modules) {
+					t.Fatalf("got %d", at)
+				}
+				x := q.Explain(c.Modules[at])
+				if !q.IsEmpty() && q.Named == nil && len(x.Parts)+len(x.Reasons) == 0 && !strings.Contains(marked(append(x.Description, q.MarkName(c.Modules[at].Address.String())...)), "[") {
+					t.Fatalf("%q finds %s, and nothing says why", query, c.Modules[at].Address)
+				}
 			}
 		}
 	})
+}
+
+// marked returns runs as a text, with brackets around what is marked.
+func marked(runs []catalog.Run) (text string) {
+	for _, r := range runs {
+		if r.Marked {
+			text += "[" + r.Text + "]"
+		} else {
+			text += r.Text
+		}
+	}
+	return text
 }

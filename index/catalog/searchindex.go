@@ -1,19 +1,18 @@
 package catalog
 
 import (
-	"index/suffixarray"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 )
 
-// A searchIndex knows the words of entries. It consists of segments: new and changed entries
-// become a new segment, so that not everything is indexed again.
+// A searchIndex knows the words of entries, of modules or of providers. It consists of
+// segments: new and changed entries become a new segment, so that not everything is indexed
+// again.
 type searchIndex struct {
 	segments []*segment // the oldest and largest first
 	size     int32      // rows of all segments
+	entries  int32      // of all segments, with those that are gone
 }
 
 // newSearchIndex returns an index of entries. before is an earlier index, which may be nil.
@@ -50,47 +49,76 @@ func newSearchIndex(entries []*Entry, before *searchIndex) *searchIndex {
 	}
 	for _, s := range x.segments {
 		x.size += s.size
+		x.entries += int32(len(s.first))
 	}
 	return x
 }
 
-// row returns the row of an entry. The rows of its submodules follow it.
-func (x *searchIndex) row(e *Entry) (row int32, ok bool) {
+// number returns the number of an entry.
+func (x *searchIndex) number(e *Entry) (number int32, ok bool) {
 	for _, s := range x.segments {
-		if r, ok := s.rows[e]; ok {
-			return row + r, true
+		if n, ok := s.rows[e]; ok {
+			return number + n, true
 		}
-		row += s.size
+		number += int32(len(s.first))
 	}
 	return 0, false
 }
 
-// rank sets the ranks of all rows for a word.
-func (x *searchIndex) rank(w string, ranks []rank) {
-	fill(ranks, notFound)
-	parts := strings.FieldsFunc(w, notInWord) // of nat_gateway: both must be in a text
+// A rowOwner is the entry of a row.
+type rowOwner struct {
+	number int32
+	first  int32 // the row of the entry itself; those of its parts follow
+}
+
+// owner returns the entry of a row.
+func (x *searchIndex) owner(row int32) rowOwner {
+	var number, before int32
+	at := 0
+	for row >= before+x.segments[at].size {
+		before += x.segments[at].size
+		number += int32(len(x.segments[at].first))
+		at++
+	}
+	n := x.segments[at].owners[row-before]
+	return rowOwner{number + n, before + x.segments[at].first[n]}
+}
+
+// rank ranks all rows for a word.
+func (x *searchIndex) rank(w *word, r *ranking) {
+	base := 0
 	for _, s := range x.segments {
-		s.names.rank(w, ranks[:s.size])
-		s.words.rank(parts, ranks[:s.size])
-		ranks = ranks[s.size:]
+		s.names.rank(w.text, r, base, 0)
+		s.words.rank(w.parts, r, base, 0)
+		for i := range w.others {
+			s.names.rank(w.others[i].text, r, base, 1)
+			s.words.rank(w.others[i].parts, r, base, 1)
+		}
+		if w.typo {
+			s.words.rankTypos(w.text, r, base)
+		}
+		base += int(s.size)
 	}
 }
 
-// A lastIndex has the index of the catalog that was searched last. A catalog shares it with
-// the catalogs of earlier and later snapshots.
+// rankSource ranks all rows for the source of a provider.
+func (x *searchIndex) rankSource(source string, r *ranking) {
+	base := 0
+	for _, s := range x.segments {
+		s.words.rankExact(source, r, base, exactCode)
+		base += int(s.size)
+	}
+}
+
+// A lastIndex has the index that was searched last. A catalog shares it with the catalogs of
+// earlier and later snapshots.
 type lastIndex struct {
 	mutex sync.Mutex
 	index *searchIndex
 }
 
-// update makes the index of a catalog.
-func (l *lastIndex) update(c *Catalog) *searchIndex {
-	entries := slices.Concat(c.Modules, c.Providers)
-	for _, e := range c.merged {
-		if e != nil {
-			entries = append(entries, e)
-		}
-	}
+// update makes the index of entries.
+func (l *lastIndex) update(entries []*Entry) *searchIndex {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.index = newSearchIndex(entries, l.index)
@@ -99,38 +127,27 @@ func (l *lastIndex) update(c *Catalog) *searchIndex {
 
 // A segment is an index of some entries, which never changes.
 type segment struct {
-	rows  map[*Entry]int32
-	size  int32 // rows of the entries and their submodules
-	names nameIndex
-	words wordIndex
+	rows   map[*Entry]int32 // the number of each entry
+	first  []int32          // the first row of each entry
+	owners []int32          // the entry of each row
+	size   int32
+	names  nameIndex
+	words  wordIndex
 }
 
 func newSegment(entries []*Entry) *segment {
 	s := &segment{rows: make(map[*Entry]int32, len(entries))}
-	names, words := make(indexBuilder), make(indexBuilder)
-	addProse := func(t *prose) {
-		for word := range strings.FieldsFuncSeq(t.description, notInWord) {
-			words.add(word, newPosting(s.size, false))
-		}
-		for word := range strings.FieldsFuncSeq(t.further, notInWord) {
-			words.add(word, newPosting(s.size, true))
-		}
-	}
-	for _, e := range entries {
-		s.rows[e] = s.size
-		for i, name := range e.terms.names {
-			names.add(name, newPosting(s.size, i > 0))
-		}
-		addProse(&e.terms.prose)
-		s.size++
-		for i := range e.terms.submodules {
-			sub := &e.terms.submodules[i]
-			names.add(sub.name, newPosting(s.size, false))
-			addProse(&sub.prose)
-			s.size++
+	b := segmentBuilder{names: make(indexBuilder), words: make(indexBuilder)}
+	for i, e := range entries {
+		s.rows[e] = int32(i)
+		s.first = append(s.first, b.row)
+		b.add(e.text())
+		for int32(len(s.owners)) < b.row {
+			s.owners = append(s.owners, int32(i))
 		}
 	}
-	s.names, s.words = newNameIndex(names), wordIndex{words.index()}
+	s.size = b.row
+	s.names, s.words = newNameIndex(b.names), wordIndex{b.words.index()}
 	return s
 }
 
@@ -139,151 +156,62 @@ func (s *segment) has(e *Entry) bool {
 	return ok
 }
 
-// A posting is a row of a segment that has a word, and which of two kinds of words it is
-// there.
-type posting uint32
+// A segmentBuilder collects the words of entries.
+type segmentBuilder struct {
+	names, words indexBuilder
+	row          int32
+}
 
-func newPosting(row int32, second bool) posting {
-	p := posting(row) << 1
-	if second {
-		p |= 1
+// add adds the rows of an entry.
+func (b *segmentBuilder) add(t text) {
+	for i, name := range t.names {
+		b.addName(name, min(posting(i), secondKind))
 	}
-	return p
-}
-
-func (p posting) row() int { return int(p >> 1) }
-
-// rank returns a rank for the first kind, and the rank after it for the second kind.
-func (p posting) rank(first rank) rank { return first + rank(p&1) }
-
-// An invertedIndex says which rows have a word.
-type invertedIndex struct {
-	words    []string // in order
-	starts   []uint32 // where the postings of each word begin, and the end
-	postings []posting
-}
-
-// run returns the postings of a run of words.
-func (x *invertedIndex) run(first, after int) []posting {
-	return x.postings[x.starts[first]:x.starts[after]]
-}
-
-// An indexBuilder collects the postings of words, in the order of their rows.
-type indexBuilder map[string][]posting
-
-func (b indexBuilder) add(word string, p posting) { b[word] = append(b[word], p) }
-
-func (b indexBuilder) index() invertedIndex {
-	x := invertedIndex{words: slices.Sorted(maps.Keys(b)), starts: make([]uint32, 1, len(b)+1)}
-	for _, word := range x.words {
-		x.postings = append(x.postings, b[word]...)
-		x.starts = append(x.starts, uint32(len(x.postings)))
+	b.addProse(t.description, firstKind)
+	b.addProse(t.further, thirdKind)
+	b.addCodes(t.codes)
+	b.row++
+	for i := range t.submodules {
+		sub := &t.submodules[i]
+		b.addName(sub.name, firstKind)
+		b.addProse(sub.description, firstKind)
+		b.addCodes(sub.codes)
+		b.row++
 	}
-	x.postings = slices.Clip(x.postings)
-	return x
-}
-
-// A nameIndex has the names of rows. The names of providers and modules themselves are the
-// first kind, the other names in their addresses the second.
-type nameIndex struct {
-	invertedIndex
-	joined   []byte  // the names, with a NUL before and after each
-	numbers  []int32 // for each byte of joined, the number of its name; a NUL belongs to the next name
-	suffixes *suffixarray.Index
-}
-
-func newNameIndex(b indexBuilder) nameIndex {
-	x := nameIndex{invertedIndex: b.index()}
-	for i, name := range x.words {
-		x.joined = append(append(x.joined, 0), name...)
-		for len(x.numbers) < len(x.joined) {
-			x.numbers = append(x.numbers, int32(i))
-		}
+	for i := range t.pages {
+		p := &t.pages[i]
+		b.addCodes([]code{{Named, p.Name(t.typ)}})
+		b.addProse(p.Title, firstKind)
+		b.row++
 	}
-	x.joined = append(x.joined, 0)
-	x.suffixes = suffixarray.New(x.joined)
-	return x
 }
 
-// rank lowers the ranks of the rows with names that have w.
-func (x *nameIndex) rank(w string, ranks []rank) {
-	for _, i := range x.suffixes.Lookup([]byte(w), -1) {
-		name := int(x.numbers[i])
-		begins, ends := x.joined[i-1] == 0, x.joined[i+len(w)] == 0
-		for _, p := range x.run(name, name+1) {
-			found := inAddress
-			switch {
-			case begins && ends:
-				found = p.rank(exactName)
-			case begins:
-				found = p.rank(prefixOfName)
+// addName adds a name, and its words, which may have a typo in a query.
+func (b *segmentBuilder) addName(name string, kind posting) {
+	name = fold(name)
+	b.names.add(name, newPosting(b.row, kind))
+	b.addProse(name, firstKind)
+}
+
+func (b *segmentBuilder) addProse(text string, kind posting) {
+	eachToken(fold(text), func(_ int, token string, _ bool) { b.words.add(token, newPosting(b.row, kind)) })
+}
+
+func (b *segmentBuilder) addCodes(codes []code) {
+	for _, c := range codes {
+		folded := fold(c.text)
+		if c.kind == Requires {
+			for rest, more := folded, true; more; _, rest, more = strings.Cut(rest, "/") {
+				b.words.add(rest, newPosting(b.row, secondKind))
 			}
-			lower(&ranks[p.row()], found)
+			continue
 		}
+		eachToken(folded, func(_ int, token string, whole bool) {
+			kind := thirdKind
+			if whole {
+				kind = secondKind
+			}
+			b.words.add(token, newPosting(b.row, kind))
+		})
 	}
-}
-
-// A wordIndex has the words of descriptions, which are the first kind, and the words of
-// READMEs and of the names of inputs and outputs.
-type wordIndex struct{ invertedIndex }
-
-// rank lowers the ranks of the rows that have, for each of parts, a word that begins with
-// it.
-func (x *wordIndex) rank(parts []string, ranks []rank) {
-	switch len(parts) {
-	case 0:
-		return
-	case 1:
-		for _, p := range x.beginning(parts[0]) {
-			lower(&ranks[p.row()], p.rank(inDescription))
-		}
-		return
-	}
-	worst := make([]rank, len(ranks)) // of the parts
-	best := make([]rank, len(ranks))  // of a part
-	for _, part := range parts {
-		fill(best, notFound)
-		for _, p := range x.beginning(part) {
-			lower(&best[p.row()], p.rank(inDescription))
-		}
-		for i := range worst {
-			worst[i] = max(worst[i], best[i])
-		}
-	}
-	for i, r := range worst {
-		lower(&ranks[i], r)
-	}
-}
-
-// beginning returns the postings of all words that begin with w.
-func (x *wordIndex) beginning(w string) []posting {
-	first, _ := slices.BinarySearch(x.words, w)
-	count, _ := slices.BinarySearchFunc(x.words[first:], w, func(word, w string) int {
-		if strings.HasPrefix(word, w) {
-			return -1
-		}
-		return 1
-	})
-	return x.run(first, first+count)
-}
-
-func lower(best *rank, r rank) {
-	if r < *best {
-		*best = r
-	}
-}
-
-func fill(ranks []rank, r rank) {
-	for i := range ranks {
-		ranks[i] = r
-	}
-}
-
-// notInWord reports whether a character separates words: everything that is neither a letter
-// nor a digit, so that inputs are found by each word of their names.
-func notInWord(r rune) bool {
-	if r < 0x80 {
-		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z')
-	}
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 }

@@ -34,6 +34,7 @@ type Module struct {
 // and keeps some of it. The zero value is ready for use.
 type Reader struct {
 	modules descriptions
+	files   readings[wire.SHA256, *Files]
 	docs    documentation
 }
 

@@ -180,7 +180,21 @@ func readStartOf(p tree.Part, name string, most int64) ([]byte, error) {
 // listDocs lists the pages in a folder. What is known of a page that has not changed
 // is not read again; known may be nil.
 func listDocs(ctx context.Context, part tree.Part, dir string, taken time.Time, known *Docs) (*Docs, error) {
-	d := &Docs{taken: taken}
+	d, err := findDocs(ctx, part, dir)
+	if err != nil {
+		return nil, err
+	}
+	d.taken = taken
+	if err := readFrontMatter(ctx, part, d, known); err != nil {
+		return nil, err
+	}
+	d.sort()
+	return d, nil
+}
+
+// findDocs finds the pages in a folder, and reads none.
+func findDocs(ctx context.Context, part tree.Part, dir string) (*Docs, error) {
+	d := new(Docs)
 	release := path.Dir(dir)
 	if path.Base(release) == "website" {
 		release = path.Dir(release)
@@ -189,11 +203,13 @@ func listDocs(ctx context.Context, part tree.Part, dir string, taken time.Time, 
 	if err != nil {
 		return nil, err
 	}
+	found := make(map[docID]bool)
 	add := func(category DocCategory, e tree.Entry) {
 		slug, ok := docSlug(e)
-		if !ok || category == DocOverview && slug != "index" || d.Page(category, slug) != nil {
+		if !ok || category == DocOverview && slug != "index" || found[docID{category, slug}] {
 			return
 		}
+		found[docID{category, slug}] = true
 		if category == DocOverview {
 			slug = ""
 		}
@@ -221,11 +237,13 @@ func listDocs(ctx context.Context, part tree.Part, dir string, taken time.Time, 
 			}
 		}
 	}
-	if err := readFrontMatter(ctx, part, d, known); err != nil {
-		return nil, err
-	}
-	d.sort()
 	return d, nil
+}
+
+// A docID names a page.
+type docID struct {
+	category DocCategory
+	slug     string
 }
 
 // docSlug is the name of a page, and whether an entry is one. Names that are no text, or

@@ -70,6 +70,12 @@ type Module struct {
 	Problems []Problem
 }
 
+// A Position is the place of a block in a package. The file is empty if it is not known.
+type Position struct {
+	File string // in the package
+	Line int
+}
+
 // A Readme is the text of a README.
 type Readme struct {
 	Name    string // of the file; empty if there is none
@@ -101,6 +107,8 @@ type Variable struct {
 
 	// Validations are the messages of its validation rules.
 	Validations []string
+
+	At Position
 }
 
 // Required reports whether callers must set the variable.
@@ -110,6 +118,8 @@ func (v *Variable) Required() bool { return v.Default == "" }
 type Output struct {
 	Name, Description, Deprecated string
 	Sensitive, Ephemeral          bool
+
+	At Position
 }
 
 // A Call is a module block.
@@ -123,6 +133,11 @@ type Resource struct {
 	Mode Mode
 	Type string // aws_vpc
 	Name string
+
+	// Provider is the local name of its provider.
+	Provider string
+
+	At Position
 }
 
 // Mode is the kind of a Resource.
@@ -171,6 +186,8 @@ type Summary struct {
 	// Submodules are the submodules whose names are not hidden, by path.
 	Submodules []SubmoduleSummary
 
+	Uses // by the root module
+
 	// Resources and Examples are numbers.
 	Resources, Examples int
 
@@ -187,4 +204,22 @@ type Summary struct {
 type SubmoduleSummary struct {
 	Path, Description string
 	Inputs            []string
+	Uses
+}
+
+// Uses is what a module uses of others. If it is very much, only the first of each is kept.
+type Uses struct {
+	// Types are the types of its resources, each once, as expressions name them: "aws_vpc",
+	// "data.aws_ami", "ephemeral.aws_secret".
+	Types []string
+
+	// Providers are the providers it requires, and Calls the modules of other packages that
+	// it calls.
+	Providers, Calls []Use
+}
+
+// A Use is the use of a provider or module.
+type Use struct {
+	Source  string // as written, or as clients derive it
+	Version string // the constraint; empty if there is none
 }

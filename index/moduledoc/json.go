@@ -21,13 +21,13 @@ func parseJSON(content []byte, report func(line int, text string)) iter.Seq[body
 		var syntax *json.SyntaxError
 		switch {
 		case errors.As(err, &syntax):
-			report(lineAt(content, int(syntax.Offset)), sentence("The file is not valid JSON: "+err.Error()))
+			report((&lineCounter{text: content}).lineAt(int(syntax.Offset)), sentence("The file is not valid JSON: "+err.Error()))
 			return
 		case err != nil:
 			report(0, sentence("The file is not valid JSON: "+err.Error()))
 			return
 		}
-		if objects := (jsonValue{text: content, file: content}).objects(); len(objects) > 0 {
+		if objects := (jsonValue{text: content, lines: &lineCounter{text: content}}).objects(); len(objects) > 0 {
 			yield(newJSONBody(objects...))
 			return
 		}
@@ -35,19 +35,33 @@ func parseJSON(content []byte, report func(line int, text string)) iter.Seq[body
 	}
 }
 
+// A lineCounter finds the numbers of lines. It counts on from where it was asked last, since
+// a file may have thousands of blocks, which are mostly asked for in their order.
+type lineCounter struct {
+	text   []byte
+	at     int
+	breaks int // before at
+}
+
 // lineAt returns the number of the line that contains a byte.
-func lineAt(content []byte, at int) int {
-	return 1 + bytes.Count(content[:max(0, min(at, len(content)))], []byte("\n"))
+func (l *lineCounter) lineAt(at int) int {
+	at = max(0, min(at, len(l.text)))
+	if at < l.at {
+		l.at, l.breaks = 0, 0
+	}
+	l.breaks += bytes.Count(l.text[l.at:at], []byte("\n"))
+	l.at = at
+	return 1 + l.breaks
 }
 
 // A jsonValue is a part of a JSON file.
 type jsonValue struct {
-	text []byte
-	file []byte
-	at   int // the offset in the file where it begins
+	text  []byte
+	lines *lineCounter // of the file
+	at    int          // the offset in the file where it begins
 }
 
-func (v jsonValue) line() int { return lineAt(v.file, v.at) }
+func (v jsonValue) line() int { return v.lines.lineAt(v.at) }
 
 func (v jsonValue) source() string { return string(v.text) }
 
@@ -85,7 +99,7 @@ func (v jsonValue) each(yield func(key string, member jsonValue) bool) {
 			return
 		}
 		end := int(d.InputOffset())
-		member := jsonValue{text: v.text[end-len(text) : end], file: v.file, at: v.at + end - len(text)}
+		member := jsonValue{text: v.text[end-len(text) : end], lines: v.lines, at: v.at + end - len(text)}
 		if !yield(key, member) {
 			return
 		}

@@ -82,6 +82,9 @@ func (r *reader) problemIn(b block, format string, arguments ...any) {
 	}
 }
 
+// position returns where a block is, in the file that is being read.
+func (r *reader) position(b block) Position { return Position{File: r.file, Line: b.line()} }
+
 func (r *reader) readFile(name string, content []byte) {
 	r.file, r.override = path.Join(r.module.Path, name), overrides(name)
 	content = bytes.TrimPrefix(content, []byte("\uFEFF"))
@@ -164,7 +167,7 @@ func (r *reader) readVariable(b block) {
 		return
 	}
 	if at == len(r.module.Variables) {
-		r.module.Variables = append(r.module.Variables, Variable{Name: shorten(b.labels[0], maxLabel), Nullable: true})
+		r.module.Variables = append(r.module.Variables, Variable{Name: shorten(b.labels[0], maxLabel), Nullable: true, At: r.position(b)})
 	}
 	v := &r.module.Variables[at]
 	set(&v.Type, b.attribute("type"), maxText)
@@ -205,7 +208,7 @@ func (r *reader) readOutput(b block) {
 		return
 	}
 	if at == len(r.module.Outputs) {
-		r.module.Outputs = append(r.module.Outputs, Output{Name: shorten(b.labels[0], maxLabel)})
+		r.module.Outputs = append(r.module.Outputs, Output{Name: shorten(b.labels[0], maxLabel), At: r.position(b)})
 	}
 	o := &r.module.Outputs[at]
 	set(&o.Description, b.attribute("description"), maxText)
@@ -235,7 +238,7 @@ func (r *reader) readResource(mode Mode, b block) {
 	provider := b.attribute("provider")
 	if at == len(r.module.Resources) {
 		r.module.Resources = append(r.module.Resources, Resource{
-			Mode: mode, Type: shorten(b.labels[0], maxLabel), Name: shorten(b.labels[1], maxLabel),
+			Mode: mode, Type: shorten(b.labels[0], maxLabel), Name: shorten(b.labels[1], maxLabel), At: r.position(b),
 		})
 	} else if provider == nil {
 		return
@@ -318,6 +321,10 @@ func joinConstraints(a, b string) string {
 
 // finish completes the module when all files have been read.
 func (r *reader) finish() {
+	for i := range r.module.Resources {
+		resource := &r.module.Resources[i]
+		resource.Provider = r.users[string(resource.Mode)+" "+resource.Type+"."+resource.Name]
+	}
 	for _, name := range slices.Sorted(maps.Values(r.users)) {
 		if _, known := r.required[name]; !known && name != "" {
 			r.file = r.module.Path

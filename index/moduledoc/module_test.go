@@ -41,6 +41,7 @@ func TestVariables(t *testing.T) {
 		test.want.Name = "a"
 		for file, content := range map[string]string{"main.tf": test.native, "main.tf.json": test.json} {
 			m := rootOf(t, file, content)
+			test.want.At = Position{file, m.Variables[0].At.Line}
 			if len(m.Variables) != 1 || !reflect.DeepEqual(m.Variables[0], test.want) || m.Problems != nil {
 				t.Errorf("%s: of %s got %+v, not %+v; problems %v", test.rule, file, m.Variables, test.want, m.Problems)
 			}
@@ -133,7 +134,7 @@ module "local" { source = "./${var.where}" }
 "module": [{"m": {"source": "acme/vpc/aws", "version": "~> 1.0, != 1.2.3"}}, {"local": {"source": "\"./${var.where}\""}}]}`
 	for file, content := range map[string]string{"main.tf": native, "main.tf.json": json} {
 		m := rootOf(t, file, content)
-		if want := []Output{{Name: "o", Description: `Its "name"`, Deprecated: "Soon", Sensitive: true, Ephemeral: true}}; !reflect.DeepEqual(m.Outputs, want) {
+		if want := []Output{{Name: "o", Description: `Its "name"`, Deprecated: "Soon", Sensitive: true, Ephemeral: true, At: Position{file, 2}}}; !reflect.DeepEqual(m.Outputs, want) {
 			t.Errorf("%s: outputs %+v", file, m.Outputs)
 		}
 		if want := []Call{{"m", "acme/vpc/aws", "~> 1.0, != 1.2.3"}, {"local", `"./${var.where}"`, ""}}; !reflect.DeepEqual(m.Calls, want) || m.Problems != nil {
@@ -213,10 +214,10 @@ resource "aws_vpc" "r" {}
 "resource": {"aws_vpc": {"r": {"provider": "google"}}}
 }`)
 	want := Module{
-		Variables: []Variable{{Name: "v", Type: "string", Description: "first", Default: `"b"`, Sensitive: true, Nullable: true, Validations: []string{"rule"}}},
-		Outputs:   []Output{{Name: "o", Description: "first", Sensitive: true}},
+		Variables: []Variable{{Name: "v", Type: "string", Description: "first", Default: `"b"`, Sensitive: true, Nullable: true, Validations: []string{"rule"}, At: Position{"main.tf", 8}}},
+		Outputs:   []Output{{Name: "o", Description: "first", Sensitive: true, At: Position{"main.tf", 15}}},
 		Calls:     []Call{{"m", "a/b/c", "2"}},
-		Resources: []Resource{{Managed, "aws_vpc", "r"}},
+		Resources: []Resource{{Managed, "aws_vpc", "r", "google", Position{"main.tf", 23}}},
 		Providers: []Provider{{"aws", "other/aws", ""}, {"google", "hashicorp/google", ""}, {"tls", "hashicorp/tls", "2"}},
 	}
 	if !reflect.DeepEqual(m, want) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -183,19 +184,36 @@ func (l *wordList) add(text string) {
 	separates := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' }
 	for word := range strings.FieldsFuncSeq(text, separates) {
 		word = strings.Trim(strings.ToLower(word), "-_")
-		if len(word) < 2 || len(word) > 40 || l.seen[word] || strings.Trim(word, "0123456789-") == "" {
-			continue
+		// Some scripts put no spaces between words: a run of their characters is as long as
+		// a sentence.
+		for runes := []rune(word); len(runes) > maxWord && len(runes) < len(word); runes = runes[maxWord:] {
+			l.addWord(string(runes[:maxWord]))
+			word = string(runes[maxWord:])
 		}
-		if l.Len()+len(word)+1 > maxWords {
+		if !l.addWord(word) {
 			return
 		}
-		if l.seen == nil {
-			l.seen = make(map[string]bool)
-		}
-		l.seen[word] = true
-		if l.Len() > 0 {
-			l.WriteByte(' ')
-		}
-		l.WriteString(word)
 	}
+}
+
+// maxWord is the length of a word, in characters: longer ones are keys and the like.
+const maxWord = 40
+
+// addWord adds a word, and reports whether there is still room.
+func (l *wordList) addWord(word string) bool {
+	switch {
+	case len(word) < 2, utf8.RuneCountInString(word) > maxWord, l.seen[word], strings.Trim(word, "0123456789-") == "":
+		return true
+	case l.Len()+len(word)+1 > maxWords:
+		return false
+	}
+	if l.seen == nil {
+		l.seen = make(map[string]bool)
+	}
+	l.seen[word] = true
+	if l.Len() > 0 {
+		l.WriteByte(' ')
+	}
+	l.WriteString(word)
+	return true
 }

@@ -1,14 +1,17 @@
 package moduledoc
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"slices"
+	"strings"
 )
 
 // Limits of a Summary.
 const (
 	maxSummaryNames = 4 << 10 // bytes of the inputs' names; of the outputs' names; of the names of all submodules' inputs
+	maxSummaryUses  = 4 << 10 // bytes of the types, of the providers and of the calls of the root; of those of all submodules
 	maxSubmodules   = 50
 	maxRefused      = 5
 )
@@ -20,10 +23,11 @@ func (p *Package) Summary() Summary {
 		Description: i.description, Words: i.words, Resources: len(p.Root.Resources), Examples: len(p.Examples),
 		Inputs:  firstNames(inputs(p.Root.Variables), maxSummaryNames),
 		Outputs: firstNames(outputs(p.Root.Outputs), maxSummaryNames),
+		Uses:    p.Root.uses(&room{maxSummaryUses, maxSummaryUses, maxSummaryUses}),
 	}
 	s.RefusedTotal = len(p.Refused)
 	s.Refused = slices.Clip(p.Refused[:min(len(p.Refused), maxRefused)])
-	left := maxSummaryNames
+	left, uses := maxSummaryNames, room{maxSummaryUses, maxSummaryUses, maxSummaryUses}
 	for _, m := range p.Submodules[:min(len(p.Submodules), maxSubmodules)] {
 		names := firstNames(inputs(m.Variables), left)
 		for _, name := range names {
@@ -31,6 +35,7 @@ func (p *Package) Summary() Summary {
 		}
 		s.Submodules = append(s.Submodules, SubmoduleSummary{
 			Path: m.Path, Description: introduce(m.Readme.Content, maxSubmoduleIntroduction).description, Inputs: names,
+			Uses: m.uses(&uses),
 		})
 	}
 	return s
@@ -62,9 +67,63 @@ func firstNames(names []string, room int) []string {
 	return names
 }
 
+// A room has the bytes that are left for what modules use.
+type room struct{ types, providers, calls int }
+
+// uses returns what a module uses of others, as far as there is room.
+func (m *Module) uses(left *room) (u Uses) {
+	var types []string
+	seen := make(map[string]bool)
+	for _, r := range m.Resources {
+		typ := r.Type
+		if r.Mode != Managed {
+			typ = string(r.Mode) + "." + typ
+		}
+		if !seen[typ] {
+			seen[typ] = true
+			types = append(types, typ)
+		}
+	}
+	u.Types = firstNames(types, left.types)
+	for _, typ := range u.Types {
+		left.types -= len(typ)
+	}
+	for _, p := range m.Providers {
+		u.Providers = appendUse(u.Providers, Use{p.Source, p.Version}, &left.providers)
+	}
+	for _, c := range m.Calls {
+		if c.Source != "" && !IsLocal(c.Source) {
+			u.Calls = appendUse(u.Calls, Use{c.Source, c.Version}, &left.calls)
+		}
+	}
+	return u
+}
+
+// appendUse appends a use that is new, if there is room.
+func appendUse(uses []Use, u Use, left *int) []Use {
+	if size := len(u.Source) + len(u.Version); size <= *left && !slices.Contains(uses, u) {
+		*left -= size
+		uses = append(uses, u)
+	}
+	return uses
+}
+
+// IsLocal reports whether a module's source is a folder of the same package.
+func IsLocal(source string) bool {
+	return strings.HasPrefix(source, "./") || strings.HasPrefix(source, "../")
+}
+
+// summaryFormat begins an encoded Summary. The first format began with the length of the
+// description, which is never so large, and said nothing of what modules use.
+const summaryFormat = "\xff\xff\x7f2"
+
+// IsCurrent reports whether Encode returned an encoded Summary, and not an earlier release,
+// which had less to say about a module.
+func IsCurrent(encoded []byte) bool { return bytes.HasPrefix(encoded, []byte(summaryFormat)) }
+
 // Encode returns a Summary in a compact form.
 func (s Summary) Encode() []byte {
-	b := appendText(nil, s.Description)
+	b := appendText([]byte(summaryFormat), s.Description)
 	b = appendText(b, s.Words)
 	b = appendNames(b, s.Inputs)
 	b = appendNames(b, s.Outputs)
@@ -82,8 +141,9 @@ func (s Summary) Encode() []byte {
 		b = appendText(b, m.Path)
 		b = appendText(b, m.Description)
 		b = appendNames(b, m.Inputs)
+		b = appendUses(b, &m.Uses)
 	}
-	return slices.Clip(b)
+	return slices.Clip(appendUses(b, &s.Uses))
 }
 
 func appendText(b []byte, s string) []byte {
@@ -98,22 +158,35 @@ func appendNames(b []byte, names []string) []byte {
 	return b
 }
 
+func appendUses(b []byte, u *Uses) []byte {
+	b = appendNames(b, u.Types)
+	for _, uses := range [][]Use{u.Providers, u.Calls} {
+		b = binary.AppendUvarint(b, uint64(len(uses)))
+		for _, use := range uses {
+			b = appendText(appendText(b, use.Source), use.Version)
+		}
+	}
+	return b
+}
+
 var errDamaged = errors.New("the summary is damaged")
 
-// DecodeSummary decodes the bytes that Encode returned. Without bytes it returns the zero
-// Summary.
+// DecodeSummary decodes the bytes that Encode returned, of an earlier release too. Without
+// bytes it returns the zero Summary.
 func DecodeSummary(b []byte) (Summary, error) {
 	if len(b) == 0 {
 		return Summary{}, nil
 	}
 	d := decoder{rest: string(b)}
+	d.rest, d.current = strings.CutPrefix(d.rest, summaryFormat)
 	s := Summary{Description: d.text(), Words: d.text(), Inputs: d.names(), Outputs: d.names(), Resources: d.number(), Examples: d.number(), RefusedTotal: d.number()}
 	for range d.count() {
 		s.Refused = append(s.Refused, Problem{File: d.text(), Line: d.number(), Text: d.text()})
 	}
 	for range d.count() {
-		s.Submodules = append(s.Submodules, SubmoduleSummary{Path: d.text(), Description: d.text(), Inputs: d.names()})
+		s.Submodules = append(s.Submodules, SubmoduleSummary{Path: d.text(), Description: d.text(), Inputs: d.names(), Uses: d.uses()})
 	}
+	s.Uses = d.uses()
 	if d.damaged || d.rest != "" {
 		return Summary{}, errDamaged
 	}
@@ -123,6 +196,7 @@ func DecodeSummary(b []byte) (Summary, error) {
 // A decoder reads values until one is missing.
 type decoder struct {
 	rest    string
+	current bool // it is not of the first format
 	damaged bool
 }
 
@@ -170,4 +244,17 @@ func (d *decoder) names() []string {
 		names[i] = d.text()
 	}
 	return names
+}
+
+func (d *decoder) uses() (u Uses) {
+	if !d.current {
+		return u
+	}
+	u.Types = d.names()
+	for _, uses := range []*[]Use{&u.Providers, &u.Calls} {
+		for range d.count() {
+			*uses = append(*uses, Use{d.text(), d.text()})
+		}
+	}
+	return u
 }

@@ -1,6 +1,7 @@
 package offer
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -28,7 +30,8 @@ type Provider struct {
 
 	metadata  Metadata
 	byVersion map[string]*Release
-	files     []*File // by name
+	files     []*File        // by name
+	titles    content.Titles // of the documentation of the latest release
 	versions  func() *wire.Document
 	index     func() *wire.Document
 }
@@ -68,6 +71,29 @@ func (p *Provider) Index() *wire.Document { return p.index() }
 // prerelease nor deprecated, else the newest that is not a prerelease, else the newest.
 func (p *Provider) Latest() *Release {
 	return latestOf(p.Releases, func(r *Release) (*version.Version, *registryhcl.Notice) { return r.version, r.deprecated })
+}
+
+// DocTitles returns the titles of the documentation of the latest release, as far as they
+// have been read.
+func (p *Provider) DocTitles() content.Titles { return p.titles }
+
+// WithTitles returns the provider with these titles.
+func (p *Provider) WithTitles(titles content.Titles) *Provider {
+	if bytes.Equal(p.titles, titles) {
+		return p
+	}
+	other := *p
+	other.titles = titles
+	return &other
+}
+
+// TitlesOf returns the titles of the documentation of a release, if it is the latest of the
+// provider, which may be nil.
+func (p *Provider) TitlesOf(r *Release) content.Titles {
+	if p == nil || r.docs == "" || p.Latest().docs != r.docs {
+		return nil
+	}
+	return p.titles
 }
 
 // Metadata returns the provider's registry.hcl; nil if it has none.

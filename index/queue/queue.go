@@ -17,7 +17,9 @@ type Selection struct {
 	Version string // empty: all versions
 }
 
-func (w Selection) includes(t *Task) bool { return w.Version == "" || w.Version == t.Version }
+func (w Selection) includes(t *Task) bool {
+	return !t.Background && (w.Version == "" || w.Version == t.Version)
+}
 
 // commitPause is the time between two snapshots for which no request waits: while a large
 // tree is read, its versions appear from second to second.

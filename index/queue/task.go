@@ -16,6 +16,9 @@ type Task struct {
 	Rank    int   // number of newer versions
 	Bytes   int64 // to read
 
+	// Background tells that no request waits for the archive.
+	Background bool
+
 	state *state // in a queue; nil until it is in one
 }
 
@@ -24,6 +27,9 @@ func (t *Task) task() *Task { return t }
 // Pause returns a function that pauses the reading of the archive while others are urgent. An
 // archive that is read outside of a queue never pauses.
 func (t *Task) Pause() func() { return t.state.wait }
+
+// IsQueued reports whether an archive has been put into a queue.
+func (t *Task) IsQueued() bool { return t.state != nil }
 
 // IsFirst reports whether the first scan has found an archive that is in a queue.
 func (t *Task) IsFirst() bool { return t.state.first }

@@ -14,21 +14,26 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// An event names the folder or file that has changed, as a report does.
-func TestWhatChanges(t *testing.T) {
-	root := t.TempDir()
-	module := filepath.Join(root, "modules/acme/vpc/aws/1.0.0")
-	if err := os.MkdirAll(module, 0o755); err != nil {
+// watching returns a Watcher of nothing yet, and a tree with a folder.
+func watching(t *testing.T, folder string) (root string, files tree.Tree, w *Watcher) {
+	t.Helper()
+	root = t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	files, err := tree.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := New(t.Context(), func(error) {})
-	if err != nil {
+	if w, err = New(t.Context(), func(error) {}); err != nil {
 		t.Fatal(err)
 	}
+	return root, files, w
+}
+
+// An event names the folder or file that has changed, as a report does.
+func TestWhatChanges(t *testing.T) {
+	root, files, w := watching(t, "modules/acme/vpc/aws/1.0.0")
 	w.Add(files.Providers, ".", "providers")
 	w.Add(files.Providers, "acme", "providers/acme")
 	w.Add(files.Modules, "acme/vpc/aws", "modules/acme/vpc/aws")

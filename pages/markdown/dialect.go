@@ -156,6 +156,9 @@ func (r nodeRenderer) htmlBlock(w util.BufWriter, source []byte, node ast.Node, 
 	return ast.WalkContinue, nil
 }
 
+// diagrams are the languages of diagrams, by the names in a text, with their own names.
+var diagrams = map[string]string{"mermaid": "Mermaid", "plantuml": "PlantUML", "puml": "PlantUML", "dot": "Graphviz", "graphviz": "Graphviz", "d2": "D2"}
+
 func (r nodeRenderer) code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -164,6 +167,11 @@ func (r nodeRenderer) code(w util.BufWriter, source []byte, node ast.Node, enter
 	fenced, ok := node.(*ast.FencedCodeBlock)
 	if _, plain := node.AttributeString(plainCode); ok && !plain {
 		language = string(fenced.Language(source))
+	}
+	if kind, ok := diagrams[strings.ToLower(language)]; ok {
+		// Only a script of others could draw it. Its source says what it shows.
+		_, _ = w.WriteString("<details><summary>Diagram, as " + kind + " source</summary>\n")
+		defer func() { _, _ = w.WriteString("</details>\n") }()
 	}
 	_, _ = w.WriteString(`<pre tabindex="0"><code>`)
 	Highlight(w, language, string(node.Lines().Value(source)))

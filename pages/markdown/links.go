@@ -58,6 +58,9 @@ func (t *markupTree) prepare(m Text) []Heading {
 			p.link(n) // after the images in it, which may have become links
 		}
 	}
+	if hasRightToLeft(m.Source) {
+		direct(t.root)
+	}
 	return p.outline
 }
 
@@ -214,7 +217,10 @@ func (p *preparation) link(n *html.Node) {
 		}
 	default:
 		if to := p.resolve(ref, false); to != "" {
-			if ref.fragment != "" {
+			switch {
+			case isLine(ref.fragment):
+				to += fragment(ref.fragment)
+			case ref.fragment != "":
 				to += fragment(p.Prefix + ref.fragment)
 			}
 			setAttribute(n, "href", to)
@@ -229,6 +235,17 @@ func (p *preparation) link(n *html.Node) {
 		setAttribute(n, "title", "")
 		n.DataAtom, n.Data = atom.Span, "span"
 	}
+}
+
+// isLine reports whether a fragment is of lines of a file, such as L12 or L3-L9.
+func isLine(fragment string) bool {
+	for part := range strings.SplitSeq(fragment, "-") {
+		digits, ok := strings.CutPrefix(part, "L")
+		if !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // target returns the id that a link within the text means. It compares ids as they are

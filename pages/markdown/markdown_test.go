@@ -61,6 +61,7 @@ func TestReadme(t *testing.T) {
 		{"a head of a table that is empty", "| | B |\n|-|-|", `<div class="scroll" tabindex="0"><table><thead><tr><td></td><th>B</th></tr></thead></table></div>` + "\n"},
 		{"a type of terraform-docs", "| T |\n|-|\n| <pre>list(object({<br>  a = string<br>}))</pre> |", `<div class="scroll" tabindex="0"><table><thead><tr><th>T</th></tr></thead><tbody><tr><td><pre>list(object({<br/>  a = string<br/>}))</pre></td></tr></tbody></table></div>` + "\n"},
 		{"code is highlighted", "```tf\na = 1\n```", `<pre tabindex="0"><code><span class="na">a</span> = <span class="m">1</span>` + "\n</code></pre>\n"},
+		{"a diagram is folded", "```mermaid\ngraph LR; a-->b\n```", "<details><summary>Diagram, as Mermaid source</summary>\n" + `<pre tabindex="0"><code>graph LR; a--&gt;b` + "\n</code></pre>\n</details>\n"},
 		{"code in a language nobody knows", "```zzz\n<a>\n```", `<pre tabindex="0"><code>&lt;a&gt;` + "\n</code></pre>\n"},
 		{"a note", "-> **Note:** see\nbelow\n\nend", `<div class="callout note" role="note"><p><strong>Note:</strong> see` + "\nbelow</p>\n</div>\n<p>end</p>\n"},
 		{"a callout without a title has one", "~> slow", `<div class="callout caution" role="note"><p class="callout-title">Caution</p><p>slow</p>` + "\n</div>\n"},
@@ -364,6 +365,9 @@ func TestExpensiveReadmeIsBounded(t *testing.T) {
 			}
 			if n := nesting(string(d.HTML)); n > maxDepth+8 {
 				t.Errorf("elements are nested %d deep", n)
+			}
+			if text := fromPage(t, string(d.HTML)); len(text) > 4*maxMarkdown {
+				t.Errorf("%d bytes are %d as Markdown", len(c.text), len(text))
 			}
 		})
 	}

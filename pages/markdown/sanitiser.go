@@ -65,6 +65,7 @@ func allowedText() *bluemonday.Policy {
 	p.AllowAttrs("alt").OnElements("img")
 	p.AllowAttrs("title").OnElements("a", "abbr", "img")
 	p.AllowAttrs("open").OnElements("details")
+	p.AllowAttrs("dir").Matching(regexp.MustCompile(`^(ltr|rtl|auto)$`)).Globally()
 	p.AllowAttrs("start").Matching(bluemonday.Integer).OnElements("ol")
 	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|right|center)$`)).
 		OnElements("p", "div", "h1", "h2", "h3", "h4", "h5", "h6", "td", "th", "img")

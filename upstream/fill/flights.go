@@ -17,39 +17,80 @@ import (
 type flights[V any] struct {
 	group singleflight.Group
 
-	mutex   sync.Mutex
-	clients map[string]*upstream.Clients // of the flights under way
+	mutex sync.Mutex
+	under map[string]*flight[V] // those under way
 }
 
-// start begins the flight of key with run, or joins the one under way.
-func (f *flights[V]) start(ctx context.Context, key string, run func(clients *upstream.Clients) (V, error)) <-chan singleflight.Result {
+// A flight may have a value for its callers before it ends.
+type flight[V any] struct {
+	clients *upstream.Clients
+
+	mutex   sync.Mutex
+	value   V
+	valued  bool
+	waiting chan struct{} // closed when there is a value
+}
+
+// offer gives callers a value that they may take before the flight ends. A later one replaces
+// it.
+func (f *flight[V]) offer(value V) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	clients := f.clients[key]
-	if clients == nil {
-		if f.clients == nil {
-			f.clients = make(map[string]*upstream.Clients)
-		}
-		clients = upstream.NewClients(ctx)
-		f.clients[key] = clients
-	} else {
-		clients.Join(ctx)
+	f.value = value
+	if !f.valued {
+		f.valued = true
+		close(f.waiting)
 	}
-	return f.group.DoChan(key, func() (any, error) {
+}
+
+// offered returns the value that the flight has offered.
+func (f *flight[V]) offered() V {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.value
+}
+
+// join begins the flight of key with run, or joins the one under way. The channel gets its
+// result.
+func (f *flights[V]) join(ctx context.Context, key string, run func(*flight[V]) (V, error)) (*flight[V], <-chan singleflight.Result) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	joined := f.under[key]
+	if joined == nil {
+		if f.under == nil {
+			f.under = make(map[string]*flight[V])
+		}
+		joined = &flight[V]{clients: upstream.NewClients(ctx), waiting: make(chan struct{})}
+		f.under[key] = joined
+	} else {
+		joined.clients.Join(ctx)
+	}
+	return joined, f.group.DoChan(key, func() (any, error) {
 		defer func() { // at once: the next caller begins a flight with clients of its own
 			f.mutex.Lock()
 			defer f.mutex.Unlock()
-			delete(f.clients, key)
+			delete(f.under, key)
 			f.group.Forget(key)
 		}()
-		return run(clients)
+		return run(joined)
 	})
+}
+
+// start is join for a flight that offers nothing before it ends.
+func (f *flights[V]) start(ctx context.Context, key string, run func(clients *upstream.Clients) (V, error)) <-chan singleflight.Result {
+	_, result := f.join(ctx, key, func(under *flight[V]) (V, error) { return run(under.clients) })
+	return result
 }
 
 // do is start, and waits for the end of the flight or of ctx.
 func (f *flights[V]) do(ctx context.Context, key string, run func(clients *upstream.Clients) (V, error)) (value V, err error) {
+	return landing[V](ctx, f.start(ctx, key, run))
+}
+
+// landing waits for the result of a flight, or for the end of ctx.
+func landing[V any](ctx context.Context, results <-chan singleflight.Result) (value V, err error) {
 	select {
-	case result := <-f.start(ctx, key, run):
+	case result := <-results:
 		value, _ = result.Val.(V)
 		return value, result.Err
 	case <-ctx.Done():

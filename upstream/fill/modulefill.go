@@ -146,14 +146,17 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	return index.NewModuleVersion(w.Address, w.number, name, info, digest), nil
 }
 
-// packModule writes the package of a module, and reads it again as a scan will. It
-// refuses a package that the index would withhold.
+// packModule writes the package of a module, and checks it as a scan will. It refuses a
+// package that the index would withhold.
 func (f *Filler) packModule(w *moduleRequest, files archive.FetchedModule, to *reservedPackage) (archive.ModuleDigest, error) {
-	hash := sha256.New()
-	err := files.Pack(f.ctx, io.MultiWriter(to, hash))
+	hash, name := sha256.New(), w.version+".tar.gz"
+	arriving := archive.NewArrivingModule(name)
+	defer arriving.Close()
+	err := files.Pack(f.ctx, io.MultiWriter(to, hash, arriving))
 	var digest archive.ModuleDigest
 	if err == nil {
-		digest, err = archive.CheckModule(f.ctx, to, to.reservation.received, w.version+".tar.gz", wire.SHA256(hash.Sum(nil)))
+		to.SyncAhead()
+		digest, err = arriving.CheckModule(f.ctx, to, to.reservation.received, name, wire.SHA256(hash.Sum(nil)))
 	}
 	var bad *archive.PackageError
 	switch {

@@ -187,9 +187,9 @@ func (o *Offers) fetchedDownload(ctx context.Context, p index.Place, version str
 }
 
 // ProviderFile returns a package, SHA256SUMS or its signature. A package is fetched
-// first, however long that takes. If the origin fails, the documents are those in the
-// tree.
-func (o *Offers) ProviderFile(p index.Place, name string) (*index.File, error) {
+// first, however long that takes, unless the client follows: then it may be one that grows.
+// If the origin fails, the documents are those in the tree.
+func (o *Offers) ProviderFile(p index.Place, name string, follows bool) (*index.File, error) {
 	provider := o.tree.Provider(p)
 	var known *index.File
 	if provider != nil {
@@ -203,10 +203,14 @@ func (o *Offers) ProviderFile(p index.Place, name string) (*index.File, error) {
 		return o.document(p, f, provider.Release(f.Version.String()), known)
 	}
 	client, _ := o.ask()
-	filled, err := o.fillFile(client, p, name)
+	fill := o.upstream.Fill
+	if follows {
+		fill = o.upstream.Follow
+	}
+	filled, err := o.fillFileBy(fill, client, p, name)
 	switch {
 	case err == nil:
-		o.fetched = filled
+		o.fetched, o.fetchedFor = filled, p.Address
 		return filled.File, nil
 	case unnamed == nil:
 		err = o.failed(client, p, f.Version.String(), err)
@@ -262,8 +266,12 @@ func (o *Offers) FetchRelease(p index.Place, version string) error {
 }
 
 func (o *Offers) fillFile(ctx context.Context, p index.Place, name string) (*Filled, error) {
-	filled, err := o.upstream.Fill(ctx, p.Address, name, o.tree.Provider(p))
-	if err == nil && filled.New {
+	return o.fillFileBy(o.upstream.Fill, ctx, p, name)
+}
+
+func (o *Offers) fillFileBy(fill func(context.Context, address.Address, string, *index.Provider) (*Filled, error), ctx context.Context, p index.Place, name string) (*Filled, error) {
+	filled, err := fill(ctx, p.Address, name, o.tree.Provider(p))
+	if err == nil && filled.New && filled.growing == nil {
 		o.added(p.Address)
 	}
 	return filled, err

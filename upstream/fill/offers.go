@@ -36,6 +36,10 @@ type Upstream interface {
 	// in the snapshot, or nil.
 	Fill(ctx context.Context, a address.Address, file string, present *index.Provider) (*Filled, error)
 
+	// Follow is Fill for a client that may get the file while it arrives, before it is
+	// verified: see Offers.Follow.
+	Follow(ctx context.Context, a address.Address, file string, present *index.Provider) (*Filled, error)
+
 	// ReleaseFor returns a release in the form that clients verify, from the tree or
 	// else from the origin. present is the release in the snapshot, or nil.
 	ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error)
@@ -130,6 +134,8 @@ type Offers struct {
 	tree    *index.Snapshot
 	ask     func() (client context.Context, until time.Time)
 	fetched *Filled // the file that was fetched, which no snapshot has yet; nil: none
+
+	fetchedFor address.Address // whose file it is
 }
 
 // further returns the versions that the origin lists. have reports whether the tree has
@@ -204,6 +210,22 @@ func (o *Offers) OpenRange(f *index.File) (*index.OpenFile, error) {
 		return o.fetched.Open()
 	}
 	return o.tree.OpenRange(f)
+}
+
+// Grows reports whether a file that was returned is still being received.
+func (o *Offers) Grows(f *index.File) bool { return o.isFetched(f) && o.fetched.growing != nil }
+
+// Follow sends the beginning of a file that grows, through a buffer. When the whole file has
+// been verified, it returns how many bytes it has sent, and the open file, which has the rest.
+// The error is the follower's, or of ctx, or says why the file has not come.
+func (o *Offers) Follow(ctx context.Context, f *index.File, to Follower, buffer []byte) (sent int64, opened *index.OpenFile, err error) {
+	sent, filled, err := o.fetched.growing.follow(ctx, to, buffer)
+	if err != nil {
+		return sent, nil, err
+	}
+	o.added(o.fetchedFor)
+	opened, err = filled.Open()
+	return sent, opened, err
 }
 
 // CanRedirect reports whether clients can fetch a file from the store that has it.

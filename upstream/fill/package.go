@@ -41,7 +41,8 @@ type Filled struct {
 	// New reports whether the index does not know of the new file yet.
 	New bool
 
-	opener *tree.Opener // nil: the file is not in the tree
+	opener  *tree.Opener // nil: the file is not in the tree
+	growing *growing     // nil: it is complete and verified
 }
 
 // Open opens the verified file in the present tree: a snapshot's tree may be a root
@@ -72,17 +73,28 @@ func (f *Filled) unchanged() bool {
 // they have left. SHA256SUMS and similar files are added only with a package. present
 // is the provider in the index, which saves requests and reading; it may be nil.
 func (f *Filler) Fill(ctx context.Context, a address.Address, name string, present *index.Provider) (*Filled, error) {
-	return f.fill(ctx, a, name, present, nil)
+	return f.fill(ctx, a, name, present, fillOptions{})
+}
+
+// Follow is like Fill. If that takes long, and the length and the sha256 of the package are
+// known, it returns a package that grows.
+func (f *Filler) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*Filled, error) {
+	return f.fill(ctx, a, name, present, fillOptions{follow: true})
 }
 
 // FillWatched is like Fill, and calls progress with the received bytes and the total,
 // which is zero if it is not known. progress is called from one goroutine at a time,
 // and never after FillWatched has returned.
 func (f *Filler) FillWatched(ctx context.Context, a address.Address, name string, progress func(received, size int64)) (*Filled, error) {
-	return f.fill(ctx, a, name, nil, progress)
+	return f.fill(ctx, a, name, nil, fillOptions{progress: progress})
 }
 
-func (f *Filler) fill(ctx context.Context, a address.Address, name string, provider *index.Provider, progress func(received, size int64)) (*Filled, error) {
+type fillOptions struct {
+	progress func(received, size int64) // may be nil
+	follow   bool
+}
+
+func (f *Filler) fill(ctx context.Context, a address.Address, name string, provider *index.Provider, o fillOptions) (*Filled, error) {
 	s, err := f.source(a)
 	if err != nil {
 		return nil, err
@@ -112,10 +124,11 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	if r, err = f.withPlatform(ctx, s, r, file.Platform); err != nil {
 		return nil, err
 	}
-	defer f.watchers.add(id, progress)()
-	return f.filling.do(ctx, id.String(), func(clients *upstream.Clients) (*Filled, error) {
+	defer f.watchers.add(id, o.progress)()
+	under, result := f.filling.join(ctx, id.String(), func(under *flight[*Filled]) (*Filled, error) {
 		began := time.Now()
-		filled, fetched, err := f.fillPackage(clients.Context(f.ctx), s, &packageFill{approved: r, id: id, platform: file.Platform, indexed: present})
+		k := &packageFill{approved: r, id: id, platform: file.Platform, indexed: present, offer: under.offer}
+		filled, fetched, err := f.fillPackage(under.clients.Context(f.ctx), s, k)
 		if err != nil {
 			f.noteUnfilled(id, began, err)
 			return nil, err
@@ -125,8 +138,17 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 		if fetched {
 			f.noteFilled(a, began, filled.File)
 		}
-		return &Filled{File: filled.File, H1: filled.H1, New: true, opener: filled.opener}, nil
+		return filled.fresh(), nil
 	})
+	if !o.follow {
+		return landing[*Filled](ctx, result)
+	}
+	return followed(ctx, under, result)
+}
+
+// fresh returns the file as one that the index does not know of yet.
+func (f *Filled) fresh() *Filled {
+	return &Filled{File: f.File, H1: f.H1, New: true, opener: f.opener}
 }
 
 // noteFilled reports a package that was added to the tree.
@@ -201,6 +223,8 @@ type packageFill struct {
 	id       fileID
 	platform address.Platform
 	indexed  *index.Release // from the index, signed by its publisher or not; may be nil
+	offer    func(*Filled)  // to followers, while it grows
+	growing  *growing       // what was offered last; nil: nothing
 }
 
 // fillPackage finds a package in the tree, or fetches it when it gets a slot. It takes
@@ -266,6 +290,7 @@ func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p u
 	if filled, err = f.findPackage(d, k, p); filled == nil && err == nil {
 		err = unread(tree.ErrChanged)
 	}
+	k.growing.end(filled, err)
 	return filled, false, err
 }
 
@@ -290,7 +315,7 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 		return nil, unread(err)
 	}
 	defer file.Close()
-	digest, err := f.verify(k, p, file, info.Size(), wire.SHA256{})
+	digest, err := f.verify(k, p, nil, file, info.Size(), wire.SHA256{})
 	switch {
 	case errors.Is(err, tree.ErrNotWritable):
 		return nil, unread(err)
@@ -302,13 +327,14 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 	return f.newFilled(k, p, name, info, digest), nil
 }
 
-// verify reads a whole package and compares it with its release. It refuses a package
-// that the index would withhold. It computes the sha256 unless it is known.
-func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, size int64, known wire.SHA256) (d archive.PackageDigest, err error) {
+// verify compares a package with its release. It refuses a package that the index would
+// withhold. It reads the package unless it was checked while it arrived, and computes the
+// sha256 unless it is known.
+func (f *Filler) verify(k *packageFill, p upstream.Package, arriving *archive.Arriving, file afero.File, size int64, known wire.SHA256) (d archive.PackageDigest, err error) {
 	refuse := func(kind error, detail string) error {
 		return &upstream.Failure{Host: k.Address.Hostname.ForDisplay(), Kind: kind, Detail: detail}
 	}
-	d, err = archive.CheckPackage(f.ctx, file, size, k.Address.Name, p.Platform, known)
+	d, err = arriving.CheckPackage(f.ctx, file, size, k.Address.Name, p.Platform, known)
 	var bad *archive.PackageError
 	switch withheld := errors.As(err, &bad); {
 	case err != nil && !withheld && f.ctx.Err() != nil:
@@ -326,7 +352,7 @@ func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, siz
 }
 
 // fetchPackage fetches a package from its origin.
-func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *packageFill, p upstream.Package) (*Filled, error) {
+func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *packageFill, p upstream.Package) (filled *Filled, err error) {
 	files, err := d.check(k.Release, k.indexed) // before megabytes are received for nothing
 	if err != nil {
 		return nil, err
@@ -346,11 +372,28 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 		return nil, err
 	}
 	defer temporary.Discard()
-	to := &watchedPackage{reservedPackage: reservedPackage{temporary, room}, watchers: &f.watchers, id: k.id}
+	arriving := archive.NewArrivingPackage()
+	defer arriving.Close()
+	to := &watchedPackage{reservedPackage: reservedPackage{temporary, room}, arriving: arriving, watchers: &f.watchers, id: k.id}
+	if p.SHA256 != (wire.SHA256{}) { // otherwise nobody could tell that it is broken
+		to.begin = func(size int64) *growing {
+			early := newGrowing(k, p, size, temporary)
+			k.growing = early.growing
+			k.offer(early)
+			return early.growing
+		}
+	}
+	defer func() {
+		to.growing.close()
+		if !errors.Is(err, tree.ErrChanged) { // otherwise the package in the tree decides
+			to.growing.end(filled, err)
+		}
+	}()
 	var digest archive.PackageDigest
 	received, err := s.Client.Download(ctx, k.Release, p.Platform, to)
 	if err == nil {
-		digest, err = f.verify(k, p, temporary, received.Size, received.SHA256)
+		temporary.SyncAhead()
+		digest, err = f.verify(k, p, arriving, temporary, received.Size, received.SHA256)
 	}
 	if err == nil {
 		err = f.keepDocuments(d, k, p, digest)
@@ -358,6 +401,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	if err != nil {
 		return nil, err
 	}
+	to.growing.close()
 	info, err := temporary.Create(f.ctx, name)
 	if err != nil {
 		return nil, err
@@ -449,13 +493,18 @@ func (w *watchers) tell(id fileID, received, size int64) {
 	}
 }
 
-// A watchedPackage is a temporary package that tells its watchers how it grows.
+// A watchedPackage is a temporary package that is checked while it arrives, and tells its
+// watchers how it grows.
 type watchedPackage struct {
 	reservedPackage
+	arriving *archive.Arriving
 	watchers *watchers
 	id       fileID
 	received int64
 	size     int64 // zero: unknown
+
+	begin   func(size int64) *growing // nil: nobody follows
+	growing *growing                  // nil: there is nothing to follow yet
 }
 
 // Expect implements upstream.Expecter.
@@ -468,6 +517,11 @@ func (w *watchedPackage) Expect(size int64) error {
 
 func (w *watchedPackage) Write(b []byte) (int, error) {
 	n, err := w.reservedPackage.Write(b)
+	if w.growing == nil && w.begin != nil && n > 0 && w.size > heldBack {
+		w.growing = w.begin(w.size) // now that the origin sends something
+	}
+	w.growing.grow(int64(n))
+	w.arriving.Write(b[:n])
 	w.received += int64(n)
 	w.watchers.tell(w.id, w.received, w.size)
 	return n, err

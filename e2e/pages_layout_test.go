@@ -1,0 +1,206 @@
+package e2e_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// What only a browser knows of the pages: where things are, what is in view, and what the
+// script does.
+
+// On a phone the content is on the first screen. What is beside it elsewhere is folded.
+func pagesPhone(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	tab.Resize(phoneWidth, phoneHeight)
+	for _, page := range []struct {
+		path, content string
+		below         float64
+	}{
+		{"/modules/acme/vpc/aws/1.4.0", ".prose", 600},
+		{"/modules/acme/vpc/aws/1.4.0?tab=inputs", ".entry", 600},
+		{"/providers/acme/demo/1.0.0", ".prose", 600},
+		{"/providers/acme/demo/1.0.0/docs/resources/greeting", ".prose", 500},
+		{"/browse/modules", ".results li", 400},
+	} {
+		tab.Open(pagesSite + page.path)
+		if y := evaluate[float64](tab, `document.querySelector(`+quote(page.content)+`).getBoundingClientRect().top`); y >= page.below {
+			t.Errorf("%s: the content begins at %v, not above %v", page.path, y, page.below)
+		}
+	}
+	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0")
+	if folded := tab.Text(".use pre"); folded != "" {
+		t.Errorf("the snippet is not folded: %q", folded)
+	}
+	tab.Click(".use summary")
+	if text := tab.Text(".use pre"); !strings.Contains(text, "acme/vpc/aws") {
+		t.Errorf("the snippet is %q", text)
+	}
+	if cut := evaluate[bool](tab, `[...document.querySelectorAll('.use pre')].some(e => e.scrollWidth > e.clientWidth)`); cut {
+		t.Error("a line of the snippet is cut off")
+	}
+}
+
+// A visitor chooses light, dark, or what the system prefers. The choice counts on all pages.
+func pagesScheme(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	dark := func() bool {
+		return evaluate[bool](tab, `getComputedStyle(document.body).backgroundColor !== 'rgb(251, 251, 253)'`)
+	}
+	choose := func(scheme string) {
+		tab.Choose("#scheme", scheme)
+		evaluate[bool](tab, `document.querySelector('#scheme').dispatchEvent(new Event('change'))`)
+	}
+	tab.Prefer("light")
+	tab.Open(pagesSite + "/")
+	if dark() {
+		t.Fatal("it is dark where the system prefers light")
+	}
+	choose("dark")
+	if !dark() {
+		t.Error("it is light although dark was chosen")
+	}
+	tab.Open(pagesSite + "/modules/acme/vpc/aws")
+	if value := evaluate[string](tab, `document.querySelector('#scheme').value`); !dark() || value != "dark" {
+		t.Errorf("the next page is dark: %v, with the choice %q", dark(), value)
+	}
+	choose("light")
+	tab.Prefer("dark")
+	if dark() {
+		t.Error("it is dark although light was chosen")
+	}
+	choose("")
+	if !dark() {
+		t.Error("it is light where the system prefers dark")
+	}
+	tab.WithoutScripts()
+	tab.Open(pagesSite + "/")
+	if seen := evaluate[bool](tab, `document.querySelector('#scheme').offsetParent !== null`); seen || !dark() {
+		t.Errorf("without scripts it is dark: %v, with a choice: %v", dark(), seen)
+	}
+}
+
+// A filter finds inputs by all that is said of them, stays in view, and says if there are
+// none.
+func pagesInputs(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0?tab=inputs")
+	shown := func() []string {
+		return evaluate[[]string](tab, `[...document.querySelectorAll('.entry')].filter(e => e.offsetParent).map(e => e.id.slice(6))`)
+	}
+	filter := func(words string) []string {
+		evaluate[bool](tab, `(i => { i.value = ''; i.dispatchEvent(new Event('input')); i.focus(); return true })(document.querySelector('.filter input'))`)
+		tab.Press(words)
+		return shown()
+	}
+	all := shown()
+	if got := filter("secondary_cidrs"); len(got) != 1 || got[0] != "secondary_cidrs" {
+		t.Errorf("by name: %q", got)
+	}
+	if tallies := tab.Texts(".group .tally"); len(tallies) != 2 || !strings.HasPrefix(tallies[0], "0 of ") || !strings.HasPrefix(tallies[1], "1 of ") {
+		t.Errorf("the tallies are %q", tallies)
+	}
+	if got := filter("list("); len(got) == 0 || len(got) == len(all) {
+		t.Errorf("by type: %q", got)
+	}
+	if got, text := filter("nowhere"), tab.Text("[data-none]"); len(got) > 0 || !strings.Contains(text, "No input has all of these words") {
+		t.Errorf("nothing found: %q, and it says %q", got, text)
+	}
+	tab.Click("[data-none] button")
+	if got := shown(); len(got) != len(all) {
+		t.Errorf("cleared: %q", got)
+	}
+	tab.Choose(".filter select", "name")
+	evaluate[bool](tab, `document.querySelector('.filter select').dispatchEvent(new Event('change'))`)
+	if sorted := evaluate[bool](tab, `[...document.querySelectorAll('.entries')].every(l => [...l.children].every((e, i, all) => i === 0 || all[i-1].id.localeCompare(e.id) <= 0))`); !sorted {
+		t.Errorf("by name: %q", shown())
+	}
+	evaluate[bool](tab, `(document.activeElement.blur(), scrollTo(0, 2000), true)`)
+	if y := evaluate[float64](tab, `document.querySelector('.filter').getBoundingClientRect().top`); y != 0 {
+		t.Errorf("further down, the filter is at %v", y)
+	}
+	// The search, and back to the place.
+	tab.Press("/")
+	if name := evaluate[string](tab, `document.activeElement.name`); name != "q" {
+		t.Fatalf("/ leads to %q", name)
+	}
+	tab.Press(kb.Escape)
+	if y := evaluate[float64](tab, `scrollY`); y != 2000 {
+		t.Errorf("Escape leads back to %v", y)
+	}
+}
+
+// A button copies the block of a lock file, which clients accept.
+func pagesLockFile(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	tab.Open(pagesSite + "/providers/acme/demo/1.0.0?tab=packages")
+	block := tab.Copied("[data-copies] button")
+	tab.Open(pagesSite + "/providers/acme/demo")
+	provider := tab.Copied(".use .copy")
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, registry, provider)
+		writeFile(t, ws.Path(".terraform.lock.hcl"), block+"\n")
+		c.Run(t, ws, "init", "-lockfile=readonly")
+	})
+}
+
+// The navigation of documentation stays in view with the page that is shown.
+func pagesSideNavigation(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	tab.Resize(desktopWidth, 300)
+	tab.Open(pagesSite + "/providers/acme/demo/1.0.0/docs/resources/greeting")
+	evaluate[bool](tab, `(scrollTo(0, document.documentElement.scrollHeight), true)`)
+	inView := evaluate[bool](tab, `(() => {
+		const r = document.querySelector('.nav [aria-current]').getBoundingClientRect();
+		return r.top >= 0 && r.bottom <= innerHeight;
+	})()`)
+	if !inView {
+		t.Error("the entry of the page is out of view")
+	}
+}
+
+// With forced colours, which have no shades, only the current tab looks current.
+func pagesHighContrast(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	tab.call(func(ctx context.Context) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}},
+		})
+		return err
+	})
+	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0?tab=inputs")
+	underlined := evaluate[[]string](tab, `[...document.querySelectorAll('.tabs a')].filter(a => getComputedStyle(a).borderBottomStyle !== 'none').map(a => a.innerText)`)
+	if len(underlined) != 1 || !strings.HasPrefix(underlined[0], "Inputs") {
+		t.Errorf("the tabs %q look current", underlined)
+	}
+}
+
+// What others write is laid out as they meant it: columns of tables have their alignment, a
+// wide table scrolls instead of squeezing its columns, and no label is broken.
+func pagesTextsOfOthers(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0")
+	aligned := evaluate[[]string](tab, `(() => {
+		const words = 'several words that need some room '.repeat(3);
+		document.querySelector('.prose').insertAdjacentHTML('beforeend', '<div class="scroll" id="probe"><table><tr><td align="right">1</td><td align="center">2</td><td>3</td>' +
+			('<td>' + words + '</td>').repeat(6) + '</tr></table></div>');
+		return [...document.querySelectorAll('#probe td')].slice(0, 3).map(e => getComputedStyle(e).textAlign);
+	})()`)
+	if strings.Join(aligned, " ") != "right center start" {
+		t.Errorf("the columns are aligned %q", aligned)
+	}
+	if narrow := evaluate[float64](tab, `Math.min(...[...document.querySelectorAll('#probe td')].slice(3).map(e => e.offsetWidth))`); narrow < 300 {
+		t.Errorf("a column of text is %v wide", narrow)
+	}
+	for _, path := range []string{"?tab=inputs", "?tab=outputs"} {
+		tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0" + path)
+		broken := evaluate[[]string](tab, `[...document.querySelectorAll('.props dt')].filter(e => e.offsetHeight > 1.9 * parseFloat(getComputedStyle(e).lineHeight)).map(e => e.innerText)`)
+		if len(broken) > 0 {
+			t.Errorf("%s: the labels %q are broken", path, broken)
+		}
+	}
+}

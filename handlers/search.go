@@ -1,0 +1,178 @@
+package handlers
+
+import (
+	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+)
+
+// A Search has what the user may see of the results of a search.
+type Search struct {
+	// Similar reports that nothing has the words of the query: the results have similar ones.
+	Similar bool
+
+	Modules, Providers FoundList
+
+	// Pages are pages of the documentation of the latest releases of providers.
+	Pages FoundList
+}
+
+// A FoundList has the results of one kind, the best first.
+type FoundList struct {
+	// Query has the words that have been found, which may differ from those that were looked
+	// for: see catalog.Query.Loosen.
+	Query catalog.Query
+
+	listed  []Listed
+	results catalog.Results
+	only    *foundPlace // the one result, which the query names; nil otherwise
+}
+
+// A foundPlace is the place of a result.
+type foundPlace struct{ entry, page int }
+
+// Len returns the number of results.
+func (f FoundList) Len() int {
+	if f.only != nil {
+		return 1
+	}
+	return f.results.Len()
+}
+
+// At returns one result. Of a page of documentation, page is its place among the Titles of the
+// provider.
+func (f FoundList) At(i int) (l *Listed, page int) {
+	if f.only != nil {
+		return &f.listed[f.only.entry], f.only.page
+	}
+	entry, page := f.results.At(i)
+	return &f.listed[entry], page
+}
+
+// ParseQuery reads a query for this view, in which the registry's own names say nothing.
+func (v *View) ParseQuery(text string) catalog.Query {
+	return catalog.ParseQuery(text, append(slices.Clone(v.registry.Hostnames), v.request.self)...)
+}
+
+// Search searches the modules and providers that the user may see, and the documentation of
+// these providers. If nothing is found, it searches for similar words.
+func (v *View) Search(q catalog.Query) (s Search, err error) {
+	l, err := v.listing()
+	if err != nil || q.IsEmpty() {
+		return s, err
+	}
+	s.Modules, _ = l.modules.search(q)
+	s.Providers, s.Pages = l.providers.search(q)
+	if s.Pages.only != nil {
+		s.Modules = FoundList{} // the URL of that page was pasted
+	}
+	if s.Modules.Len()+s.Providers.Len()+s.Pages.Len() == 0 {
+		s.Modules, _ = l.modules.search(q.Loosen())
+		s.Providers, s.Pages = l.providers.search(q.Loosen())
+		s.Similar = s.Modules.Len()+s.Providers.Len()+s.Pages.Len() > 0
+	}
+	return s, nil
+}
+
+// search finds entries and pages. If the query names one that is visible, that is the only
+// result.
+func (l *listed) search(q catalog.Query) (entries, pages FoundList) {
+	all := l.entries()
+	entries, pages = FoundList{Query: q, listed: all}, FoundList{Query: q, listed: all}
+	if found, ok := l.named(q.Named); ok {
+		if q.Named.Slug == "" {
+			entries.only = &found
+			return entries, pages
+		}
+		if found.page >= 0 {
+			pages.only = &found
+			return entries, pages
+		}
+	}
+	return l.searchWords(q)
+}
+
+// searchWords is search for the words of the query alone.
+func (l *listed) searchWords(q catalog.Query) (entries, pages FoundList) {
+	all := l.entries()
+	entries, pages = FoundList{Query: q, listed: all}, FoundList{Query: q, listed: all}
+	entries.results, pages.results = l.searcher().Search(q)
+	return entries, pages
+}
+
+// named returns what a query names, if it is listed. A name without a HOSTNAME may be hosted,
+// or of the public registry.
+func (l *listed) named(r *catalog.Reference) (found foundPlace, ok bool) {
+	if r == nil {
+		return found, false
+	}
+	a, err := r.Address()
+	if err != nil {
+		return found, false
+	}
+	at, ok := l.find(a)
+	if !ok && r.Hostname == "" && !r.Own {
+		at, ok = l.find(a.At(catalog.PublicRegistry))
+	}
+	if !ok {
+		return found, false
+	}
+	page := slices.IndexFunc(l.entries()[at].Titles(), func(t content.DocTitle) bool {
+		return r.Slug != "" && t.Slug == r.Slug && string(t.Category) == r.Category
+	})
+	return foundPlace{at, page}, true
+}
+
+// find returns the place of an address.
+func (l *listed) find(a address.Address) (at int, ok bool) {
+	return slices.BinarySearchFunc(l.entries(), a, func(l Listed, a address.Address) int { return l.Address.Compare(a) })
+}
+
+// DocTitles returns the titles of the documentation of the latest release of a provider; nil
+// if the user sees none.
+func (v *View) DocTitles(a address.Address) ([]content.DocTitle, error) {
+	l, err := v.listing()
+	if err != nil {
+		return nil, err
+	}
+	at, ok := l.providers.find(a)
+	if !ok {
+		return nil, nil
+	}
+	return l.providers.entries()[at].Titles(), nil
+}
+
+// A Caller is a module that the user may see and that calls a module or requires a provider,
+// in its latest version.
+type Caller struct {
+	*Listed
+	Part       string // the path of the submodule that does so; empty for the root
+	Constraint string // on the version; empty if there is none
+}
+
+// UsedBy returns the modules that use a module or provider, by address.
+func (v *View) UsedBy(a address.Address) ([]Caller, error) {
+	l, err := v.listing()
+	if err != nil {
+		return nil, err
+	}
+	names := []address.Address{a}
+	if a.Hostname == "" {
+		names = nil
+		for _, name := range append(slices.Clone(v.registry.Hostnames), v.request.self) {
+			if own := a.At(name); !slices.Contains(names, own) {
+				names = append(names, own)
+			}
+		}
+	}
+	all := l.modules.entries()
+	var callers []Caller
+	for _, name := range names {
+		for _, c := range l.usedBy().Of(name) {
+			callers = append(callers, Caller{&all[c.Entry], c.Part, c.Constraint})
+		}
+	}
+	return callers, nil
+}

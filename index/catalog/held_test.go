@@ -1,0 +1,205 @@
+package catalog_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// heldTree has what people look for by what they have in their hands.
+func heldTree(t testing.TB) *catalog.Catalog {
+	t.Helper()
+	files := indextest.New(t)
+	files.Write("modules/acme/storage/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", `
+terraform {
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.0"
+    }
+  }
+}
+variable "bucket_prefix" {}
+output "bucket_arn" {}
+resource "aws_s3_bucket" "main" {}
+data "aws_caller_identity" "me" {}
+ephemeral "aws_secretsmanager_secret" "s" {}
+module "labels" {
+  source  = "registry.example.com/acme/labels/null"
+  version = "~> 1.0"
+}
+`, "README.md", "# Storage\n\nKeeps objects of a team in München.\n\nこのサブネットは東京にあります。 Needs a KMS key.",
+		"modules/replica/main.tf", `resource "aws_s3_bucket_replication_configuration" "r" {}`,
+		"modules/replica/README.md", "# Replica\n\nA second copy of the objects elsewhere."))
+	files.Write("modules/acme/labels/null/1.0.0/main.tf", `variable "team" {}`)
+	files.Write("modules/acme/labels/null/1.0.0/README.md", "# Labels\n\nNames for everything on the platform, and for s3, too: aws calls it a bucket.\n")
+	files.Write("modules/registry.terraform.io/terraform-aws-modules/vpc/aws/5.0.0/main.tf", `resource "aws_vpc" "this" {}`)
+	files.Provider("registry.terraform.io/hashicorp/aws", "5.0.0", "linux_amd64").Docs(
+		"index.md", "# AWS", "resources/s3_bucket.md", "# aws_s3_bucket", "resources/s3_bucket_policy.md", "# aws_s3_bucket_policy",
+		"functions/arn_parse.md", "# arn_parse", "guides/version-5-upgrade.md", "---\npage_title: Upgrading and authentication\n---\n")
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	x := index.New(index.Options{Open: files.Open, Signer: signer(t)})
+	t.Cleanup(func() { x.Close() })
+	s, err := x.Rescan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return catalog.For(s)
+}
+
+// TestWhatPeopleHaveInTheirHands has what a search finds, and how it says why: marks are in
+// brackets, submodules after >, and pages of documentation after #.
+func TestWhatPeopleHaveInTheirHands(t *testing.T) {
+	c := heldTree(t)
+	modules, providers := c.ModuleSearcher(c.Modules), c.ProviderSearcher(c.Providers)
+	const storage, labels, vpc = "acme/storage/aws", "acme/labels/null", "registry.terraform.io/terraform-aws-modules/vpc/aws"
+	for _, test := range []struct {
+		rule, query string
+		want        []string
+	}{
+		{"a type of resources: what creates it, and its page", "aws_s3_bucket", []string{
+			storage + ": creates [aws_s3_bucket] > modules/replica: creates [aws_s3_bucket]_replication_configuration",
+			"#[aws_s3_bucket]", "#[aws_s3_bucket]_policy"}},
+		{"without the type of its provider", "s3_bucket_policy", []string{"#aws_[s3_bucket_policy]"}},
+		{"a type of data sources", "aws_caller_identity", []string{storage + ": reads [aws_caller_identity]"}},
+		{"a type of ephemeral resources", "aws_secretsmanager_secret", []string{storage + ": opens [aws_secretsmanager_secret]"}},
+		{"a required provider: what requires it, and itself", "hashicorp/aws", []string{storage + ": requires [hashicorp/aws]", vpc + ": requires [hashicorp/aws]", "registry.terraform.io/[hashicorp]/[aws]"}},
+		{"a function", "arn_parse", []string{"#[arn_parse]"}},
+		{"a guide", "authentication", []string{"#version-5-upgrade Upgrading and [authentication]"}},
+		{"a page by words of its own and of its provider", "hashicorp bucket policy", []string{"#aws_s3_[bucket]_[policy]"}},
+		{"an input", "bucket_prefix", []string{storage + ": input [bucket_prefix]"}},
+		{"a part of an input", "prefix", []string{storage + ": input bucket_[prefix]"}},
+		{"an output", "bucket_arn", []string{storage + ": output [bucket_arn]"}},
+		{"parts of a name are not words anywhere", "s3_bucket", []string{storage + ": creates aws_[s3_bucket] > modules/replica: creates aws_[s3_bucket]_replication_configuration", "#aws_[s3_bucket]", "#aws_[s3_bucket]_policy"}},
+		{"a word of a README", "kms", []string{storage + ": README [kms]"}},
+		{"a submodule under its module", "replica", []string{storage + ": > modules/[replica]: "}},
+		{"a plural of a name", "vpcs", []string{"registry.terraform.io/terraform-aws-modules/[vpc]/aws: "}},
+		{"a plural of a word", "teams", []string{labels + ": input [team]", storage + ": Keeps objects of a [team] in München."}},
+		{"a typo", "platfrm", []string{labels + ": Names for everything on the [platform], and for s3, too: aws calls it a bucket."}},
+		{"another typo", "sotrage", []string{"acme/[storage]/aws: "}},
+		{"the ending of a verb", "keeping", []string{storage + ": [Keep]s objects of a team in München."}},
+		{"an accent that is left out", "munchen", []string{storage + ": Keeps objects of a team in [München]."}},
+		{"an accent of its own", "STÓRAGE", []string{"acme/[storage]/aws: "}},
+		{"characters within a run without spaces", "サブネット", []string{storage + ": README この[サブネット]は東京にあります"}},
+		{"one of them", "京", []string{storage + ": README このサブネットは東[京]にあります"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			q := catalog.ParseQuery(test.query)
+			found, _ := modules.Search(q)
+			foundProviders, pages := providers.Search(q)
+			if found.Len()+foundProviders.Len()+pages.Len() == 0 {
+				q = q.Loosen()
+				found, _ = modules.Search(q)
+			}
+			var got []string
+			for i := range found.Len() {
+				at, _ := found.At(i)
+				e := c.Modules[at]
+				x := q.Explain(e)
+				name := marked(q.MarkName(e.Address.String()))
+				if len(x.Reasons) > 0 || len(x.Parts) > 0 || !strings.Contains(name, "[") {
+					name = e.Address.String()
+				}
+				text := name + ": "
+				if description := marked(x.Description); strings.Contains(description, "[") {
+					text += description
+				}
+				text += reasons(x.Reasons)
+				for _, p := range x.Parts {
+					text = strings.TrimSuffix(text, " ") + " > " + marked(p.Name) + ": " + reasons(p.Reasons)
+				}
+				got = append(got, text)
+			}
+			for i := range foundProviders.Len() {
+				at, _ := foundProviders.At(i)
+				got = append(got, marked(q.MarkName(c.Providers[at].Address.String())))
+			}
+			for i := range pages.Len() {
+				at, page := pages.At(i)
+				name, title := q.ExplainPage(&c.Providers[at].Titles()[page], c.Providers[at].Address.Name)
+				got = append(got, strings.TrimSpace("#"+marked(name)+" "+marked(title)))
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+		})
+	}
+}
+
+func reasons(all []catalog.Reason) string {
+	var texts []string
+	for _, r := range all {
+		texts = append(texts, string(r.Kind)+" "+marked(r.Text))
+	}
+	return strings.Join(texts, ", ")
+}
+
+func TestPastedReferences(t *testing.T) {
+	const own = "registry.example.com"
+	for _, test := range []struct{ rule, text, want string }{
+		{"an address of a module", "acme/vpc/aws", "acme/vpc/aws"},
+		{"an address of a provider", "hashicorp/aws", "hashicorp/aws"},
+		{"with a hostname", "registry.terraform.io/hashicorp/aws", "registry.terraform.io/hashicorp/aws"},
+		{"with the registry's own", "registry.example.com/acme/vpc/aws", "own acme/vpc/aws"},
+		{"with the registry's own and a port", "localhost:8443/acme/vpc/aws", "own acme/vpc/aws"},
+		{"a line of configuration", `source = "registry.example.com/acme/vpc/aws"`, "own acme/vpc/aws"},
+		{"with spaces", `  source  =  'acme/vpc/aws'  `, "acme/vpc/aws"},
+		{"a submodule", "registry.example.com/acme/vpc/aws//modules/subnets?ref=v1", "own acme/vpc/aws modules/subnets"},
+		{"the URL of a module's page", "https://registry.example.com/modules/acme/vpc/aws/1.2.0?tab=inputs#input_x", "own acme/vpc/aws"},
+		{"below a path", "https://registry.example.com/ui/modules/acme/vpc/aws", "own acme/vpc/aws"},
+		{"of a submodule", "https://registry.example.com/modules/acme/vpc/aws/latest/submodules/subnets", "own acme/vpc/aws modules/subnets"},
+		{"of a mirrored module", "https://registry.example.com/registries/registry.terraform.io/modules/acme/vpc/aws", "registry.terraform.io/acme/vpc/aws"},
+		{"of a page of documentation", "https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/s3_bucket", "registry.terraform.io/hashicorp/aws resources s3_bucket"},
+		{"of the protocol", "https://registry.example.com/v1/modules/acme/vpc/aws/1.2.0/download", "own acme/vpc/aws"},
+		{"without a scheme", "registry.example.com/providers/acme/demo", "own acme/demo"},
+		{"the URL of a repository names nothing here", "git::https://github.com/acme/terraform-modules.git//vpc?ref=v1.2.3", ""},
+		{"words are none", "vpc aws", ""},
+		{"nor is a word", "vpc", ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			q := catalog.ParseQuery(test.text, own, "localhost:8443")
+			got := ""
+			if r := q.Named; r != nil {
+				got = strings.Join(slices.DeleteFunc([]string{strings.TrimPrefix(string(r.Hostname)+"/"+strings.Join(r.Names, "/"), "/"), r.Part, r.Category, r.Slug}, func(s string) bool { return s == "" }), " ")
+				if r.Own {
+					got = "own " + got
+				}
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			if q.IsEmpty() {
+				t.Error("there are no words to look for")
+			}
+		})
+	}
+}
+
+// Modules that use a module or provider are known with their constraints, as the hostname in
+// their sources has it.
+func TestUsedBy(t *testing.T) {
+	c := heldTree(t)
+	u := catalog.NewUsedBy(c.Modules)
+	callers := func(source string, names int) (list []string) {
+		a, _ := catalog.ParseSource(source, names)
+		for _, by := range u.Of(a) {
+			list = append(list, strings.TrimSpace(c.Modules[by.Entry].Address.String()+" "+by.Part+" "+by.Constraint))
+		}
+		return list
+	}
+	for source, want := range map[string][]string{
+		"registry.example.com/acme/labels/null": {"acme/storage/aws  ~> 1.0"},
+		"acme/labels/null":                      nil,
+	} {
+		if got := callers(source, 3); !slices.Equal(got, want) {
+			t.Errorf("%s is used by %q, want %q", source, got, want)
+		}
+	}
+	if got, want := callers("hashicorp/aws", 2), []string{"acme/storage/aws  >= 5.0", "acme/storage/aws modules/replica", "registry.terraform.io/terraform-aws-modules/vpc/aws"}; !slices.Equal(got, want) {
+		t.Errorf("hashicorp/aws is used by %q, want %q", got, want)
+	}
+}

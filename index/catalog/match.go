@@ -1,0 +1,301 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+)
+
+// A Run is a part of a text. It is marked if a search has found it.
+type Run struct {
+	Text   string
+	Marked bool
+}
+
+// A ReasonKind says where a word was found, if not in the name or in the description.
+type ReasonKind string
+
+// The kinds of reasons.
+const (
+	Creates  ReasonKind = "creates" // a type of resources
+	Reads    ReasonKind = "reads"   // a type of data sources
+	Opens    ReasonKind = "opens"   // a type of ephemeral resources
+	Requires ReasonKind = "requires"
+	Input    ReasonKind = "input"
+	Output   ReasonKind = "output"
+	Readme   ReasonKind = "README"
+	Named    ReasonKind = "name" // of a page of documentation
+)
+
+// A Reason says by what else an entry was found.
+type Reason struct {
+	Kind ReasonKind
+	Text []Run
+}
+
+// An Explanation says why an entry was found.
+type Explanation struct {
+	// Description has the description with the words that were found, and Reasons what else
+	// was found.
+	Description []Run
+	Reasons     []Reason
+
+	// Parts are the submodules that were found, unless the name of the module was.
+	Parts []PartExplanation
+}
+
+// A PartExplanation says why a submodule was found.
+type PartExplanation struct {
+	Path              string // "modules/subnets"
+	Name, Description []Run
+	Reasons           []Reason
+}
+
+// maxReasons is how many reasons are given.
+const maxReasons = 3
+
+// Explain says why a query has found an entry.
+func (q Query) Explain(e *Entry) Explanation {
+	t := e.text()
+	var x Explanation
+	own := q.newFinding()
+	for _, name := range t.names {
+		own.look(name, anywhere)
+	}
+	named := own.all()
+	x.Description = own.mark(e.Description, atWords)
+	own.look(e.Owner+" "+e.Source, atWords)
+	x.Reasons = own.reasons(t.codes, t.further)
+	for i := range t.submodules {
+		s := &t.submodules[i]
+		part := q.newFinding()
+		p := PartExplanation{Path: s.path, Name: part.mark(s.path, anywhere), Description: part.mark(s.description, atWords)}
+		p.Reasons = part.reasons(s.codes, "")
+		// If the module is called so, or itself requires the provider, that is reason enough.
+		if !named && !own.source && part.any() && (part.or(own).all() || part.source) {
+			x.Parts = append(x.Parts, p)
+		}
+	}
+	return x
+}
+
+// ExplainPage returns the name and the title of a page of a provider's documentation, with the
+// words that were found.
+func (q Query) ExplainPage(t *content.DocTitle, typ string) (name, title []Run) {
+	f := q.newFinding()
+	return f.mark(t.Name(typ), atWords), f.mark(t.Title, atWords)
+}
+
+// MarkName returns a name with the words that were found anywhere in it.
+func (q Query) MarkName(name string) []Run {
+	f := q.newFinding()
+	return f.mark(name, anywhere)
+}
+
+// A finding says which words of a query have been found.
+type finding struct {
+	query  *Query
+	found  []bool
+	source bool // the provider
+}
+
+func (q *Query) newFinding() finding { return finding{query: q, found: make([]bool, len(q.words))} }
+
+func (f finding) clone() finding {
+	f.found = slices.Clone(f.found)
+	return f
+}
+
+func (f finding) all() bool { return !slices.Contains(f.found, false) }
+
+func (f finding) any() bool { return f.source || slices.Contains(f.found, true) }
+
+// or returns what two findings have found together.
+func (f finding) or(other finding) finding {
+	f = f.clone()
+	for i, found := range other.found {
+		f.found[i] = f.found[i] || found
+	}
+	return f
+}
+
+// A where says where in a text a word may be.
+type where bool
+
+const (
+	atWords  where = false // at the beginning of a word
+	anywhere where = true
+)
+
+// look finds words in a text.
+func (f *finding) look(text string, at where) { f.spans(text, at) }
+
+// mark finds words in a text, and returns the text with marks.
+func (f *finding) mark(text string, at where) []Run { return runsOf(text, f.spans(text, at)) }
+
+// A span is a part of a text.
+type span struct{ from, to int }
+
+// spans finds words in a text, and returns where they are, in order.
+func (f *finding) spans(text string, at where) (all []span) {
+	if text == "" {
+		return nil
+	}
+	folded, from := foldAt(text)
+	for i := range f.query.words {
+		found := findWord(&f.query.words[i], folded, at)
+		f.found[i] = f.found[i] || len(found) > 0
+		all = append(all, found...)
+	}
+	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
+	joined := all[:0]
+	for _, s := range all {
+		s = span{from[s.from], from[s.to]}
+		if n := len(joined); n > 0 && s.from <= joined[n-1].to {
+			joined[n-1].to = max(joined[n-1].to, s.to)
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
+}
+
+// findWord returns where a word is in a folded text: the word itself, else a word in its
+// place.
+func findWord(w *word, folded string, at where) []span {
+	if found := findText(w, folded, at); found != nil {
+		return found
+	}
+	for i := range w.others {
+		if found := findText(&w.others[i], folded, at); found != nil {
+			return found
+		}
+	}
+	if !w.typo {
+		return nil
+	}
+	var found []span
+	eachToken(folded, func(at int, token string, _ bool) {
+		if len(found) < maxOccurrences && token[0] == w.text[0] && isTypo(token, w.text) {
+			found = append(found, span{at, at + len(token)})
+		}
+	})
+	return found
+}
+
+func findText(w *word, folded string, at where) (found []span) {
+	if found = occurrences(w.text, folded, at); found != nil || len(w.parts) < 2 {
+		return found
+	}
+	for _, part := range w.parts {
+		one := occurrences(part, folded, at)
+		if one == nil {
+			return nil
+		}
+		found = append(found, one...)
+	}
+	return found
+}
+
+// maxOccurrences is how often a word is marked in a text.
+const maxOccurrences = 10
+
+func occurrences(needle, folded string, at where) (found []span) {
+	if needle == "" {
+		return nil
+	}
+	for start := 0; len(found) < maxOccurrences; {
+		i := strings.Index(folded[start:], needle)
+		if i < 0 {
+			return found
+		}
+		i += start
+		if at == anywhere || beginsWord(folded, i) {
+			found = append(found, span{i, i + len(needle)})
+			start = i + len(needle)
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(folded[i:])
+		start = i + size
+	}
+	return found
+}
+
+// beginsWord reports whether a word begins at a place in a text, or a part of a name.
+func beginsWord(s string, i int) bool {
+	if i == 0 {
+		return true
+	}
+	before, _ := utf8.DecodeLastRuneInString(s[:i])
+	after, _ := utf8.DecodeRuneInString(s[i:])
+	return !isInWord(before) || before == '_' || isSpaceless(before) || isSpaceless(after)
+}
+
+func runsOf(text string, marks []span) (runs []Run) {
+	at := 0
+	for _, m := range marks {
+		if m.from > at {
+			runs = append(runs, Run{text[at:m.from], false})
+		}
+		runs = append(runs, Run{text[m.from:m.to], true})
+		at = m.to
+	}
+	if at < len(text) {
+		runs = append(runs, Run{text[at:], false})
+	}
+	return runs
+}
+
+// reasons finds the words that have not been found yet among codes, and then among the words
+// of a README.
+func (f *finding) reasons(codes []code, readme string) (reasons []Reason) {
+	if source := f.query.source; source != "" {
+		for _, c := range codes {
+			if c.kind == Requires && (fold(c.text) == source || strings.HasSuffix(fold(c.text), "/"+source)) {
+				f.source = true
+				return []Reason{{Requires, []Run{{c.text, true}}}}
+			}
+		}
+	}
+	for i := range f.found {
+		if f.found[i] || len(reasons) == maxReasons {
+			continue
+		}
+		if best := bestCode(&f.query.words[i], codes); best != nil {
+			reasons = append(reasons, Reason{best.kind, f.mark(best.text, atWords)})
+			continue
+		}
+		for text := range strings.FieldsSeq(readme) {
+			if findWord(&f.query.words[i], fold(text), atWords) != nil {
+				reasons = append(reasons, Reason{Readme, f.mark(text, atWords)})
+				break
+			}
+		}
+	}
+	return reasons
+}
+
+// bestCode returns the first code that is the word, else the first that begins with it, else
+// the first that has it; nil if none has it.
+func bestCode(w *word, codes []code) (best *code) {
+	least := 3
+	for i := range codes {
+		folded := fold(codes[i].text)
+		found := findWord(w, folded, atWords)
+		if found == nil {
+			continue
+		}
+		how := 2
+		if found[0].from == 0 {
+			if how = 1; found[0].to == len(folded) {
+				how = 0
+			}
+		}
+		if how < least {
+			best, least = &codes[i], how
+		}
+	}
+	return best
+}

@@ -1,0 +1,229 @@
+package catalog
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Searches compare words in a folded form: in lower case, without accents, and with Latin
+// letters that have no accent but look like another one as people type them. Text in scripts
+// that put no spaces between words is compared by its characters.
+
+// isPlain reports whether a text is folded already.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf || 'A' <= s[i] && s[i] <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// fold returns the folded form of a text.
+func fold(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for _, r := range s {
+		b = appendFolded(b, r)
+	}
+	return string(b)
+}
+
+// foldAt is fold, and returns also where in the text each byte of the folded form comes from,
+// and the length of the text at the end.
+func foldAt(s string) (folded string, from []int) {
+	b := make([]byte, 0, len(s))
+	for i, r := range s {
+		b = appendFolded(b, r)
+		for len(from) < len(b) {
+			from = append(from, i)
+		}
+	}
+	return string(b), append(from, len(s))
+}
+
+// likeOthers are letters that decompose into nothing, but are typed as others.
+var likeOthers = map[rune]string{
+	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ı': "i", 'ħ': "h",
+}
+
+func appendFolded(b []byte, r rune) []byte {
+	if r < utf8.RuneSelf {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return append(b, byte(r))
+	}
+	r = unicode.ToLower(r)
+	if other, ok := likeOthers[r]; ok {
+		return append(b, other...)
+	}
+	if isAccent(r) {
+		return b
+	}
+	start := len(b)
+	for _, part := range norm.NFKD.String(string(r)) {
+		switch {
+		case isAccent(part):
+		case unicode.IsMark(part), unicode.In(part, unicode.Hangul): // it is another letter without them
+			return utf8.AppendRune(b[:start], r)
+		default:
+			b = utf8.AppendRune(b, unicode.ToLower(part))
+		}
+	}
+	return b
+}
+
+// isAccent reports whether a character only modifies the letter before it. Marks of other
+// blocks are parts of letters.
+func isAccent(r rune) bool { return r >= 0x300 && r <= 0x36f }
+
+// isSpaceless reports whether a character belongs to a script that puts no spaces between
+// words, or that writes endings together with them.
+func isSpaceless(r rune) bool {
+	return r >= 0xe00 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
+}
+
+// isInWord reports whether a character is part of a word. Names of inputs and resources are
+// words with underscores.
+func isInWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || r == '_'
+	}
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+}
+
+// eachRun calls visit with the words of a folded text, and where they begin. A run of
+// characters without spaces is a word, and spaceless.
+func eachRun(s string, visit func(at int, word string, spaceless bool)) {
+	start, kind := 0, 0 // of the run before i: 0 none, 1 word, 2 spaceless
+	end := func(i int) {
+		at, word := start, s[start:i]
+		if kind == 1 {
+			word = strings.TrimLeft(word, "_")
+			at = i - len(word)
+			word = strings.TrimRight(word, "_")
+		}
+		if kind != 0 && word != "" {
+			visit(at, word, kind == 2)
+		}
+	}
+	for i, r := range s {
+		now := 0
+		switch {
+		case !isInWord(r):
+		case isSpaceless(r):
+			now = 2
+		default:
+			now = 1
+		}
+		if now != kind {
+			end(i)
+			start, kind = i, now
+		}
+	}
+	end(len(s))
+}
+
+// eachToken calls visit with what an index has of a folded text: each word, and each of its
+// ends after an underscore, so that nat_gateway_count is found by gateway too. Of characters
+// without spaces it has all pairs, and the last character. whole reports whether the token is
+// a whole word.
+func eachToken(s string, visit func(at int, token string, whole bool)) {
+	eachRun(s, func(start int, word string, spaceless bool) {
+		if spaceless {
+			eachPair(word, true, func(pair string) { visit(start, pair, true) })
+			return
+		}
+		visit(start, word, true)
+		for rest := word; ; {
+			i := strings.IndexByte(rest, '_')
+			if i < 0 {
+				return
+			}
+			if rest = strings.TrimLeft(rest[i:], "_"); rest != "" {
+				visit(start+len(word)-len(rest), rest, false)
+			}
+		}
+	})
+}
+
+// eachPair calls visit with all pairs of characters, and with the last character if last is
+// set or there is no other.
+func eachPair(word string, last bool, visit func(pair string)) {
+	for i := 0; i < len(word); {
+		_, size := utf8.DecodeRuneInString(word[i:])
+		_, next := utf8.DecodeRuneInString(word[i+size:])
+		if next > 0 || last || i == 0 {
+			visit(word[i : i+size+next])
+		}
+		i += size
+	}
+}
+
+// partsOf returns the tokens of a word of a query, all of which a text must have.
+func partsOf(word string) (parts []string) {
+	eachRun(word, func(_ int, run string, spaceless bool) {
+		if spaceless {
+			eachPair(run, false, func(pair string) { parts = append(parts, pair) })
+			return
+		}
+		parts = append(parts, run)
+	})
+	return parts
+}
+
+// withoutPlural returns what a word may be without an English plural.
+func withoutPlural(word string) (others []string) {
+	add := func(ending, replacement string, least int) {
+		if stem, ok := strings.CutSuffix(word, ending); ok && len(stem) >= least {
+			others = append(others, stem+replacement)
+		}
+	}
+	switch {
+	case strings.HasSuffix(word, "ss"), strings.HasSuffix(word, "us"):
+	case strings.HasSuffix(word, "ies"):
+		add("ies", "y", 2)
+	default:
+		add("es", "", 3)
+		add("s", "", 3)
+	}
+	return others
+}
+
+// withoutEnding returns what a word may be without a simple ending of a verb.
+func withoutEnding(word string) (others []string) {
+	for _, ending := range []string{"ing", "ed", "er", "ion"} {
+		if stem, ok := strings.CutSuffix(word, ending); ok && len(stem) >= 4 {
+			others = append(others, stem)
+		}
+	}
+	return others
+}
+
+// isTypo reports whether one character more, less or other, or two in the wrong order, make
+// one word out of another.
+func isTypo(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 || a == b {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	if a[i+1:] == b[i+1:] {
+		return true
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}

@@ -1,0 +1,131 @@
+package changes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	version "github.com/hashicorp/go-version"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+)
+
+// sameType reports whether two variables have the same type, whatever the layout. No
+// type means any type. Defaults of optional attributes are part of a type.
+func sameType(a, b *moduledoc.Variable) bool {
+	return a.Type == b.Type || slices.Equal(typeWords(orAny(a.Type)), typeWords(orAny(b.Type)))
+}
+
+// typeWords returns a type as it is written, without its layout.
+func typeWords(typ string) (words []string) {
+	tokens, _ := hclsyntax.LexExpression([]byte(typ), "", hcl.InitialPos)
+	for _, token := range tokens {
+		switch token.Type {
+		case hclsyntax.TokenNewline, hclsyntax.TokenComma, hclsyntax.TokenComment, hclsyntax.TokenEOF:
+		default:
+			words = append(words, string(token.Bytes))
+		}
+	}
+	return words
+}
+
+// acceptsType reports whether the new variable accepts every value that the old one
+// accepted. A type that cannot be read, or is too long to be read, may accept anything
+// or nothing.
+func acceptsType(now, old *moduledoc.Variable) bool {
+	n, errNow := now.Constraint()
+	o, errOld := old.Constraint()
+	return errNow == nil && errOld == nil && accepts(n, o)
+}
+
+// accepts reports whether every value of the old type certainly fits the new one, and
+// the new type ignores no attribute.
+func accepts(now, old cty.Type) bool {
+	switch {
+	case now == cty.DynamicPseudoType, now.Equals(old):
+		return true
+	case now == cty.String && (old == cty.Number || old == cty.Bool):
+		return true // clients convert them
+	case now.IsListType() && old.IsListType(), now.IsSetType() && old.IsSetType(), now.IsMapType() && old.IsMapType():
+		return accepts(now.ElementType(), old.ElementType())
+	case now.IsObjectType() && old.IsObjectType():
+		for name, typ := range old.AttributeTypes() {
+			if !now.HasAttribute(name) || !accepts(now.AttributeType(name), typ) {
+				return false
+			}
+			if old.AttributeOptional(name) && !now.AttributeOptional(name) {
+				return false
+			}
+		}
+		for name := range now.AttributeTypes() {
+			if !old.HasAttribute(name) && !now.AttributeOptional(name) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// sameConstraints reports whether two constraints mean the same.
+func sameConstraints(a, b string) bool {
+	if a == b {
+		return true
+	}
+	ca, errA := address.ParseConstraints(a)
+	cb, errB := address.ParseConstraints(b)
+	return errA == nil && errB == nil && ca.String() == cb.String()
+}
+
+// narrows reports whether the constraints to refuse a version that from allows. Only
+// their boundaries make a difference, so it tries only the versions around the
+// boundaries.
+func narrows(from, to string) bool {
+	old, errOld := address.ParseConstraints(from)
+	now, errNow := address.ParseConstraints(to)
+	if errOld != nil || errNow != nil {
+		return false // a constraint that cannot be read may allow anything
+	}
+	for _, v := range boundaryVersions(from + "," + to) {
+		if old.Cover(v) && !now.Cover(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// boundaryVersions returns the versions that constraints name, and the versions next to
+// them.
+func boundaryVersions(constraints string) []*version.Version {
+	versions := []*version.Version{version.Must(version.NewVersion("0.0.0"))}
+	for part := range strings.SplitSeq(constraints, ",") {
+		v, err := version.NewVersion(strings.TrimLeft(strings.TrimSpace(part), "<>=!~ "))
+		if err != nil {
+			continue
+		}
+		versions = append(versions, v)
+		segments := v.Core().Segments64()
+		for i := range 3 {
+			for _, step := range []int64{-1, 1} {
+				next := slices.Clone(segments[:3])
+				if next[i] += step; next[i] < 0 {
+					continue
+				}
+				clear(next[i+1:])
+				if step < 0 {
+					for j := i + 1; j < 3; j++ {
+						next[j] = 1 << 20 // the last version before it
+					}
+				}
+				if v, err := version.NewVersion(fmt.Sprintf("%d.%d.%d", next[0], next[1], next[2])); err == nil { // a number that is too large makes no version
+					versions = append(versions, v)
+				}
+			}
+		}
+	}
+	return versions
+}

@@ -1,0 +1,205 @@
+package pages
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+)
+
+// A placePage lists the modules and providers whose addresses begin alike: with a
+// hostname, with a namespace, or, for modules, with a namespace and a name.
+type placePage struct {
+	page
+	Crumbs  []link
+	Heading string
+	Lists   []placeList
+}
+
+// A placeList has the first modules or providers of a place.
+type placeList struct {
+	Title string
+	Total int
+	Items []item
+	All   string // the list of all; empty if all are shown
+}
+
+// place answers with the modules and providers below the beginning of an address. If the
+// visitor sees none, there is no such page.
+func (v *visit) place() (*answer, error) {
+	at := v.route.address
+	if at.Hostname == v.view.Hostname() {
+		at.Hostname = ""
+	}
+	p := placePage{Heading: at.Namespace, Crumbs: []link{{v.route.rest, v.site.Path + "/browse/" + v.route.rest}}}
+	switch {
+	case at.Namespace == "":
+		p.Crumbs = nil
+		p.Heading = address.DisplayHostname(at.Hostname)
+	case at.Hostname != "":
+		p.Crumbs = append(p.Crumbs, link{address.DisplayHostname(at.Hostname), v.url(route{kind: partRoute, address: address.Address{Hostname: at.Hostname}})})
+	}
+	if at.Name != "" {
+		of := v.route
+		of.address.Name = ""
+		p.Crumbs, p.Heading = append(p.Crumbs, link{at.Namespace, v.url(of)}), at.Namespace+"/"+at.Name
+	}
+	p.Crumbs = append(p.Crumbs, link{p.Heading[strings.LastIndexByte(p.Heading, '/')+1:], ""})
+	lists := []func(address.Address) (placeList, error){v.modulesAt, v.providersAt}
+	switch {
+	case v.route.rest == "providers":
+		lists[0], lists[1] = lists[1], lists[0]
+	case at.Name != "":
+		lists = lists[:1]
+	}
+	for _, list := range lists {
+		l, err := list(at)
+		if err != nil {
+			return nil, err
+		}
+		if l.Total > 0 {
+			p.Lists = append(p.Lists, l)
+		}
+	}
+	if len(p.Lists) == 0 {
+		return v.nothingThere()
+	}
+	var err error
+	if p.page, err = v.page(p.Heading); err != nil {
+		return nil, err
+	}
+	p.Current = v.route.rest
+	return pageAnswer("place", p)
+}
+
+// nothingThere answers for a place where the visitor sees nothing: who is not known is
+// asked who it is, as for a module that is not there.
+func (v *visit) nothingThere() (*answer, error) {
+	if !v.view.Public() {
+		subject, err := v.subject()
+		if err != nil {
+			return nil, err
+		}
+		if subject.Anonymous() {
+			return v.failedWith(http.StatusUnauthorized, ""), nil
+		}
+	}
+	return nil, fs.ErrNotExist
+}
+
+func (v *visit) modulesAt(at address.Address) (placeList, error) {
+	all, err := v.view.Modules()
+	return v.listAt("Modules", "/browse/modules", at, all), err
+}
+
+func (v *visit) providersAt(at address.Address) (placeList, error) {
+	all, err := v.view.Providers()
+	return v.listAt("Providers", "/browse/providers", at, all), err
+}
+
+// listAt lists what is at a place. An address without a namespace is all that is mirrored
+// from its hostname.
+func (v *visit) listAt(title, browse string, at address.Address, all []handlers.Listed) placeList {
+	l := placeList{Title: title}
+	for i := range all {
+		a := all[i].Address
+		if !isAt(a, at) {
+			continue
+		}
+		if l.Total++; l.Total <= pageItems {
+			l.Items = append(l.Items, v.item(all[i]))
+		}
+	}
+	if l.Total > len(l.Items) {
+		l.All = withQuery(v.site.Path+browse, "namespace", at.Namespace, "registry", registryOf(at))
+	}
+	return l
+}
+
+// lost answers for a path below a module or provider that is no page of it. Who sees the
+// module or provider is led to it; for everyone else nothing is there.
+func (v *visit) lost() (*answer, error) {
+	a := v.route.address
+	var err error
+	if a.IsModule() {
+		_, err = v.view.Module(a)
+	} else {
+		_, err = v.view.Provider(a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := v.page(a.String())
+	if err != nil {
+		return nil, err
+	}
+	e := newErrorPage(p, http.StatusNotFound, a.String()+" has no page “"+v.route.rest+"”.")
+	to := v.url(addressRoute(a))
+	e.Links = []link{{a.String(), to}, {"All versions", withQuery(to, "tab", tabVersions)}}
+	return errorAnswer(e)
+}
+
+// maxNear is how many links lead on from a page that does not exist.
+const maxNear = 5
+
+// near returns links to what the visitor sees that comes near to an address that is not
+// there: the same module for other systems, or else its namespace.
+func (v *visit) near() []link {
+	a := v.route.address
+	if v.view == nil || a.Namespace == "" {
+		return nil
+	}
+	if a.Hostname == v.view.Hostname() {
+		a.Hostname = ""
+	}
+	modules, err := v.view.Modules()
+	providers, providersErr := v.view.Providers()
+	if errors.Join(err, providersErr) != nil {
+		return nil // the page of the error does without
+	}
+	var links []link
+	kind := ""
+	for _, l := range modules {
+		if l.Address.Hostname != a.Hostname || l.Address.Namespace != a.Namespace {
+			continue
+		}
+		kind = "modules"
+		if l.Address.Name == a.Name && a.IsModule() && len(links) < maxNear {
+			links = append(links, link{l.Address.String(), v.url(addressRoute(l.Address))})
+		}
+	}
+	for _, l := range providers {
+		if l.Address.Hostname == a.Hostname && l.Address.Namespace == a.Namespace && (kind == "" || !a.IsModule()) {
+			kind = "providers"
+		}
+	}
+	if kind != "" && (a.Name != "" || v.route.kind != partRoute) {
+		links = append(links, link{"All of " + a.Namespace, v.url(namespaceRoute(a, kind))})
+	}
+	return links
+}
+
+// namespaceRoute returns the route of the namespace of an address.
+func namespaceRoute(a address.Address, kind string) route {
+	return route{kind: partRoute, address: address.Address{Hostname: a.Hostname, Namespace: a.Namespace}, rest: kind}
+}
+
+// others returns the modules with the same name for other systems that the visitor sees.
+func (v *visit) others() ([]link, error) {
+	all, err := v.view.Modules()
+	if err != nil {
+		return nil, err
+	}
+	var links []link
+	a := v.route.address
+	for i := range all {
+		o := all[i].Address
+		if o.Hostname == a.Hostname && o.Namespace == a.Namespace && o.Name == a.Name && o.System != a.System {
+			links = append(links, link{o.System, v.url(addressRoute(o))})
+		}
+	}
+	return links[:min(len(links), maxNear)], nil
+}

@@ -1,0 +1,148 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+// searchSite has forty modules that require a provider with documentation, and call a module.
+func searchSite(t *testing.T) *Site {
+	t.Helper()
+	files := indextest.New(t)
+	for i := range 40 {
+		version := "~> 1.0"
+		if i == 7 {
+			version = "~> 0.9"
+		}
+		files.Write(fmt.Sprintf("modules/team%d/storage%02d/%s/1.0.0/main.tf", i%2, i, []string{"aws", "google"}[i/30]), `
+terraform {
+  required_providers {
+    demo = {
+      source = "registry.example.com/acme/demo"
+    }
+  }
+}
+module "labels" {
+  source  = "registry.example.com/acme/labels/null"
+  version = "`+version+`"
+}
+resource "demo_bucket" "one" {}
+resource "demo_unknown" "two" {}
+data "demo_bucket" "three" {}
+`)
+	}
+	files.Write("modules/acme/labels/null/1.2.0/main.tf", `variable "team" {}`)
+	files.Write("modules/acme/labels/null/1.2.0/modules/tags/main.tf", `variable "team" {}`)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/bucket.md", "# demo_bucket", "guides/start.md", "# Getting <started>")
+	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := index.New(index.Options{Open: files.Open, Signer: key})
+	t.Cleanup(func() { x.Close() })
+	s, err := x.Rescan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return siteOf(t, s)
+}
+
+// A result says why it is one; results can be filtered, and have pages.
+func TestSearchPage(t *testing.T) {
+	s := searchSite(t)
+	for _, test := range []struct {
+		rule, path  string
+		has, hasNot []string
+	}{
+		{"a type of resources: what creates it, and its page", "/search?q=demo_bucket", []string{
+			`<li>creates <code><mark>demo_bucket</mark></code></li>`, `href="/providers/acme/demo/latest/docs/resources/bucket"><mark>demo_bucket</mark></a>`, "All 40",
+		}, []string{"Nothing has exactly"}},
+		{"a name", "/search?q=labels", []string{`href="/modules/acme/labels/null">acme/<wbr><mark>labels</mark>/<wbr>null</a>`}, nil},
+		{"a title is escaped", "/search?q=started", []string{`Getting &lt;<mark>started</mark>&gt;`}, []string{"<started>"}},
+		{"similar words are said to be so", "/search?q=lables", []string{"<mark>labels</mark>", "Nothing has exactly these words"}, nil},
+		{"facets of the kinds", "/search?q=demo_bucket", []string{
+			`href="/search/modules?q=demo_bucket">Modules <span>40</span>`, `href="/search/documentation?q=demo_bucket">Documentation <span>1</span>`, `aria-current="true">All <span>41</span>`,
+		}, nil},
+		{"facets of the results", "/search?q=demo_bucket", []string{`href="/search?q=demo_bucket&amp;namespace=team1">team1 <span>20</span>`, `href="/search/modules?q=demo_bucket&amp;provider=google">google <span>10</span>`}, nil},
+		{"a filter", "/search/modules?q=demo_bucket&provider=google", []string{`Modules <span class="tally">10</span>`, "team0/<wbr>storage30/<wbr>google", "Without filters"}, []string{"storage00"}},
+		{"a filter counts in the other kinds", "/search/modules?q=demo_bucket&namespace=acme", []string{"Nothing matches these filters", `namespace=acme">Documentation <span>1</span>`}, nil},
+		{"the second page", "/search/modules?q=demo_bucket&offset=30", []string{"31–40 of 40", `rel="prev"`}, []string{`rel="next"`}},
+		{"a pasted source", "/search?q=source+%3D+%22registry.example.com/acme/labels/null//modules/tags%22", []string{`href="/modules/acme/labels/null/latest/submodules/tags"><mark>modules/tags</mark>`, `All <span>1</span>`}, nil},
+		{"an empty query", "/search", []string{"paste a source or a URL"}, nil},
+		{"nothing", "/search?q=nothinglikethis", []string{"Nothing matches all of these words"}, nil},
+		{"who calls a module, the stale first", "/modules/acme/labels/null?tab=used-by", []string{
+			`<tbody>` + "\n" + `<tr><th scope="row"><a href="/modules/team1/storage07/aws">team1/<wbr>storage07/<wbr>aws</a>`, "<code>~&gt; 0.9</code>", "does not take 1.2.0", "takes 1.2.0",
+		}, nil},
+		{"who requires a provider", "/providers/acme/demo?tab=used-by", []string{"team0/<wbr>storage00/<wbr>aws", ">any<", "takes 1.0.0"}, nil},
+		{"nobody", "/modules/team0/storage00/aws?tab=used-by", []string{"No module here uses it."}, nil},
+		{"a resource leads to its documentation", "/modules/team0/storage00/aws?tab=resources", []string{
+			`<a href="/providers/acme/demo/latest/docs/resources/bucket"><code>demo_<wbr>bucket</code></a>`, `<th scope="row"><code>demo_<wbr>unknown</code>`,
+		}, []string{"data-sources/bucket"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			a := s.get(test.path, "")
+			body := a.Body.String()
+			if a.Code != http.StatusOK {
+				t.Fatalf("got %d", a.Code)
+			}
+			for _, text := range test.has {
+				if !strings.Contains(body, text) {
+					t.Errorf("%q is missing in\n%s", text, body)
+				}
+			}
+			for _, text := range test.hasNot {
+				if strings.Contains(body, text) {
+					t.Errorf("%q is there", text)
+				}
+			}
+		})
+	}
+}
+
+func TestSuggestions(t *testing.T) {
+	s := searchSite(t)
+	for query, want := range map[string]string{
+		"demo_bucket": "team0/storage00/aws (module, creates demo_bucket) /modules/team0/storage00/aws; team0/storage02/aws (module, creates demo_bucket) /modules/team0/storage02/aws; team0/storage04/aws (module, creates demo_bucket) /modules/team0/storage04/aws; team0/storage06/aws (module, creates demo_bucket) /modules/team0/storage06/aws; demo_bucket (resource of acme/demo) /providers/acme/demo/latest/docs/resources/bucket",
+		"acme/demo":   "team0/storage00/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage00/aws; team0/storage02/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage02/aws; team0/storage04/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage04/aws; team0/storage06/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage06/aws; acme/demo (provider) /providers/acme/demo",
+		"started":     "Getting <started> (guide of acme/demo) /providers/acme/demo/latest/docs/guides/start",
+		"":            "",
+		"nothinglike": "",
+	} {
+		a := s.get("/search/suggestions?q="+query, "")
+		var list []suggestion
+		if err := json.Unmarshal(a.Body.Bytes(), &list); err != nil || a.Header().Get("Content-Type") != "application/json" || list == nil {
+			t.Fatalf("%s: %v: %s", query, err, a.Body)
+		}
+		var got []string
+		for _, one := range list {
+			got = append(got, one.Text+" ("+one.Of+") "+one.URL)
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%s: got\n%s", query, strings.Join(got, ";\n"))
+		}
+	}
+}
+
+func TestWhatAConstraintTakes(t *testing.T) {
+	for _, test := range []struct {
+		rule, constraint, version string
+		want                      bool
+	}{
+		{"none takes any", "", "1.2.0", true},
+		{"a range", "~> 1.0", "1.2.0", true},
+		{"an older range", "~> 1.0", "2.0.0", false},
+		{"several", ">= 1.0, < 1.2", "1.2.0", false},
+		{"no constraint at all", "latest", "1.2.0", false},
+	} {
+		if got := takes(test.constraint, test.version); got != test.want {
+			t.Errorf("%s: %v", test.rule, got)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package publish_test
+
+import (
+	"crypto/sha256"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A package is checked while it arrives. When its last byte is there, its content is not read
+// from the disk.
+func TestPackagesAreCheckedWhileTheyArrive(t *testing.T) {
+	noise := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	read := new(atomic.Int64)
+	r := newRegistry(t, func(o *publish.Options) {
+		open := o.Open
+		o.Open = func() (tree.Tree, error) {
+			files, err := open()
+			files.Providers.Fs = treetest.CountedFs{Fs: files.Providers.Fs, Read: read}
+			files.Modules.Fs = treetest.CountedFs{Fs: files.Modules.Fs, Read: read}
+			return files, err
+		}
+	})
+	d := dist{linuxZip: indextest.Zip("terraform-provider-demo_v1.0.0", string(noise))}.sum()
+	r.putAll(d, sums, linuxZip)
+	r.offers(d)
+	f, err := publish.ParseModuleFile(vpc, "1.0.0.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Put(t.Context(), f, upload(indextest.Zip("main.tf", "variable \"a\" {}", "noise", string(noise)))); err != nil {
+		t.Fatal(err)
+	}
+	if n := read.Load(); n > 1<<18 {
+		t.Errorf("%d bytes were read", n)
+	}
+}
+
+// What SHA256SUMS does not list is refused before it is sent.
+func TestFilesThatAreRefusedUnsent(t *testing.T) { eachTree(t, testFilesThatAreRefusedUnsent) }
+
+func testFilesThatAreRefusedUnsent(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	for _, test := range []struct {
+		rule, name string
+		sum        wire.SHA256
+		says       string
+	}{
+		{"a package that is not listed", "terraform-provider-demo_1.0.0_windows_amd64.zip", wire.SHA256{}, "does not list"},
+		{"a package that is announced with another digest", linuxZip, sha256.Sum256([]byte("other")), "the SHA256SUMS that is staged lists"},
+		{"a manifest that is announced with another digest", manifest, sha256.Sum256([]byte("other")), "the SHA256SUMS that is staged lists"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r := on.newRegistry(t)
+			r.mustPut(sums, d[sums], publish.Waiting)
+			f, err := publish.ParseReleaseFile(demo, "1.0.0", test.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = r.Put(t.Context(), f, publish.Upload{Body: unreadable{}, Size: 1000, SHA256: test.sum})
+			saying(t, err, publish.ErrRefused, test.says)
+		})
+	}
+}

@@ -1,0 +1,215 @@
+package fill
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A package of a slow origin takes longer than proxies and clients wait for the first byte of
+// an answer. So clients get it as it arrives, before it has been verified, if they know
+// themselves what it has to be: its sha256 is in SHA256SUMS. They do not get its end: with
+// that, a package that turns out to be wrong would be whole. If it is, or does not come, their
+// answers are broken off.
+
+const (
+	// followAfter is how long a client waits for a package that is verified. Within this time
+	// nearly all packages arrive, and those that cannot be had get an answer that says why.
+	followAfter = 3 * time.Second
+
+	// heldBack is how many bytes of a package nobody gets before it is verified.
+	heldBack = 64 << 10
+)
+
+// A growing is a package while it is received. Its length and sha256 are known.
+type growing struct {
+	size int64
+	sum  wire.SHA256
+
+	reading sync.RWMutex // held while content is read
+	content io.ReaderAt  // nil: it is not to be read any more
+
+	mutex    sync.Mutex
+	received int64
+	ended    bool
+	filled   *Filled       // of a package that is in the tree
+	err      error         // of one that is not
+	changed  chan struct{} // closed when one of these changes; nil: nobody waits
+}
+
+// grow says that so many bytes have been written. A nil growing has no followers.
+func (g *growing) grow(n int64) {
+	if g == nil {
+		return
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.received += n
+	g.wake()
+}
+
+func (g *growing) wake() {
+	if g.changed != nil {
+		close(g.changed)
+		g.changed = nil
+	}
+}
+
+// close is called before the content is closed. Followers wait for the end.
+func (g *growing) close() {
+	if g == nil {
+		return
+	}
+	g.reading.Lock()
+	defer g.reading.Unlock()
+	g.content = nil
+}
+
+// end says what has become of the package.
+func (g *growing) end(filled *Filled, err error) {
+	if g == nil {
+		return
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if err == nil && (filled.Size != g.size || filled.SHA256 != g.sum) {
+		err = tree.ErrChanged
+	}
+	g.ended, g.filled, g.err = true, filled, err
+	g.wake()
+}
+
+// failed reports whether the package will not come.
+func (g *growing) failed() bool {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return g.ended && g.err != nil
+}
+
+// newGrowing returns what clients get of a package while it is received. Its name, version,
+// sha256 and length are all that is known of its file.
+func newGrowing(k *packageFill, p upstream.Package, size int64, content io.ReaderAt) *Filled {
+	return &Filled{
+		File: &index.File{
+			Name: p.Name, Version: k.Version, Platform: p.Platform.String(),
+			Size: size, SHA256: p.SHA256, ContentType: "application/zip",
+		},
+		New: true, growing: &growing{size: size, sum: p.SHA256, content: content},
+	}
+}
+
+// A growth is what a follower sees of a package that grows.
+type growth struct {
+	until   int64 // how much may be sent
+	ended   bool
+	filled  *Filled
+	err     error
+	changed <-chan struct{}
+}
+
+// from returns what there is of the package for a follower who has the bytes before offset.
+func (g *growing) from(offset int64) growth {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	until := min(g.received, g.size-heldBack)
+	if !g.ended && until <= offset && g.changed == nil {
+		g.changed = make(chan struct{})
+	}
+	return growth{until, g.ended, g.filled, g.err, g.changed}
+}
+
+// A Follower is the client of a package that grows.
+type Follower interface {
+	io.Writer
+
+	// FlushError sends what was written, since nothing else follows for a while.
+	FlushError() error
+}
+
+// follow sends a follower the bytes as they arrive, through a buffer, and returns how many
+// it has sent when the package is in the tree. The error is the follower's, or of ctx, or
+// says why the package has not come.
+func (g *growing) follow(ctx context.Context, to Follower, buffer []byte) (sent int64, filled *Filled, err error) {
+	closed := false
+	for {
+		has := sent
+		if closed { // only the end matters
+			has = g.size
+		}
+		now := g.from(has)
+		switch {
+		case now.ended:
+			return sent, now.filled, now.err
+		case now.until > has:
+			n, err := g.read(buffer[:min(int64(len(buffer)), now.until-sent)], sent)
+			if closed = errors.Is(err, io.ErrClosedPipe); closed {
+				continue
+			}
+			if err != nil {
+				return sent, nil, err
+			}
+			n, err = to.Write(buffer[:n])
+			if sent += int64(n); err != nil {
+				return sent, nil, err
+			}
+			continue
+		}
+		if err := to.FlushError(); err != nil {
+			return sent, nil, err
+		}
+		select {
+		case <-now.changed:
+		case <-ctx.Done():
+			return sent, nil, context.Cause(ctx)
+		}
+	}
+}
+
+// read reads content that has been written. The error is io.ErrClosedPipe after close.
+func (g *growing) read(p []byte, offset int64) (int, error) {
+	g.reading.RLock()
+	defer g.reading.RUnlock()
+	if g.content == nil {
+		return 0, io.ErrClosedPipe
+	}
+	n, err := g.content.ReadAt(p, offset)
+	if n == len(p) {
+		return n, nil
+	}
+	if err == nil || err == io.EOF {
+		err = tree.ErrChanged // it was there
+	}
+	return 0, err
+}
+
+// followed waits for the package of a flight, or after a while for one that grows.
+func followed(ctx context.Context, under *flight[*Filled], results <-chan singleflight.Result) (*Filled, error) {
+	patience := time.NewTimer(followAfter)
+	defer patience.Stop()
+	var grows <-chan struct{}
+	for {
+		select {
+		case result := <-results:
+			filled, _ := result.Val.(*Filled)
+			return filled, result.Err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-patience.C:
+			grows = under.waiting
+		case <-grows:
+			if early := under.offered(); !early.growing.failed() {
+				return early, nil
+			}
+			grows = nil // the flight ends in a moment, or begins again
+		}
+	}
+}

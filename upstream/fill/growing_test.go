@@ -1,0 +1,426 @@
+package fill_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A slowSite is an origin whose package stops in the middle.
+type slowSite struct {
+	*site
+	publisher *indextest.Publisher
+	content   string // as it is sent
+	size      int    // as it is announced; negative: not at all
+	goOn      chan struct{}
+	then      http.HandlerFunc // in place of the rest; nil: the rest
+
+}
+
+// half is where the package stops.
+func (s *slowSite) half() int { return len(s.content) / 2 }
+
+// newSlowSite serves a release of a package.
+func newSlowSite(t *testing.T, content string) *slowSite {
+	t.Helper()
+	folders, publisher := indextest.New(t), indextest.NewPublisher(t)
+	release := folders.Provider("acme/demo", "1.0.0", "linux_amd64")
+	folders.Write("providers/acme/demo/"+linuxZip, content)
+	release.Signed(publisher)
+	folders.Keys("acme", publisher)
+	s := &slowSite{site: newSite(t, folders), publisher: publisher, content: content, size: len(content)}
+	s.Fault(zipFile, s.answer)
+	return s
+}
+
+// release has the site release another content, as no registry of this kind would.
+func (s *slowSite) release(t *testing.T, content string) {
+	t.Helper()
+	old, now := s.Sum(t, linuxZip), wire.SHA256Of([]byte(content)).String()
+	s.Fault(sumsFile, body(now+"  "+linuxZip+"\n"))
+	s.Fault(sigFile, body(s.publisher.Sign(now+"  "+linuxZip+"\n")))
+	s.Fault(upstreamtest.DownloadPath, s.Edited(old, now))
+	s.content = content
+}
+
+func (s *slowSite) answer(w http.ResponseWriter, r *http.Request) {
+	if s.size >= 0 {
+		w.Header().Set("Content-Length", strconv.Itoa(s.size))
+	}
+	w.Write([]byte(s.content[:s.half()]))
+	w.(http.Flusher).Flush()
+	select {
+	case <-s.goOn:
+	case <-r.Context().Done():
+	}
+	if s.then != nil {
+		s.then(w, r)
+		return
+	}
+	w.Write([]byte(s.content[s.half():]))
+}
+
+// A client is a request, and what it has received.
+type client struct {
+	mutex  sync.Mutex
+	header http.Header
+	received
+}
+
+type received struct {
+	code          int
+	body          string
+	flushed       bool
+	ended, broken bool
+}
+
+func (c *client) Header() http.Header { return c.header }
+
+func (c *client) WriteHeader(code int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.code = code
+}
+
+func (c *client) Write(b []byte) (int, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.code == 0 {
+		c.code = http.StatusOK
+	}
+	c.body += string(b)
+	return len(b), nil
+}
+
+func (c *client) FlushError() error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.flushed = true
+	return nil
+}
+
+func (c *client) now() received {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.received
+}
+
+// A mirror is a registry that fetches packages.
+type mirror struct {
+	*handlers.Registry
+	filler *mirroring
+	all    sync.WaitGroup
+}
+
+func newMirror(t *testing.T, m *mirroring) *mirror {
+	t.Helper()
+	var snapshot *index.Snapshot
+	g := &mirror{filler: m, Registry: &handlers.Registry{Upstream: m.Filler, Changed: func(...string) {}}}
+	snapshot = m.scan(t)
+	g.Snapshot = func() *index.Snapshot { return snapshot }
+	return g
+}
+
+// ask requests the package, with header fields given as names and values in turn.
+func (m *mirror) ask(ctx context.Context, header ...string) *client {
+	c := &client{header: make(http.Header)}
+	r := httptest.NewRequest(http.MethodGet, "https://mirror.example.com"+zipFile, nil).WithContext(ctx)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	m.all.Go(func() {
+		defer func() {
+			broken := recover() == http.ErrAbortHandler
+			c.mutex.Lock()
+			defer c.mutex.Unlock()
+			c.ended, c.broken = true, broken
+		}()
+		m.ServeHTTP(c, r)
+	})
+	return c
+}
+
+const (
+	followAfter = 3 * time.Second
+	heldBack    = 64 << 10
+)
+
+// Clients of a slow origin get a package as it arrives, all but its end, which follows when
+// it has been verified. It is fetched once for all of them.
+func TestClientsFollowASlowOrigin(t *testing.T) { eachTree(t, testClientsFollowASlowOrigin) }
+
+func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	root := on.root(t)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		m := newMirror(t, over(t, c, fill.Policy{}, root))
+		defer m.filler.Close()
+		var followers []*client
+		for range 200 {
+			followers = append(followers, m.ask(background()))
+		}
+		waiting := []*client{
+			m.ask(background(), "Range", "bytes=10-19"),
+			m.ask(background(), "If-Range", `"x"`, "Range", "bytes=10-19"),
+			m.ask(background(), "If-None-Match", `"x"`),
+		}
+		leaving, leave := context.WithCancel(background())
+		left := m.ask(leaving)
+		time.Sleep(followAfter - time.Millisecond)
+		synctest.Wait()
+		for _, f := range followers {
+			if len(f.now().body) != 0 || f.now().flushed {
+				t.Fatalf("within three seconds a client has %d bytes", len(f.now().body))
+			}
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		for _, f := range followers {
+			if f.now().code != http.StatusOK || f.now().body != s.content[:s.half()] || !f.now().flushed {
+				t.Fatalf("after three seconds a client has %d bytes with status %d", len(f.now().body), f.now().code)
+			}
+		}
+		late := m.ask(background())
+		time.Sleep(followAfter)
+		leave()
+		synctest.Wait()
+		if len(late.now().body) != s.half() {
+			t.Errorf("a later client has %d bytes", len(late.now().body))
+		}
+		if !left.now().ended || left.now().broken {
+			t.Error("a client that leaves is waited for")
+		}
+		for _, w := range waiting {
+			if w.now().ended || len(w.now().body) != 0 {
+				t.Errorf("a client that has to know the whole package has %d", w.now().code)
+			}
+		}
+		close(s.goOn)
+		m.all.Wait()
+		synctest.Wait()
+		for _, f := range append(followers, late) {
+			if f.now().body != s.content || f.now().broken {
+				t.Fatalf("a client has %d bytes of %d", len(f.now().body), len(s.content))
+			}
+			for name, value := range map[string]string{
+				"Etag": "", "Accept-Ranges": "none", "Cache-Control": "no-store",
+				"Content-Length": strconv.Itoa(len(s.content)), "Content-Type": "application/zip",
+			} {
+				if got := f.header.Get(name); got != value {
+					t.Fatalf("%s is %q", name, got)
+				}
+			}
+		}
+		if w := waiting[0]; w.now().code != http.StatusPartialContent || w.now().body != s.content[10:20] || w.header.Get("Etag") == "" {
+			t.Errorf("a range: got %d, %d bytes", w.now().code, len(w.now().body))
+		}
+		for _, w := range waiting[1:] {
+			if w.now().code != http.StatusOK || w.now().body != s.content || w.header.Get("Etag") == "" {
+				t.Errorf("a condition: got %d, %d bytes", w.now().code, len(w.now().body))
+			}
+		}
+		if n := s.Count(zipFile); n != 1 {
+			t.Errorf("the package was requested %d times", n)
+		}
+	})
+}
+
+// The end of a package is kept back until it has been verified.
+func TestTheEndIsHeldBack(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		last := len(s.content) - 1
+		s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(s.content)))
+			w.Write([]byte(s.content[:last]))
+			w.(http.Flusher).Flush()
+			<-s.goOn
+			w.Write([]byte(s.content[last:]))
+		})
+		m := newMirror(t, onDisk(t, c, fill.Policy{}))
+		defer m.filler.Close()
+		f := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if len(f.now().body) != len(s.content)-heldBack {
+			t.Errorf("it has %d bytes of %d", len(f.now().body), len(s.content))
+		}
+		close(s.goOn)
+		m.all.Wait()
+		synctest.Wait()
+		if f.now().body != s.content {
+			t.Errorf("it has %d bytes of %d at the end", len(f.now().body), len(s.content))
+		}
+	})
+}
+
+// Whatever an origin does: nobody has a whole wrong file, nobody takes a part for the whole,
+// and the next try works.
+func TestOriginsThatFailFollowers(t *testing.T) {
+	good := indextest.Zip("terraform-provider-demo", noise(1<<20))
+	other := good[:len(good)-10] + "0123456789"
+	noZip := noise(len(good))
+	rest := func(w http.ResponseWriter, content string, r *http.Request) {
+		from, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Range"), "bytes="), "-")
+		start, _ := strconv.Atoi(from)
+		w.Header().Set("Content-Range", "bytes "+from+"-"+strconv.Itoa(len(content)-1)+"/"+strconv.Itoa(len(content)))
+		w.WriteHeader(http.StatusPartialContent)
+		w.Write([]byte(content[start:]))
+	}
+	for _, test := range []struct {
+		rule    string
+		release string // in place of a good package
+		begin   func(s *slowSite)
+		again   http.HandlerFunc // how requests for the rest are answered
+		whole   bool
+		status  int // of an answer that is not a package
+	}{
+		{rule: "it breaks off, and resumes", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, good, r) }, whole: true},
+		{rule: "it breaks off, and resumes with other bytes", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, other, r) }},
+		{rule: "it breaks off for good", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: status(503)},
+		{rule: "it breaks off, and has another length", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, good+"more", r) }},
+		{rule: "it stalls", begin: func(s *slowSite) { s.then = upstreamtest.Silence }, again: upstreamtest.Silence},
+		{rule: "other bytes in the last kilobyte", begin: func(s *slowSite) { s.content = other }},
+		{rule: "a shorter package than announced", begin: func(s *slowSite) { s.content = good[:len(good)-1]; s.then = nil }, again: status(416)},
+		{rule: "an announced length that is wrong", begin: func(s *slowSite) { s.size = len(good) - 1 }, status: http.StatusBadGateway},
+		{rule: "a released file that is no package", release: noZip, begin: func(s *slowSite) {}},
+		{rule: "it does not answer", begin: func(s *slowSite) { s.Fault(zipFile, upstreamtest.Silence) }, status: http.StatusGatewayTimeout},
+		{rule: "no length", begin: func(s *slowSite) {
+			s.size, s.content = -1, other
+			s.Fault(upstreamtest.DownloadPath, s.Edited(`"packages"`, `"other"`))
+		}, status: http.StatusBadGateway},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			released := good
+			if test.release != "" {
+				released = test.release
+			}
+			s := newSlowSite(t, good)
+			if test.release != "" {
+				s.release(t, test.release)
+			}
+			test.begin(s)
+			if test.again != nil {
+				first := true
+				s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
+					if first {
+						first = false
+						s.answer(w, r)
+						return
+					}
+					test.again(w, r)
+				})
+			}
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				s.goOn = make(chan struct{})
+				m := newMirror(t, onDisk(t, c, fill.Policy{}))
+				defer m.filler.Close()
+				followers := []*client{m.ask(background()), m.ask(background())}
+				time.Sleep(followAfter + time.Millisecond)
+				synctest.Wait()
+				if test.status == 0 && len(followers[0].now().body) == 0 {
+					t.Error("nobody follows")
+				}
+				close(s.goOn)
+				m.all.Wait()
+				for _, f := range followers {
+					switch whole := f.now().body == released; {
+					case test.status != 0:
+						if f.now().code != test.status || f.now().broken {
+							t.Errorf("got %d, broken off: %t", f.now().code, f.now().broken)
+						}
+					case whole != test.whole, f.now().broken == test.whole:
+						t.Errorf("a client has %d bytes of %d, broken off: %t", len(f.now().body), len(released), f.now().broken)
+					case !whole && len(f.now().body) > len(released)-heldBack:
+						t.Errorf("a client has all but %d bytes", len(released)-len(f.now().body))
+					}
+				}
+				synctest.Wait()
+				if test.whole {
+					return
+				}
+				m.filler.mustHave(t)
+				if test.release != "" {
+					return
+				}
+				s.Fault(zipFile, nil)
+				time.Sleep(2 * time.Minute) // failures are remembered for a while
+				again := m.ask(background())
+				m.all.Wait()
+				synctest.Wait()
+				if again.now().body != good || again.now().broken || again.header.Get("Etag") == "" {
+					t.Errorf("the next try: got %d, %d bytes", again.now().code, len(again.now().body))
+				}
+			})
+		})
+	}
+}
+
+// If somebody else adds the package to the tree meanwhile, followers get the end of that one, if
+// it is the one that was released.
+func TestFollowersOfAPackageThatAnotherAdds(t *testing.T) {
+	content := indextest.Zip("terraform-provider-demo", noise(1<<20))
+	for _, test := range []struct {
+		rule, added string
+		whole       bool
+	}{
+		{"the same package", content, true},
+		{"another package", indextest.Zip("terraform-provider-demo", noise(1<<19)), false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newSlowSite(t, content)
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				s.goOn = make(chan struct{})
+				m := newMirror(t, onDisk(t, c, fill.Policy{}))
+				defer m.filler.Close()
+				f := m.ask(background())
+				time.Sleep(followAfter + time.Millisecond)
+				synctest.Wait()
+				m.filler.Write(directory+linuxZip, test.added)
+				close(s.goOn)
+				m.all.Wait()
+				synctest.Wait()
+				if f := f.now(); (f.body == content) != test.whole || f.broken == test.whole {
+					t.Errorf("it has %d bytes of %d, broken off: %t", len(f.body), len(content), f.broken)
+				}
+			})
+		})
+	}
+}
+
+// A mirror that stops gives up what it was receiving. Nothing of it is left.
+func TestFollowersOfAMirrorThatStops(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		m := newMirror(t, onDisk(t, c, fill.Policy{}))
+		f := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		m.filler.Close()
+		m.all.Wait()
+		if !f.now().broken {
+			t.Errorf("a client has %d bytes", len(f.now().body))
+		}
+		close(s.goOn)
+		synctest.Wait()
+		m.filler.mustHave(t)
+	})
+}
