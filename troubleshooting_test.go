@@ -22,7 +22,7 @@ import (
 // errors.
 var explained = []string{
 	"address", "wire", "signing", "tlog/append.go", "tlog/checkpoint.go", "tlog/files.go", "tlog/folder.go", "tlog/key.go", "tlog/log.go", "tlog/tidy.go", "tlog/record", "tlog/vault", "tree", "archive", "registryhcl", "index", "index/report", "index/layout", "index/keys", "index/queue", "index/offer", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
-	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "caddyfile", "blob",
+	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "module/storage", "caddyfile", "blob",
 	"pages/errorpage.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",
 }

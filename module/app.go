@@ -38,6 +38,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
@@ -62,7 +63,7 @@ type App struct {
 	logged     []*loggedTree        // of the handlers
 	handlers   []*Handler           // provisioned handlers
 	publishers []*publish.Publisher // of the handlers
-	locks      namedLocks
+	locks      storage.Locks
 	started    chan struct{}            // closed after Start, even if it failed
 	links      *access.RotatingLinkKeys // nil: no handler signs links
 	generate   func() (*signing.Key, error)

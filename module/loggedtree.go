@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
@@ -200,9 +201,9 @@ func (a *App) Tlogs() (all []TlogFiles) {
 const maxTlogCalls = 4
 
 // logOf returns the log in its folder, with its key and checkpoint in Caddy's storage.
-func logOf(key tlogKey, storage func() (certmagic.Storage, error)) vault.Log {
+func logOf(key tlogKey, newest func() (certmagic.Storage, error)) vault.Log {
 	return vault.Log{
-		Files: tlog.NewFolder(key.open), Storage: newStorageCalls(storage, maxTlogCalls),
+		Files: tlog.NewFolder(key.open), Storage: storage.NewCalls(newest, maxTlogCalls),
 		Origin: key.origin, Fixed: key.named, Private: key.private,
 	}
 }

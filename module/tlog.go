@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -113,7 +114,7 @@ func (k *tlogKey) locate(folder string, t servedTree) (err error) {
 		}
 	case folder == "":
 		k.made = true
-		k.folder = filepath.Join(caddy.AppDataDir(), filepath.FromSlash(treeFolder("tlog", t.identity())))
+		k.folder = filepath.Join(caddy.AppDataDir(), filepath.FromSlash(storage.Folder("tlog", t.identity())))
 	case inStore:
 		k.folder = folder
 	default:

@@ -1,4 +1,10 @@
-package module
+// Package storage keeps in Caddy's storage what instances of a cluster share about a tree, and
+// their locks.
+//
+// A storage may be a network disk, a database or a bucket. It may hang, fail and forget. So
+// each call ends with its context, even if the storage does not return, and the number of
+// calls that wait for it is bounded.
+package storage
 
 import (
 	"context"
@@ -8,19 +14,20 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// storageCalls call Caddy's storage for data about a tree.
-type storageCalls struct {
+// Calls call Caddy's storage for data about a tree.
+type Calls struct {
 	storage func() (certmagic.Storage, error) // called each time, since the storage of a configuration is closed when the configuration ends
 	calls   chan struct{}                     // has an element for each call
 }
 
-func newStorageCalls(storage func() (certmagic.Storage, error), atOnce int) storageCalls {
-	return storageCalls{storage, make(chan struct{}, atOnce)}
+// NewCalls returns calls of which so many wait for the storage at once.
+func NewCalls(storage func() (certmagic.Storage, error), atOnce int) Calls {
+	return Calls{storage, make(chan struct{}, atOnce)}
 }
 
 // call calls the storage. It returns when ctx ends, even if the call does not return: a
 // file storage ignores the context, and may hang on a network disk.
-func call[T any](ctx context.Context, s storageCalls, do func(certmagic.Storage) (T, error)) (T, error) {
+func call[T any](ctx context.Context, s Calls, do func(certmagic.Storage) (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
@@ -50,24 +57,24 @@ func call[T any](ctx context.Context, s storageCalls, do func(certmagic.Storage)
 }
 
 // Load implements vault.Storage.
-func (s storageCalls) Load(ctx context.Context, key string) ([]byte, error) {
+func (s Calls) Load(ctx context.Context, key string) ([]byte, error) {
 	return call(ctx, s, func(storage certmagic.Storage) ([]byte, error) { return storage.Load(ctx, key) })
 }
 
 // Store implements vault.Storage.
-func (s storageCalls) Store(ctx context.Context, key string, value []byte) error {
+func (s Calls) Store(ctx context.Context, key string, value []byte) error {
 	_, err := call(ctx, s, func(storage certmagic.Storage) (struct{}, error) { return struct{}{}, storage.Store(ctx, key, value) })
 	return err
 }
 
 // Delete implements vault.Storage.
-func (s storageCalls) Delete(ctx context.Context, key string) error {
+func (s Calls) Delete(ctx context.Context, key string) error {
 	_, err := call(ctx, s, func(storage certmagic.Storage) (struct{}, error) { return struct{}{}, storage.Delete(ctx, key) })
 	return err
 }
 
-// treeFolder returns the folder for data about the tree with an identity.
-func treeFolder(kind, identity string) string {
+// Folder returns the folder for data about the tree with an identity.
+func Folder(kind, identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	return "terraform_registry/" + kind + "/" + hex.EncodeToString(sum[:12])
 }
