@@ -28,6 +28,9 @@ type entry struct {
 	keys    *keys.File            // of the namespace of a provider; nil if there is no keys file
 	listing *listing              // nil when all archives have been read
 
+	whole    *entry    // the entry with the versions that a ledger has with other bytes; nil: there are none
+	withheld []Problem // these versions
+
 	kept    *entry // the entry whose state is kept, since the folder cannot be read
 	unknown bool   // the folder cannot be read, and there is no earlier state
 	faulty  bool   // something in it could not be read, and may be readable a moment later
@@ -158,14 +161,15 @@ type mergedEntry struct {
 	metadata    offer.Metadata
 }
 
-// newGroup returns the group of some entries. before is the group as it was, which may be
-// nil: what has not changed stays the same.
-func newGroup(entries []*entry, before *group) *group {
+// newGroup returns the group of some entries, without the versions that a ledger, which may be
+// nil, has with other bytes. before is the group as it was, which may be nil: what has not
+// changed stays the same.
+func newGroup(entries []*entry, before *group, l Ledger) *group {
 	slices.SortFunc(entries, func(a, b *entry) int { return a.folder.Compare(b.folder.Folder) })
 	g := &group{entries: entries, report: report.New()}
 	for _, e := range entries {
 		if chosen := chooseSpelling(entries, e.folder.Address); chosen == e {
-			g.offered = append(g.offered, e)
+			g.offered = append(g.offered, e.onRecord(l, before.at(e.folder.Address.Hostname)))
 		} else {
 			e.reportSpelling(g.report, chosen)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -51,6 +52,7 @@ type scanner struct {
 	watch    *watch.Watcher // nil: nothing is watched
 	seeks    bool           // the tree's file system is known to have seekable files
 	last     *Snapshot      // nil before the first scan
+	ledger   atomic.Pointer[Ledger]
 
 	shared shared
 }
@@ -194,9 +196,14 @@ func (x *scanner) complete(ctx context.Context, listings []*listing) *Snapshot {
 		e := last.group(f.Address).entryOf(f.Report)
 		return e == nil || e.listing != l
 	})
-	n := s.next(found{entries: s.entries(listings, last.keys), keys: last.keys})
+	return s.between(found{entries: s.entries(listings, last.keys), keys: last.keys})
+}
+
+// between returns the next snapshot, with what was found since the last scan.
+func (s *scan) between(c found) *Snapshot {
+	last, n := s.last, s.next(c)
 	n.Taken, n.scanned, n.changes, n.Hint, n.Recalled, n.keysFailed = last.Taken, last.scanned, last.changes, last.Hint, last.Recalled, last.keysFailed
-	x.last = n
+	s.last = n
 	return n
 }
 

@@ -72,6 +72,8 @@ type found struct {
 	entries []*entry
 	way     []*wayWalk // of the parts that were walked
 	keys    *keys.Folder
+
+	compared []address.Address // groups to compare with the ledger again
 }
 
 // next returns the snapshot after the last one.
@@ -86,6 +88,7 @@ func (s *scan) next(c found) *Snapshot {
 	if s.last != nil {
 		n.groups, n.way = maps.Clone(s.last.groups), maps.Clone(s.last.way)
 	}
+	l := s.recorded()
 	made := make(map[address.Address][]*entry)
 	for _, e := range c.entries {
 		key := e.folder.Address.At("")
@@ -96,7 +99,7 @@ func (s *scan) next(c found) *Snapshot {
 		maps.Copy(walked, w.way)
 	}
 	if len(walked) > 0 {
-		n.removeGone(walked)
+		n.removeGone(walked, l)
 	}
 	for key, entries := range made {
 		before := n.groups[key]
@@ -105,7 +108,12 @@ func (s *scan) next(c found) *Snapshot {
 				entries = append(entries, e)
 			}
 		}
-		n.put(key, entries, before)
+		n.put(key, entries, before, l)
+	}
+	for _, a := range c.compared {
+		if g := n.groups[a.At("")]; g != nil && !n.differs.groups[a.At("")] {
+			n.compare(a.At(""), g, l)
+		}
 	}
 	for report, w := range walked {
 		n.way[report], n.differs.way[report] = w, true
@@ -121,7 +129,7 @@ func (s *scan) next(c found) *Snapshot {
 }
 
 // put replaces a group by one of these entries, unless it has them already.
-func (s *Snapshot) put(key address.Address, entries []*entry, before *group) {
+func (s *Snapshot) put(key address.Address, entries []*entry, before *group, l Ledger) {
 	if len(entries) == 0 {
 		delete(s.groups, key)
 		s.differs.groups[key] = true
@@ -131,12 +139,12 @@ func (s *Snapshot) put(key address.Address, entries []*entry, before *group) {
 	if before != nil && len(before.entries) == len(entries) && !slices.ContainsFunc(before.entries, func(e *entry) bool { return !same(e) }) {
 		return
 	}
-	s.groups[key] = newGroup(entries, before)
+	s.groups[key] = newGroup(entries, before, l)
 	s.differs.groups[key] = true
 }
 
 // removeGone removes the folders that a walk has not found in the folders that it listed.
-func (s *Snapshot) removeGone(walked map[string]*wayFolder) {
+func (s *Snapshot) removeGone(walked map[string]*wayFolder, l Ledger) {
 	if !s.mayLack(walked) {
 		return
 	}
@@ -157,7 +165,7 @@ func (s *Snapshot) removeGone(walked map[string]*wayFolder) {
 	for key, g := range s.groups {
 		if slices.ContainsFunc(g.entries, func(e *entry) bool { return isGone(e.folder.Report) }) {
 			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return isGone(e.folder.Report) })
-			s.put(key, kept, g)
+			s.put(key, kept, g, l)
 		}
 	}
 }
@@ -424,6 +432,9 @@ func (s *Snapshot) knows(report string) bool {
 	}
 	return false
 }
+
+// addresses yields the addresses of all groups.
+func (s *Snapshot) addresses() iter.Seq[address.Address] { return maps.Keys(s.groups) }
 
 // offered yields the entries that are offered, each under the address of its folder.
 func (s *Snapshot) offered() iter.Seq[*entry] {

@@ -133,18 +133,27 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 		Rewritten:   func(c index.ChangedVersion) { a.emitRewritten(t, c) },
 		Changed:     announce,
 	})
+	pooled.SetLedger(a.ledger(t.source))
 	pooled.Start()
 	return pooled.Index
 }
 
-// digests returns the digests of the indexes of a tree.
-func (a *App) digests(source tree.Source) (digests []*index.Digests) {
+// indexesOf returns the indexes of a tree.
+func (a *App) indexesOf(source tree.Source) (indexes []*index.Index) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for key, x := range a.indexes {
 		if key.source == source {
-			digests = append(digests, x.Digests())
+			indexes = append(indexes, x.Index)
 		}
+	}
+	return indexes
+}
+
+// digests returns the digests of the indexes of a tree.
+func (a *App) digests(source tree.Source) (digests []*index.Digests) {
+	for _, x := range a.indexesOf(source) {
+		digests = append(digests, x.Digests())
 	}
 	return digests
 }

@@ -9,11 +9,13 @@ import (
 	"github.com/caddyserver/certmagic"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 var tlogPool = newPool[tlogKey, *pooledTlog]()
@@ -75,6 +77,7 @@ func (a *App) acquireTlog(t *loggedTree) error {
 					return tlog.Open(ctx, o)
 				},
 				Hostnames: key.names(),
+				Learned:   func(addresses ...address.Address) { p.compare(key.source, addresses) },
 				Changed:   func(s record.State) { p.tell(key, s) },
 			})
 			return p, nil
@@ -97,6 +100,17 @@ func (p *pooledTlog) Destruct() error {
 	return nil
 }
 
+// compare has the indexes of a tree compare addresses with the log, or everything.
+func (p *pooledTlog) compare(source tree.Source, addresses []address.Address) {
+	app := p.newest()
+	if app == nil {
+		return
+	}
+	for _, x := range app.indexesOf(source) {
+		x.Compare(addresses...)
+	}
+}
+
 // tell logs whether something can be added to a log.
 func (p *pooledTlog) tell(key tlogKey, s record.State) {
 	app := p.newest()
@@ -115,6 +129,18 @@ func (p *pooledTlog) tell(key tlogKey, s record.State) {
 	default:
 		app.logger.Error("nothing is added to the transparency log, which is not as it was signed", fields...)
 	}
+}
+
+// ledger returns what the offers of a tree are compared with; nil: they are not.
+func (a *App) ledger(source tree.Source) index.Ledger {
+	a.logging.Lock()
+	defer a.logging.Unlock()
+	for key, p := range a.logs {
+		if key.source == source {
+			return p
+		}
+	}
+	return nil
 }
 
 // offered tells the log of a tree, if it has one, what is offered.

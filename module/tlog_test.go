@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 const testOrigin = "registry.example.com/v1/tlog"
@@ -266,6 +267,74 @@ func remove(t *testing.T, patterns ...string) {
 			}
 		}
 	}
+}
+
+// A version whose bytes are replaced is offered no longer, until the first ones are back.
+func TestWhatIsReplacedIsWithheld(t *testing.T) {
+	root, folder := sampleTree(t), t.TempDir()
+	files := indextest.OnDisk(t, root)
+	file := "modules/acme/dns/aws/1.0.0.tar.gz"
+	first, other := indextest.TarGz("main.tf", "# first"), indextest.TarGz("main.tf", "# other")
+	files.Write(file, first)
+	o := Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: folder}, Rescan: -1}
+	begin := func(storage string) (*configuration, *Handler) {
+		t.Helper()
+		c := newConfigurationIn(t, storage)
+		h := c.mustHandle(o)
+		c.mustStart()
+		return c, h
+	}
+	mustAnswer := func(when string, h *Handler, want int) {
+		t.Helper()
+		eventually(t, fmt.Sprint(when, ": it is answered with ", want), func() bool {
+			status, _ := askLog(t, h, "/v1/modules/acme/dns/aws/1.0.0/download")
+			return status == want
+		})
+		if n := snapshot(t, h).Totals.Withheld[tree.Replaced]; (n == 1) != (want == http.StatusNotFound) {
+			t.Errorf("%s: withheld are %d", when, n)
+		}
+	}
+	c, h := begin(t.TempDir())
+	mustAnswer("at first", h, http.StatusNoContent)
+	awaitEntry(t, h, "modules/acme/dns/aws/1.0.0")
+	files.Write(file, other)
+	rescan(t, h)
+	mustAnswer("with other bytes", h, http.StatusNotFound)
+	files.Write(file, first)
+	rescan(t, h)
+	mustAnswer("with the first bytes", h, http.StatusNoContent)
+	c.cancel()
+
+	files.Write(file, other)
+	_, h = begin(c.storage)
+	mustAnswer("replaced while nothing ran", h, http.StatusNotFound)
+	// What is on record is told all the same.
+	if body := awaitEntry(t, h, "modules/acme/dns/aws/1.0.0"); strings.Count(body, " h1:") != 1 {
+		t.Errorf("the version has the entries %s", body)
+	}
+	files.Write("modules/acme/dns/aws/registry.hcl", `withdrawn "1.0.0" { reason = "somebody has changed it" }`)
+	rescan(t, h)
+	if n := snapshot(t, h).Totals.Withheld[tree.Replaced]; n != 0 {
+		t.Errorf("it is withdrawn, and %d are replaced", n)
+	}
+}
+
+// Without the option, the log is no reason to withhold anything.
+func TestALogThatIsTurnedOff(t *testing.T) {
+	root, folder := sampleTree(t), t.TempDir()
+	files := indextest.OnDisk(t, root).Write("modules/acme/dns/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# first"))
+	before := newConfiguration(t)
+	h := before.mustHandle(Handler{Root: root, PublicURL: "https://registry.example.com", Tlog: &Tlog{Folder: folder}, Rescan: -1})
+	before.mustStart()
+	awaitEntry(t, h, "modules/acme/dns/aws/1.0.0")
+	files.Write("modules/acme/dns/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# other"))
+	rescan(t, h)
+	eventually(t, "it is withheld", func() bool { return snapshot(t, h).Totals.Withheld[tree.Replaced] == 1 })
+	after := newConfigurationIn(t, before.storage)
+	h = after.mustHandle(Handler{Root: root, PublicURL: "https://registry.example.com", Rescan: -1})
+	after.mustStart()
+	before.cancel()
+	eventually(t, "it is offered", func() bool { return snapshot(t, h).Totals.Withheld[tree.Replaced] == 0 })
 }
 
 // Several instances begin one log at the same time: one key counts.

@@ -45,7 +45,7 @@ func (l *Log) News(leaves []Leaf) (news []Leaf) {
 	size := l.Head().Size
 	for _, leaf := range leaves {
 		known, says := l.ledger.said(leaf, size)
-		if _, isNew := says.news(known, leaf.Address.IsModule()); isNew {
+		if _, isNew := says.news(known); isNew {
 			news = append(news, leaf)
 		}
 	}
@@ -211,7 +211,7 @@ func (l *Log) missing(e *edge, leaves []Leaf) (texts []string) {
 	for _, leaf := range leaves {
 		v := version{leaf.Address, leaf.Version}
 		known, says := l.ledger.said(leaf, e.size)
-		event, isNew := says.news(append(known, added[v]...), leaf.Address.IsModule())
+		event, isNew := says.news(append(known, added[v]...))
 		if !isNew {
 			continue
 		}
@@ -225,13 +225,12 @@ func (l *Log) missing(e *edge, leaves []Leaf) (texts []string) {
 // news reports whether a leaf says something that the leaves of its version do not say, and
 // as which event:
 //
-//   - found and offered: there is no package for the platform yet. A module that is packed
-//     in another way, with the same files, is repacked: folders are, when the registry packs
-//     them by another rule or program.
+//   - found and offered: there is no package for the platform yet. The same files with other
+//     bytes are repacked.
 //   - repacked: no package for the platform has that "zh:",
 //   - withdrawn and restored: the newest such leaf is another one, or there is none and the
 //     version is withdrawn.
-func (s shortLeaf) news(known []shortLeaf, isModule bool) (e Event, isNew bool) {
+func (s shortLeaf) news(known []shortLeaf) (e Event, isNew bool) {
 	e = events[s.event]
 	withdrawn, some, sameFiles := false, false, false
 	for _, k := range known {
@@ -245,7 +244,7 @@ func (s shortLeaf) news(known []shortLeaf, isModule bool) (e Event, isNew bool) 
 				return e, false
 			}
 		case k.platform == s.platform:
-			some, sameFiles = true, sameFiles || k.h1 == s.h1
+			some, sameFiles = true, sameFiles || k.sameFiles(s)
 		}
 	}
 	switch e {
@@ -256,7 +255,7 @@ func (s shortLeaf) news(known []shortLeaf, isModule bool) (e Event, isNew bool) 
 	case Repacked:
 		return e, true
 	}
-	if some && isModule && sameFiles {
+	if sameFiles {
 		return Repacked, true
 	}
 	return e, !some

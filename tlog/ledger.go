@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A ledger finds the leaves of a version by their numbers, and knows in short what they say:
-// what is offered is compared with them at each start. It takes some fifty bytes a leaf and
-// forty bytes a version.
+// what is offered is compared with them. It takes some fifty bytes a leaf and forty bytes a
+// version.
 type ledger struct {
 	mu        sync.RWMutex
 	newest    map[versionKey]int32 // the newest leaf of each version
@@ -23,9 +24,11 @@ type ledger struct {
 
 // A shortLeaf is what must be known of a leaf to tell whether another one says something new.
 type shortLeaf struct {
-	previous int32 // an older leaf of its version, or -1
+	previous int32  // an older leaf of its version, or -1
+	seconds  uint32 // the time of the leaf
 	platform uint16
 	event    eventCode
+	files    bool     // its files count, and not its bytes: see sameFiles
 	h1, zh   [16]byte // the ends of the package's first and last hash, as bytes
 }
 
@@ -44,7 +47,7 @@ func (l *ledger) shorten(leaf Leaf) shortLeaf {
 		n = uint16(len(l.platforms))
 		l.platforms[leaf.Platform] = n
 	}
-	s := shortLeaf{platform: n, event: codeOf(leaf.Event)}
+	s := shortLeaf{seconds: uint32(leaf.Time.Unix()), platform: n, event: codeOf(leaf.Event), files: leaf.Address.IsModule() || leaf.Pack != 0}
 	if last := len(leaf.Hashes) - 1; last > 0 {
 		h1, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(leaf.Hashes[0], "h1:"))
 		zh, _ := hex.DecodeString(strings.TrimPrefix(leaf.Hashes[last], "zh:"))
@@ -54,6 +57,13 @@ func (l *ledger) shorten(leaf Leaf) shortLeaf {
 		}
 	}
 	return s
+}
+
+// sameFiles reports whether two packages are the same although their bytes differ, because
+// they have the same files. So are modules, which clients only unpack, and folders that the
+// registry packs. Lock files have the bytes of all other packages of providers.
+func (s shortLeaf) sameFiles(other shortLeaf) bool {
+	return s.files && other.files && s.h1 == other.h1
 }
 
 // A versionKey is a digest: the texts of all addresses would take more memory.
@@ -100,6 +110,46 @@ func (l *ledger) of(a address.Address, version string, size int64) (numbers []in
 	}
 	slices.Reverse(numbers)
 	return numbers
+}
+
+// A Record says what a log has of a package.
+type Record int
+
+const (
+	// NotOnRecord: it has no package of the version, for the platform.
+	NotOnRecord Record = iota
+
+	// OnRecord: it has these bytes or, for a module, these files.
+	OnRecord
+
+	// Replaced: it has others only.
+	Replaced
+)
+
+// Compare returns what the log has of the package of a leaf, and since when it has it. It
+// reads nothing. Packages of providers are compared by their bytes. Modules are compared by
+// their files: an archive of the same files is the same module.
+func (l *Log) Compare(leaf Leaf) (Record, time.Time) {
+	known, says := l.ledger.said(leaf, l.Head().Size)
+	var first, same *shortLeaf
+	for i, k := range known {
+		if !events[k.event].HasPackage() || k.platform != says.platform {
+			continue
+		}
+		if first == nil {
+			first = &known[i]
+		}
+		if same == nil && (k.zh == says.zh || k.sameFiles(says)) {
+			same = &known[i]
+		}
+	}
+	switch {
+	case same != nil:
+		return OnRecord, time.Unix(int64(same.seconds), 0)
+	case first != nil:
+		return Replaced, time.Unix(int64(first.seconds), 0)
+	}
+	return NotOnRecord, time.Time{}
 }
 
 // said returns in short what the leaves below size say of the version of a leaf, the oldest

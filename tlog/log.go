@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -322,6 +323,24 @@ func (l *Log) Leaves(ctx context.Context, h *Head, a address.Address, version st
 		}
 	}
 	return leaves, nil
+}
+
+// Addresses returns the addresses of the leaves of a head from a number on.
+func (l *Log) Addresses(ctx context.Context, h *Head, from int64) (addresses []address.Address, err error) {
+	for n := from; n < h.Size; n++ {
+		entry, err := l.files.entry(ctx, h.edge, n)
+		if err != nil {
+			return nil, err
+		}
+		leaf, err := ParseLeaf(entry)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(addresses, leaf.Address) {
+			addresses = append(addresses, leaf.Address)
+		}
+	}
+	return addresses, nil
 }
 
 // Lookup returns the leaves of a version under several addresses, in that order, and proofs

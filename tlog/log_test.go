@@ -3,6 +3,8 @@ package tlog
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"flag"
 	"fmt"
@@ -290,6 +292,60 @@ func TestALeafThatSaysNothingNewIsNotAppended(t *testing.T) {
 		events := eventsOf(leaves)
 		if got := fmt.Sprint(events); err != nil || got != "[offered offered repacked withdrawn restored withdrawn]" {
 			t.Errorf("its leaves are %s, %v", got, err)
+		}
+	})
+}
+
+func TestWhatIsOnRecordIsCompared(t *testing.T) {
+	provider, err := address.Parse("acme/demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	linux, darwin := address.Platform{OS: "linux", Arch: "amd64"}, address.Platform{OS: "darwin", Arch: "arm64"}
+	hashes := func(files, bytes int) []string {
+		sum := sha256.Sum256([]byte{byte(files)})
+		return []string{"h1:" + base64.StdEncoding.EncodeToString(sum[:]), fmt.Sprintf("zh:%064x", bytes)}
+	}
+	on := func(p address.Platform, files, bytes, pack int) Leaf {
+		return Leaf{Event: Offered, Address: provider, Version: "1.0.0", Platform: p, Hashes: hashes(files, bytes), Pack: pack}
+	}
+	module := func(files, bytes int) Leaf {
+		leaf := moduleLeaf(1)
+		leaf.Hashes = hashes(files, bytes)
+		return leaf
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, newMemory())
+		defer l.Close()
+		begun := time.Now()
+		mustAppend(t, l, on(linux, 1, 1, 0), on(darwin, 2, 2, 1), module(3, 3))
+		time.Sleep(time.Hour)
+		mustAppend(t, l, module(3, 4), Leaf{Event: Withdrawn, Address: provider, Version: "1.0.0"})
+		for _, test := range []struct {
+			rule string
+			leaf Leaf
+			want Record
+		}{
+			{"the same package", on(linux, 1, 1, 0), OnRecord},
+			{"other bytes of a provider", on(linux, 1, 9, 0), Replaced},
+			{"other files", on(linux, 9, 9, 0), Replaced},
+			{"a platform that came later", on(address.Platform{OS: "windows", Arch: "amd64"}, 9, 9, 0), NotOnRecord},
+			{"the same files of a folder that is packed in another way", on(darwin, 2, 9, 1), OnRecord},
+			{"a zip with the files of a folder that was packed", on(darwin, 2, 9, 0), Replaced},
+			{"other files of a folder", on(darwin, 9, 9, 1), Replaced},
+			{"the same module", module(3, 3), OnRecord},
+			{"a module that was repacked", module(3, 4), OnRecord},
+			{"a module that is packed in another way", module(3, 9), OnRecord},
+			{"a module with other files", module(9, 9), Replaced},
+			{"another version", moduleLeaf(2), NotOnRecord},
+		} {
+			got, since := l.Compare(test.leaf)
+			if got != test.want {
+				t.Errorf("%s: it is %d, not %d", test.rule, got, test.want)
+			}
+			if age := since.Sub(begun); got != NotOnRecord && (age < -time.Second || age > time.Minute) {
+				t.Errorf("%s: it is on record since %s after the beginning", test.rule, age)
+			}
 		}
 	})
 }

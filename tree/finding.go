@@ -39,6 +39,7 @@ const (
 	Secret           Reason = "secret"            // a module folder with a private key or a saved plan in it
 	BadMetadata      Reason = "bad_metadata"      // something in a registry.hcl that cannot be used
 	Misplaced        Reason = "misplaced"         // meant to be offered, but not where or how clients ask for it
+	Replaced         Reason = "replaced"          // the transparency log has it with other bytes
 	Withdrawn        Reason = "withdrawn"         // by a registry.hcl: no client is offered it
 	NotPartOfTree    Reason = "not_part_of_tree"  // the tree has no files like this
 	Temporary        Reason = "temporary"         // a hidden or temporary name: skipped until renamed

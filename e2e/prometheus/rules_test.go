@@ -69,6 +69,7 @@ func TestAlertsFire(t *testing.T) {
 		expiry   = `caddy_terraform_registry_key_expiry_days{instance="a",root="/srv"}`
 		token    = `caddy_terraform_registry_token_expiry_days{instance="a",file="/etc/caddy/tokens",name="ci"}`
 		withheld = `caddy_terraform_registry_withheld{instance="a",root="/srv",reason=`
+		logFails = `caddy_terraform_registry_tlog_failing{instance="a",folder="/srv/log",reason=`
 		changed  = `caddy_terraform_registry_bytes_changed{instance="a",root="/srv"}`
 		requests = `caddy_terraform_registry_requests_total{instance="a",kind=`
 		publish  = `caddy_terraform_registry_publish_total{instance="a",kind="package",outcome=`
@@ -93,6 +94,12 @@ func TestAlertsFire(t *testing.T) {
 		{"one of a hundred is gone", "TerraformRegistryOffersLess", series{offered: from(10*time.Minute, 100, 99)}, false},
 		{"a bad signature", "TerraformRegistryTampered", series{withheld + `"bad_signature"}`: always(1)}, true},
 		{"an empty file", "TerraformRegistryTampered", series{withheld + `"empty"}`: always(1)}, false},
+		{"other bytes than on record", "TerraformRegistryReplaced", series{withheld + `"replaced"}`: always(1)}, true},
+		{"other bytes than on record", "TerraformRegistryWithheld", series{withheld + `"replaced"}`: always(1)}, false},
+		{"a log that was restored from a backup", "TerraformRegistryLogStopped", series{logFails + `"behind"}`: always(1)}, true},
+		{"a log that can be added to", "TerraformRegistryLogStopped", series{logFails + `"behind"}`: always(0)}, false},
+		{"a disk that is full", "TerraformRegistryLogStopped", series{logFails + `"failed"}`: always(1)}, false},
+		{"a disk that is full", "TerraformRegistryLogFails", series{logFails + `"failed"}`: always(1)}, true},
 		{"other bytes than at first", "TerraformRegistryBytesChanged", series{changed: always(1)}, true},
 		{"the same bytes as at first", "TerraformRegistryBytesChanged", series{changed: always(0)}, false},
 		{"an empty file", "TerraformRegistryWithheld", series{withheld + `"empty"}`: always(1)}, true},

@@ -34,23 +34,17 @@ func placesOf(folder address.Address, hostnames []svchost.Hostname) (places []in
 // the event, and which versions are withdrawn. The log adds what is new in it.
 func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hostname, event tlog.Event) (leaves []tlog.Leaf) {
 	withdrawn := make(map[string]bool)
-	about := func(p index.Place) address.Address {
-		if p.Hosted {
-			return p.At("")
-		}
-		return p.Address
-	}
 	places := placesOf(folder, hostnames)
 	for _, p := range places {
 		for _, w := range s.WithdrawnVersions(p) {
 			if !withdrawn[w.Version] {
 				withdrawn[w.Version] = true
-				leaves = append(leaves, tlog.Leaf{Event: tlog.Withdrawn, Address: about(p), Version: w.Version})
+				leaves = append(leaves, tlog.Leaf{Event: tlog.Withdrawn, Address: addressIn(p), Version: w.Version})
 			}
 		}
 	}
 	for _, p := range places {
-		a := about(p)
+		a := addressIn(p)
 		add := func(l tlog.Leaf, packages int) {
 			if l.Address, l.Event = a, event; packages == 0 && !withdrawn[l.Version] {
 				leaves = append(leaves, tlog.Leaf{Event: tlog.Restored, Address: a, Version: l.Version})
@@ -63,15 +57,33 @@ func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hos
 				key = r.Signature.KeyID
 			}
 			for i, k := range r.Packages {
-				add(tlog.Leaf{Version: r.Version, Platform: k.Platform, Hashes: k.Hashes().Hashes, Pack: packOf(k.File), Key: key}, i)
+				l := ofPackage(r.Version, k)
+				l.Key = key
+				add(l, i)
 			}
 		}
 		for _, v := range s.Module(p).VersionList() {
-			hashes := []string{v.H1, "zh:" + v.Archive.SHA256.String()}
-			add(tlog.Leaf{Version: v.Version, Hashes: hashes, Pack: packOf(v.Archive)}, 0)
+			add(ofModule(v), 0)
 		}
 	}
 	return leaves
+}
+
+// addressIn returns the address by which a log has what is at a place: without HOSTNAME if it
+// is hosted.
+func addressIn(p index.Place) address.Address {
+	if p.Hosted {
+		return p.At("")
+	}
+	return p.Address
+}
+
+func ofPackage(version string, k *index.Package) tlog.Leaf {
+	return tlog.Leaf{Version: version, Platform: k.Platform, Hashes: k.Hashes().Hashes, Pack: packOf(k.File)}
+}
+
+func ofModule(v *index.ModuleVersion) tlog.Leaf {
+	return tlog.Leaf{Version: v.Version, Hashes: []string{v.H1, "zh:" + v.Archive.SHA256.String()}, Pack: packOf(v.Archive)}
 }
 
 func packOf(f *index.File) int {

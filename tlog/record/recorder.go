@@ -23,6 +23,10 @@ type Options struct {
 	// Hostnames are the registry's own.
 	Hostnames []svchost.Hostname
 
+	// Learned is called when the log has new entries of these addresses, or of any if there
+	// are none: what is offered has to be compared with them again. It may be nil.
+	Learned func(addresses ...address.Address)
+
 	// Changed is called when the State has got another Trouble. It may be nil.
 	Changed func(State)
 }
@@ -78,6 +82,7 @@ type Recorder struct {
 	entered map[address.Address]any // what was entered of each folder, by Snapshot.Folders
 	begun   bool
 	tidied  time.Time
+	learned int64 // the entries that Learned was called for
 }
 
 // New returns a Recorder that works until it is closed.
@@ -179,16 +184,44 @@ func (r *Recorder) attempt(ctx context.Context) error {
 		r.log.Store(l)
 	}
 	if err := l.Refresh(ctx); err != nil {
+		return errors.Join(err, r.learn(ctx, l)) // what was read before counts
+	}
+	if err := r.learn(ctx, l); err != nil {
 		return err
 	}
 	if s := r.latest.Load(); s != nil {
 		if err := r.enter(ctx, l, s); err != nil {
 			return err
 		}
+		if err := r.learn(ctx, l); err != nil { // others were first with some
+			return err
+		}
 	}
 	if time.Since(r.tidied) >= tidyEvery {
 		r.tidied = time.Now()
 		_ = l.Tidy(ctx) // what is left over harms nobody for another hour
+	}
+	return nil
+}
+
+// maxLearned is how many new entries are looked at one by one.
+const maxLearned = 1 << 10
+
+// learn tells of entries that the log has got.
+func (r *Recorder) learn(ctx context.Context, l *tlog.Log) (err error) {
+	h := l.Head()
+	if h.Size == r.learned {
+		return nil
+	}
+	var addresses []address.Address
+	if h.Size-r.learned <= maxLearned {
+		if addresses, err = l.Addresses(ctx, h, r.learned); err != nil {
+			return err
+		}
+	}
+	r.learned = h.Size
+	if r.options.Learned != nil {
+		r.options.Learned(addresses...)
 	}
 	return nil
 }

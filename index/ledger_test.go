@@ -1,0 +1,171 @@
+package index_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
+)
+
+// A refusing ledger has versions with other bytes, as "ADDRESS VERSION [PLATFORM]".
+type refusing struct {
+	mu      sync.Mutex
+	refused []string
+}
+
+func (l *refusing) refuse(versions ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused = versions
+}
+
+func (l *refusing) judge(name string) *tree.Finding {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slices.Contains(l.refused, name) {
+		return tree.Findingf(tree.Replaced, "it is on record with other bytes")
+	}
+	return nil
+}
+
+func (l *refusing) Package(a address.Address, version string, k *index.Package) *tree.Finding {
+	return l.judge(fmt.Sprint(a, " ", version, " ", k.Platform))
+}
+
+func (l *refusing) ModuleVersion(a address.Address, v *index.ModuleVersion) *tree.Finding {
+	return l.judge(fmt.Sprint(a, " ", v.Version))
+}
+
+func TestVersionsThatALedgerHasWithOtherBytes(t *testing.T) {
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+	files.Provider("acme/demo", "1.1.0", "linux_amd64")
+	files.Provider("registry.example.com/acme/demo", "1.1.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# one"))
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# two"))
+	files.Write("modules/acme/vpc/aws/registry.hcl", `deprecated "1.0.0" { reason = "old" }`)
+	all := []string{
+		"acme/demo 1.1.0", "acme/demo 1.0.0", "registry.example.com/acme/demo 1.1.0", "acme/vpc/aws 1.1.0", "acme/vpc/aws 1.0.0",
+	}
+	ledger := new(refusing)
+	x := newLogged(t, options(t, files.Open))
+	x.SetLedger(ledger)
+	rescan(t, x.Index)
+	for _, test := range []struct {
+		rule    string
+		refused []string
+		hidden  []string // of all
+		paths   []string
+	}{
+		{"nothing is refused", nil, nil, nil},
+		{"a module", []string{"acme/vpc/aws 1.0.0"}, []string{"acme/vpc/aws 1.0.0"}, []string{"modules/acme/vpc/aws/1.0.0.tar.gz"}},
+		{"one package refuses its release", []string{"acme/demo 1.0.0 linux_amd64"}, []string{"acme/demo 1.0.0"},
+			[]string{"providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"}},
+		{"all versions of a module", []string{"acme/vpc/aws 1.0.0", "acme/vpc/aws 1.1.0"}, []string{"acme/vpc/aws 1.0.0", "acme/vpc/aws 1.1.0"},
+			[]string{"modules/acme/vpc/aws/1.0.0.tar.gz", "modules/acme/vpc/aws/1.1.0.tar.gz"}},
+		{"a mirrored one alone", []string{"registry.example.com/acme/demo 1.1.0 linux_amd64"}, []string{"registry.example.com/acme/demo 1.1.0"},
+			[]string{"providers/registry.example.com/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip"}},
+		{"nothing any more", nil, nil, nil},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			ledger.refuse(test.refused...)
+			x.Compare()
+			check := func(when string, s *index.Snapshot) {
+				t.Helper()
+				r := s.Report()
+				var offered, withheld []string
+				for _, o := range r.Offered {
+					offered = append(offered, o.Address+" "+o.Version)
+				}
+				for _, p := range r.Withheld {
+					if p.Reason != tree.Replaced {
+						t.Errorf("%s: %+v", when, p)
+					}
+					withheld = append(withheld, p.Path)
+				}
+				want := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return slices.Contains(test.hidden, v) })
+				slices.Sort(want)
+				slices.Sort(offered)
+				if !slices.Equal(offered, want) || !slices.Equal(withheld, test.paths) {
+					t.Errorf("%s: offered are %q, withheld %q", when, offered, withheld)
+				}
+				if n := s.Totals.Withheld[tree.Replaced]; n != len(test.paths) {
+					t.Errorf("%s: counted are %d", when, n)
+				}
+			}
+			s := x.Snapshot()
+			check("at once", s)
+			if v := s.Module(index.PlaceOf(vpcModule)).Version("1.0.0"); v != nil && v.Deprecated() == nil {
+				t.Error("a version has lost its notice")
+			}
+			x.Compare(demoProvider, vpcModule)
+			if x.Snapshot() != s {
+				t.Error("comparing again makes another snapshot")
+			}
+			files.Write("modules/acme/dns/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", test.rule))
+			rescan(t, x.Index)
+			files.Remove("modules/acme/dns")
+			check("after scans", rescan(t, x.Index))
+		})
+	}
+	ledger.refuse("acme/demo 1.1.0 linux_amd64")
+	x.Compare(vpcModule)
+	if x.Snapshot().Provider(index.PlaceOf(demoProvider)).Release("1.1.0") == nil {
+		t.Error("an address was compared that nobody named")
+	}
+	x.Compare(demoProvider)
+	if x.Snapshot().Provider(index.PlaceOf(demoProvider)).Release("1.1.0") != nil {
+		t.Error("a named address was not compared")
+	}
+	merged := index.Place{Address: address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "demo"}, Merged: true}
+	if r := x.Snapshot().Provider(merged).Release("1.1.0"); r == nil || r.Hostname == "" {
+		t.Errorf("merged, %+v is offered", r)
+	}
+	if log := x.log.String(); !strings.Contains(log, "reason=replaced") {
+		t.Errorf("the log says %s", log)
+	}
+	x.SetLedger(nil)
+	for s := x.Snapshot(); s.Totals.Withheld[tree.Replaced] > 0; {
+		s = x.Next(t.Context(), s)
+	}
+}
+
+// While a folder cannot be read, what was offered before stays as it was: without what the
+// ledger refuses.
+func TestALedgerRefusesWhatIsKept(t *testing.T) {
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# one"))
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# two"))
+	ledger := new(refusing)
+	ledger.refuse("acme/vpc/aws 1.0.0")
+	var faults treetest.Faults
+	x := newLogged(t, options(t, faults.Open(files.Open)))
+	x.SetLedger(ledger)
+	rescan(t, x.Index)
+	faults.When(func(_ int, o treetest.Operation) error {
+		if strings.HasSuffix(o.Path, "acme/vpc/aws") {
+			return syscall.EIO
+		}
+		return nil
+	})
+	m := rescan(t, x.Index).Module(index.PlaceOf(vpcModule))
+	if m.Version("1.0.0") != nil || m.Version("1.1.0") == nil {
+		t.Errorf("offered are %v", m.VersionList())
+	}
+	if _, failed := faults.End(); len(failed) == 0 {
+		t.Error("nothing has failed")
+	}
+	ledger.refuse()
+	x.Compare()
+	if x.Snapshot().Module(index.PlaceOf(vpcModule)).Version("1.0.0") == nil {
+		t.Error("it is refused although the ledger has it")
+	}
+}
