@@ -61,6 +61,15 @@ func awaitEntry(t *testing.T, h *Handler, path string) string {
 	return body
 }
 
+// treeToLog has what is entered at once: folders have to rest.
+func treeToLog(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	files := indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# vpc"))
+	files.Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64")
+	return root
+}
+
 func entriesOf(t *testing.T, app *App) *tlog.Health {
 	t.Helper()
 	all := app.Tlogs()
@@ -79,7 +88,7 @@ func entriesOf(t *testing.T, app *App) *tlog.Health {
 }
 
 func TestALogOutlivesItsConfiguration(t *testing.T) {
-	root, folder := sampleTree(t), t.TempDir()
+	root, folder := treeToLog(t), t.TempDir()
 	h := Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: folder}}
 	before := newConfiguration(t)
 	old := before.mustHandle(h)
@@ -96,7 +105,7 @@ func TestALogOutlivesItsConfiguration(t *testing.T) {
 	if kept.registry.Log() != log || kept.registry.Log() == nil {
 		t.Error("the reload has opened the log again")
 	}
-	indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/1.1.0/main.tf", "# new")
+	indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# new"))
 	rescan(t, kept)
 	if body := awaitEntry(t, kept, "modules/acme/vpc/aws/1.1.0"); !strings.HasPrefix(body, "offered ") {
 		t.Errorf("it is %s", body)
@@ -123,7 +132,7 @@ func TestALogOutlivesItsConfiguration(t *testing.T) {
 
 func TestALogWithoutAFolder(t *testing.T) {
 	c := newConfiguration(t)
-	h := c.mustHandle(Handler{Root: sampleTree(t), PublicURL: "https://registry.example.com", Tlog: new(Tlog)})
+	h := c.mustHandle(Handler{Root: treeToLog(t), PublicURL: "https://registry.example.com", Tlog: new(Tlog)})
 	if _, err := c.app().Tlogs()[0].Options(t.Context()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("before the start it says %v", err)
 	}
@@ -140,7 +149,7 @@ func TestALogWithoutAFolder(t *testing.T) {
 
 // Sites of one tree have one log, under the name of the first one.
 func TestSitesOfOneTreeShareALog(t *testing.T) {
-	root, folder := sampleTree(t), t.TempDir()
+	root, folder := treeToLog(t), t.TempDir()
 	c := newConfiguration(t)
 	one := c.mustHandle(Handler{Root: root, PublicURL: "https://registry.example.com", Tlog: &Tlog{Folder: folder}})
 	two := c.mustHandle(Handler{Root: root, PublicURL: "https://other.example.com", Tlog: &Tlog{Folder: folder}})
@@ -155,7 +164,7 @@ func TestSitesOfOneTreeShareALog(t *testing.T) {
 }
 
 func TestTlogMistakes(t *testing.T) {
-	root, keys := sampleTree(t), t.TempDir()
+	root, keys := treeToLog(t), t.TempDir()
 	private, err := tlog.GenerateKey(testOrigin)
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +203,7 @@ func TestTlogMistakes(t *testing.T) {
 	}
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: root, Tlog: &Tlog{Folder: keys, Origin: "a"}})
-	if _, err := c.handle(Handler{Root: sampleTree(t), Tlog: &Tlog{Folder: keys, Origin: "b"}}); err == nil || !strings.Contains(err.Error(), "two registries use the folder") {
+	if _, err := c.handle(Handler{Root: treeToLog(t), Tlog: &Tlog{Folder: keys, Origin: "b"}}); err == nil || !strings.Contains(err.Error(), "two registries use the folder") {
 		t.Errorf("two trees with one folder: %v", err)
 	}
 }
@@ -215,7 +224,7 @@ func TestALogThatHasLostSomething(t *testing.T) {
 		{"the folder", func(t *testing.T, _, folder string) { remove(t, folder) }, record.Failed},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			root, folder := sampleTree(t), filepath.Join(t.TempDir(), "log")
+			root, folder := treeToLog(t), filepath.Join(t.TempDir(), "log")
 			if err := os.Mkdir(folder, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +239,7 @@ func TestALogThatHasLostSomething(t *testing.T) {
 			after := newConfigurationIn(t, before.storage)
 			h = after.mustHandle(o)
 			test.lose(t, before.storage, folder)
-			indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/1.1.0/main.tf", "# new")
+			indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# new"))
 			after.mustStart()
 			if test.trouble == record.None {
 				awaitEntry(t, h, "modules/acme/vpc/aws/1.1.0")
@@ -271,7 +280,7 @@ func remove(t *testing.T, patterns ...string) {
 
 // A version whose bytes are replaced is offered no longer, until the first ones are back.
 func TestWhatIsReplacedIsWithheld(t *testing.T) {
-	root, folder := sampleTree(t), t.TempDir()
+	root, folder := treeToLog(t), t.TempDir()
 	files := indextest.OnDisk(t, root)
 	file := "modules/acme/dns/aws/1.0.0.tar.gz"
 	first, other := indextest.TarGz("main.tf", "# first"), indextest.TarGz("main.tf", "# other")
@@ -321,7 +330,7 @@ func TestWhatIsReplacedIsWithheld(t *testing.T) {
 
 // Without the option, the log is no reason to withhold anything.
 func TestALogThatIsTurnedOff(t *testing.T) {
-	root, folder := sampleTree(t), t.TempDir()
+	root, folder := treeToLog(t), t.TempDir()
 	files := indextest.OnDisk(t, root).Write("modules/acme/dns/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# first"))
 	before := newConfiguration(t)
 	h := before.mustHandle(Handler{Root: root, PublicURL: "https://registry.example.com", Tlog: &Tlog{Folder: folder}, Rescan: -1})
@@ -339,7 +348,7 @@ func TestALogThatIsTurnedOff(t *testing.T) {
 
 // Several instances begin one log at the same time: one key counts.
 func TestInstancesBeginOneLog(t *testing.T) {
-	root, folder, storage := sampleTree(t), t.TempDir(), t.TempDir()
+	root, folder, storage := treeToLog(t), t.TempDir(), t.TempDir()
 	var all []vault.Log
 	for range 4 {
 		c := newConfigurationIn(t, storage)
@@ -394,7 +403,7 @@ func TestAKeyFromAFile(t *testing.T) {
 	}
 	folder := t.TempDir()
 	c := newConfiguration(t)
-	h := c.mustHandle(Handler{Root: sampleTree(t), Tlog: &Tlog{Folder: folder, Key: file}})
+	h := c.mustHandle(Handler{Root: treeToLog(t), Tlog: &Tlog{Folder: folder, Key: file}})
 	c.mustStart()
 	awaitEntry(t, h, "providers/acme/demo/1.2.0")
 	_, public := askLog(t, h, "/v1/tlog/key")

@@ -80,6 +80,7 @@ type Recorder struct {
 
 	// What follows belongs to run.
 	entered map[address.Address]any // what was entered of each folder, by Snapshot.Folders
+	resting resting
 	begun   bool
 	tidied  time.Time
 	learned int64 // the entries that Learned was called for
@@ -267,8 +268,12 @@ func (r *Recorder) enter(ctx context.Context, l *tlog.Log, s *index.Snapshot) (e
 		leaves, of = nil, nil
 		return nil
 	}
+	rested := r.resting.next(time.Now())
 	for a := range changed {
-		leaves, of = append(leaves, l.News(leavesOf(s, a, r.options.Hostnames, event))...), append(of, a)
+		news, rests := rested.split(l.News(leavesOf(s, a, r.options.Hostnames, event)))
+		if leaves = append(leaves, news...); !rests {
+			of = append(of, a)
+		}
 		if len(leaves) >= chunk {
 			if err := add(); err != nil {
 				return err
@@ -278,7 +283,8 @@ func (r *Recorder) enter(ctx context.Context, l *tlog.Log, s *index.Snapshot) (e
 	if err := add(); err != nil {
 		return err
 	}
-	if !r.begun && s.Complete() {
+	r.resting = rested
+	if !r.begun && s.Complete() && len(changed) == 0 {
 		if err := l.SetBegun(ctx); err != nil {
 			return err
 		}

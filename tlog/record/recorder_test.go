@@ -11,6 +11,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -122,7 +123,7 @@ func TestWhatIsEntered(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						r := New(Options{Open: storage.Open, Hostnames: test.hostnames})
 						r.Offered(snapshot)
-						time.Sleep(time.Minute)
+						time.Sleep(2 * time.Minute)
 						if state := r.State(); state != (State{}) {
 							t.Errorf("%s: it is %+v", s.rule, state)
 						}
@@ -138,6 +139,64 @@ func TestWhatIsEntered(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is on record stays, so a folder that is still being copied is not entered. Archives
+// are, beside it.
+func TestAFolderRestsBeforeItIsEntered(t *testing.T) {
+	files, storage := indextest.New(t), tlogtest.New(t)
+	scanWith := func(content string) *index.Snapshot {
+		files.Write("modules/acme/vpc/aws/1.0.0/main.tf", content)
+		return scan(t, files)
+	}
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", ""))
+	part, whole := scanWith("# part"), scanWith("# part and the rest")
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	more := scan(t, files)
+	synctest.Test(t, func(t *testing.T) {
+		r := New(Options{Open: storage.Open})
+		defer func() {
+			r.Close()
+			synctest.Wait()
+		}()
+		entries := func() int64 {
+			synctest.Wait()
+			return r.Log().Head().Size
+		}
+		r.Offered(part)
+		time.Sleep(50 * time.Second)
+		if n, state := entries(), r.State(); n != 1 || state.Waiting != 1 {
+			t.Errorf("of the archive alone, there are %d entries, and %d folders wait", n, state.Waiting)
+		}
+		r.Offered(whole)
+		time.Sleep(50 * time.Second)
+		if n := entries(); n != 1 {
+			t.Errorf("with other files it begins to rest again: there are %d entries", n)
+		}
+		r.Offered(more)
+		time.Sleep(5 * time.Second)
+		if n := entries(); n != 2 {
+			t.Errorf("others do not wait for it: there are %d entries", n)
+		}
+		time.Sleep(15 * time.Second)
+		if n, state := entries(), r.State(); n != 3 || state != (State{}) {
+			t.Errorf("after its rest there are %d entries, %+v", n, state)
+		}
+		if record, _ := r.Log().Compare(leafOf(t, whole)); record != tlog.OnRecord {
+			t.Errorf("it is %d", record)
+		}
+		if record, _ := r.Log().Compare(leafOf(t, part)); record != tlog.Replaced {
+			t.Errorf("a part of it is %d", record)
+		}
+	})
+}
+
+func leafOf(t *testing.T, s *index.Snapshot) tlog.Leaf {
+	t.Helper()
+	a := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+	l := ofModule(s.Module(index.PlaceOf(a)).Version("1.0.0"))
+	l.Event, l.Address = tlog.Offered, a
+	return l
 }
 
 // A log that fails keeps the recorder trying. What could not be entered is entered then.
