@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"net/http"
 	"net/url"
@@ -82,8 +84,28 @@ func TestModuleVersions(t *testing.T) {
 	first := s.get(path)
 
 	s.rule("75 it is 200 with exactly one element in modules", func(t *testing.T, s *site) {
-		if want := `{"modules":[{"versions":[{"version":"2.0.0"},{"version":"1.10.0"},`; first.StatusCode != http.StatusOK || !strings.HasPrefix(first.body, want) {
+		const want = `{"modules":[{"versions":[{"version":"2.0.0","published_at":"2026-01-02T03:04:05Z","hashes":["h1:`
+		if first.StatusCode != http.StatusOK || !strings.HasPrefix(first.body, want) {
 			t.Errorf("got %d %s, want %s…", first.StatusCode, first.body, want)
+		}
+	})
+	s.rule("each version has the hashes and the size of its package", func(t *testing.T, s *site) {
+		var list struct {
+			Modules []struct {
+				Versions []struct {
+					Version string
+					Hashes  []string
+					Size    int `json:"package_size"`
+				}
+			}
+		}
+		s.json(path, &list)
+		for _, v := range list.Modules[0].Versions {
+			body := s.get(s.moduleLocation("acme/vpc/aws/" + v.Version).String()).body
+			sum := sha256.Sum256([]byte(body))
+			if len(v.Hashes) != 2 || !strings.HasPrefix(v.Hashes[0], "h1:") || v.Hashes[1] != "zh:"+hex.EncodeToString(sum[:]) || v.Size != len(body) {
+				t.Errorf("%+v of a package with %d bytes, zh:%x", v, len(body), sum)
+			}
 		}
 	})
 	s.rule("76 an unknown source is absent", func(t *testing.T, s *site) {

@@ -46,7 +46,7 @@ func logged(t *testing.T, g *handlers.Registry, before int) *tlogtest.Storage {
 	synctest.Test(t, func(t *testing.T) {
 		r := record.New(record.Options{Open: storage.Open, Hostnames: g.Hostnames})
 		r.Offered(s)
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute) // folders rest
 		r.Close()
 		synctest.Wait()
 	})

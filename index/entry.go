@@ -28,8 +28,7 @@ type entry struct {
 	keys    *keys.File            // of the namespace of a provider; nil if there is no keys file
 	listing *listing              // nil when all archives have been read
 
-	whole    *entry    // the entry with the versions that a ledger has with other bytes; nil: there are none
-	withheld []Problem // these versions
+	recorded *recorded // what a ledger says of it; nil: nothing
 
 	kept    *entry // the entry whose state is kept, since the folder cannot be read
 	unknown bool   // the folder cannot be read, and there is no earlier state

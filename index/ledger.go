@@ -16,12 +16,13 @@ import (
 // version that it has with other bytes is withheld. It must answer from memory: all snapshots
 // wait for it.
 type Ledger interface {
-	// Package returns why the package of a provider must not be offered; nil if it may be.
-	// The address has the HOSTNAME of its folder.
-	Package(a address.Address, version string, k *Package) *tree.Finding
+	// Package returns when the package of a provider was first offered, zero if that is not
+	// known, and why it must not be offered, nil if it may be. The address has the HOSTNAME
+	// of its folder.
+	Package(a address.Address, version string, k *Package) (time.Time, *tree.Finding)
 
-	// ModuleVersion returns why the version of a module must not be offered; nil if it may be.
-	ModuleVersion(a address.Address, v *ModuleVersion) *tree.Finding
+	// ModuleVersion returns the same of the version of a module.
+	ModuleVersion(a address.Address, v *ModuleVersion) (time.Time, *tree.Finding)
 }
 
 // SetLedger compares everything with a ledger, which may be nil, soon and whenever something
@@ -73,55 +74,109 @@ func (s *Snapshot) compare(key address.Address, before *group, l Ledger) {
 	}
 }
 
-// onRecord returns the entry without the versions that a ledger, which may be nil, has with
-// other bytes. before is what was offered of the address, which may be nil: what has not
-// changed stays the same.
+// A recorded entry has what a ledger says of the versions of an entry.
+type recorded struct {
+	whole    *entry    // the entry without the ledger
+	withheld []Problem // versions that the ledger has with other bytes
+	times    []int64   // when the others were first offered, in nanoseconds; 0: it is not known
+}
+
+// onRecord returns the entry as a ledger, which may be nil, has it: without the versions of
+// other bytes, the others with the time when they were first offered. before is what was
+// offered of the address, which may be nil: what has not changed stays the same.
 func (e *entry) onRecord(l Ledger, before *entry) *entry {
 	if l == nil || e.provider == nil && e.module == nil {
 		return e
 	}
-	bad := report.New()
-	releases := slices.DeleteFunc(slices.Clone(e.releases), func(r *Release) bool { return e.withholdRelease(bad, l, r) })
-	versions := slices.DeleteFunc(slices.Clone(e.module.VersionList()), func(v *ModuleVersion) bool { return e.withholdVersion(bad, l, v) })
-	if len(bad.Withheld) == 0 {
-		return e
-	}
-	if before != nil && before.whole == e && slices.Equal(before.withheld, bad.Withheld) {
-		return before
-	}
-	without := *e
-	without.whole, without.withheld = e, bad.Withheld
-	without.report = bad
-	without.report.Merge(e.report)
-	without.provider, without.module = nil, nil
-	if len(releases) > 0 {
-		without.provider = offer.NewProvider(e.provider.Address, releases, e.metadata)
-		without.provider = without.provider.WithTitles(e.provider.TitlesOf(without.provider.Latest()))
-	}
-	if len(versions) > 0 {
-		without.module = offer.NewModule(e.module.Address, versions, e.metadata)
-	}
-	return &without
-}
-
-// withholdRelease reports whether a ledger has a release with other bytes.
-func (e *entry) withholdRelease(r *Report, l Ledger, release *Release) (replaced bool) {
-	for _, k := range release.Packages {
-		if bad := l.Package(e.folder.Address, release.Version, k); bad != nil {
-			r.Withhold(e.reportPath(k.File), e.folder.Address, release.Version, bad)
-			replaced = true
+	c := &comparing{ledger: l, entry: e, bad: report.New()}
+	var releases []*Release
+	for _, r := range e.releases {
+		if c.compareRelease(r) {
+			releases = append(releases, r)
 		}
 	}
-	return replaced
+	var versions []*ModuleVersion
+	for _, v := range e.module.VersionList() {
+		if c.compareVersion(v) {
+			versions = append(versions, v)
+		}
+	}
+	if len(c.bad.Withheld) == 0 && !c.knows {
+		return e
+	}
+	now := recorded{e, c.bad.Withheld, c.times}
+	if before != nil && before.recorded.equal(now) {
+		return before
+	}
+	on := *e
+	on.recorded, on.report = &now, c.bad
+	on.report.Merge(e.report)
+	on.provider, on.module = nil, nil
+	for i, r := range releases {
+		releases[i] = r.WithOffered(c.times[i])
+	}
+	for i, v := range versions {
+		versions[i] = v.WithOffered(c.times[i])
+	}
+	if len(releases) > 0 {
+		on.provider = offer.NewProvider(e.provider.Address, releases, e.metadata)
+		on.provider = on.provider.WithTitles(e.provider.TitlesOf(on.provider.Latest()))
+	}
+	if len(versions) > 0 {
+		on.module = offer.NewModule(e.module.Address, versions, e.metadata)
+	}
+	return &on
 }
 
-// withholdVersion reports whether a ledger has the version of a module with other bytes.
-func (e *entry) withholdVersion(r *Report, l Ledger, v *ModuleVersion) (replaced bool) {
-	bad := l.ModuleVersion(e.folder.Address, v)
-	if bad != nil {
-		r.Withhold(e.reportPath(v.Archive), e.folder.Address, v.Version, bad)
+func (r *recorded) equal(other recorded) bool {
+	return r != nil && r.whole == other.whole && slices.Equal(r.withheld, other.withheld) && slices.Equal(r.times, other.times)
+}
+
+// comparing collects what a ledger says of an entry.
+type comparing struct {
+	ledger Ledger
+	entry  *entry
+	bad    *Report
+	times  []int64
+	knows  bool // when one of the versions was offered
+}
+
+// compareRelease reports whether a release may be offered.
+func (c *comparing) compareRelease(r *Release) bool {
+	var first time.Time
+	may, known := true, true
+	for _, k := range r.Packages {
+		at, bad := c.ledger.Package(c.entry.folder.Address, r.Version, k)
+		if bad != nil {
+			c.bad.Withhold(c.entry.reportPath(k.File), c.entry.folder.Address, r.Version, bad)
+			may = false
+		}
+		first, known = earlier(first, at), known && !at.IsZero()
 	}
-	return bad != nil
+	if !known { // one of its packages may be older
+		first = time.Time{}
+	}
+	return c.add(first, may)
+}
+
+// compareVersion reports whether the version of a module may be offered.
+func (c *comparing) compareVersion(v *ModuleVersion) bool {
+	at, bad := c.ledger.ModuleVersion(c.entry.folder.Address, v)
+	if bad != nil {
+		c.bad.Withhold(c.entry.reportPath(v.Archive), c.entry.folder.Address, v.Version, bad)
+	}
+	return c.add(at, bad == nil)
+}
+
+func (c *comparing) add(first time.Time, may bool) bool {
+	switch {
+	case !may:
+	case first.IsZero():
+		c.times = append(c.times, 0)
+	default:
+		c.times, c.knows = append(c.times, first.UnixNano()), true
+	}
+	return may
 }
 
 // reportPath returns the path of a file of the entry in reports.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -19,6 +20,7 @@ import (
 type refusing struct {
 	mu      sync.Mutex
 	refused []string
+	offered map[string]time.Time
 }
 
 func (l *refusing) refuse(versions ...string) {
@@ -27,20 +29,20 @@ func (l *refusing) refuse(versions ...string) {
 	l.refused = versions
 }
 
-func (l *refusing) judge(name string) *tree.Finding {
+func (l *refusing) judge(name string) (time.Time, *tree.Finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if slices.Contains(l.refused, name) {
-		return tree.Findingf(tree.Replaced, "it is on record with other bytes")
+		return time.Time{}, tree.Findingf(tree.Replaced, "it is on record with other bytes")
 	}
-	return nil
+	return l.offered[name], nil
 }
 
-func (l *refusing) Package(a address.Address, version string, k *index.Package) *tree.Finding {
+func (l *refusing) Package(a address.Address, version string, k *index.Package) (time.Time, *tree.Finding) {
 	return l.judge(fmt.Sprint(a, " ", version, " ", k.Platform))
 }
 
-func (l *refusing) ModuleVersion(a address.Address, v *index.ModuleVersion) *tree.Finding {
+func (l *refusing) ModuleVersion(a address.Address, v *index.ModuleVersion) (time.Time, *tree.Finding) {
 	return l.judge(fmt.Sprint(a, " ", v.Version))
 }
 
@@ -135,6 +137,43 @@ func TestVersionsThatALedgerHasWithOtherBytes(t *testing.T) {
 	x.SetLedger(nil)
 	for s := x.Snapshot(); s.Totals.Withheld[tree.Replaced] > 0; {
 		s = x.Next(t.Context(), s)
+	}
+}
+
+// What a ledger knows of the time of a version counts, and not what copying a file makes of it.
+func TestALedgerSaysWhenAVersionWasFirstOffered(t *testing.T) {
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+	files.Provider("acme/demo", "1.1.0", "linux_amd64", "darwin_arm64")
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# one"))
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# two"))
+	first := time.Date(2025, 6, 7, 8, 9, 10, 0, time.UTC)
+	x := newLogged(t, options(t, files.Open))
+	x.SetLedger(&refusing{offered: map[string]time.Time{
+		"acme/demo 1.0.0 linux_amd64":  first.Add(time.Hour),
+		"acme/demo 1.0.0 darwin_arm64": first,
+		"acme/demo 1.1.0 linux_amd64":  first, // the other one was there before the log
+		"acme/vpc/aws 1.0.0":           first,
+	}})
+	s := rescan(t, x.Index)
+	provider, module := s.Provider(index.PlaceOf(demoProvider)), s.Module(index.PlaceOf(vpcModule))
+	if r := provider.Release("1.0.0"); !r.Published().Equal(first) || !r.IsRecorded() {
+		t.Errorf("the release was published at %s", r.Published())
+	}
+	if r := provider.Release("1.1.0"); r.Published().Equal(first) || r.IsRecorded() {
+		t.Errorf("the release of which one package is older was published at %s", r.Published())
+	}
+	if v := module.Version("1.0.0"); !v.Published().Equal(first) || !v.IsRecorded() {
+		t.Errorf("the version was published at %s", v.Published())
+	}
+	if v := module.Version("1.1.0"); v.IsRecorded() {
+		t.Errorf("the other version was published at %s", v.Published())
+	}
+	if list := string(slices.Concat(module.List().Head, module.List().Tail)); !strings.Contains(list, `{"version":"1.0.0","published_at":"2025-06-07T08:09:10Z","hashes":["h1:`) {
+		t.Errorf("the list of versions is %s", list)
+	}
+	if again := rescan(t, x.Index); again.Provider(index.PlaceOf(demoProvider)) != provider || again.Module(index.PlaceOf(vpcModule)) != module {
+		t.Error("another scan makes them again")
 	}
 }
 

@@ -3,6 +3,7 @@ package index_test
 import (
 	"archive/tar"
 	"compress/gzip"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 var ownVPC = address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
@@ -107,9 +109,14 @@ func TestTheListOfAModule(t *testing.T) {
 	}
 	m := scan(t, files).Module(index.PlaceOf(ownVPC))
 	d := m.List()
-	const want = `{"modules":[{"versions":[{"version":"2.0.0-rc.1"},{"version":"1.10.0"},{"version":"1.9.0"},{"version":"1.0.0"}]}]}`
-	if string(d.Head) != want || len(d.Tail) != 0 || len(d.Links) != 0 {
-		t.Errorf("the list is %s", d.Head)
+	versions, err := wire.DecodeModuleVersions(d.Head)
+	if want := []string{"2.0.0-rc.1", "1.10.0", "1.9.0", "1.0.0"}; err != nil || !slices.Equal(versions, want) || len(d.Tail) != 0 || len(d.Links) != 0 {
+		t.Errorf("the list is %s, %v", d.Head, err)
+	}
+	for _, v := range m.Versions {
+		if want := fmt.Sprintf(`{"version":%q,"published_at":"2026-01-02T03:04:05Z","hashes":[%q,"zh:%s"],"package_size":%d}`, v.Version, v.H1, v.Archive.SHA256, v.Archive.Size); !strings.Contains(string(d.Head), want) {
+			t.Errorf("the list is %s, without %s", d.Head, want)
+		}
 	}
 	if m.Version("1.9") != nil || m.Version("1.9.0") == nil {
 		t.Error("a version is found by another form than clients request")

@@ -126,10 +126,15 @@ const (
 	Replaced
 )
 
-// Compare returns what the log has of the package of a leaf, and since when it has it. It
-// reads nothing. Packages of providers are compared by their bytes. Modules are compared by
-// their files: an archive of the same files is the same module.
-func (l *Log) Compare(leaf Leaf) (Record, time.Time) {
+// A Comparison says what a log has of a package, and since when.
+type Comparison struct {
+	Record Record
+	Since  time.Time // when it was entered, or the other package that is on record
+	Found  bool      // it was there before the log: it may be of any age
+}
+
+// Compare returns what the log has of the package of a leaf. It reads nothing.
+func (l *Log) Compare(leaf Leaf) Comparison {
 	known, says := l.ledger.said(leaf, l.Head().Size)
 	var first, same *shortLeaf
 	for i, k := range known {
@@ -145,11 +150,15 @@ func (l *Log) Compare(leaf Leaf) (Record, time.Time) {
 	}
 	switch {
 	case same != nil:
-		return OnRecord, time.Unix(int64(same.seconds), 0)
+		return same.comparison(OnRecord)
 	case first != nil:
-		return Replaced, time.Unix(int64(first.seconds), 0)
+		return first.comparison(Replaced)
 	}
-	return NotOnRecord, time.Time{}
+	return Comparison{}
+}
+
+func (s *shortLeaf) comparison(r Record) Comparison {
+	return Comparison{Record: r, Since: time.Unix(int64(s.seconds), 0).UTC(), Found: events[s.event] == Found}
 }
 
 // said returns in short what the leaves below size say of the version of a leaf, the oldest

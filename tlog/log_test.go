@@ -339,11 +339,11 @@ func TestWhatIsOnRecordIsCompared(t *testing.T) {
 			{"a module with other files", module(9, 9), Replaced},
 			{"another version", moduleLeaf(2), NotOnRecord},
 		} {
-			got, since := l.Compare(test.leaf)
-			if got != test.want {
-				t.Errorf("%s: it is %d, not %d", test.rule, got, test.want)
+			got := l.Compare(test.leaf)
+			if got.Record != test.want || got.Found {
+				t.Errorf("%s: it is %+v, not %d", test.rule, got, test.want)
 			}
-			if age := since.Sub(begun); got != NotOnRecord && (age < -time.Second || age > time.Minute) {
+			if age := got.Since.Sub(begun); got.Record != NotOnRecord && (age < -time.Second || age > time.Minute) {
 				t.Errorf("%s: it is on record since %s after the beginning", test.rule, age)
 			}
 		}

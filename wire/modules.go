@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	version "github.com/hashicorp/go-version"
 
@@ -15,6 +16,15 @@ import (
 type ModuleVersion struct {
 	Version     string
 	Deprecation *Deprecation // nil: it is not deprecated
+
+	// Hashes of the package, one "h1:" of its files and one "zh:" of its bytes, and its size
+	// in bytes; empty if they are not known. No client reads them so far: the form is the
+	// form of a provider's packages (checklist 48), as drafts of OpenTofu propose it.
+	Hashes []string
+	Size   int64
+
+	// Published is when it was first offered; zero if that is not known.
+	Published time.Time
 }
 
 // A Deprecation says why a version of a module is deprecated, in the form of HCP
@@ -48,6 +58,16 @@ func EncodeModuleVersions(versions []ModuleVersion, source string) *Document {
 		if deprecated {
 			w.WriteString(`,"deprecation":`)
 			w.value(v.Deprecation)
+		}
+		if !v.Published.IsZero() {
+			w.WriteString(`,"published_at":`)
+			w.value(publishedAt(v.Published))
+		}
+		if len(v.Hashes) > 0 {
+			w.WriteString(`,"hashes":`)
+			w.value(v.Hashes)
+			w.WriteString(`,"package_size":`)
+			w.value(v.Size)
 		}
 		w.WriteByte('}')
 	}

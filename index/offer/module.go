@@ -2,6 +2,7 @@ package offer
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
@@ -63,6 +64,7 @@ type ModuleVersion struct {
 	notes      []string // for the report
 	summary    []byte   // encoded: it is rarely needed
 	deprecated *registryhcl.Notice
+	offered    int64 // when it was first offered, by a record, in nanoseconds; 0: there is none
 }
 
 // NewVersionOfModule returns a version of a module. notes are for the report, and the summary is
@@ -172,8 +174,25 @@ func (v *ModuleVersion) Summary() moduledoc.Summary {
 	return s
 }
 
-// Published returns the time of the newest file in the package.
-func (v *ModuleVersion) Published() time.Time { return time.Unix(0, v.Archive.modTime) }
+// Published returns when the version was first offered, by the record of it, or else the time
+// of its file.
+func (v *ModuleVersion) Published() time.Time {
+	return time.Unix(0, cmp.Or(v.offered, v.Archive.modTime))
+}
+
+// IsRecorded reports whether a record has when the version was first offered.
+func (v *ModuleVersion) IsRecorded() bool { return v.offered != 0 }
+
+// WithOffered returns the version with the time when it was first offered, in nanoseconds; 0:
+// there is no record of it.
+func (v *ModuleVersion) WithOffered(at int64) *ModuleVersion {
+	if v.offered == at {
+		return v
+	}
+	other := *v
+	other.offered = at
+	return &other
+}
 
 // NewModule returns a module with these versions, none of which may be withdrawn. It orders
 // the versions, applies deprecations, and encodes the list.
@@ -184,13 +203,25 @@ func NewModule(a address.Address, versions []*ModuleVersion, s Metadata) *Module
 	for i, v := range versions {
 		v = v.withNotice(s.File.DeprecatedVersion(v.version))
 		versions[i], m.byVersion[v.Version] = v, v
-		list[i].Version = v.Version
+		list[i] = v.listed()
 		if n := v.deprecated; n != nil {
 			list[i].Deprecation = &wire.Deprecation{Reason: n.Reason, Link: n.Link}
 		}
 	}
 	m.versions = wire.EncodeModuleVersions(list, s.source())
 	return m
+}
+
+// listed returns the version as the list of versions has it.
+func (v *ModuleVersion) listed() wire.ModuleVersion {
+	if v.Archive == nil { // it can be fetched
+		return wire.ModuleVersion{Version: v.Version}
+	}
+	hashes := []string{"zh:" + v.Archive.SHA256.String()}
+	if v.H1 != "" {
+		hashes = slices.Insert(hashes, 0, v.H1)
+	}
+	return wire.ModuleVersion{Version: v.Version, Hashes: hashes, Size: v.Archive.Size, Published: v.Published()}
 }
 
 // A module version that has not changed since the last scan stays the same ModuleVersion. If

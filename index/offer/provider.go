@@ -2,6 +2,7 @@ package offer
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -167,6 +168,7 @@ type Release struct {
 	checksums     *File
 	signatureFile *File // nil if it is not signed
 	published     int64 // nanoseconds
+	offered       int64 // when it was first offered, by a record, in nanoseconds; 0: there is none
 	deprecated    *registryhcl.Notice
 	docs          string // the folder of its documentation; empty if there is none
 
@@ -280,8 +282,23 @@ func (r *Release) WithDocs(dir string) *Release {
 // Protocols returns the plugin protocol versions of the provider, such as "6.0".
 func (r *Release) Protocols() []string { return r.protocols }
 
-// Published returns the time of the newest file of the release.
-func (r *Release) Published() time.Time { return time.Unix(0, r.published) }
+// Published returns when the release was first offered, by the record of it, or else the time
+// of its newest file.
+func (r *Release) Published() time.Time { return time.Unix(0, cmp.Or(r.offered, r.published)) }
+
+// IsRecorded reports whether a record has when the release was first offered.
+func (r *Release) IsRecorded() bool { return r.offered != 0 }
+
+// WithOffered returns the release with the time when it was first offered, in nanoseconds; 0:
+// there is no record of it.
+func (r *Release) WithOffered(at int64) *Release {
+	if r.offered == at {
+		return r
+	}
+	other := *r
+	other.offered = at
+	return &other
+}
 
 // A Signature says who signed the SHA256SUMS of a release that clients get. The zero value
 // means that the release is not signed.

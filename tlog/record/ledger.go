@@ -10,36 +10,44 @@ import (
 )
 
 // Package implements index.Ledger.
-func (r *Recorder) Package(a address.Address, version string, k *index.Package) *tree.Finding {
-	since, replaced := r.compare(a, ofPackage(version, k))
-	if !replaced {
-		return nil
+func (r *Recorder) Package(a address.Address, version string, k *index.Package) (time.Time, *tree.Finding) {
+	c := r.compare(a, ofPackage(version, k))
+	if c.Record == tlog.Replaced {
+		return time.Time{}, tree.Findingf(tree.Replaced, "the package for %s is on record with other bytes since %s: put these back, or withdraw the version and publish another one",
+			k.Platform, c.Since.Format(time.RFC3339))
 	}
-	return tree.Findingf(tree.Replaced, "the package for %s is on record with other bytes since %s: put these back, or withdraw the version and publish another one",
-		k.Platform, since.UTC().Format(time.RFC3339))
+	return c.offered(), nil
 }
 
 // ModuleVersion implements index.Ledger.
-func (r *Recorder) ModuleVersion(a address.Address, v *index.ModuleVersion) *tree.Finding {
-	since, replaced := r.compare(a, ofModule(v))
-	if !replaced {
-		return nil
+func (r *Recorder) ModuleVersion(a address.Address, v *index.ModuleVersion) (time.Time, *tree.Finding) {
+	c := r.compare(a, ofModule(v))
+	if c.Record == tlog.Replaced {
+		return time.Time{}, tree.Findingf(tree.Replaced, "the version is on record with other files since %s: put these back, or withdraw the version and publish another one",
+			c.Since.Format(time.RFC3339))
 	}
-	return tree.Findingf(tree.Replaced, "the version is on record with other files since %s: put these back, or withdraw the version and publish another one",
-		since.UTC().Format(time.RFC3339))
+	return c.offered(), nil
 }
 
-// compare reports whether the log has a package of a folder with other bytes only, and since
-// when. While the log cannot be read, nothing is known of it: a log that fails keeps nothing
-// from being offered.
-func (r *Recorder) compare(folder address.Address, l tlog.Leaf) (since time.Time, replaced bool) {
+type comparison struct{ tlog.Comparison }
+
+// offered returns when a package was first offered, as far as the log knows.
+func (c comparison) offered() time.Time {
+	if c.Found {
+		return time.Time{}
+	}
+	return c.Since
+}
+
+// compare returns what the log has of a package of a folder. While the log cannot be read,
+// nothing is known of it: a log that fails keeps nothing from being offered.
+func (r *Recorder) compare(folder address.Address, l tlog.Leaf) comparison {
 	log := r.Log()
 	if log == nil {
-		return time.Time{}, false
+		return comparison{}
 	}
 	l.Event, l.Address = tlog.Offered, addressIn(placesOf(folder, r.options.Hostnames)[0])
-	record, since := log.Compare(l)
-	return since, record == tlog.Replaced
+	return comparison{log.Compare(l)}
 }
 
 // Interface guards

@@ -182,11 +182,11 @@ func TestAFolderRestsBeforeItIsEntered(t *testing.T) {
 		if n, state := entries(), r.State(); n != 3 || state != (State{}) {
 			t.Errorf("after its rest there are %d entries, %+v", n, state)
 		}
-		if record, _ := r.Log().Compare(leafOf(t, whole)); record != tlog.OnRecord {
-			t.Errorf("it is %d", record)
+		if c := r.Log().Compare(leafOf(t, whole)); c.Record != tlog.OnRecord {
+			t.Errorf("it is %+v", c)
 		}
-		if record, _ := r.Log().Compare(leafOf(t, part)); record != tlog.Replaced {
-			t.Errorf("a part of it is %d", record)
+		if c := r.Log().Compare(leafOf(t, part)); c.Record != tlog.Replaced {
+			t.Errorf("a part of it is %+v", c)
 		}
 	})
 }
