@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 )
 
@@ -39,9 +40,11 @@ func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) erro
 	if l == nil {
 		return errNoLog
 	}
-	h := l.Head()
+	h, err := l.AtLeast(r.Context(), askedSize(path, r.URL.RawQuery))
+	if err != nil {
+		return logUnread(err)
+	}
 	c := Content{Type: textType, Caching: r.publicFor("max-age=2")}
-	var err error
 	switch {
 	case path == "checkpoint":
 		c.Body = h.Signed
@@ -71,8 +74,9 @@ func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) erro
 const textType = "text/plain; charset=utf-8"
 
 var (
-	errNoLog  = unavailable("the transparency log cannot be read at the moment: try again in a moment, and tell the registry's operator if it goes on", nil)
-	errNoTile = fail(http.StatusNotFound, "the transparency log has no such tile: see its checkpoint for its size")
+	errNoLog      = unavailable("the transparency log cannot be read at the moment: try again in a moment, and tell the registry's operator if it goes on", nil)
+	errNotEntered = unavailable("the version is offered and not in the transparency log yet: try again in a minute, and tell the registry's operator if it goes on", nil)
+	errNoTile     = fail(http.StatusNotFound, "the transparency log has no such tile: see its checkpoint for its size")
 )
 
 func logUnread(err error) error { return unavailable(errNoLog.Error(), err) }
@@ -103,6 +107,18 @@ func (g *Registry) authorizeLog(r *request, everything bool) error {
 		return fail(http.StatusUnauthorized, "the credentials for the transparency log are unknown, expired or revoked: %s", g.howToAuthenticate(r))
 	}
 	return fail(http.StatusUnauthorized, "the transparency log is private: %s", g.howToAuthenticate(r))
+}
+
+// askedSize returns how many entries a log must have for a request to have an answer.
+func askedSize(path, query string) int64 {
+	if t, err := tlog.ParseTilePath(path); err == nil {
+		return tlog.SizeWith(t)
+	}
+	if values, err := url.ParseQuery(query); err == nil && path == "consistency" {
+		size, _ := strconv.ParseInt(values.Get("from"), 10, 64)
+		return size
+	}
+	return 0
 }
 
 // consistency returns the proof that a head begins with the entries of an earlier checkpoint,
@@ -179,6 +195,9 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 		return logUnread(err)
 	}
 	if len(found.Entries) == 0 {
+		if t.offers(r.snapshot) {
+			return errNotEntered
+		}
 		return g.notFound(w, r)
 	}
 	r.about(t.resource().Address)
@@ -189,6 +208,11 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 		}
 	}
 	return r.writeTagged(w, Content{Type: textType, Caching: r.revalidate(), Body: []byte(found.String())})
+}
+
+// offers reports whether a snapshot offers the version.
+func (t *target) offers(s *index.Snapshot) bool {
+	return s.Provider(t.place).Release(t.version) != nil || s.Module(t.place).Version(t.version) != nil
 }
 
 // publicFor returns the Cache-Control of what may be kept.

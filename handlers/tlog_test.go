@@ -45,7 +45,7 @@ func logged(t *testing.T, g *handlers.Registry, before int) *tlogtest.Storage {
 	s := g.Snapshot()
 	synctest.Test(t, func(t *testing.T) {
 		r := record.New(record.Options{Open: storage.Open, Hostnames: g.Hostnames})
-		r.Offered(s)
+		r.Offered(s, nil)
 		time.Sleep(2 * time.Minute) // folders rest
 		r.Close()
 		synctest.Wait()
@@ -319,6 +319,38 @@ func TestARegistryWithoutALog(t *testing.T) {
 		if a := s.get("/v1/tlog/" + path); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
 			t.Errorf("while it cannot be read, %s is %d", path, a.StatusCode)
 		}
+	}
+}
+
+// Another instance may have signed what a reader asks for.
+func TestWhatAnotherInstanceHasAdded(t *testing.T) {
+	for _, test := range []struct {
+		rule, path string
+	}{
+		{"consistency", "consistency?from=%d"},
+		{"entries", "tile/entries/000.p/%d"},
+		{"hashes", "tile/0/000.p/%d"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g := registry(scan(t, moduleTree(t)))
+			storage := logged(t, g, 0)
+			s := serve(t, g)
+			other := storage.MustOpen(t)
+			leaf, err := tlog.ParseLeaf(fmt.Sprintf("offered 2026-01-01T00:00:00Z module acme/later/aws 1.0.0 h1:%s= zh:%064x %032x", strings.Repeat("A", 43), 1, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := other.Append(t.Context(), leaf); err != nil {
+				t.Fatal(err)
+			}
+			size := other.Head().Size
+			if a := s.get("/v1/tlog/" + fmt.Sprintf(test.path, size)); a.StatusCode != http.StatusOK {
+				t.Errorf("got %d %s", a.StatusCode, a.body)
+			}
+			if a := s.get("/v1/tlog/" + fmt.Sprintf(test.path, size+1)); a.StatusCode != http.StatusNotFound {
+				t.Errorf("of what nobody has, got %d %s", a.StatusCode, a.body)
+			}
+		})
 	}
 }
 

@@ -23,6 +23,10 @@ type Observer struct {
 	// Logger logs scans, and changes since the previous scan. It may be nil.
 	Logger *slog.Logger
 
+	// Offered is called before Scanned with the addresses, without HOSTNAME, of which something
+	// differs since the last call for any observer; nil: since the first scan. It may be nil.
+	Offered func(now *Snapshot, changed []address.Address)
+
 	// Scanned is called after each successful scan. before is the previous snapshot, nil
 	// after the first scan. Scanned may be nil.
 	Scanned func(before, now *Snapshot, took time.Duration)
@@ -100,6 +104,9 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	x.reportIgnored(was, is)
 	rewritten := x.reportChanged(before, now)
 	o := x.observer.Load()
+	if o != nil && o.Offered != nil {
+		o.Offered(now, x.unreported.addresses(before))
+	}
 	if o != nil && o.Scanned != nil {
 		o.Scanned(before, now, took)
 	}

@@ -347,6 +347,14 @@ func newDifference() difference {
 	return difference{make(map[address.Address]bool), make(map[string]bool)}
 }
 
+// addresses returns the addresses of the groups that differ from a snapshot; nil without one.
+func (d *difference) addresses(before *Snapshot) []address.Address {
+	if before == nil {
+		return nil
+	}
+	return slices.AppendSeq([]address.Address{}, maps.Keys(d.groups))
+}
+
 // add adds what differs between the second snapshot and a third.
 func (d *difference) add(other difference) {
 	maps.Copy(d.groups, other.groups)
@@ -462,13 +470,20 @@ func (s *Snapshot) Merged() iter.Seq[address.Address] {
 	}
 }
 
-// Folders yields the addresses of the folders that count. While the value beside an address
-// is the same, so is everything that is known of the folder.
-func (s *Snapshot) Folders() iter.Seq2[address.Address, any] {
+// Folders yields the addresses of the folders that count, of these addresses in any HOSTNAME,
+// or of all if there are none. While the value beside an address is the same, so is everything
+// that is known of the folder.
+func (s *Snapshot) Folders(of ...address.Address) iter.Seq2[address.Address, any] {
 	return func(yield func(address.Address, any) bool) {
-		for e := range s.offered() {
-			if !yield(e.folder.Address, e) {
-				return
+		groups := slices.Values(of)
+		if len(of) == 0 {
+			groups = s.addresses()
+		}
+		for a := range groups {
+			for _, e := range s.group(a).allOffered() {
+				if !yield(e.folder.Address, e) {
+					return
+				}
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
@@ -122,17 +123,18 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 		go changes.run(a.ctx, t.poll)
 	}
 	pooled.attach(a, &index.Observer{
-		Logger: a.logger,
+		Logger:  a.logger,
+		Offered: func(now *index.Snapshot, changed []address.Address) { a.offered(pooled.Index, now, changed) },
 		Scanned: func(before, now *index.Snapshot, took time.Duration) {
 			a.warnOfRoot(t, before, now)
 			a.emitScanned(t, now, took)
-			a.offered(t, now)
 		},
 		Withheld:    func(p index.Problem) { a.emitWithheld(t, p) },
 		KeysChanged: func(c keys.Change) { a.emitKeysChanged(t, c) },
 		Rewritten:   func(c index.ChangedVersion) { a.emitRewritten(t, c) },
 		Changed:     announce,
 	})
+	a.log(pooled.Index, t)
 	pooled.SetLedger(a.ledger(t.source))
 	pooled.Start()
 	return pooled.Index

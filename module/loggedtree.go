@@ -3,7 +3,9 @@ package module
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"github.com/caddyserver/certmagic"
@@ -49,7 +51,7 @@ func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 			}
 		}
 		if other.key != key && other.key.folder == key.folder && other.key.source.FS == key.source.FS {
-			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, origin and key, or name another folder", key.folder)
+			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, signatures, origin and key, or name another folder", key.folder)
 		}
 	}
 	t := &loggedTree{key: key}
@@ -143,14 +145,32 @@ func (a *App) ledger(source tree.Source) index.Ledger {
 	return nil
 }
 
-// offered tells the log of a tree, if it has one, what is offered.
-func (a *App) offered(t servedTree, s *index.Snapshot) {
+// log has the log of a handler's tree enter what an index offers. Of several indexes of the
+// tree, which may offer the same, one counts.
+func (a *App) log(x *index.Index, t servedTree) {
 	a.logging.Lock()
 	defer a.logging.Unlock()
 	for key, p := range a.logs {
-		if key.source == t.source {
-			p.Offered(s)
+		if key.source != t.source || key.require != t.require || a.logOf[x] == p {
+			continue
 		}
+		if slices.Contains(slices.Collect(maps.Values(a.logOf)), p) {
+			continue
+		}
+		a.logOf[x] = p
+		if s := x.Snapshot(); s != nil {
+			p.Offered(s, nil)
+		}
+	}
+}
+
+// offered tells the log, if the index has one, what is offered.
+func (a *App) offered(x *index.Index, s *index.Snapshot, changed []address.Address) {
+	a.logging.Lock()
+	p := a.logOf[x]
+	a.logging.Unlock()
+	if p != nil {
+		p.Offered(s, changed)
 	}
 }
 

@@ -47,10 +47,11 @@ type Tlog struct {
 // A tlogKey is everything that the log of a tree depends on. It must not be logged, as it
 // has a private key.
 type tlogKey struct {
-	source tree.Source
-	folder string // on the local disk, or in the file system of the source
-	onDisk bool   // although the source has a file system
-	made   bool   // the folder is made if it is missing
+	source  tree.Source
+	require bool   // signatures of the publishers
+	folder  string // on the local disk, or in the file system of the source
+	onDisk  bool   // although the source has a file system
+	made    bool   // the folder is made if it is missing
 
 	origin    string // of a new log
 	named     bool   // the configuration names it
@@ -64,7 +65,7 @@ func (h *Handler) provisionTlog(repl *caddy.Replacer, t servedTree, hostnames []
 	if err := expand(repl, scalar("tlog", &o.Folder), scalar("tlog: origin", &o.Origin), scalar("tlog: key", &o.Key)); err != nil {
 		return key, err
 	}
-	key.source = t.source
+	key.source, key.require = t.source, t.require
 	for _, name := range hostnames {
 		key.hostnames = strings.TrimSpace(key.hostnames + " " + string(name))
 	}

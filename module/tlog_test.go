@@ -278,6 +278,49 @@ func remove(t *testing.T, patterns ...string) {
 	}
 }
 
+// A site that offers more of the same tree does not put it on record, and two sites with one
+// log offer the same.
+func TestALogHasWhatItsSiteOffers(t *testing.T) {
+	root, folder := treeToLog(t), t.TempDir()
+	c := newConfiguration(t)
+	one := c.mustHandle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: folder}, Signatures: RequireSignatures})
+	if _, err := c.handle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: folder}}); err == nil {
+		t.Error("a site that requires no signatures has the same log")
+	}
+	c.mustHandle(Handler{Root: root, Hostnames: []string{"registry.example.com"}})
+	c.mustStart()
+	awaitEntry(t, one, "modules/acme/vpc/aws/1.0.0")
+	eventually(t, "all is entered", func() bool { return c.app().logged[0].log.Load().State() == record.State{} })
+	if status, _ := askLog(t, one, "/v1/tlog/lookup/providers/acme/demo/1.2.0"); status != http.StatusNotFound {
+		t.Errorf("the release without a signature is answered with %d", status)
+	}
+}
+
+// What is offered and not entered yet is no version that a log does not have.
+func TestAVersionThatCannotBeEntered(t *testing.T) {
+	root, folder := treeToLog(t), t.TempDir()
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: folder}, Rescan: -1})
+	c.mustStart()
+	awaitEntry(t, h, "modules/acme/vpc/aws/1.0.0")
+	eventually(t, "all is entered", func() bool { return h.registry.Log().Head().Size == 3 })
+	remove(t, folder+"/batch")
+	if err := os.WriteFile(folder+"/batch", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# new"))
+	rescan(t, h)
+	if status, _ := askLog(t, h, "/v1/modules/acme/vpc/aws/1.1.0/download"); status != http.StatusNoContent {
+		t.Errorf("it is offered with %d", status)
+	}
+	if status, body := askLog(t, h, "/v1/tlog/lookup/modules/acme/vpc/aws/1.1.0"); status != http.StatusServiceUnavailable {
+		t.Errorf("the log answers %d %s", status, body)
+	}
+	if status, body := askLog(t, h, "/v1/tlog/lookup/modules/acme/vpc/aws/1.2.0"); status != http.StatusNotFound {
+		t.Errorf("of a version that is not offered, the log answers %d %s", status, body)
+	}
+}
+
 // A version whose bytes are replaced is offered no longer, until the first ones are back.
 func TestWhatIsReplacedIsWithheld(t *testing.T) {
 	root, folder := treeToLog(t), t.TempDir()

@@ -161,6 +161,21 @@ func (s *shortLeaf) comparison(r Record) Comparison {
 	return Comparison{Record: r, Since: time.Unix(int64(s.seconds), 0).UTC(), Found: events[s.event] == Found}
 }
 
+// WithdrawnAt returns when a version was withdrawn; zero if it is not withdrawn, as far as the
+// log has it. It reads nothing.
+func (l *Log) WithdrawnAt(a address.Address, version string) (at time.Time) {
+	known, _ := l.ledger.said(Leaf{Event: Withdrawn, Address: a, Version: version}, l.Head().Size)
+	for _, k := range known {
+		switch events[k.event] {
+		case Withdrawn:
+			at = time.Unix(int64(k.seconds), 0)
+		case Restored:
+			at = time.Time{}
+		}
+	}
+	return at
+}
+
 // said returns in short what the leaves below size say of the version of a leaf, the oldest
 // first, and what the leaf itself says.
 func (l *ledger) said(leaf Leaf, size int64) (known []shortLeaf, says shortLeaf) {

@@ -56,7 +56,8 @@ type Log struct {
 	head    atomic.Pointer[Head]
 	adding  adding
 
-	busy chan struct{} // has a value while the head is being replaced
+	busy     chan struct{} // has a value while the head is being replaced
+	caughtUp atomic.Int64  // when AtLeast looked for entries last, in nanoseconds
 
 	mu       sync.Mutex
 	complete map[int64]time.Time // since when full bundles have the entries of batches

@@ -70,37 +70,64 @@ const (
 type Recorder struct {
 	options Options
 	log     atomic.Pointer[tlog.Log]
-	latest  atomic.Pointer[index.Snapshot]
 	some    chan struct{} // has an element when there is a snapshot to look at
 	cancel  context.CancelFunc
 	ended   chan struct{}
 
-	mu    sync.Mutex
-	state State
+	mu      sync.Mutex
+	state   State
+	latest  *index.Snapshot
+	changed map[address.Address]bool // since run has taken the snapshot before
 
 	// What follows belongs to run.
-	entered map[address.Address]any // what was entered of each folder, by Snapshot.Folders
-	resting resting
-	begun   bool
-	tidied  time.Time
-	learned int64 // the entries that Learned was called for
+	left      map[address.Address]bool // addresses, without HOSTNAME, with something to enter
+	resting   resting
+	withdrawn withdrawn
+	began     time.Time // when the first snapshot came
+	begun     bool
+	tidied    time.Time
+	learned   int64 // the entries that Learned was called for
 }
 
 // New returns a Recorder that works until it is closed.
 func New(o Options) *Recorder {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Recorder{options: o, some: make(chan struct{}, 1), cancel: cancel, ended: make(chan struct{}), entered: make(map[address.Address]any)}
+	r := &Recorder{options: o, some: make(chan struct{}, 1), cancel: cancel, ended: make(chan struct{}), changed: make(map[address.Address]bool), left: make(map[address.Address]bool), withdrawn: make(withdrawn)}
 	go r.run(ctx)
 	return r
 }
 
-// Offered tells the recorder what is offered now. It does not wait.
-func (r *Recorder) Offered(s *index.Snapshot) {
-	r.latest.Store(s)
+// Offered tells the recorder what is offered now, and of which addresses something has changed
+// since the last call; nil: of all. It does not wait.
+func (r *Recorder) Offered(s *index.Snapshot, changed []address.Address) {
+	r.mu.Lock()
+	r.latest = s
+	if changed == nil {
+		for a := range s.Folders() {
+			r.changed[a.At("")] = true
+		}
+	}
+	for _, a := range changed {
+		r.changed[a.At("")] = true
+	}
+	r.mu.Unlock()
 	select {
 	case r.some <- struct{}{}:
 	default:
 	}
+}
+
+// take returns the newest snapshot; nil if there is none yet. What has changed is left to
+// enter.
+func (r *Recorder) take() *index.Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.Copy(r.left, r.changed)
+	clear(r.changed)
+	if r.began.IsZero() && r.latest != nil {
+		r.began = time.Now()
+	}
+	return r.latest
 }
 
 // Log returns the log; nil while it could not be opened yet.
@@ -190,7 +217,7 @@ func (r *Recorder) attempt(ctx context.Context) error {
 	if err := r.learn(ctx, l); err != nil {
 		return err
 	}
-	if s := r.latest.Load(); s != nil {
+	if s := r.take(); s != nil {
 		if err := r.enter(ctx, l, s); err != nil {
 			return err
 		}
@@ -225,85 +252,4 @@ func (r *Recorder) learn(ctx context.Context, l *tlog.Log) (err error) {
 		r.options.Learned(addresses...)
 	}
 	return nil
-}
-
-// enter adds what has changed since it was entered.
-func (r *Recorder) enter(ctx context.Context, l *tlog.Log, s *index.Snapshot) (err error) {
-	changed := make(map[address.Address]any)
-	known := 0
-	for a, value := range s.Folders() {
-		before, ok := r.entered[a]
-		if ok {
-			known++
-		}
-		if before != value {
-			changed[a] = value
-		}
-	}
-	if known < len(r.entered) {
-		r.forget(s)
-	}
-	defer func() { r.waiting(len(changed)) }()
-	r.waiting(len(changed))
-	if !r.begun {
-		if r.begun, err = l.Begun(ctx); err != nil {
-			return err
-		}
-	}
-	event := tlog.Offered
-	if !r.begun {
-		event = tlog.Found
-	}
-	var leaves []tlog.Leaf
-	var of []address.Address
-	add := func() error {
-		if err := l.Append(ctx, leaves...); err != nil {
-			return err
-		}
-		for _, a := range of {
-			r.entered[a] = changed[a]
-			delete(changed, a)
-		}
-		r.waiting(len(changed))
-		leaves, of = nil, nil
-		return nil
-	}
-	rested := r.resting.next(time.Now())
-	for a := range changed {
-		news, rests := rested.split(l.News(leavesOf(s, a, r.options.Hostnames, event)))
-		if leaves = append(leaves, news...); !rests {
-			of = append(of, a)
-		}
-		if len(leaves) >= chunk {
-			if err := add(); err != nil {
-				return err
-			}
-		}
-	}
-	if err := add(); err != nil {
-		return err
-	}
-	r.resting = rested
-	if !r.begun && s.Complete() && len(changed) == 0 {
-		if err := l.SetBegun(ctx); err != nil {
-			return err
-		}
-		r.begun = true
-	}
-	return nil
-}
-
-// forget forgets the folders that are gone.
-func (r *Recorder) forget(s *index.Snapshot) {
-	there := make(map[address.Address]bool)
-	for a := range s.Folders() {
-		there[a] = true
-	}
-	maps.DeleteFunc(r.entered, func(a address.Address, _ any) bool { return !there[a] })
-}
-
-func (r *Recorder) waiting(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.state.Waiting = n
 }

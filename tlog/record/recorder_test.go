@@ -3,6 +3,8 @@ package record
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,11 +23,16 @@ import (
 
 func scan(t *testing.T, files *indextest.Tree) *index.Snapshot {
 	t.Helper()
+	return scanAt(t, files, time.Now)
+}
+
+func scanAt(t *testing.T, files *indextest.Tree, now func() time.Time) *index.Snapshot {
+	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := index.Scan(t.Context(), index.Options{Open: files.Open, Signer: key})
+	s, err := index.Scan(t.Context(), index.Options{Open: files.Open, Signer: key, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +129,7 @@ func TestWhatIsEntered(t *testing.T) {
 				for range 2 { // a recorder that is new, as after a restart
 					synctest.Test(t, func(t *testing.T) {
 						r := New(Options{Open: storage.Open, Hostnames: test.hostnames})
-						r.Offered(snapshot)
+						r.Offered(snapshot, nil)
 						time.Sleep(2 * time.Minute)
 						if state := r.State(); state != (State{}) {
 							t.Errorf("%s: it is %+v", s.rule, state)
@@ -163,17 +170,17 @@ func TestAFolderRestsBeforeItIsEntered(t *testing.T) {
 			synctest.Wait()
 			return r.Log().Head().Size
 		}
-		r.Offered(part)
+		r.Offered(part, nil)
 		time.Sleep(50 * time.Second)
 		if n, state := entries(), r.State(); n != 1 || state.Waiting != 1 {
 			t.Errorf("of the archive alone, there are %d entries, and %d folders wait", n, state.Waiting)
 		}
-		r.Offered(whole)
+		r.Offered(whole, nil)
 		time.Sleep(50 * time.Second)
 		if n := entries(); n != 1 {
 			t.Errorf("with other files it begins to rest again: there are %d entries", n)
 		}
-		r.Offered(more)
+		r.Offered(more, nil)
 		time.Sleep(5 * time.Second)
 		if n := entries(); n != 2 {
 			t.Errorf("others do not wait for it: there are %d entries", n)
@@ -199,6 +206,78 @@ func leafOf(t *testing.T, s *index.Snapshot) tlog.Leaf {
 	return l
 }
 
+// A snapshot that is older than a withdrawal by another instance does not say that the version
+// is restored.
+func TestASnapshotThatIsOlderThanTheLog(t *testing.T) {
+	files, storage := indextest.New(t), tlogtest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	early := func() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) } // when the bubble's clock begins
+	old := scanAt(t, files, early)
+	files.Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" { reason = "a backdoor" }`)
+	now := scanAt(t, files, early)
+	files.Remove("modules/acme/vpc/aws/registry.hcl")
+	restored := scanAt(t, files, early)
+	synctest.Test(t, func(t *testing.T) {
+		one, two := New(Options{Open: storage.Open}), New(Options{Open: storage.Open})
+		defer func() {
+			one.Close()
+			two.Close()
+			synctest.Wait()
+		}()
+		for _, step := range []struct {
+			rule string
+			who  *Recorder
+			sees *index.Snapshot
+			adds string
+		}{
+			{"all see it", one, old, "found acme/vpc/aws 1.0.0"},
+			{"one sees that it is withdrawn", one, now, "withdrawn acme/vpc/aws 1.0.0"},
+			{"another one has not looked yet", two, old, ""},
+			{"and then does", two, now, ""},
+			{"until it sees that it is not withdrawn any more", two, restored, "restored acme/vpc/aws 1.0.0"},
+		} {
+			before := described(t, storage)
+			step.who.Offered(step.sees, nil)
+			time.Sleep(time.Minute)
+			if added := strings.TrimSpace(strings.TrimPrefix(described(t, storage), before)); added != step.adds {
+				t.Errorf("%s: added is %q, not %q", step.rule, added, step.adds)
+			}
+		}
+	})
+}
+
+// What cannot be read does not keep a log from beginning for ever.
+func TestAFolderThatCannotBeReadWhenALogIsBegun(t *testing.T) {
+	dir := t.TempDir()
+	files, storage := indextest.OnDisk(t, dir), tlogtest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	if err := os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "modules", "acme", "old")); err != nil {
+		t.Skip(err)
+	}
+	first := scan(t, files)
+	if first.Complete() {
+		t.Fatal("it is known what the link leads to")
+	}
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", ""))
+	second := scan(t, files)
+	files.Write("modules/acme/vpc/aws/1.2.0.tar.gz", indextest.TarGz("main.tf", ""))
+	third := scan(t, files)
+	synctest.Test(t, func(t *testing.T) {
+		r := New(Options{Open: storage.Open})
+		r.Offered(first, nil)
+		time.Sleep(beginPatience / 2)
+		r.Offered(second, nil)
+		time.Sleep(beginPatience)
+		r.Offered(third, nil)
+		time.Sleep(time.Minute)
+		r.Close()
+		synctest.Wait()
+	})
+	if got, want := described(t, storage), "found acme/vpc/aws 1.0.0\nfound acme/vpc/aws 1.1.0\noffered acme/vpc/aws 1.2.0"; got != want {
+		t.Errorf("it has %q", got)
+	}
+}
+
 // A log that fails keeps the recorder trying. What could not be entered is entered then.
 func TestALogThatFails(t *testing.T) {
 	files := indextest.New(t)
@@ -219,7 +298,7 @@ func TestALogThatFails(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				changes := make(chan Trouble, 100)
 				r := New(Options{Open: storage.Open, Changed: func(s State) { changes <- s.Trouble }})
-				r.Offered(snapshot)
+				r.Offered(snapshot, nil)
 				time.Sleep(10 * time.Minute)
 				asked := r.State().Trouble == Failed
 				if len(changes) > 1 {
@@ -249,14 +328,14 @@ func TestALogThatIsBehind(t *testing.T) {
 	after := scan(t, files)
 	synctest.Test(t, func(t *testing.T) {
 		r := New(Options{Open: storage.Open})
-		r.Offered(before)
+		r.Offered(before, nil)
 		time.Sleep(time.Minute)
 		for name := range storage.Bucket.Contents() {
 			if err := storage.Bucket.Remove(t.Context(), name); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r.Offered(after)
+		r.Offered(after, nil)
 		time.Sleep(time.Minute)
 		if state := r.State(); state.Trouble != Behind || !errors.Is(state.Err, tlog.ErrBehind) || state.Waiting != 1 {
 			t.Errorf("it is %+v", state)

@@ -1,0 +1,130 @@
+package record
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+)
+
+// beginPatience is how long a log waits for folders and files that cannot be read before it
+// counts as begun. What becomes readable later is offered later.
+const beginPatience = time.Hour
+
+// enter adds what is left to enter.
+func (r *Recorder) enter(ctx context.Context, l *tlog.Log, s *index.Snapshot) (err error) {
+	defer r.waiting()
+	r.waiting()
+	if !r.begun {
+		if r.begun, err = l.Begun(ctx); err != nil {
+			return err
+		}
+	}
+	event := tlog.Offered
+	if !r.begun {
+		event = tlog.Found
+	}
+	e := &entering{Recorder: r, log: l, snapshot: s, event: event, rested: r.resting.next(time.Now())}
+	for a := range r.left {
+		e.look(a)
+		if len(e.leaves) >= chunk {
+			if err := e.add(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := e.add(ctx); err != nil {
+		return err
+	}
+	r.resting = e.rested
+	if !r.begun && len(r.left) == 0 && (s.Complete() || time.Since(r.began) >= beginPatience) {
+		if err := l.SetBegun(ctx); err != nil {
+			return err
+		}
+		r.begun = true
+	}
+	return nil
+}
+
+// entering collects leaves.
+type entering struct {
+	*Recorder
+	log      *tlog.Log
+	snapshot *index.Snapshot
+	event    tlog.Event // of what is new
+	rested   resting
+	leaves   []tlog.Leaf
+	whole    []address.Address // of which nothing is left once the leaves are added
+}
+
+// look collects the leaves of an address that the log has not.
+func (e *entering) look(a address.Address) {
+	rests := false
+	for folder := range e.snapshot.Folders(a) {
+		all := leavesOf(e.snapshot, folder, e.options.Hostnames, e.event)
+		news, rest := e.rested.split(e.log.News(all))
+		rests = rests || rest
+		for _, leaf := range news {
+			if leaf.Event == tlog.Restored && !e.isRestored(leaf) {
+				rests = true
+				continue
+			}
+			e.leaves = append(e.leaves, leaf)
+		}
+		e.withdrawn.note(all, news)
+	}
+	if !rests {
+		e.whole = append(e.whole, a)
+	}
+}
+
+// isRestored reports whether a version that the log has as withdrawn is offered again. A
+// snapshot that is older than the withdrawal, which another instance may have entered, does
+// not say so.
+func (e *entering) isRestored(leaf tlog.Leaf) bool {
+	at := e.log.WithdrawnAt(leaf.Address, leaf.Version)
+	return e.withdrawn[version{leaf.Address, leaf.Version}] || e.snapshot.Taken.After(at.Add(time.Second))
+}
+
+// Withdrawn versions that snapshots of this process had, and that are not restored yet.
+type withdrawn map[version]bool
+
+type version struct {
+	address address.Address
+	version string
+}
+
+// note notes what the leaves of a snapshot say, and which of them are news.
+func (w withdrawn) note(all, news []tlog.Leaf) {
+	for _, leaf := range all {
+		switch v := (version{leaf.Address, leaf.Version}); leaf.Event {
+		case tlog.Withdrawn:
+			w[v] = true
+		case tlog.Restored:
+			if w[v] && !slices.ContainsFunc(news, func(n tlog.Leaf) bool { return n.Event == leaf.Event && n.Version == leaf.Version }) {
+				delete(w, v)
+			}
+		}
+	}
+}
+
+func (e *entering) add(ctx context.Context) error {
+	if err := e.log.Append(ctx, e.leaves...); err != nil {
+		return err
+	}
+	for _, a := range e.whole {
+		delete(e.left, a)
+	}
+	e.leaves, e.whole = nil, nil
+	e.waiting()
+	return nil
+}
+
+func (r *Recorder) waiting() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.Waiting = len(r.left)
+}
