@@ -48,7 +48,7 @@ var layers = []layer{
 	{name: "index/queue", only: []string{"address"}},
 	{name: "index/offer", only: []string{"address", "wire", "signing", "tree", "archive", "registryhcl", "index/moduledoc", "index/memo", "index/content", "index/report"}},
 	{name: "index"},
-	{name: "tlog/record", only: []string{"address", "tree", "index", "index/offer", "tlog"}}, // enters what is offered
+	{name: "tlog/record", only: []string{"address", "wire", "tree", "index", "index/offer", "tlog"}}, // enters what is offered
 	{name: "index/catalog", only: []string{"address", "registryhcl", "index/content", "index/moduledoc", "index"}},
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},

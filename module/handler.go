@@ -198,6 +198,7 @@ type Handler struct {
 	logger   *slog.Logger
 	app      *App
 	source   *source
+	logged   *loggedTree // nil: there is no log
 	traffic  *traffic
 	registry *handlers.Registry
 	pages    *pages.Site    // nil: no pages

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/caddyserver/certmagic"
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 var tlogPool = newPool[tlogKey, *pooledTlog]()
@@ -40,6 +42,20 @@ func (t *loggedTree) Log() *tlog.Log {
 		return p.Log()
 	}
 	return nil
+}
+
+// Replaces implements publish.Record.
+func (t *loggedTree) Replaces(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
+	if p := t.log.Load(); p != nil {
+		return p.Replaces(a, version, on, h1, sum)
+	}
+	return time.Time{}
+}
+
+// Await implements publish.Record.
+func (t *loggedTree) Await(ctx context.Context, a address.Address, version string, on address.Platform) (recorded bool) {
+	p := t.log.Load()
+	return p != nil && p.Await(ctx, a, version, on)
 }
 
 // addTlog returns the log of a tree. It is for handlers that are being provisioned.

@@ -107,11 +107,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		if err != nil {
 			return err
 		}
-		logged, err := app.addTlog(key)
-		if err != nil {
+		if h.logged, err = app.addTlog(key); err != nil {
 			return err
 		}
-		h.registry.Log = logged.Log
+		h.registry.Log = h.logged.Log
 	}
 	if h.login != nil {
 		h.registry.Login = h.login.document

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
@@ -387,6 +390,65 @@ func TestALogThatIsTurnedOff(t *testing.T) {
 	after.mustStart()
 	before.cancel()
 	eventually(t, "it is offered", func() bool { return snapshot(t, h).Totals.Withheld[tree.Replaced] == 0 })
+}
+
+// What is published is on record when the request is answered.
+func TestWhatIsPublishedIsOnRecord(t *testing.T) {
+	o, token := publishingHandler(t)
+	folder := t.TempDir()
+	o.Tlog, o.PublicURL = &Tlog{Folder: folder}, "https://registry.example.com"
+	c := newConfiguration(t)
+	h := c.mustHandle(o)
+	c.mustStart()
+	snapshot(t, h)
+	eventually(t, "the log is open", func() bool { return h.logged.Log() != nil })
+	release := publishedRelease(t, "1.2.0")
+	publish := func(path, body string, status int) string {
+		t.Helper()
+		w, _ := put(t, h, path, token, body)
+		if w.Code != status {
+			t.Errorf("%s: got %d %s, want %d", path, w.Code, w.Body, status)
+		}
+		return w.Body.String()
+	}
+	onRecord := func(version string, a address.Address, on address.Platform) {
+		t.Helper()
+		if !h.logged.Log().Has(a, version, on) {
+			t.Errorf("%s %s is not on record", a, version)
+		}
+	}
+	demo, vpc := address.Address{Namespace: "acme", Name: "demo"}, address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+	for _, name := range slices.Sorted(maps.Keys(release)) { // SHA256SUMS is the first one
+		w, _ := put(t, h, "/v1/providers/acme/demo/1.2.0/"+name, token, release[name])
+		if w.Code >= 300 {
+			t.Fatalf("%s: got %d %s", name, w.Code, w.Body)
+		}
+	}
+	onRecord("1.2.0", demo, address.Platform{OS: "linux", Arch: "amd64"})
+	onRecord("1.2.0", demo, address.Platform{OS: "darwin", Arch: "arm64"})
+	first, other := indextest.TarGz("main.tf", "# one\n"), indextest.TarGz("main.tf", "# two\n")
+	publish("/v1/modules/acme/vpc/aws/1.0.0.tar.gz", first, http.StatusCreated)
+	onRecord("1.0.0", vpc, address.Platform{})
+
+	// A file that somebody has removed comes back with the same bytes alone.
+	remove(t, o.Root+"/modules/acme/vpc/aws/1.0.0.tar.gz", o.Root+"/providers/acme/demo/*1.2.0*")
+	rescan(t, h)
+	if says := publish("/v1/modules/acme/vpc/aws/1.0.0.tar.gz", other, http.StatusConflict); !strings.Contains(says, "is on record with another 1.0.0.tar.gz since ") {
+		t.Errorf("it says %s", says)
+	}
+	publish("/v1/modules/acme/vpc/aws/1.0.0.tar.gz", first, http.StatusCreated)
+	zip := "terraform-provider-demo_1.2.0_linux_amd64.zip"
+	publish("/v1/providers/acme/demo/1.2.0/"+zip, indextest.Zip("terraform-provider-demo_v1.2.0", "another"), http.StatusConflict)
+	publish("/v1/providers/acme/demo/1.2.0/"+zip, release[zip], http.StatusAccepted)
+
+	// A log that fails takes nothing back.
+	remove(t, folder+"/batch")
+	if err := os.WriteFile(folder+"/batch", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if says := publish("/v1/modules/acme/vpc/aws/1.1.0.tar.gz", other, http.StatusCreated); !strings.Contains(says, "not in the transparency log yet") {
+		t.Errorf("it says %s", says)
+	}
 }
 
 // Several instances begin one log at the same time: one key counts.

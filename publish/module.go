@@ -51,6 +51,9 @@ func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Up
 	if err != nil {
 		return Result{}, p.asRefusal(ctx, f, err)
 	}
+	if err := p.checkRecord(f, digest.H1, r.sum); err != nil {
+		return Result{}, err
+	}
 	notes, err := judge(digest.Doubts, u.AllowSecrets)
 	if err != nil {
 		return Result{}, err

@@ -61,6 +61,9 @@ type Options struct {
 	// keys file, is refused. Nil: there are none.
 	KeyCopies keys.Copies
 
+	// Record has on record what clients were offered. Nil: there is none.
+	Record Record
+
 	// RequireSignatures refuses releases without a publisher's signature.
 	RequireSignatures bool
 
@@ -368,7 +371,9 @@ func (p *Publisher) completed(ctx context.Context, f File, sum wire.SHA256) Resu
 	r := f.added(sum)
 	if r.Message = p.awaitOffer(ctx, f, r.SHA256); r.Message != "" {
 		r.Outcome = Waiting
+		return r
 	}
+	r.Message = p.awaitRecord(ctx, f)
 	return r
 }
 

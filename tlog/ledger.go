@@ -161,6 +161,15 @@ func (s *shortLeaf) comparison(r Record) Comparison {
 	return Comparison{Record: r, Since: time.Unix(int64(s.seconds), 0).UTC(), Found: events[s.event] == Found}
 }
 
+// Has reports whether the log has a package of a version, for a platform unless it is zero. It
+// reads nothing.
+func (l *Log) Has(a address.Address, version string, on address.Platform) bool {
+	known, says := l.ledger.said(Leaf{Event: Offered, Address: a, Version: version, Platform: on}, l.Head().Size)
+	return slices.ContainsFunc(known, func(k shortLeaf) bool {
+		return events[k.event].HasPackage() && (on == address.Platform{} || k.platform == says.platform)
+	})
+}
+
 // WithdrawnAt returns when a version was withdrawn; zero if it is not withdrawn, as far as the
 // log has it. It reads nothing.
 func (l *Log) WithdrawnAt(a address.Address, version string) (at time.Time) {

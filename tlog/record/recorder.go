@@ -74,10 +74,11 @@ type Recorder struct {
 	cancel  context.CancelFunc
 	ended   chan struct{}
 
-	mu      sync.Mutex
-	state   State
-	latest  *index.Snapshot
-	changed map[address.Address]bool // since run has taken the snapshot before
+	mu       sync.Mutex
+	state    State
+	latest   *index.Snapshot
+	changed  map[address.Address]bool // since run has taken the snapshot before
+	progress chan struct{}            // closed after the next attempt; nil: nobody waits for it
 
 	// What follows belongs to run.
 	left      map[address.Address]bool // addresses, without HOSTNAME, with something to enter
@@ -156,6 +157,7 @@ func (r *Recorder) run(ctx context.Context) {
 	retry := minRetry
 	for {
 		err := r.attempt(ctx)
+		r.progressed()
 		if ctx.Err() != nil {
 			return
 		}
