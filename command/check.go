@@ -14,13 +14,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "check --root FOLDER [--signatures require] [--json]",
+		Use:   "check --root FOLDER [--signatures require] [--config FILE] [--json]",
 		Short: "Says what a folder offers, what is withheld and why",
 		Long: `
 Reads every file of a folder as the registry would, and lists the versions that
@@ -28,7 +30,8 @@ the registry would offer or withhold, with the reason and the remedy. The
 command starts no server, writes nothing and needs no key: releases that are
 "signed by the registry" are signed when a server offers them. Run by the user
 that the registry runs as, it also notes files that have changed since their
-first offer.
+first offer. With the registry's configuration, it compares the files with the
+transparency log.
 
 The exit status is 0 if all is well, 1 if something is withheld or nothing of a
 tree is found in the folder, and 2 if the folder cannot be read.`,
@@ -39,6 +42,8 @@ tree is found in the folder, and 2 if the folder cannot be read.`,
 	}
 	cli.AddTreeFlags(cmd)
 	cmd.Flags().String("signatures", module.PreferSignatures, "`prefer|require`: with require, what publishers did not sign is withheld")
+	cmd.Flags().StringP("config", "c", "", "The configuration `file` of a registry with a transparency log, to compare with")
+	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
 	cmd.Flags().Bool("json", false, "Print the report as JSON")
 	return cmd
 }
@@ -53,16 +58,29 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return fmt.Errorf("--signatures: %w", err)
 	}
-	report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures)
-	if err != nil {
-		return err
+	finish := func(l index.Ledger) error {
+		report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures, l)
+		if err != nil {
+			return err
+		}
+		return cli.Finish(cmd, checkResult{report})
 	}
-	return cli.Finish(cmd, checkResult{report})
+	if fl.String("config") == "" {
+		return finish(nil)
+	}
+	return withTlog(cmd, func(files module.TlogFiles, o tlog.Options) error {
+		l, err := tlog.OpenToRead(cmd.Context(), o)
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		return finish(record.NewLedger(l, files.Hostnames))
+	})
 }
 
-// check scans a tree on the local disk once. Named file systems exist only within
+// check scans a tree on the local disk once, and compares it with a ledger, which may be nil. Named file systems exist only within
 // a configuration.
-func check(ctx context.Context, directories tree.Directories, require bool) (*index.Report, error) {
+func check(ctx context.Context, directories tree.Directories, require bool, l index.Ledger) (*index.Report, error) {
 	memo, identity := module.Memo(directories)
 	snapshot, err := cli.Scan(ctx, index.Options{
 		Open:              directories.Open,
@@ -70,6 +88,7 @@ func check(ctx context.Context, directories tree.Directories, require bool) (*in
 		RequireSignatures: require,
 		Store:             memo,
 		Identity:          identity,
+		Ledger:            l,
 	})
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func addTlogFlags(cmd *cobra.Command) {
 }
 
 // withTlog calls do with the files of the log of a configuration.
-func withTlog(cmd *cobra.Command, do func(tlog.Options) error) error {
+func withTlog(cmd *cobra.Command, do func(module.TlogFiles, tlog.Options) error) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	return withConfiguration(fl, func(app *module.App) error {
 		files, err := chooseTlog(app.Tlogs(), fl.String("root"))
@@ -88,7 +88,7 @@ func withTlog(cmd *cobra.Command, do func(tlog.Options) error) error {
 		if err != nil {
 			return err
 		}
-		return do(options)
+		return do(files, options)
 	})
 }
 
@@ -112,14 +112,14 @@ func chooseTlog(all []module.TlogFiles, root string) (chosen module.TlogFiles, e
 }
 
 func runTlogKey(cmd *cobra.Command, _ []string) error {
-	return withTlog(cmd, func(o tlog.Options) error {
+	return withTlog(cmd, func(_ module.TlogFiles, o tlog.Options) error {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), o.Public)
 		return err
 	})
 }
 
 func runTlogFsck(cmd *cobra.Command, _ []string) error {
-	return withTlog(cmd, func(o tlog.Options) error {
+	return withTlog(cmd, func(_ module.TlogFiles, o tlog.Options) error {
 		health, err := tlog.Fsck(cmd.Context(), o)
 		if err != nil {
 			return err

@@ -55,6 +55,22 @@ func TestTlogCommands(t *testing.T) {
 		t.Errorf("the key is %q, %v, %v", out, err, bad)
 	}
 
+	check := func(more ...string) (string, error) {
+		out, _, err := commandtest.Run(t.Context(), checkCommand(), append([]string{"--root", roots + "/open"}, more...)...)
+		return out, err
+	}
+	indextest.OnDisk(t, roots+"/open").Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# other"))
+	if out, err := check(); err != nil {
+		t.Errorf("without the configuration, check says %q, %v", out, err)
+	}
+	if out, err := check("--config", file); commandtest.Status(err) != 1 || !strings.Contains(out, "is on record with other files since") {
+		t.Errorf("with the configuration, check says %q, %v", out, err)
+	}
+	indextest.OnDisk(t, roots+"/open").Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	if out, err := check("--config", file); err != nil {
+		t.Errorf("with the first files, check says %q, %v", out, err)
+	}
+
 	batch := filepath.Join(roots, "free", "batch", "0")
 	entry, err := os.ReadFile(batch)
 	if err != nil {

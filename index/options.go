@@ -55,6 +55,10 @@ type Options struct {
 	// copies, and a namespace whose keys file is gone has no keys.
 	KeyCopies keys.Copies
 
+	// Ledger is what Scan compares versions with; nil: they are not compared. For an Index,
+	// see SetLedger.
+	Ledger Ledger
+
 	// Digests have packages that were read outside of scans. Nil: Scan has none; an Index
 	// has its own.
 	Digests *Digests

@@ -27,6 +27,7 @@ func Scan(ctx context.Context, o Options) (*Snapshot, error) {
 	x := New(o)
 	defer x.Close()
 	x.scanner.once = true
+	x.SetLedger(o.Ledger)
 	if store != nil {
 		// Without a usable memo, no file is known to have changed.
 		_ = x.scanner.compared.Load(store, identity)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/certmagic"
+	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -231,9 +232,10 @@ func (a *App) collectTlogs(gauge func(d *prometheus.Desc, value float64, labels 
 
 // A TlogFiles are the files of a log, for commands that read them.
 type TlogFiles struct {
-	Root    string // of the tree
-	Folder  string
-	Options func(context.Context) (tlog.Options, error)
+	Root      string // of the tree
+	Folder    string
+	Hostnames []svchost.Hostname // of the registry
+	Options   func(context.Context) (tlog.Options, error)
 }
 
 // Tlogs returns the logs of the configuration. It changes nothing in them.
@@ -247,7 +249,7 @@ func (a *App) Tlogs() (all []TlogFiles) {
 		key := t.key
 		key.made = false
 		files := logOf(key, a.storageOf())
-		all = append(all, TlogFiles{t.key.source.Directories.Root, t.key.folder, func(ctx context.Context) (tlog.Options, error) {
+		all = append(all, TlogFiles{t.key.source.Directories.Root, t.key.folder, t.key.names(), func(ctx context.Context) (tlog.Options, error) {
 			if t.key.made { // the server makes it
 				if _, err := os.Stat(t.key.folder); err != nil {
 					return tlog.Options{}, err

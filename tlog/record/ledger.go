@@ -3,14 +3,27 @@ package record
 import (
 	"time"
 
+	svchost "github.com/hashicorp/terraform-svchost"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
+// A ledger compares what folders offer with a log.
+type ledger struct {
+	log       func() *tlog.Log // nil while it cannot be read
+	hostnames []svchost.Hostname
+}
+
+// NewLedger returns what a scan compares with a log. Hostnames are the registry's own.
+func NewLedger(l *tlog.Log, hostnames []svchost.Hostname) index.Ledger {
+	return ledger{func() *tlog.Log { return l }, hostnames}
+}
+
 // Package implements index.Ledger.
-func (r *Recorder) Package(a address.Address, version string, k *index.Package) (time.Time, *tree.Finding) {
+func (r ledger) Package(a address.Address, version string, k *index.Package) (time.Time, *tree.Finding) {
 	c := r.compare(a, ofPackage(version, k))
 	if c.Record == tlog.Replaced {
 		return time.Time{}, tree.Findingf(tree.Replaced, "the package for %s is on record with other bytes since %s: put these back, or withdraw the version and publish another one",
@@ -20,7 +33,7 @@ func (r *Recorder) Package(a address.Address, version string, k *index.Package) 
 }
 
 // ModuleVersion implements index.Ledger.
-func (r *Recorder) ModuleVersion(a address.Address, v *index.ModuleVersion) (time.Time, *tree.Finding) {
+func (r ledger) ModuleVersion(a address.Address, v *index.ModuleVersion) (time.Time, *tree.Finding) {
 	c := r.compare(a, ofModule(v))
 	if c.Record == tlog.Replaced {
 		return time.Time{}, tree.Findingf(tree.Replaced, "the version is on record with other files since %s: put these back, or withdraw the version and publish another one",
@@ -41,12 +54,12 @@ func (c comparison) offered() time.Time {
 
 // compare returns what the log has of a package of a folder. While the log cannot be read,
 // nothing is known of it: a log that fails keeps nothing from being offered.
-func (r *Recorder) compare(folder address.Address, l tlog.Leaf) comparison {
-	log := r.Log()
+func (r ledger) compare(folder address.Address, l tlog.Leaf) comparison {
+	log := r.log()
 	if log == nil {
 		return comparison{}
 	}
-	l.Event, l.Address = tlog.Offered, addressIn(placesOf(folder, r.options.Hostnames)[0])
+	l.Event, l.Address = tlog.Offered, addressIn(placesOf(folder, r.hostnames)[0])
 	return comparison{log.Compare(l)}
 }
 

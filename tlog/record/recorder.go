@@ -68,8 +68,9 @@ const (
 
 // A Recorder enters what a tree offers in a log. It is safe for concurrent use.
 type Recorder struct {
+	ledger
 	options Options
-	log     atomic.Pointer[tlog.Log]
+	opened  atomic.Pointer[tlog.Log]
 	some    chan struct{} // has an element when there is a snapshot to look at
 	cancel  context.CancelFunc
 	ended   chan struct{}
@@ -94,6 +95,7 @@ type Recorder struct {
 func New(o Options) *Recorder {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Recorder{options: o, some: make(chan struct{}, 1), cancel: cancel, ended: make(chan struct{}), changed: make(map[address.Address]bool), left: make(map[address.Address]bool), withdrawn: make(withdrawn)}
+	r.ledger = ledger{r.Log, o.Hostnames}
 	go r.run(ctx)
 	return r
 }
@@ -132,7 +134,7 @@ func (r *Recorder) take() *index.Snapshot {
 }
 
 // Log returns the log; nil while it could not be opened yet.
-func (r *Recorder) Log() *tlog.Log { return r.log.Load() }
+func (r *Recorder) Log() *tlog.Log { return r.opened.Load() }
 
 // State returns how the recorder gets on.
 func (r *Recorder) State() State {
@@ -211,7 +213,7 @@ func (r *Recorder) attempt(ctx context.Context) error {
 		if l, err = r.options.Open(ctx); err != nil {
 			return err
 		}
-		r.log.Store(l)
+		r.opened.Store(l)
 	}
 	if err := l.Refresh(ctx); err != nil {
 		return errors.Join(err, r.learn(ctx, l)) // what was read before counts
