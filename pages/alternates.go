@@ -100,7 +100,7 @@ func (v *visit) asMarkdown(a *answer) (*answer, error) {
 	case <-v.request.Context().Done():
 		return nil, v.request.Context().Err()
 	}
-	text, err := markdown.FromPage(a.body, v.markdownURL)
+	text, err := markdown.FromPage(v.request.Context(), a.body, v.markdownURL)
 	if err != nil {
 		return nil, err
 	}
