@@ -37,16 +37,17 @@ func TestPagesAsMarkdown(t *testing.T) {
 	for path, want := range map[string][]string{
 		"/": {"# ", "acme/vpc/aws", "](/modules/acme/vpc/aws?format=md)", "](/browse/modules?format=md)"},
 		"/modules/acme/vpc/aws": {
-			"# acme/vpc/aws", "version = \"~> 1.4\"", "[subnets](/modules/acme/vpc/aws/latest/submodules/subnets?format=md)",
+			"# acme/vpc/aws", "```terraform\n", "version = \"~> 1.4\"", "[subnets](/modules/acme/vpc/aws/latest/submodules/subnets?format=md)",
 			"![a drawing](/modules/acme/vpc/aws/latest/files/images/net.svg)", "[Inputs (2)](/modules/acme/vpc/aws?tab=inputs&format=md)",
 		},
-		"/modules/acme/vpc/aws?tab=inputs": {"### `zones`", "- Default: `[]`"},
-		"/modules/acme/vpc/aws/1.2.0":      {"Subnets overlap."},
-		"/modules/acme/vpc/aws/1.1.0":      {"Its key is public."},
-		"/modules/acme/vpc/aws/9.9.9":      {"9.9.9"},
-		"/providers/acme/demo":             {"# acme/demo"},
-		"/browse/modules?namespace=acme":   {"[acme/labels/null](/modules/acme/labels/null?format=md)"},
-		"/search?q=vpc":                    {"[acme/vpc/aws](/modules/acme/vpc/aws?format=md)"},
+		"/modules/acme/vpc/aws?tab=inputs":          {"### `zones`", "- Default: `[]`"},
+		"/modules/acme/vpc/aws/1.2.0":               {"Subnets overlap."},
+		"/modules/acme/vpc/aws/latest/code/main.tf": {"```tf\n"},
+		"/modules/acme/vpc/aws/1.1.0":               {"Its key is public."},
+		"/modules/acme/vpc/aws/9.9.9":               {"9.9.9"},
+		"/providers/acme/demo":                      {"# acme/demo"},
+		"/browse/modules?namespace=acme":            {"[acme/labels/null](/modules/acme/labels/null?format=md)"},
+		"/search?q=vpc":                             {"[acme/vpc/aws](/modules/acme/vpc/aws?format=md)"},
 	} {
 		separator := "?"
 		if strings.Contains(path, "?") {

@@ -61,6 +61,7 @@ type codeFile struct {
 	Package    string // where it can be had if it is not shown
 
 	Code     template.HTML
+	Language string // of the code; empty: it is not known
 	Lines    int
 	Document prose
 	Cut      bool // only the beginning of the document is shown
@@ -244,7 +245,8 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 		}
 	}
 	slices.Sort(shown.Sources)
-	err = m.inTurn(func() { shown.Code, shown.Lines = codeHTML(markdown.LanguageOf(f.Path), a) })
+	shown.Language = markdown.LanguageOf(f.Path)
+	err = m.inTurn(func() { shown.Code, shown.Lines = codeHTML(shown.Language, a) })
 	return shown, nil, err
 }
 
@@ -404,7 +406,7 @@ func (m *moduleView) compareFile(p *codePage, files *content.Files, name string)
 		p.File.Note, p.File.Package, p.File.Raw = note, m.packageOf(now), ""
 	default:
 		lines := changes.Lines(texts[0], texts[1])
-		p.File.Code = diffHTML(lines)
+		p.File.Code, p.File.Language = diffHTML(lines), "diff"
 		if len(lines) == 0 {
 			p.File.Note = "Only line breaks differ between " + of.Version + " and " + now.Version + "."
 		}

@@ -125,6 +125,9 @@ func simplifyElement(n *html.Node, link func(string) string) {
 		if whole := attribute(n, "title"); whole != "" {
 			setText(n, whole)
 		}
+		if language, ok := strings.CutPrefix(attribute(n, "class"), "language-"); !ok || !namesLanguage().MatchString(language) {
+			n.Attr = nil // it would be more than a word in the line before the code
+		}
 	case atom.Span:
 		switch {
 		case hasClass(n, "tally"):
