@@ -67,9 +67,10 @@ type fileOffers interface {
 	Follow(ctx context.Context, f *index.File, to fill.Follower, buffer []byte) (sent int64, opened *index.OpenFile, err error)
 }
 
-// offers returns what r may be given.
+// offers returns what r may be given. A visit reads what is in the tree, and fetches nothing:
+// anyone can follow links, and crawlers follow all.
 func (g *Registry) offers(r *request) Offers {
-	if !g.fetches(&r.target) {
+	if r.visit || !g.fetches(&r.target) {
 		return treeOffers{r.snapshot}
 	}
 	return g.pull.Around(r.snapshot, func() (context.Context, time.Time) {

@@ -381,7 +381,11 @@ func (v *visit) failed(err error) *answer {
 	if status >= http.StatusInternalServerError && status != http.StatusServiceUnavailable && v.site.Logger != nil {
 		v.site.Logger.ErrorContext(v.request.Context(), "page failed", "error", err.Error())
 	}
-	return v.failedWith(status, "")
+	text := ""
+	if a := v.route.address; status == http.StatusNotFound && v.view != nil && v.view.Fetches(a) {
+		text = a.String() + " is not here, or you are not allowed to see it. " + fetchedLater
+	}
+	return v.failedWith(status, text)
 }
 
 // failedWith returns the page of a status, with a sentence in place of its usual one.
