@@ -205,6 +205,16 @@ func (v *View) Providers() ([]Listed, error) {
 	return l.providers.entries(), nil
 }
 
+// Withdrawals returns the modules and providers that the user may see and of which no version
+// is offered any more, like Modules. Some may be in those lists too.
+func (v *View) Withdrawals() ([]Listed, error) {
+	l, err := v.listing()
+	if err != nil {
+		return nil, err
+	}
+	return l.withdrawn(), nil
+}
+
 // listing returns the part of the snapshot that the user may see.
 func (v *View) listing() (*listing, error) {
 	id, subject, err := v.listingID()

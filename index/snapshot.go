@@ -451,6 +451,24 @@ func (s *Snapshot) Merged() iter.Seq[address.Address] {
 	}
 }
 
+// Withdrawn yields the places at which versions are withdrawn, and none is offered.
+func (s *Snapshot) Withdrawn() iter.Seq[Place] {
+	return func(yield func(Place) bool) {
+		for _, g := range s.groups {
+			for _, e := range g.offered {
+				if !e.offersVersions() && len(e.metadata.Withdrawn) > 0 && !yield(PlaceOf(e.folder.Address)) {
+					return
+				}
+			}
+			for _, m := range g.merged {
+				if m.provider == nil && m.module == nil && len(m.metadata.Withdrawn) > 0 && !yield(Place{Address: m.own.folder.Address, Merged: true}) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Providers yields all providers, each under the address of its folder.
 func (s *Snapshot) Providers() iter.Seq[*Provider] {
 	return func(yield func(*Provider) bool) {

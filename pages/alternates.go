@@ -31,7 +31,7 @@ func (v *visit) alternates() []alternate {
 	switch v.route.kind {
 	case moduleRoute, providerRoute:
 		list = append(list, alternate{Type: "application/json", URL: v.documentURL()})
-	case partRoute:
+	case placeRoute:
 		f = v.route
 	case homeRoute:
 	default:

@@ -40,7 +40,7 @@ func (v *visit) place() (*answer, error) {
 		p.Crumbs = nil
 		p.Heading = address.DisplayHostname(at.Hostname)
 	case at.Hostname != "":
-		p.Crumbs = append(p.Crumbs, link{address.DisplayHostname(at.Hostname), v.url(route{kind: partRoute, address: address.Address{Hostname: at.Hostname}})})
+		p.Crumbs = append(p.Crumbs, link{address.DisplayHostname(at.Hostname), v.url(route{kind: placeRoute, address: address.Address{Hostname: at.Hostname}})})
 	}
 	if at.Name != "" {
 		of := v.route
@@ -176,7 +176,7 @@ func (v *visit) near() []link {
 			kind = "providers"
 		}
 	}
-	if kind != "" && (a.Name != "" || v.route.kind != partRoute) {
+	if kind != "" && (a.Name != "" || v.route.kind != placeRoute) {
 		links = append(links, link{"All of " + a.Namespace, v.url(namespaceRoute(a, kind))})
 	}
 	return links
@@ -184,7 +184,7 @@ func (v *visit) near() []link {
 
 // namespaceRoute returns the route of the namespace of an address.
 func namespaceRoute(a address.Address, kind string) route {
-	return route{kind: partRoute, address: address.Address{Hostname: a.Hostname, Namespace: a.Namespace}, rest: kind}
+	return route{kind: placeRoute, address: address.Address{Hostname: a.Hostname, Namespace: a.Namespace}, rest: kind}
 }
 
 // others returns the modules with the same name for other systems that the visitor sees.

@@ -169,7 +169,7 @@ func (s *Site) answer(v *visit) (*answer, error) {
 	key := pageKey{route: v.route, query: v.query, self: v.view.Hostname()}
 	switch {
 	case v.route.feed:
-		key.base = s.Registry.Origin(v.request)
+		key.base = s.origin(v.request)
 	case v.route.kind == homeRoute:
 		key.base = v.view.ServicesURL()
 	}
@@ -236,7 +236,7 @@ func (s *Site) renderPage(v *visit) (*answer, error) {
 		return v.about(v.code())
 	case providerRoute:
 		return v.about(v.provider())
-	case partRoute:
+	case placeRoute:
 		return v.place()
 	case lostRoute:
 		return v.lost()

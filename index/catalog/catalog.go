@@ -16,6 +16,10 @@ type Catalog struct {
 	// Modules and Providers are ordered by address.
 	Modules, Providers []*Entry
 
+	// Withdrawn are modules and providers of which a snapshot offers no version any more. An
+	// address that is found with and without HOSTNAME can be among them and be offered too.
+	Withdrawn []*Entry
+
 	merged    map[address.Address]*Entry // see Merged
 	hostnames map[svchost.Hostname]bool
 
@@ -68,6 +72,9 @@ func newCatalog(s *index.Snapshot, before *Catalog) *Catalog {
 			c.merged[a] = providerEntry(p)
 		}
 		c.hostnames[a.Hostname] = true
+	}
+	for p := range s.Withdrawn() {
+		c.Withdrawn = append(c.Withdrawn, newWithdrawnEntry(p.Address, s.Metadata(p)))
 	}
 	byAddress := func(a, b *Entry) int { return a.Address.Compare(b.Address) }
 	slices.SortFunc(c.Modules, byAddress)

@@ -30,6 +30,10 @@ type Entry struct {
 	// of its newest file.
 	Published time.Time
 
+	// Updated is when there was something new: a version, or what registry.hcl says of
+	// versions.
+	Updated time.Time
+
 	// Deprecated says why the latest version is deprecated, nil if it is not.
 	Deprecated *registryhcl.Notice
 
@@ -56,6 +60,9 @@ func newModuleEntry(m *index.Module) *Entry {
 		Description: strings.Clone(summary.Description), // the rest of the summary is not kept
 		Published:   latest.Published(), Deprecated: latest.Deprecated(), summary: latest.Summary,
 	}
+	for _, v := range m.Versions {
+		e.updated(v.Published())
+	}
 	e.describe(m.Metadata())
 	e.addUses(&summary.Uses, "")
 	for i := range summary.Submodules {
@@ -70,8 +77,24 @@ func newProviderEntry(p *index.Provider) *Entry {
 		Address: p.Address, Version: latest.Version, Versions: len(p.Releases),
 		Published: latest.Published(), Deprecated: latest.Deprecated(), pages: p.DocTitles(),
 	}
+	for _, r := range p.Releases {
+		e.updated(r.Published())
+	}
 	e.describe(p.Metadata())
 	return e
+}
+
+// newWithdrawnEntry returns the entry of an address whose versions are all withdrawn.
+func newWithdrawnEntry(a address.Address, m *registryhcl.File) *Entry {
+	e := &Entry{Address: a}
+	e.describe(m)
+	return e
+}
+
+func (e *Entry) updated(at time.Time) {
+	if at.After(e.Updated) {
+		e.Updated = at
+	}
 }
 
 // describe takes over what the operator says.
@@ -81,6 +104,9 @@ func (e *Entry) describe(m *registryhcl.File) {
 	}
 	e.Description = cmp.Or(m.Description, e.Description)
 	e.Source, e.Owner = m.Source, m.Owner
+	if len(m.Deprecated)+len(m.Withdrawn) > 0 {
+		e.updated(m.Changed)
+	}
 }
 
 // addUses adds what the module at a path uses.
