@@ -205,6 +205,15 @@ func (v *View) Providers() ([]Listed, error) {
 	return l.providers.entries(), nil
 }
 
+// Folded returns an address as lists have it: without a HOSTNAME that is the registry's own, if
+// both name the same.
+func (v *View) Folded(a address.Address) address.Address {
+	if t := v.registry.named(v.request.self, a); a.Hostname == v.request.self && t.place.Hosted {
+		return a.At("")
+	}
+	return a
+}
+
 // Withdrawals returns the modules and providers that the user may see and of which no version
 // is offered any more, like Modules. Some may be in those lists too.
 func (v *View) Withdrawals() ([]Listed, error) {

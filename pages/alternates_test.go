@@ -10,24 +10,33 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-func TestAnAcceptHeaderThatPrefersMarkdown(t *testing.T) {
-	for accept, want := range map[string]bool{
-		"":                                      false,
-		"text/markdown":                         true,
-		"text/markdown, text/html;q=0.9, */*":   true,
-		"text/html, text/markdown;q=0.9":        false,
-		"text/markdown, text/html":              false,
-		"text/html;q=0.5, text/markdown;q=0.6":  true,
-		"text/markdown;q=0":                     false,
-		"text/*, */*":                           false,
-		"text/markdown;q=x":                     false,
-		"TEXT/Markdown":                         false,
-		"text/html,application/xhtml+xml,*/*":   false,
-		"text/markdown; charset=utf-8; q=0.1":   true,
-		"application/json, text/markdown;q=0.2": true,
+// A header may have several lines, which are one list.
+func TestAllLinesOfAcceptCount(t *testing.T) {
+	for _, lines := range [][]string{{"text/html;q=0.5", "text/markdown"}, {"text/markdown", "text/html;q=0.5"}, {"text/markdown;variant=GFM"}} {
+		if !prefersMarkdown(http.Header{"Accept": lines}) {
+			t.Errorf("%q do not prefer Markdown", lines)
+		}
+	}
+}
+
+// Whoever asks for Markdown gets it also where the page is somewhere else. Caches are told
+// what the answer depends on.
+func TestRedirectsKeepTheFormat(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, siteTree(t)))
+	const m = "/modules/acme/vpc/aws"
+	for _, test := range []struct{ path, accept, want string }{
+		{m + "?tab=readme&format=md", "", m + "?format=md"},
+		{m + "?tab=readme", "text/markdown", m + "?format=md"},
+		{m + "?tab=readme", "", m},
+		{"/providers/acme/demo?tab=overview&format=md", "", "/providers/acme/demo?format=md"},
+		{m + "/1.4.0/examples?format=md", "", m + "/1.4.0?tab=examples&format=md"},
+		{m + "/1.4.0/examples", "", m + "/1.4.0?tab=examples"},
+		{"/modules/ACME/vpc/aws?format=md", "", m + "?format=md"},
+		{"/modules?format=md", "", "/browse/modules?format=md"},
 	} {
-		if got := prefersMarkdown(accept); got != want {
-			t.Errorf("%q prefers it: %t", accept, got)
+		w := s.get(test.path, "", "Accept", test.accept)
+		if to := w.Header().Get("Location"); w.Code != http.StatusPermanentRedirect || to != test.want || !slices.Contains(w.Header().Values("Vary"), "Accept") {
+			t.Errorf("%s, accepting %q: %d to %q, %v", test.path, test.accept, w.Code, to, w.Header())
 		}
 	}
 }
@@ -122,11 +131,14 @@ func TestOneLine(t *testing.T) {
 func TestOtherFormsOfAPage(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	for path, want := range map[string]struct{ canonical, alternates string }{
-		"/modules/acme/vpc/aws/latest":           {"/modules/acme/vpc/aws", "/modules/acme/vpc/aws?format=md /v1/modules/acme/vpc/aws /modules/acme/vpc/aws/feed.atom"},
-		"/modules/acme/vpc/aws/1.3.0?tab=inputs": {"/modules/acme/vpc/aws/1.3.0?tab=inputs", "/modules/acme/vpc/aws/1.3.0?tab=inputs&format=md /v1/modules/acme/vpc/aws/1.3.0 /modules/acme/vpc/aws/feed.atom"},
-		"/modules/acme":                          {"/modules/acme", "/modules/acme?format=md /modules/acme/feed.atom"},
-		"/":                                      {"/", "/?format=md /feed.atom"},
-		"/browse/modules?namespace=acme":         {"/browse/modules?namespace=acme", "/browse/modules?namespace=acme&format=md"},
+		"/modules/acme/vpc/aws/latest":                                              {"/modules/acme/vpc/aws", "/modules/acme/vpc/aws?format=md /v1/modules/acme/vpc/aws /modules/acme/vpc/aws/feed.atom"},
+		"/modules/acme/vpc/aws/1.3.0?tab=inputs":                                    {"/modules/acme/vpc/aws/1.3.0?tab=inputs", "/modules/acme/vpc/aws/1.3.0?tab=inputs&format=md /v1/modules/acme/vpc/aws/1.3.0 /modules/acme/vpc/aws/feed.atom"},
+		"/modules/acme":                                                             {"/modules/acme", "/modules/acme?format=md /modules/acme/feed.atom"},
+		"/registries/registry.example.com/modules/acme/vpc/aws/latest":              {"/modules/acme/vpc/aws", "/modules/acme/vpc/aws?format=md /v1/modules/acme/vpc/aws /modules/acme/vpc/aws/feed.atom"},
+		"/registries/registry.example.com/modules/acme":                             {"/modules/acme", "/modules/acme?format=md /modules/acme/feed.atom"},
+		"/registries/registry.example.com/modules/acme/vpc/aws/latest/code/main.tf": {"/modules/acme/vpc/aws/latest/code/main.tf", "/modules/acme/vpc/aws/latest/code/main.tf?format=md"},
+		"/":                              {"/", "/?format=md /feed.atom"},
+		"/browse/modules?namespace=acme": {"/browse/modules?namespace=acme", "/browse/modules?namespace=acme&format=md"},
 		"/registries/registry.terraform.io/providers/hashicorp/null": {"/registries/registry.terraform.io/providers/hashicorp/null", "/registries/registry.terraform.io/providers/hashicorp/null?format=md /v1/registries/registry.terraform.io/providers/hashicorp/null /registries/registry.terraform.io/providers/hashicorp/null/feed.atom"},
 		"/modules/acme/nothing/aws":                                  {"", ""},
 		"/modules/acme/vpc/aws/9.9.9":                                {"", ""},

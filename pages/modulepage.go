@@ -28,7 +28,7 @@ type moduleView struct {
 // module answers with a page of a module.
 func (v *visit) module() (*answer, error) {
 	if v.query.tab == tabReadme {
-		return &answer{status: http.StatusPermanentRedirect, location: v.url(v.route)}, nil
+		return v.moved(v.url(v.route)), nil
 	}
 	mv, absent, err := v.openModule(v.route.part)
 	if mv == nil || err != nil {

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"net/http"
 	"net/url"
 	"strconv"
 )
@@ -20,11 +21,11 @@ type query struct {
 // maxValue is the length of a value that is still read. No name of a package is longer.
 const maxValue = 300
 
-// readQuery reads the parameters that the page of a route depends on, and from the Accept
-// header the format, unless a parameter has it.
-func readQuery(rt route, raw, accept string) (q query) {
+// readQuery reads the parameters that the page of a route depends on, and from the header the
+// format, unless a parameter has it.
+func readQuery(rt route, raw string, header http.Header) (q query) {
 	if raw == "" {
-		q.markdown = prefersMarkdown(accept)
+		q.markdown = prefersMarkdown(header)
 		return q
 	}
 	values, _ := url.ParseQuery(raw) // an unreadable parameter is skipped
@@ -39,7 +40,7 @@ func readQuery(rt route, raw, accept string) (q query) {
 		q.markdown = true
 	case "html":
 	default:
-		q.markdown = prefersMarkdown(accept)
+		q.markdown = prefersMarkdown(header)
 	}
 	switch rt.kind {
 	case homeRoute:

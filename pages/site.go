@@ -99,12 +99,16 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		fail(http.StatusNotFound)
 		return true
 	}
+	if rt.isPage() {
+		w.Header().Add("Vary", "Accept")
+	}
 	if normal := s.Path + rt.path(); normal != r.URL.EscapedPath() {
-		switch tab := cutPart(rt, escaped); {
-		case tab != "":
-			normal = withQuery(normal, "tab", tab)
-		case r.URL.RawQuery != "":
-			normal += "?" + r.URL.RawQuery
+		query := r.URL.RawQuery
+		if tab := cutPart(rt, escaped); tab != "" {
+			query = strings.TrimSuffix("tab="+tab+"&"+query, "&")
+		}
+		if query != "" {
+			normal += "?" + query
 		}
 		s.write(w, r, &answer{status: http.StatusPermanentRedirect, location: normal})
 		return true
@@ -113,7 +117,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		s.write(w, r, assetAnswer(embedded().byName[rt.rest]))
 		return true
 	}
-	q := readQuery(rt, r.URL.RawQuery, r.Header.Get("Accept"))
+	q := readQuery(rt, r.URL.RawQuery, r.Header)
 	visit := &visit{site: s, request: r, route: rt, query: q}
 	if s.SignIn != nil && rt.signsIn() {
 		s.write(w, r, visit.signInPage())
@@ -135,9 +139,6 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		asks := *a
 		asks.challenges = true // a reader of feeds cannot sign in on a page
 		a = &asks
-	}
-	if rt.isPage() {
-		w.Header().Add("Vary", "Accept")
 	}
 	s.write(w, r, a)
 	return true
