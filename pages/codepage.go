@@ -103,7 +103,7 @@ func (v *visit) code() (*answer, error) {
 		err = m.compareFile(&p, files, name)
 	case files.File(name) != nil:
 		p.File, p.Outline, err = m.codeFile(files.File(name))
-		p.Others = m.otherVersions("")
+		p.Others = m.otherVersions(m.before())
 	case name == "" || len(files.Below(name)) > 0:
 		err = m.folder(&p, files, name)
 	default:
@@ -156,20 +156,6 @@ func (m *moduleView) frameCode(p *codePage, name string) (err error) {
 	return nil
 }
 
-// otherVersions are the versions that a file can be compared with. Without a current one,
-// the version before this is proposed.
-func (m *moduleView) otherVersions(current string) (others []versionLink) {
-	if at := slices.Index(m.module.Versions, m.version); current == "" && at+1 < len(m.module.Versions) {
-		current = m.module.Versions[at+1].Version
-	}
-	for _, v := range m.module.Versions {
-		if v != m.version && len(others) < maxMenu {
-			others = append(others, versionLink{Version: v.Version, Current: v.Version == current})
-		}
-	}
-	return others
-}
-
 // folder lists a folder. Below the list of an example is its code.
 func (m *moduleView) folder(p *codePage, files *content.Files, name string) (err error) {
 	p.Folder = &codeFolder{Partial: files.Partial}
@@ -197,7 +183,7 @@ func (m *moduleView) folder(p *codePage, files *content.Files, name string) (err
 	all := slices.Concat(inner, own)
 	p.Folder.Entries = all[:min(len(all), maxEntries)]
 	p.Folder.LeftOut = len(all) - len(p.Folder.Entries)
-	if configuration != "" && snippet.ExampleOf(configuration) == name {
+	if configuration != "" && name != "" && snippet.ExampleOf(configuration) == name {
 		p.File, _, err = m.codeFile(files.File(configuration))
 	}
 	return err
@@ -210,7 +196,7 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 	if err != nil {
 		return nil, nil, err
 	}
-	if imageTypes[strings.ToLower(path.Ext(f.Path))] != "" {
+	if imageTypes[strings.ToLower(path.Ext(f.Path))] != "" && note != neverShown {
 		shown.Image = shown.Raw
 		return shown, nil, nil
 	}
@@ -398,7 +384,7 @@ func (m *moduleView) compareFile(p *codePage, files *content.Files, name string)
 		return fs.ErrNotExist
 	}
 	p.From = other.Version
-	p.Others = m.otherVersions(other.Version)
+	p.Others = m.otherVersions(other)
 	switch {
 	case from != nil && to != nil && from.Sum == to.Sum:
 		p.File.Note = "The file is the same in " + of.Version + " and " + now.Version + "."

@@ -125,7 +125,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	}
 	var a *answer
 	err := s.Registry.Visit(r, func(v *handlers.View) (err error) {
-		visit.view, visit.version = v, ""
+		visit.view, visit.route, visit.version = v, rt, "" // an attempt before may have shown something else
 		a, err = s.answer(visit)
 		return err
 	})
