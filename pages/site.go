@@ -103,12 +103,11 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Add("Vary", "Accept")
 	}
 	if normal := s.Path + rt.path(); normal != r.URL.EscapedPath() {
-		query := r.URL.RawQuery
-		if tab := cutPart(rt, escaped); tab != "" {
-			query = strings.TrimSuffix("tab="+tab+"&"+query, "&")
-		}
-		if query != "" {
-			normal += "?" + query
+		switch tab := cutPart(rt, escaped); {
+		case tab != "":
+			normal = withQuery(normal, "tab", tab, "format", r.URL.Query().Get("format"))
+		case r.URL.RawQuery != "":
+			normal += "?" + r.URL.RawQuery
 		}
 		s.write(w, r, &answer{status: http.StatusPermanentRedirect, location: normal})
 		return true
