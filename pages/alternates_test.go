@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// A header may have several lines, which are one list.
+// Several lines of a header count as one list.
 func TestAllLinesOfAcceptCount(t *testing.T) {
 	for _, lines := range [][]string{{"text/html;q=0.5", "text/markdown"}, {"text/markdown", "text/html;q=0.5"}, {"text/markdown;variant=GFM"}} {
 		if !prefersMarkdown(http.Header{"Accept": lines}) {
@@ -19,8 +19,8 @@ func TestAllLinesOfAcceptCount(t *testing.T) {
 	}
 }
 
-// Whoever asks for Markdown gets it also where the page is somewhere else. Caches are told
-// what the answer depends on.
+// Whoever asks for Markdown gets it also where the page is somewhere else. Caches
+// learn from Vary why.
 func TestRedirectsKeepTheFormat(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	const m = "/modules/acme/vpc/aws"

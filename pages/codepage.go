@@ -36,7 +36,7 @@ type codePage struct {
 	// the form for it.
 	Others []versionLink
 	Action string
-	From   string // the version that it is compared with; empty: it is not compared
+	From   string // the other version of a comparison; empty: there is none
 }
 
 // A codeFolder lists a folder.
@@ -274,7 +274,7 @@ func (m *moduleView) textOf(of *index.ModuleVersion, f *content.ListedFile) (tex
 	return string(b), "", nil
 }
 
-// printable returns a name with a mark in place of each character that nobody sees, since
+// printable returns a name with a mark in place of each invisible character, since
 // such a character can make a name look like another.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {

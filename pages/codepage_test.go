@@ -200,7 +200,7 @@ func TestSelectsOfVersionsAreBounded(t *testing.T) {
 	}
 }
 
-// What a list of changes leaves out is counted.
+// A list of changes counts the entries that it leaves out.
 func TestChangesOfResourcesAreBounded(t *testing.T) {
 	var b strings.Builder
 	for i := range maxResourceChanges + 7 {

@@ -28,7 +28,7 @@ type comparison struct {
 	LeftOut int // resources that are not in the groups
 	Verdict changes.Verdict
 
-	// Notes is what the changelog says of the newer version.
+	// Notes are the section of the changelog about the newer version.
 	Notes     prose
 	NotesFrom link // the changelog
 

@@ -62,8 +62,8 @@ func (v *visit) feed() (*answer, error) {
 	return &answer{status: http.StatusOK, contentType: feed.Type, body: body, tag: contentTag(body)}, nil
 }
 
-// eventsAt returns what is new in a place, or everywhere. What has not been read yet of one
-// module is missing until it is, and keeps nobody from the rest.
+// eventsAt returns what is new in a place, or everywhere. A module that has not been read yet
+// is missing for the moment, and the rest is there.
 func (v *visit) eventsAt(at address.Address) (events []feed.Event, err error) {
 	newest, err := v.newestAt(at)
 	if err != nil {

@@ -96,7 +96,7 @@ func TestFeeds(t *testing.T) {
 		}
 	}
 
-	// What is known stays one entry, and another reason is a new one.
+	// A known entry keeps its ID, and another reason is news.
 	ids := make(map[string]bool)
 	for _, e := range f.Entries {
 		if ids[e.ID] {
@@ -156,8 +156,8 @@ func TestAPrivateFeed(t *testing.T) {
 	}
 }
 
-// What cannot be read at the moment is not absent. In the feed of several it is missing, and
-// nothing else is.
+// A module that cannot be read at the moment is not absent. The feed of a namespace has the
+// others meanwhile.
 func TestFeedsOfWhatIsNotReadYet(t *testing.T) {
 	files := indextest.New(t)
 	for _, name := range []string{"half", "gone"} {
@@ -192,7 +192,7 @@ func TestFeedsOfWhatIsNotReadYet(t *testing.T) {
 	}
 }
 
-// A module of which no version is left is news.
+// The end of a module is news.
 func TestFeedsOfWhatIsWithdrawnAsAWhole(t *testing.T) {
 	files := indextest.New(t)
 	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0"} {
@@ -214,8 +214,7 @@ func TestFeedsOfWhatIsWithdrawnAsAWhole(t *testing.T) {
 	}
 }
 
-// What is new decides what a feed has: an old module that is deprecated now, a fix of an old
-// version.
+// A feed also has news of old modules: a deprecation, a fix of an old version.
 func TestAFeedHasWhatIsNewOfOldThings(t *testing.T) {
 	files := indextest.New(t)
 	at := func(name string, day int) {

@@ -130,7 +130,7 @@ type resourceGroup struct {
 // A resourceType has the names of the resources of one type.
 type resourceType struct {
 	Type  string
-	URL   string // of the page that documents it; empty if it is not here
+	URL   string // of its documentation; empty if there is none here
 	Names []link
 }
 

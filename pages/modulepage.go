@@ -196,7 +196,7 @@ func (m *moduleView) resolve(r markdown.Reference) string {
 	return m.urlIfThere(m.route.withFile(r.Path))
 }
 
-// urlIfThere returns the URL of a route, or nothing if no browser comes to it.
+// urlIfThere returns the URL of a route that browsers can reach, or nothing.
 func (v *visit) urlIfThere(r route) string {
 	if !r.leads() {
 		return ""

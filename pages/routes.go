@@ -29,8 +29,8 @@ type route struct {
 	feed bool
 
 	// rest is the end of the path, without a slash before it: the path of a file or folder in
-	// the package or of a page of a provider's documentation, the name of an asset, what is
-	// no version and no part of one, or the kind of a placeRoute: "modules" or "providers".
+	// the package or of a page of a provider's documentation, the name of an asset, a part
+	// of the path that names nothing, or the kind of a placeRoute: "modules" or "providers".
 	rest string
 }
 
@@ -79,7 +79,7 @@ var plainRoutes = map[string]routeKind{
 	"/llms.txt": llmsRoute,
 }
 
-// cutRoutes are paths of pages that somebody has cut, with the page that comes nearest.
+// cutRoutes are paths that have been cut, with the page that comes nearest.
 var cutRoutes = map[string]routeKind{
 	"/modules": modulesRoute, "/providers": providersRoute, "/browse": modulesRoute, "/registries": modulesRoute,
 }
@@ -388,8 +388,8 @@ func (r route) withCode(name string) route {
 	return r
 }
 
-// leads reports whether a browser that follows the route comes to it. It does not for names
-// that no page has, which files of a package can have.
+// leads reports whether browsers can follow the route. Files of a package can have names that
+// no page has.
 func (r route) leads() bool {
 	parsed, ok := parseRoute(r.path())
 	r.latest = parsed.latest // a page of the latest version may lack the word, its files do not

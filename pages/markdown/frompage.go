@@ -59,7 +59,7 @@ var toMarkdown = sync.OnceValue(func() *converter.Converter {
 	))
 	c.Register.Renderer(func(ctx converter.Context, _ converter.Writer, _ *html.Node) converter.RenderStatus {
 		if ctx.Err() != nil {
-			return converter.RenderSuccess // nobody waits for the rest
+			return converter.RenderSuccess // the request has ended
 		}
 		return converter.RenderTryNext
 	}, converter.PriorityEarly)
@@ -77,7 +77,7 @@ var toMarkdown = sync.OnceValue(func() *converter.Converter {
 // taskBox is the element of the box of a task.
 const taskBox = "task"
 
-// simplify changes the tree of a page to one of which each element has a form in Markdown.
+// simplify gives a page only elements that Markdown has.
 func simplify(n *html.Node, link func(string) string) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
@@ -118,7 +118,7 @@ func simplifyElement(n *html.Node, link func(string) string) {
 		n.Attr = []html.Attribute{{Key: "href", Val: link(to)}}
 	case atom.Img:
 		n.Attr = []html.Attribute{{Key: "src", Val: attribute(n, "src")}, {Key: "alt", Val: attribute(n, "alt")}}
-	case atom.Td, atom.Th: // whoever reads Markdown sees no cell that spans others
+	case atom.Td, atom.Th: // Markdown has no cells that span others
 		n.Attr = []html.Attribute{{Key: "align", Val: attribute(n, "align")}}
 	case atom.Code:
 		// An abbreviated hash has the whole one as its title.

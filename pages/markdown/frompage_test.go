@@ -100,7 +100,7 @@ func TestMarkdownOfAPageIsBounded(t *testing.T) {
 	}
 }
 
-// What others wrote stays text: a program that shows the Markdown and lets HTML through, as
+// Foreign text stays text: a program that shows the Markdown and lets HTML through, as
 // many do, gets no element that acts.
 func TestHostileReadmeIsHarmlessAsMarkdown(t *testing.T) {
 	for _, text := range append(slices.Clone(hostile), strings.Join(hostile, "\n\n")) {

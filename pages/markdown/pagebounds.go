@@ -22,7 +22,7 @@ const (
 
 const writtenInPart = "The rest of this page is left out here, because it is too long. The HTML page has it."
 
-// pageBounds is what is left for writing a page as Markdown.
+// pageBounds are the room that is left for a page as Markdown.
 type pageBounds struct {
 	text, cells int
 	cut         bool // something was left out
