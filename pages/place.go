@@ -16,6 +16,7 @@ type placePage struct {
 	page
 	Crumbs  []link
 	Heading string
+	Orders  []choice
 	Lists   []placeList
 }
 
@@ -55,11 +56,13 @@ func (v *visit) place() (*answer, error) {
 	case at.Name != "":
 		lists = lists[:1]
 	}
+	entries := 0
 	for _, list := range lists {
 		l, err := list(at)
 		if err != nil {
 			return nil, err
 		}
+		entries += l.Total
 		if l.Total > 0 {
 			p.Lists = append(p.Lists, l)
 		}
@@ -67,6 +70,7 @@ func (v *visit) place() (*answer, error) {
 	if len(p.Lists) == 0 {
 		return v.nothingThere()
 	}
+	p.Orders = v.orders(entries)
 	var err error
 	if p.page, err = v.page(p.Heading); err != nil {
 		return nil, err
@@ -103,18 +107,18 @@ func (v *visit) providersAt(at address.Address) (placeList, error) {
 // listAt lists what is at a place. An address without a namespace is all that is mirrored
 // from its hostname.
 func (v *visit) listAt(title, browse string, at address.Address, all []handlers.Listed) placeList {
-	l := placeList{Title: title}
+	var there []handlers.Listed
 	for i := range all {
-		a := all[i].Address
-		if !isAt(a, at) {
-			continue
-		}
-		if l.Total++; l.Total <= pageItems {
-			l.Items = append(l.Items, v.item(all[i]))
+		if isAt(all[i].Address, at) {
+			there = append(there, all[i])
 		}
 	}
+	l := placeList{Title: title, Total: len(there)}
+	for _, i := range v.query.ordered(there)[:min(len(there), pageItems)] {
+		l.Items = append(l.Items, v.item(i))
+	}
 	if l.Total > len(l.Items) {
-		l.All = withQuery(v.site.Path+browse, "namespace", at.Namespace, "registry", registryOf(at))
+		l.All = withQuery(v.site.Path+browse, "namespace", at.Namespace, "registry", registryOf(at), "sort", v.query.sort)
 	}
 	return l
 }

@@ -12,6 +12,7 @@ type query struct {
 	tab, from                   string // pages of a module or provider
 	namespace, system, registry string // filters of a list
 	q                           string // the words of a search
+	sort                        string // of a list; empty: by address
 	offset                      int
 	to, signIn                  string // where a browser goes after signing in
 	again                       bool   // the browser asks for another user
@@ -67,6 +68,12 @@ func readQuery(rt route, raw string, header http.Header) (q query) {
 	case moduleCodeRoute:
 		if q.from = get("from"); q.from == "" {
 			q.tab = get("tab")
+		}
+	}
+	switch rt.kind {
+	case modulesRoute, providersRoute, placeRoute:
+		if get("sort") == newestFirst {
+			q.sort = newestFirst
 		}
 	}
 	switch rt.kind {

@@ -141,7 +141,7 @@ func simplifyElement(n *html.Node, link func(string) string) {
 			}
 		}
 	case atom.Ul, atom.Ol:
-		if hasClass(n.Parent, "tabs") || hasClass(n, "chips") || hasClass(n, "meta") || hasClass(n, "crumbs") {
+		if hasClass(n.Parent, "tabs") || hasClass(n.Parent, "orders") || hasClass(n, "chips") || hasClass(n, "meta") || hasClass(n, "crumbs") {
 			joinItems(n)
 		}
 		if len(attribute(n, "start")) > 9 {
