@@ -217,10 +217,7 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 			shown.Other = link{"Source", withQuery(of, "tab", tabSource)}
 			d, err := m.document(markdown.Text{Source: text, Folder: strings.TrimPrefix(path.Dir(f.Path), "."), Prefix: "readme-", Resolve: m.resolve})
 			shown.Document, shown.Cut = d.HTML, d.Cut
-			if len(d.Outline) < 2 {
-				d.Outline = nil
-			}
-			return shown, d.Outline[:min(len(d.Outline), maxOutline)], err
+			return shown, outlineOf(d), err
 		}
 		shown.Other = link{"Document", of}
 	}

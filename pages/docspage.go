@@ -49,9 +49,7 @@ func (p *providerView) doc() (*answer, error) {
 	} else {
 		model.sidebar = p.sidebar()
 	}
-	if len(d.Outline) > 2 {
-		model.Outline = d.Outline[:min(len(d.Outline), maxOutline)]
-	}
+	model.Outline = outlineOf(d)
 	return pageAnswer("docs", model)
 }
 

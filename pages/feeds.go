@@ -82,10 +82,9 @@ func (v *visit) eventsAt(at address.Address) (events []feed.Event, err error) {
 // newestAt returns what the visitor sees in a place, or everywhere: the modules and providers
 // where something is new since the shortest time.
 func (v *visit) newestAt(at address.Address) ([]address.Address, error) {
-	modules, err := v.view.Modules()
-	providers, providersErr := v.view.Providers()
+	modules, providers, err := v.everything()
 	withdrawn, withdrawnErr := v.view.Withdrawals()
-	if err := errors.Join(err, providersErr, withdrawnErr); err != nil {
+	if err = errors.Join(err, withdrawnErr); err != nil {
 		return nil, err
 	}
 	var newest []handlers.Listed

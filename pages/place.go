@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"errors"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -159,9 +158,8 @@ func (v *visit) near() []link {
 	if a.Hostname == v.view.Hostname() {
 		a.Hostname = ""
 	}
-	modules, err := v.view.Modules()
-	providers, providersErr := v.view.Providers()
-	if errors.Join(err, providersErr) != nil {
+	modules, providers, err := v.everything()
+	if err != nil {
 		return nil // the page of the error does without
 	}
 	var links []link
