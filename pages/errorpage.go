@@ -101,7 +101,7 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 }
 
 // fetchedLater says how what is not here comes here.
-const fetchedLater = "If its registry has it, it is fetched when a client first asks for it, and has a page from then on."
+const fetchedLater = "This registry fetches versions from their origin when a client first asks for them."
 
 // neighbours returns the versions that come right after and right before a version, in a
 // list that has the newest first.
