@@ -203,7 +203,23 @@ func TestFeedsOfWhatIsWithdrawnAsAWhole(t *testing.T) {
 	for _, folder := range []string{"modules/acme/vpc/aws", "providers/acme/demo"} {
 		files.Write(folder+"/registry.hcl", "withdrawn \">= 0\" {\n  reason = \"malware\"\n}\n")
 	}
+	// The registry's own name withdraws what lies under no name, and the other way round.
+	files.Write("modules/acme/dns/aws/1.0.0/main.tf", "# a module").Write("modules/registry.example.com/acme/dns/aws/registry.hcl", "withdrawn \">= 0\" {}")
+	files.Write("modules/registry.example.com/acme/key/aws/1.0.0/main.tf", "# a module").Write("modules/acme/key/aws/registry.hcl", "withdrawn \">= 0\" {}")
 	s := siteOf(t, snapshotOf(t, files))
+	for _, name := range []string{"dns", "key"} {
+		for _, path := range []string{"/feed.atom", "/modules/acme/feed.atom", "/modules/acme/" + name + "/aws/feed.atom"} {
+			var of []string
+			for _, title := range s.feed(t, path, "").titles() {
+				if strings.HasPrefix(title, "acme/"+name) {
+					of = append(of, title)
+				}
+			}
+			if !slices.Equal(of, []string{"acme/" + name + "/aws >= 0 is withdrawn"}) {
+				t.Errorf("%s has of %s %q", path, name, of)
+			}
+		}
+	}
 	for _, path := range []string{"/feed.atom", "/modules/acme/feed.atom", "/modules/acme/vpc/aws/feed.atom", "/providers/acme/feed.atom"} {
 		if got := s.feed(t, path, "").titles(); !slices.Contains(got, "acme/vpc/aws >= 0 is withdrawn") {
 			t.Errorf("%s has %q", path, got)
