@@ -35,6 +35,13 @@ func For(s *index.Snapshot) *Catalog {
 	return index.Derived(s, func(before *Catalog) *Catalog { return newCatalog(s, before) })
 }
 
+// addWithdrawn adds a place whose versions are all withdrawn.
+func (c *Catalog) addWithdrawn(s *index.Snapshot, p index.Place) {
+	if len(s.WithdrawnVersions(p)) > 0 && s.Module(p) == nil && s.Provider(p) == nil {
+		c.Withdrawn = append(c.Withdrawn, newWithdrawnEntry(p.Address, s.Metadata(p)))
+	}
+}
+
 // newCatalog returns the catalog of a snapshot. before is the catalog of an earlier one, or
 // nil.
 func newCatalog(s *index.Snapshot, before *Catalog) *Catalog {
@@ -71,10 +78,11 @@ func newCatalog(s *index.Snapshot, before *Catalog) *Catalog {
 		if p := s.Provider(place); p != nil {
 			c.merged[a] = providerEntry(p)
 		}
+		c.addWithdrawn(s, place)
 		c.hostnames[a.Hostname] = true
 	}
-	for p := range s.Withdrawn() {
-		c.Withdrawn = append(c.Withdrawn, newWithdrawnEntry(p.Address, s.Metadata(p)))
+	for a := range s.Folders() {
+		c.addWithdrawn(s, index.PlaceOf(a))
 	}
 	byAddress := func(a, b *Entry) int { return a.Address.Compare(b.Address) }
 	slices.SortFunc(c.Modules, byAddress)
