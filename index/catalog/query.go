@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
@@ -95,6 +96,10 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 	return q
 }
 
+// isText reports whether a text may have come from a keyboard. A NUL never reaches the index
+// of names, which puts one between them.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) }
+
 func unquoted(s string) string {
 	for _, quote := range []string{"'", `"`} {
 		if rest, ok := strings.CutPrefix(s, quote); ok {
@@ -122,7 +127,7 @@ func (q *Query) readReference(text string, own []svchost.Hostname) (names []stri
 	text, part, _ := strings.Cut(text, "//")
 	segments := slices.DeleteFunc(strings.Split(text, "/"), func(s string) bool { return s == "" })
 	for i, s := range segments {
-		if decoded, err := url.PathUnescape(s); err == nil {
+		if decoded, err := url.PathUnescape(s); err == nil && isText(decoded) {
 			segments[i] = decoded
 		}
 	}

@@ -137,6 +137,9 @@ func TestSearch(t *testing.T) {
 		{"a query is cut off", "google" + strings.Repeat(" ", 300) + "nowhere", []string{google}},
 		{"bytes that are no text", "goo\xffgle", []string{google}},
 		{"a NUL separates", "vpc\x00google", []string{google}},
+		{"an escaped NUL joins no names", "acme/vpc%00vpc", nil},
+		{"nor does it stand for the end of one", "acme/%00", nil},
+		{"other escapes count", "acme/%76pc", []string{aws, google, mirrored}},
 		{"an empty query finds every module", "", []string{aws, google, mirrored, lambda}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -249,7 +252,7 @@ func FuzzSearch(f *testing.F) {
 		documented{address: "acme/vpc/google", description: "Für alle Straßen"},
 	)
 	s := c.ModuleSearcher(c.Modules)
-	for _, query := range []string{"", "vpc", "'acme/vpc/aws'", "nat_gateway -_", "\x00\xff", "straße", strings.Repeat("a ", 300)} {
+	for _, query := range []string{"", "vpc", "'acme/vpc/aws'", "nat_gateway -_", "\x00\xff", "acme/%00", "acme/vpc%00vpc", "%2f%/%", "straße", strings.Repeat("a ", 300)} {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, query string) {

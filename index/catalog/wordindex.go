@@ -103,6 +103,9 @@ func newNameIndex(b indexBuilder) nameIndex {
 
 // rank ranks the rows with names that have w. The first row of the index is base.
 func (x *nameIndex) rank(w string, r *ranking, base int, penalty rank) {
+	if strings.IndexByte(w, 0) >= 0 {
+		return // it would join two names
+	}
 	for _, i := range x.suffixes.Lookup([]byte(w), -1) {
 		name := int(x.numbers[i])
 		begins, ends := x.joined[i-1] == 0, x.joined[i+len(w)] == 0
