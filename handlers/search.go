@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -63,43 +64,45 @@ func (v *View) Search(q catalog.Query) (s Search, err error) {
 	if err != nil || q.IsEmpty() {
 		return s, err
 	}
-	s.Modules, _ = l.modules.search(q)
-	s.Providers, s.Pages = l.providers.search(q)
-	if s.Pages.only != nil {
-		s.Modules = FoundList{} // the URL of that page was pasted
+	ctx := v.request.Context()
+	for _, q := range []catalog.Query{q, q.Loosen()} {
+		s = Search{Similar: s.Modules.listed != nil}
+		if s.Modules, _, err = l.modules.search(ctx, q, anything); err != nil {
+			return Search{}, err
+		}
+		if s.Providers, s.Pages, err = l.providers.search(ctx, q, anything); err != nil {
+			return Search{}, err
+		}
+		if s.Pages.only != nil {
+			s.Modules = FoundList{} // the URL of that page was pasted
+		}
+		if s.Modules.Len()+s.Providers.Len()+s.Pages.Len() > 0 {
+			return s, nil
+		}
 	}
-	if s.Modules.Len()+s.Providers.Len()+s.Pages.Len() == 0 {
-		s.Modules, _ = l.modules.search(q.Loosen())
-		s.Providers, s.Pages = l.providers.search(q.Loosen())
-		s.Similar = s.Modules.Len()+s.Providers.Len()+s.Pages.Len() > 0
-	}
+	s.Similar = false
 	return s, nil
 }
 
-// search finds entries and pages. If the query names one that is visible, that is the only
-// result.
-func (l *listed) search(q catalog.Query) (entries, pages FoundList) {
+func anything(*Listed) bool { return true }
+
+// search finds entries and pages. If the query names one that is visible and asked for, that
+// is the only result; else its words count.
+func (l *listed) search(ctx context.Context, q catalog.Query, asked func(*Listed) bool) (entries, pages FoundList, err error) {
 	all := l.entries()
 	entries, pages = FoundList{Query: q, listed: all}, FoundList{Query: q, listed: all}
-	if found, ok := l.named(q.Named); ok {
+	if found, ok := l.named(q.Named); ok && asked(&all[found.entry]) {
 		if q.Named.Slug == "" {
 			entries.only = &found
-			return entries, pages
+			return entries, pages, nil
 		}
 		if found.page >= 0 {
 			pages.only = &found
-			return entries, pages
+			return entries, pages, nil
 		}
 	}
-	return l.searchWords(q)
-}
-
-// searchWords is search for the words of the query alone.
-func (l *listed) searchWords(q catalog.Query) (entries, pages FoundList) {
-	all := l.entries()
-	entries, pages = FoundList{Query: q, listed: all}, FoundList{Query: q, listed: all}
-	entries.results, pages.results = l.searcher().Search(q)
-	return entries, pages
+	entries.results, pages.results, err = l.searcher().Search(ctx, q)
+	return entries, pages, err
 }
 
 // named returns what a query names, if it is listed. A name without a HOSTNAME may be hosted,
@@ -108,13 +111,9 @@ func (l *listed) named(r *catalog.Reference) (found foundPlace, ok bool) {
 	if r == nil {
 		return found, false
 	}
-	a, err := r.Address()
-	if err != nil {
-		return found, false
-	}
-	at, ok := l.find(a)
-	if !ok && r.Hostname == "" && !r.Own {
-		at, ok = l.find(a.At(catalog.PublicRegistry))
+	at, ok := l.find(r.Address)
+	if !ok && r.Address.Hostname == "" && !r.Own {
+		at, ok = l.find(r.Address.At(catalog.PublicRegistry))
 	}
 	if !ok {
 		return found, false

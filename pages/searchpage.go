@@ -227,7 +227,7 @@ func (v *visit) foundProvider(list handlers.FoundList, i int) foundItem {
 
 func (v *visit) foundEntry(q catalog.Query, l *handlers.Listed) foundItem {
 	f := foundItem{item: v.item(*l), MarkedName: q.MarkName(l.Address.String())}
-	if r := q.Named; r != nil && r.Part != "" && len(r.Names) == 3 {
+	if r := q.Named; r != nil && r.Part != "" && l.Address.IsModule() {
 		f.Inner = []foundPart{{URL: v.url(addressRoute(l.Address).withPart(r.Part)), Name: []catalog.Run{{Text: r.Part, Marked: true}}}}
 	}
 	return f

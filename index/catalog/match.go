@@ -186,11 +186,11 @@ func findWord(w *word, folded string, at where) []span {
 }
 
 func findText(w *word, folded string, at where) (found []span) {
-	if found = occurrences(w.text, folded, at); found != nil || len(w.parts) < 2 {
+	if found = occurrences(w.text, w.whole, folded, at); found != nil || len(w.parts) < 2 {
 		return found
 	}
-	for _, part := range w.parts {
-		one := occurrences(part, folded, at)
+	for i, part := range w.parts {
+		one := occurrences(part, w.whole && i == len(w.parts)-1, folded, at)
 		if one == nil {
 			return nil
 		}
@@ -202,9 +202,13 @@ func findText(w *word, folded string, at where) (found []span) {
 // maxOccurrences is how often a word is marked in a text.
 const maxOccurrences = 10
 
-func occurrences(needle, folded string, at where) (found []span) {
+// occurrences returns where a text is in another. With whole, a word has to begin and end there.
+func occurrences(needle string, whole bool, folded string, at where) (found []span) {
 	if needle == "" {
 		return nil
+	}
+	if whole {
+		at = atWords
 	}
 	for start := 0; len(found) < maxOccurrences; {
 		i := strings.Index(folded[start:], needle)
@@ -212,7 +216,7 @@ func occurrences(needle, folded string, at where) (found []span) {
 			return found
 		}
 		i += start
-		if at == anywhere || beginsWord(folded, i) {
+		if (at == anywhere || beginsWord(folded, i)) && (!whole || endsWord(folded[i+len(needle):])) {
 			found = append(found, span{i, i + len(needle)})
 			start = i + len(needle)
 			continue
@@ -253,7 +257,7 @@ func runsOf(text string, marks []span) (runs []Run) {
 func (f *finding) reasons(codes []code, readme string) (reasons []Reason) {
 	if source := f.query.source; source != "" {
 		for _, c := range codes {
-			if c.kind == Requires && (fold(c.text) == source || strings.HasSuffix(fold(c.text), "/"+source)) {
+			if full := fullSource(fold(c.text)); c.kind == Requires && (full == source || strings.HasSuffix(full, "/"+source)) {
 				f.source = true
 				return []Reason{{Requires, []Run{{c.text, true}}}}
 			}
