@@ -142,36 +142,3 @@ func (v *View) DocTitles(a address.Address) ([]content.DocTitle, error) {
 	}
 	return l.providers.entries()[at].Titles(), nil
 }
-
-// A Caller is a module that the user may see and that calls a module or requires a provider,
-// in its latest version.
-type Caller struct {
-	*Listed
-	Part       string // the path of the submodule that does so; empty for the root
-	Constraint string // on the version; empty if there is none
-}
-
-// UsedBy returns the modules that use a module or provider, by address.
-func (v *View) UsedBy(a address.Address) ([]Caller, error) {
-	l, err := v.listing()
-	if err != nil {
-		return nil, err
-	}
-	names := []address.Address{a}
-	if a.Hostname == "" {
-		names = nil
-		for _, name := range append(slices.Clone(v.registry.Hostnames), v.request.self) {
-			if own := a.At(name); !slices.Contains(names, own) {
-				names = append(names, own)
-			}
-		}
-	}
-	all := l.modules.entries()
-	var callers []Caller
-	for _, name := range names {
-		for _, c := range l.usedBy().Of(name) {
-			callers = append(callers, Caller{&all[c.Entry], c.Part, c.Constraint})
-		}
-	}
-	return callers, nil
-}

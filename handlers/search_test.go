@@ -35,6 +35,10 @@ resource "demo_thing" "one" {}
 	module("secret/caller/aws", "registry.example.com/open/vpc/aws", "registry.example.com/open/demo")
 	module("open/vpc/aws", "acme/other/aws", "hashicorp/aws")
 	module("registry.terraform.io/acme/other/aws", "acme/none/aws", "secret/demo")
+	for _, system := range []string{"azurerm", "google"} {
+		files.Write("modules/systems/vpc/"+system+"/1.0.0/main.tf", "# a module")
+	}
+	files.Write("modules/systems/vpc2/aws/1.0.0/main.tf", "# a module")
 	for _, provider := range []string{"open/demo", "secret/demo"} {
 		files.Provider(provider, "1.0.0", "linux_amd64").Docs("resources/thing.md", "# "+provider, "guides/start.md", "# Start with "+provider)
 	}
@@ -95,12 +99,22 @@ func TestSearchesHaveRights(t *testing.T) {
 			})
 		})
 	}
+	systems := func(v *handlers.View, a address.Address) (list []string) {
+		others, err := v.OtherSystems(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range others {
+			list = append(list, o.Address.String())
+		}
+		return list
+	}
 	callers := func(v *handlers.View, a address.Address) (list []string) {
 		used, err := v.UsedBy(a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range used {
+		for c := range used.Callers() {
 			list = append(list, c.Address.String()+" "+c.Constraint)
 		}
 		return list
@@ -108,6 +122,9 @@ func TestSearchesHaveRights(t *testing.T) {
 	vpc := address.Address{Namespace: "open", Name: "vpc", System: "aws"}
 	demo := address.Address{Namespace: "open", Name: "demo"}
 	visit(t, g, anonymous, ownHost, func(v *handlers.View) {
+		if got := systems(v, address.Address{Namespace: "systems", Name: "vpc", System: "google"}); got != nil {
+			t.Errorf("hidden modules are for other systems: %q", got)
+		}
 		for _, a := range []address.Address{vpc, demo} {
 			if got, want := callers(v, a), []string{"open/caller/aws ~> 1.0"}; !slices.Equal(got, want) {
 				t.Errorf("%s is used by %q, want %q", a, got, want)
@@ -121,6 +138,11 @@ func TestSearchesHaveRights(t *testing.T) {
 		}
 	})
 	visit(t, g2, anonymous, ownHost, func(v *handlers.View) {
+		for system, want := range map[string][]string{"azurerm": {"systems/vpc/google"}, "aws": {"systems/vpc/azurerm", "systems/vpc/google"}} {
+			if got := systems(v, address.Address{Namespace: "systems", Name: "vpc", System: system}); !slices.Equal(got, want) {
+				t.Errorf("for other systems than %s there are %q, want %q", system, got, want)
+			}
+		}
 		if got, want := callers(v, vpc), []string{"open/caller/aws ~> 1.0", "secret/caller/aws ~> 1.0"}; !slices.Equal(got, want) {
 			t.Errorf("it is used by %q, want %q", got, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -38,6 +39,12 @@ resource "demo_unknown" "two" {}
 data "demo_bucket" "three" {}
 `)
 	}
+	files.Write("modules/team1/storage11/aws/1.0.0/modules/inner/main.tf", `
+module "labels" {
+  source  = "registry.example.com/acme/labels/null"
+  version = "~> 1.0"
+}
+`)
 	files.Write("modules/acme/labels/null/1.2.0/main.tf", `variable "team" {}`)
 	files.Write("modules/acme/labels/null/1.2.0/modules/tags/main.tf", `variable "team" {}`)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/bucket.md", "# demo_bucket", "guides/start.md", "# Getting <started>")
@@ -81,6 +88,7 @@ func TestSearchPage(t *testing.T) {
 			`<tbody>` + "\n" + `<tr><th scope="row"><a href="/modules/team1/storage07/aws">team1/<wbr>storage07/<wbr>aws</a>`, "<code>~&gt; 0.9</code>", "does not take 1.2.0", "takes 1.2.0",
 		}, nil},
 		{"who requires a provider", "/providers/acme/demo?tab=used-by", []string{"team0/<wbr>storage00/<wbr>aws", ">any<", "takes 1.0.0"}, nil},
+		{"each module counts once", "/modules/acme/labels/null?tab=used-by", []string{`Used by <span class="tally">40</span>`, "storage11/<wbr>aws/<wbr>/<wbr>modules/<wbr>inner"}, []string{`<span class="tally">41</span>`}},
 		{"nobody", "/modules/team0/storage00/aws?tab=used-by", []string{"No module here uses it."}, nil},
 		{"a resource leads to its documentation", "/modules/team0/storage00/aws?tab=resources", []string{
 			`<a href="/providers/acme/demo/latest/docs/resources/bucket"><code>demo_<wbr>bucket</code></a>`, `<th scope="row"><code>demo_<wbr>unknown</code>`,
@@ -132,16 +140,25 @@ func TestSuggestions(t *testing.T) {
 
 func TestWhatAConstraintTakes(t *testing.T) {
 	for _, test := range []struct {
-		rule, constraint, version string
-		want                      bool
+		rule, of, constraint, version string
+		want                          bool
 	}{
-		{"none takes any", "", "1.2.0", true},
-		{"a range", "~> 1.0", "1.2.0", true},
-		{"an older range", "~> 1.0", "2.0.0", false},
-		{"several", ">= 1.0, < 1.2", "1.2.0", false},
-		{"no constraint at all", "latest", "1.2.0", false},
+		{"none takes any", "acme/vpc/aws", "", "1.2.0", true},
+		{"a range", "acme/vpc/aws", "~> 1.0", "1.2.0", true},
+		{"an older range", "acme/vpc/aws", "~> 1.0", "2.0.0", false},
+		{"several", "acme/vpc/aws", ">= 1.0, < 1.2", "1.2.0", false},
+		{"no constraint at all", "acme/vpc/aws", "latest", "1.2.0", false},
+		{"one number of a module, as clients read it", "acme/vpc/aws", "~> 1", "2.0.0", true},
+		{"one number of a provider", "hashicorp/aws", "~> 1", "2.0.0", false},
+		{"a comma that is too much", "hashicorp/aws", ">= 1.0,", "1.2.0", false},
+		{"none takes no pre-release", "acme/vpc/aws", "", "1.0.0-rc.1", false},
+		{"a pre-release is not taken for its boundary", "acme/vpc/aws", ">= 1.0.0-rc.1", "1.0.0-rc.1", false},
 	} {
-		if got := takes(test.constraint, test.version); got != test.want {
+		a, err := address.Parse(test.of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := takesOf(a, test.version)(test.constraint); got != test.want {
 			t.Errorf("%s: %v", test.rule, got)
 		}
 	}

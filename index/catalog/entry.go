@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 	"time"
-	"unique"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -41,13 +40,6 @@ type Entry struct {
 	uses []use
 }
 
-// A use is the use of a module or provider. There are many, and few different ones.
-type use struct {
-	of   unique.Handle[address.Address]
-	by   unique.Handle[string] // the path of the submodule that uses it; empty for the root
-	with unique.Handle[string] // the constraint
-}
-
 func newModuleEntry(m *index.Module) *Entry {
 	latest := m.Latest()
 	summary := latest.Summary()
@@ -81,22 +73,6 @@ func (e *Entry) describe(m *registryhcl.File) {
 	}
 	e.Description = cmp.Or(m.Description, e.Description)
 	e.Source, e.Owner = m.Source, m.Owner
-}
-
-// addUses adds what the module at a path uses.
-func (e *Entry) addUses(u *moduledoc.Uses, path string) {
-	add := func(source, constraint string, names int) {
-		source, _, _ = strings.Cut(source, "//")
-		if a, ok := ParseSource(source, names); ok {
-			e.uses = append(e.uses, use{unique.Make(a.Clone()), unique.Make(path), unique.Make(constraint)})
-		}
-	}
-	for _, p := range u.Providers {
-		add(p.Source, p.Version, 2)
-	}
-	for _, c := range u.Calls {
-		add(c.Source, c.Version, 3)
-	}
 }
 
 // Titles returns the titles of the documentation of a provider.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -32,8 +33,18 @@ module "labels" {
   source  = "registry.example.com/acme/labels/null"
   version = "~> 1.0"
 }
+module "tags" {
+  source  = "registry.example.com/acme/labels/null//modules/tags"
+  version = "~> 1.0"
+}
 `, "README.md", "# Storage\n\nKeeps objects of a team in München.\n\nこのサブネットは東京にあります。 Needs a KMS key.",
-		"modules/replica/main.tf", `resource "aws_s3_bucket_replication_configuration" "r" {}`,
+		"modules/replica/main.tf", `
+resource "aws_s3_bucket_replication_configuration" "r" {}
+module "other" {
+  source  = "acme/other/null"
+  version = "~> 2.0"
+}
+`,
 		"modules/replica/README.md", "# Replica\n\nA second copy of the objects elsewhere."))
 	files.Write("modules/acme/storage/aws/registry.hcl", `source = "https://github.com/acme/terraform-aws-storage"`)
 	files.Write("modules/acme/labels/null/1.0.0/main.tf", `variable "team" {}`)
@@ -203,26 +214,39 @@ func TestPastedReferences(t *testing.T) {
 }
 
 // Modules that use a module or provider are known with their constraints, as the hostname in
-// their sources has it.
+// their sources has it. Each counts once, also if submodules of one package are used.
 func TestUsedBy(t *testing.T) {
 	c := heldTree(t)
 	u := catalog.NewUsedBy(c.Modules)
-	callers := func(source string, names int) (list []string) {
-		a, _ := catalog.ParseSource(source, names)
-		for _, by := range u.Of(a) {
-			list = append(list, strings.TrimSpace(c.Modules[by.Entry].Address.String()+" "+by.Part+" "+by.Constraint))
-		}
-		return list
-	}
-	for source, want := range map[string][]string{
-		"registry.example.com/acme/labels/null": {"acme/storage/aws  ~> 1.0"},
-		"acme/labels/null":                      nil,
+	for _, test := range []struct {
+		rule    string
+		sources []string
+		names   int
+		want    []string
+		modules int
+	}{
+		{"a module", []string{"registry.example.com/acme/labels/null"}, 3, []string{"acme/storage/aws  ~> 1.0"}, 1},
+		{"of the public registry", []string{"acme/labels/null"}, 3, nil, 0},
+		{"by either name", []string{"acme/labels/null", "registry.example.com/acme/labels/null"}, 3, []string{"acme/storage/aws  ~> 1.0"}, 1},
+		{"two modules", []string{"registry.example.com/acme/labels/null", "acme/other/null"}, 3, []string{"acme/storage/aws  ~> 1.0", "acme/storage/aws modules/replica ~> 2.0"}, 1},
+		{"a provider", []string{"hashicorp/aws"}, 2, []string{"acme/storage/aws  >= 5.0", "acme/storage/aws modules/replica", "registry.terraform.io/terraform-aws-modules/vpc/aws"}, 2},
 	} {
-		if got := callers(source, 3); !slices.Equal(got, want) {
-			t.Errorf("%s is used by %q, want %q", source, got, want)
-		}
+		t.Run(test.rule, func(t *testing.T) {
+			var addresses []address.Address
+			for _, source := range test.sources {
+				a, _ := catalog.ParseSource(source, test.names)
+				addresses = append(addresses, a)
+			}
+			users, got := u.Of(addresses...), []string(nil)
+			for by := range users.Callers() {
+				got = append(got, strings.TrimSpace(c.Modules[by.Entry].Address.String()+" "+by.Part+" "+by.Constraint))
+			}
+			if !slices.Equal(got, test.want) || users.Modules() != test.modules {
+				t.Errorf("it is used by %d modules: %q, want %d: %q", users.Modules(), got, test.modules, test.want)
+			}
+		})
 	}
-	if got, want := callers("hashicorp/aws", 2), []string{"acme/storage/aws  >= 5.0", "acme/storage/aws modules/replica", "registry.terraform.io/terraform-aws-modules/vpc/aws"}; !slices.Equal(got, want) {
-		t.Errorf("hashicorp/aws is used by %q, want %q", got, want)
+	if n := testing.AllocsPerRun(10, func() { u.Of(c.Providers[0].Address, c.Modules[0].Address) }); n > 0 {
+		t.Errorf("to count them takes %v allocations", n)
 	}
 }
