@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -50,6 +51,26 @@ func (f FoundList) At(i int) (l *Listed, page int) {
 	}
 	entry, page := f.results.At(i)
 	return &f.listed[entry], page
+}
+
+// Entries returns each entry with results, and how many it has.
+func (f FoundList) Entries() iter.Seq2[*Listed, int] {
+	return func(yield func(*Listed, int) bool) {
+		if f.only != nil {
+			yield(&f.listed[f.only.entry], 1)
+			return
+		}
+		counts := make([]int32, len(f.listed))
+		for i := range f.results.Len() {
+			entry, _ := f.results.At(i)
+			counts[entry]++
+		}
+		for entry, count := range counts {
+			if count > 0 && !yield(&f.listed[entry], int(count)) {
+				return
+			}
+		}
+	}
 }
 
 // ParseQuery reads a query for this view, in which the registry's own names say nothing.
@@ -118,10 +139,11 @@ func (l *listed) named(r *catalog.Reference) (found foundPlace, ok bool) {
 	if !ok {
 		return found, false
 	}
-	page := slices.IndexFunc(l.entries()[at].Titles(), func(t content.DocTitle) bool {
-		return r.Slug != "" && t.Slug == r.Slug && string(t.Category) == r.Category
-	})
-	return foundPlace{at, page}, true
+	found = foundPlace{at, -1}
+	if r.Slug != "" {
+		found.page = l.entries()[at].Titles().Find(content.DocCategory(r.Category), r.Slug)
+	}
+	return found, true
 }
 
 // find returns the place of an address.
@@ -129,9 +151,9 @@ func (l *listed) find(a address.Address) (at int, ok bool) {
 	return slices.BinarySearchFunc(l.entries(), a, func(l Listed, a address.Address) int { return l.Address.Compare(a) })
 }
 
-// DocTitles returns the titles of the documentation of the latest release of a provider; nil
+// DocTitles returns the titles of the documentation of the latest release of a provider; none
 // if the user sees none.
-func (v *View) DocTitles(a address.Address) ([]content.DocTitle, error) {
+func (v *View) DocTitles(a address.Address) (content.Titles, error) {
 	l, err := v.listing()
 	if err != nil {
 		return nil, err

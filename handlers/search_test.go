@@ -63,7 +63,7 @@ func found(t *testing.T, v *handlers.View, query string) (list []string) {
 			e, page := l.At(i)
 			name := e.Address.String()
 			if page >= 0 {
-				name += "#" + e.Titles()[page].Slug
+				name += "#" + e.Titles().At(page).Slug
 			}
 			list = append(list, name)
 		}
@@ -130,7 +130,7 @@ func TestSearchesHaveRights(t *testing.T) {
 				t.Errorf("%s is used by %q, want %q", a, got, want)
 			}
 		}
-		if titles, err := v.DocTitles(demo.At("")); err != nil || len(titles) != 2 {
+		if titles, err := v.DocTitles(demo.At("")); err != nil || len(titles.All()) != 2 {
 			t.Errorf("there are titles %+v, %v", titles, err)
 		}
 		if titles, err := v.DocTitles(address.Address{Namespace: "secret", Name: "demo"}); err != nil || titles != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
@@ -24,7 +25,8 @@ type job struct {
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
 	queue.Task
-	read func(context.Context, *job) (memo.Record, error)
+	read   func(context.Context, *job) (memo.Record, error)
+	titles bool // it is no archive, but the titles of documentation
 
 	before *entry // of the folder; nil if there is none
 	first  bool   // nothing was offered before: it was found by the first scan of a process
@@ -138,7 +140,13 @@ func (w *walker) renew(a *job) *job {
 
 // isOutdated reports whether this release reads more of an archive than a record has.
 func (a *job) isOutdated(d memo.Record) bool {
-	return a.folder.Address.IsModule() && d.Bad == nil && !moduledoc.IsCurrent(archive.SummaryIn(d.Content))
+	switch {
+	case d.Bad != nil:
+		return false
+	case a.titles:
+		return !content.Titles(d.Content).AreCurrent()
+	}
+	return a.folder.Address.IsModule() && !moduledoc.IsCurrent(archive.SummaryIn(d.Content))
 }
 
 // setAside leaves an archive that cannot be read at the moment to a later scan.

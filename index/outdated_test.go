@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -52,15 +53,41 @@ func TestModulesThatAnEarlierReleaseReadAreReadAgain(t *testing.T) {
 	}
 }
 
-// withoutUses returns a memo with one module whose summary is in the first format.
+// Titles that another release has stored are read again, and never taken for others.
+func TestTitlesThatAnotherReleaseReadAreReadAgain(t *testing.T) {
+	files, store := indextest.New(t), new(memoryStore)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/thing.md", "# A thing", "guides/start.md", "# Start here")
+	o := options(t, files.Open)
+	o.Store, o.Now = store, inAnHour
+	first := index.New(o)
+	want := titlesIn(rescan(t, first), index.PlaceOf(ownDemo))
+	first.Close()
+	store.memo = altered(t, store.memo, "\x02g\x05start", "\x01\x01\x05start")
+
+	second := index.New(o)
+	defer second.Close()
+	s := rescan(t, second)
+	if got := titlesIn(s, index.PlaceOf(ownDemo)); !slices.Equal(got, want) || len(got) != 2 {
+		t.Errorf("the titles are %q, want %q", got, want)
+	}
+}
+
+// withoutUses returns a memo with one module whose summary is in the first format. An unknown
+// format is no better.
 func withoutUses(t *testing.T, encoded []byte) []byte {
 	t.Helper()
+	return altered(t, encoded, "\xff\xff\x7f2", "\xff\xff\x7f1")
+}
+
+// altered returns a memo with another text of the same length in place of one.
+func altered(t *testing.T, encoded []byte, text, other string) []byte {
+	t.Helper()
 	m := bytes.Clone(encoded)
-	at := bytes.Index(m, []byte("\xff\xff\x7f2"))
+	at := bytes.Index(m, []byte(text))
 	if at < 0 {
-		t.Fatal("the memo has no summary")
+		t.Fatalf("the memo has no %q", text)
 	}
-	m[at+3] = '1' // an unknown format is no better than the first one
+	copy(m[at:], other)
 	body := m[:len(m)-crc32.Size]
 	return binary.BigEndian.AppendUint32(body, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 }

@@ -72,14 +72,14 @@ func searchKinds(found handlers.Search) []searchKind {
 	}
 }
 
-// matches reports whether a result passes all filters except the one with that name.
+// matches reports whether an entry's results pass all filters except the one with that name.
 func (k *searchKind) matches(q *query, a address.Address, but string) bool {
 	return (but == "namespace" || q.namespace == "" || q.namespace == a.Namespace) &&
 		(but == "registry" || q.registry == "" || q.registry == registryOf(a)) &&
 		(but == "provider" || q.system == "" || q.system == k.ofProvider(a))
 }
 
-// ofProvider returns the value of a result for the filter by system or provider.
+// ofProvider returns the value of an entry for the filter by system or provider.
 func (k *searchKind) ofProvider(a address.Address) string {
 	if a.IsModule() {
 		return a.System
@@ -143,8 +143,12 @@ func (v *visit) chosen(k *searchKind) (chosen []int) {
 	if v.route.kind != k.route {
 		but = "provider"
 	}
+	passes := make(map[*handlers.Listed]bool) // pages are many, providers few
+	for l := range k.list.Entries() {
+		passes[l] = k.matches(&v.query, l.Address, but)
+	}
 	for i := range k.list.Len() {
-		if l, _ := k.list.At(i); k.matches(&v.query, l.Address, but) {
+		if l, _ := k.list.At(i); passes[l] {
 			chosen = append(chosen, i)
 		}
 	}
@@ -182,20 +186,19 @@ func (v *visit) searchFacets(kinds []searchKind) []facet {
 		if v.route.kind != searchRoute && v.route.kind != k.route {
 			continue
 		}
-		for i := range k.list.Len() {
-			l, _ := k.list.At(i)
+		for l, count := range k.list.Entries() {
 			if k.matches(&v.query, l.Address, "namespace") {
-				namespaces[l.Address.Namespace]++
+				namespaces[l.Address.Namespace] += count
 			}
 			if k.matches(&v.query, l.Address, "registry") {
-				registries[registryOf(l.Address)]++
+				registries[registryOf(l.Address)] += count
 			}
 			switch {
 			case !k.matches(&v.query, l.Address, "provider"):
 			case k.route == searchModulesRoute:
-				systems[l.Address.System]++
+				systems[l.Address.System] += count
 			case k.route == searchDocsRoute:
-				providers[l.Address.String()]++
+				providers[l.Address.String()] += count
 			}
 		}
 	}
@@ -235,7 +238,7 @@ func (v *visit) foundEntry(q catalog.Query, l *handlers.Listed) foundItem {
 
 func (v *visit) foundDoc(list handlers.FoundList, i int) foundItem {
 	l, page := list.At(i)
-	title := l.Titles()[page]
+	title := l.Titles().At(page)
 	var f foundItem
 	f.MarkedName, f.Said = list.Query.ExplainPage(&title, l.Address.Name)
 	f.URL = v.docURLOf(l.Address, title)

@@ -48,6 +48,12 @@ module "labels" {
 	files.Write("modules/acme/labels/null/1.2.0/main.tf", `variable "team" {}`)
 	files.Write("modules/acme/labels/null/1.2.0/modules/tags/main.tf", `variable "team" {}`)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/bucket.md", "# demo_bucket", "guides/start.md", "# Getting <started>")
+	return siteOf(t, scanned(t, files))
+}
+
+// scanned returns what a tree offers.
+func scanned(t *testing.T, files *indextest.Tree) *index.Snapshot {
+	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +64,7 @@ module "labels" {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return siteOf(t, s)
+	return s
 }
 
 // A result says why it is one; results can be filtered, and have pages.
@@ -111,6 +117,30 @@ func TestSearchPage(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What a page of results costs depends on the results that it shows, not on all pages of the
+// documentation that was found.
+func TestCostOfManyResults(t *testing.T) {
+	cost := func(pages int) float64 {
+		var docs []string
+		for i := range pages {
+			docs = append(docs, fmt.Sprintf("resources/thing_%03d.md", i), "# A thing with a title")
+		}
+		files := indextest.New(t)
+		files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs(docs...)
+		s := siteOf(t, scanned(t, files))
+		asked := 0
+		return testing.AllocsPerRun(20, func() {
+			asked++ // no page is asked for twice
+			if a := s.get(fmt.Sprintf("/search?q=thing&offset=%d", asked), ""); !strings.Contains(a.Body.String(), fmt.Sprintf("All %d", pages)) {
+				t.Fatalf("got %d: %s", a.Code, a.Body)
+			}
+		})
+	}
+	if few, many := cost(40), cost(640); many > few+100 {
+		t.Errorf("results among 640 cost %v allocations, and among 40 they cost %v", many, few)
 	}
 }
 

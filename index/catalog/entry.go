@@ -76,4 +76,4 @@ func (e *Entry) describe(m *registryhcl.File) {
 }
 
 // Titles returns the titles of the documentation of a provider.
-func (e *Entry) Titles() []content.DocTitle { return e.pages.All() }
+func (e *Entry) Titles() content.Titles { return e.pages }

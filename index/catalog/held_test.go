@@ -150,7 +150,8 @@ func TestWhatPeopleHaveInTheirHands(t *testing.T) {
 			}
 			for i := range pages.Len() {
 				at, page := pages.At(i)
-				name, title := q.ExplainPage(&c.Providers[at].Titles()[page], c.Providers[at].Address.Name)
+				found := c.Providers[at].Titles().At(page)
+				name, title := q.ExplainPage(&found, c.Providers[at].Address.Name)
 				got = append(got, strings.TrimSpace("#"+marked(name)+" "+marked(title)))
 			}
 			if !slices.Equal(got, test.want) {

@@ -169,14 +169,14 @@ func largeCatalog() *Catalog {
 // manyPages returns encoded titles of that many pages.
 func manyPages(count, seed int) content.Titles {
 	random := rand.New(rand.NewPCG(7, uint64(seed)))
-	b := content.Titles{1}
+	b := content.Titles{2}
 	for i := range count {
 		slug := fmt.Sprintf("%s_%s_%d", topics[random.IntN(len(topics))], topics[random.IntN(len(topics))], i)
 		title := ""
 		if i%10 == 0 {
 			title = "How to use " + topics[random.IntN(len(topics))]
 		}
-		b = append(b, byte(2+i%2), byte(len(slug)))
+		b = append(b, "rd"[i%2], byte(len(slug)))
 		b = append(append(b, slug...), byte(len(title)))
 		b = append(b, title...)
 	}

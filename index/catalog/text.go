@@ -38,7 +38,7 @@ func (e *Entry) text() text {
 		}
 	}
 	if e.summary == nil {
-		t.pages, t.typ = e.Titles(), a.Name
+		t.pages, t.typ = e.pages.All(), a.Name
 		return t
 	}
 	s := e.summary()
