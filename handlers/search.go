@@ -73,6 +73,15 @@ func (f FoundList) Entries() iter.Seq2[*Listed, int] {
 	}
 }
 
+// NamedPart returns the folder of a submodule or an example, as the query names it; empty if
+// the one result is not what the query names.
+func (f FoundList) NamedPart() string {
+	if f.only == nil || f.Query.Named == nil {
+		return ""
+	}
+	return f.Query.Named.Part
+}
+
 // ParseQuery reads a query for this view, in which the registry's own names say nothing.
 func (v *View) ParseQuery(text string) catalog.Query {
 	return catalog.ParseQuery(text, append(slices.Clone(v.registry.Hostnames), v.request.self)...)

@@ -22,6 +22,9 @@ type searchPage struct {
 	// similar ones.
 	Similar bool
 
+	// Elsewhere reports that only other kinds have results.
+	Elsewhere bool
+
 	Kinds  []choice // the kinds, each with the number of its results
 	Groups []searchGroup
 	Facets []facet
@@ -126,6 +129,7 @@ func (v *visit) search() (*answer, error) {
 			s.Groups = append(s.Groups, v.group(k, chosen))
 		}
 	}
+	s.Elsewhere = len(s.Groups) == 0 && all.Count > 0
 	s.Kinds = append([]choice{all}, s.Kinds...)
 	s.Facets = v.searchFacets(kinds)
 	return pageAnswer("search", s)
@@ -213,6 +217,9 @@ func (v *visit) searchFacets(kinds []searchKind) []facet {
 func (v *visit) foundModule(list handlers.FoundList, i int) foundItem {
 	l, _ := list.At(i)
 	f := v.foundEntry(list.Query, l)
+	if part := list.NamedPart(); part != "" && v.hasPart(l, part) {
+		f.Inner = []foundPart{{URL: v.url(addressRoute(l.Address).withPart(part)), Name: []catalog.Run{{Text: part, Marked: true}}}}
+	}
 	x := list.Query.Explain(l.Entry)
 	f.Said, f.Why = x.Description, x.Reasons
 	for _, p := range x.Parts {
@@ -229,11 +236,18 @@ func (v *visit) foundProvider(list handlers.FoundList, i int) foundItem {
 }
 
 func (v *visit) foundEntry(q catalog.Query, l *handlers.Listed) foundItem {
-	f := foundItem{item: v.item(*l), MarkedName: q.MarkName(l.Address.String())}
-	if r := q.Named; r != nil && r.Part != "" && l.Address.IsModule() {
-		f.Inner = []foundPart{{URL: v.url(addressRoute(l.Address).withPart(r.Part)), Name: []catalog.Run{{Text: r.Part, Marked: true}}}}
+	return foundItem{item: v.item(*l), MarkedName: q.MarkName(l.Address.String())}
+}
+
+// hasPart reports whether the latest version of a module has a submodule or an example. Where
+// its summary does not tell, the package does.
+func (v *visit) hasPart(l *handlers.Listed, part string) bool {
+	m, err := v.view.Module(l.Address)
+	if err != nil || !m.Latest().Summary().MayHave(part) {
+		return false
 	}
-	return f
+	whole, err := v.view.Describe(m.Latest())
+	return err == nil && whole.Module(part) != nil
 }
 
 func (v *visit) foundDoc(list handlers.FoundList, i int) foundItem {

@@ -47,6 +47,7 @@ module "labels" {
 `)
 	files.Write("modules/acme/labels/null/1.2.0/main.tf", `variable "team" {}`)
 	files.Write("modules/acme/labels/null/1.2.0/modules/tags/main.tf", `variable "team" {}`)
+	files.Write("modules/acme/labels/null/1.2.0/examples/complete/main.tf", `variable "team" {}`)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/bucket.md", "# demo_bucket", "guides/start.md", "# Getting <started>")
 	return siteOf(t, scanned(t, files))
 }
@@ -88,6 +89,11 @@ func TestSearchPage(t *testing.T) {
 		{"a filter counts in the other kinds", "/search/modules?q=demo_bucket&namespace=acme", []string{"Nothing matches these filters", `namespace=acme">Documentation <span>1</span>`}, nil},
 		{"the second page", "/search/modules?q=demo_bucket&offset=30", []string{"31–40 of 40", `rel="prev"`}, []string{`rel="next"`}},
 		{"a pasted source", "/search?q=source+%3D+%22registry.example.com/acme/labels/null//modules/tags%22", []string{`href="/modules/acme/labels/null/latest/submodules/tags"><mark>modules/tags</mark>`, `All <span>1</span>`}, nil},
+		{"a submodule that is not there", "/search?q=registry.example.com/acme/labels/null//modules/nothing", []string{`href="/modules/acme/labels/null"`, `All <span>1</span>`}, []string{"latest/submodules"}},
+		{"an example that is not there, while others are", "/search?q=registry.example.com/acme/labels/null//examples/nothing", []string{`href="/modules/acme/labels/null"`}, []string{"latest/examples"}},
+		{"an example that is there", "/search?q=registry.example.com/acme/labels/null//examples/complete", []string{`href="/modules/acme/labels/null/latest/examples/complete"><mark>`}, nil},
+		{"a submodule of a module that is not there", "/search?q=acme/labels/nul//modules/tags", []string{`href="/modules/acme/labels/null"`}, []string{"latest/submodules"}},
+		{"nothing of a kind, but of others", "/search/providers?q=storage", []string{"Nothing of this kind matches", `href="/search/modules?q=storage">Modules <span>40</span>`, `All <span>40</span>`}, []string{"Nothing matches"}},
 		{"an empty query", "/search", []string{"paste a source or a URL"}, nil},
 		{"nothing", "/search?q=nothinglikethis", []string{"Nothing matches all of these words"}, nil},
 		{"who calls a module, the stale first", "/modules/acme/labels/null?tab=used-by", []string{

@@ -71,7 +71,7 @@ func (q Query) Explain(e *Entry) Explanation {
 	for i := range t.submodules {
 		s := &t.submodules[i]
 		part := q.newFinding()
-		p := PartExplanation{Path: s.path, Name: part.mark(s.path, anywhere), Description: part.mark(s.description, atWords)}
+		p := PartExplanation{Path: s.path, Name: part.markPath(s), Description: part.mark(s.description, atWords)}
 		p.Reasons = part.reasons(s.codes, "")
 		// If the module is called so, or itself requires the provider, that is reason enough.
 		if !named && !own.source && part.any() && (part.or(own).all() || part.source) {
@@ -134,6 +134,16 @@ func (f *finding) look(text string, at where) { f.spans(text, at) }
 
 // mark finds words in a text, and returns the text with marks.
 func (f *finding) mark(text string, at where) []Run { return runsOf(text, f.spans(text, at)) }
+
+// markPath is mark for the path of a submodule. All are in modules, so that this word finds
+// none.
+func (f *finding) markPath(s *submoduleText) []Run {
+	runs := f.mark(s.name, anywhere)
+	if folder := strings.TrimSuffix(s.path, s.name); folder != "" {
+		runs = append([]Run{{folder, false}}, runs...)
+	}
+	return runs
+}
 
 // A span is a part of a text.
 type span struct{ from, to int }

@@ -171,6 +171,17 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// The folder in which all submodules lie is no reason to show one.
+func TestTheFolderOfSubmodulesIsNotFound(t *testing.T) {
+	c := searchTree(t,
+		documented{address: "acme/parts/aws", description: "Has modules for everybody", submodule: "first"},
+		documented{address: "acme/other/aws", submodule: "own-modules"},
+	)
+	if got, want := find(t, c, "modules"), []string{"acme/parts/aws", "acme/other/aws modules/own-modules"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A plural finds the singular, but not all that begins like it.
 func TestPlurals(t *testing.T) {
 	c := searchTree(t,
