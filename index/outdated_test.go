@@ -5,7 +5,11 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -51,6 +55,72 @@ func TestModulesThatAnEarlierReleaseReadAreReadAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What an earlier release has remembered is offered before it has been read again, and behind
+// what nobody has read yet.
+func TestModulesThatAnEarlierReleaseReadAreOfferedAtOnce(t *testing.T) {
+	for _, test := range []struct {
+		rule, path string
+		folder     bool
+	}{
+		{"an archive", "modules/acme/vpc/aws/1.0.0.tar.gz", false},
+		{"a folder", "modules/acme/vpc/aws/1.0.0/main.tf", true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			files, store := indextest.New(t), new(memoryStore)
+			const text = `resource "aws_vpc" "main" {}`
+			content := text
+			if !test.folder {
+				content = indextest.TarGz("main.tf", text)
+			}
+			files.Write(test.path, content)
+			o := options(t, files.Open)
+			o.Store, o.Now = store, inAnHour
+			first := index.New(o)
+			before := rescan(t, first).Module(index.PlaceOf(ownVPC)).Latest()
+			first.Close()
+			store.memo = withoutUses(t, store.memo)
+
+			files.Write("modules/acme/other/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", text))
+			g := holding{gate{files.Fs, make(chan struct{})}, "/vpc/", make(chan string, 100)}
+			o.Open, o.Workers = indextest.On(t, g).Open, 1
+			r := run(t, o)
+			open := sync.OnceFunc(func() { close(g.open) })
+			t.Cleanup(open)
+			<-r.Ready()
+			s := r.Snapshot()
+			v := s.Module(index.PlaceOf(ownVPC)).Latest()
+			if v == nil || v.H1 != before.H1 || len(v.Summary().Types) > 0 || s.ListPending(index.PlaceOf(ownVPC)) {
+				t.Fatalf("offered at once is %+v", s.Report().Offered)
+			}
+			open()
+			s = rescan(t, r.Index)
+			if v := s.Module(index.PlaceOf(ownVPC)).Latest(); len(v.Summary().Types) != 1 || v.H1 != before.H1 || len(v.Changed) > 0 {
+				t.Errorf("read again it is %+v", v)
+			}
+			if first := <-g.read; !strings.Contains(first, "/other/") {
+				t.Errorf("%s is read first", first)
+			}
+		})
+	}
+}
+
+// holding holds back the modules whose path has a text, and tells which files are read.
+type holding struct {
+	gate
+	path string
+	read chan string
+}
+
+func (h holding) Open(name string) (afero.File, error) {
+	if info, err := h.Fs.Stat(name); err == nil && info.Mode().IsRegular() {
+		h.read <- name
+		if strings.Contains(name, h.path) {
+			<-h.open
+		}
+	}
+	return h.Fs.Open(name)
 }
 
 // Titles that another release has stored are read again, and never taken for others.
