@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
@@ -132,6 +133,30 @@ func TestWorkOfASearchIsBounded(t *testing.T) {
 	cancel()
 	if looked, _, err := searchFor(t, ctx, s, letters("-")); !errors.Is(err, context.Canceled) || looked > 0 {
 		t.Errorf("when nobody waits any more it has looked at %d postings, %v", looked, err)
+	}
+}
+
+// What an index has of a text is a small multiple of the text, whatever others have written.
+func TestTokensAreBounded(t *testing.T) {
+	for _, test := range []struct{ rule, text string }{
+		{"many ends of a name", strings.Repeat("a_", 8<<10)},
+		{"many names with many ends", strings.Repeat(strings.Repeat("a_", 60)+" ", 130)},
+		{"a long word", strings.Repeat("a", 16<<10)},
+		{"a long word of letters of several bytes", strings.Repeat("ä", 8<<10)},
+		{"characters without spaces", strings.Repeat("東", 5<<10)},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			size := 0
+			eachToken(test.text, func(_ int, token string, _ bool) {
+				size += len(token)
+				if len(token) > 128 || !utf8.ValidString(token) {
+					t.Fatalf("a token has %d bytes: %q", len(token), token)
+				}
+			})
+			if size > 16*len(test.text) {
+				t.Errorf("the tokens of %d bytes have %d", len(test.text), size)
+			}
+		})
 	}
 }
 

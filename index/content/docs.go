@@ -20,9 +20,9 @@ import (
 // is, since nothing that clients do depends on it. It is listed when somebody looks at
 // it, and each page is read when it is shown.
 
-// Bounds of documentation, as in the public registry.
+// Bounds of documentation. The largest providers have some 2,500 pages.
 const (
-	maxDocPages = 1000
+	maxDocPages = 5000
 	maxDocPage  = 500 << 10 // bytes
 )
 

@@ -74,6 +74,26 @@ func TestTitlesOfOtherReleases(t *testing.T) {
 	}
 }
 
+// All pages of the largest providers have titles.
+func TestTitlesOfManyPages(t *testing.T) {
+	files := indextest.New(t)
+	for i := range 3000 {
+		files.Write(fmt.Sprintf("providers/docs/%s/page%04d.md", []string{"data-sources", "resources"}[i%2], i), "Text.")
+	}
+	tr, err := files.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := content.FindDocs(t.Context(), tr.Providers, "docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	titles, err := found.ReadTitles(t.Context(), "demo")
+	if err != nil || len(titles.All()) != 3000 || titles.Find(content.DocResources, "page2999") < 0 {
+		t.Errorf("there are %d titles, %v", len(titles.All()), err)
+	}
+}
+
 // One title is found without decoding the others.
 func TestOneTitle(t *testing.T) {
 	stored := content.Titles{2}
