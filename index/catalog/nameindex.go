@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// A nameIndex has the names of rows. The names of providers and modules themselves are the
-// first kind, the other names in their addresses the second.
+// A nameIndex has the names of rows.
 type nameIndex struct {
 	invertedIndex
 	joined   []byte  // the names, with a NUL before and after each
@@ -28,9 +27,9 @@ func newNameIndex(b indexBuilder) nameIndex {
 }
 
 var (
-	ranksOfNames = ranks{exactName, exactOther}
-	ranksOfStart = ranks{prefixOfName, prefixOfOther}
-	ranksWithin  = ranks{inAddress, inAddress}
+	ranksOfNames = ranks{ownName: exactName, otherName: exactOther}
+	ranksOfStart = ranks{ownName: prefixOfName, otherName: prefixOfOther}
+	ranksWithin  = ranks{ownName: inAddress, otherName: inAddress}
 )
 
 // rank ranks the rows with names that have a word.

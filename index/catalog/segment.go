@@ -44,23 +44,23 @@ type segmentBuilder struct {
 // add adds the rows of an entry.
 func (b *segmentBuilder) add(t text) {
 	for i, name := range t.names {
-		b.addName(name, min(posting(i), secondKind))
+		b.addName(name, min(posting(i), otherName))
 	}
-	b.addProse(t.description, firstKind)
-	b.addProse(t.further, thirdKind)
+	b.addProse(t.description, proseWord)
+	b.addProse(t.further, furtherWord)
 	b.addCodes(t.codes)
 	b.row++
 	for i := range t.submodules {
 		sub := &t.submodules[i]
-		b.addName(sub.name, firstKind)
-		b.addProse(sub.description, firstKind)
+		b.addName(sub.name, ownName)
+		b.addProse(sub.description, proseWord)
 		b.addCodes(sub.codes)
 		b.row++
 	}
 	for i := range t.pages {
 		p := &t.pages[i]
 		b.addCodes([]code{{Named, p.Name(t.typ)}})
-		b.addProse(p.Title, firstKind)
+		b.addProse(p.Title, proseWord)
 		b.row++
 	}
 }
@@ -69,7 +69,7 @@ func (b *segmentBuilder) add(t text) {
 func (b *segmentBuilder) addName(name string, kind posting) {
 	name = fold(name)
 	b.names.add(name, newPosting(b.row, kind))
-	b.addProse(name, firstKind)
+	b.addProse(name, proseWord)
 }
 
 func (b *segmentBuilder) addProse(text string, kind posting) {
@@ -80,17 +80,20 @@ func (b *segmentBuilder) addCodes(codes []code) {
 	for _, c := range codes {
 		folded := fold(c.text)
 		if c.kind == Requires {
+			if len(folded) > maxQuery || strings.Count(folded, "/") > 2 {
+				continue // it is no source, and may have any number of ends
+			}
 			// It is found by all of its source, and by the end of it.
 			for rest, more := folded, true; more; _, rest, more = strings.Cut(rest, "/") {
-				b.words.add(rest, newPosting(b.row, secondKind))
+				b.words.add(rest, newPosting(b.row, codeWord))
 			}
-			b.words.add(fullSource(folded), newPosting(b.row, secondKind))
+			b.words.add(fullSource(folded), newPosting(b.row, codeWord))
 			continue
 		}
 		eachToken(folded, func(_ int, token string, whole bool) {
-			kind := thirdKind
+			kind := furtherWord
 			if whole {
-				kind = secondKind
+				kind = codeWord
 			}
 			b.words.add(token, newPosting(b.row, kind))
 		})

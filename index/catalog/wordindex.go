@@ -7,16 +7,24 @@ import (
 	"strings"
 )
 
-// A posting is a row of a segment that has a word, and of which kind the word is there.
+// A posting is a row of a segment that has a word, and the kind of the word there.
 type posting uint32
 
-// The kinds of words: of a name index the first two, of a word index all.
+// The kinds of names.
 const (
-	firstKind  posting = iota // the name itself; a word of the description
-	secondKind                // another name of the address; a whole name of an input, a type of resources and the like
-	thirdKind                 // a part of such a name, a word of the README
-	kindBits   = 2
+	ownName   posting = iota // of a provider, module or submodule itself
+	otherName                // another name in its address
 )
+
+// The kinds of words.
+const (
+	proseWord   posting = iota // of a description, a title or a name
+	codeWord                   // a whole name of an input, a type of resources and the like
+	furtherWord                // a part of such a name, a word of a README
+)
+
+// kindBits are the bits of a posting for its kind.
+const kindBits = 2
 
 func newPosting(row int32, kind posting) posting { return posting(row)<<kindBits | kind }
 
@@ -88,10 +96,10 @@ func (b indexBuilder) index() invertedIndex {
 type wordIndex struct{ invertedIndex }
 
 var (
-	ranksOfWords     = ranks{inDescription, exactCode, inText}
-	ranksOfBeginning = ranks{inDescription, prefixOfCode, inText}
-	ranksOfTypos     = ranks{inText, inText, inText}
-	ranksOfSources   = ranks{exactCode, exactCode, exactCode}
+	ranksOfWords     = ranks{proseWord: inDescription, codeWord: exactCode, furtherWord: inText}
+	ranksOfBeginning = ranks{proseWord: inDescription, codeWord: prefixOfCode, furtherWord: inText}
+	ranksOfTypos     = ranks{proseWord: inText, codeWord: inText, furtherWord: inText}
+	ranksOfSources   = ranks{codeWord: exactCode}
 )
 
 // rank ranks the rows that have, for each part of a word, a word that begins with it. The
