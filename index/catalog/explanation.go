@@ -116,7 +116,7 @@ func (f *finding) reasons(codes []code, readme string) (reasons []Reason) {
 }
 
 // bestCode returns the first code that is the word, else the first that begins with it, else
-// the first that has it; nil if none has it.
+// the first that has it. It returns nil if the word is in no code.
 func bestCode(w *word, codes []code) (best *code) {
 	least := 3
 	for i := range codes {

@@ -23,7 +23,7 @@ type Query struct {
 	words  []word
 	source string // the source of a provider that modules may require; may be empty
 
-	// Named is what the query names if it is an address, a source or a URL; nil otherwise.
+	// Named is set if the query is an address, a source or a URL.
 	Named *Reference
 }
 
@@ -31,7 +31,7 @@ type Query struct {
 type word struct {
 	text   string
 	parts  []string // see partsOf
-	whole  bool     // what is found must end where a word ends
+	whole  bool     // it must end where a word of the text ends
 	others []word   // words in its place that are as good but for one rank
 	typo   bool     // words that differ in one character are found, too
 }

@@ -81,7 +81,7 @@ type ranker struct {
 
 	worst, best ranking // of the parts of a word so far, and of the next one
 
-	// What it has looked at, and what of that was visible.
+	// The postings it has looked at, and how many of them were visible.
 	postings, ranked int
 }
 
@@ -110,7 +110,7 @@ func (k *ranker) rankNext(postings []posting, found ranks) {
 	k.postings += len(postings)
 	for _, p := range postings {
 		row := k.base + p.row()
-		if before := k.worst.ranks[row]; before != notFound { // what is hidden has no rank
+		if before := k.worst.ranks[row]; before != notFound { // hidden rows have no rank
 			k.ranked++
 			k.best.lower(row, max(before, found[p.kind()]))
 		}

@@ -35,7 +35,7 @@ func ParseSource(source string, names int) (address.Address, bool) {
 
 // A Reference names a module or a provider, or a page of a provider's documentation.
 type Reference struct {
-	// Address has the hostname of the text. It has none if the text has none, or that of the
+	// Address has the hostname of the text, unless the text has no hostname or names the
 	// registry itself.
 	Address address.Address
 	Own     bool // the text has a hostname of the registry itself
@@ -140,7 +140,8 @@ func (l location) address() (address.Address, error) {
 	return a.At(l.hostname), err
 }
 
-// readPage reads the location of a page, or of the protocols, and reports whether it is one.
+// readPage reads the URL of a page or of the protocols, and reports whether the location has
+// that form.
 func (r *Reference) readPage(l location) bool {
 	at := slices.IndexFunc(l.path, func(s string) bool { return s == "modules" || s == "providers" })
 	if at < 0 || at > 0 && l.hostname == "" && !l.isURL {

@@ -91,8 +91,8 @@ func (s *Searcher) giveBack(x *scratch) {
 // first: by exact name, by the beginning of a name, by the names of what a module creates,
 // requires, takes and returns, by a part of a name, by the words of the description, and by
 // all other words. It also finds the pages of documentation of providers that match by words
-// of their own, and those of their provider. An empty query finds all entries, and no page.
-// The error is that of ctx.
+// of their own and words of their provider. An empty query finds all entries, and no page.
+// The only error is the end of ctx.
 func (s *Searcher) Search(ctx context.Context, q Query) (entries, pages Results, err error) {
 	x := s.borrow()
 	defer s.giveBack(x)

@@ -72,7 +72,7 @@ func (x *searchIndex) rows(e *Entry) (number, from, to int32, ok bool) {
 // A rowOwner is the entry of a row.
 type rowOwner struct {
 	number int32
-	first  int32 // the row of the entry itself; those of its parts follow
+	first  int32 // the row of the entry itself; the rows of its parts follow
 }
 
 // owner returns the entry of a row.

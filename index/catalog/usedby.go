@@ -49,7 +49,7 @@ type Caller struct {
 	Constraint string // on the version; empty if there is none
 }
 
-// Users are what uses a module or provider.
+// Users are the modules that use a module or provider.
 type Users struct {
 	callers []Caller // in the order of entries
 	modules int
@@ -85,7 +85,7 @@ func (u *UsedBy) Of(addresses ...address.Address) (of Users) {
 	return of
 }
 
-// and returns what uses one of two. What uses both is one module.
+// and returns the users of one or the other. A user of both counts once.
 func (u Users) and(other *Users) Users {
 	if u.callers == nil {
 		return *other

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A posting is a row of a segment that has a word, and the kind of the word there.
+// A posting is a row of a segment with a word, and the kind of the word there.
 type posting uint32
 
 // The kinds of names.

@@ -185,7 +185,7 @@ func eachPair(word string, last bool, visit func(pair string)) {
 	}
 }
 
-// partsOf returns the tokens of a word of a query, all of which a text must have.
+// partsOf returns the tokens of a word of a query. A text must have them all.
 func partsOf(word string) (parts []string) {
 	eachRun(word, func(_ int, run string, spaceless bool) {
 		if spaceless {

@@ -19,7 +19,7 @@ type DocTitle struct {
 	Category DocCategory
 	Slug     string // as in DocPage
 
-	// Title is what the page calls itself, if that says more than the name of its file.
+	// Title is the title of the page, if it says more than the name of its file.
 	Title string
 }
 
@@ -117,7 +117,7 @@ func categoryOf(code byte) (DocCategory, bool) {
 // the memory then.
 type Titles []byte
 
-// AreCurrent reports whether ReadTitles returned the titles, and not that of another release.
+// AreCurrent reports whether ReadTitles of this release returned the titles.
 func (b Titles) AreCurrent() bool { return len(b) > 0 && b[0] == titlesFormat }
 
 // All decodes the titles. It returns nil for bytes that ReadTitles has not returned.
