@@ -1,6 +1,7 @@
 package fill
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -20,6 +21,10 @@ import (
 // themselves what it has to be: its sha256 is in SHA256SUMS. They do not get its end: with
 // that, a package that turns out to be wrong would be whole. If it is, or does not come, their
 // answers are broken off.
+//
+// An origin may announce more bytes than its package has, so that the end of a zip is not in the
+// last bytes. Therefore followers also wait wherever a zip may end, which is where its end record
+// begins. Compressed content has these four bytes by chance once in 4 GiB.
 
 const (
 	// followAfter is how long a client waits for a package that is verified. Within this time
@@ -38,23 +43,51 @@ type growing struct {
 	reading sync.RWMutex // held while content is read
 	content io.ReaderAt  // nil: it is not to be read any more
 
-	mutex    sync.Mutex
-	received int64
-	ended    bool
-	filled   *Filled       // of a package that is in the tree
-	err      error         // of one that is not
-	changed  chan struct{} // closed when one of these changes; nil: nobody waits
+	mutex   sync.Mutex
+	until   int64 // how many bytes have been written before the end record of a zip, or what may become one
+	begun   int   // how many bytes of an end record follow them
+	zipEnds bool  // a whole one follows them
+	ended   bool
+	filled  *Filled       // of a package that is in the tree
+	err     error         // of one that is not
+	changed chan struct{} // closed when one of these changes; nil: nobody waits
 }
 
-// grow says that so many bytes have been written. A nil growing has no followers.
-func (g *growing) grow(n int64) {
+// zipEnd begins the record at the end of a zip (PKWARE's APPNOTE, section 4.3.16), without which
+// no client unpacks the zip. It does not begin twice within itself.
+const zipEnd = "PK\x05\x06"
+
+// grow takes the bytes that have been written. A nil growing has no followers.
+func (g *growing) grow(written []byte) {
 	if g == nil {
 		return
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.received += n
-	g.wake()
+	if !g.zipEnds {
+		g.advance(written)
+		g.wake()
+	}
+}
+
+// advance finds out how many of the next bytes followers may get.
+func (g *growing) advance(next []byte) {
+	rest := zipEnd[g.begun:]
+	if n := min(len(rest), len(next)); g.begun > 0 && string(next[:n]) == rest[:n] {
+		g.begun += n
+		g.zipEnds = g.begun == len(zipEnd)
+		return
+	}
+	g.until += int64(g.begun)
+	g.begun = 0
+	if i := bytes.Index(next, []byte(zipEnd)); i >= 0 {
+		g.until += int64(i)
+		g.zipEnds = true
+		return
+	}
+	for g.begun = min(len(zipEnd)-1, len(next)); !bytes.HasSuffix(next, []byte(zipEnd[:g.begun])); g.begun-- {
+	}
+	g.until += int64(len(next) - g.begun)
 }
 
 func (g *growing) wake() {
@@ -120,7 +153,7 @@ type growth struct {
 func (g *growing) from(offset int64) growth {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	until := min(g.received, g.size-heldBack)
+	until := min(g.until, g.size-heldBack)
 	if !g.ended && until <= offset && g.changed == nil {
 		g.changed = make(chan struct{})
 	}

@@ -2,6 +2,8 @@ package fill_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -72,6 +74,13 @@ func (s *slowSite) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Write([]byte(s.content[s.half():]))
+}
+
+// rangeFrom returns where the requested range begins.
+func rangeFrom(r *http.Request) int {
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Range"), "bytes="), "-")
+	from, _ := strconv.Atoi(first)
+	return from
 }
 
 // A client is a request, and what it has received.
@@ -271,6 +280,44 @@ func TestTheEndIsHeldBack(t *testing.T) {
 	})
 }
 
+// An origin that announces more than its package has gives nobody the end of a zip: with that,
+// the bytes before would be a whole package that nobody has verified.
+func TestNobodyGetsTheEndOfAZipEarly(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	s.Fault(upstreamtest.DownloadPath, s.Edited(`"packages"`, `"other"`)) // it does not tell the length either
+	wrong := indextest.Zip("terraform-provider-demo", "another program"+noise(1<<20))
+	end := strings.Index(wrong, endOfZip)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		padding := strings.Repeat("x", 2*heldBack)
+		s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(wrong)+len(padding)))
+			io.WriteString(w, wrong+padding[1:])
+			w.(http.Flusher).Flush()
+			<-s.goOn
+			io.WriteString(w, padding[:1])
+		})
+		m := newMirror(t, onDisk(t, c, fill.Policy{}))
+		defer m.filler.Close()
+		f := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if n := len(f.now().body); n != end {
+			t.Errorf("it has %d bytes, and the end of the zip begins after %d", n, end)
+		}
+		close(s.goOn)
+		m.all.Wait()
+		if n := len(f.now().body); n != end || !f.now().broken {
+			t.Errorf("at the end it has %d bytes, and the end of the zip begins after %d", n, end)
+		}
+		synctest.Wait()
+		m.filler.mustHave(t)
+	})
+}
+
+// endOfZip begins the record at the end of every zip.
+const endOfZip = "PK\x05\x06"
+
 // Whatever an origin does: nobody has a whole wrong file, nobody takes a part for the whole,
 // and the next try works.
 func TestOriginsThatFailFollowers(t *testing.T) {
@@ -278,11 +325,10 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 	other := good[:len(good)-10] + "0123456789"
 	noZip := noise(len(good))
 	rest := func(w http.ResponseWriter, content string, r *http.Request) {
-		from, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Range"), "bytes="), "-")
-		start, _ := strconv.Atoi(from)
-		w.Header().Set("Content-Range", "bytes "+from+"-"+strconv.Itoa(len(content)-1)+"/"+strconv.Itoa(len(content)))
+		from := rangeFrom(r)
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)))
 		w.WriteHeader(http.StatusPartialContent)
-		w.Write([]byte(content[start:]))
+		w.Write([]byte(content[from:]))
 	}
 	for _, test := range []struct {
 		rule    string
@@ -422,5 +468,44 @@ func TestFollowersOfAMirrorThatStops(t *testing.T) {
 		close(s.goOn)
 		synctest.Wait()
 		m.filler.mustHave(t)
+	})
+}
+
+// A length that an origin tells only when it resumes comes too late: nobody has looked for the
+// end of a zip in the bytes before.
+func TestALengthThatComesLate(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	s.Fault(upstreamtest.DownloadPath, s.Edited(`"packages"`, `"other"`))
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		begun := false
+		s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
+			if !begun {
+				begun = true
+				io.WriteString(w, s.content[:s.half()])
+				upstreamtest.BreakOff(w, r)
+			}
+			from := rangeFrom(r)
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(s.content)-1, len(s.content)))
+			w.WriteHeader(http.StatusPartialContent)
+			io.WriteString(w, s.content[from:len(s.content)-1])
+			w.(http.Flusher).Flush()
+			<-s.goOn
+			io.WriteString(w, s.content[len(s.content)-1:])
+		})
+		m := newMirror(t, onDisk(t, c, fill.Policy{}))
+		defer m.filler.Close()
+		f := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if f.now().code != 0 {
+			t.Errorf("it has %d bytes before they are verified", len(f.now().body))
+		}
+		close(s.goOn)
+		m.all.Wait()
+		synctest.Wait()
+		if f.now().body != s.content || f.header.Get("Etag") == "" {
+			t.Errorf("it has %d bytes of %d", len(f.now().body), len(s.content))
+		}
 	})
 }

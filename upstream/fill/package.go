@@ -517,10 +517,10 @@ func (w *watchedPackage) Expect(size int64) error {
 
 func (w *watchedPackage) Write(b []byte) (int, error) {
 	n, err := w.reservedPackage.Write(b)
-	if w.growing == nil && w.begin != nil && n > 0 && w.size > heldBack {
+	if w.received == 0 && w.begin != nil && n > 0 && w.size > heldBack {
 		w.growing = w.begin(w.size) // now that the origin sends something
 	}
-	w.growing.grow(int64(n))
+	w.growing.grow(b[:n])
 	w.arriving.Write(b[:n])
 	w.received += int64(n)
 	w.watchers.tell(w.id, w.received, w.size)
