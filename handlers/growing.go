@@ -11,9 +11,9 @@ import (
 
 // follows reports whether the client of a request may get a package while it arrives from its
 // origin. A range, or what a client has already, can only be compared with a package that is
-// there.
+// there. A HEAD is answered when a GET would be.
 func (r *request) follows() bool {
-	if r.Method != http.MethodGet {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	for _, field := range [...]string{"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
@@ -32,31 +32,34 @@ func (g *Registry) writeGrowing(w http.ResponseWriter, r *request, offers fileOf
 		"Accept-Ranges", "none", contentTypeOptions, noSniff)
 	w.WriteHeader(http.StatusOK)
 	defer r.answered(r.Request, http.StatusOK, f.Size)
-	if err := g.sendGrowing(w, r, offers, f); err != nil {
+	if r.Method == http.MethodHead {
+		return
+	}
+	if err := g.sendGrowing(w, r, offers, f); err != nil && !leftBy(r.Request, err) {
 		g.breakOff(r, f, err)
 	}
 }
 
-// sendGrowing sends a package that grows. It returns no error if the client has left.
+// sendGrowing sends a package that grows.
 func (g *Registry) sendGrowing(w http.ResponseWriter, r *request, offers fileOffers, f *index.File) error {
 	buffer := bodyBuffers.Get().(*[bodySize]byte)
 	defer bodyBuffers.Put(buffer)
 	to := &follower{Writer: w, controller: http.NewResponseController(w)}
 	sent, opened, err := offers.Follow(r.Context(), f, to, buffer[:])
+	if opened != nil {
+		defer opened.Close()
+	}
 	switch {
-	case to.left || r.Context().Err() != nil: // an error of the origin may look like one of the client
-		return nil
+	case to.left: // whatever the error looks like
+		return errClientLeft
 	case err != nil:
 		return err
 	}
-	defer opened.Close()
 	if _, err := opened.Seek(sent, io.SeekStart); err != nil {
 		return err
 	}
 	rest := bodyWriter{ResponseWriter: w, proto: r.ProtoMajor, unchanged: opened.Unchanged}
-	if _, err = rest.ReadFrom(&io.LimitedReader{R: opened.ReadSeekCloser, N: f.Size - sent}); err != nil && leftBy(r.Request, err) {
-		return nil
-	}
+	_, err = rest.ReadFrom(&io.LimitedReader{R: opened.ReadSeekCloser, N: f.Size - sent})
 	return err
 }
 

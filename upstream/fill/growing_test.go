@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,8 +148,12 @@ func newMirror(t *testing.T, m *mirroring) *mirror {
 
 // ask requests the package, with header fields given as names and values in turn.
 func (m *mirror) ask(ctx context.Context, header ...string) *client {
+	return m.askBy(ctx, http.MethodGet, header...)
+}
+
+func (m *mirror) askBy(ctx context.Context, method string, header ...string) *client {
 	c := &client{header: make(http.Header)}
-	r := httptest.NewRequest(http.MethodGet, "https://mirror.example.com"+zipFile, nil).WithContext(ctx)
+	r := httptest.NewRequest(method, "https://mirror.example.com"+zipFile, nil).WithContext(ctx)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
@@ -188,6 +194,7 @@ func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
 			m.ask(background(), "If-Range", `"x"`, "Range", "bytes=10-19"),
 			m.ask(background(), "If-None-Match", `"x"`),
 		}
+		head := m.askBy(background(), http.MethodHead)
 		leaving, leave := context.WithCancel(background())
 		left := m.ask(leaving)
 		time.Sleep(followAfter - time.Millisecond)
@@ -197,8 +204,14 @@ func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
 				t.Fatalf("within three seconds a client has %d bytes", len(f.now().body))
 			}
 		}
+		if head.now().ended {
+			t.Error("within three seconds a HEAD is answered")
+		}
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
+		if !head.now().ended || head.now().code != http.StatusOK || head.now().body != "" || !maps.EqualFunc(head.header, followers[0].header, slices.Equal) {
+			t.Errorf("after three seconds a HEAD has %d, %q and %d bytes", head.now().code, head.header, len(head.now().body))
+		}
 		for _, f := range followers {
 			if f.now().code != http.StatusOK || f.now().body != s.content[:s.half()] || !f.now().flushed {
 				t.Fatalf("after three seconds a client has %d bytes with status %d", len(f.now().body), f.now().code)
