@@ -42,10 +42,8 @@ func (g *Registry) writeGrowing(w http.ResponseWriter, r *request, offers fileOf
 
 // sendGrowing sends a package that grows.
 func (g *Registry) sendGrowing(w http.ResponseWriter, r *request, offers fileOffers, f *index.File) error {
-	buffer := bodyBuffers.Get().(*[bodySize]byte)
-	defer bodyBuffers.Put(buffer)
-	to := &follower{Writer: w, controller: http.NewResponseController(w)}
-	sent, opened, err := offers.Follow(r.Context(), f, to, buffer[:])
+	to := &follower{to: w, controller: http.NewResponseController(w)}
+	sent, opened, err := offers.Follow(r.Context(), f, to)
 	if opened != nil {
 		defer opened.Close()
 	}
@@ -65,13 +63,21 @@ func (g *Registry) sendGrowing(w http.ResponseWriter, r *request, offers fileOff
 
 // A follower is the client of a package that grows.
 type follower struct {
-	io.Writer
+	to         io.Writer
 	controller *http.ResponseController
 	left       bool // it cannot be written to any more
 }
 
+// Send implements fill.Follower. It has a buffer only as long as there is something to send:
+// most followers wait for an origin most of the time.
+func (f *follower) Send(part io.Reader) (int64, error) {
+	buffer := bodyBuffers.Get().(*[bodySize]byte)
+	defer bodyBuffers.Put(buffer)
+	return io.CopyBuffer(struct{ io.Writer }{f}, part, buffer[:])
+}
+
 func (f *follower) Write(p []byte) (int, error) {
-	n, err := f.Writer.Write(p)
+	n, err := f.to.Write(p)
 	f.left = f.left || err != nil
 	return n, err
 }

@@ -23,7 +23,7 @@ type verifiedPackage struct {
 	closed  bool
 }
 
-func (v *verifiedPackage) Follow(_ context.Context, _ *index.File, to fill.Follower, _ []byte) (int64, *index.OpenFile, error) {
+func (v *verifiedPackage) Follow(_ context.Context, _ *index.File, to fill.Follower) (int64, *index.OpenFile, error) {
 	sent, err := v.follow(to)
 	return sent, &index.OpenFile{ReadSeekCloser: v}, err
 }
@@ -77,8 +77,7 @@ func TestEndsOfAGrowingPackage(t *testing.T) {
 				if test.leaves {
 					leave()
 				}
-				n, err := to.Write(make([]byte, size/4))
-				return int64(n), err
+				return to.Send(bytes.NewReader(make([]byte, size/4)))
 			}}
 			w := httptest.NewRecorder()
 			r := &request{Request: httptest.NewRequest(http.MethodGet, "/", nil).WithContext(ctx), Exchange: new(Exchange)}

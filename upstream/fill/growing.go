@@ -3,7 +3,6 @@ package fill
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"time"
@@ -37,11 +36,9 @@ const (
 
 // A growing is a package while it is received. Its length and sha256 are known.
 type growing struct {
-	size int64
-	sum  wire.SHA256
-
-	reading sync.RWMutex // held while content is read
-	content io.ReaderAt  // nil: it is not to be read any more
+	size    int64
+	sum     wire.SHA256
+	content io.ReaderAt // reading fails once the package is in the tree, or discarded
 
 	mutex   sync.Mutex
 	until   int64 // how many bytes have been written before the end record of a zip, or what may become one
@@ -95,16 +92,6 @@ func (g *growing) wake() {
 		close(g.changed)
 		g.changed = nil
 	}
-}
-
-// close is called before the content is closed. Followers wait for the end.
-func (g *growing) close() {
-	if g == nil {
-		return
-	}
-	g.reading.Lock()
-	defer g.reading.Unlock()
-	g.content = nil
 }
 
 // end says what has become of the package.
@@ -162,20 +149,21 @@ func (g *growing) from(offset int64) growth {
 
 // A Follower is the client of a package that grows.
 type Follower interface {
-	io.Writer
+	// Send sends a part of the package.
+	Send(io.Reader) (int64, error)
 
 	// FlushError sends what was written, since nothing else follows for a while.
 	FlushError() error
 }
 
-// follow sends a follower the bytes as they arrive, through a buffer, and returns how many
-// it has sent when the package is in the tree. The error is the follower's, or of ctx, or
-// says why the package has not come.
-func (g *growing) follow(ctx context.Context, to Follower, buffer []byte) (sent int64, filled *Filled, err error) {
-	closed := false
+// follow sends a follower the bytes as they arrive, and returns how many it has sent when the
+// package is in the tree. The error is the follower's, or of ctx, or says why the package has
+// not come.
+func (g *growing) follow(ctx context.Context, to Follower) (sent int64, filled *Filled, err error) {
+	unreadable := false // only the end matters
 	for {
 		has := sent
-		if closed { // only the end matters
+		if unreadable {
 			has = g.size
 		}
 		now := g.from(has)
@@ -183,17 +171,11 @@ func (g *growing) follow(ctx context.Context, to Follower, buffer []byte) (sent 
 		case now.ended:
 			return sent, now.filled, now.err
 		case now.until > has:
-			n, err := g.read(buffer[:min(int64(len(buffer)), now.until-sent)], sent)
-			if closed = errors.Is(err, io.ErrClosedPipe); closed {
-				continue
-			}
-			if err != nil {
+			n, err := to.Send(readableBytes{io.NewSectionReader(g.content, sent, now.until-sent)})
+			if sent += n; err != nil {
 				return sent, nil, err
 			}
-			n, err = to.Write(buffer[:n])
-			if sent += int64(n); err != nil {
-				return sent, nil, err
-			}
+			unreadable = sent < now.until
 			continue
 		}
 		if err := to.FlushError(); err != nil {
@@ -207,21 +189,15 @@ func (g *growing) follow(ctx context.Context, to Follower, buffer []byte) (sent 
 	}
 }
 
-// read reads content that has been written. The error is io.ErrClosedPipe after close.
-func (g *growing) read(p []byte, offset int64) (int, error) {
-	g.reading.RLock()
-	defer g.reading.RUnlock()
-	if g.content == nil {
-		return 0, io.ErrClosedPipe
+// readableBytes end where reading fails.
+type readableBytes struct{ io.Reader }
+
+func (r readableBytes) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil {
+		err = io.EOF
 	}
-	n, err := g.content.ReadAt(p, offset)
-	if n == len(p) {
-		return n, nil
-	}
-	if err == nil || err == io.EOF {
-		err = tree.ErrChanged // it was there
-	}
-	return 0, err
+	return n, err
 }
 
 // followed waits for the package of a flight, or after a while for one that grows.

@@ -522,3 +522,33 @@ func TestALengthThatComesLate(t *testing.T) {
 		}
 	})
 }
+
+// While a store takes a package that has been verified, clients get what has arrived of it.
+func TestFollowersOfAPackageThatIsBeingUploaded(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	s.Fault(zipFile, nil)
+	root := treeKind{bucket: true}.root(t)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		taken := make(chan struct{})
+		root.bucket.Fail = func(operation, name string) error {
+			if operation == "put" && name == directory+linuxZip {
+				<-taken
+			}
+			return nil
+		}
+		m := newMirror(t, over(t, c, fill.Policy{}, root))
+		defer m.filler.Close()
+		f := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if n := len(f.now().body); n != len(s.content)-heldBack {
+			t.Errorf("it has %d bytes of %d", n, len(s.content))
+		}
+		close(taken)
+		m.all.Wait()
+		synctest.Wait()
+		if f.now().body != s.content {
+			t.Errorf("it has %d bytes of %d at the end", len(f.now().body), len(s.content))
+		}
+	})
+}

@@ -215,11 +215,11 @@ func (o *Offers) OpenRange(f *index.File) (*index.OpenFile, error) {
 // Grows reports whether a file that was returned is still being received.
 func (o *Offers) Grows(f *index.File) bool { return o.isFetched(f) && o.fetched.growing != nil }
 
-// Follow sends the beginning of a file that grows, through a buffer. When the whole file has
-// been verified, it returns how many bytes it has sent, and the open file, which has the rest.
-// The error is the follower's, or of ctx, or says why the file has not come.
-func (o *Offers) Follow(ctx context.Context, f *index.File, to Follower, buffer []byte) (sent int64, opened *index.OpenFile, err error) {
-	sent, filled, err := o.fetched.growing.follow(ctx, to, buffer)
+// Follow sends the beginning of a file that grows. When the whole file has been verified, it
+// returns how many bytes it has sent, and the open file, which has the rest. The error is the
+// follower's, or of ctx, or says why the file has not come.
+func (o *Offers) Follow(ctx context.Context, f *index.File, to Follower) (sent int64, opened *index.OpenFile, err error) {
+	sent, filled, err := o.fetched.growing.follow(ctx, to)
 	if err != nil {
 		return sent, nil, err
 	}

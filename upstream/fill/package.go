@@ -384,7 +384,6 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 		}
 	}
 	defer func() {
-		to.growing.close()
 		if !errors.Is(err, tree.ErrChanged) { // otherwise the package in the tree decides
 			to.growing.end(filled, err)
 		}
@@ -401,7 +400,6 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	if err != nil {
 		return nil, err
 	}
-	to.growing.close()
 	info, err := temporary.Create(f.ctx, name)
 	if err != nil {
 		return nil, err
