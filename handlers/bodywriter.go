@@ -87,9 +87,6 @@ var errUnlimited = errors.New("how much is to be sent is not known")
 // Unwrap is for http.ResponseController.
 func (w *bodyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// errClientLeft means that the client cannot be written to any more.
-var errClientLeft = errors.New("the client has left")
-
 // leftBy reports whether a body ended early because its client has gone. The context
 // tells, unless the kernel sent the file. An error of the file is not the client's
 // fault, but net.TCPConn.ReadFrom returns every error as an error of the network, and a
@@ -100,5 +97,5 @@ func leftBy(r *http.Request, err error) bool {
 		return false
 	}
 	var network *net.OpError
-	return r.Context().Err() != nil || errors.Is(err, errClientLeft) || errors.As(err, &network)
+	return r.Context().Err() != nil || errors.As(err, &network)
 }

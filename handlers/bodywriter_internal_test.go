@@ -90,7 +90,6 @@ func TestLeftBy(t *testing.T) {
 	}{
 		{"the connection is reset", t.Context(), byNetwork(os.NewSyscallError("sendfile", syscall.ECONNRESET)), true},
 		{"the request is canceled", gone, errors.New("closed"), true},
-		{"the client cannot be written to", t.Context(), errClientLeft, true},
 		{"something else fails", t.Context(), errors.New("closed"), false},
 		{"the file changes", t.Context(), tree.ErrChanged, false},
 		{"the file changes while the connection reads it", t.Context(), byNetwork(tree.ErrChanged), false},

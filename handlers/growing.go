@@ -35,22 +35,19 @@ func (g *Registry) writeGrowing(w http.ResponseWriter, r *request, offers fileOf
 	if r.Method == http.MethodHead {
 		return
 	}
-	if err := g.sendGrowing(w, r, offers, f); err != nil && !leftBy(r.Request, err) {
+	to := &follower{to: w, controller: http.NewResponseController(w)}
+	if err := g.sendGrowing(w, r, offers, f, to); err != nil && !to.left && !leftBy(r.Request, err) {
 		g.breakOff(r, f, err)
 	}
 }
 
 // sendGrowing sends a package that grows.
-func (g *Registry) sendGrowing(w http.ResponseWriter, r *request, offers fileOffers, f *index.File) error {
-	to := &follower{to: w, controller: http.NewResponseController(w)}
+func (g *Registry) sendGrowing(w http.ResponseWriter, r *request, offers fileOffers, f *index.File, to *follower) error {
 	sent, opened, err := offers.Follow(r.Context(), f, to)
 	if opened != nil {
 		defer opened.Close()
 	}
-	switch {
-	case to.left: // whatever the error looks like
-		return errClientLeft
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	if _, err := opened.Seek(sent, io.SeekStart); err != nil {

@@ -2,6 +2,8 @@ package fill
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"golang.org/x/sync/singleflight"
@@ -16,6 +18,9 @@ import (
 // singleflight here. The zero value is ready for use.
 type flights[V any] struct {
 	group singleflight.Group
+
+	// panicked is called with the error of a flight that has panicked. May be nil.
+	panicked func(err error, stack []byte)
 
 	mutex sync.Mutex
 	under map[string]*flight[V] // those under way
@@ -72,8 +77,23 @@ func (f *flights[V]) join(ctx context.Context, key string, run func(*flight[V]) 
 			delete(f.under, key)
 			f.group.Forget(key)
 		}()
-		return run(joined)
+		return f.recovered(joined, run)
 	})
+}
+
+// recovered returns a panic as an error. In the goroutine of a flight it would end the process,
+// and a flight reads files of unknown authors.
+func (f *flights[V]) recovered(under *flight[V], run func(*flight[V]) (V, error)) (value V, err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if err = fmt.Errorf("%w: %v", ErrPanicked, p); f.panicked != nil {
+			f.panicked(err, debug.Stack())
+		}
+	}()
+	return run(under)
 }
 
 // start is join for a flight that offers nothing before it ends.

@@ -94,14 +94,20 @@ func (g *growing) wake() {
 	}
 }
 
-// end says what has become of the package.
+// end says what has become of the package. Of several calls the first counts.
 func (g *growing) end(filled *Filled, err error) {
 	if g == nil {
 		return
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if err == nil && (filled.Size != g.size || filled.SHA256 != g.sum) {
+	switch {
+	case g.ended:
+		return
+	case err != nil:
+	case filled == nil: // the fill has panicked
+		err = ErrPanicked
+	case filled.Size != g.size || filled.SHA256 != g.sum:
 		err = tree.ErrChanged
 	}
 	g.ended, g.filled, g.err = true, filled, err

@@ -552,3 +552,33 @@ func TestFollowersOfAPackageThatIsBeingUploaded(t *testing.T) {
 		}
 	})
 }
+
+// A fault of the registry itself ends the answers to followers, and nothing else.
+func TestFollowersOfAFillThatPanics(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	root := treeKind{}.root(t)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		faulty := &mirroring{Tree: root.tree(t), root: root}
+		m := newMirror(t, faulty.start(t, c, fill.Options{
+			Sources: sourceOf(c, fill.Policy{}), Open: root.open,
+			Digests: func() []*index.Digests { panic("a fault") },
+		}))
+		defer m.filler.Close()
+		f, waiting := m.ask(background()), m.ask(background(), "Range", "bytes=0-9")
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		close(s.goOn)
+		m.all.Wait()
+		if !f.now().broken {
+			t.Errorf("a follower has %d bytes of %d", len(f.now().body), len(s.content))
+		}
+		if waiting.now().code != http.StatusInternalServerError {
+			t.Errorf("a client that waits gets %d", waiting.now().code)
+		}
+		if m.filler.log.count("panicked: a fault") == 0 || m.filler.log.count("growing_test.go") == 0 {
+			t.Error("the log does not say where")
+		}
+		synctest.Wait()
+	})
+}

@@ -275,6 +275,7 @@ func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (fi
 }
 
 func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p upstream.Package) (filled *Filled, fetched bool, err error) {
+	defer func() { k.growing.end(filled, err) }() // even if it panics: nobody waits for ever
 	d, err := f.directory(k.Address)
 	if err != nil {
 		return nil, false, err
@@ -290,7 +291,6 @@ func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p u
 	if filled, err = f.findPackage(d, k, p); filled == nil && err == nil {
 		err = unread(tree.ErrChanged)
 	}
-	k.growing.end(filled, err)
 	return filled, false, err
 }
 
@@ -383,11 +383,6 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 			return early.growing
 		}
 	}
-	defer func() {
-		if !errors.Is(err, tree.ErrChanged) { // otherwise the package in the tree decides
-			to.growing.end(filled, err)
-		}
-	}()
 	var digest archive.PackageDigest
 	received, err := s.Client.Download(ctx, k.Release, p.Platform, to)
 	if err == nil {
