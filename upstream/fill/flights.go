@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -29,11 +30,11 @@ type flights[V any] struct {
 // A flight may have a value for its callers before it ends.
 type flight[V any] struct {
 	clients *upstream.Clients
+	began   time.Time
 
-	mutex   sync.Mutex
-	value   V
-	valued  bool
-	waiting chan struct{} // closed when there is a value
+	mutex sync.Mutex
+	value V
+	later chan struct{} // closed when there is another value
 }
 
 // offer gives callers a value that they may take before the flight ends. A later one replaces
@@ -42,17 +43,16 @@ func (f *flight[V]) offer(value V) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.value = value
-	if !f.valued {
-		f.valued = true
-		close(f.waiting)
-	}
+	close(f.later)
+	f.later = make(chan struct{})
 }
 
-// offered returns the value that the flight has offered.
-func (f *flight[V]) offered() V {
+// offered returns the value that the flight has offered last, at first the zero value, and a
+// channel that is closed when there is a later one.
+func (f *flight[V]) offered() (value V, later <-chan struct{}) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	return f.value
+	return f.value, f.later
 }
 
 // join begins the flight of key with run, or joins the one under way. The channel gets its
@@ -65,7 +65,7 @@ func (f *flights[V]) join(ctx context.Context, key string, run func(*flight[V]) 
 		if f.under == nil {
 			f.under = make(map[string]*flight[V])
 		}
-		joined = &flight[V]{clients: upstream.NewClients(ctx), waiting: make(chan struct{})}
+		joined = &flight[V]{clients: upstream.NewClients(ctx), began: time.Now(), later: make(chan struct{})}
 		f.under[key] = joined
 	} else {
 		joined.clients.Join(ctx)

@@ -26,8 +26,10 @@ import (
 // begins. Compressed content has these four bytes by chance once in 4 GiB.
 
 const (
-	// followAfter is how long a client waits for a package that is verified. Within this time
-	// nearly all packages arrive, and those that cannot be had get an answer that says why.
+	// followAfter is how long the clients of a package wait for one that is verified, from the
+	// beginning of its fetch. Within this time nearly all packages arrive, and those that cannot
+	// be had get an answer that says why. What is fetched before, the documents of the release,
+	// has limits of its own.
 	followAfter = 3 * time.Second
 
 	// heldBack is how many bytes of a package nobody gets before it is verified.
@@ -114,11 +116,11 @@ func (g *growing) end(filled *Filled, err error) {
 	g.wake()
 }
 
-// failed reports whether the package will not come.
-func (g *growing) failed() bool {
+// over reports whether the fill of the package has ended, or this attempt of it.
+func (g *growing) over() bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	return g.ended && g.err != nil
+	return g.ended
 }
 
 // newGrowing returns what clients get of a package while it is received. Its name, version,
@@ -206,12 +208,18 @@ func (r readableBytes) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// followed waits for the package of a flight, or after a while for one that grows.
+// followed waits for the package of a flight, or for one that grows once the flight has taken a
+// while. A client that comes later does not wait as long: what could have been there in time
+// would be there, and the proxy before the client has less patience the longer it waits.
 func followed(ctx context.Context, under *flight[*Filled], results <-chan singleflight.Result) (*Filled, error) {
-	patience := time.NewTimer(followAfter)
+	patience := time.NewTimer(time.Until(under.began.Add(followAfter)))
 	defer patience.Stop()
-	var grows <-chan struct{}
+	patient := true
 	for {
+		early, later := under.offered()
+		if !patient && early != nil && !early.growing.over() {
+			return early, nil
+		}
 		select {
 		case result := <-results:
 			filled, _ := result.Val.(*Filled)
@@ -219,12 +227,8 @@ func followed(ctx context.Context, under *flight[*Filled], results <-chan single
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-patience.C:
-			grows = under.waiting
-		case <-grows:
-			if early := under.offered(); !early.growing.failed() {
-				return early, nil
-			}
-			grows = nil // the flight ends in a moment, or begins again
+			patient = false
+		case <-later:
 		}
 	}
 }

@@ -3,6 +3,10 @@ package fill
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Followers get what has been written of a package, but neither its last bytes nor the end of a
@@ -36,4 +40,35 @@ func TestHowMuchFollowersGet(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Clients of a fill that begins again wait for the attempt under way, and do not get the one
+// that has failed.
+func TestClientsOfAFillThatBeginsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f flights[*Filled]
+		failed, again := &Filled{growing: new(growing)}, &Filled{growing: new(growing)}
+		next := make(chan struct{})
+		under, results := f.join(t.Context(), "key", func(under *flight[*Filled]) (*Filled, error) {
+			under.offer(failed)
+			failed.growing.end(nil, tree.ErrReplaced)
+			<-next
+			under.offer(again)
+			<-next
+			return nil, tree.ErrReplaced
+		})
+		var got *Filled
+		go func() { got, _ = followed(t.Context(), under, results) }()
+		time.Sleep(followAfter)
+		synctest.Wait()
+		if got != nil {
+			t.Error("a client has got the attempt that has failed")
+		}
+		next <- struct{}{}
+		synctest.Wait()
+		if got != again {
+			t.Error("a client waits for the end of the attempt under way")
+		}
+		close(next)
+	})
 }

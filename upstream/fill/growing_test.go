@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,7 +219,6 @@ func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
 			}
 		}
 		late := m.ask(background())
-		time.Sleep(followAfter)
 		leave()
 		synctest.Wait()
 		if len(late.now().body) != s.half() {
@@ -336,6 +336,7 @@ const endOfZip = "PK\x05\x06"
 func TestOriginsThatFailFollowers(t *testing.T) {
 	good := indextest.Zip("terraform-provider-demo", noise(1<<20))
 	other := good[:len(good)-10] + "0123456789"
+	otherAtFirst := good[:100] + "0123456789" + good[110:]
 	noZip := noise(len(good))
 	rest := func(w http.ResponseWriter, content string, r *http.Request) {
 		from := rangeFrom(r)
@@ -353,6 +354,10 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 	}{
 		{rule: "it breaks off, and resumes", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, good, r) }, whole: true},
 		{rule: "it breaks off, and resumes with other bytes", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, other, r) }},
+		{rule: "it breaks off, and begins again with other bytes", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: body(other)},
+		{rule: "it breaks off after other bytes, and begins again with the right ones", begin: func(s *slowSite) {
+			s.content, s.then = otherAtFirst, upstreamtest.BreakOff
+		}, again: body(good)},
 		{rule: "it breaks off for good", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: status(503)},
 		{rule: "it breaks off, and has another length", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, good+"more", r) }},
 		{rule: "it stalls", begin: func(s *slowSite) { s.then = upstreamtest.Silence }, again: upstreamtest.Silence},
@@ -580,5 +585,46 @@ func TestFollowersOfAFillThatPanics(t *testing.T) {
 			t.Error("the log does not say where")
 		}
 		synctest.Wait()
+	})
+}
+
+// If the tree is replaced, followers do not get the rest of another fetch. Clients that come
+// later follow that one.
+func TestFollowersInATreeThatIsReplaced(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	root := treeKind{}.root(t)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		goOn := [2]chan struct{}{make(chan struct{}), make(chan struct{})}
+		s.goOn = goOn[0]
+		m := newMirror(t, over(t, c, fill.Policy{}, root))
+		defer m.filler.Close()
+		first := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if err := os.RemoveAll(root.dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(root.dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s.goOn = goOn[1]
+		close(goOn[0])
+		synctest.Wait()
+		if f := first.now(); !f.broken || len(f.body) > len(s.content)-heldBack {
+			t.Errorf("a client of the first fetch has %d bytes, broken off: %t", len(f.body), f.broken)
+		}
+		time.Sleep(2 * time.Minute) // failures are remembered for a while
+		second := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if n := len(second.now().body); n != s.half() {
+			t.Errorf("a later client has %d bytes", n)
+		}
+		close(goOn[1])
+		m.all.Wait()
+		synctest.Wait()
+		if second.now().body != s.content {
+			t.Errorf("at the end it has %d bytes", len(second.now().body))
+		}
 	})
 }
