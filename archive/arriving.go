@@ -73,8 +73,7 @@ func walkModule(format string) func(io.Reader) walked {
 	}
 	return func(r io.Reader) (w walked) {
 		m := newModuleFinder()
-		// Whatever the size of the archive will be, it may unpack to as much.
-		if tarEntries(context.Background(), r, maxUnpackedFrom(0), m) == nil {
+		if tarEntries(context.Background(), r, unknownSize, m) == nil {
 			w.module = m
 		}
 		return w
@@ -83,7 +82,10 @@ func walkModule(format string) func(io.Reader) walked {
 
 // Write takes the next bytes. It never fails. It waits for the unpacking.
 func (a *Arriving) Write(p []byte) (int, error) {
-	if a.done == nil {
+	switch {
+	case a == nil:
+		return len(p), nil
+	case a.done == nil:
 		a.done = make(chan struct{})
 		go func() {
 			defer close(a.done)

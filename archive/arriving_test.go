@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -393,8 +394,29 @@ func TestArrivingPackagesAreCheckedLikeFiles(t *testing.T) {
 	}
 }
 
+// manyZeros makes a .tar.gz that unpacks to more than any archive may of which little has been
+// read.
+func manyZeros(noise string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	t := tar.NewWriter(z)
+	zeros := make([]byte, 1<<20)
+	add := func(name string, n int, content []byte) {
+		t.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(n * len(content))})
+		for range n {
+			t.Write(content)
+		}
+	}
+	add("main.tf", 0, nil)
+	add("noise", 3, []byte(noise))
+	add("zeros", freeUnpacked>>20, zeros)
+	t.Close()
+	z.Close()
+	return b.Bytes()
+}
+
 // The content of packages as usual programs make them is not read from the file. Of others it
-// is.
+// is. A file that nothing is known of is read once.
 func TestWhichPackagesAreNotReadAgain(t *testing.T) {
 	noise := make([]byte, 1<<20)
 	rand.NewChaCha8([32]byte{}).Read(noise)
@@ -413,36 +435,47 @@ func TestWhichPackagesAreNotReadAgain(t *testing.T) {
 	}()
 	stored := craft("", []craftedEntry{{name: binaryName, content: noise, attributes: 0o100755 << 16}, {name: "main.tf", content: []byte("")}}, "", "")
 	module := zipOf("main.tf", "", "README.md", body)
-	for _, test := range []struct {
+	type row struct {
 		rule    string
 		module  string // its name; empty: a provider's package
 		content []byte
 		again   bool
-	}{
+	}
+	rows := []row{
 		{"GoReleaser's", "", releaser, false},
 		{"stored", "", stored, false},
 		{"bytes before", "", append([]byte("#!"), releaser...), true},
 		{"a module's zip", "1.0.0.zip", zipOf("main.tf", "variable \"a\" {}", "README.md", body), false},
 		{"a module's zip with an empty file of unknown size", "1.0.0.zip", module, true},
 		{"a module's tar", "1.0.0.tar.gz", gzipOf(tarOfFiles("main.tf", "", "README.md", body)), false},
-	} {
+	}
+	if !testing.Short() {
+		rows = append(rows, row{"a module's tar that unpacks to much", "1.0.0.tar.gz", manyZeros(body), false})
+	}
+	for _, test := range rows {
 		t.Run(test.rule, func(t *testing.T) {
 			var read atomic.Int64
-			f, size, sum := treetest.CountedFile{File: fileOf(test.content), Bytes: &read}, int64(len(test.content)), wire.SHA256Of(test.content)
-			var a *Arriving
-			var err error
-			if test.module == "" {
-				a = NewArrivingPackage()
-				a.Write(test.content)
-				_, err = a.CheckPackage(t.Context(), f, size, "demo", onLinux, sum)
-			} else {
-				a = NewArrivingModule(test.module)
-				a.Write(test.content)
-				_, err = a.CheckModule(t.Context(), f, size, test.module, sum)
+			f, size := treetest.CountedFile{File: fileOf(test.content), Bytes: &read}, int64(len(test.content))
+			a, check := NewArrivingPackage(), func(a *Arriving, known wire.SHA256) error {
+				_, err := a.CheckPackage(t.Context(), f, size, "demo", onLinux, known)
+				return err
+			}
+			if test.module != "" {
+				a, check = NewArrivingModule(test.module), func(a *Arriving, known wire.SHA256) error {
+					_, err := a.CheckModule(t.Context(), f, size, test.module, known)
+					return err
+				}
 			}
 			defer a.Close()
+			a.Write(test.content)
+			err := check(a, wire.SHA256Of(test.content))
 			if again := read.Load() > int64(len(noise)/2); err != nil || again != test.again {
 				t.Errorf("%d bytes of %d were read from the file, %v", read.Load(), size, err)
+			}
+			read.Store(0)
+			err = check(nil, wire.SHA256{})
+			if again := read.Load() > size+int64(len(noise)/2); err != nil || again != test.again {
+				t.Errorf("%d bytes of %d were read of a file that nothing is known of, %v", read.Load(), size, err)
 			}
 		})
 	}
@@ -466,7 +499,25 @@ func TestArrivingPackagesThatAreNotWalked(t *testing.T) {
 	<-b.done
 
 	NewArrivingPackage().Close()
-	(*Arriving)(nil).Close()
+}
+
+// Nothing is known of a file that nobody has watched arriving.
+func TestNothingArrives(t *testing.T) {
+	content := zipOf(binaryName, program)
+	var a *Arriving
+	defer a.Close()
+	if n, err := a.Write(content); n != len(content) || err != nil {
+		t.Errorf("wrote %d, %v", n, err)
+	}
+	for _, known := range []wire.SHA256{{}, wire.SHA256Of(content)} {
+		d, err := a.CheckPackage(t.Context(), fileOf(content), int64(len(content)), "demo", onLinux, known)
+		if err != nil || d.SHA256 != wire.SHA256Of(content) || len(d.H1) == 0 {
+			t.Errorf("got %+v, %v", d, err)
+		}
+	}
+	if _, err := a.CheckModule(t.Context(), fileOf(content), int64(len(content)), "1.0.0.zip", wire.SHA256{}); err == nil {
+		t.Error("a module without configuration is accepted")
+	}
 }
 
 // A walk that panics has seen nothing.
