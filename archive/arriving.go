@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
+	"sync"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -123,7 +124,7 @@ func (a *Arriving) emptyChunk() []byte {
 	}
 	if a.made < arrivingChunks {
 		a.made++
-		return make([]byte, 0, arrivingChunk)
+		return arrivingBuffers.Get().(*[arrivingChunk]byte)[:0]
 	}
 	select {
 	case <-a.done:
@@ -146,13 +147,31 @@ func (a *Arriving) end() {
 	close(a.chunks)
 }
 
+// arrivingBuffers has chunks of packages that have been checked.
+var arrivingBuffers = sync.Pool{New: func() any { return new([arrivingChunk]byte) }}
+
 // Close gives up, unless the package has been checked.
 func (a *Arriving) Close() {
-	if a == nil || a.ended {
+	if a == nil {
 		return
 	}
-	close(a.closed)
-	a.end()
+	if !a.ended {
+		close(a.closed)
+		a.end()
+	}
+	select {
+	case <-a.done: // nothing uses the chunks any more
+	default:
+		return
+	}
+	for {
+		select {
+		case chunk := <-a.free:
+			arrivingBuffers.Put((*[arrivingChunk]byte)(chunk[:arrivingChunk]))
+		default:
+			return
+		}
+	}
 }
 
 // wait returns what the walk has found out about a package of a size, once it has ended.

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -517,6 +518,32 @@ func TestNothingArrives(t *testing.T) {
 	}
 	if _, err := a.CheckModule(t.Context(), fileOf(content), int64(len(content)), "1.0.0.zip", wire.SHA256{}); err == nil {
 		t.Error("a module without configuration is accepted")
+	}
+}
+
+// The memory for packages that arrive is used again.
+func TestArrivingPackagesShareMemory(t *testing.T) {
+	const packages, most = 20, arrivingChunk * arrivingChunks
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	content := make([]byte, most)
+	for range packages {
+		arrived := make(chan struct{})
+		a := newArriving(func(r io.Reader) walked {
+			<-arrived
+			io.Copy(io.Discard, r)
+			return walked{}
+		})
+		a.Write(content)
+		close(arrived)
+		if _, err := a.wait(t.Context(), most); err != nil {
+			t.Fatal(err)
+		}
+		a.Close()
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > packages*most/2 {
+		t.Errorf("%d bytes were allocated for %d of %d packages", n, most, packages)
 	}
 }
 
