@@ -69,3 +69,22 @@ func testFilesThatAreRefusedUnsent(t *testing.T, on treeKind) {
 		})
 	}
 }
+
+// The disk begins to sync a package when its last byte is there, and not after the checks.
+func TestPackagesAreSyncedWhileTheyAreChecked(t *testing.T) {
+	var faults treetest.Faults
+	ahead := faults.SyncedAhead()
+	r := newRegistry(t, func(o *publish.Options) { o.Open = faults.Open(o.Open) })
+	d := newDist(t, "")
+	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
+	f, err := publish.ParseModuleFile(vpc, "1.0.0.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Put(t.Context(), f, upload(indextest.Zip("main.tf", "variable \"a\" {}"))); err != nil {
+		t.Fatal(err)
+	}
+	if !ahead() {
+		t.Error("a package is checked before the disk syncs it")
+	}
+}
