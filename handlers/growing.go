@@ -31,31 +31,40 @@ func (g *Registry) writeGrowing(w http.ResponseWriter, r *request, offers fileOf
 	set(w, "Content-Type", f.ContentType, "Content-Length", strconv.FormatInt(f.Size, 10), "Cache-Control", "no-store",
 		"Accept-Ranges", "none", contentTypeOptions, noSniff)
 	w.WriteHeader(http.StatusOK)
-	defer r.answered(r.Request, http.StatusOK, f.Size)
 	if r.Method == http.MethodHead {
+		r.answered(r.Request, http.StatusOK, 0)
 		return
 	}
 	to := &follower{to: w, controller: http.NewResponseController(w)}
-	if err := g.sendGrowing(w, r, offers, f, to); err != nil && !to.left && !leftBy(r.Request, err) {
+	sent, verified, followErr := offers.Follow(r.Context(), f, to)
+	err := followErr
+	if err == nil {
+		var rest int64
+		rest, err = sendRest(w, r, offers, verified, sent)
+		sent += rest
+	}
+	r.answered(r.Request, http.StatusOK, sent)
+	switch {
+	case err == nil, to.left, leftBy(r.Request, err):
+	case followErr != nil: // the Upstream logs it once, rather than once a follower
+		panic(http.ErrAbortHandler)
+	default:
 		g.breakOff(r, f, err)
 	}
 }
 
-// sendGrowing sends a package that grows.
-func (g *Registry) sendGrowing(w http.ResponseWriter, r *request, offers fileOffers, f *index.File, to *follower) error {
-	sent, opened, err := offers.Follow(r.Context(), f, to)
-	if opened != nil {
-		defer opened.Close()
-	}
+// sendRest sends the end of a package that has been verified.
+func sendRest(w http.ResponseWriter, r *request, offers fileOffers, f *index.File, from int64) (int64, error) {
+	opened, err := offers.Open(f)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if _, err := opened.Seek(sent, io.SeekStart); err != nil {
-		return err
+	defer opened.Close()
+	if _, err := opened.Seek(from, io.SeekStart); err != nil {
+		return 0, err
 	}
-	rest := bodyWriter{ResponseWriter: w, proto: r.ProtoMajor, unchanged: opened.Unchanged}
-	_, err = rest.ReadFrom(&io.LimitedReader{R: opened.ReadSeekCloser, N: f.Size - sent})
-	return err
+	body := bodyWriter{ResponseWriter: w, proto: r.ProtoMajor, unchanged: opened.Unchanged}
+	return body.ReadFrom(&io.LimitedReader{R: opened.ReadSeekCloser, N: f.Size - from})
 }
 
 // A follower is the client of a package that grows.

@@ -20,12 +20,17 @@ type verifiedPackage struct {
 	fileOffers
 	content io.ReadSeeker
 	follow  func(to fill.Follower) (sent int64, err error)
-	closed  bool
+	open    int
 }
 
-func (v *verifiedPackage) Follow(_ context.Context, _ *index.File, to fill.Follower) (int64, *index.OpenFile, error) {
+func (v *verifiedPackage) Follow(_ context.Context, f *index.File, to fill.Follower) (int64, *index.File, error) {
 	sent, err := v.follow(to)
-	return sent, &index.OpenFile{ReadSeekCloser: v}, err
+	return sent, f, err
+}
+
+func (v *verifiedPackage) Open(*index.File) (*index.OpenFile, error) {
+	v.open++
+	return &index.OpenFile{ReadSeekCloser: v}, nil
 }
 
 func (v *verifiedPackage) Read(p []byte) (int, error) { return v.content.Read(p) }
@@ -34,7 +39,7 @@ func (v *verifiedPackage) Seek(offset int64, by int) (int64, error) {
 }
 
 func (v *verifiedPackage) Close() error {
-	v.closed = true
+	v.open--
 	return nil
 }
 
@@ -89,8 +94,11 @@ func TestEndsOfAGrowingPackage(t *testing.T) {
 			if whole := w.Body.Len() == size; whole != test.whole && !test.leaves || broken != test.broken {
 				t.Errorf("the client has %d bytes of %d, broken off: %t", w.Body.Len(), size, broken)
 			}
-			if !v.closed {
+			if v.open != 0 {
 				t.Error("the package stays open")
+			}
+			if r.Status != http.StatusOK || r.Bytes != int64(w.Body.Len()) {
+				t.Errorf("%d bytes of status %d are counted", r.Bytes, r.Status)
 			}
 		})
 	}

@@ -65,7 +65,8 @@ type Exchange struct {
 	Version, Platform string
 
 	// Status is the status of the answer. Bytes is the announced length of its body: a
-	// client may have left before the last byte.
+	// client may have left before the last byte. Of a package that has not been verified
+	// when its answer began, it is what was sent.
 	Status int
 	Bytes  int64
 

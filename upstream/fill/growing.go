@@ -43,6 +43,7 @@ type growing struct {
 	content io.ReaderAt // reading fails once the package is in the tree, or discarded
 
 	mutex   sync.Mutex
+	clients int   // that have followed it
 	until   int64 // how many bytes have been written before the end record of a zip, or what may become one
 	begun   int   // how many bytes of an end record follow them
 	zipEnds bool  // a whole one follows them
@@ -116,6 +117,16 @@ func (g *growing) end(filled *Filled, err error) {
 	g.wake()
 }
 
+// followers returns how many clients have followed the package.
+func (g *growing) followers() int {
+	if g == nil {
+		return 0
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return g.clients
+}
+
 // over reports whether the fill of the package has ended, or this attempt of it.
 func (g *growing) over() bool {
 	g.mutex.Lock()
@@ -168,6 +179,9 @@ type Follower interface {
 // package is in the tree. The error is the follower's, or of ctx, or says why the package has
 // not come.
 func (g *growing) follow(ctx context.Context, to Follower) (sent int64, filled *Filled, err error) {
+	g.mutex.Lock()
+	g.clients++
+	g.mutex.Unlock()
 	unreadable := false // only the end matters
 	for {
 		has := sent

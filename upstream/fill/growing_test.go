@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -141,7 +142,9 @@ type mirror struct {
 func newMirror(t *testing.T, m *mirroring) *mirror {
 	t.Helper()
 	var snapshot *index.Snapshot
-	g := &mirror{filler: m, Registry: &handlers.Registry{Upstream: m.Filler, Changed: func(...string) {}}}
+	g := &mirror{filler: m, Registry: &handlers.Registry{
+		Upstream: m.Filler, Changed: func(...string) {}, Logger: slog.New(slog.NewTextHandler(m.log, nil)),
+	}}
 	snapshot = m.scan(t)
 	g.Snapshot = func() *index.Snapshot { return snapshot }
 	return g
@@ -417,6 +420,9 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 					}
 				}
 				synctest.Wait()
+				if test.status == 0 && m.filler.log.count("followers=2") != 1 || m.filler.log.count("broken off") > 1 {
+					t.Errorf("the log has not one line for the fill: %s", m.filler.log.text.String())
+				}
 				if test.whole {
 					return
 				}

@@ -216,16 +216,16 @@ func (o *Offers) OpenRange(f *index.File) (*index.OpenFile, error) {
 func (o *Offers) Grows(f *index.File) bool { return o.isFetched(f) && o.fetched.growing != nil }
 
 // Follow sends the beginning of a file that grows. When the whole file has been verified, it
-// returns how many bytes it has sent, and the open file, which has the rest. The error is the
+// returns how many bytes it has sent, and the file to open for the rest. The error is the
 // follower's, or of ctx, or says why the file has not come.
-func (o *Offers) Follow(ctx context.Context, f *index.File, to Follower) (sent int64, opened *index.OpenFile, err error) {
+func (o *Offers) Follow(ctx context.Context, f *index.File, to Follower) (sent int64, verified *index.File, err error) {
 	sent, filled, err := o.fetched.growing.follow(ctx, to)
 	if err != nil {
 		return sent, nil, err
 	}
+	o.fetched = filled
 	o.added(o.fetchedFor)
-	opened, err = filled.Open()
-	return sent, opened, err
+	return sent, filled.File, nil
 }
 
 // CanRedirect reports whether clients can fetch a file from the store that has it.

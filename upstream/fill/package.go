@@ -130,13 +130,13 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 		k := &packageFill{approved: r, id: id, platform: file.Platform, indexed: present, offer: under.offer}
 		filled, fetched, err := f.fillPackage(under.clients.Context(f.ctx), s, k)
 		if err != nil {
-			f.noteUnfilled(id, began, err)
+			f.noteUnfilled(id, began, err, k.growing.followers())
 			return nil, err
 		}
 		f.filled.Put(id, filled, filledLifetime)
 		f.keepRecordOf(a)
 		if fetched {
-			f.noteFilled(a, began, filled.File)
+			f.noteFilled(a, began, filled.File, k.growing.followers())
 		}
 		return filled.fresh(), nil
 	})
@@ -152,22 +152,31 @@ func (f *Filled) fresh() *Filled {
 }
 
 // noteFilled reports a package that was added to the tree.
-func (f *Filler) noteFilled(a address.Address, began time.Time, file *index.File) {
+func (f *Filler) noteFilled(a address.Address, began time.Time, file *index.File, followers int) {
 	e := Event{Kind: PackageFilled, Hostname: a.Hostname, Bytes: file.Size, Took: time.Since(began)}
 	text, args := "filled "+a.String()+" "+file.Version, []any{kindOf(a), a.String(), "version", file.Version}
 	if file.Platform != "" {
 		text, args = text+" "+file.Platform, append(args, "platform", file.Platform)
 	}
-	f.log(slog.LevelInfo, text, append(args, "bytes", file.Size, "duration", e.Took)...)
+	args = append(args, "bytes", file.Size, "duration", e.Took)
+	if followers > 0 {
+		args = append(args, "followers", followers)
+	}
+	f.log(slog.LevelInfo, text, args...)
 	f.observe(e, nil)
 }
 
-// noteUnfilled remembers and reports a package that was not added to the tree.
-func (f *Filler) noteUnfilled(id fileID, began time.Time, err error) {
+// noteUnfilled remembers and reports a package that was not added to the tree. One line tells
+// of all followers whose answers are broken off.
+func (f *Filler) noteUnfilled(id fileID, began time.Time, err error, followers int) {
 	if !isForgotten(err) && !errors.Is(err, ErrWouldFill) {
 		f.unfilled.Put(id, err, lifetimeOf(err))
 	}
-	if !isCanceled(err) && !errors.Is(err, ErrWouldFill) {
+	switch {
+	case followers > 0:
+		f.log(slog.LevelWarn, "a package could not be mirrored, and answers that had begun were broken off",
+			kindOf(id.Address), id.Address.String(), "file", id.name, "followers", followers, "error", err.Error())
+	case !isCanceled(err) && !errors.Is(err, ErrWouldFill):
 		f.noteRefusal("a package could not be mirrored", id.Address, err, "file", id.name)
 	}
 	f.observe(Event{Kind: PackageFilled, Hostname: id.Hostname, Took: time.Since(began)}, err)
