@@ -11,9 +11,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// An Arriving is a package that is checked while it arrives: its bytes are written to it as
-// they are written to a file, and its entries are unpacked by another goroutine meanwhile, so
-// that little is left to do after the last byte. It never refuses a byte and never fails:
+// An Arriving is a package that is checked while it arrives. Its bytes are written to a
+// file and to the Arriving. Another goroutine unpacks the entries meanwhile, so that
+// little is left to do after the last byte. It never refuses a byte and never fails:
 // whatever cannot be told from a stream is read from the file afterwards, with the same
 // result. Close must be called. A nil Arriving has seen nothing.
 type Arriving struct {
@@ -31,14 +31,14 @@ type Arriving struct {
 	result walked
 }
 
-// Chunks of an Arriving. All of them together are the memory that it takes, besides that of
-// unpacking: a writer waits while all are full.
+// Chunks of an Arriving. Besides unpacking, they are all the memory that it takes: a writer waits
+// while all are full.
 const (
 	arrivingChunk  = 64 << 10
 	arrivingChunks = 16
 )
 
-// walked is what a walk has found out about a package.
+// walked has the findings of a walk about a package.
 type walked struct {
 	entries walkedEntries // of a zip
 	module  *moduleFinder // of a module; nil: not known
@@ -174,7 +174,7 @@ func (a *Arriving) Close() {
 	}
 }
 
-// wait returns what the walk has found out about a package of a size, once it has ended.
+// wait returns the findings of the walk about a package of a size, once the walk has ended.
 func (a *Arriving) wait(ctx context.Context, size int64) (w walked, err error) {
 	if a == nil || a.done == nil || a.size != size {
 		return w, nil
@@ -192,7 +192,7 @@ func (a *Arriving) wait(ctx context.Context, size int64) (w walked, err error) {
 type chunkReader struct {
 	from    *Arriving
 	chunk   []byte // nil: none
-	current []byte // what is left of it
+	current []byte // the rest of it
 }
 
 func (r *chunkReader) Read(p []byte) (int, error) {

@@ -37,7 +37,7 @@ type craftedEntry struct {
 	localFlags      uint16 // in its own header, if they differ
 	content, packed []byte // packed: the bytes in the zip, if they differ
 	size            uint32 // if it is not the size of the content
-	checksum        uint32 // if it is not that of the content
+	checksum        uint32 // if it is not the checksum of the content
 	descriptor      []byte // after the packed bytes
 	extra           []byte // in its own header
 	at              int    // the offset of its header in the directory, if positive
@@ -290,7 +290,7 @@ func tarsOfAllKinds() map[string][]byte {
 	}
 }
 
-// An outcome is what a caller sees of a check.
+// An outcome is the result of a check for its caller.
 type outcome struct {
 	digest any
 	err    string
@@ -395,8 +395,7 @@ func TestArrivingPackagesAreCheckedLikeFiles(t *testing.T) {
 	}
 }
 
-// manyZeros makes a .tar.gz that unpacks to more than any archive may of which little has been
-// read.
+// manyZeros makes a .tar.gz that unpacks to more than its first bytes alone would allow.
 func manyZeros(noise string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -502,7 +501,7 @@ func TestArrivingPackagesThatAreNotWalked(t *testing.T) {
 	NewArrivingPackage().Close()
 }
 
-// Nothing is known of a file that nobody has watched arriving.
+// A file that was not watched while it arrived is read.
 func TestNothingArrives(t *testing.T) {
 	content := zipOf(binaryName, program)
 	var a *Arriving

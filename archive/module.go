@@ -148,7 +148,7 @@ func tarEntries(ctx context.Context, f io.Reader, size int64, m *moduleFinder) e
 	bounded := &boundedReader{r: z, limit: limit}
 	t := tar.NewReader(bounded)
 	content := &boundedReader{r: t, limit: limit} // a sparse file unpacks to more than its size in the tar
-	names := 0    // the total bytes of names, which stay in memory; each may have a megabyte
+	names := 0                                    // the total bytes of names, which stay in memory; each may have a megabyte
 	for entries := 0; ; entries++ {
 		header, err := t.Next()
 		if err == io.EOF {

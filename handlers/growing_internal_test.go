@@ -43,7 +43,7 @@ func (v *verifiedPackage) Close() error {
 	return nil
 }
 
-// A brokenFile is a file of which the last bytes cannot be read.
+// A brokenFile is a file whose last bytes cannot be read.
 type brokenFile struct {
 	*bytes.Reader
 	err error

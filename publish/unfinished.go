@@ -93,7 +93,7 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 	case !c.empty() && p.options.Now().Sub(c.last) < p.options.Staging:
 		return nil
 	}
-	// Finishing it may have put it into the tree before it failed.
+	// A failure may come after the release has reached the tree.
 	if present, err = p.presentRelease(files, s.address, s.version); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 
 // finish puts what is staged into the tree, and reports whether it was complete: a whole
 // release, or documentation of a published one, whose other files never change. A Refusal
-// means that it cannot come into the tree as it is.
+// means that the files have to change first.
 func (p *Publisher) finish(ctx context.Context, files tree.Tree, s stage, c *staged, present *presentRelease) (done bool, err error) {
 	if present.exists {
 		err = p.installDocs(ctx, s, present.folder)

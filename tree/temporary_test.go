@@ -70,7 +70,7 @@ func TestFilesAreSyncedAhead(t *testing.T) {
 	}
 }
 
-// What was synced ahead is not synced again, and what is written afterwards is.
+// Bytes that were synced ahead are not synced again, and bytes written afterwards are.
 func TestFilesAreNotSyncedTwice(t *testing.T) {
 	for _, test := range []struct {
 		rule  string
@@ -264,7 +264,7 @@ func TestSmallFilesAreReplacedAsAWhole(t *testing.T) {
 	}
 }
 
-// A file that another instance writes stays: if it is locked, whatever its age, and if it
+// A file that another instance writes stays: a locked file whatever its age, and a file that
 // was written to recently, locked or not.
 func TestRemoveTemporaries(t *testing.T) {
 	p, dir := onDisk(t)

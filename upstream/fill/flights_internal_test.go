@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// A flight that panics is one that fails, for all its callers, and the next call begins another.
+// A flight that panics fails for all its callers, and the next call begins another.
 func TestFlightsThatPanic(t *testing.T) {
 	var told error
 	f := flights[int]{panicked: func(err error, stack []byte) { told = err }}

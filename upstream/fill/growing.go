@@ -32,7 +32,7 @@ const (
 	// has limits of its own.
 	followAfter = 3 * time.Second
 
-	// heldBack is how many bytes of a package nobody gets before it is verified.
+	// heldBack is how many bytes at the end of a package are kept until it is verified.
 	heldBack = 64 << 10
 )
 
@@ -50,7 +50,7 @@ type growing struct {
 	ended   bool
 	filled  *Filled       // of a package that is in the tree
 	err     error         // of one that is not
-	changed chan struct{} // closed when one of these changes; nil: nobody waits
+	changed chan struct{} // closed when one of these changes; nil: no follower waits
 }
 
 // zipEnd begins the record at the end of a zip (PKWARE's APPNOTE, section 4.3.16), without which
@@ -146,7 +146,7 @@ func newGrowing(k *packageFill, p upstream.Package, size int64, content io.Reade
 	}
 }
 
-// A growth is what a follower sees of a package that grows.
+// A growth is the state of a package that grows, for a follower.
 type growth struct {
 	until   int64 // how much may be sent
 	ended   bool

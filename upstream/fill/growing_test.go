@@ -296,8 +296,8 @@ func TestTheEndIsHeldBack(t *testing.T) {
 	})
 }
 
-// An origin that announces more than its package has gives nobody the end of a zip: with that,
-// the bytes before would be a whole package that nobody has verified.
+// If an origin announces more than its package has, clients still do not get the end of the zip:
+// with the end they would have a whole package that has not been verified.
 func TestNobodyGetsTheEndOfAZipEarly(t *testing.T) {
 	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
 	s.Fault(upstreamtest.DownloadPath, s.Edited(`"packages"`, `"other"`)) // it does not tell the length either
@@ -334,7 +334,7 @@ func TestNobodyGetsTheEndOfAZipEarly(t *testing.T) {
 // endOfZip begins the record at the end of every zip.
 const endOfZip = "PK\x05\x06"
 
-// Whatever an origin does: nobody has a whole wrong file, nobody takes a part for the whole,
+// Whatever an origin does: no client has a whole wrong file or takes a part for the whole,
 // and the next try works.
 func TestOriginsThatFailFollowers(t *testing.T) {
 	good := indextest.Zip("terraform-provider-demo", noise(1<<20))
@@ -443,8 +443,8 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 	}
 }
 
-// If somebody else adds the package to the tree meanwhile, followers get the end of that one, if
-// it is the one that was released.
+// If another process adds the package to the tree meanwhile, followers get the end of that
+// package, if it was released.
 func TestFollowersOfAPackageThatAnotherAdds(t *testing.T) {
 	content := indextest.Zip("terraform-provider-demo", noise(1<<20))
 	for _, test := range []struct {
@@ -495,8 +495,8 @@ func TestFollowersOfAMirrorThatStops(t *testing.T) {
 	})
 }
 
-// A length that an origin tells only when it resumes comes too late: nobody has looked for the
-// end of a zip in the bytes before.
+// A length that an origin tells only when it resumes comes too late: the bytes before have not
+// been searched for the end of a zip.
 func TestALengthThatComesLate(t *testing.T) {
 	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
 	s.Fault(upstreamtest.DownloadPath, s.Edited(`"packages"`, `"other"`))

@@ -233,7 +233,7 @@ type packageFill struct {
 	platform address.Platform
 	indexed  *index.Release // from the index, signed by its publisher or not; may be nil
 	offer    func(*Filled)  // to followers, while it grows
-	growing  *growing       // what was offered last; nil: nothing
+	growing  *growing       // the last one that was offered; nil: none
 }
 
 // fillPackage finds a package in the tree, or fetches it when it gets a slot. It takes
@@ -284,7 +284,7 @@ func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (fi
 }
 
 func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p upstream.Package) (filled *Filled, fetched bool, err error) {
-	defer func() { k.growing.end(filled, err) }() // even if it panics: nobody waits for ever
+	defer func() { k.growing.end(filled, err) }() // even if it panics: otherwise followers wait for ever
 	d, err := f.directory(k.Address)
 	if err != nil {
 		return nil, false, err
@@ -384,7 +384,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	arriving := archive.NewArrivingPackage()
 	defer arriving.Close()
 	to := &watchedPackage{reservedPackage: reservedPackage{temporary, room}, arriving: arriving, watchers: &f.watchers, id: k.id}
-	if p.SHA256 != (wire.SHA256{}) { // otherwise nobody could tell that it is broken
+	if p.SHA256 != (wire.SHA256{}) { // otherwise no client could tell that it is broken
 		to.begin = func(size int64) *growing {
 			early := newGrowing(k, p, size, temporary)
 			k.growing = early.growing
@@ -505,7 +505,7 @@ type watchedPackage struct {
 	received int64
 	size     int64 // zero: unknown
 
-	begin   func(size int64) *growing // nil: nobody follows
+	begin   func(size int64) *growing // nil: there are no followers
 	growing *growing                  // nil: there is nothing to follow yet
 }
 
