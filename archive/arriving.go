@@ -4,15 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
+	"sync"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// An Arriving is a package that is checked while it arrives: its bytes are written to it as
-// they are written to a file, and its entries are unpacked by another goroutine meanwhile, so
-// that little is left to do after the last byte. It never refuses a byte and never fails:
+// An Arriving is a package that is checked while it arrives. Its bytes are written to a
+// file and to the Arriving. Another goroutine unpacks the entries meanwhile, so that
+// little is left to do after the last byte. It never refuses a byte and never fails:
 // whatever cannot be told from a stream is read from the file afterwards, with the same
 // result. Close must be called. A nil Arriving has seen nothing.
 type Arriving struct {
@@ -30,14 +31,14 @@ type Arriving struct {
 	result walked
 }
 
-// Chunks of an Arriving. All of them together are the memory that it takes, besides that of
-// unpacking: a writer waits while all are full.
+// Chunks of an Arriving. Besides unpacking, they are all the memory that it takes: a writer waits
+// while all are full.
 const (
 	arrivingChunk  = 64 << 10
 	arrivingChunks = 16
 )
 
-// walked is what a walk has found out about a package.
+// walked has the findings of a walk about a package.
 type walked struct {
 	entries walkedEntries // of a zip
 	module  *moduleFinder // of a module; nil: not known
@@ -73,8 +74,7 @@ func walkModule(format string) func(io.Reader) walked {
 	}
 	return func(r io.Reader) (w walked) {
 		m := newModuleFinder()
-		// Whatever the size of the archive will be, it may unpack to as much.
-		if tarEntries(context.Background(), r, maxUnpackedFrom(0), m) == nil {
+		if tarEntries(context.Background(), r, unknownSize, m) == nil {
 			w.module = m
 		}
 		return w
@@ -83,7 +83,10 @@ func walkModule(format string) func(io.Reader) walked {
 
 // Write takes the next bytes. It never fails. It waits for the unpacking.
 func (a *Arriving) Write(p []byte) (int, error) {
-	if a.done == nil {
+	switch {
+	case a == nil:
+		return len(p), nil
+	case a.done == nil:
 		a.done = make(chan struct{})
 		go func() {
 			defer close(a.done)
@@ -121,7 +124,7 @@ func (a *Arriving) emptyChunk() []byte {
 	}
 	if a.made < arrivingChunks {
 		a.made++
-		return make([]byte, 0, arrivingChunk)
+		return arrivingBuffers.Get().(*[arrivingChunk]byte)[:0]
 	}
 	select {
 	case <-a.done:
@@ -144,16 +147,34 @@ func (a *Arriving) end() {
 	close(a.chunks)
 }
 
+// arrivingBuffers has chunks of packages that have been checked.
+var arrivingBuffers = sync.Pool{New: func() any { return new([arrivingChunk]byte) }}
+
 // Close gives up, unless the package has been checked.
 func (a *Arriving) Close() {
-	if a == nil || a.ended {
+	if a == nil {
 		return
 	}
-	close(a.closed)
-	a.end()
+	if !a.ended {
+		close(a.closed)
+		a.end()
+	}
+	select {
+	case <-a.done: // nothing uses the chunks any more
+	default:
+		return
+	}
+	for {
+		select {
+		case chunk := <-a.free:
+			arrivingBuffers.Put((*[arrivingChunk]byte)(chunk[:arrivingChunk]))
+		default:
+			return
+		}
+	}
 }
 
-// wait returns what the walk has found out about a package of a size, once it has ended.
+// wait returns the findings of the walk about a package of a size, once the walk has ended.
 func (a *Arriving) wait(ctx context.Context, size int64) (w walked, err error) {
 	if a == nil || a.done == nil || a.size != size {
 		return w, nil
@@ -171,7 +192,7 @@ func (a *Arriving) wait(ctx context.Context, size int64) (w walked, err error) {
 type chunkReader struct {
 	from    *Arriving
 	chunk   []byte // nil: none
-	current []byte // what is left of it
+	current []byte // the rest of it
 }
 
 func (r *chunkReader) Read(p []byte) (int, error) {

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,7 +37,7 @@ type craftedEntry struct {
 	localFlags      uint16 // in its own header, if they differ
 	content, packed []byte // packed: the bytes in the zip, if they differ
 	size            uint32 // if it is not the size of the content
-	checksum        uint32 // if it is not that of the content
+	checksum        uint32 // if it is not the checksum of the content
 	descriptor      []byte // after the packed bytes
 	extra           []byte // in its own header
 	at              int    // the offset of its header in the directory, if positive
@@ -288,7 +290,7 @@ func tarsOfAllKinds() map[string][]byte {
 	}
 }
 
-// An outcome is what a caller sees of a check.
+// An outcome is the result of a check for its caller.
 type outcome struct {
 	digest any
 	err    string
@@ -393,8 +395,28 @@ func TestArrivingPackagesAreCheckedLikeFiles(t *testing.T) {
 	}
 }
 
+// manyZeros makes a .tar.gz that unpacks to more than its first bytes alone would allow.
+func manyZeros(noise string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	t := tar.NewWriter(z)
+	zeros := make([]byte, 1<<20)
+	add := func(name string, n int, content []byte) {
+		t.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(n * len(content))})
+		for range n {
+			t.Write(content)
+		}
+	}
+	add("main.tf", 0, nil)
+	add("noise", 3, []byte(noise))
+	add("zeros", freeUnpacked>>20, zeros)
+	t.Close()
+	z.Close()
+	return b.Bytes()
+}
+
 // The content of packages as usual programs make them is not read from the file. Of others it
-// is.
+// is. A file that nothing is known of is read once.
 func TestWhichPackagesAreNotReadAgain(t *testing.T) {
 	noise := make([]byte, 1<<20)
 	rand.NewChaCha8([32]byte{}).Read(noise)
@@ -413,36 +435,47 @@ func TestWhichPackagesAreNotReadAgain(t *testing.T) {
 	}()
 	stored := craft("", []craftedEntry{{name: binaryName, content: noise, attributes: 0o100755 << 16}, {name: "main.tf", content: []byte("")}}, "", "")
 	module := zipOf("main.tf", "", "README.md", body)
-	for _, test := range []struct {
+	type row struct {
 		rule    string
 		module  string // its name; empty: a provider's package
 		content []byte
 		again   bool
-	}{
+	}
+	rows := []row{
 		{"GoReleaser's", "", releaser, false},
 		{"stored", "", stored, false},
 		{"bytes before", "", append([]byte("#!"), releaser...), true},
 		{"a module's zip", "1.0.0.zip", zipOf("main.tf", "variable \"a\" {}", "README.md", body), false},
 		{"a module's zip with an empty file of unknown size", "1.0.0.zip", module, true},
 		{"a module's tar", "1.0.0.tar.gz", gzipOf(tarOfFiles("main.tf", "", "README.md", body)), false},
-	} {
+	}
+	if !testing.Short() {
+		rows = append(rows, row{"a module's tar that unpacks to much", "1.0.0.tar.gz", manyZeros(body), false})
+	}
+	for _, test := range rows {
 		t.Run(test.rule, func(t *testing.T) {
 			var read atomic.Int64
-			f, size, sum := treetest.CountedFile{File: fileOf(test.content), Bytes: &read}, int64(len(test.content)), wire.SHA256Of(test.content)
-			var a *Arriving
-			var err error
-			if test.module == "" {
-				a = NewArrivingPackage()
-				a.Write(test.content)
-				_, err = a.CheckPackage(t.Context(), f, size, "demo", onLinux, sum)
-			} else {
-				a = NewArrivingModule(test.module)
-				a.Write(test.content)
-				_, err = a.CheckModule(t.Context(), f, size, test.module, sum)
+			f, size := treetest.CountedFile{File: fileOf(test.content), Bytes: &read}, int64(len(test.content))
+			a, check := NewArrivingPackage(), func(a *Arriving, known wire.SHA256) error {
+				_, err := a.CheckPackage(t.Context(), f, size, "demo", onLinux, known)
+				return err
+			}
+			if test.module != "" {
+				a, check = NewArrivingModule(test.module), func(a *Arriving, known wire.SHA256) error {
+					_, err := a.CheckModule(t.Context(), f, size, test.module, known)
+					return err
+				}
 			}
 			defer a.Close()
+			a.Write(test.content)
+			err := check(a, wire.SHA256Of(test.content))
 			if again := read.Load() > int64(len(noise)/2); err != nil || again != test.again {
 				t.Errorf("%d bytes of %d were read from the file, %v", read.Load(), size, err)
+			}
+			read.Store(0)
+			err = check(nil, wire.SHA256{})
+			if again := read.Load() > size+int64(len(noise)/2); err != nil || again != test.again {
+				t.Errorf("%d bytes of %d were read of a file that nothing is known of, %v", read.Load(), size, err)
 			}
 		})
 	}
@@ -466,7 +499,51 @@ func TestArrivingPackagesThatAreNotWalked(t *testing.T) {
 	<-b.done
 
 	NewArrivingPackage().Close()
-	(*Arriving)(nil).Close()
+}
+
+// A file that was not watched while it arrived is read.
+func TestNothingArrives(t *testing.T) {
+	content := zipOf(binaryName, program)
+	var a *Arriving
+	defer a.Close()
+	if n, err := a.Write(content); n != len(content) || err != nil {
+		t.Errorf("wrote %d, %v", n, err)
+	}
+	for _, known := range []wire.SHA256{{}, wire.SHA256Of(content)} {
+		d, err := a.CheckPackage(t.Context(), fileOf(content), int64(len(content)), "demo", onLinux, known)
+		if err != nil || d.SHA256 != wire.SHA256Of(content) || len(d.H1) == 0 {
+			t.Errorf("got %+v, %v", d, err)
+		}
+	}
+	if _, err := a.CheckModule(t.Context(), fileOf(content), int64(len(content)), "1.0.0.zip", wire.SHA256{}); err == nil {
+		t.Error("a module without configuration is accepted")
+	}
+}
+
+// The memory for packages that arrive is used again.
+func TestArrivingPackagesShareMemory(t *testing.T) {
+	const packages, most = 20, arrivingChunk * arrivingChunks
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	content := make([]byte, most)
+	for range packages {
+		arrived := make(chan struct{})
+		a := newArriving(func(r io.Reader) walked {
+			<-arrived
+			io.Copy(io.Discard, r)
+			return walked{}
+		})
+		a.Write(content)
+		close(arrived)
+		if _, err := a.wait(t.Context(), most); err != nil {
+			t.Fatal(err)
+		}
+		a.Close()
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > packages*most/2 {
+		t.Errorf("%d bytes were allocated for %d of %d packages", n, most, packages)
+	}
 }
 
 // A walk that panics has seen nothing.

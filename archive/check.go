@@ -36,8 +36,8 @@ type PackageDigest struct {
 }
 
 // CheckPackage reads a package of the provider called typ to its end, as a scan does.
-// Callers that know the sha256 of the file, having just written it, save computing it again;
-// zero means that it is not known. The error is a *PackageError if a scan would withhold the
+// Callers that have just written the file and know its sha256 save computing it again; zero is
+// an unknown sha256. The error is a *PackageError if a scan would withhold the
 // package; the SHA256 is then set if the file could be read. Any other error is an error of
 // ctx or of the file.
 func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
@@ -102,7 +102,7 @@ func checkArchive(ctx context.Context, f afero.File, size int64, read func() (Di
 }
 
 // ReadPackage reads the package of the provider called typ from the current offset of f to
-// its end. Callers that know its sha256 save computing it; zero means that it is not known.
+// its end. Callers that know its sha256 save computing it; zero is an unknown sha256.
 // The error is a *tree.Finding if the package is at fault, and otherwise an error of ctx or
 // of reading the file. The SHA256 is set if the file could be read.
 func ReadPackage(ctx context.Context, f afero.File, size int64, typ string, known wire.SHA256) (Digest, error) {

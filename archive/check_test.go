@@ -56,7 +56,7 @@ func TestCheckPackage(t *testing.T) {
 	}
 }
 
-// unseen is a package of which nothing was seen while it arrived.
+// unseen is a package that was not watched while it arrived.
 var unseen *Arriving
 
 // CheckModule agrees with a scan.

@@ -32,7 +32,7 @@ func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, forma
 	case m == nil:
 		if _, err = f.Seek(0, io.SeekStart); err == nil {
 			m = newModuleFinder()
-			err = tarEntries(ctx, f, maxUnpackedFrom(size), m)
+			err = tarEntries(ctx, f, size, m)
 		}
 	}
 	if err != nil {
@@ -130,22 +130,27 @@ func (m *moduleFinder) addWalked(name string, content io.Reader) error {
 	return nil
 }
 
-// tarEntries reads the entries of a .tar.gz that unpacks to limit bytes at most.
-func tarEntries(ctx context.Context, f io.Reader, limit int64, m *moduleFinder) error {
-	z, err := gzip.NewReader(tree.WithContext(ctx, f))
+// unknownSize is the size of a .tar.gz that is still arriving.
+const unknownSize = -1
+
+// tarEntries reads the entries of a .tar.gz. It unpacks no more than an archive of the size
+// may, or of as many bytes as have been read of one whose size is not known.
+func tarEntries(ctx context.Context, f io.Reader, size int64, m *moduleFinder) error {
+	packed := &countingReader{r: tree.WithContext(ctx, f)}
+	z, err := gzip.NewReader(packed)
 	if err != nil {
 		return err
 	}
-	tooLarge := tree.Findingf(tree.TooLarge, "the archive unpacks to more than %d bytes", limit)
-	bounded := &io.LimitedReader{R: z, N: limit + 1}
+	limit, declared := func() int64 { return maxUnpackedFrom(size) }, maxUnpackedFrom(size)
+	if size == unknownSize {
+		limit, declared = func() int64 { return maxUnpackedFrom(packed.n) }, maxUnpacked
+	}
+	bounded := &boundedReader{r: z, limit: limit}
 	t := tar.NewReader(bounded)
-	left := limit // a sparse file unpacks to more than its size in the tar
-	names := 0    // the total bytes of names, which stay in memory; each may have a megabyte
+	content := &boundedReader{r: t, limit: limit} // a sparse file unpacks to more than its size in the tar
+	names := 0                                    // the total bytes of names, which stay in memory; each may have a megabyte
 	for entries := 0; ; entries++ {
 		header, err := t.Next()
-		if bounded.N <= 0 {
-			return tooLarge
-		}
 		if err == io.EOF {
 			break
 		}
@@ -158,8 +163,8 @@ func tarEntries(ctx context.Context, f io.Reader, limit int64, m *moduleFinder) 
 		if names += len(header.Name); names > maxDirectory {
 			return tree.Findingf(tree.TooLarge, "the names of the archive's entries are longer than %d bytes together", maxDirectory)
 		}
-		if left -= header.Size; left < 0 {
-			return tooLarge
+		if declared -= header.Size; declared < 0 {
+			return tooLarge(limit())
 		}
 		if header.Typeflag == tar.TypeXGlobalHeader { // git archive writes one too; clients skip it
 			if entries == 0 {
@@ -182,23 +187,33 @@ func tarEntries(ctx context.Context, f io.Reader, limit int64, m *moduleFinder) 
 		}
 		m.add(name)
 		if header.Typeflag == tar.TypeReg {
-			err := m.inspect(name, t, true)
-			if bounded.N <= 0 {
-				return tooLarge
-			}
-			if err != nil {
+			if err := m.inspect(name, content, true); err != nil {
 				return err
 			}
 		}
 	}
 	// Read the rest for gzip's own checksum.
-	if _, err := io.Copy(io.Discard, bounded); err != nil {
-		return err
+	_, err = io.Copy(io.Discard, bounded)
+	return err
+}
+
+func tooLarge(limit int64) error {
+	return tree.Findingf(tree.TooLarge, "the archive unpacks to more than %d bytes", limit)
+}
+
+// A boundedReader fails after a limit, which may grow.
+type boundedReader struct {
+	r     io.Reader
+	limit func() int64
+	n     int64
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.n += int64(n); b.n > b.limit() {
+		return 0, tooLarge(b.limit())
 	}
-	if bounded.N <= 0 {
-		return tooLarge
-	}
-	return nil
+	return n, err
 }
 
 // isTarRoot reports whether an entry is the archive's root itself, as Python's tarfile names

@@ -99,6 +99,7 @@ type zipWalk struct {
 	from     countingReader
 	buffered *bufio.Reader
 	inflater flateReader
+	copying  []byte // a buffer
 	entries  walkedEntries
 	names    int   // bytes
 	unpacked int64 // bytes
@@ -112,7 +113,7 @@ type flateReader interface {
 
 // zipWalks has zipWalks that were used, since most zips are small and their buffers are not.
 var zipWalks = sync.Pool{New: func() any {
-	return &zipWalk{buffered: bufio.NewReaderSize(nil, 64<<10), inflater: flate.NewReader(nil).(flateReader)}
+	return &zipWalk{buffered: bufio.NewReaderSize(nil, 64<<10), inflater: flate.NewReader(nil).(flateReader), copying: make([]byte, 32<<10)}
 }}
 
 // walkZip walks a zip. It reads r as far as it understands it.
@@ -200,7 +201,7 @@ func (w *zipWalk) content(e *walkedEntry, packed uint32) error {
 	} else if err := w.visit(e.name, visited); err != nil {
 		return err
 	}
-	if _, err := io.Copy(&to, content); err != nil {
+	if _, err := io.CopyBuffer(&to, content, w.copying); err != nil {
 		return err
 	}
 	if e.method == zip.Store && stored.N > 0 {

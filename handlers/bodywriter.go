@@ -89,10 +89,11 @@ func (w *bodyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // leftBy reports whether a body ended early because its client has gone. The context
 // tells, unless the kernel sent the file. An error of the file is not the client's
-// fault, but net.TCPConn.ReadFrom returns every error as an error of the network.
+// fault, but net.TCPConn.ReadFrom returns every error as an error of the network, and a
+// store is in the network too.
 func leftBy(r *http.Request, err error) bool {
 	var file *fs.PathError
-	if errors.Is(err, tree.ErrChanged) || errors.As(err, &file) {
+	if errors.Is(err, tree.ErrChanged) || errors.Is(err, tree.ErrStore) || errors.As(err, &file) {
 		return false
 	}
 	var network *net.OpError

@@ -194,6 +194,8 @@ func upstreamFailed(err error) error {
 		return errPending
 	case errors.Is(err, fill.ErrUnfinished):
 		return errStillFetching
+	case errors.Is(err, fill.ErrPanicked):
+		return err
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("too many requests are waiting for the origin: try again in a moment", nil)
 	case errors.Is(err, tree.ErrChanged): // the next snapshot need not end it

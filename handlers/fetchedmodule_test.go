@@ -155,31 +155,43 @@ func TestStandInFetchesModules(t *testing.T) {
 	})
 }
 
-// A page shows a version that is not in the tree once it is fetched. Asking whether a
-// module exists fetches none.
-func TestViewsFetchModules(t *testing.T) {
+// Pages show what is in the tree, and fetch nothing. They can tell what clients get.
+func TestViewsFetchNothing(t *testing.T) {
 	g, o := fetchModules(t, "1.1.0", "1.0.0")
 	vpc := address.Address{Hostname: originHost, Namespace: "acme", Name: "vpc", System: "aws"}
 	visit := func(version string) (got string, err error) {
 		err = g.Visit(httptest.NewRequest(http.MethodGet, home+"/", nil), func(v *handlers.View) error {
-			if _, err := v.Module(vpc); err == nil && len(o.filled) == 0 {
-				t.Error("there is a module already")
+			if !v.Fetches(vpc) || v.Fetches(vpc.At("")) || v.Fetches(address.Address{Hostname: originHost, Namespace: "other", Name: "vpc", System: "aws"}) {
+				t.Error("it does not tell what clients get")
 			}
 			_, found, err := v.ModuleVersion(vpc, version)
 			if err == nil {
 				got = found.Version
 			}
+			_, _, providerErr := v.ProviderRelease(address.Address{Hostname: originHost, Namespace: "acme", Name: "demo"}, version)
+			if status, _ := handlers.Status(providerErr); status != http.StatusNotFound {
+				t.Errorf("a provider: %v", providerErr)
+			}
 			return err
 		})
 		return got, err
 	}
-	for version, want := range map[string]string{"1.0.0": "1.0.0", "1.1.0": "1.1.0", "": "1.1.0"} {
-		if got, err := visit(version); got != want || err != nil {
-			t.Errorf("%q: got %q, %v", version, got, err)
+	for _, version := range []string{"1.0.0", "1.1.0", ""} {
+		if got, err := visit(version); got != "" || err == nil {
+			t.Errorf("%q, which is not in the tree: got %q, %v", version, got, err)
 		}
 	}
-	if _, err := visit("9.0.0"); err == nil {
-		t.Error("there is a version that the origin does not have")
+	if len(o.filled) > 0 {
+		t.Errorf("visits have fetched %q", o.filled)
+	}
+	ask(g, ownHost, originStandIn+"/modules/acme/vpc/aws/1.0.0/download")
+	for version, want := range map[string]string{"1.0.0": "1.0.0", "": "1.0.0"} {
+		if got, err := visit(version); got != want || err != nil {
+			t.Errorf("%q, after a client: got %q, %v", version, got, err)
+		}
+	}
+	if got, err := visit("1.1.0"); err == nil {
+		t.Errorf("a version that no client asked for: %q", got)
 	}
 }
 

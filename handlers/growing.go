@@ -11,9 +11,9 @@ import (
 
 // follows reports whether the client of a request may get a package while it arrives from its
 // origin. A range, or what a client has already, can only be compared with a package that is
-// there.
+// there. A HEAD is answered when a GET would be.
 func (r *request) follows() bool {
-	if r.Method != http.MethodGet {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	for _, field := range [...]string{"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
@@ -31,44 +31,59 @@ func (g *Registry) writeGrowing(w http.ResponseWriter, r *request, offers fileOf
 	set(w, "Content-Type", f.ContentType, "Content-Length", strconv.FormatInt(f.Size, 10), "Cache-Control", "no-store",
 		"Accept-Ranges", "none", contentTypeOptions, noSniff)
 	w.WriteHeader(http.StatusOK)
-	defer r.answered(r.Request, http.StatusOK, f.Size)
-	if err := g.sendGrowing(w, r, offers, f); err != nil {
+	if r.Method == http.MethodHead {
+		r.answered(r.Request, http.StatusOK, 0)
+		return
+	}
+	to := &follower{to: w, controller: http.NewResponseController(w)}
+	sent, verified, followErr := offers.Follow(r.Context(), f, to)
+	err := followErr
+	if err == nil {
+		var rest int64
+		rest, err = sendRest(w, r, offers, verified, sent)
+		sent += rest
+	}
+	r.answered(r.Request, http.StatusOK, sent)
+	switch {
+	case err == nil, to.left, leftBy(r.Request, err):
+	case followErr != nil: // the Upstream logs it once, rather than once a follower
+		panic(http.ErrAbortHandler)
+	default:
 		g.breakOff(r, f, err)
 	}
 }
 
-// sendGrowing sends a package that grows. It returns no error if the client has left.
-func (g *Registry) sendGrowing(w http.ResponseWriter, r *request, offers fileOffers, f *index.File) error {
-	buffer := bodyBuffers.Get().(*[bodySize]byte)
-	defer bodyBuffers.Put(buffer)
-	to := &follower{Writer: w, controller: http.NewResponseController(w)}
-	sent, opened, err := offers.Follow(r.Context(), f, to, buffer[:])
-	switch {
-	case to.left || r.Context().Err() != nil: // an error of the origin may look like one of the client
-		return nil
-	case err != nil:
-		return err
+// sendRest sends the end of a package that has been verified.
+func sendRest(w http.ResponseWriter, r *request, offers fileOffers, f *index.File, from int64) (int64, error) {
+	opened, err := offers.Open(f)
+	if err != nil {
+		return 0, err
 	}
 	defer opened.Close()
-	if _, err := opened.Seek(sent, io.SeekStart); err != nil {
-		return err
+	if _, err := opened.Seek(from, io.SeekStart); err != nil {
+		return 0, err
 	}
-	rest := bodyWriter{ResponseWriter: w, proto: r.ProtoMajor, unchanged: opened.Unchanged}
-	if _, err = rest.ReadFrom(&io.LimitedReader{R: opened.ReadSeekCloser, N: f.Size - sent}); err != nil && leftBy(r.Request, err) {
-		return nil
-	}
-	return err
+	body := bodyWriter{ResponseWriter: w, proto: r.ProtoMajor, unchanged: opened.Unchanged}
+	return body.ReadFrom(&io.LimitedReader{R: opened.ReadSeekCloser, N: f.Size - from})
 }
 
 // A follower is the client of a package that grows.
 type follower struct {
-	io.Writer
+	to         io.Writer
 	controller *http.ResponseController
 	left       bool // it cannot be written to any more
 }
 
+// Send implements fill.Follower. It has a buffer only as long as there is something to send:
+// most followers wait for an origin most of the time.
+func (f *follower) Send(part io.Reader) (int64, error) {
+	buffer := bodyBuffers.Get().(*[bodySize]byte)
+	defer bodyBuffers.Put(buffer)
+	return io.CopyBuffer(struct{ io.Writer }{f}, part, buffer[:])
+}
+
 func (f *follower) Write(p []byte) (int, error) {
-	n, err := f.Writer.Write(p)
+	n, err := f.to.Write(p)
 	f.left = f.left || err != nil
 	return n, err
 }

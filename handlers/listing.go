@@ -28,7 +28,8 @@ type Listed struct {
 // same name and that the rules treat alike.
 type listing struct {
 	modules, providers listed
-	usedBy             func() *catalog.UsedBy // does its work when it is first called
+	withdrawn          func() []Listed        // see View.Withdrawals; does its work when it is first called
+	usedBy             func() *catalog.UsedBy // as well
 	size               int                    // about, in bytes
 }
 
@@ -61,6 +62,7 @@ func (g *Registry) newListing(c *catalog.Catalog, id listingID, subject access.S
 		providers: newListed(c.Providers, c.ProviderSearcher),
 		size:      listedSize(len(c.Modules) + len(c.Providers)),
 	}
+	l.withdrawn = sync.OnceValue(func() []Listed { return g.visible(c, c.Withdrawn, id.self, subject) })
 	l.usedBy = sync.OnceValue(func() *catalog.UsedBy { return catalog.NewUsedBy(entriesOf(l.modules.entries())) })
 	return l
 }
@@ -95,10 +97,12 @@ func (g *Registry) visible(c *catalog.Catalog, entries []*catalog.Entry, self sv
 				a = a.At("")
 			}
 			if both, ok := c.Merged(t.place.Address); ok {
-				if merged[a] || both == nil {
+				if merged[a] || both == nil && e.Versions > 0 {
 					continue
 				}
-				merged[a], e = true, both
+				if merged[a] = true; both != nil {
+					e = both
+				}
 			}
 		}
 		all = append(all, Listed{e, a})

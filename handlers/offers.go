@@ -62,14 +62,15 @@ type fileOffers interface {
 	CanRedirect(*index.File) bool
 
 	// Grows reports whether a file is still being received, and is not verified. Then Follow
-	// sends its beginning, and returns the file, open, when it is verified.
+	// sends its beginning, and returns the file to open when it is verified.
 	Grows(*index.File) bool
-	Follow(ctx context.Context, f *index.File, to fill.Follower, buffer []byte) (sent int64, opened *index.OpenFile, err error)
+	Follow(ctx context.Context, f *index.File, to fill.Follower) (sent int64, verified *index.File, err error)
 }
 
-// offers returns what r may be given.
+// offers returns what r may be given. A visit reads what is in the tree, and fetches nothing:
+// anyone can follow links, and crawlers follow all.
 func (g *Registry) offers(r *request) Offers {
-	if !g.fetches(&r.target) {
+	if r.visit || !g.fetches(&r.target) {
 		return treeOffers{r.snapshot}
 	}
 	return g.pull.Around(r.snapshot, func() (context.Context, time.Time) {
@@ -101,7 +102,7 @@ type treeOffers struct{ *index.Snapshot }
 
 func (s treeOffers) Grows(*index.File) bool { return false }
 
-func (s treeOffers) Follow(context.Context, *index.File, fill.Follower, []byte) (int64, *index.OpenFile, error) {
+func (s treeOffers) Follow(context.Context, *index.File, fill.Follower) (int64, *index.File, error) {
 	return 0, nil, fill.ErrNotOffered
 }
 

@@ -67,7 +67,8 @@ type Exchange struct {
 	Version, Platform string
 
 	// Status is the status of the answer. Bytes is the announced length of its body: a
-	// client may have left before the last byte.
+	// client may have left before the last byte. For a package that was not verified
+	// yet when its answer began, it counts the bytes that were sent.
 	Status int
 	Bytes  int64
 

@@ -117,6 +117,13 @@ func (v *View) PublicUnder(hostname svchost.Hostname) bool {
 	return g.open || g.rules.AllowsHostname(access.Subject{}, access.Read, hostname)
 }
 
+// Fetches reports whether clients get versions of a provider or module that are not in the
+// tree. That depends on the configuration alone.
+func (v *View) Fetches(a address.Address) bool {
+	t := v.registry.named(v.request.self, a)
+	return v.registry.fetches(&t)
+}
+
 // Subject returns the user who makes the request.
 func (v *View) Subject() (access.Subject, error) { return v.registry.subject(v.request) }
 
@@ -196,6 +203,25 @@ func (v *View) Providers() ([]Listed, error) {
 		return nil, err
 	}
 	return l.providers.entries(), nil
+}
+
+// Folded returns an address as lists have it: without a HOSTNAME that is the registry's own, if
+// both name the same.
+func (v *View) Folded(a address.Address) address.Address {
+	if t := v.registry.named(v.request.self, a); a.Hostname == v.request.self && t.place.Hosted {
+		return a.At("")
+	}
+	return a
+}
+
+// Withdrawals returns the modules and providers that the user may see and of which no version
+// is offered any more, like Modules. Some may be in those lists too.
+func (v *View) Withdrawals() ([]Listed, error) {
+	l, err := v.listing()
+	if err != nil {
+		return nil, err
+	}
+	return l.withdrawn(), nil
 }
 
 // listing returns the part of the snapshot that the user may see.

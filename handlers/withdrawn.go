@@ -41,6 +41,15 @@ func (v *View) Withdrawn(a address.Address) ([]index.WithdrawnVersion, error) {
 	return v.request.withdrawnVersions(), nil
 }
 
+// Metadata returns the registry.hcl of a provider or module, or nil, even if no version is
+// offered. Its errors are the errors of Module and Provider.
+func (v *View) Metadata(a address.Address) (*registryhcl.File, error) {
+	if _, err := v.Withdrawn(a); err != nil {
+		return nil, err
+	}
+	return v.request.snapshot.Metadata(v.request.target.place), nil
+}
+
 // withdrawnVersions returns the versions of the target that are in the tree and
 // withdrawn, the newest first.
 func (r *request) withdrawnVersions() []index.WithdrawnVersion {

@@ -1,25 +1,15 @@
 package pages
 
-import (
-	"cmp"
-	"mime"
-	"net/url"
-	"strconv"
-	"strings"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
-)
-
-// canonical returns the URL of the page. The latest version has a page of its own, which is
-// reached with and without "latest".
+// canonical returns the URL of the page: one for all spellings of the path. The latest version
+// is reached with and without "latest", and what is hosted with and without a name of the
+// registry.
 func (v *visit) canonical() string {
-	if v.route.kind == moduleRoute || v.route.kind == providerRoute {
-		r := v.route
-		if r.latest = false; r.part == "" && r.rest == "" {
-			return withQuery(v.url(r), "tab", v.query.tab, "from", v.query.from)
-		}
+	one := *v
+	one.route.address = v.view.Folded(v.route.address)
+	if r := &one.route; (r.kind == moduleRoute || r.kind == providerRoute) && r.part == "" && r.rest == "" {
+		r.latest = false
 	}
-	return v.self()
+	return one.self()
 }
 
 // alternates returns the other forms of the page: Markdown, a feed of what is new, and the
@@ -27,12 +17,13 @@ func (v *visit) canonical() string {
 func (v *visit) alternates() []alternate {
 	list := []alternate{{Type: "text/markdown", URL: v.markdownURL(v.canonical())}}
 	f := v.route
+	f.address = v.view.Folded(f.address)
 	f.version, f.latest, f.part, f.rest = "", false, "", ""
 	switch v.route.kind {
 	case moduleRoute, providerRoute:
 		list = append(list, alternate{Type: "application/json", URL: v.documentURL()})
-	case partRoute:
-		f = v.route
+	case placeRoute:
+		f.rest = v.route.rest
 	case homeRoute:
 	default:
 		return list
@@ -43,7 +34,7 @@ func (v *visit) alternates() []alternate {
 
 // documentURL returns the URL of the API's details of the module or provider.
 func (v *visit) documentURL() string {
-	a := v.route.address
+	a := v.view.Folded(v.route.address)
 	to := v.view.FilesURL()
 	if a.Hostname != "" {
 		to += "/registries/" + string(a.Hostname)
@@ -58,89 +49,4 @@ func (v *visit) documentURL() string {
 		to += "/" + v.route.version
 	}
 	return to
-}
-
-const markdownType = "text/markdown; charset=utf-8"
-
-// prefersMarkdown reports whether an Accept header prefers Markdown to HTML. A range such as
-// text/* prefers neither.
-func prefersMarkdown(accept string) bool {
-	if !strings.Contains(accept, "markdown") {
-		return false
-	}
-	var weights struct{ markdown, html float64 }
-	for part := range strings.SplitSeq(accept, ",") {
-		kind, parameters, err := mime.ParseMediaType(part)
-		if err != nil {
-			continue
-		}
-		weight, err := strconv.ParseFloat(cmp.Or(parameters["q"], "1"), 64)
-		if err != nil {
-			continue
-		}
-		switch kind {
-		case "text/markdown":
-			weights.markdown = weight
-		case "text/html":
-			weights.html = weight
-		}
-	}
-	return weights.markdown > 0 && weights.markdown > weights.html
-}
-
-// asMarkdown returns the answer as the visit wants it: a page as Markdown, any other answer as
-// it is.
-func (v *visit) asMarkdown(a *answer) (*answer, error) {
-	if !v.query.markdown || a.contentType != "" || len(a.body) == 0 {
-		return a, nil
-	}
-	select {
-	case v.site.writing <- struct{}{}:
-		defer func() { <-v.site.writing }()
-	case <-v.request.Context().Done():
-		return nil, v.request.Context().Err()
-	}
-	text, err := markdown.FromPage(a.body, v.markdownURL)
-	if err != nil {
-		return nil, err
-	}
-	m := *a
-	m.contentType, m.body, m.zipped = markdownType, text, nil
-	if m.tag != "" {
-		m.tag = contentTag(text)
-	}
-	return &m, nil
-}
-
-// markdownURL returns the URL of a page as Markdown, and any other URL as it is.
-func (v *visit) markdownURL(to string) string {
-	u, err := url.Parse(to)
-	if err != nil || u.Scheme != "" || u.Host != "" {
-		return to
-	}
-	below, ok := strings.CutPrefix(u.EscapedPath(), v.site.Path)
-	if !ok || !strings.HasPrefix(to, "/") {
-		return to
-	}
-	if rt, ok := parseRoute(below); !ok || !rt.isPage() {
-		return to
-	}
-	u.Fragment, u.RawFragment = "", ""
-	if u.RawQuery != "" {
-		u.RawQuery += "&"
-	}
-	u.RawQuery += "format=md"
-	return u.String()
-}
-
-// isPage reports whether the route leads to a page with content.
-func (r route) isPage() bool {
-	if r.feed {
-		return false
-	}
-	switch r.kind {
-	case llmsRoute, suggestionsRoute, assetRoute, moduleFileRoute, loginRoute, callbackRoute, logoutRoute:
-		return false
-	}
-	return true
 }

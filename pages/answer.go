@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/accept"
 )
 
 // An answer to a request. It does not change once it is made.
@@ -89,20 +90,6 @@ func zip(content []byte) []byte {
 // minZipped is the size up to which content fits into one packet anyway.
 const minZipped = 1400
 
-// acceptsGzip reports whether an Accept-Encoding header allows gzip in the usual way. Other
-// clients get the answer uncompressed.
-func acceptsGzip(header string) bool {
-	for coding := range strings.SplitSeq(header, ",") {
-		name, weight, weighted := strings.Cut(coding, ";")
-		if strings.TrimSpace(name) != "gzip" {
-			continue
-		}
-		weight = strings.ReplaceAll(weight, " ", "")
-		return !weighted || !strings.HasPrefix(weight, "q=0") || strings.Trim(weight, "q=0.") != ""
-	}
-	return false
-}
-
 // write writes an answer, and reports it to the registry.
 func (s *Site) write(w http.ResponseWriter, r *http.Request, a *answer) {
 	status, length := s.writeAnswer(w, r, a)
@@ -123,7 +110,7 @@ func (s *Site) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer) (s
 	if a.tag != "" {
 		c.ETag, other = `"`+a.tag+`"`, `"`+a.tag+`-gzip"` // as Caddy's encode writes them, which removes the suffix from requests
 	}
-	zipped := a.zipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding"))
+	zipped := a.zipped != nil && accept.Gzip(r.Header.Get("Accept-Encoding"))
 	if zipped {
 		c.Body, c.ETag, other = a.zipped, other, c.ETag
 	}
@@ -195,7 +182,7 @@ type pageKey struct {
 func (k pageKey) clone() pageKey {
 	for _, s := range []*string{
 		(*string)(&k.address.Hostname), &k.address.Namespace, &k.address.Name, &k.address.System, &k.route.version, &k.part, &k.rest,
-		&k.tab, &k.from, &k.namespace, &k.system, &k.registry, &k.q, &k.to, &k.signIn, (*string)(&k.self), &k.base,
+		&k.tab, &k.from, &k.namespace, &k.system, &k.registry, &k.q, &k.sort, &k.to, &k.signIn, (*string)(&k.self), &k.base,
 	} {
 		*s = strings.Clone(*s)
 	}

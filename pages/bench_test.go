@@ -42,3 +42,19 @@ func BenchmarkModulePage(b *testing.B) {
 		}
 	})
 }
+
+// A private feed is made for each request.
+func BenchmarkPrivateFeed(b *testing.B) {
+	files := indextest.New(b)
+	for n := range 2000 {
+		for v := range 5 {
+			files.Write(fmt.Sprintf("modules/acme/m%04d/aws/1.%d.0/main.tf", n, v), "# a module")
+		}
+	}
+	s := siteOf(b, snapshotOf(b, files), "allow alice read *")
+	for b.Loop() {
+		if w := s.get("/feed.atom", "alice"); w.Code != http.StatusOK {
+			b.Fatal(w.Code)
+		}
+	}
+}

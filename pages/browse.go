@@ -25,6 +25,7 @@ type browsePage struct {
 	page
 	Heading string
 	Total   int
+	Orders  []choice
 	Items   []item
 	Facets  []facet
 	Clear   string // the list without filters; empty if there are no filters
@@ -94,9 +95,11 @@ func (v *visit) browse() (*answer, error) {
 	}
 	b.Total = len(chosen)
 	if v.query.filters() {
-		b.Clear = v.url(v.route)
+		b.Clear = v.listURL(v.route, query{sort: v.query.sort})
 	}
 	b.Facets = v.facets(all)
+	b.Orders = v.orders(len(chosen))
+	chosen = v.query.ordered(chosen)
 	first := min(v.query.offset, max(len(chosen)-1, 0))
 	last := min(first+pageItems, len(chosen))
 	for _, l := range chosen[first:last] {
@@ -153,7 +156,8 @@ func (v *visit) newFacet(title, name string, counts map[string]int, list route) 
 	if len(counts) < 2 && current == "" {
 		return f // there is nothing to choose
 	}
-	for i, value := range byCount(counts) {
+	values := byCount(counts)
+	for i, value := range values[:min(len(values), maxChoices+maxFurther)] {
 		c := choice{Text: value, Count: counts[value], Current: value == current}
 		if name == "registry" && value == hostedChoice {
 			c.Text = address.DisplayHostname(v.view.Hostname())
@@ -164,10 +168,9 @@ func (v *visit) newFacet(title, name string, counts map[string]int, list route) 
 			*next.filter(name) = ""
 		}
 		c.URL = v.listURL(list, next)
-		switch {
-		case i < maxChoices:
+		if i < maxChoices {
 			f.Choices = append(f.Choices, c)
-		case i < maxChoices+maxFurther:
+		} else {
 			f.More = append(f.More, c)
 		}
 	}
@@ -191,7 +194,7 @@ func (v *visit) listURL(list route, q query) string {
 	if q.offset > 0 {
 		offset = strconv.Itoa(q.offset)
 	}
-	return withQuery(v.url(list), "q", q.q, "namespace", q.namespace, "provider", q.system, "registry", q.registry, "offset", offset)
+	return withQuery(v.url(list), "q", q.q, "namespace", q.namespace, "provider", q.system, "registry", q.registry, "sort", q.sort, "offset", offset)
 }
 
 func (v *visit) pager(first, last, total, step int) pager {

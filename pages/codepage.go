@@ -36,7 +36,7 @@ type codePage struct {
 	// the form for it.
 	Others []versionLink
 	Action string
-	From   string // the version that it is compared with; empty: it is not compared
+	From   string // the other version of a comparison; empty: there is none
 }
 
 // A codeFolder lists a folder.
@@ -61,6 +61,7 @@ type codeFile struct {
 	Package    string // where it can be had if it is not shown
 
 	Code     template.HTML
+	Language string // of the code; empty: it is not known
 	Lines    int
 	Document prose
 	Cut      bool // only the beginning of the document is shown
@@ -102,7 +103,7 @@ func (v *visit) code() (*answer, error) {
 		err = m.compareFile(&p, files, name)
 	case files.File(name) != nil:
 		p.File, p.Outline, err = m.codeFile(files.File(name))
-		p.Others = m.otherVersions("")
+		p.Others = m.otherVersions(m.before())
 	case name == "" || len(files.Below(name)) > 0:
 		err = m.folder(&p, files, name)
 	default:
@@ -155,20 +156,6 @@ func (m *moduleView) frameCode(p *codePage, name string) (err error) {
 	return nil
 }
 
-// otherVersions are the versions that a file can be compared with. Without a current one,
-// the version before this is proposed.
-func (m *moduleView) otherVersions(current string) (others []versionLink) {
-	if at := slices.Index(m.module.Versions, m.version); current == "" && at+1 < len(m.module.Versions) {
-		current = m.module.Versions[at+1].Version
-	}
-	for _, v := range m.module.Versions {
-		if v != m.version && len(others) < maxMenu {
-			others = append(others, versionLink{Version: v.Version, Current: v.Version == current})
-		}
-	}
-	return others
-}
-
 // folder lists a folder. Below the list of an example is its code.
 func (m *moduleView) folder(p *codePage, files *content.Files, name string) (err error) {
 	p.Folder = &codeFolder{Partial: files.Partial}
@@ -196,7 +183,7 @@ func (m *moduleView) folder(p *codePage, files *content.Files, name string) (err
 	all := slices.Concat(inner, own)
 	p.Folder.Entries = all[:min(len(all), maxEntries)]
 	p.Folder.LeftOut = len(all) - len(p.Folder.Entries)
-	if configuration != "" && snippet.ExampleOf(configuration) == name {
+	if configuration != "" && name != "" && snippet.ExampleOf(configuration) == name {
 		p.File, _, err = m.codeFile(files.File(configuration))
 	}
 	return err
@@ -209,7 +196,7 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 	if err != nil {
 		return nil, nil, err
 	}
-	if imageTypes[strings.ToLower(path.Ext(f.Path))] != "" {
+	if imageTypes[strings.ToLower(path.Ext(f.Path))] != "" && note != neverShown {
 		shown.Image = shown.Raw
 		return shown, nil, nil
 	}
@@ -230,10 +217,7 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 			shown.Other = link{"Source", withQuery(of, "tab", tabSource)}
 			d, err := m.document(markdown.Text{Source: text, Folder: strings.TrimPrefix(path.Dir(f.Path), "."), Prefix: "readme-", Resolve: m.resolve})
 			shown.Document, shown.Cut = d.HTML, d.Cut
-			if len(d.Outline) < 2 {
-				d.Outline = nil
-			}
-			return shown, d.Outline[:min(len(d.Outline), maxOutline)], err
+			return shown, outlineOf(d), err
 		}
 		shown.Other = link{"Document", of}
 	}
@@ -244,7 +228,8 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 		}
 	}
 	slices.Sort(shown.Sources)
-	err = m.inTurn(func() { shown.Code, shown.Lines = codeHTML(markdown.LanguageOf(f.Path), a) })
+	shown.Language = markdown.LanguageOf(f.Path)
+	err = m.inTurn(func() { shown.Code, shown.Lines = codeHTML(shown.Language, a) })
 	return shown, nil, err
 }
 
@@ -286,7 +271,7 @@ func (m *moduleView) textOf(of *index.ModuleVersion, f *content.ListedFile) (tex
 	return string(b), "", nil
 }
 
-// printable returns a name with a mark in place of each character that nobody sees, since
+// printable returns a name with a mark in place of each invisible character, since
 // such a character can make a name look like another.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
@@ -396,7 +381,7 @@ func (m *moduleView) compareFile(p *codePage, files *content.Files, name string)
 		return fs.ErrNotExist
 	}
 	p.From = other.Version
-	p.Others = m.otherVersions(other.Version)
+	p.Others = m.otherVersions(other)
 	switch {
 	case from != nil && to != nil && from.Sum == to.Sum:
 		p.File.Note = "The file is the same in " + of.Version + " and " + now.Version + "."
@@ -404,7 +389,7 @@ func (m *moduleView) compareFile(p *codePage, files *content.Files, name string)
 		p.File.Note, p.File.Package, p.File.Raw = note, m.packageOf(now), ""
 	default:
 		lines := changes.Lines(texts[0], texts[1])
-		p.File.Code = diffHTML(lines)
+		p.File.Code, p.File.Language = diffHTML(lines), "diff"
 		if len(lines) == 0 {
 			p.File.Note = "Only line breaks differ between " + of.Version + " and " + now.Version + "."
 		}

@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func codeTree(t testing.TB) *indextest.Tree {
 	files.Write(dir+"examples/full/main.tf", "module \"net\" {\n  source = \"../..\"\n  x      = 1\n}\nmodule \"sub\" {\n  source = \"../../modules/sub\"\n}\n")
 	files.Write(dir+"images/a.png", "\x89PNG\x00").Write(dir+"blob", "\x00\x01").Write(dir+"empty.txt", "")
 	files.Write(dir+"large.txt", strings.Repeat("x\n", maxCode/2+1)).Write(dir+"lines.txt", strings.Repeat("\n", maxCodeLines))
-	files.Write(dir+"huge.txt", strings.Repeat("x", 4<<20+1))
+	files.Write(dir+"huge.txt", strings.Repeat("x", 4<<20+1)).Write(dir+"images/huge.png", "\x89PNG"+strings.Repeat("x", 4<<20))
 	files.Write(dir+"a\u202eb<i>.txt", "odd\n")
 	files.Write(dir+"win.tf", "a = 1\r\nb = 2\r\n")
 	return files
@@ -56,6 +57,8 @@ func TestCodePages(t *testing.T) {
 		{"an example shows its code, with addresses that work elsewhere", net + "/1.1.0/code/examples/full", 200, []string{"This example can be pasted.", "registry.example.com/acme/net/aws&quot;", "registry.example.com/acme/net/aws//modules/sub&quot;", "~&gt; 1.1", `<code>source = "../.."</code>`, `<span id="L2" class="adapted">`, `<span class="adapted">`, `id="L7"`}, []string{`id="L8"`}},
 		{"an example of an old version has exactly that", net + "/1.1.0/code/examples/full/main.tf", 200, []string{"registry.example.com/acme/net/aws&quot;"}, nil},
 		{"an image", net + "/1.1.0/code/images/a.png", 200, []string{`<img src="/modules/acme/net/aws/1.1.0/files/images/a.png" alt="a.png">`}, nil},
+		{"an image that is not even sent", net + "/1.1.0/code/images/huge.png", 200, []string{"too large to be shown or sent.", "archive.tar.gz"}, []string{"<img src=\"/modules", ">Raw<"}},
+		{"the root is no example", net + "/1.1.0/code", 200, nil, []string{`class="snippet lines"`}},
 		{"what is not text", net + "/1.1.0/code/blob", 200, []string{"This file is not text.", "archive.tar.gz"}, []string{">Raw<"}},
 		{"an empty file", net + "/1.1.0/code/empty.txt", 200, []string{"This file is empty."}, nil},
 		{"a file with too many bytes for a page", net + "/1.1.0/code/large.txt", 200, []string{"too large to be shown.", "archive.tar.gz", ">Raw<"}, nil},
@@ -161,6 +164,52 @@ func TestListsOfFilesAreBounded(t *testing.T) {
 	body := s.get(net+"/1.0.0/code", "").Body.String()
 	if n := strings.Count(body, "<tr>"); n != maxEntries+1 || !strings.Contains(body, "8 more entries are not listed.") {
 		t.Errorf("%d rows", n)
+	}
+}
+
+// The versions to compare with are bounded, and have the one that is compared.
+func TestSelectsOfVersionsAreBounded(t *testing.T) {
+	files := indextest.New(t)
+	for i := range maxOthers + 20 {
+		files.Write(fmt.Sprintf("modules/acme/net/aws/1.%d.0/main.tf", i), "# a module")
+	}
+	s := siteOf(t, snapshotOf(t, files))
+	for _, test := range []struct{ path, chosen string }{
+		{net + "/1.119.0/code/main.tf", "1.118.0"},
+		{net + "/1.119.0/code/main.tf?from=1.3.0", "1.3.0"},
+		{net + "/1.119.0?tab=changes", "1.118.0"},
+		{net + "/1.119.0?tab=changes&from=1.3.0", "1.3.0"},
+		{net + "/1.3.0/code/main.tf", "1.2.0"},
+		{net + "/1.3.0?tab=changes&from=1.5.0", "1.5.0"},
+		{net + "/1.0.0/code/main.tf", "1.1.0"},
+	} {
+		var chosen []string
+		all := elements(elements(parse(t, s.get(test.path, "")), atom.Select)[0], atom.Option)
+		for _, o := range all {
+			if slices.ContainsFunc(o.Attr, func(a html.Attribute) bool { return a.Key == "selected" }) {
+				chosen = append(chosen, textIn(o))
+			}
+		}
+		if len(all) > maxOthers+1 || !slices.Equal(chosen, []string{test.chosen}) {
+			t.Errorf("%s: %d versions, with %q", test.path, len(all), chosen)
+		}
+	}
+	menu := versionMenuOf(t, s, net+"/1.3.0")
+	if !slices.Contains(menu, net+"/1.3.0") {
+		t.Errorf("the menu lacks the version that is shown: %q", menu)
+	}
+}
+
+// A list of changes counts the entries that it leaves out.
+func TestChangesOfResourcesAreBounded(t *testing.T) {
+	var b strings.Builder
+	for i := range maxResourceChanges + 7 {
+		fmt.Fprintf(&b, "resource \"a_b\" \"r%d\" {}\n", i)
+	}
+	files := indextest.New(t).Write("modules/acme/net/aws/1.0.0/main.tf", "# a module").Write("modules/acme/net/aws/1.1.0/main.tf", b.String())
+	body := siteOf(t, snapshotOf(t, files)).get(net+"?tab=changes", "").Body.String()
+	if !strings.Contains(body, "7 more resources were added or removed.") {
+		t.Error("nothing says that some are left out")
 	}
 }
 

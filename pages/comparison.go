@@ -25,9 +25,10 @@ type comparison struct {
 
 	// Groups have the changes of the root and of each submodule.
 	Groups  []changeGroup
+	LeftOut int // resources that are not in the groups
 	Verdict changes.Verdict
 
-	// Notes is what the changelog says of the newer version.
+	// Notes are the section of the changelog about the newer version.
 	Notes     prose
 	NotesFrom link // the changelog
 
@@ -76,23 +77,13 @@ const (
 // comparison compares the version with the version in the query, or with the one
 // before.
 func (m *moduleView) comparison() (comparison, error) {
-	versions := m.module.Versions
-	at := slices.Index(versions, m.version)
-	other := versions[max(at-1, 0)]
-	if at+1 < len(versions) {
-		other = versions[at+1]
-	}
+	other := m.before()
 	if m.query.from != "" {
 		if other = m.module.Version(m.query.from); other == nil {
 			return comparison{}, fs.ErrNotExist
 		}
 	}
-	c := comparison{From: other.Version, To: m.version.Version, Action: m.url(m.route)}
-	for _, v := range versions {
-		if v != m.version {
-			c.Others = append(c.Others, versionLink{Version: v.Version, Current: v == other})
-		}
-	}
+	c := comparison{From: other.Version, To: m.version.Version, Action: m.url(m.route), Others: m.otherVersions(other)}
 	older, err := m.view.Describe(other)
 	if err != nil {
 		return c, err
@@ -111,7 +102,8 @@ func (m *moduleView) comparison() (comparison, error) {
 	}
 	c.Verdict = changes.Judge(oldNumber, newNumber, found)
 	resources := changes.Resources(fromDoc, toDoc)
-	for _, g := range changes.Groups(found, resources[:min(len(resources), maxResourceChanges)]) {
+	c.LeftOut = max(len(resources)-maxResourceChanges, 0)
+	for _, g := range changes.Groups(found, resources[:len(resources)-c.LeftOut]) {
 		of := changeGroup{Module: link{Text: g.Submodule}, Changes: m.linked(g.Changes, from, to), Resources: m.linked(g.Resources, from, to)}
 		if g.Submodule != "" {
 			of.Module.URL = m.url(m.routeOf(to).withPart(g.Submodule))
@@ -119,6 +111,30 @@ func (m *moduleView) comparison() (comparison, error) {
 		c.Groups = append(c.Groups, of)
 	}
 	return c, m.compareContents(&c, from, to)
+}
+
+// before returns the version before the one that is shown, or after it if that is the first.
+func (m *moduleView) before() *index.ModuleVersion {
+	versions := m.module.Versions
+	at := slices.Index(versions, m.version)
+	if at+1 < len(versions) {
+		return versions[at+1]
+	}
+	return versions[max(at-1, 0)]
+}
+
+// maxOthers is how many versions a select has.
+const maxOthers = 100
+
+// otherVersions are the versions with which the one that is shown can be compared: the newest
+// and, wherever it is, the one that is chosen.
+func (m *moduleView) otherVersions(chosen *index.ModuleVersion) (others []versionLink) {
+	for _, v := range m.module.Versions {
+		if v != m.version && (v == chosen || len(others) < maxOthers) {
+			others = append(others, versionLink{Version: v.Version, Current: v == chosen})
+		}
+	}
+	return others
 }
 
 // linked links changes to the inputs, outputs, submodules and resources that they are about, in

@@ -1,6 +1,7 @@
 // Package pages renders the pages of the registry for a browser: the home page, lists and
-// search, and a page for each module and provider. It shows only what the handlers let a
-// request see.
+// search, and a page for each module and provider. Agents get the same pages as Markdown and
+// llms.txt, and readers get feeds. All of these show only what the handlers let a request see,
+// and fetch nothing from an origin.
 //
 // How a page is made:
 //
@@ -14,6 +15,9 @@
 //     arranges it. Text in a model is as its author wrote it, and html/template escapes it.
 //     Only sanitised text has the type template.HTML.
 //   - render executes a page's template with its model.
+//   - A page as Markdown is made from its HTML (markdownform.go), so that each page has both
+//     forms. An element that is of use in a browser alone is left out there.
+//   - A feed has no page. It is made of events (feeds.go), which package feed writes.
 //
 // How a request is answered:
 //
@@ -25,8 +29,8 @@
 //     answer. If a look-up fails, visit.failed makes a page of the error. Nothing is written
 //     earlier, since a look-up may have to wait for the next snapshot.
 //   - A page that is the same for everyone is kept by route and query, as long as its
-//     snapshot is the latest (pageCache). A page must not depend on anything else, such as
-//     the time or a header.
+//     snapshot is the latest (pageCache). The format is part of the query, although it may
+//     come from the header. A page must not depend on anything else, such as the time.
 //   - Links to pages are made from routes (visit.url), so that they are right below any
 //     path. A page links only to pages that its visitor can see.
 //

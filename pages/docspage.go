@@ -49,9 +49,7 @@ func (p *providerView) doc() (*answer, error) {
 	} else {
 		model.sidebar = p.sidebar()
 	}
-	if len(d.Outline) > 2 {
-		model.Outline = d.Outline[:min(len(d.Outline), maxOutline)]
-	}
+	model.Outline = outlineOf(d)
 	return pageAnswer("docs", model)
 }
 
@@ -88,7 +86,7 @@ func (p *providerView) docURL(page *content.DocPage) string {
 }
 
 // absentDoc answers that the release has no such page: on the overview of its
-// documentation, so that whoever comes from another version finds the way. It links to the
+// documentation, so that readers who come from another version find the way. It links to the
 // page of the latest release if there is one.
 func (p *providerView) absentDoc() (*answer, error) {
 	if p.lacking != nil || p.route.rest == "" {

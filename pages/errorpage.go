@@ -93,9 +93,15 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 		return nil, err
 	}
 	e := newErrorPage(p, http.StatusNotFound, "There is no version "+v.route.version+" of "+v.route.address.String()+".")
+	if v.view.Fetches(v.route.address) {
+		e.Text = "Version " + v.route.version + " of " + v.route.address.String() + " is not here. " + fetchedLater
+	}
 	e.Links = waysOn
 	return errorAnswer(e)
 }
+
+// fetchedLater says how what is not here comes here.
+const fetchedLater = "This registry fetches versions from their origin when a client first asks for them."
 
 // neighbours returns the versions that come right after and right before a version, in a
 // list that has the newest first.

@@ -2,10 +2,7 @@ package pages
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,49 +10,50 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/feed"
-	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
-// maxFed bounds the modules and providers whose versions are looked at for a feed of several:
-// those whose latest version was published last.
-const maxFed = 500
+// maxFed is how many modules and providers a feed of several looks at: those where something
+// is new since the shortest time. Each of them has an entry, so that more than a feed has
+// entries are not needed; a few more are there for notices about versions that are not here.
+const maxFed = 2 * feed.MaxEntries
 
 // feed answers with what is new: of everything that the visitor sees, of a namespace, or of a
-// module or provider.
+// module or provider. It is made for each request of a private registry, so that only the
+// entries that it has are written.
 func (v *visit) feed() (*answer, error) {
 	page := v.route
 	page.feed = false
 	f := feed.Feed{
-		ID: v.tag(page.path()), Title: "New in " + v.site.identity(v.view.Hostname()).Name, Author: address.DisplayHostname(v.view.Hostname()),
+		ID: v.tag(page), Title: "New in " + v.site.identity(v.view.Hostname()).Name, Author: address.DisplayHostname(v.view.Hostname()),
 		Self: v.absolute(v.route), About: v.absolute(page),
 	}
 	at := v.route.address
-	fed := []address.Address{at}
-	if v.route.kind == homeRoute || v.route.kind == partRoute {
-		if at.Hostname == v.view.Hostname() {
-			at.Hostname = ""
-		}
-		var err error
-		if fed, err = v.newestAt(at); err != nil {
-			return nil, err
-		}
-		if len(fed) == 0 {
-			if a, err := v.withoutNews(); a != nil || err != nil {
-				return a, err
-			}
-		}
+	if at.Hostname == v.view.Hostname() {
+		at.Hostname = ""
 	}
 	if at != (address.Address{}) {
 		f.Title = "New in " + cmp.Or(at.String(), address.DisplayHostname(at.Hostname))
 	}
-	for _, a := range fed {
-		news, err := v.newsOf(a)
-		if err != nil && (len(fed) == 1 || !errors.Is(err, fs.ErrNotExist)) {
-			return nil, err
+	var events []feed.Event
+	var err error
+	if v.route.kind == homeRoute || v.route.kind == placeRoute {
+		events, err = v.eventsAt(at)
+	} else {
+		events, err = v.eventsOf(v.route.address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(events) == 0 {
+		if a, err := v.withoutNews(); a != nil || err != nil {
+			return a, err
 		}
-		f.Entries = append(f.Entries, news...)
+	}
+	for _, e := range feed.Newest(events) {
+		of := addressRoute(e.Address)
+		version := of.withVersion(e.Versions[0])
+		f.Entries = append(f.Entries, e.Entry(v.tag(of), v.tag(version), v.absolute(version)))
 	}
 	body, err := f.Encode()
 	if err != nil {
@@ -64,37 +62,66 @@ func (v *visit) feed() (*answer, error) {
 	return &answer{status: http.StatusOK, contentType: feed.Type, body: body, tag: contentTag(body)}, nil
 }
 
-// newestAt returns what the visitor sees in a place, or everywhere: first the modules and
-// providers whose latest version was published last.
+// eventsAt returns what is new in a place, or everywhere. A module that has not been read yet
+// is missing for the moment, and the rest is there.
+func (v *visit) eventsAt(at address.Address) (events []feed.Event, err error) {
+	newest, err := v.newestAt(at)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range newest {
+		of, err := v.eventsOf(a)
+		if status, _ := handlers.Status(err); err != nil && status != http.StatusNotFound && status != http.StatusServiceUnavailable {
+			return nil, err
+		}
+		events = append(events, of...)
+	}
+	return events, nil
+}
+
+// newestAt returns what the visitor sees in a place, or everywhere: the modules and providers
+// where something is new since the shortest time.
 func (v *visit) newestAt(at address.Address) ([]address.Address, error) {
-	modules, err := v.view.Modules()
-	if err != nil {
+	modules, providers, err := v.everything()
+	withdrawn, withdrawnErr := v.view.Withdrawals()
+	if err = errors.Join(err, withdrawnErr); err != nil {
 		return nil, err
 	}
-	providers, err := v.view.Providers()
-	if err != nil {
-		return nil, err
+	var newest []handlers.Listed
+	var oldest time.Time // of those that stay
+	keep := func() {
+		slices.SortStableFunc(newest, func(a, b handlers.Listed) int { return b.Updated.Compare(a.Updated) })
+		if len(newest) > maxFed {
+			newest = newest[:maxFed]
+			oldest = newest[maxFed-1].Updated
+		}
 	}
-	var all []handlers.Listed
-	for _, list := range [][]handlers.Listed{modules, providers} {
+	for _, list := range [][]handlers.Listed{modules, providers, withdrawn} {
 		for _, l := range list {
-			if at == (address.Address{}) || isAt(l.Address, at) {
-				all = append(all, l)
+			if l.Updated.Before(oldest) || v.route.kind == placeRoute && !isAt(l.Address, at) {
+				continue
+			}
+			if newest = append(newest, l); len(newest) > 2*maxFed {
+				keep()
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b handlers.Listed) int { return b.Published.Compare(a.Published) })
-	var newest []address.Address
-	for _, l := range all[:min(len(all), maxFed)] {
-		newest = append(newest, l.Address)
+	keep()
+	var addresses []address.Address
+	known := make(map[address.Address]bool)
+	for _, l := range newest {
+		if !known[l.Address] {
+			known[l.Address] = true
+			addresses = append(addresses, l.Address)
+		}
 	}
-	return newest, nil
+	return addresses, nil
 }
 
 // withoutNews returns the answer for a place in which the visitor sees nothing. It is nil for
 // a registry that is empty.
 func (v *visit) withoutNews() (*answer, error) {
-	if v.route.kind == partRoute {
+	if v.route.kind == placeRoute {
 		return v.nothingThere()
 	}
 	nothing, err := v.seesNothing()
@@ -104,92 +131,79 @@ func (v *visit) withoutNews() (*answer, error) {
 	return v.failedWith(http.StatusUnauthorized, ""), nil
 }
 
-// newsOf returns what is new about a module or provider.
-func (v *visit) newsOf(a address.Address) ([]feed.Entry, error) {
-	n := news{visit: v, address: a}
+// eventsOf returns what is new about a module or provider. With an error, there is more to
+// know, or nothing.
+func (v *visit) eventsOf(a address.Address) (events []feed.Event, err error) {
 	withdrawn, err := v.view.Withdrawn(a)
 	if err != nil {
 		return nil, err
 	}
+	said, err := v.view.Metadata(a)
+	if err != nil {
+		return nil, err
+	}
+	var noticed time.Time
+	if said != nil {
+		noticed = said.Changed
+	}
+	var deprecated, gone []feed.Noticed
+	published := func(version string, at time.Time) {
+		events = append(events, feed.Event{Address: a, Kind: feed.Published, Versions: []string{version}, At: at})
+	}
 	if a.IsModule() {
-		m, err := v.view.Module(a)
-		if err != nil && (m != nil || len(withdrawn) == 0) {
-			return nil, err
-		}
-		if m != nil {
-			n.changed(m.Metadata())
-			for _, o := range m.Versions {
-				n.version(o.Version, o.Published(), o.Deprecated())
+		m, missing := v.view.Module(a)
+		for _, o := range m.VersionList() {
+			published(o.Version, o.Published())
+			if n := o.Deprecated(); n != nil {
+				deprecated = append(deprecated, feed.Noticed{Version: o.Version, Notice: *n})
 			}
 		}
+		err = missing
 	} else {
-		p, err := v.view.Provider(a)
-		if err != nil && (p != nil || len(withdrawn) == 0) {
-			return nil, err
-		}
-		if p != nil {
-			n.changed(p.Metadata())
-			for _, r := range p.Releases {
-				n.version(r.Version, r.Published(), r.Deprecated())
+		p, missing := v.view.Provider(a)
+		for _, r := range p.ReleaseList() {
+			published(r.Version, r.Published())
+			if n := r.Deprecated(); n != nil {
+				deprecated = append(deprecated, feed.Noticed{Version: r.Version, Notice: *n})
 			}
 		}
+		err = missing
 	}
 	for _, w := range withdrawn {
-		n.withdrawn(w)
+		gone = append(gone, feed.Noticed{Version: w.Version, Notice: w.Notice})
 	}
-	return n.entries, nil
-}
-
-// news collects what is new about a module or provider.
-type news struct {
-	*visit
-	address address.Address
-	at      time.Time // when its registry.hcl was written
-	entries []feed.Entry
-}
-
-func (n *news) changed(f *registryhcl.File) {
-	if f != nil {
-		n.at = f.Changed
+	events = slices.Concat(events, feed.Notices(a, feed.Deprecated, noticed, deprecated), feed.Notices(a, feed.Withdrawn, noticed, gone))
+	if status, _ := handlers.Status(err); err != nil && len(withdrawn) > 0 && status == http.StatusNotFound {
+		err = nil // no version is offered any more
 	}
+	return events, err
 }
 
-func (n *news) version(version string, published time.Time, deprecated *registryhcl.Notice) {
-	n.add(version, "version", "", published, n.address.String()+" "+version+" can be downloaded.")
-	if deprecated != nil {
-		n.add(version, "deprecated", deprecated.String(), n.at, cmp.Or(deprecated.String(), "No reason is given."))
+// tag returns a URI for a page that stays the same if the path of the pages or the scheme
+// changes (RFC 4151). Its authority has no port.
+func (v *visit) tag(of route) string {
+	host, port, _ := strings.Cut(string(v.view.Hostname()), ":")
+	if port != "" {
+		port = ":" + port
 	}
-}
-
-func (n *news) withdrawn(w index.WithdrawnVersion) {
-	n.add(w.Version, "withdrawn", w.Notice.String(), n.at, cmp.Or(w.Notice.String(), "No reason is given."))
-}
-
-// add adds an entry. Its ID has the detail, so that another reason is news as well.
-func (n *news) add(version, kind, detail string, at time.Time, text string) {
-	to := addressRoute(n.address)
-	to.version = version
-	id := n.tag(to.path())
-	title := n.address.String() + " " + version
-	if kind != "version" {
-		sum := sha256.Sum256([]byte(detail))
-		id += "/" + kind + "/" + hex.EncodeToString(sum[:4])
-		title += " is " + kind
-	}
-	n.entries = append(n.entries, feed.Entry{ID: id, Title: title, URL: n.absolute(to), Updated: at, Text: text, Kind: kind})
-}
-
-// tag returns a URI for something at a path that stays the same if the path of the pages or
-// the scheme changes (RFC 4151).
-func (v *visit) tag(path string) string {
-	return "tag:" + string(v.view.Hostname()) + ",2026:" + strings.TrimSuffix(path, "/")
+	return "tag:" + host + ",2026" + port + ":" + strings.TrimSuffix(of.path(), "/")
 }
 
 // absolute returns the URL of a route with the scheme and host.
-func (v *visit) absolute(r route) string { return v.site.Registry.Origin(v.request) + v.url(r) }
+func (v *visit) absolute(r route) string { return v.site.origin(v.request) + v.url(r) }
+
+// origin returns the scheme and host of links that are followed from elsewhere. Without
+// another sign, the scheme is the one of the connection.
+func (s *Site) origin(r *http.Request) string {
+	origin := s.Registry.Origin(r)
+	if r.TLS == nil && r.Header.Get("X-Forwarded-Proto") != "https" && s.Registry.PublicURL == "" && (s.Registry.BaseURL == nil || s.Registry.BaseURL(r) == "") {
+		return "http://" + strings.TrimPrefix(origin, "https://")
+	}
+	return origin
+}
 
 // isAt reports whether an address lies at a place: a hostname, a namespace, or the modules of
 // one name.
 func isAt(a, at address.Address) bool {
-	return a.Hostname == at.Hostname && (at.Namespace == "" || a.Namespace == at.Namespace) && (at.Name == "" || a.Name == at.Name)
+	return a.Hostname == at.Hostname && (at.Namespace == "" || a.Namespace == at.Namespace) && (at.Name == "" || a.Name == at.Name && a.IsModule())
 }

@@ -159,11 +159,10 @@ func everyPath() []string {
 		if strings.HasPrefix(page, "/v1/") {
 			continue
 		}
-		path, query, _ := strings.Cut(page, "?")
-		if query == "" {
+		if path, query, _ := strings.Cut(page, "?"); query == "" {
 			paths = append(paths, strings.TrimSuffix(path, "/")+"/feed.atom")
 		}
-		paths = append(paths, path+"?"+strings.TrimPrefix(query+"&format=md", "&"))
+		paths = append(paths, asMarkdown(page))
 	}
 	paths = append(paths, "/llms.txt")
 	for _, m := range []string{"open/vpc/aws", "open/vpc/google", "open/hidden/aws", "secret/vault/aws", "secret/withdrawn/aws", "secret/nothing/aws", "SECRET/Vault/aws"} {
@@ -191,6 +190,12 @@ func everyPath() []string {
 		}
 	}
 	return paths
+}
+
+// asMarkdown returns the path of a page as Markdown.
+func asMarkdown(page string) string {
+	path, query, _ := strings.Cut(page, "?")
+	return path + "?" + strings.TrimPrefix(query+"&format=md", "&")
 }
 
 // Hidden packages change no answer for a visitor who cannot see them: no page, no
@@ -291,10 +296,16 @@ func TestHiddenPagesTakeTheSameWay(t *testing.T) {
 		{"its documentation", "/providers/secret/hidden/1.0.0/docs/resources/thing", "/providers/secret/hidden/1.0.0/docs/resources/nones"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
+			ways := [][2]string{{test.exists, test.missing}, {asMarkdown(test.exists), asMarkdown(test.missing)}}
+			if rt, ok := parseRoute(test.exists); ok && rt.hasFeed() {
+				ways = append(ways, [2]string{test.exists + "/feed.atom", test.missing + "/feed.atom"})
+			}
 			for _, user := range []string{"", "stranger"} {
-				exists, missing := s.allocations(test.exists, user), s.allocations(test.missing, user)
-				if exists != missing {
-					t.Errorf("as %q: %v allocations if it exists, %v if not", user, exists, missing)
+				for _, way := range ways {
+					exists, missing := s.allocations(way[0], user), s.allocations(way[1], user)
+					if exists != missing {
+						t.Errorf("%s as %q: %v allocations if it exists, %v if not", way[0], user, exists, missing)
+					}
 				}
 			}
 		})

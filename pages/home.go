@@ -63,11 +63,7 @@ func (v *visit) home() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	modules, err := v.view.Modules()
-	if err != nil {
-		return nil, err
-	}
-	providers, err := v.view.Providers()
+	modules, providers, err := v.everything()
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +122,17 @@ func (v *visit) seesNothing() (bool, error) {
 	if err != nil || !subject.Anonymous() {
 		return false, err
 	}
-	modules, err := v.view.Modules()
-	if err != nil || len(modules) > 0 {
-		return false, err
+	modules, providers, err := v.everything()
+	return err == nil && len(modules)+len(providers) == 0, err
+}
+
+// everything returns all modules and all providers that the visitor sees.
+func (v *visit) everything() (modules, providers []handlers.Listed, err error) {
+	if modules, err = v.view.Modules(); err != nil {
+		return nil, nil, err
 	}
-	providers, err := v.view.Providers()
-	return err == nil && len(providers) == 0, err
+	providers, err = v.view.Providers()
+	return modules, providers, err
 }
 
 // newest returns the latest versions that were published last. Those of this registry come

@@ -15,11 +15,7 @@ const maxLLMs = 1000
 // llms answers with the list of all pages that the visitor sees, in the form of llmstxt.org,
 // for agents and editors.
 func (v *visit) llms() (*answer, error) {
-	modules, err := v.view.Modules()
-	if err != nil {
-		return nil, err
-	}
-	providers, err := v.view.Providers()
+	modules, providers, err := v.everything()
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 
 // registryCrumb returns the link to what is mirrored from a registry.
 func (v *visit) registryCrumb(hostname svchost.Hostname) link {
-	return link{address.DisplayHostname(hostname), v.url(route{kind: partRoute, address: address.Address{Hostname: hostname}})}
+	return link{address.DisplayHostname(hostname), v.url(route{kind: placeRoute, address: address.Address{Hostname: hostname}})}
 }
 
 func (m *moduleView) heading() (heading, error) {

@@ -1,10 +1,7 @@
 package pages
 
 import (
-	"encoding/json"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
@@ -71,8 +68,8 @@ type input struct {
 	Name        string
 	Description prose
 	Deprecated  prose // the author's message
-	Type        value
-	Default     value // empty: the input is required
+	Type        snippet.Value
+	Default     snippet.Value // empty: the input is required
 
 	Required, Sensitive, Ephemeral, NotNull bool
 
@@ -90,90 +87,6 @@ type output struct {
 	At link // its file and line
 }
 
-// A value is a type or a default, as it is written.
-type value struct {
-	Text    string
-	Block   bool   // it has several lines
-	Wide    bool   // it needs the whole width
-	Folded  string // a short text for a long value, until it is opened
-	Preview string // of a type that is folded
-}
-
-// A longer value is folded.
-const (
-	foldLines      = 24
-	foldCharacters = 900
-)
-
-// A longer value does not stand beside another.
-const inlineCharacters = 40
-
-func newValue(text string) value {
-	v := value{Text: text}
-	lines, characters := strings.Count(text, "\n")+1, utf8.RuneCountInString(text)
-	v.Block, v.Wide = lines > 1, lines > 1 || characters > inlineCharacters
-	switch {
-	case lines > foldLines:
-		v.Folded = count(lines, "line", "lines")
-	case characters > foldCharacters:
-		v.Folded = count(characters, "character", "characters")
-	}
-	return v
-}
-
-// newType is newValue for a type.
-func newType(text string) value {
-	v := newValue(text)
-	if v.Folded != "" {
-		v.Preview = snippet.TypePreview(text)
-	}
-	return v
-}
-
-// newDefault is newValue for a default. It indents a long list or object in JSON,
-// unless that would make the text much longer: each value is indented once for every
-// list and object around it.
-func newDefault(text string) value {
-	if len(text) <= inlineCharacters || (text[0] != '{' && text[0] != '[') || indentation(text) > 4*len(text)+1000 {
-		return newValue(text)
-	}
-	var indented strings.Builder
-	encoder := json.NewEncoder(&indented)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if !json.Valid([]byte(text)) || encoder.Encode(json.RawMessage(text)) != nil {
-		return newValue(text) // an expression
-	}
-	return newValue(strings.TrimSuffix(indented.String(), "\n"))
-}
-
-// indentation returns how many bytes longer JSON becomes at most if every value stands
-// on its own line, indented by two spaces.
-func indentation(text string) int {
-	depth, size := 0, 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"': // a string, up to its end
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-		case '[', '{':
-			depth++
-			size += 1 + 2*depth
-		case ']', '}':
-			depth = max(0, depth-1)
-			size += 1 + 2*depth
-		case ',':
-			size += 1 + 2*depth
-		case ':':
-			size++
-		}
-	}
-	return size
-}
-
 // newInputs arranges the variables of a module: the required ones first, both in the
 // order of the author. Each description is passed through render, and at returns the link to
 // a line.
@@ -182,7 +95,7 @@ func newInputs(variables []moduledoc.Variable, render func(string) prose, at fun
 	for i := range variables {
 		v := &variables[i]
 		in := input{
-			Name: v.Name, Description: render(v.Description), Deprecated: render(v.Deprecated), Type: newType(v.Type),
+			Name: v.Name, Description: render(v.Description), Deprecated: render(v.Deprecated), Type: snippet.NewType(v.Type),
 			Required: v.Required(), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, NotNull: !v.Nullable,
 			Validations: v.Validations, At: at(v.At),
 		}
@@ -190,7 +103,7 @@ func newInputs(variables []moduledoc.Variable, render func(string) prose, at fun
 			all.Required = append(all.Required, in)
 			continue
 		}
-		in.Default = newDefault(v.Default)
+		in.Default = snippet.NewDefault(v.Default)
 		all.Optional = append(all.Optional, in)
 	}
 	return all
@@ -217,7 +130,7 @@ type resourceGroup struct {
 // A resourceType has the names of the resources of one type.
 type resourceType struct {
 	Type  string
-	URL   string // of the page that documents it; empty if it is not here
+	URL   string // of its documentation; empty if there is none here
 	Names []link
 }
 

@@ -28,7 +28,7 @@ type moduleView struct {
 // module answers with a page of a module.
 func (v *visit) module() (*answer, error) {
 	if v.query.tab == tabReadme {
-		return &answer{status: http.StatusPermanentRedirect, location: v.url(v.route)}, nil
+		return v.moved(v.url(v.route)), nil
 	}
 	mv, absent, err := v.openModule(v.route.part)
 	if mv == nil || err != nil {
@@ -161,6 +161,14 @@ func summaryOf(s moduledoc.Summary, part string) string {
 // maxOutline is the number of headings in an outline.
 const maxOutline = 60
 
+// outlineOf returns the outline of a document. A single heading leads nowhere.
+func outlineOf(d markdown.Document) []markdown.Heading {
+	if len(d.Outline) < 2 {
+		return nil
+	}
+	return d.Outline[:min(len(d.Outline), maxOutline)]
+}
+
 func (m *moduleView) readme() (readme, []markdown.Heading, error) {
 	r := m.shown.Readme
 	if r.Content == "" {
@@ -170,11 +178,7 @@ func (m *moduleView) readme() (readme, []markdown.Heading, error) {
 	if err != nil {
 		return readme{}, nil, err
 	}
-	outline := d.Outline
-	if len(outline) < 2 {
-		outline = nil // a single heading leads nowhere
-	}
-	return readme{d.HTML, path.Base(r.Name), r.Truncated || d.Cut}, outline[:min(len(outline), maxOutline)], nil
+	return readme{d.HTML, path.Base(r.Name), r.Truncated || d.Cut}, outlineOf(d), nil
 }
 
 // resolve returns the URL for a link of a README: the page of a submodule or example,
@@ -196,7 +200,7 @@ func (m *moduleView) resolve(r markdown.Reference) string {
 	return m.urlIfThere(m.route.withFile(r.Path))
 }
 
-// urlIfThere returns the URL of a route, or nothing if no browser comes to it.
+// urlIfThere returns the URL of a route that browsers can reach, or nothing.
 func (v *visit) urlIfThere(r route) string {
 	if !r.leads() {
 		return ""

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"errors"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -16,6 +15,7 @@ type placePage struct {
 	page
 	Crumbs  []link
 	Heading string
+	Orders  []choice
 	Lists   []placeList
 }
 
@@ -40,7 +40,7 @@ func (v *visit) place() (*answer, error) {
 		p.Crumbs = nil
 		p.Heading = address.DisplayHostname(at.Hostname)
 	case at.Hostname != "":
-		p.Crumbs = append(p.Crumbs, link{address.DisplayHostname(at.Hostname), v.url(route{kind: partRoute, address: address.Address{Hostname: at.Hostname}})})
+		p.Crumbs = append(p.Crumbs, link{address.DisplayHostname(at.Hostname), v.url(route{kind: placeRoute, address: address.Address{Hostname: at.Hostname}})})
 	}
 	if at.Name != "" {
 		of := v.route
@@ -55,11 +55,13 @@ func (v *visit) place() (*answer, error) {
 	case at.Name != "":
 		lists = lists[:1]
 	}
+	entries := 0
 	for _, list := range lists {
 		l, err := list(at)
 		if err != nil {
 			return nil, err
 		}
+		entries += l.Total
 		if l.Total > 0 {
 			p.Lists = append(p.Lists, l)
 		}
@@ -67,6 +69,7 @@ func (v *visit) place() (*answer, error) {
 	if len(p.Lists) == 0 {
 		return v.nothingThere()
 	}
+	p.Orders = v.orders(entries)
 	var err error
 	if p.page, err = v.page(p.Heading); err != nil {
 		return nil, err
@@ -103,18 +106,18 @@ func (v *visit) providersAt(at address.Address) (placeList, error) {
 // listAt lists what is at a place. An address without a namespace is all that is mirrored
 // from its hostname.
 func (v *visit) listAt(title, browse string, at address.Address, all []handlers.Listed) placeList {
-	l := placeList{Title: title}
+	var there []handlers.Listed
 	for i := range all {
-		a := all[i].Address
-		if !isAt(a, at) {
-			continue
-		}
-		if l.Total++; l.Total <= pageItems {
-			l.Items = append(l.Items, v.item(all[i]))
+		if isAt(all[i].Address, at) {
+			there = append(there, all[i])
 		}
 	}
+	l := placeList{Title: title, Total: len(there)}
+	for _, i := range v.query.ordered(there)[:min(len(there), pageItems)] {
+		l.Items = append(l.Items, v.item(i))
+	}
 	if l.Total > len(l.Items) {
-		l.All = withQuery(v.site.Path+browse, "namespace", at.Namespace, "registry", registryOf(at))
+		l.All = withQuery(v.site.Path+browse, "namespace", at.Namespace, "registry", registryOf(at), "sort", v.query.sort)
 	}
 	return l
 }
@@ -155,9 +158,8 @@ func (v *visit) near() []link {
 	if a.Hostname == v.view.Hostname() {
 		a.Hostname = ""
 	}
-	modules, err := v.view.Modules()
-	providers, providersErr := v.view.Providers()
-	if errors.Join(err, providersErr) != nil {
+	modules, providers, err := v.everything()
+	if err != nil {
 		return nil // the page of the error does without
 	}
 	var links []link
@@ -176,7 +178,7 @@ func (v *visit) near() []link {
 			kind = "providers"
 		}
 	}
-	if kind != "" && (a.Name != "" || v.route.kind != partRoute) {
+	if kind != "" && (a.Name != "" || v.route.kind != placeRoute) {
 		links = append(links, link{"All of " + a.Namespace, v.url(namespaceRoute(a, kind))})
 	}
 	return links
@@ -184,22 +186,18 @@ func (v *visit) near() []link {
 
 // namespaceRoute returns the route of the namespace of an address.
 func namespaceRoute(a address.Address, kind string) route {
-	return route{kind: partRoute, address: address.Address{Hostname: a.Hostname, Namespace: a.Namespace}, rest: kind}
+	return route{kind: placeRoute, address: address.Address{Hostname: a.Hostname, Namespace: a.Namespace}, rest: kind}
 }
 
 // others returns the modules with the same name for other systems that the visitor sees.
 func (v *visit) others() ([]link, error) {
-	all, err := v.view.Modules()
+	others, err := v.view.OtherSystems(v.route.address)
 	if err != nil {
 		return nil, err
 	}
 	var links []link
-	a := v.route.address
-	for i := range all {
-		o := all[i].Address
-		if o.Hostname == a.Hostname && o.Namespace == a.Namespace && o.Name == a.Name && o.System != a.System {
-			links = append(links, link{o.System, v.url(addressRoute(o))})
-		}
+	for _, o := range others[:min(len(others), maxNear)] {
+		links = append(links, link{o.Address.System, v.url(addressRoute(o.Address))})
 	}
-	return links[:min(len(links), maxNear)], nil
+	return links, nil
 }

@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"io/fs"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +30,7 @@ func (p *providerView) deep() bool { return strings.Contains(p.route.rest, "/") 
 // provider answers with a page of a provider.
 func (v *visit) provider() (*answer, error) {
 	if v.query.tab == tabOverview {
-		return &answer{status: http.StatusPermanentRedirect, location: v.url(v.route)}, nil
+		return v.moved(v.url(v.route)), nil
 	}
 	p, release, err := v.view.ProviderRelease(v.route.address, v.route.version)
 	if err != nil {

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"net/http"
 	"net/url"
 	"strconv"
 )
@@ -11,6 +12,7 @@ type query struct {
 	tab, from                   string // pages of a module or provider
 	namespace, system, registry string // filters of a list
 	q                           string // the words of a search
+	sort                        string // of a list; empty: by address
 	offset                      int
 	to, signIn                  string // where a browser goes after signing in
 	again                       bool   // the browser asks for another user
@@ -20,11 +22,11 @@ type query struct {
 // maxValue is the length of a value that is still read. No name of a package is longer.
 const maxValue = 300
 
-// readQuery reads the parameters that the page of a route depends on, and from the Accept
-// header the format, unless a parameter has it.
-func readQuery(rt route, raw, accept string) (q query) {
+// readQuery reads the parameters that the page of a route depends on, and from the header the
+// format, unless a parameter has it.
+func readQuery(rt route, raw string, header http.Header) (q query) {
 	if raw == "" {
-		q.markdown = prefersMarkdown(accept)
+		q.markdown = prefersMarkdown(header)
 		return q
 	}
 	values, _ := url.ParseQuery(raw) // an unreadable parameter is skipped
@@ -39,7 +41,7 @@ func readQuery(rt route, raw, accept string) (q query) {
 		q.markdown = true
 	case "html":
 	default:
-		q.markdown = prefersMarkdown(accept)
+		q.markdown = prefersMarkdown(header)
 	}
 	switch rt.kind {
 	case homeRoute:
@@ -66,6 +68,12 @@ func readQuery(rt route, raw, accept string) (q query) {
 	case moduleCodeRoute:
 		if q.from = get("from"); q.from == "" {
 			q.tab = get("tab")
+		}
+	}
+	switch rt.kind {
+	case modulesRoute, providersRoute, placeRoute:
+		if get("sort") == newestFirst {
+			q.sort = newestFirst
 		}
 	}
 	switch rt.kind {

@@ -59,7 +59,7 @@ func (v *visit) report() (*answer, error) {
 const maxNoted = 8
 
 // notes returns the notes on what is offered. Versions of one address with the same note
-// are one entry: one block of a registry.hcl may deprecate many.
+// share an entry, since one block of a registry.hcl may deprecate many.
 func (v *visit) notes(offered []index.Offer) []problem {
 	type key struct{ address, note string }
 	var all []problem

@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// Versions with the same note are one row, which leads to the newest of them.
+// Versions with the same note share a row, which leads to the newest version.
 func TestNotesOfAReport(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	v := &visit{site: s}

@@ -29,8 +29,8 @@ type route struct {
 	feed bool
 
 	// rest is the end of the path, without a slash before it: the path of a file or folder in
-	// the package or of a page of a provider's documentation, the name of an asset, what is
-	// no version and no part of one, or the kind of a partRoute: "modules" or "providers".
+	// the package or of a page of a provider's documentation, the name of an asset, a part
+	// of the path that names nothing, or the kind of a placeRoute: "modules" or "providers".
 	rest string
 }
 
@@ -51,8 +51,8 @@ const (
 	providerRoute
 	assetRoute
 	reportRoute
-	partRoute // the beginning of addresses: a hostname, a namespace, or a module without a system
-	lostRoute // below a module or provider, but none of its pages
+	placeRoute // the beginning of addresses: a hostname, a namespace, or a module without a system
+	lostRoute  // below a module or provider, but none of its pages
 	loginRoute
 	callbackRoute
 	logoutRoute
@@ -79,7 +79,7 @@ var plainRoutes = map[string]routeKind{
 	"/llms.txt": llmsRoute,
 }
 
-// cutRoutes are paths of pages that somebody has cut, with the page that comes nearest.
+// cutRoutes are paths that have been cut, with the page that comes nearest.
 var cutRoutes = map[string]routeKind{
 	"/modules": modulesRoute, "/providers": providersRoute, "/browse": modulesRoute, "/registries": modulesRoute,
 }
@@ -117,7 +117,7 @@ func parseRoute(escaped string) (r route, ok bool) {
 	if segments[0] == "registries" && len(segments) > 1 {
 		hostname, segments = segments[1], segments[2:]
 		if len(segments) == 0 || len(segments) == 1 && (segments[0] == "modules" || segments[0] == "providers") {
-			return parsePartRoute(hostname, "")
+			return parsePlaceRoute(hostname, "")
 		}
 	}
 	switch segments[0] {
@@ -152,10 +152,10 @@ func decodeSegments(escaped string) ([]string, bool) {
 	return segments, true
 }
 
-// parsePartRoute reads the beginning of an address: the hostname alone, or a namespace or
+// parsePlaceRoute reads the beginning of an address: the hostname alone, or a namespace or
 // more of the kind "modules" or "providers".
-func parsePartRoute(hostname, kind string, segments ...string) (r route, ok bool) {
-	r = route{kind: partRoute, rest: kind}
+func parsePlaceRoute(hostname, kind string, segments ...string) (r route, ok bool) {
+	r = route{kind: placeRoute, rest: kind}
 	namespace, name := "x", "x"
 	switch len(segments) {
 	case 2:
@@ -183,7 +183,7 @@ func (r route) lost(segments []string) (route, bool) {
 
 func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
 	if n := len(segments); n == 1 || n == 2 {
-		return parsePartRoute(hostname, "modules", segments...)
+		return parsePlaceRoute(hostname, "modules", segments...)
 	}
 	if len(segments) < 3 {
 		return r, false
@@ -242,7 +242,7 @@ func cutPart(r route, escaped string) string {
 
 func parseProviderRoute(hostname string, segments []string) (r route, ok bool) {
 	if len(segments) == 1 {
-		return parsePartRoute(hostname, "providers", segments[0])
+		return parsePlaceRoute(hostname, "providers", segments[0])
 	}
 	if len(segments) < 2 {
 		return r, false
@@ -278,7 +278,7 @@ func parseProviderRoute(hostname string, segments []string) (r route, ok bool) {
 // provider in no certain version.
 func (r route) hasFeed() bool {
 	switch r.kind {
-	case homeRoute, partRoute:
+	case homeRoute, placeRoute:
 		return true
 	case moduleRoute, providerRoute:
 		return r.version == "" && !r.latest && r.part == "" && r.rest == ""
@@ -297,7 +297,7 @@ func (r route) path() string {
 	switch r.kind {
 	case assetRoute:
 		return assetFolder + r.rest
-	case moduleRoute, moduleFileRoute, moduleCodeRoute, providerRoute, partRoute, lostRoute:
+	case moduleRoute, moduleFileRoute, moduleCodeRoute, providerRoute, placeRoute, lostRoute:
 	default:
 		for p, kind := range plainRoutes {
 			if kind == r.kind {
@@ -319,7 +319,7 @@ func (r route) path() string {
 		add("registries", string(a.Hostname))
 	}
 	switch {
-	case r.kind == partRoute:
+	case r.kind == placeRoute:
 		for _, s := range []string{r.rest, a.Namespace, a.Name} {
 			if s != "" {
 				add(s)
@@ -388,8 +388,8 @@ func (r route) withCode(name string) route {
 	return r
 }
 
-// leads reports whether a browser that follows the route comes to it. It does not for names
-// that no page has, which files of a package can have.
+// leads reports whether browsers can follow the route. Files of a package can have names that
+// no page has.
 func (r route) leads() bool {
 	parsed, ok := parseRoute(r.path())
 	r.latest = parsed.latest // a page of the latest version may lack the word, its files do not

@@ -137,12 +137,12 @@ func (v *visit) signInFailed(to string, err error) *answer {
 	case errors.Is(err, signin.ErrDeclined):
 		e.Status, e.Name = http.StatusForbidden, "You are not signed in"
 		e.Text = "The service that people sign in with has not let you in."
-		log, level = "the issuer has declined to sign somebody in", (*visit).logInfo
+		log, level = "the issuer has declined to sign a user in", (*visit).logInfo
 	case errors.Is(err, oidc.ErrRefused):
 		e.Status, e.Name = http.StatusForbidden, "This account has no access"
 		e.Text = "This registry does not accept the account that you have signed in with. Use another one, or ask the registry's operator."
 		e.Links = []link{{"Use another account", withQuery(again, "again", "yes")}}
-		log, level = "an account was refused when somebody signed in", (*visit).logInfo
+		log, level = "an account was refused at signing in", (*visit).logInfo
 	default:
 		log = "signing in failed"
 	}

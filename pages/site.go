@@ -99,10 +99,13 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		fail(http.StatusNotFound)
 		return true
 	}
+	if rt.isPage() {
+		w.Header().Add("Vary", "Accept")
+	}
 	if normal := s.Path + rt.path(); normal != r.URL.EscapedPath() {
 		switch tab := cutPart(rt, escaped); {
 		case tab != "":
-			normal = withQuery(normal, "tab", tab)
+			normal = withQuery(normal, "tab", tab, "format", r.URL.Query().Get("format"))
 		case r.URL.RawQuery != "":
 			normal += "?" + r.URL.RawQuery
 		}
@@ -113,7 +116,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		s.write(w, r, assetAnswer(embedded().byName[rt.rest]))
 		return true
 	}
-	q := readQuery(rt, r.URL.RawQuery, r.Header.Get("Accept"))
+	q := readQuery(rt, r.URL.RawQuery, r.Header)
 	visit := &visit{site: s, request: r, route: rt, query: q}
 	if s.SignIn != nil && rt.signsIn() {
 		s.write(w, r, visit.signInPage())
@@ -121,7 +124,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	}
 	var a *answer
 	err := s.Registry.Visit(r, func(v *handlers.View) (err error) {
-		visit.view, visit.version = v, ""
+		visit.view, visit.route, visit.version = v, rt, "" // an attempt before may have shown something else
 		a, err = s.answer(visit)
 		return err
 	})
@@ -135,9 +138,6 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		asks := *a
 		asks.challenges = true // a reader of feeds cannot sign in on a page
 		a = &asks
-	}
-	if rt.isPage() {
-		w.Header().Add("Vary", "Accept")
 	}
 	s.write(w, r, a)
 	return true
@@ -169,7 +169,7 @@ func (s *Site) answer(v *visit) (*answer, error) {
 	key := pageKey{route: v.route, query: v.query, self: v.view.Hostname()}
 	switch {
 	case v.route.feed:
-		key.base = s.Registry.Origin(v.request)
+		key.base = s.origin(v.request)
 	case v.route.kind == homeRoute:
 		key.base = v.view.ServicesURL()
 	}
@@ -236,7 +236,7 @@ func (s *Site) renderPage(v *visit) (*answer, error) {
 		return v.about(v.code())
 	case providerRoute:
 		return v.about(v.provider())
-	case partRoute:
+	case placeRoute:
 		return v.place()
 	case lostRoute:
 		return v.lost()
@@ -381,7 +381,11 @@ func (v *visit) failed(err error) *answer {
 	if status >= http.StatusInternalServerError && status != http.StatusServiceUnavailable && v.site.Logger != nil {
 		v.site.Logger.ErrorContext(v.request.Context(), "page failed", "error", err.Error())
 	}
-	return v.failedWith(status, "")
+	text := ""
+	if a := v.route.address; status == http.StatusNotFound && v.view != nil && v.view.Fetches(a) {
+		text = a.String() + " is not here, or you are not allowed to see it. " + fetchedLater
+	}
+	return v.failedWith(status, text)
 }
 
 // failedWith returns the page of a status, with a sentence in place of its usual one.

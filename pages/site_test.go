@@ -645,7 +645,7 @@ func TestARenderedPageIsKept(t *testing.T) {
 	kept := s.cache.latest.Load()
 	keptPage := func(path, query string) *answer {
 		rt, _ := parseRoute(path)
-		a, _ := kept.Get(pageKey{route: rt, query: readQuery(rt, query, ""), self: "registry.example.com"})
+		a, _ := kept.Get(pageKey{route: rt, query: readQuery(rt, query, nil), self: "registry.example.com"})
 		return a
 	}
 	page := keptPage("/modules/acme/vpc/aws", "tab=inputs")

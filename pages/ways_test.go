@@ -7,9 +7,12 @@ import (
 	"testing"
 	"time"
 
+	svchost "github.com/hashicorp/terraform-svchost"
 	"golang.org/x/net/html/atom"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // versionMenuOf returns the links of the menu with the versions.
@@ -153,6 +156,40 @@ func TestTheBlockOfALockFileIsOnThePage(t *testing.T) {
 	for _, want := range []string{`provider "registry.example.com/acme/demo" {`, `"h1:`, `"zh:`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %s:\n%s", want, text)
+		}
+	}
+}
+
+// An origin has everything of a hostname. Whatever else is asked of it is a mistake.
+type origin struct {
+	fill.Upstream
+	hostname svchost.Hostname
+}
+
+func (o origin) Mirrors(a address.Address) bool { return a.Hostname == o.hostname }
+
+// Pages fetch nothing, and say how what is not here comes here.
+func TestPagesFetchNothing(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, siteTree(t)))
+	s.Registry.Upstream = origin{hostname: "registry.terraform.io"}
+	const here = "/registries/registry.terraform.io/modules/acme/tags/null"
+	for path, want := range map[string]bool{
+		here + "/9.9.9": true,
+		"/registries/registry.terraform.io/modules/acme/absent/null":          true,
+		"/registries/registry.terraform.io/modules/acme/absent/null/1.0.0":    true,
+		"/registries/registry.terraform.io/providers/acme/absent":             true,
+		"/registries/registry.terraform.io/providers/acme/absent/feed.atom":   true,
+		"/registries/registry.terraform.io/providers/hashicorp/null/9.9.9":    true,
+		"/registries/registry.terraform.io/modules/acme/absent/null?tab=code": true,
+		here + "?tab=nothing":                      false,
+		here + "/latest/files/nothing":             false,
+		"/registries/registry.terraform.io/nobody": false,
+		"/modules/acme/vpc/aws/9.9.9":              false,
+		"/modules/acme/absent/aws":                 false,
+	} {
+		w := s.get(path, "")
+		if says := strings.Contains(w.Body.String(), fetchedLater); w.Code != http.StatusNotFound || says != want {
+			t.Errorf("%s: %d, and it says that it is fetched: %t", path, w.Code, says)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"crypto/sha256"
+	"errors"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -67,5 +68,50 @@ func testFilesThatAreRefusedUnsent(t *testing.T, on treeKind) {
 			_, err = r.Put(t.Context(), f, publish.Upload{Body: unreadable{}, Size: 1000, SHA256: test.sum})
 			saying(t, err, publish.ErrRefused, test.says)
 		})
+	}
+}
+
+// The disk begins to sync a package when its last byte is there, and not after the checks.
+func TestPackagesAreSyncedWhileTheyAreChecked(t *testing.T) {
+	var faults treetest.Faults
+	ahead := faults.SyncedAhead()
+	r := newRegistry(t, func(o *publish.Options) { o.Open = faults.Open(o.Open) })
+	d := newDist(t, "")
+	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
+	f, err := publish.ParseModuleFile(vpc, "1.0.0.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Put(t.Context(), f, upload(indextest.Zip("main.tf", "variable \"a\" {}"))); err != nil {
+		t.Fatal(err)
+	}
+	if !ahead() {
+		t.Error("a package is checked before the disk syncs it")
+	}
+}
+
+// An endless body counts what is read of it.
+type endless struct{ read int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.read += int64(len(p))
+	return len(p), nil
+}
+
+// A file is refused as soon as a byte more has arrived than its request has announced. How long
+// the files of a release are, SHA256SUMS does not say.
+func TestFilesThatAreLongerThanAnnounced(t *testing.T) {
+	const announced, most = 1000, 1 << 20
+	r := newRegistry(t, func(o *publish.Options) { o.MaxSize = most })
+	d := newDist(t, "")
+	r.mustPut(sums, d[sums], publish.Waiting)
+	f, err := publish.ParseReleaseFile(demo, "1.0.0", linuxZip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body endless
+	_, err = r.Put(t.Context(), f, publish.Upload{Body: &body, Size: announced})
+	if !errors.Is(err, publish.ErrInterrupted) || body.read > announced+1 {
+		t.Errorf("%d bytes were read: %v", body.read, err)
 	}
 }

@@ -199,7 +199,7 @@ func TestInterruptedPublicationsThatNobodySendsAgain(t *testing.T) {
 }
 
 // A file whose publication has failed may be in the tree all the same. Clients are offered it
-// then, even if nobody sends it again.
+// then, even if it is not sent again.
 func TestPublicationsWhoseAnswerIsLost(t *testing.T) {
 	d := newDist(t, "")
 	for _, test := range []struct {

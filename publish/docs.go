@@ -208,8 +208,7 @@ func readDocs(ctx context.Context, f io.ReaderAt, size int64, name string) (docs
 	return pages, pages.checkFolders()
 }
 
-// unpacked returns the files in the folder with the documentation of a repository, if there
-// is one.
+// unpacked returns the files in the folder with the documentation of a repository, if any.
 func (d docs) unpacked() docs {
 	for _, prefix := range []string{"website/docs/", "docs/"} {
 		in := make(docs)

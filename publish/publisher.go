@@ -311,7 +311,7 @@ func (p *Publisher) snapshot() *index.Snapshot {
 const patience = time.Minute
 
 // await waits for a snapshot for which done reports true. It returns the last snapshot
-// that it has seen, and whether done reports true for it.
+// that was there, and whether done reports true for it.
 func (p *Publisher) await(ctx context.Context, wanted index.Selection, done func(*index.Snapshot) bool) (*index.Snapshot, bool) {
 	x := p.options.Index()
 	if x == nil {

@@ -478,9 +478,13 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	return s.drop(context.WithoutCancel(ctx), c, present)
 }
 
-// drop removes an unpublished release, with the files that an interrupted publication
-// has copied. It keeps files that may belong to another release.
+// drop removes what is staged of a version. If the tree does not have the version, drop also
+// removes the files that an interrupted publication has copied. It keeps files that may belong
+// to another release.
 func (s stage) drop(ctx context.Context, c *staged, present *presentRelease) error {
+	if present.exists {
+		return s.removeAll()
+	}
 	err := s.part.RemoveUnfinished(ctx, present.folder, s.checksumsName(), c.checksums)
 	if err != nil && !errors.Is(err, tree.ErrReserved) && !errors.Is(err, tree.ErrInTheWay) {
 		return err

@@ -90,19 +90,27 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 		return err
 	case done:
 		return s.removeAll()
-	case c.empty() || p.options.Now().Sub(c.last) >= p.options.Staging:
-		if p.options.Logger != nil && !c.empty() {
-			p.options.Logger.LogAttrs(ctx, slog.LevelInfo, "dropped an unfinished release",
-				slog.String("address", s.address.String()), slog.String("version", s.version))
-		}
-		return s.drop(ctx, c, present)
+	case !c.empty() && p.options.Now().Sub(c.last) < p.options.Staging:
+		return nil
 	}
-	return nil
+	// A failure may come after the release has reached the tree.
+	if present, err = p.presentRelease(files, s.address, s.version); err != nil {
+		return err
+	}
+	if p.options.Logger != nil && !c.empty() {
+		what := "dropped an unfinished release"
+		if present.exists {
+			what = "dropped documentation that cannot be published"
+		}
+		p.options.Logger.LogAttrs(ctx, slog.LevelInfo, what,
+			slog.String("address", s.address.String()), slog.String("version", s.version))
+	}
+	return s.drop(ctx, c, present)
 }
 
 // finish puts what is staged into the tree, and reports whether it was complete: a whole
 // release, or documentation of a published one, whose other files never change. A Refusal
-// means that it cannot come into the tree as it is.
+// means that the files have to change first.
 func (p *Publisher) finish(ctx context.Context, files tree.Tree, s stage, c *staged, present *presentRelease) (done bool, err error) {
 	if present.exists {
 		err = p.installDocs(ctx, s, present.folder)

@@ -115,6 +115,30 @@ func testDamagedDocumentationIsDropped(t *testing.T, on treeKind) {
 	})
 	again.tidy()
 	again.holds(published...)
+	if text := again.log.String(); strings.Contains(text, "dropped an unfinished release") || !strings.Contains(text, "dropped documentation") {
+		t.Errorf("the log says %s", text)
+	}
+}
+
+// Of a release that the tree has, nothing goes with what is staged beside it, not even what looks
+// like a part of an interrupted upload.
+func TestPresentReleasesAreNotDropped(t *testing.T) {
+	r := newRegistryInBucket(t, new(treetest.Bucket))
+	d := newDist(t, "")
+	for name, content := range d {
+		r.Write("providers/acme/demo/"+name, content) // beside the folder of the version
+	}
+	long := time.Now().Add(-time.Hour)
+	const folder = "providers/acme/demo/1.0.0/"
+	r.bucket.Put(folder+tree.UploadName, `{"format":1}`, long)
+	r.bucket.Put(folder+"docs/index.md", "# Demo", long)
+	present := r.files()
+	r.Write(stageOfDemo+"docs.zip", "damaged")
+	again := r.again(t, func(o *publish.Options) {
+		o.Now = func() time.Time { return time.Now().Add(25 * time.Hour) }
+	})
+	again.tidy()
+	again.holds(present...)
 }
 
 // That unfinished releases are not looked at is logged.

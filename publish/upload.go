@@ -102,7 +102,11 @@ func (p *Publisher) receive(ctx context.Context, part tree.Part, f File, u Uploa
 // writes them to w.
 func (p *Publisher) digest(w io.Writer, k Kind, u Upload) (sum wire.SHA256, size int64, err error) {
 	limit := p.limit(k)
-	body := &bodyReader{from: io.LimitReader(u.Body, limit+1), hash: sha256.New()}
+	most := limit
+	if u.Size >= 0 {
+		most = min(limit, u.Size) // no sender is listened to beyond what it has announced
+	}
+	body := &bodyReader{from: io.LimitReader(u.Body, most+1), hash: sha256.New()}
 	size, err = io.Copy(w, body)
 	switch sum = wire.SHA256(body.hash.Sum(nil)); {
 	case body.err != nil:

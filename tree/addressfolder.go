@@ -202,9 +202,9 @@ func (f AddressFolder) ReadMetadata() ([]byte, error) {
 	content, err := f.part.ReadDocument(name)
 	var bad *Finding
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.part.leadsNowhere(name):
-		return nil, errLeadsNowhere
-	case errors.Is(err, fs.ErrNotExist), errors.As(err, &bad) && bad.Reason == Empty:
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, f.part.leadsNowhere(name)
+	case errors.As(err, &bad) && bad.Reason == Empty:
 		return nil, nil
 	case errors.Is(err, ErrStore):
 		return nil, err

@@ -76,8 +76,8 @@ func providersInBucket(t *testing.T) (*treetest.Bucket, tree.Part) {
 	return b, files.Providers
 }
 
-// What a killed instance has uploaded of another release stays as long as it may be a copy
-// that goes on, and makes room then.
+// An upload of another release that a killed instance has left stays as long as it may be a
+// copy that goes on, and makes room then.
 func TestUploadsOfOtherReleases(t *testing.T) {
 	for _, row := range []struct {
 		rule string

@@ -61,7 +61,7 @@ func Abandoned(file fs.FileInfo) bool {
 // place gives a file its name in the part, and makes the folder of the name. The error wraps
 // fs.ErrExist if the name is taken, and is ErrReserved if it may be taken in a moment.
 func (d disk) place(from, to string) error {
-	if err := d.makeFolder(path.Dir(to)); err != nil {
+	if _, err := d.makeFolder(path.Dir(to)); err != nil {
 		return err
 	}
 	err := d.placeFile(from, to)
@@ -85,17 +85,48 @@ func (d disk) place(from, to string) error {
 	return d.placeFile(from, to)
 }
 
-// makeFolder makes a folder and its parents. An error because a file has the name of one of
-// them does not wrap fs.ErrExist: that file is not the one that the caller creates.
-func (d disk) makeFolder(dir string) error {
-	err := d.Fs.MkdirAll(d.path(dir), 0o755)
-	if !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOTDIR) {
-		return err
+// makeFolder makes a folder and its parents. It returns the folders that it has made, the
+// innermost first, and none that another process has made meanwhile. An error because a file
+// has the name of one of them does not wrap fs.ErrExist: that file is not the one that the
+// caller creates.
+func (d disk) makeFolder(dir string) (made []string, err error) {
+	exists, err := d.isFolder(dir)
+	if exists || err != nil {
+		return nil, err
 	}
-	if _, err := d.Lookup(dir); errors.Is(err, fs.ErrNotExist) && d.leadsNowhere(dir) {
-		return errLeadsNowhere
+	if dir == "." { // the part's own folder may be one of several that are missing
+		return nil, d.Fs.MkdirAll(d.path(dir), 0o755)
 	}
-	return errNoFolder
+	if made, err = d.makeFolder(path.Dir(dir)); err != nil {
+		return made, err
+	}
+	err = d.Fs.Mkdir(d.path(dir), 0o755)
+	if err == nil {
+		return append([]string{dir}, made...), nil
+	}
+	if errors.Is(err, fs.ErrExist) {
+		var foundErr error
+		if exists, foundErr = d.isFolder(dir); exists || foundErr != nil {
+			err = foundErr
+		}
+	}
+	return made, err
+}
+
+// isFolder reports whether there is a folder. The error is errNoFolder or errLeadsNowhere if
+// none can be made because of something that has its name, or the name of one of its parents.
+func (d disk) isFolder(dir string) (bool, error) {
+	switch info, err := d.Lookup(dir); {
+	case errors.Is(err, syscall.ENOTDIR):
+		return false, errNoFolder
+	case errors.Is(err, fs.ErrNotExist):
+		return false, d.leadsNowhere(dir)
+	case err != nil:
+		return false, err
+	case !info.IsDir():
+		return false, errNoFolder
+	}
+	return true, nil
 }
 
 // placeFile tries each way in order. An operation that fails because of the disk fails in
@@ -169,7 +200,7 @@ func (d disk) isSameFile(name string, file fs.FileInfo) bool {
 
 // placeFolder is place for a folder, which appears as a whole.
 func (d disk) placeFolder(from, to string) error {
-	if err := d.makeFolder(path.Dir(to)); err != nil {
+	if _, err := d.makeFolder(path.Dir(to)); err != nil {
 		return err
 	}
 	err := d.renameFolderExclusive(from, to)

@@ -75,7 +75,7 @@ func (d disk) walk(ctx context.Context, dir string, visit func(name string, info
 
 // create makes a new file and its folders.
 func (d disk) create(name string, mode fs.FileMode) (afero.File, error) {
-	if err := d.makeFolder(path.Dir(name)); err != nil {
+	if _, err := d.makeFolder(path.Dir(name)); err != nil {
 		return nil, err
 	}
 	return d.Fs.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
@@ -126,7 +126,7 @@ func (d disk) syncFolder(dir string) {
 
 // move gives a file or a folder its name, and makes the folder of the name.
 func (d disk) move(from, to string) error {
-	if err := d.makeFolder(path.Dir(to)); err != nil {
+	if _, err := d.makeFolder(path.Dir(to)); err != nil {
 		return err
 	}
 	return d.Fs.Rename(d.path(from), d.path(to))

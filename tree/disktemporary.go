@@ -43,16 +43,23 @@ type temporaryFile struct {
 const maxAttempts = 5
 
 func (d disk) temporary(ctx context.Context, name string) (TemporaryFile, error) {
+	var made []string
 	for range maxAttempts {
 		if err := ctx.Err(); err != nil {
+			d.removeEmpty(made)
 			return nil, err
 		}
-		t := &temporaryFile{disk: d, name: temporaryName(name, lockedSuffix), created: d.missingFolders(path.Dir(name))}
-		var err error
-		switch t.File, err = d.create(t.name, 0o644); {
+		further, err := d.makeFolder(path.Dir(name))
+		made = append(further, made...)
+		t := &temporaryFile{disk: d, name: temporaryName(name, lockedSuffix), created: made}
+		if err == nil {
+			t.File, err = d.Fs.OpenFile(d.path(t.name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		}
+		switch {
 		case errors.Is(err, fs.ErrNotExist): // another instance has discarded the folder, or the root is gone
 			continue
 		case err != nil:
+			d.removeEmpty(made)
 			return nil, StorageError(err)
 		}
 		locked, err := t.tryLock()
@@ -63,19 +70,18 @@ func (d disk) temporary(ctx context.Context, name string) (TemporaryFile, error)
 		if err != nil {
 			return nil, StorageError(err)
 		}
+		made = nil
 	}
+	d.removeEmpty(made)
 	return nil, ErrReplaced
 }
 
-// missingFolders returns which of a folder and its parents do not exist.
-func (d disk) missingFolders(dir string) (folders []string) {
-	for ; dir != "."; dir = path.Dir(dir) {
-		if _, err := d.Lookup(dir); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		folders = append(folders, dir)
+// removeEmpty removes folders that were made for a file, the innermost first, unless they have
+// other files by now.
+func (d disk) removeEmpty(folders []string) {
+	for _, dir := range folders {
+		d.removeIfEmpty(dir)
 	}
-	return folders
 }
 
 // lockPath is the path for the lock of a file; empty if there are no locks. Windows
@@ -87,7 +93,9 @@ func (d disk) lockPath(name string) string {
 	return d.DiskPath(name)
 }
 
-// tryLock locks the file, unless another instance has locked or removed it.
+// tryLock locks the file, unless another instance has locked or removed it. Only a file system
+// without locks does without: after any other failure the file could be taken for a leftover
+// while it arrives.
 func (t *temporaryFile) tryLock() (locked bool, err error) {
 	disk := t.disk.lockPath(t.name)
 	if disk == "" {
@@ -97,8 +105,10 @@ func (t *temporaryFile) tryLock() (locked bool, err error) {
 	switch locked, err = lock.TryLock(); {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
+	case err != nil && hasNoLocks(err):
+		return true, nil
 	case err != nil:
-		return true, nil // a file system without locks
+		return false, err
 	case !locked:
 		return false, nil
 	}
@@ -216,9 +226,7 @@ func (t *temporaryFile) Discard() {
 	t.File.Close()
 	t.disk.remove(t.name)
 	t.unlock()
-	for _, dir := range t.created {
-		t.disk.removeIfEmpty(dir)
-	}
+	t.disk.removeEmpty(t.created)
 }
 
 func (t *temporaryFile) unlock() {

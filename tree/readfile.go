@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -66,39 +67,40 @@ func (p Part) Stat(name string) (fs.FileInfo, error) {
 
 // absence returns an error about a name as a StorageError, unless the name does not exist.
 func (p Part) absence(name string, err error) error {
-	switch {
-	case err == nil, errors.Is(err, fs.ErrNotExist) && !p.leadsNowhere(name):
-		return err
-	case errors.Is(err, fs.ErrNotExist):
-		return errLeadsNowhere
+	if !errors.Is(err, fs.ErrNotExist) {
+		return StorageError(err)
 	}
-	return StorageError(err)
+	return cmp.Or(p.leadsNowhere(name), err)
 }
 
 var errLeadsNowhere = fmt.Errorf("%w: a symlink in it leads to nothing, mend or remove it", ErrNotWritable)
 
-// leadsNowhere reports whether a name that was found not to exist is a symlink, or has one on
-// its way below the root that leads to nothing or cannot be followed. A target that is back by
-// now was not absent.
-func (p Part) leadsNowhere(name string) bool {
+// leadsNowhere returns errLeadsNowhere if a name that was found not to exist is a symlink, or
+// has one on its way below the root that leads to nothing. A target that is back by now was
+// not absent. Any other StorageError says that this cannot be told at the moment.
+func (p Part) leadsNowhere(name string) error {
 	if p.Disk == "" {
-		return false
+		return nil
 	}
 	name = path.Join(p.Dir, name)
 	for dir := name; dir != "."; dir = path.Dir(dir) {
 		info, err := os.Lstat(filepath.Join(p.Disk, filepath.FromSlash(dir)))
 		switch {
-		case err != nil:
+		case errors.Is(err, fs.ErrNotExist):
 			continue
+		case err != nil:
+			return StorageError(err)
 		case info.Mode()&fs.ModeSymlink == 0:
-			return false
+			return nil
 		case dir == name:
-			return true
+			return errLeadsNowhere
 		}
-		_, err = p.Fs.Stat(dir)
-		return err != nil
+		if _, err = p.Fs.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return errLeadsNowhere
+		}
+		return StorageError(err)
 	}
-	return false
+	return nil
 }
 
 // Exists reports whether there is a file or folder of that name. The error is a

@@ -60,7 +60,7 @@ func (p Part) Entries(dir string) ([]Entry, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(p.follow(dir, infos), func(e Entry) bool {
-		return e.Gone && !p.leadsNowhere(e.Path()) // it has been removed meanwhile
+		return e.Gone && p.leadsNowhere(e.Path()) == nil // it has been removed meanwhile
 	}), nil
 }
 

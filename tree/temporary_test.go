@@ -70,7 +70,7 @@ func TestFilesAreSyncedAhead(t *testing.T) {
 	}
 }
 
-// What was synced ahead is not synced again, and what is written afterwards is.
+// Bytes that were synced ahead are not synced again, and bytes written afterwards are.
 func TestFilesAreNotSyncedTwice(t *testing.T) {
 	for _, test := range []struct {
 		rule  string
@@ -185,6 +185,34 @@ func TestDiscardLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// A sharedDisk has another process make a folder just before this one does.
+type sharedDisk struct {
+	afero.Fs
+	makes string
+}
+
+func (d sharedDisk) Mkdir(name string, perm fs.FileMode) error {
+	return errors.Join(d.Fs.MkdirAll(d.makes, perm), d.Fs.Mkdir(name, perm))
+}
+
+func (d sharedDisk) MkdirAll(name string, perm fs.FileMode) error {
+	return errors.Join(d.Fs.MkdirAll(d.makes, perm), d.Fs.MkdirAll(name, perm))
+}
+
+// A folder that another process has made meanwhile stays, for whatever it was made.
+func TestDiscardLeavesTheFoldersOfOthers(t *testing.T) {
+	p, dir := onDisk(t)
+	p.Fs = sharedDisk{p.Fs, "providers/acme"}
+	one, err := p.NewTemporary(t.Context(), "acme/demo/1.0.0/a.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Discard()
+	if names := filesIn(t, dir); !slices.Equal(names, []string{"acme"}) {
+		t.Errorf("there are %v", names)
+	}
+}
+
 // A part elsewhere that is gone is not made again: files written to another place would be
 // lost.
 func TestTemporariesNeedTheTree(t *testing.T) {
@@ -236,7 +264,7 @@ func TestSmallFilesAreReplacedAsAWhole(t *testing.T) {
 	}
 }
 
-// A file that another instance writes stays: if it is locked, whatever its age, and if it
+// A file that another instance writes stays: a locked file whatever its age, and a file that
 // was written to recently, locked or not.
 func TestRemoveTemporaries(t *testing.T) {
 	p, dir := onDisk(t)
@@ -277,6 +305,44 @@ func TestRemoveTemporaries(t *testing.T) {
 	stays := []string{"s", "temporary", "temporary", "temporary", "s/.mine.part", "s/1", "s/1/2", "temporary"}
 	if names := filesIn(t, dir); !slices.Equal(names, stays) {
 		t.Errorf("there are %v", names)
+	}
+}
+
+// A file that cannot be locked does not arrive: it could be taken for a leftover. Only where
+// there are no locks it does.
+func TestTemporariesThatCannotBeLocked(t *testing.T) {
+	p, dir := onDisk(t)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	aFile := filepath.Join(dir, "a")
+	if err := os.WriteFile(aFile, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.Disk = aFile // there is nothing to open below it
+	if _, err := p.NewTemporary(t.Context(), "b.zip"); !errors.Is(err, ErrNotWritable) && runtime.GOOS != "windows" {
+		t.Errorf("got %v", err)
+	}
+	if names := filesIn(t, dir); !slices.Equal(names, []string{"a"}) {
+		t.Errorf("there are %v", names)
+	}
+}
+
+// A name is absent only if the disk says so.
+func TestNamesThatCannotBeLookedAt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there a file has no names below it")
+	}
+	p, dir := onDisk(t)
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "a"), []byte("x"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if exists, err := p.Exists("b"); exists || err != nil {
+		t.Errorf("what is not there: %t, %v", exists, err)
+	}
+	p.Disk = filepath.Join(dir, "a") // whatever is below it
+	if exists, err := p.Exists("b"); !errors.Is(err, ErrNotWritable) {
+		t.Errorf("what cannot be looked at: %t, %v", exists, err)
 	}
 }
 

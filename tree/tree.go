@@ -254,10 +254,14 @@ func (p Part) List(dir string) ([]Entry, error) {
 	}
 	infos, err := p.listDirectory(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if dir == "." && p.leadsNowhere(dir) {
+		if dir != "." {
+			return nil, nil
+		}
+		nowhere := p.leadsNowhere(dir)
+		if errors.Is(nowhere, errLeadsNowhere) {
 			return nil, err
 		}
-		return nil, nil
+		return nil, nowhere
 	}
 	if err != nil {
 		return nil, err

@@ -16,6 +16,10 @@ type Catalog struct {
 	// Modules and Providers are ordered by address.
 	Modules, Providers []*Entry
 
+	// Withdrawn are modules and providers of which a snapshot offers no version any more. An
+	// address that is found with and without HOSTNAME can be among them and be offered too.
+	Withdrawn []*Entry
+
 	merged    map[address.Address]*Entry // see Merged
 	hostnames map[svchost.Hostname]bool
 
@@ -29,6 +33,13 @@ type Catalog struct {
 // For returns the catalog of a snapshot, which is made on the first request for it.
 func For(s *index.Snapshot) *Catalog {
 	return index.Derived(s, func(before *Catalog) *Catalog { return newCatalog(s, before) })
+}
+
+// addWithdrawn adds a place whose versions are all withdrawn.
+func (c *Catalog) addWithdrawn(s *index.Snapshot, p index.Place) {
+	if len(s.WithdrawnVersions(p)) > 0 && s.Module(p) == nil && s.Provider(p) == nil {
+		c.Withdrawn = append(c.Withdrawn, newWithdrawnEntry(p.Address, s.Metadata(p)))
+	}
 }
 
 // newCatalog returns the catalog of a snapshot. before is the catalog of an earlier one, or
@@ -67,7 +78,11 @@ func newCatalog(s *index.Snapshot, before *Catalog) *Catalog {
 		if p := s.Provider(place); p != nil {
 			c.merged[a] = providerEntry(p)
 		}
+		c.addWithdrawn(s, place)
 		c.hostnames[a.Hostname] = true
+	}
+	for a := range s.Folders() {
+		c.addWithdrawn(s, index.PlaceOf(a))
 	}
 	byAddress := func(a, b *Entry) int { return a.Address.Compare(b.Address) }
 	slices.SortFunc(c.Modules, byAddress)

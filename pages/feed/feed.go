@@ -2,17 +2,15 @@
 package feed
 
 import (
-	"cmp"
 	"encoding/xml"
 	"fmt"
-	"slices"
 	"time"
 )
 
 // Type is the media type of a feed.
 const Type = "application/atom+xml; charset=utf-8"
 
-// A Feed has entries, the newest first once Encode has sorted them.
+// A Feed has entries, the newest first.
 type Feed struct {
 	ID      string // a URI that stays the same for ever
 	Title   string
@@ -35,17 +33,13 @@ type Entry struct {
 // MaxEntries is how many entries a feed has at most.
 const MaxEntries = 50
 
-// Encode returns the feed as a document. It has the newest entries. An entry without a time
-// counts as the oldest.
+// Encode returns the feed as a document.
 func (f Feed) Encode() ([]byte, error) {
-	entries := slices.Clone(f.Entries)
-	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.ID, b.ID)) })
-	entries = entries[:min(len(entries), MaxEntries)]
 	d := document{
 		ID: f.ID, Title: f.Title, Author: person{f.Author}, Updated: stamp(time.Time{}),
 		Links: []link{{Rel: "self", Href: f.Self, Type: "application/atom+xml"}, {Rel: "alternate", Href: f.About, Type: "text/html"}},
 	}
-	for i, e := range entries {
+	for i, e := range f.Entries {
 		if i == 0 {
 			d.Updated = stamp(e.Updated)
 		}

@@ -164,17 +164,20 @@ func (r nodeRenderer) code(w util.BufWriter, source []byte, node ast.Node, enter
 		return ast.WalkContinue, nil
 	}
 	var language string
-	fenced, ok := node.(*ast.FencedCodeBlock)
-	if _, plain := node.AttributeString(plainCode); ok && !plain {
+	if fenced, ok := node.(*ast.FencedCodeBlock); ok {
 		language = string(fenced.Language(source))
+	}
+	highlighted := language
+	if _, plain := node.AttributeString(plainCode); plain {
+		highlighted = ""
 	}
 	if kind, ok := diagrams[strings.ToLower(language)]; ok {
 		// Only a script of others could draw it. Its source says what it shows.
 		_, _ = w.WriteString("<details><summary>Diagram, as " + kind + " source</summary>\n")
 		defer func() { _, _ = w.WriteString("</details>\n") }()
 	}
-	_, _ = w.WriteString(`<pre tabindex="0"><code>`)
-	Highlight(w, language, string(node.Lines().Value(source)))
+	_, _ = w.WriteString(`<pre tabindex="0"><code` + languageClass(language) + `>`)
+	Highlight(w, highlighted, string(node.Lines().Value(source)))
 	_, _ = w.WriteString("</code></pre>\n")
 	return ast.WalkSkipChildren, nil
 }

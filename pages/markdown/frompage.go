@@ -2,6 +2,8 @@ package markdown
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,15 +12,17 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
 
 // FromPage returns the content of a page as Markdown, without what is only of use in a
-// browser: forms, menus, the outline, and folded things unfolded. The content is the main
-// element. link returns the URL for each link.
-func FromPage(page []byte, link func(url string) string) ([]byte, error) {
+// browser: forms, menus and the outline. What is folded is unfolded. The content is the main
+// element. link returns the URL for each link. The page may have text that others wrote,
+// so its size is bounded.
+func FromPage(ctx context.Context, page []byte, link func(url string) string) ([]byte, error) {
 	document, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
 		return nil, fmt.Errorf("reading a page: %w", err)
@@ -32,22 +36,48 @@ func FromPage(page []byte, link func(url string) string) ([]byte, error) {
 		content.AppendChild(menu)
 	}
 	simplify(content, link)
-	text, err := toMarkdown().ConvertNode(content)
-	if err != nil {
+	bounds := pageBounds{text: maxWritten, cells: maxCells}
+	bounds.apply(content, 0, 0)
+	if bounds.cut {
+		rest := element(atom.P)
+		setText(rest, writtenInPart)
+		content.AppendChild(rest)
+	}
+	text, err := toMarkdown().ConvertNode(content, converter.WithContext(ctx))
+	if err = cmp.Or(ctx.Err(), err); err != nil {
 		return nil, fmt.Errorf("writing a page as Markdown: %w", err)
 	}
 	return append(bytes.TrimSpace(text), '\n'), nil
 }
 
 var toMarkdown = sync.OnceValue(func() *converter.Converter {
-	return converter.NewConverter(converter.WithPlugins(
+	c := converter.NewConverter(converter.WithPlugins(
 		base.NewBasePlugin(),
 		commonmark.NewCommonmarkPlugin(commonmark.WithHeadingStyle(commonmark.HeadingStyleATX), commonmark.WithListEndComment(false)),
-		table.NewTablePlugin(table.WithSpanCellBehavior(table.SpanBehaviorMirror), table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithHeaderPromotion(true), table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
+		strikethrough.NewStrikethroughPlugin(),
+		table.NewTablePlugin(table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithHeaderPromotion(true), table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
 	))
+	c.Register.Renderer(func(ctx converter.Context, _ converter.Writer, _ *html.Node) converter.RenderStatus {
+		if ctx.Err() != nil {
+			return converter.RenderSuccess // the request has ended
+		}
+		return converter.RenderTryNext
+	}, converter.PriorityEarly)
+	c.Register.RendererFor(taskBox, converter.TagTypeInline, func(_ converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
+		box := "[ ] "
+		if hasAttribute(n, "checked") {
+			box = "[x] "
+		}
+		_, _ = w.WriteString(box)
+		return converter.RenderSuccess
+	}, converter.PriorityEarly)
+	return c
 })
 
-// simplify changes the tree of a page to one of which each element has a form in Markdown.
+// taskBox is the element of the box of a task.
+const taskBox = "task"
+
+// simplify gives a page only elements that Markdown has.
 func simplify(n *html.Node, link func(string) string) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
@@ -71,8 +101,8 @@ func ofBrowsers(n *html.Node) bool {
 		return hasClass(n.Parent, "menu")
 	case atom.Summary: // of what is unfolded in a wide window, where it has a heading
 		return hasClass(n.Parent, "unfold")
-	case atom.A: // to a heading itself
-		return textOf(n) == "#"
+	case atom.A: // to the heading that it is in
+		return hasClass(n, "anchor")
 	}
 	return hasAttribute(n, "hidden") || hasClass(n, "outline") || hasClass(n, "filter")
 }
@@ -88,74 +118,95 @@ func simplifyElement(n *html.Node, link func(string) string) {
 		n.Attr = []html.Attribute{{Key: "href", Val: link(to)}}
 	case atom.Img:
 		n.Attr = []html.Attribute{{Key: "src", Val: attribute(n, "src")}, {Key: "alt", Val: attribute(n, "alt")}}
+	case atom.Td, atom.Th: // Markdown has no cells that span others
+		n.Attr = []html.Attribute{{Key: "align", Val: attribute(n, "align")}}
 	case atom.Code:
 		// An abbreviated hash has the whole one as its title.
 		if whole := attribute(n, "title"); whole != "" {
 			setText(n, whole)
 		}
+		if language, ok := strings.CutPrefix(attribute(n, "class"), "language-"); !ok || !namesLanguage().MatchString(language) {
+			n.Attr = nil // it would be more than a word in the line before the code
+		}
 	case atom.Span:
-		if hasClass(n, "tally") {
+		switch {
+		case hasClass(n, "tally"):
 			setText(n, " ("+textOf(n)+")")
-		} else if hasClass(n, "chip") && !hasClass(n.Parent, "flags") {
+		case hasClass(n, "chip") && !hasClass(n.Parent, "flags"):
 			setText(n, "("+textOf(n)+")")
+		case hasClass(n, "task"):
+			done := hasClass(n, "done")
+			if n.DataAtom, n.Data, n.Attr = 0, taskBox, nil; done {
+				n.Attr = []html.Attribute{{Key: "checked"}}
+			}
 		}
 	case atom.Ul, atom.Ol:
-		if hasClass(n.Parent, "tabs") || hasClass(n, "chips") || hasClass(n, "meta") || hasClass(n, "crumbs") {
+		if hasClass(n.Parent, "tabs") || hasClass(n.Parent, "orders") || hasClass(n, "chips") || hasClass(n, "meta") || hasClass(n, "crumbs") {
 			joinItems(n)
+		}
+		if len(attribute(n, "start")) > 9 {
+			n.Attr = nil // no number of a list has more digits
 		}
 	case atom.Summary:
 		rename(n, atom.P)
 	case atom.Details, atom.Nav, atom.Section, atom.Aside, atom.Article:
 		rename(n, atom.Div)
+	case atom.Div:
+		if hasClass(n, "callout") {
+			rename(n, atom.Blockquote)
+		}
 	case atom.Dl:
 		simplifyList(n)
 	}
 }
 
 // simplifyList makes headings of the terms of a list of entries, and items of the terms of
-// other lists.
+// other lists. A term may have no text or several, and a text may have no term.
 func simplifyList(n *html.Node) {
 	entries := hasClass(n, "entries")
-	var terms [][2]*html.Node
-	var term *html.Node
+	var parts []*html.Node
 	var collect func(*html.Node)
 	collect = func(in *html.Node) {
-		for c := in.FirstChild; c != nil; c = c.NextSibling {
-			switch c.DataAtom {
-			case atom.Dt:
-				term = c
-			case atom.Dd:
-				if term != nil {
-					terms = append(terms, [2]*html.Node{term, c})
-				}
-				term = nil
-			case atom.Div:
+		for in.FirstChild != nil {
+			c := in.FirstChild
+			if in.RemoveChild(c); c.DataAtom == atom.Div {
 				collect(c)
+			} else {
+				parts = append(parts, c)
 			}
 		}
 	}
 	collect(n)
-	for n.FirstChild != nil {
-		n.RemoveChild(n.FirstChild)
+	if rename(n, atom.Ul); entries {
+		rename(n, atom.Div)
 	}
-	kind := atom.Ul
-	if entries {
-		kind = atom.Div
-	}
-	rename(n, kind)
-	for _, t := range terms {
-		if entries {
-			heading := element(atom.H3)
-			moveChildren(t[0], heading)
-			n.AppendChild(heading)
-			moveChildren(t[1], n)
-			continue
+	var item *html.Node // of the terms before
+	described := false
+	for _, p := range parts {
+		switch {
+		case p.Type == html.TextNode && strings.TrimSpace(p.Data) == "":
+		case entries && p.DataAtom == atom.Dt:
+			rename(p, atom.H3)
+			n.AppendChild(p)
+		case entries:
+			rename(p, atom.Div)
+			n.AppendChild(p)
+		case p.DataAtom == atom.Dt && item != nil && !described:
+			item.AppendChild(&html.Node{Type: html.TextNode, Data: ", "})
+			moveChildren(p, item)
+		case p.DataAtom == atom.Dt || item == nil:
+			item = element(atom.Li)
+			n.AppendChild(item)
+			described = p.DataAtom != atom.Dt
+			moveChildren(p, item)
+		case described:
+			rename(p, atom.Div)
+			item.AppendChild(p)
+		default:
+			described = true
+			item.AppendChild(&html.Node{Type: html.TextNode, Data: ": "})
+			moveChildren(p, item)
 		}
-		item := element(atom.Li)
-		moveChildren(t[0], item)
-		item.AppendChild(&html.Node{Type: html.TextNode, Data: ": "})
-		moveChildren(t[1], item)
-		n.AppendChild(item)
 	}
 }
 

@@ -2,6 +2,8 @@ package markdown
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +17,7 @@ import (
 
 func fromPage(t *testing.T, content string) string {
 	t.Helper()
-	text, err := FromPage([]byte("<!doctype html><body><header>x</header><main>"+content+"</main><footer>y</footer>"), func(url string) string {
+	text, err := FromPage(t.Context(), []byte("<!doctype html><body><header>x</header><main>"+content+"</main><footer>y</footer>"), func(url string) string {
 		if strings.HasPrefix(url, "/") {
 			return url + "?format=md"
 		}
@@ -42,18 +44,63 @@ func TestPagesBecomeMarkdown(t *testing.T) {
 		{"what is folded is unfolded", `<details><summary>3 lines</summary><pre>a
 b</pre></details>`, "3 lines\n\n```\na\nb\n```"},
 		{"the menu of a documentation comes last", `<div class="docs"><nav class="nav"><ul><li><a href="/o">o</a></li></ul></nav><p>a</p></div>`, "a\n\n- [o](/o?format=md)"},
+		{"an author's mark at a heading goes, another # stays", `<h2>a <a class="anchor" href="#a">#</a></h2><p><a href="https://example.com">#</a></p>`, "## a\n\n[#](https://example.com)"},
+		{"what is struck out stays so", "<p><del>a</del> <s>b</s></p>", "~~a~~ ~~b~~"},
+		{"boxes of tasks", `<ul><li class="task-item"><span class="task done" role="img" aria-label="Done"></span> a</li><li><span class="task"></span> b</li></ul>`, "- [x] a\n- [ ] b"},
+		{"code keeps its language", `<pre><code class="language-hcl"><span class="na">a</span> = 1</code></pre>`, "```hcl\na = 1\n```"},
+		{"a language is one word", "<pre><code class=\"language-a`b <i>\">x</code></pre>", "```\nx\n```"},
+		{"a callout is a quote", `<div class="callout note" role="note"><p class="callout-title">Note</p><p>a</p></div>`, "> Note\n> \n> a"},
+		{"a term with several texts", "<dl><dt>a</dt><dd>b</dd><dd>c</dd></dl>", "- a: b\n  \n  c"},
+		{"several terms with one text", "<dl><dt>a</dt><dt>b</dt><dd>c</dd></dl>", "- a, b: c"},
+		{"a text without a term", "<dl><dd>a</dd><dt>b</dt></dl>", "- a\n- b"},
+		{"an entry of two terms", `<dl class="entries"><dt>a</dt><dt>b</dt><dd>c</dd></dl>`, "### a\n\n### b\n\nc"},
 		{"other versions are on a page of their own", `<details class="menu"><summary>1.0.0</summary><ul><li>0.9.0</li></ul></details>`, "1.0.0"},
 	} {
 		if got := strings.TrimSpace(fromPage(t, test.page)); got != test.want {
 			t.Errorf("%s: %q, want %q", test.rule, got, test.want)
 		}
 	}
-	if _, err := FromPage([]byte("<p>x</p>"), nil); err == nil {
+	if _, err := FromPage(t.Context(), []byte("<p>x</p>"), nil); err == nil {
 		t.Error("a page without content is no error")
 	}
 }
 
-// What others wrote stays text: a program that shows the Markdown and lets HTML through, as
+// Markdown repeats at each line and each cell what a page says once.
+func TestMarkdownOfAPageIsBounded(t *testing.T) {
+	quotes := strings.Repeat("<blockquote>", 60)
+	lists := strings.Repeat("<ol start=999999999><li>", 60)
+	for _, test := range []struct {
+		rule, page string
+		most       int
+		cut        bool
+		want       string
+	}{
+		{"a cell that spans others is one cell", strings.Repeat("<table><tr><td colspan=99 rowspan=99>a</table>", 100), 2000, false, "| a |"},
+		{"a table that would be too large is lines", "<table><tr>" + strings.Repeat("<td>a", 1000) + strings.Repeat("<tr><td>b<td>c", 1000) + "</table>", 20_000, false, "\n\nb c\n\n"},
+		{"quotes in quotes lose their marks", quotes + "a", 100, false, strings.Repeat("> ", maxQuoted) + "a"},
+		{"lists in lists do", strings.Repeat("<ul><li>", 60) + "a", 100, false, strings.Repeat("- ", maxQuoted) + "a"},
+		{"lines in quotes count with their marks", quotes + strings.Repeat("a<br>", 1<<16), 2 * maxWritten, true, "> a"},
+		{"lines of code in lists do", lists + "<pre>" + strings.Repeat("<span>a\n</span>", 1<<15), 2 * maxWritten, true, "   a\n"},
+		{"numbers of lists have nine digits", "<ol start=12345678901234567890><li>a", 5, false, "1. a"},
+		{"a long page is cut", strings.Repeat("<p>"+strings.Repeat("a page of a word ", 60)+"</p>", 1<<12), 2 * maxWritten, true, "a page of a word\n"},
+	} {
+		got := fromPage(t, test.page)
+		if len(got) > test.most || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %d bytes: %.300s", test.rule, len(got), got)
+		}
+		if cut := strings.HasSuffix(got, writtenInPart+"\n"); cut != test.cut {
+			t.Errorf("%s: it says that it is cut: %t", test.rule, cut)
+		}
+	}
+
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if text, err := FromPage(gone, []byte("<main>a</main>"), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("nobody waits, and it is written: %q, %v", text, err)
+	}
+}
+
+// Foreign text stays text: a program that shows the Markdown and lets HTML through, as
 // many do, gets no element that acts.
 func TestHostileReadmeIsHarmlessAsMarkdown(t *testing.T) {
 	for _, text := range append(slices.Clone(hostile), strings.Join(hostile, "\n\n")) {

@@ -3,7 +3,9 @@ package markdown
 import (
 	"io"
 	"iter"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/chroma/v2"
@@ -53,6 +55,17 @@ func Highlight(w io.StringWriter, language, code string) {
 		_, _ = w.WriteString(escaped)
 	}
 }
+
+// languageClass returns the attribute that tells the language of code, as CommonMark has it.
+// It is how code keeps its language as Markdown.
+func languageClass(language string) string {
+	if !namesLanguage().MatchString(language) {
+		return ""
+	}
+	return ` class="language-` + language + `"`
+}
+
+var namesLanguage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + languageName + `$`) })
 
 // tokens returns the parts of code with their classes. The class is empty for plain
 // text.

@@ -24,11 +24,12 @@ func newSanitisers() sanitisers {
 	raw.AllowAttrs("name").Matching(regexp.MustCompile(`^\S+$`)).OnElements("a")
 
 	final := allowedText()
-	final.AllowAttrs("id").Matching(regexp.MustCompile(`^(readme|doc)-\S+$`)).Globally()
+	final.AllowAttrs("id").Matching(regexp.MustCompile(`^(readme|doc|notes)-\S+$`)).Globally()
 	final.AllowAttrs("class").Matching(regexp.MustCompile(`^([a-z][a-z0-9]{0,2}|task|task done)$`)).OnElements("span")
 	final.AllowAttrs("class").Matching(regexp.MustCompile(`^(scroll|footnotes|callout (note|tip|caution|warning))$`)).OnElements("div")
 	final.AllowAttrs("class").Matching(regexp.MustCompile(`^callout-title$`)).OnElements("p")
 	final.AllowAttrs("class").Matching(regexp.MustCompile(`^task-item$`)).OnElements("li")
+	final.AllowAttrs("class").Matching(regexp.MustCompile(`^language-` + languageName + `$`)).OnElements("code")
 	final.AllowAttrs("class").Matching(regexp.MustCompile(`^anchor$`)).OnElements("a")
 	final.AllowAttrs("rel").Matching(regexp.MustCompile(`^` + externalLink + `$`)).OnElements("a")
 	final.AllowAttrs("aria-hidden").Matching(regexp.MustCompile(`^true$`)).OnElements("a")
@@ -38,6 +39,9 @@ func newSanitisers() sanitisers {
 	final.AllowAttrs("loading").Matching(regexp.MustCompile(`^lazy$`)).OnElements("img")
 	return sanitisers{raw, final}
 }
+
+// languageName is how the name of a language looks.
+const languageName = `[A-Za-z0-9][A-Za-z0-9+#.-]{0,29}`
 
 // externalLink is the rel of links to other sites.
 const externalLink = "nofollow noopener noreferrer"

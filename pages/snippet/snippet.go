@@ -1,5 +1,5 @@
 // Package snippet makes configuration to paste: calls of modules, requirements of providers,
-// blocks of lock files, what clients need to use the registry, and examples with addresses in
+// blocks of lock files, the configuration of clients, and examples with addresses in
 // place of paths.
 package snippet
 

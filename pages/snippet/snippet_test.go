@@ -80,7 +80,7 @@ func TestProviderSnippet(t *testing.T) {
 	}
 }
 
-// The block is what clients write: hashes in their order, each once.
+// The block has the form that clients write: hashes in their order, each once.
 func TestLockBlock(t *testing.T) {
 	a, err := address.Parse("registry.terraform.io/acme/demo")
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path"
 	"sync"
+	"time"
 
 	"github.com/spf13/afero"
 
@@ -249,3 +251,47 @@ func (f *faultyFile) Write(p []byte) (int, error) {
 func (f *faultyFile) Sync() error { return f.faults.ask("sync", f.path) }
 
 var _ afero.Fs = FaultyFs{}
+
+// SyncedAhead makes each first read of a temporary file wait until the file is being synced. It
+// returns a function that reports whether all were synced in time: a writer that has written
+// all of a file has it synced while it checks the file.
+func (f *Faults) SyncedAhead() (ahead func() bool) {
+	var mutex sync.Mutex
+	began := make(map[string]chan struct{})
+	late := false
+	sync := func(path string) chan struct{} {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if began[path] == nil {
+			began[path] = make(chan struct{})
+		}
+		return began[path]
+	}
+	f.When(func(_ int, o Operation) error {
+		if !tree.IsTemporary(path.Base(o.Path)) {
+			return nil
+		}
+		switch began := sync(o.Path); o.Name {
+		case "sync":
+			select {
+			case <-began:
+			default:
+				close(began)
+			}
+		case "read":
+			select {
+			case <-began:
+			case <-time.After(10 * time.Second):
+				mutex.Lock()
+				defer mutex.Unlock()
+				late = true
+			}
+		}
+		return nil
+	})
+	return func() bool {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return !late && len(began) > 0
+	}
+}

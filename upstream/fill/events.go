@@ -200,6 +200,11 @@ func (f *Filler) noteRefusal(message string, a address.Address, err error, detai
 	f.log(level, message, args...)
 }
 
+// notePanic reports a fault of the Filler itself.
+func (f *Filler) notePanic(err error, stack []byte) {
+	f.log(slog.LevelError, "fetching from an origin panicked, please report it", "error", err.Error(), "stack", string(stack))
+}
+
 // noteKeys reports keys of a namespace that the origin sends and the tree did not have,
 // except for the first ones.
 func (f *Filler) noteKeys(r *upstream.Release, before namespaceKeys) {

@@ -151,7 +151,7 @@ func New(o Options) (*Filler, error) {
 		return nil, errors.New("there is no tree to fill")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Filler{
+	f := &Filler{
 		options: o, sources: sources, opener: tree.NewOpener(o.Open), ctx: ctx, cancel: cancel,
 		catalogs:   cache.Cache[address.Address, *catalog]{MaxEntries: maxCatalogs, MaxBytes: maxCatalogBytes, Size: (*catalog).weigh},
 		opening:    openingCatalogs{catalogs: make(map[address.Address]*catalog)},
@@ -163,7 +163,10 @@ func New(o Options) (*Filler, error) {
 		unfilled:   cache.Cache[fileID, error]{MaxEntries: maxFiles},
 		modules:    cache.Cache[releaseID, *FilledModule]{MaxEntries: maxFiles},
 		folders:    cache.Cache[releaseID, string]{MaxEntries: maxFiles},
-	}, nil
+	}
+	f.approving.panicked, f.extending.panicked, f.filling.panicked = f.notePanic, f.notePanic, f.notePanic
+	f.fillingModules.panicked, f.locating.panicked = f.notePanic, f.notePanic
+	return f, nil
 }
 
 // digests returns the digests of the tree's indexes.

@@ -2,7 +2,10 @@ package fill
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -17,6 +20,9 @@ import (
 type flights[V any] struct {
 	group singleflight.Group
 
+	// panicked is called with the error of a flight that has panicked. May be nil.
+	panicked func(err error, stack []byte)
+
 	mutex sync.Mutex
 	under map[string]*flight[V] // those under way
 }
@@ -24,11 +30,11 @@ type flights[V any] struct {
 // A flight may have a value for its callers before it ends.
 type flight[V any] struct {
 	clients *upstream.Clients
+	began   time.Time
 
-	mutex   sync.Mutex
-	value   V
-	valued  bool
-	waiting chan struct{} // closed when there is a value
+	mutex sync.Mutex
+	value V
+	later chan struct{} // closed when there is another value
 }
 
 // offer gives callers a value that they may take before the flight ends. A later one replaces
@@ -37,17 +43,16 @@ func (f *flight[V]) offer(value V) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.value = value
-	if !f.valued {
-		f.valued = true
-		close(f.waiting)
-	}
+	close(f.later)
+	f.later = make(chan struct{})
 }
 
-// offered returns the value that the flight has offered.
-func (f *flight[V]) offered() V {
+// offered returns the value that the flight has offered last, at first the zero value, and a
+// channel that is closed when there is a later one.
+func (f *flight[V]) offered() (value V, later <-chan struct{}) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	return f.value
+	return f.value, f.later
 }
 
 // join begins the flight of key with run, or joins the one under way. The channel gets its
@@ -60,7 +65,7 @@ func (f *flights[V]) join(ctx context.Context, key string, run func(*flight[V]) 
 		if f.under == nil {
 			f.under = make(map[string]*flight[V])
 		}
-		joined = &flight[V]{clients: upstream.NewClients(ctx), waiting: make(chan struct{})}
+		joined = &flight[V]{clients: upstream.NewClients(ctx), began: time.Now(), later: make(chan struct{})}
 		f.under[key] = joined
 	} else {
 		joined.clients.Join(ctx)
@@ -72,8 +77,23 @@ func (f *flights[V]) join(ctx context.Context, key string, run func(*flight[V]) 
 			delete(f.under, key)
 			f.group.Forget(key)
 		}()
-		return run(joined)
+		return f.recovered(joined, run)
 	})
+}
+
+// recovered returns a panic as an error. In the goroutine of a flight it would end the process,
+// and a flight reads files of unknown authors.
+func (f *flights[V]) recovered(under *flight[V], run func(*flight[V]) (V, error)) (value V, err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if err = fmt.Errorf("%w: %v", ErrPanicked, p); f.panicked != nil {
+			f.panicked(err, debug.Stack())
+		}
+	}()
+	return run(under)
 }
 
 // start is join for a flight that offers nothing before it ends.

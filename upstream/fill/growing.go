@@ -1,8 +1,8 @@
 package fill
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"time"
@@ -20,41 +20,74 @@ import (
 // themselves what it has to be: its sha256 is in SHA256SUMS. They do not get its end: with
 // that, a package that turns out to be wrong would be whole. If it is, or does not come, their
 // answers are broken off.
+//
+// An origin may announce more bytes than its package has, so that the end of a zip is not in the
+// last bytes. Therefore followers also wait wherever a zip may end, which is where its end record
+// begins. Compressed content has these four bytes by chance once in 4 GiB.
 
 const (
-	// followAfter is how long a client waits for a package that is verified. Within this time
-	// nearly all packages arrive, and those that cannot be had get an answer that says why.
+	// followAfter is how long the clients of a package wait for one that is verified, from the
+	// beginning of its fetch. Within this time nearly all packages arrive, and those that cannot
+	// be had get an answer that says why. What is fetched before, the documents of the release,
+	// has limits of its own.
 	followAfter = 3 * time.Second
 
-	// heldBack is how many bytes of a package nobody gets before it is verified.
+	// heldBack is how many bytes at the end of a package are kept until it is verified.
 	heldBack = 64 << 10
 )
 
 // A growing is a package while it is received. Its length and sha256 are known.
 type growing struct {
-	size int64
-	sum  wire.SHA256
+	size    int64
+	sum     wire.SHA256
+	content io.ReaderAt // reading fails once the package is in the tree, or discarded
 
-	reading sync.RWMutex // held while content is read
-	content io.ReaderAt  // nil: it is not to be read any more
-
-	mutex    sync.Mutex
-	received int64
-	ended    bool
-	filled   *Filled       // of a package that is in the tree
-	err      error         // of one that is not
-	changed  chan struct{} // closed when one of these changes; nil: nobody waits
+	mutex   sync.Mutex
+	clients int   // that have followed it
+	until   int64 // how many bytes have been written before the end record of a zip, or what may become one
+	begun   int   // how many bytes of an end record follow them
+	zipEnds bool  // a whole one follows them
+	ended   bool
+	filled  *Filled       // of a package that is in the tree
+	err     error         // of one that is not
+	changed chan struct{} // closed when one of these changes; nil: no follower waits
 }
 
-// grow says that so many bytes have been written. A nil growing has no followers.
-func (g *growing) grow(n int64) {
+// zipEnd begins the record at the end of a zip (PKWARE's APPNOTE, section 4.3.16), without which
+// no client unpacks the zip. It does not begin twice within itself.
+const zipEnd = "PK\x05\x06"
+
+// grow takes the bytes that have been written. A nil growing has no followers.
+func (g *growing) grow(written []byte) {
 	if g == nil {
 		return
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.received += n
-	g.wake()
+	if !g.zipEnds {
+		g.advance(written)
+		g.wake()
+	}
+}
+
+// advance finds out how many of the next bytes followers may get.
+func (g *growing) advance(next []byte) {
+	rest := zipEnd[g.begun:]
+	if n := min(len(rest), len(next)); g.begun > 0 && string(next[:n]) == rest[:n] {
+		g.begun += n
+		g.zipEnds = g.begun == len(zipEnd)
+		return
+	}
+	g.until += int64(g.begun)
+	g.begun = 0
+	if i := bytes.Index(next, []byte(zipEnd)); i >= 0 {
+		g.until += int64(i)
+		g.zipEnds = true
+		return
+	}
+	for g.begun = min(len(zipEnd)-1, len(next)); !bytes.HasSuffix(next, []byte(zipEnd[:g.begun])); g.begun-- {
+	}
+	g.until += int64(len(next) - g.begun)
 }
 
 func (g *growing) wake() {
@@ -64,35 +97,41 @@ func (g *growing) wake() {
 	}
 }
 
-// close is called before the content is closed. Followers wait for the end.
-func (g *growing) close() {
-	if g == nil {
-		return
-	}
-	g.reading.Lock()
-	defer g.reading.Unlock()
-	g.content = nil
-}
-
-// end says what has become of the package.
+// end says what has become of the package. Of several calls the first counts.
 func (g *growing) end(filled *Filled, err error) {
 	if g == nil {
 		return
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if err == nil && (filled.Size != g.size || filled.SHA256 != g.sum) {
+	switch {
+	case g.ended:
+		return
+	case err != nil:
+	case filled == nil: // the fill has panicked
+		err = ErrPanicked
+	case filled.Size != g.size || filled.SHA256 != g.sum:
 		err = tree.ErrChanged
 	}
 	g.ended, g.filled, g.err = true, filled, err
 	g.wake()
 }
 
-// failed reports whether the package will not come.
-func (g *growing) failed() bool {
+// followers returns how many clients have followed the package.
+func (g *growing) followers() int {
+	if g == nil {
+		return 0
+	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	return g.ended && g.err != nil
+	return g.clients
+}
+
+// over reports whether the fill of the package has ended, or this attempt of it.
+func (g *growing) over() bool {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return g.ended
 }
 
 // newGrowing returns what clients get of a package while it is received. Its name, version,
@@ -107,7 +146,7 @@ func newGrowing(k *packageFill, p upstream.Package, size int64, content io.Reade
 	}
 }
 
-// A growth is what a follower sees of a package that grows.
+// A growth is the state of a package that grows, for a follower.
 type growth struct {
 	until   int64 // how much may be sent
 	ended   bool
@@ -120,7 +159,7 @@ type growth struct {
 func (g *growing) from(offset int64) growth {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	until := min(g.received, g.size-heldBack)
+	until := min(g.until, g.size-heldBack)
 	if !g.ended && until <= offset && g.changed == nil {
 		g.changed = make(chan struct{})
 	}
@@ -129,20 +168,24 @@ func (g *growing) from(offset int64) growth {
 
 // A Follower is the client of a package that grows.
 type Follower interface {
-	io.Writer
+	// Send sends a part of the package.
+	Send(io.Reader) (int64, error)
 
 	// FlushError sends what was written, since nothing else follows for a while.
 	FlushError() error
 }
 
-// follow sends a follower the bytes as they arrive, through a buffer, and returns how many
-// it has sent when the package is in the tree. The error is the follower's, or of ctx, or
-// says why the package has not come.
-func (g *growing) follow(ctx context.Context, to Follower, buffer []byte) (sent int64, filled *Filled, err error) {
-	closed := false
+// follow sends a follower the bytes as they arrive, and returns how many it has sent when the
+// package is in the tree. The error is the follower's, or of ctx, or says why the package has
+// not come.
+func (g *growing) follow(ctx context.Context, to Follower) (sent int64, filled *Filled, err error) {
+	g.mutex.Lock()
+	g.clients++
+	g.mutex.Unlock()
+	unreadable := false // only the end matters
 	for {
 		has := sent
-		if closed { // only the end matters
+		if unreadable {
 			has = g.size
 		}
 		now := g.from(has)
@@ -150,17 +193,11 @@ func (g *growing) follow(ctx context.Context, to Follower, buffer []byte) (sent 
 		case now.ended:
 			return sent, now.filled, now.err
 		case now.until > has:
-			n, err := g.read(buffer[:min(int64(len(buffer)), now.until-sent)], sent)
-			if closed = errors.Is(err, io.ErrClosedPipe); closed {
-				continue
-			}
-			if err != nil {
+			n, err := to.Send(readableBytes{io.NewSectionReader(g.content, sent, now.until-sent)})
+			if sent += n; err != nil {
 				return sent, nil, err
 			}
-			n, err = to.Write(buffer[:n])
-			if sent += int64(n); err != nil {
-				return sent, nil, err
-			}
+			unreadable = sent < now.until
 			continue
 		}
 		if err := to.FlushError(); err != nil {
@@ -174,29 +211,29 @@ func (g *growing) follow(ctx context.Context, to Follower, buffer []byte) (sent 
 	}
 }
 
-// read reads content that has been written. The error is io.ErrClosedPipe after close.
-func (g *growing) read(p []byte, offset int64) (int, error) {
-	g.reading.RLock()
-	defer g.reading.RUnlock()
-	if g.content == nil {
-		return 0, io.ErrClosedPipe
+// readableBytes end where reading fails.
+type readableBytes struct{ io.Reader }
+
+func (r readableBytes) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil {
+		err = io.EOF
 	}
-	n, err := g.content.ReadAt(p, offset)
-	if n == len(p) {
-		return n, nil
-	}
-	if err == nil || err == io.EOF {
-		err = tree.ErrChanged // it was there
-	}
-	return 0, err
+	return n, err
 }
 
-// followed waits for the package of a flight, or after a while for one that grows.
+// followed waits for the package of a flight, or for one that grows once the flight has taken a
+// while. A client that comes later does not wait as long: what could have been there in time
+// would be there, and the proxy before the client has less patience the longer it waits.
 func followed(ctx context.Context, under *flight[*Filled], results <-chan singleflight.Result) (*Filled, error) {
-	patience := time.NewTimer(followAfter)
+	patience := time.NewTimer(time.Until(under.began.Add(followAfter)))
 	defer patience.Stop()
-	var grows <-chan struct{}
+	patient := true
 	for {
+		early, later := under.offered()
+		if !patient && early != nil && !early.growing.over() {
+			return early, nil
+		}
 		select {
 		case result := <-results:
 			filled, _ := result.Val.(*Filled)
@@ -204,12 +241,8 @@ func followed(ctx context.Context, under *flight[*Filled], results <-chan single
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-patience.C:
-			grows = under.waiting
-		case <-grows:
-			if early := under.offered(); !early.growing.failed() {
-				return early, nil
-			}
-			grows = nil // the flight ends in a moment, or begins again
+			patient = false
+		case <-later:
 		}
 	}
 }

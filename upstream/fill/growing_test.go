@@ -2,8 +2,14 @@ package fill_test
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,6 +80,13 @@ func (s *slowSite) answer(w http.ResponseWriter, r *http.Request) {
 	w.Write([]byte(s.content[s.half():]))
 }
 
+// rangeFrom returns where the requested range begins.
+func rangeFrom(r *http.Request) int {
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Range"), "bytes="), "-")
+	from, _ := strconv.Atoi(first)
+	return from
+}
+
 // A client is a request, and what it has received.
 type client struct {
 	mutex  sync.Mutex
@@ -129,7 +142,9 @@ type mirror struct {
 func newMirror(t *testing.T, m *mirroring) *mirror {
 	t.Helper()
 	var snapshot *index.Snapshot
-	g := &mirror{filler: m, Registry: &handlers.Registry{Upstream: m.Filler, Changed: func(...string) {}}}
+	g := &mirror{filler: m, Registry: &handlers.Registry{
+		Upstream: m.Filler, Changed: func(...string) {}, Logger: slog.New(slog.NewTextHandler(m.log, nil)),
+	}}
 	snapshot = m.scan(t)
 	g.Snapshot = func() *index.Snapshot { return snapshot }
 	return g
@@ -137,8 +152,12 @@ func newMirror(t *testing.T, m *mirroring) *mirror {
 
 // ask requests the package, with header fields given as names and values in turn.
 func (m *mirror) ask(ctx context.Context, header ...string) *client {
+	return m.askBy(ctx, http.MethodGet, header...)
+}
+
+func (m *mirror) askBy(ctx context.Context, method string, header ...string) *client {
 	c := &client{header: make(http.Header)}
-	r := httptest.NewRequest(http.MethodGet, "https://mirror.example.com"+zipFile, nil).WithContext(ctx)
+	r := httptest.NewRequest(method, "https://mirror.example.com"+zipFile, nil).WithContext(ctx)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
@@ -179,6 +198,7 @@ func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
 			m.ask(background(), "If-Range", `"x"`, "Range", "bytes=10-19"),
 			m.ask(background(), "If-None-Match", `"x"`),
 		}
+		head := m.askBy(background(), http.MethodHead)
 		leaving, leave := context.WithCancel(background())
 		left := m.ask(leaving)
 		time.Sleep(followAfter - time.Millisecond)
@@ -188,15 +208,20 @@ func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
 				t.Fatalf("within three seconds a client has %d bytes", len(f.now().body))
 			}
 		}
+		if head.now().ended {
+			t.Error("within three seconds a HEAD is answered")
+		}
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
+		if !head.now().ended || head.now().code != http.StatusOK || head.now().body != "" || !maps.EqualFunc(head.header, followers[0].header, slices.Equal) {
+			t.Errorf("after three seconds a HEAD has %d, %q and %d bytes", head.now().code, head.header, len(head.now().body))
+		}
 		for _, f := range followers {
 			if f.now().code != http.StatusOK || f.now().body != s.content[:s.half()] || !f.now().flushed {
 				t.Fatalf("after three seconds a client has %d bytes with status %d", len(f.now().body), f.now().code)
 			}
 		}
 		late := m.ask(background())
-		time.Sleep(followAfter)
 		leave()
 		synctest.Wait()
 		if len(late.now().body) != s.half() {
@@ -271,18 +296,56 @@ func TestTheEndIsHeldBack(t *testing.T) {
 	})
 }
 
-// Whatever an origin does: nobody has a whole wrong file, nobody takes a part for the whole,
+// If an origin announces more than its package has, clients still do not get the end of the zip:
+// with the end they would have a whole package that has not been verified.
+func TestNobodyGetsTheEndOfAZipEarly(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	s.Fault(upstreamtest.DownloadPath, s.Edited(`"packages"`, `"other"`)) // it does not tell the length either
+	wrong := indextest.Zip("terraform-provider-demo", "another program"+noise(1<<20))
+	end := strings.Index(wrong, endOfZip)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		padding := strings.Repeat("x", 2*heldBack)
+		s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(wrong)+len(padding)))
+			io.WriteString(w, wrong+padding[1:])
+			w.(http.Flusher).Flush()
+			<-s.goOn
+			io.WriteString(w, padding[:1])
+		})
+		m := newMirror(t, onDisk(t, c, fill.Policy{}))
+		defer m.filler.Close()
+		f := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if n := len(f.now().body); n != end {
+			t.Errorf("it has %d bytes, and the end of the zip begins after %d", n, end)
+		}
+		close(s.goOn)
+		m.all.Wait()
+		if n := len(f.now().body); n != end || !f.now().broken {
+			t.Errorf("at the end it has %d bytes, and the end of the zip begins after %d", n, end)
+		}
+		synctest.Wait()
+		m.filler.mustHave(t)
+	})
+}
+
+// endOfZip begins the record at the end of every zip.
+const endOfZip = "PK\x05\x06"
+
+// Whatever an origin does: no client has a whole wrong file or takes a part for the whole,
 // and the next try works.
 func TestOriginsThatFailFollowers(t *testing.T) {
 	good := indextest.Zip("terraform-provider-demo", noise(1<<20))
 	other := good[:len(good)-10] + "0123456789"
+	otherAtFirst := good[:100] + "0123456789" + good[110:]
 	noZip := noise(len(good))
 	rest := func(w http.ResponseWriter, content string, r *http.Request) {
-		from, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Range"), "bytes="), "-")
-		start, _ := strconv.Atoi(from)
-		w.Header().Set("Content-Range", "bytes "+from+"-"+strconv.Itoa(len(content)-1)+"/"+strconv.Itoa(len(content)))
+		from := rangeFrom(r)
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)))
 		w.WriteHeader(http.StatusPartialContent)
-		w.Write([]byte(content[start:]))
+		w.Write([]byte(content[from:]))
 	}
 	for _, test := range []struct {
 		rule    string
@@ -294,6 +357,10 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 	}{
 		{rule: "it breaks off, and resumes", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, good, r) }, whole: true},
 		{rule: "it breaks off, and resumes with other bytes", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, other, r) }},
+		{rule: "it breaks off, and begins again with other bytes", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: body(other)},
+		{rule: "it breaks off after other bytes, and begins again with the right ones", begin: func(s *slowSite) {
+			s.content, s.then = otherAtFirst, upstreamtest.BreakOff
+		}, again: body(good)},
 		{rule: "it breaks off for good", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: status(503)},
 		{rule: "it breaks off, and has another length", begin: func(s *slowSite) { s.then = upstreamtest.BreakOff }, again: func(w http.ResponseWriter, r *http.Request) { rest(w, good+"more", r) }},
 		{rule: "it stalls", begin: func(s *slowSite) { s.then = upstreamtest.Silence }, again: upstreamtest.Silence},
@@ -353,6 +420,9 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 					}
 				}
 				synctest.Wait()
+				if test.status == 0 && m.filler.log.count("followers=2") != 1 || m.filler.log.count("broken off") > 1 {
+					t.Errorf("the log has not one line for the fill: %s", m.filler.log.text.String())
+				}
 				if test.whole {
 					return
 				}
@@ -373,8 +443,8 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 	}
 }
 
-// If somebody else adds the package to the tree meanwhile, followers get the end of that one, if
-// it is the one that was released.
+// If another process adds the package to the tree meanwhile, followers get the end of that
+// package, if it was released.
 func TestFollowersOfAPackageThatAnotherAdds(t *testing.T) {
 	content := indextest.Zip("terraform-provider-demo", noise(1<<20))
 	for _, test := range []struct {
@@ -422,5 +492,145 @@ func TestFollowersOfAMirrorThatStops(t *testing.T) {
 		close(s.goOn)
 		synctest.Wait()
 		m.filler.mustHave(t)
+	})
+}
+
+// A length that an origin tells only when it resumes comes too late: the bytes before have not
+// been searched for the end of a zip.
+func TestALengthThatComesLate(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	s.Fault(upstreamtest.DownloadPath, s.Edited(`"packages"`, `"other"`))
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		begun := false
+		s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
+			if !begun {
+				begun = true
+				io.WriteString(w, s.content[:s.half()])
+				upstreamtest.BreakOff(w, r)
+			}
+			from := rangeFrom(r)
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(s.content)-1, len(s.content)))
+			w.WriteHeader(http.StatusPartialContent)
+			io.WriteString(w, s.content[from:len(s.content)-1])
+			w.(http.Flusher).Flush()
+			<-s.goOn
+			io.WriteString(w, s.content[len(s.content)-1:])
+		})
+		m := newMirror(t, onDisk(t, c, fill.Policy{}))
+		defer m.filler.Close()
+		f := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if f.now().code != 0 {
+			t.Errorf("it has %d bytes before they are verified", len(f.now().body))
+		}
+		close(s.goOn)
+		m.all.Wait()
+		synctest.Wait()
+		if f.now().body != s.content || f.header.Get("Etag") == "" {
+			t.Errorf("it has %d bytes of %d", len(f.now().body), len(s.content))
+		}
+	})
+}
+
+// While a store takes a package that has been verified, clients get what has arrived of it.
+func TestFollowersOfAPackageThatIsBeingUploaded(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	s.Fault(zipFile, nil)
+	root := treeKind{bucket: true}.root(t)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		taken := make(chan struct{})
+		root.bucket.Fail = func(operation, name string) error {
+			if operation == "put" && name == directory+linuxZip {
+				<-taken
+			}
+			return nil
+		}
+		m := newMirror(t, over(t, c, fill.Policy{}, root))
+		defer m.filler.Close()
+		f := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if n := len(f.now().body); n != len(s.content)-heldBack {
+			t.Errorf("it has %d bytes of %d", n, len(s.content))
+		}
+		close(taken)
+		m.all.Wait()
+		synctest.Wait()
+		if f.now().body != s.content {
+			t.Errorf("it has %d bytes of %d at the end", len(f.now().body), len(s.content))
+		}
+	})
+}
+
+// A fault of the registry itself ends the answers to followers, and nothing else.
+func TestFollowersOfAFillThatPanics(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	root := treeKind{}.root(t)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.goOn = make(chan struct{})
+		faulty := &mirroring{Tree: root.tree(t), root: root}
+		m := newMirror(t, faulty.start(t, c, fill.Options{
+			Sources: sourceOf(c, fill.Policy{}), Open: root.open,
+			Digests: func() []*index.Digests { panic("a fault") },
+		}))
+		defer m.filler.Close()
+		f, waiting := m.ask(background()), m.ask(background(), "Range", "bytes=0-9")
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		close(s.goOn)
+		m.all.Wait()
+		if !f.now().broken {
+			t.Errorf("a follower has %d bytes of %d", len(f.now().body), len(s.content))
+		}
+		if waiting.now().code != http.StatusInternalServerError {
+			t.Errorf("a client that waits gets %d", waiting.now().code)
+		}
+		if m.filler.log.count("panicked: a fault") == 0 || m.filler.log.count("growing_test.go") == 0 {
+			t.Error("the log does not say where")
+		}
+		synctest.Wait()
+	})
+}
+
+// If the tree is replaced, followers do not get the rest of another fetch. Clients that come
+// later follow that one.
+func TestFollowersInATreeThatIsReplaced(t *testing.T) {
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	root := treeKind{}.root(t)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		goOn := [2]chan struct{}{make(chan struct{}), make(chan struct{})}
+		s.goOn = goOn[0]
+		m := newMirror(t, over(t, c, fill.Policy{}, root))
+		defer m.filler.Close()
+		first := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if err := os.RemoveAll(root.dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(root.dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s.goOn = goOn[1]
+		close(goOn[0])
+		synctest.Wait()
+		if f := first.now(); !f.broken || len(f.body) > len(s.content)-heldBack {
+			t.Errorf("a client of the first fetch has %d bytes, broken off: %t", len(f.body), f.broken)
+		}
+		time.Sleep(2 * time.Minute) // failures are remembered for a while
+		second := m.ask(background())
+		time.Sleep(followAfter + time.Millisecond)
+		synctest.Wait()
+		if n := len(second.now().body); n != s.half() {
+			t.Errorf("a later client has %d bytes", n)
+		}
+		close(goOn[1])
+		m.all.Wait()
+		synctest.Wait()
+		if second.now().body != s.content {
+			t.Errorf("at the end it has %d bytes", len(second.now().body))
+		}
 	})
 }

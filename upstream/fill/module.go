@@ -69,7 +69,7 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 		began := time.Now()
 		v, fetched, err := f.fillModule(clients.Context(f.ctx), w)
 		if err != nil {
-			f.noteUnfilled(w.fileID(), began, err)
+			f.noteUnfilled(w.fileID(), began, err, 0)
 			return nil, err
 		}
 		m := f.newFilledModule(v)
@@ -78,7 +78,7 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 		}
 		f.keepRecordOf(a)
 		if fetched {
-			f.noteFilled(a, began, m.File)
+			f.noteFilled(a, began, m.File, 0)
 		}
 		fresh := *m
 		fresh.New = true

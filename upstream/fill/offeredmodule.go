@@ -29,8 +29,8 @@ type presentModule struct {
 	metadata *registryhcl.File
 }
 
-// Module returns a module with all versions of the tree and of the origin. The list may
-// be that of the tree if the origin fails.
+// Module returns a module with all versions of the tree and of the origin. If the origin
+// fails, the list may be the tree's.
 func (o *Offers) Module(p index.Place) (*index.Module, error) {
 	p.Address = p.Clone() // it stays in memory longer than the request
 	present := presentModule{o.tree.Module(p), o.tree.Metadata(p)}

@@ -30,7 +30,7 @@ type presentProvider struct {
 }
 
 // Provider returns a provider with all versions of the tree and of the origin in its
-// lists. The lists may be those of the tree if the origin fails.
+// lists. If the origin fails, they may be the tree's lists.
 func (o *Offers) Provider(p index.Place) (*index.Provider, error) {
 	p.Address = p.Clone() // it stays in memory longer than the request
 	present := presentProvider{o.tree.Provider(p), o.tree.Metadata(p)}

@@ -13,7 +13,7 @@ import (
 )
 
 // An Upstream fetches files that a mirror does not have from its origins. Usually it is
-// a *Filler, and its errors are those of a Filler.
+// a *Filler, and has the errors of a Filler.
 type Upstream interface {
 	// Origins returns the registries that have an origin.
 	Origins() []Origin
@@ -36,8 +36,8 @@ type Upstream interface {
 	// in the snapshot, or nil.
 	Fill(ctx context.Context, a address.Address, file string, present *index.Provider) (*Filled, error)
 
-	// Follow is Fill for a client that may get the file while it arrives, before it is
-	// verified: see Offers.Follow.
+	// Follow is Fill for a client that may get the file while it arrives, unverified: see
+	// Offers.Follow.
 	Follow(ctx context.Context, a address.Address, file string, present *index.Provider) (*Filled, error)
 
 	// ReleaseFor returns a release in the form that clients verify, from the tree or
@@ -70,7 +70,7 @@ var (
 	// ErrNoneFetched: no package for the platform may be fetched.
 	ErrNoneFetched = errors.New("no package for the platform may be fetched")
 
-	// ErrNotSigned: nobody signs the release, so that only the network mirror offers it.
+	// ErrNotSigned: the release has no signature, so that only the network mirror offers it.
 	ErrNotSigned = errors.New("the release is not signed")
 
 	// ErrUnfinished: the package is still being fetched, and the client waits no longer.
@@ -128,7 +128,8 @@ func (p *PullThrough) Around(s *index.Snapshot, ask func() (client context.Conte
 	return &Offers{PullThrough: p, tree: s, ask: ask}
 }
 
-// Offers are what is in the tree, and what the Upstream can fetch, for one request.
+// Offers are the content of the tree together with all that the Upstream can fetch, for one
+// request.
 type Offers struct {
 	*PullThrough
 	tree    *index.Snapshot
@@ -204,7 +205,7 @@ func (o *Offers) Open(f *index.File) (*index.OpenFile, error) {
 	return o.tree.Open(f)
 }
 
-// OpenRange opens a file of which a part is read.
+// OpenRange opens a file to read a part of it.
 func (o *Offers) OpenRange(f *index.File) (*index.OpenFile, error) {
 	if o.isFetched(f) {
 		return o.fetched.Open()
@@ -215,17 +216,17 @@ func (o *Offers) OpenRange(f *index.File) (*index.OpenFile, error) {
 // Grows reports whether a file that was returned is still being received.
 func (o *Offers) Grows(f *index.File) bool { return o.isFetched(f) && o.fetched.growing != nil }
 
-// Follow sends the beginning of a file that grows, through a buffer. When the whole file has
-// been verified, it returns how many bytes it has sent, and the open file, which has the rest.
-// The error is the follower's, or of ctx, or says why the file has not come.
-func (o *Offers) Follow(ctx context.Context, f *index.File, to Follower, buffer []byte) (sent int64, opened *index.OpenFile, err error) {
-	sent, filled, err := o.fetched.growing.follow(ctx, to, buffer)
+// Follow sends the beginning of a file that grows. When the whole file has been verified, it
+// returns how many bytes it has sent, and the file to open for the rest. The error is the
+// follower's, or of ctx, or says why the file has not come.
+func (o *Offers) Follow(ctx context.Context, f *index.File, to Follower) (sent int64, verified *index.File, err error) {
+	sent, filled, err := o.fetched.growing.follow(ctx, to)
 	if err != nil {
 		return sent, nil, err
 	}
+	o.fetched = filled
 	o.added(o.fetchedFor)
-	opened, err = filled.Open()
-	return sent, opened, err
+	return sent, filled.File, nil
 }
 
 // CanRedirect reports whether clients can fetch a file from the store that has it.

@@ -130,13 +130,13 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 		k := &packageFill{approved: r, id: id, platform: file.Platform, indexed: present, offer: under.offer}
 		filled, fetched, err := f.fillPackage(under.clients.Context(f.ctx), s, k)
 		if err != nil {
-			f.noteUnfilled(id, began, err)
+			f.noteUnfilled(id, began, err, k.growing.followers())
 			return nil, err
 		}
 		f.filled.Put(id, filled, filledLifetime)
 		f.keepRecordOf(a)
 		if fetched {
-			f.noteFilled(a, began, filled.File)
+			f.noteFilled(a, began, filled.File, k.growing.followers())
 		}
 		return filled.fresh(), nil
 	})
@@ -152,22 +152,31 @@ func (f *Filled) fresh() *Filled {
 }
 
 // noteFilled reports a package that was added to the tree.
-func (f *Filler) noteFilled(a address.Address, began time.Time, file *index.File) {
+func (f *Filler) noteFilled(a address.Address, began time.Time, file *index.File, followers int) {
 	e := Event{Kind: PackageFilled, Hostname: a.Hostname, Bytes: file.Size, Took: time.Since(began)}
 	text, args := "filled "+a.String()+" "+file.Version, []any{kindOf(a), a.String(), "version", file.Version}
 	if file.Platform != "" {
 		text, args = text+" "+file.Platform, append(args, "platform", file.Platform)
 	}
-	f.log(slog.LevelInfo, text, append(args, "bytes", file.Size, "duration", e.Took)...)
+	args = append(args, "bytes", file.Size, "duration", e.Took)
+	if followers > 0 {
+		args = append(args, "followers", followers)
+	}
+	f.log(slog.LevelInfo, text, args...)
 	f.observe(e, nil)
 }
 
-// noteUnfilled remembers and reports a package that was not added to the tree.
-func (f *Filler) noteUnfilled(id fileID, began time.Time, err error) {
+// noteUnfilled remembers and reports a package that was not added to the tree. One line tells
+// of all followers whose answers are broken off.
+func (f *Filler) noteUnfilled(id fileID, began time.Time, err error, followers int) {
 	if !isForgotten(err) && !errors.Is(err, ErrWouldFill) {
 		f.unfilled.Put(id, err, lifetimeOf(err))
 	}
-	if !isCanceled(err) && !errors.Is(err, ErrWouldFill) {
+	switch {
+	case followers > 0:
+		f.log(slog.LevelWarn, "a package could not be mirrored, and answers that had begun were broken off",
+			kindOf(id.Address), id.Address.String(), "file", id.name, "followers", followers, "error", err.Error())
+	case !isCanceled(err) && !errors.Is(err, ErrWouldFill):
 		f.noteRefusal("a package could not be mirrored", id.Address, err, "file", id.name)
 	}
 	f.observe(Event{Kind: PackageFilled, Hostname: id.Hostname, Took: time.Since(began)}, err)
@@ -224,7 +233,7 @@ type packageFill struct {
 	platform address.Platform
 	indexed  *index.Release // from the index, signed by its publisher or not; may be nil
 	offer    func(*Filled)  // to followers, while it grows
-	growing  *growing       // what was offered last; nil: nothing
+	growing  *growing       // the last one that was offered; nil: none
 }
 
 // fillPackage finds a package in the tree, or fetches it when it gets a slot. It takes
@@ -275,6 +284,7 @@ func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (fi
 }
 
 func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p upstream.Package) (filled *Filled, fetched bool, err error) {
+	defer func() { k.growing.end(filled, err) }() // even if it panics: otherwise followers wait for ever
 	d, err := f.directory(k.Address)
 	if err != nil {
 		return nil, false, err
@@ -290,7 +300,6 @@ func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p u
 	if filled, err = f.findPackage(d, k, p); filled == nil && err == nil {
 		err = unread(tree.ErrChanged)
 	}
-	k.growing.end(filled, err)
 	return filled, false, err
 }
 
@@ -375,7 +384,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	arriving := archive.NewArrivingPackage()
 	defer arriving.Close()
 	to := &watchedPackage{reservedPackage: reservedPackage{temporary, room}, arriving: arriving, watchers: &f.watchers, id: k.id}
-	if p.SHA256 != (wire.SHA256{}) { // otherwise nobody could tell that it is broken
+	if p.SHA256 != (wire.SHA256{}) { // otherwise no client could tell that it is broken
 		to.begin = func(size int64) *growing {
 			early := newGrowing(k, p, size, temporary)
 			k.growing = early.growing
@@ -383,12 +392,6 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 			return early.growing
 		}
 	}
-	defer func() {
-		to.growing.close()
-		if !errors.Is(err, tree.ErrChanged) { // otherwise the package in the tree decides
-			to.growing.end(filled, err)
-		}
-	}()
 	var digest archive.PackageDigest
 	received, err := s.Client.Download(ctx, k.Release, p.Platform, to)
 	if err == nil {
@@ -401,7 +404,6 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	if err != nil {
 		return nil, err
 	}
-	to.growing.close()
 	info, err := temporary.Create(f.ctx, name)
 	if err != nil {
 		return nil, err
@@ -503,7 +505,7 @@ type watchedPackage struct {
 	received int64
 	size     int64 // zero: unknown
 
-	begin   func(size int64) *growing // nil: nobody follows
+	begin   func(size int64) *growing // nil: there are no followers
 	growing *growing                  // nil: there is nothing to follow yet
 }
 
@@ -517,10 +519,10 @@ func (w *watchedPackage) Expect(size int64) error {
 
 func (w *watchedPackage) Write(b []byte) (int, error) {
 	n, err := w.reservedPackage.Write(b)
-	if w.growing == nil && w.begin != nil && n > 0 && w.size > heldBack {
+	if w.received == 0 && w.begin != nil && n > 0 && w.size > heldBack {
 		w.growing = w.begin(w.size) // now that the origin sends something
 	}
-	w.growing.grow(int64(n))
+	w.growing.grow(b[:n])
 	w.arriving.Write(b[:n])
 	w.received += int64(n)
 	w.watchers.tell(w.id, w.received, w.size)

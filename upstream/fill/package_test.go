@@ -21,6 +21,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -447,4 +448,19 @@ func manyEntries() string {
 		names = append(names, strconv.Itoa(i), "")
 	}
 	return indextest.Zip(names...)
+}
+
+// The disk begins to sync a package when its last byte is there, and not after the checks.
+func TestPackagesAreSyncedWhileTheyAreChecked(t *testing.T) {
+	s := newAcme(t)
+	root := treeKind{}.root(t)
+	var faults treetest.Faults
+	ahead := faults.SyncedAhead()
+	m := (&mirroring{Tree: root.tree(t), root: root}).start(t, s.Client(t, upstream.Origin{}), fill.Options{
+		Sources: sourceOf(s.Client(t, upstream.Origin{}), fill.Policy{}), Open: faults.Open(root.open),
+	})
+	m.fill(t, linuxZip)
+	if !ahead() {
+		t.Error("a package is checked before the disk syncs it")
+	}
 }

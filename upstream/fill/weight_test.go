@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// The weight of a release includes its keys, of which an origin may send a megabyte,
-// and what a mirror says about its packages.
+// The weight of a release includes its keys, up to a megabyte from an origin, and the
+// statements of a mirror about its packages.
 func TestReleasesHaveWeight(t *testing.T) {
 	f, err := New(Options{Open: func() (tree.Tree, error) { return tree.Tree{}, nil }})
 	if err != nil {

@@ -36,7 +36,7 @@ func readInstalled(dir string) (modules []InstalledModule, known bool, err error
 		return nil, false, err
 	}
 	if modules, err = parseInstalled(content); err != nil {
-		return nil, false, fmt.Errorf("%s: %w: let `init` write it anew, or remove it", name, err)
+		return nil, false, fmt.Errorf("%s: %w: let `init` write it again, or remove it", name, err)
 	}
 	return modules, true, nil
 }

@@ -62,7 +62,7 @@ func TestCallsTakeInstalledVersions(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	writeFiles(t, []string{"p/main.tf", "", "p/" + InstalledName, "{"})
-	if _, err := ReadConfiguration("p", false); err == nil || !strings.Contains(err.Error(), "modules.json: it is not what clients write: let `init` write it anew") {
+	if _, err := ReadConfiguration("p", false); err == nil || !strings.Contains(err.Error(), "modules.json: it is not what clients write: let `init` write it again") {
 		t.Errorf("a broken modules.json: got %v", err)
 	}
 }

@@ -145,7 +145,7 @@ func parseLocked(block *hcl.Block) (Locked, error) {
 	}
 	attribute := content.Attributes["version"]
 	if attribute == nil {
-		return l, fmt.Errorf("%s has no version: let init write the lock file anew", l.Address)
+		return l, fmt.Errorf("%s has no version: let init write a new one", l.Address)
 	}
 	var ok bool
 	if l.Version, ok = literal(attribute.Expr); !ok {
