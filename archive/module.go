@@ -181,6 +181,7 @@ func tarEntries(ctx context.Context, f io.Reader, limit int64, m *moduleFinder) 
 			name += "/"
 		}
 		m.add(name)
+		m.addLink(name, header.Typeflag, header.Linkname)
 		if header.Typeflag == tar.TypeReg {
 			err := m.inspect(name, t, true)
 			if bounded.N <= 0 {
@@ -241,6 +242,7 @@ type moduleFinder struct {
 	secrets nameList // the other secrets
 	docs    moduledoc.Collector
 	sums    map[string]wire.SHA256 // of the files, the last of each name
+	links   map[string]string      // targets of links by their name; nil: they are not kept
 	buffer  []byte
 	start   []byte // the beginning of the content of the entry inspected last
 }
