@@ -220,13 +220,15 @@ func (l *Log) rotatedKeys(ctx context.Context) []string {
 
 // lookup returns all that the log has of a version, with the proofs checked. found is false if
 // it has nothing, or nothing that this user may see.
-func (l *Log) lookup(ctx context.Context, path string) (found tlog.Lookup, ok bool, err error) {
+//
+// An answer that has been kept counts if nothing has been entered since, unless it is to be
+// fresh: what the answer has besides entries may have changed.
+func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.Lookup, ok bool, err error) {
 	if err := l.begin(ctx); err != nil {
 		return found, false, err
 	}
 	q := l.question("lookup/"+path, maxLookup)
-	if body, ok := l.client.answered(q); ok {
-		// Nothing has been entered since, if it ends with the newest checkpoint.
+	if body, ok := l.client.answered(q); ok && !fresh {
 		if found, err := tlog.ParseLookup(string(body)); err == nil && bytes.Equal(found.Signed, l.head.signed) {
 			if err := l.check(found); err == nil {
 				return found, true, nil
@@ -277,7 +279,7 @@ const (
 // newest ones, because the log has grown, they are the next to be proved.
 func (l *Log) settle(ctx context.Context) error {
 	open := maps.Clone(l.seen)
-	if l.pin != nil {
+	if l.pin != nil && open[l.pin.Checkpoint] == nil { // the newer one may have more signatures
 		open[l.pin.Checkpoint] = l.pin.Signed
 	}
 	before := l.settledBefore(open)
@@ -301,7 +303,7 @@ func (l *Log) settle(ctx context.Context) error {
 		open = next
 	}
 	for c, signed := range open {
-		if c.Size >= l.head.Size {
+		if c.Size > l.head.Size {
 			l.head = seen{c, signed}
 		}
 	}

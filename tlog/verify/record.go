@@ -48,7 +48,7 @@ func (f *Finder) lookUp(ctx context.Context, s subject) *record {
 	places, without, err := f.places(ctx, s.address)
 	errs := []error{err}
 	for _, p := range places {
-		found, ok, err := p.log.lookup(ctx, p.path(s.version))
+		found, ok, err := p.log.lookup(ctx, p.path(s.version), false)
 		errs = append(errs, err)
 		if err != nil || !ok {
 			continue

@@ -138,16 +138,25 @@ func providerNotice(warnings []string) string {
 	return shortened(strings.Join(about, "; "), maxReason)
 }
 
-// shasums returns the hashes in the SHA256SUMS of a release, "zh:…" by the platform's package.
-// It must be the file whose digest the look-up has.
+// shasums returns the hashes in the SHA256SUMS of a release, as "zh:…". It must be the file
+// whose digest the look-up has.
 func (p place) shasums(ctx context.Context, own, version, digest string) (hashes []string, err error) {
 	a, err := p.askFile(ctx, own, address.ChecksumsName(p.address.Name, version), maxShasums)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case a.status != http.StatusOK:
+	}
+	if a.status != http.StatusOK {
 		return nil, fmt.Errorf("SHA256SUMS is not served: it answered %d", a.status)
-	case wire.SHA256Of(a.body).String() != digest:
+	}
+	served := wire.SHA256Of(a.body).String()
+	if served != digest && !a.kept {
+		found, _, err := p.log.lookup(ctx, p.path(version), true)
+		if err != nil {
+			return nil, err
+		}
+		digest = found.Shasums
+	}
+	if served != digest {
 		return nil, errors.New("the SHA256SUMS that is served is not the one of the look-up")
 	}
 	sums, err := wire.DecodeChecksums(a.body)
