@@ -284,7 +284,7 @@ func (l *Log) settle(ctx context.Context) error {
 	}
 	before := l.settledBefore(open)
 	all := slices.Collect(maps.Keys(open))
-	for round := 0; len(open) > 1 && !before.has(open); round++ {
+	for round := 0; len(open) > 1 && !before.has(open, l.head.Size); round++ {
 		if round == maxRounds {
 			return unanswered(l.base, "the log grows faster than it can be looked at: try again")
 		}
@@ -425,10 +425,11 @@ func (l *Log) keepSettled(before settled, all []tlog.Checkpoint) {
 	}
 }
 
-// has reports whether all of the checkpoints were shown to be of one log.
-func (s settled) has(open map[tlog.Checkpoint][]byte) bool {
+// has reports whether all of the checkpoints were shown to be of one log, which has still that
+// many entries.
+func (s settled) has(open map[tlog.Checkpoint][]byte, size int64) bool {
 	for c := range open {
-		if !slices.Contains(s.Texts, c.String()) {
+		if c.Size > size || !slices.Contains(s.Texts, c.String()) {
 			return false
 		}
 	}

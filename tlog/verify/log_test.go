@@ -99,8 +99,8 @@ func TestAlarms(t *testing.T) {
 			test.change(t, r, m)
 			kept, err := os.ReadFile(m.path(verify.PinsName))
 			m.must(err)
-			m.cache = t.TempDir()
-			for range 2 {
+			for _, cache := range []string{m.cache, t.TempDir()} {
+				m.cache = cache
 				report := m.verify(func(o *verify.Options) { o.Update = true })
 				says(t, report, demo+" 1.2.0 unproven", vpc+" 1.0.0 unproven")
 				alarms := report.Alarms()
