@@ -58,9 +58,6 @@ type seen struct {
 // URL is where the log is.
 func (l *Log) URL() string { return l.base.String() }
 
-// Origin is the name of the log; empty: it could not be read.
-func (l *Log) Origin() string { return l.origin }
-
 func (l *Log) question(path string, limit int64) question {
 	u := l.base.JoinPath(path)
 	return question{u, l.hosts, limit}

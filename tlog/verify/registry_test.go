@@ -19,8 +19,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/mod/sumdb/dirhash"
-
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -334,16 +332,6 @@ func says(t *testing.T, r *verify.Report, want ...string) {
 		text, _ := json.MarshalIndent(r, "", " ")
 		t.Errorf("got\n%s\nwant\n%s\nin\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), text)
 	}
-}
-
-// dirhash1 is the hash by the library that clients use.
-func dirhash1(t *testing.T, dir string) string {
-	t.Helper()
-	h, err := dirhash.HashDir(dir, "", dirhash.Hash1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
 }
 
 // second installs a second call of a package, which is a copy without hidden files.
