@@ -43,7 +43,8 @@ func (r result) WriteText(out, errs io.Writer) error {
 	for _, a := range r.Alarms() {
 		writeAlarm(b, a)
 	}
-	var findings, unanswered, without, deprecated []*verify.Item
+	var findings, unanswered, without []*verify.Item
+	var deprecated []string
 	for _, i := range r.Items {
 		switch i.Status {
 		case verify.Found:
@@ -54,15 +55,16 @@ func (r result) WriteText(out, errs io.Writer) error {
 			without = append(without, i)
 		}
 		if i.Deprecated != "" {
-			deprecated = append(deprecated, i)
+			text := fmt.Sprintf("%s %s\n%s", cli.Printable(i.Address), cli.Printable(i.Version), cli.Wrap(cli.Printable(i.Deprecated), cli.Indent))
+			if !slices.Contains(deprecated, text) {
+				deprecated = append(deprecated, text)
+			}
 		}
 	}
 	cli.WriteSection(b, "FINDINGS", findings, r.findingText)
 	cli.WriteSection(b, "NOT KNOWN", grouped(unanswered), groupText)
 	cli.WriteSection(b, "WITHOUT A LOG", grouped(without), groupText)
-	cli.WriteSection(b, "DEPRECATED", deprecated, func(i *verify.Item) string {
-		return fmt.Sprintf("%s %s\n%s", cli.Printable(i.Address), cli.Printable(i.Version), cli.Wrap(cli.Printable(i.Deprecated), cli.Indent))
-	})
+	cli.WriteSection(b, "DEPRECATED", deprecated, func(text string) string { return text })
 	r.writeLogs(b)
 	b.WriteString(cli.Wrap(r.summary(), 0))
 	_, err := io.WriteString(out, b.String())

@@ -241,6 +241,9 @@ func transportReason(err error) string {
 func (c *Client) Kept() map[string]time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.kept == nil {
+		return map[string]time.Time{}
+	}
 	return c.kept
 }
 
