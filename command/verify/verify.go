@@ -64,7 +64,7 @@ wrongly.`,
 	cmd.Flags().StringSlice("key", nil, "A `key` that you were told, ORIGIN+HASH+KEY: no other one counts; can be repeated")
 	cmd.Flags().String("checkpoint", "", "The `file` with what was seen of logs (default: "+verify.PinsName+" in the folder)")
 	cmd.Flags().BoolP("update", "u", false, "Write the newest checkpoints to the file")
-	cmd.Flags().String("min-age", "0", "How long a version must have been offered, such as 7d")
+	cmd.Flags().String("min-age", "0", "The `age` that a version must have, since it was first offered, such as 7d")
 	cmd.Flags().Bool("require-log", false, "Make it a finding that a registry has no log")
 	cmd.Flags().String("watch", "", "Print the entries of the log at a `URL`, or of the registry at a hostname, as they come")
 	cmd.Flags().StringSlice("namespace", nil, "Print the entries of a `namespace` alone; can be repeated")

@@ -6,11 +6,20 @@ import "fmt"
 type AlarmKind string
 
 const (
-	Forked   AlarmKind = "forked"      // two logs are shown, or entries have changed
-	Shrank   AlarmKind = "shrank"      // entries have gone
-	OtherKey AlarmKind = "other key"   // its checkpoint is signed by another key
-	Renamed  AlarmKind = "another log" // another log is in its place
-	Gone     AlarmKind = "gone"        // there was a log, and there is none any more
+	// Forked: two logs are shown, or entries have changed.
+	Forked AlarmKind = "forked"
+
+	// Shrank: entries have gone.
+	Shrank AlarmKind = "shrank"
+
+	// OtherKey: its checkpoint is signed by another key.
+	OtherKey AlarmKind = "other key"
+
+	// Renamed: another log is in its place.
+	Renamed AlarmKind = "another log"
+
+	// Gone: there was a log, and there is none any more.
+	Gone AlarmKind = "gone"
 )
 
 // An Alarm means that a log is not what it was. Nothing that it says counts. Who sees one

@@ -6,23 +6,43 @@ import "time"
 type Status string
 
 const (
-	OK         Status = "ok"
-	Found      Status = "finding"
-	NoLog      Status = "no log"     // the registry has none
-	Unanswered Status = "unanswered" // it is not known
+	// OK: it is as on record.
+	OK Status = "ok"
+
+	// Found: something is wrong with it.
+	Found Status = "finding"
+
+	// NoLog: the registry has no log.
+	NoLog Status = "no log"
+
+	// Unanswered: it is not known, because a registry gave no answer.
+	Unanswered Status = "unanswered"
 )
 
 // A FindingKind is what is wrong with an item.
 type FindingKind string
 
 const (
+	// NotOnRecord: the log has no entry of the version, or of the package.
 	NotOnRecord FindingKind = "not on record"
-	OtherBytes  FindingKind = "other bytes"
-	Replaced    FindingKind = "replaced" // the log has two packages of one version
-	Withdrawn   FindingKind = "withdrawn"
-	TooYoung    FindingKind = "too young"
-	WithoutLog  FindingKind = "no log"
-	Unproven    FindingKind = "unproven" // the log itself, or a proof, is wrong
+
+	// OtherBytes: a hash or a file is not the one on record.
+	OtherBytes FindingKind = "other bytes"
+
+	// Replaced: the log has two packages of the version with other files.
+	Replaced FindingKind = "replaced"
+
+	// Withdrawn: the registry does not offer the version any more.
+	Withdrawn FindingKind = "withdrawn"
+
+	// TooYoung: the version has been offered for too short a time.
+	TooYoung FindingKind = "too young"
+
+	// WithoutLog: the registry has no log, and must have one.
+	WithoutLog FindingKind = "no log"
+
+	// Unproven: the log itself, or a proof, is wrong.
+	Unproven FindingKind = "unproven"
 )
 
 // A Finding is something that is wrong with an item.
