@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// Settings are what the CLI configuration of a client says of where packages come from.
+// Settings say where a client gets packages from, by its CLI configuration.
 type Settings struct {
 	// Services are the URLs of services by hostname and id, of hosts that are not
 	// discovered.

@@ -2,7 +2,7 @@ package verify
 
 import "fmt"
 
-// An AlarmKind is what is wrong with a log.
+// An AlarmKind names the fault of a log.
 type AlarmKind string
 
 const (

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/go-retryablehttp"
 	svchost "github.com/hashicorp/terraform-svchost"
@@ -57,7 +58,7 @@ type answer struct {
 	kept   bool     // it came earlier
 }
 
-// A question is what to ask, and how large the answer may be, in bytes.
+// A question is a URL to ask for, and the maximum size of the answer, in bytes.
 type question struct {
 	url   *url.URL
 	hosts []svchost.Hostname // whose token may be sent, the first that there is
@@ -106,6 +107,8 @@ func (c *Client) answered(q question) ([]byte, bool) {
 }
 
 func (c *Client) request(ctx context.Context, q question) (a answer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	response, err := c.do(ctx, q)
 	if err != nil {
 		return a, err
@@ -151,6 +154,9 @@ func (c *Client) do(ctx context.Context, q question) (*http.Response, error) {
 const (
 	retries      = 2
 	maxRedirects = 5
+
+	// answerTimeout is for an answer, with all attempts.
+	answerTimeout = 2 * time.Minute
 )
 
 func (c *Client) retrying() *retryablehttp.Client {
@@ -160,7 +166,9 @@ func (c *Client) retrying() *retryablehttp.Client {
 		RetryMax:     retries,
 		RetryWaitMin: pause,
 		RetryWaitMax: 5 * pause,
-		Backoff:      retryablehttp.DefaultBackoff,
+		Backoff: func(shortest, longest time.Duration, attempt int, answer *http.Response) time.Duration {
+			return min(longest, retryablehttp.DefaultBackoff(shortest, longest, attempt, answer)) // whatever Retry-After says
+		},
 		CheckRetry: func(ctx context.Context, answer *http.Response, err error) (bool, error) {
 			var dial *net.OpError
 			if errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, errRedirect) {
@@ -219,12 +227,18 @@ func reasonOf(body []byte) string {
 	return shortened(document.Errors[0], maxReason)
 }
 
-// shortened returns the beginning of a text, as valid UTF-8.
+// shortened returns the beginning of a text of others, without characters that would change
+// the look of a terminal.
 func shortened(text string, most int) string {
 	if len(text) > most {
 		text = text[:most] + "…"
 	}
-	return string(bytes.ToValidUTF8([]byte(text), []byte("?")))
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // transportReason leaves out the URL.
@@ -236,8 +250,8 @@ func transportReason(err error) string {
 	return err.Error()
 }
 
-// Kept returns the hosts that could not be reached, and of which answers of this time or later
-// were used.
+// Kept returns the hosts that could not be reached, with the time of the oldest kept answer
+// that was used.
 func (c *Client) Kept() map[string]time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,7 +261,7 @@ func (c *Client) Kept() map[string]time.Time {
 	return c.kept
 }
 
-// hostnameOf returns the host of a URL as clients compare it; empty: it is none.
+// hostnameOf returns the host of a URL as clients compare hosts; empty for no hostname.
 func hostnameOf(u *url.URL) svchost.Hostname {
 	host := u.Host
 	if u.Scheme == "https" {

@@ -1,7 +1,7 @@
 // Package verify checks what clients have downloaded against the transparency logs of the
 // registries that it came from.
 //
-// Init leaves a lock file, the packages of providers, and those of modules (Project). A Finder
+// Init leaves a lock file and the packages of providers and modules (Project). A Finder
 // finds the Logs of their registries, as a client with the same settings would. For each
 // version a Log has entries with the hashes of its packages; each entry comes with a proof
 // that it is in the log, and each proof leads to a signed checkpoint. All checkpoints of a run

@@ -28,15 +28,15 @@ type Finder struct {
 	// of registries.
 	URLs []string
 
-	Pins []Pin    // what the repository has seen of logs
-	Keys []string // that the user trusts; empty: those of the Pins
+	Pins []Pin    // the logs that the repository has seen
+	Keys []string // from the user, the only ones that count; empty: the keys of the Pins
 
 	mu    sync.Mutex
 	logs  map[string]*Log // by URL
 	hosts map[string]*discovery
 }
 
-// A discovery is what a host tells of its log, asked once.
+// A discovery has the log of a host, which is asked once.
 type discovery struct {
 	once sync.Once
 	log  *url.URL // nil: it has none
@@ -47,7 +47,7 @@ type discovery struct {
 type place struct {
 	log *Log
 
-	// Address by which it is looked up: what a registry hosts has no hostname.
+	// Address in look-ups. A hosted address has no hostname.
 	address address.Address
 }
 

@@ -114,9 +114,8 @@ type Difference struct {
 // differences compares a folder with its package.
 //
 // Files whose names begin with a dot may be missing, and all in folders with such names: a
-// client copies the package for a second call without them. Links may be as in the package, or
-// what clients make of them: the file to which they lead, a file with the target, or an empty
-// one.
+// client copies the package for a second call without them. Links may be as in the package. Some
+// clients write a file instead: the target itself, its name as text, or an empty file.
 func (c content) differences(pack content) (list []Difference) {
 	for name, sum := range pack.Files {
 		found, ok := c.Files[name]

@@ -219,7 +219,7 @@ func (l *Log) rotatedKeys(ctx context.Context) []string {
 // it has nothing, or nothing that this user may see.
 //
 // An answer that has been kept counts if nothing has been entered since, unless it is to be
-// fresh: what the answer has besides entries may have changed.
+// fresh: the rest of the answer may have changed.
 func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.Lookup, ok bool, err error) {
 	if err := l.begin(ctx); err != nil {
 		return found, false, err
@@ -378,8 +378,8 @@ func (l *Log) shrunk(ctx context.Context, earlier seen) error {
 	return unanswered(q.url, "it does not prove that its log continues a checkpoint of %d entries", earlier.Size)
 }
 
-// A settled log is what the cache has of a log: checkpoints that were shown to be of one log,
-// as texts, and the newest of them with its signatures.
+// A settled log has the checkpoints in the cache that were proved to be of one log, as texts,
+// and the newest of them with its signatures.
 type settled struct {
 	Texts  []string `json:"texts"`
 	Newest []byte   `json:"newest"`
@@ -391,7 +391,7 @@ const maxSettled = 64
 func (l *Log) settledName() string { return nameOf("settled " + l.URL()) }
 
 // settledBefore returns what the cache has, and adds the newest checkpoint to the open ones.
-// What it has of another log, or signed by another key, does not count.
+// A checkpoint of another log, or by another key, does not count.
 func (l *Log) settledBefore(open map[tlog.Checkpoint][]byte) (before settled) {
 	if json.Unmarshal(l.client.Cache.read(l.settledName()), &before) != nil || len(before.Texts) > maxSettled {
 		return settled{}

@@ -20,7 +20,7 @@ import (
 // PinsName is the file in which a repository keeps the checkpoints that it has seen.
 const PinsName = ".terraform-registry.checkpoint"
 
-// A Pin is what a repository has seen of a log. In the file it is
+// A Pin is a log as a repository has seen it last. In the file it is
 //
 //	log https://registry.example.com/v1/tlog/
 //	key registry.example.com/v1/tlog+48c54eab+AV…

@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
-// A Project is what init has left in the folder of a configuration.
+// A Project has the files that init has left in the folder of a configuration.
 type Project struct {
 	Folder    string
 	Providers []Provider

@@ -17,7 +17,7 @@ type subject struct {
 	version string
 }
 
-// A record is what is known of a subject.
+// A record has the entries of a subject, and more that the registry says of it.
 type record struct {
 	place   place
 	found   bool
@@ -29,11 +29,11 @@ type record struct {
 	reason    string    // of the withdrawal; empty: not known
 	since     time.Time // since when it can be downloaded; zero: not known
 	shasums   string    // the digest of SHA256SUMS, which no entry proves; empty: none
-	notice    string    // what the registry says against it; empty: nothing
+	notice    string    // a deprecation; empty: none is known
 }
 
-// A packageRecord is what is on record of the package for a platform: the first entry and
-// those that say that the same files were packed otherwise. A later entry with other files
+// A packageRecord has the hashes on record of the package for a platform: from the first
+// entry, and from entries that say that the same files were packed otherwise. A later entry with other files
 // would be another package in its place, and does not count.
 type packageRecord struct {
 	address  address.Address

@@ -19,7 +19,7 @@ const (
 	Unanswered Status = "unanswered"
 )
 
-// A FindingKind is what is wrong with an item.
+// A FindingKind names the fault of an item.
 type FindingKind string
 
 const (
@@ -73,7 +73,7 @@ func (i *Item) find(kind FindingKind, where, detail string, files ...Difference)
 	i.Findings = append(i.Findings, Finding{kind, where, detail, files})
 }
 
-// A LogReport is what was seen of a log.
+// A LogReport describes a log as this run has seen it.
 type LogReport struct {
 	URL    string   `json:"url"`
 	Origin string   `json:"origin"`

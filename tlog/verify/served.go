@@ -19,8 +19,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// What is served beside a log is on no record. It explains findings, and its bytes count if
-// their hashes are on record.
+// No entry proves the documents beside a log. They explain findings, and the bytes of packages
+// count if their hashes are on record.
 
 const (
 	maxVersions = 8 << 20   // bytes of a list of versions
