@@ -73,6 +73,7 @@ func (f *Finder) places(ctx context.Context, a address.Address) (places []place,
 			without = append(without, base.Host)
 		default:
 			places = append(places, f.place(d.log, a, hosted, append([]svchost.Hostname{hostnameOf(base)}, hosts...)...))
+			f.foundBy(d.log, base.Host)
 		}
 		return nil
 	}
@@ -158,6 +159,16 @@ func (f *Finder) log(base *url.URL, hosts ...svchost.Hostname) *Log {
 	return l
 }
 
+// foundBy notes that the discovery of a host led to a log.
+func (f *Finder) foundBy(base *url.URL, host string) {
+	l := f.log(base)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Contains(l.foundBy, host) {
+		l.foundBy = append(l.foundBy, host)
+	}
+}
+
 // Logs returns the logs that were found, by their URLs.
 func (f *Finder) Logs() (logs []*Log) {
 	for _, l := range f.logs {
@@ -206,10 +217,8 @@ func (f *Finder) ask(ctx context.Context, base *url.URL) (*url.URL, error) {
 		}
 		return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}, nil
 	}
-	for _, p := range f.Pins {
-		if u, err := url.Parse(p.URL); err == nil && u.Host == base.Host {
-			return u, nil
-		}
+	if p := pinFor(f.Pins, base.Host); p != nil {
+		return url.Parse(p.URL)
 	}
 	return nil, nil
 }

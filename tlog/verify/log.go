@@ -35,6 +35,8 @@ type Log struct {
 	pins   []Pin
 	trust  []string // keys that the user has named, of any log
 
+	foundBy []string // hosts whose discovery led to it
+
 	once     sync.Once
 	beginErr error
 	origin   string
@@ -87,8 +89,13 @@ func (l *Log) read(ctx context.Context) error {
 		return unanswered(q.url, "its answer is no checkpoint of a log")
 	}
 	l.origin, l.pin = origin, pinOf(l.pins, origin)
-	if l.pin == nil && before != nil {
-		return l.alarm(Renamed, before.Signed, a.body, "the log at this URL was %s, and is %s", before.Origin, shortened(origin, maxReason))
+	for _, host := range l.foundBy {
+		if led := pinFor(l.pins, host); led != nil {
+			before = led
+		}
+	}
+	if before != nil && before.Origin != origin {
+		return l.alarm(Renamed, before.Signed, a.body, "the log here was %s, and is %s", before.Origin, shortened(origin, maxReason))
 	}
 	if err := l.findKeys(ctx); err != nil {
 		return err
@@ -169,6 +176,16 @@ func (l *Log) open(signed, before []byte) (tlog.Checkpoint, error) {
 		l.seen[c] = bytes.Clone(signed)
 	}
 	return c, nil
+}
+
+// ledBy returns the hosts whose discovery led to the log, in this run or before.
+func (l *Log) ledBy() []string {
+	hosts := slices.Clone(l.foundBy)
+	if l.pin != nil {
+		hosts = append(hosts, l.pin.Hosts...)
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }
 
 // keyHashes returns the keys in short.
@@ -272,8 +289,9 @@ const (
 // settle checks that all checkpoints of this run, the one of the repository and the newest one
 // of earlier runs are of one log. The head is then the newest of them.
 //
-// The registry proves that a checkpoint continues into the newest one. If there are several
-// newest ones, because the log has grown, they are the next to be proved.
+// The registry proves that a checkpoint continues into the newest one that it has. That one is
+// the next to be proved, until only one is left. The newest of all is left as it is, unless
+// nothing leads to it: one of several instances may be behind, or the log has shrunk.
 func (l *Log) settle(ctx context.Context) error {
 	open := maps.Clone(l.seen)
 	if l.pin != nil && open[l.pin.Checkpoint] == nil { // the newer one may have more signatures
@@ -281,6 +299,7 @@ func (l *Log) settle(ctx context.Context) error {
 	}
 	before := l.settledBefore(open)
 	all := slices.Collect(maps.Keys(open))
+	stuck := false
 	for round := 0; len(open) > 1 && !before.has(open, l.head.Size); round++ {
 		if round == maxRounds {
 			return unanswered(l.base, "the log grows faster than it can be looked at: try again")
@@ -288,8 +307,13 @@ func (l *Log) settle(ctx context.Context) error {
 		if err := l.checkSizes(open); err != nil {
 			return err
 		}
+		newest := newestOf(open)
 		next := make(map[tlog.Checkpoint][]byte)
 		for c, signed := range open {
+			if c == newest && !stuck {
+				next[c] = signed
+				continue
+			}
 			later, err := l.follow(ctx, seen{c, signed})
 			if err != nil {
 				return err
@@ -297,6 +321,7 @@ func (l *Log) settle(ctx context.Context) error {
 			next[later.Checkpoint] = later.signed
 			all = append(all, later.Checkpoint)
 		}
+		stuck = maps.EqualFunc(open, next, func(a, b []byte) bool { return true })
 		open = next
 	}
 	for c, signed := range open {
@@ -306,6 +331,15 @@ func (l *Log) settle(ctx context.Context) error {
 	}
 	l.keepSettled(before, all)
 	return nil
+}
+
+func newestOf(open map[tlog.Checkpoint][]byte) (newest tlog.Checkpoint) {
+	for c := range open {
+		if c.Size >= newest.Size {
+			newest = c
+		}
+	}
+	return newest
 }
 
 // checkSizes checks that no two checkpoints of one size have other roots.

@@ -89,7 +89,28 @@ func TestAlarms(t *testing.T) {
 				}
 				return string(signed)
 			})
-		}, verify.Renamed, "the log at this URL was registry.example.com/v1/tlog, and is evil.example.com/v1/tlog", "\n9\n"},
+		}, verify.Renamed, "the log here was registry.example.com/v1/tlog, and is evil.example.com/v1/tlog", "\n9\n"},
+		{"another log at another URL", func(t *testing.T, r *registry, m *machine) {
+			signer, public := newSigner(t, "evil.example.com/v1/tlog")
+			signed, err := tlog.Checkpoint{Origin: signer.Name(), Size: 9}.Sign(signer)
+			m.must(err)
+			plain := m.servers[host]
+			m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				switch q.URL.Path {
+				case "/.well-known/terraform.json":
+					w.Write([]byte(`{"tlog.v1":"https://evil.example.com/v1/tlog/"}`))
+				default:
+					plain.ServeHTTP(w, q)
+				}
+			})
+			m.servers["evil.example.com"] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				if strings.HasSuffix(q.URL.Path, "/key") {
+					w.Write([]byte(public))
+					return
+				}
+				w.Write(signed)
+			})
+		}, verify.Renamed, "the log here was registry.example.com/v1/tlog, and is evil.example.com/v1/tlog", "\n9\n"},
 		{"no log any more", func(t *testing.T, r *registry, m *machine) { r.Log = nil }, verify.Gone, "it answers 404 Not Found where the log was", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -180,7 +201,7 @@ func TestALogThatGrows(t *testing.T) {
 	pins, err := verify.ReadPins(m.path(verify.PinsName))
 	m.must(err)
 	if head := r.log.Head(); len(pins) != 1 || pins[0].Checkpoint != head.Checkpoint || report.Logs[0].Pinned != "updated" {
-		t.Errorf("the file has %+v, and the log %+v", pins, head.Checkpoint)
+		t.Errorf("the file has %+v, and the log %+v: %+v", pins, head.Checkpoint, report.Logs)
 	}
 }
 
@@ -206,7 +227,7 @@ func TestWhatIsKept(t *testing.T) {
 	}
 	pinned("first use")
 	first := file()
-	if want := "log https://registry.example.com/v1/tlog/\nkey " + r.storage.Public + "\n\n" + string(r.log.Head().Signed); !strings.HasSuffix(first, want) {
+	if want := "log https://registry.example.com/v1/tlog/\nhost registry.example.com\nkey " + r.storage.Public + "\n\n" + string(r.log.Head().Signed); !strings.HasSuffix(first, want) {
 		t.Errorf("the file is\n%s\nand ends not with\n%s", first, want)
 	}
 	r.Write("modules/acme/vpc/aws/1.1.0/main.tf", "")

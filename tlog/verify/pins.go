@@ -23,6 +23,7 @@ const PinsName = ".terraform-registry.checkpoint"
 // A Pin is a log as a repository has seen it last. In the file it is
 //
 //	log https://registry.example.com/v1/tlog/
+//	host registry.example.com
 //	key registry.example.com/v1/tlog+48c54eab+AV…
 //
 //	registry.example.com/v1/tlog
@@ -31,10 +32,11 @@ const PinsName = ".terraform-registry.checkpoint"
 //
 //	— registry.example.com/v1/tlog 48c54eab…
 //
-// The part from the second line with the origin on is a signed note. While keys rotate there
-// are several lines with keys.
+// The part from the line with the origin alone on is a signed note. While keys rotate there
+// are several lines with keys. The discovery of a host has led to the log.
 type Pin struct {
 	URL    string
+	Hosts  []string
 	Keys   []string // of the log, as lines
 	Signed []byte   // the checkpoint with its signatures
 	tlog.Checkpoint
@@ -45,6 +47,7 @@ const (
 		"# Commit it: then the log cannot be shown otherwise to this repository than to all others.\n\n"
 	maxPins    = 1 << 20 // bytes
 	maxKeys    = 8       // of a log
+	maxHosts   = 64      // of a log
 	maxKeyLine = 1024    // bytes
 )
 
@@ -102,8 +105,10 @@ func parsePin(head, signed string) (p Pin, err error) {
 			p.URL = u
 		} else if key, ok := strings.CutPrefix(line, "key "); ok && len(p.Keys) < maxKeys {
 			p.Keys = append(p.Keys, key)
+		} else if host, ok := strings.CutPrefix(line, "host "); ok && len(p.Hosts) < maxHosts {
+			p.Hosts = append(p.Hosts, host)
 		} else {
-			return p, fmt.Errorf("%.100q is not log URL or key KEY", line)
+			return p, fmt.Errorf("%.100q is not log URL, host NAME or key KEY", line)
 		}
 	}
 	if u, err := url.Parse(p.URL); err != nil || u.Host == "" {
@@ -144,6 +149,9 @@ func encodePins(pins []Pin) []byte {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "log %s\n", p.URL)
+		for _, host := range p.Hosts {
+			fmt.Fprintf(&b, "host %s\n", host)
+		}
 		for _, key := range p.Keys {
 			fmt.Fprintf(&b, "key %s\n", key)
 		}
@@ -178,6 +186,16 @@ func WritePins(name string, pins []Pin) error {
 		os.Remove(f.Name())
 	}
 	return err
+}
+
+// pinFor returns the pin of the log to which the discovery of a host led.
+func pinFor(pins []Pin, host string) *Pin {
+	for i := range pins {
+		if slices.Contains(pins[i].Hosts, host) {
+			return &pins[i]
+		}
+	}
+	return nil
 }
 
 func pinOf(pins []Pin, origin string) *Pin {

@@ -24,7 +24,7 @@ func TestPins(t *testing.T) {
 		{"no comment", "# Commit", "# commit", ""},
 		{"another size", "\n4\n", "\n5\n", "restore it from the repository"},
 		{"another key", r.storage.Public, other, "restore it from the repository"},
-		{"no key", "key ", "yek ", "is not log URL or key KEY"},
+		{"no key", "key ", "yek ", "is not log URL, host NAME or key KEY"},
 		{"no URL", "https://", "", "is no URL of a log"},
 		{"no signature", "\n\n— ", "\n— ", "a checkpoint or its signature is not there"},
 		{"two of one log", "", string(content[strings.Index(string(content), "\nlog ")+1:]) + "\n", "it has two checkpoints of"},

@@ -209,14 +209,14 @@ func (r *run) keep(ctx context.Context) (pins []Pin, changed bool) {
 			report.Pinned = "kept"
 			continue
 		}
-		next := Pin{URL: l.URL(), Keys: slices.Clone(l.keys), Signed: l.head.signed, Checkpoint: l.head.Checkpoint}
+		next := Pin{URL: l.URL(), Hosts: l.ledBy(), Keys: slices.Clone(l.keys), Signed: l.head.signed, Checkpoint: l.head.Checkpoint}
 		before := pinOf(pins, l.origin)
 		switch {
 		case before == nil:
 			pins, changed, report.Pinned = append(pins, next), true, "first use"
 		case r.Update && l.pin != nil && before.Size <= next.Size:
 			next.Keys = l.rotatedKeys(ctx)
-			if next.Size > before.Size || !slices.Equal(next.Keys, before.Keys) {
+			if next.Size > before.Size || !slices.Equal(next.Keys, before.Keys) || !slices.Equal(next.Hosts, before.Hosts) {
 				*before, changed, report.Pinned = next, true, "updated"
 			}
 		}

@@ -58,6 +58,7 @@ func (f *Finder) Watch(ctx context.Context, text string) (*Watcher, error) {
 		if d.log == nil {
 			return nil, unanswered(u, "it has no log")
 		}
+		f.foundBy(d.log, u.Host)
 		u = d.log
 	}
 	w := &Watcher{log: f.log(u), first: make(map[[16]byte]firstPackage)}
@@ -92,7 +93,7 @@ func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict,
 		w.peaks, w.size = state.peaks, state.size
 		return nil, nil, pin, err
 	}
-	pin = Pin{URL: w.log.URL(), Keys: w.log.keys, Signed: head.signed, Checkpoint: head.Checkpoint}
+	pin = Pin{URL: w.log.URL(), Hosts: w.log.ledBy(), Keys: w.log.keys, Signed: head.signed, Checkpoint: head.Checkpoint}
 	w.last = &pin
 	return news, conflicts, pin, nil
 }
