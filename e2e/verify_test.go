@@ -289,11 +289,14 @@ func TestWatch(t *testing.T) {
 	registry := startRegistry(t, site("registry.example.com", files, "hostname registry.example.com", "tlog "+t.TempDir()))
 	registry.onRecord(t, "modules/acme/vpc/aws/1.0.0")
 	ws := newWorkspace(t, registry, "")
-	watch := func(says string, args ...string) {
+	ws.InstallCaddy(t)
+	command := documented(t, "docs/verify.md", "sh", "--watch")
+	watch := func(says string) {
 		t.Helper()
-		status, out := ws.verify(t, append([]string{"--watch", "registry.example.com", "--once"}, args...)...)
-		if status != 0 || !strings.Contains(out, says) || says == "" && out != "" {
-			t.Errorf("the status is %d:\n%s", status, out)
+		out := ws.Shell(t, ".", "{ "+strings.TrimSpace(command)+"; } 2>&1")
+		out = strings.Join(strings.Fields(out), " ")
+		if !strings.Contains(out, says) || says == "" && out != "" {
+			t.Errorf("it prints\n%s", out)
 		}
 	}
 	watch("is used for the first time here. It has 1 entry")
@@ -302,6 +305,35 @@ func TestWatch(t *testing.T) {
 	files.Module("other/vpc/aws", "1.0.0", asTarGz)
 	registry.onRecord(t, "modules/acme/vpc/aws/1.1.0")
 	registry.onRecord(t, "modules/other/vpc/aws/1.0.0")
-	watch(" offered module other/vpc/aws 1.0.0", "--namespace", "other")
+	watch(" offered module acme/vpc/aws 1.1.0")
 	watch("")
+}
+
+// Who may read some of a registry verifies that, with the token that clients send.
+func TestVerifyPrivate(t *testing.T) {
+	t.Parallel()
+	tokens := newTokens(t)
+	reader := tokens.New("reader")
+	files := newTree(t).Provider("acme/demo", "1.0.0").Module("acme/vpc/aws", "1.0.0", asTarGz).Module("secret/vpc/aws", "1.0.0", asTarGz)
+	registry := startRegistry(t, site("registry.example.com", files, "hostname registry.example.com",
+		"auth terraform_tokens "+tokens.File, "access {\n\tallow reader read acme\n}", "tlog "+t.TempDir()))
+	call := calling("registry.example.com/acme/vpc/aws", "1.0.0")
+	firstClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0")+call[:strings.Index(call, "output")])
+		ws.CLIConfig(t, "credentials \"registry.example.com\" {\n  token = \""+reader+"\"\n}\n")
+		c.Run(t, ws, "init")
+		eventually(t, "it is on record", func() bool {
+			status, _ := ws.verify(t)
+			return status == 0
+		})
+		ws.verified(t, "with the token of clients", 0, "As on record: 2 of 2 versions.")
+		ws.InstallCaddy(t)
+		ws.Shell(t, ".", documented(t, "docs/verify.md", "sh", "verify\n"))
+		if status, out := ws.verify(t, "--watch", "registry.example.com", "--once"); status != 2 || !strings.Contains(out, "who watches a log must be allowed to read everything") {
+			t.Errorf("watching has the status %d:\n%s", status, out)
+		}
+		ws.CLIConfig(t, "")
+		ws.Setenv("XDG_CACHE_HOME", ws.Path("other"))
+		ws.verified(t, "without a token", 2, "it answered 401 Unauthorized", "Not known: 2.")
+	})
 }
