@@ -89,7 +89,7 @@ func (l *listing) titles(s *scan, r *Release) *job {
 	}
 	dir, name := path.Split(r.Docs())
 	a := &job{
-		folder: &p.folder, listing: l, Task: queue.Task{Address: p.Address, Version: r.Version, Rank: math.MaxInt, Background: true},
+		folder: &p.folder, listing: l, titles: true, Task: queue.Task{Address: p.Address, Version: r.Version, Rank: math.MaxInt, Background: true},
 		Location: tree.Location{Dir: path.Clean(dir), Name: name, Report: path.Join("providers", dir)},
 		read: func(ctx context.Context, _ *job) (memo.Record, error) {
 			text, err := found.ReadTitles(ctx, p.Address.Name)
@@ -100,8 +100,9 @@ func (l *listing) titles(s *scan, r *Release) *job {
 	if w.titles == nil {
 		w.titles = make(map[string]*job)
 	}
-	if w.titles[r.Docs()] = a; !w.recall(a) {
-		w.queue(a)
+	if !w.recall(a) || a.isOutdated(a.Record) {
+		a = w.queue(a)
 	}
+	w.titles[r.Docs()] = a
 	return a
 }

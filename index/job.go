@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"time"
 
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
@@ -24,7 +26,8 @@ type job struct {
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
 	queue.Task
-	read func(context.Context, *job) (memo.Record, error)
+	read   func(context.Context, *job) (memo.Record, error)
+	titles bool // it is no archive, but the titles of documentation
 
 	before *entry // of the folder; nil if there is none
 	first  bool   // nothing was offered before: it was found by the first scan of a process
@@ -90,13 +93,17 @@ func (w *walker) recall(a *job) (known bool) {
 // renamed into place.
 const folderRest = time.Second
 
-// recallOrQueueFolder copies the result for a folder from the memo. Otherwise it adds the
-// folder to the archives to read, or leaves it to a later scan if it is too young. dirs are
-// the folders in it, from which removing a file is a change too.
+// recallOrQueueFolder copies the result for a folder from the memo, like newArchive. Otherwise
+// it adds the folder to the archives to read, or leaves it to a later scan if it is too young.
+// dirs are the folders in it, from which removing a file is a change too.
 func (w *walker) recallOrQueueFolder(a *job, dirs ...string) *job {
 	now := w.scan.options.now()
 	switch {
-	case w.recall(a) && !a.isOutdated(a.Record):
+	case w.recall(a):
+		if a.module != nil {
+			a.module.Recall(a.Digest)
+		}
+		return w.renew(a)
 	case !w.scan.once && !w.hasPacked(a) && a.folder.Part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest):
 		a.pending, w.young = true, true
 	default:
@@ -124,10 +131,15 @@ func (w *walker) queue(a *job) *job {
 }
 
 // renew adds an archive that is known to the archives to read, if an earlier release has
-// read it and this one reads more of it. Until then it is offered as it was read.
+// read it and this one reads more of it. Until then it is offered as it was read, so that all
+// others come first.
 func (w *walker) renew(a *job) *job {
 	if w.scan.once || !a.isOutdated(a.Record) {
 		return a
+	}
+	a.Background, a.Rank = true, math.MaxInt
+	if a.module != nil {
+		a.read = readModuleFolderAgain
 	}
 	known := a.Record
 	if a = w.queue(a); a.pending && !a.finished {
@@ -138,7 +150,13 @@ func (w *walker) renew(a *job) *job {
 
 // isOutdated reports whether this release reads more of an archive than a record has.
 func (a *job) isOutdated(d memo.Record) bool {
-	return a.folder.Address.IsModule() && d.Bad == nil && !moduledoc.IsCurrent(archive.SummaryIn(d.Content))
+	switch {
+	case d.Bad != nil:
+		return false
+	case a.titles:
+		return !content.Titles(d.Content).AreCurrent()
+	}
+	return a.folder.Address.IsModule() && !moduledoc.IsCurrent(archive.SummaryIn(d.Content))
 }
 
 // setAside leaves an archive that cannot be read at the moment to a later scan.
