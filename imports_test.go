@@ -59,6 +59,7 @@ var layers = []layer{
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips
 	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
+	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
 	{name: "handlers", http: true},
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out, and back
@@ -71,7 +72,8 @@ var layers = []layer{
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},
-	{name: "command/remote", http: true, caddy: true, only: []string{"address", "wire", "handlers", "command/cli"}},
+	{name: "command/remote", http: true, caddy: true, only: []string{"address", "wire", "clientconfig", "handlers", "command/cli"}},
+	{name: "command/verify", caddy: true, only: []string{"tlog/verify", "command/cli", "command/remote"}},
 	{name: "command/publish", http: true, caddy: true, only: []string{"address", "wire", "tree", "archive", "index", "index/moduledoc", "upstream/git", "publish", "command/cli", "command/remote"}},
 	{name: "command/mirror", caddy: true, only: []string{"address", "wire", "tree", "registryhcl", "index", "upstream", "upstream/fill", "upstream/lockfile", "module", "command/cli", "command/remote"}},
 	{name: "command", http: true, caddy: true},

@@ -186,6 +186,7 @@ func tarEntries(ctx context.Context, f io.Reader, size int64, m *moduleFinder) e
 			name += "/"
 		}
 		m.add(name)
+		m.addLink(name, header.Typeflag, header.Linkname)
 		if header.Typeflag == tar.TypeReg {
 			if err := m.inspect(name, content, true); err != nil {
 				return err
@@ -256,6 +257,7 @@ type moduleFinder struct {
 	secrets nameList // the other secrets
 	docs    moduledoc.Collector
 	sums    map[string]wire.SHA256 // of the files, the last of each name
+	links   map[string]string      // targets of links by their name; nil: they are not kept
 	buffer  []byte
 	start   []byte // the beginning of the content of the entry inspected last
 }

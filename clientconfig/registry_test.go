@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-const url = "https://registry.example.com/v1"
+const services = "https://registry.example.com/v1"
 
 func TestMirror(t *testing.T) {
 	for _, test := range []struct {
@@ -15,14 +15,14 @@ func TestMirror(t *testing.T) {
 		registry Registry
 		want     string
 	}{
-		{"a mirror alone excludes nothing", Registry{Hostnames: []string{"registry.example.com"}, URL: url}, `provider_installation {
+		{"a mirror alone excludes nothing", Registry{Hostnames: []string{"registry.example.com"}, URL: services}, `provider_installation {
   network_mirror {
     url = "https://registry.example.com/v1/mirror/"
   }
   direct {} # leave this out where the public registries cannot be reached
 }
 `},
-		{"hosted providers come from the registry, under all of its names", Registry{Hostnames: []string{"registry.example.com", "tf.example.com"}, URL: url, HostsProviders: true}, `provider_installation {
+		{"hosted providers come from the registry, under all of its names", Registry{Hostnames: []string{"registry.example.com", "tf.example.com"}, URL: services, HostsProviders: true}, `provider_installation {
   network_mirror {
     url     = "https://registry.example.com/v1/mirror/"
     exclude = ["registry.example.com/*/*", "tf.example.com/*/*"]
@@ -85,7 +85,7 @@ func TestStandIn(t *testing.T) {
 }
 `},
 	} {
-		t.Run(test.rule, func(t *testing.T) { isBlock(t, Registry{URL: url}.StandIn(test.origin), test.want) })
+		t.Run(test.rule, func(t *testing.T) { isBlock(t, Registry{URL: services}.StandIn(test.origin), test.want) })
 	}
 }
 

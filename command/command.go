@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/mirror"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/verify"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -71,5 +72,5 @@ called wrongly.`,
 
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{checkCommand(), accessCommand(), clientConfigCommand(remote.Network{}), tokenCommand(), mirror.Command(upstream.Network{}), mirror.PruneCommand(),
-		publish.Command(remote.Network{}), deprecateCommand(remote.Network{}), withdrawCommand(remote.Network{}), restoreCommand(remote.Network{}), keysCommand(), tlogCommand(), versionCommand()}
+		publish.Command(remote.Network{}), deprecateCommand(remote.Network{}), withdrawCommand(remote.Network{}), restoreCommand(remote.Network{}), keysCommand(), tlogCommand(), verify.Command(remote.Network{}), versionCommand()}
 }

@@ -130,7 +130,7 @@ func (c *Client) Request(ctx context.Context, method string, body any, path stri
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("User-Agent", userAgent)
+	r.Header.Set("User-Agent", UserAgent)
 	secret, err := c.token.current(ctx)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
@@ -35,6 +36,38 @@ func EnvironmentTokens(environ []string) map[svchost.Hostname]string {
 		}
 	}
 	return tokens
+}
+
+// ClientToken returns the token that clients send to a hostname: from the environment, their
+// configuration or their login. It is empty if there is none.
+func ClientToken(hostname svchost.Hostname) (string, error) {
+	if token := EnvironmentTokens(os.Environ())[hostname]; token != "" {
+		return token, CheckToken(token, "the environment")
+	}
+	token, file, err := storedToken(hostname)
+	if err != nil {
+		return "", err
+	}
+	return token, CheckToken(token, cli.Printable(file))
+}
+
+// ClientSettings returns what the configuration of clients says of where packages come from.
+func ClientSettings() (s clientconfig.Settings, err error) {
+	for _, file := range credentialFiles(runtime.GOOS, os.Getenv) {
+		content, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return s, err
+		}
+		read, err := clientconfig.ReadSettings(content, file)
+		if err != nil {
+			return s, fmt.Errorf("%s: %w", cli.Printable(file), err)
+		}
+		s.Add(read)
+	}
+	return s, nil
 }
 
 // storedToken returns the token for a hostname from the configuration of clients or their

@@ -41,6 +41,19 @@ const (
 	answerTimeout = 3 * time.Minute
 )
 
+// Reading returns a transport for many small questions at once.
+func (n Network) Reading() http.RoundTripper {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots},
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: time.Minute,
+		MaxIdleConnsPerHost:   16,
+		IdleConnTimeout:       90 * time.Second,
+		ForceAttemptHTTP2:     true,
+	}
+}
+
 // client makes a client that retries. Only requests without a token may be redirected.
 func (n Network) client(redirected bool) *retryablehttp.Client {
 	protocols := new(http.Protocols)
@@ -85,8 +98,8 @@ func (n Network) client(redirected bool) *retryablehttp.Client {
 // all versions of a provider.
 const maxAnswer = 8 << 20
 
-// userAgent is sent with all requests.
-const userAgent = "caddy-terraform-registry"
+// UserAgent is sent with all requests.
+const UserAgent = "caddy-terraform-registry"
 
 // errNoTLS: the server answers without TLS.
 var errNoTLS = errors.New("it has no TLS")
@@ -129,7 +142,7 @@ func (n Network) get(ctx context.Context, url string) (answer *http.Response, bo
 	if err != nil {
 		return nil, nil, errors.New("it is not a host")
 	}
-	r.Header.Set("User-Agent", userAgent)
+	r.Header.Set("User-Agent", UserAgent)
 	if answer, err = client.Do(r); err != nil {
 		return nil, nil, err
 	}

@@ -50,6 +50,11 @@ func New(t testing.TB) *Storage {
 	return s
 }
 
+// Twin returns a storage without a log for the same key.
+func (s *Storage) Twin() *Storage {
+	return &Storage{Bucket: new(treetest.Bucket), Verifier: s.Verifier, Public: s.Public, signer: s.signer}
+}
+
 // Options returns the options of a log.
 func (s *Storage) Options() tlog.Options {
 	return tlog.Options{

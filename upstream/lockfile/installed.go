@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
@@ -41,11 +42,45 @@ func readInstalled(dir string) (modules []InstalledModule, known bool, err error
 	return modules, true, nil
 }
 
-// parseInstalled reads the content of modules.json. Modules that are local or do not
-// come from a registry have no version in it.
+// An InstalledCall is a call of a registry's module, whose package a client has installed.
+type InstalledCall struct {
+	// Key has the names of the calls that lead to the module, with dots between them. The
+	// package is in a folder of this name beside the file.
+	Key string
+
+	InstalledModule
+}
+
+// ReadInstalled reads the file in which a client records the installed modules. Modules that
+// are local or do not come from a registry are left out.
+func ReadInstalled(name string) ([]InstalledCall, error) {
+	content, err := disk{}.read(name)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := parseInstalledCalls(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: let `init` write it anew, or remove it", name, err)
+	}
+	return calls, nil
+}
+
+// parseInstalled reads the modules in the content of modules.json.
 func parseInstalled(content []byte) (modules []InstalledModule, err error) {
+	calls, err := parseInstalledCalls(content)
+	for _, c := range calls {
+		if !slices.Contains(modules, c.InstalledModule) {
+			modules = append(modules, c.InstalledModule)
+		}
+	}
+	return modules, err
+}
+
+// parseInstalledCalls reads the content of modules.json. Modules that are local or do not
+// come from a registry have no version in it.
+func parseInstalledCalls(content []byte) (calls []InstalledCall, err error) {
 	var file struct {
-		Modules []struct{ Source, Version string }
+		Modules []struct{ Key, Source, Version string }
 	}
 	if err := json.Unmarshal(content, &file); err != nil {
 		return nil, errors.New("it is not what clients write")
@@ -60,11 +95,12 @@ func parseInstalled(content []byte) (modules []InstalledModule, err error) {
 		if err != nil || bad != nil {
 			return nil, fmt.Errorf("%q in version %q is not a module of a registry", m.Source, m.Version)
 		}
-		if one := (InstalledModule{a, v.String()}); !slices.Contains(modules, one) {
-			modules = append(modules, one)
+		if strings.ContainsAny(m.Key, "/\\\x00") || m.Key == "." || m.Key == ".." {
+			return nil, fmt.Errorf("%q is not the name of a call", m.Key)
 		}
+		calls = append(calls, InstalledCall{m.Key, InstalledModule{a, v.String()}})
 	}
-	return modules, nil
+	return calls, nil
 }
 
 // HasConfiguration reports whether a folder has files that Terraform or OpenTofu reads

@@ -78,3 +78,17 @@ func FuzzParseInstalled(f *testing.F) {
 		}
 	})
 }
+
+// A call's package is in the folder of its key, so the key leads nowhere else.
+func TestParseInstalledCalls(t *testing.T) {
+	calls, err := parseInstalledCalls([]byte(modulesJSON))
+	if got, want := fmt.Sprint(calls, err), "[{a {registry.terraform.io/acme/vpc/aws 1.0.0}} {a.b {registry.terraform.io/acme/vpc/aws 1.2.0}} {c {registry.terraform.io/acme/vpc/aws 1.2.0}}] <nil>"; got != want {
+		t.Errorf("got %s", got)
+	}
+	for _, key := range []string{"..", ".", "../a", `a\\b`, "/etc", `a\u0000`} {
+		content := fmt.Sprintf(`{"Modules":[{"Key":"%s","Source":"acme/vpc/aws","Version":"1.0.0"}]}`, key)
+		if calls, err := parseInstalledCalls([]byte(content)); err == nil || !strings.Contains(err.Error(), "is not the name of a call") {
+			t.Errorf("key %s: got %v, %v", key, calls, err)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package archive
+
+import (
+	"archive/tar"
+	"context"
+	"io"
+	"path"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// ModuleEntries are the entries of a module's package that clients unpack.
+type ModuleEntries struct {
+	Files map[string]wire.SHA256
+
+	// Links have the targets of symlinks and hard links, as they are written. A link is not
+	// in the h1 of the package, and clients differ in what they make of it.
+	Links map[string]string
+}
+
+// ReadModuleEntries reads the entries of a module's package. The error is a *PackageError if
+// the package is at fault.
+func ReadModuleEntries(ctx context.Context, f interface {
+	io.Reader
+	io.ReaderAt
+}, size int64, format string) (e ModuleEntries, err error) {
+	m := newModuleFinder()
+	m.links = make(map[string]string)
+	if format == "zip" {
+		err = m.addZip(ctx, f, size)
+	} else {
+		err = tarEntries(ctx, f, maxUnpackedFrom(size), m)
+	}
+	if err != nil {
+		return e, AsPackageError(archiveFinding(ctx, err))
+	}
+	return ModuleEntries{Files: m.sums, Links: m.links}, nil
+}
+
+func (m *moduleFinder) addZip(ctx context.Context, f io.ReaderAt, size int64) error {
+	z, err := openZip(ctx, f, size)
+	if err != nil {
+		return err
+	}
+	for _, member := range z.File {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !member.Mode().IsRegular() && !member.Mode().IsDir() {
+			r, err := member.Open()
+			if err != nil {
+				return err
+			}
+			target, err := io.ReadAll(io.LimitReader(r, maxLinkTarget))
+			r.Close()
+			if err != nil {
+				return err
+			}
+			m.addLink(path.Clean(member.Name), tar.TypeSymlink, string(target))
+			continue
+		}
+		if err := m.addMember(member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxLinkTarget bounds the target of a link in a zip, whose content it is.
+const maxLinkTarget = 4096
+
+// addLink notes an entry if it is a link, and links are kept.
+func (m *moduleFinder) addLink(name string, kind byte, target string) {
+	if m.links != nil && (kind == tar.TypeSymlink || kind == tar.TypeLink) {
+		m.links[name] = target
+	}
+}

@@ -1,0 +1,236 @@
+package clientconfig
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	hcljson "github.com/hashicorp/hcl/v2/json"
+	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// Settings say where a client gets packages from, by its CLI configuration.
+type Settings struct {
+	// Services are the URLs of services by hostname and id, of hosts that are not
+	// discovered.
+	Services map[svchost.Hostname]map[string]string
+
+	methods []method
+}
+
+// A method is one of the ways in which a client installs providers.
+type method struct {
+	mirror           *url.URL // of a network mirror
+	direct           bool     // from the registry of the address; neither: from the disk
+	include, exclude []providerPattern
+}
+
+// A providerPattern has a HOSTNAME or *, a NAMESPACE or * and a TYPE or *.
+type providerPattern [3]string
+
+func (p providerPattern) covers(a address.Address) bool {
+	for i, part := range [3]string{string(a.Hostname), a.Namespace, a.Name} {
+		if p[i] != "*" && p[i] != part {
+			return false
+		}
+	}
+	return true
+}
+
+func (m method) covers(a address.Address) bool {
+	for _, p := range m.exclude {
+		if p.covers(a) {
+			return false
+		}
+	}
+	for _, p := range m.include {
+		if p.covers(a) {
+			return true
+		}
+	}
+	return len(m.include) == 0
+}
+
+// Mirrors returns the URLs of the network mirrors that a client may have a provider from, and
+// whether it may have it from the provider's own registry.
+func (s Settings) Mirrors(provider address.Address) (mirrors []*url.URL, direct bool) {
+	if len(s.methods) == 0 {
+		return nil, true
+	}
+	for _, m := range s.methods {
+		switch {
+		case !m.covers(provider):
+		case m.mirror != nil:
+			mirrors = append(mirrors, m.mirror)
+		default:
+			direct = direct || m.direct
+		}
+	}
+	return mirrors, direct
+}
+
+// Add adds the settings of a further file. The first file that says something counts.
+func (s *Settings) Add(other Settings) {
+	for host, services := range other.Services {
+		if _, known := s.Services[host]; known {
+			continue
+		}
+		if s.Services == nil {
+			s.Services = make(map[svchost.Hostname]map[string]string)
+		}
+		s.Services[host] = services
+	}
+	if len(s.methods) == 0 {
+		s.methods = other.methods
+	}
+}
+
+var (
+	settingsSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+		{Type: "host", LabelNames: []string{"hostname"}}, {Type: "provider_installation"},
+	}}
+	hostSchema         = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "services"}}}
+	installationSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+		{Type: "network_mirror"}, {Type: "direct"}, {Type: "filesystem_mirror"}, {Type: "oci_mirror"},
+	}}
+	methodSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "url"}, {Name: "include"}, {Name: "exclude"}}}
+)
+
+// ReadSettings reads a CLI configuration, which may be JSON by its name. It passes over all
+// that is not about where packages come from. Errors quote nothing of the file.
+func ReadSettings(content []byte, name string) (s Settings, err error) {
+	var file *hcl.File
+	var diagnostics hcl.Diagnostics
+	if strings.HasSuffix(name, ".json") {
+		file, diagnostics = hcljson.Parse(content, name)
+	} else {
+		file, diagnostics = hclsyntax.ParseConfig(content, name, hcl.InitialPos)
+	}
+	if err := unread(diagnostics); err != nil {
+		return s, err
+	}
+	blocks, _, diagnostics := file.Body.PartialContent(settingsSchema)
+	if err := unread(diagnostics); err != nil {
+		return s, err
+	}
+	for _, b := range blocks.Blocks {
+		if b.Type == "host" {
+			err = s.addHost(b)
+		} else {
+			err = s.addMethods(b)
+		}
+		if err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func unread(diagnostics hcl.Diagnostics) error {
+	for _, d := range diagnostics {
+		if d.Severity == hcl.DiagError && d.Subject != nil {
+			return unreadAt(*d.Subject)
+		}
+	}
+	return nil
+}
+
+func unreadAt(r hcl.Range) error {
+	return fmt.Errorf("line %d cannot be read: correct it", r.Start.Line)
+}
+
+func (s *Settings) addHost(b *hcl.Block) error {
+	hostname, err := address.ParseHostname(b.Labels[0])
+	if err != nil {
+		return unreadAt(b.DefRange)
+	}
+	services := make(map[string]string)
+	attributes, _, _ := b.Body.PartialContent(hostSchema)
+	if a := attributes.Attributes["services"]; a != nil {
+		v, bad := a.Expr.Value(nil)
+		if bad.HasErrors() || v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
+			return unreadAt(a.Range)
+		}
+		for it := v.ElementIterator(); it.Next(); {
+			id, service := it.Element()
+			if isText(id) && isText(service) { // login.v1 is an object
+				services[id.AsString()] = service.AsString()
+			}
+		}
+	}
+	s.Add(Settings{Services: map[svchost.Hostname]map[string]string{hostname: services}})
+	return nil
+}
+
+func isText(v cty.Value) bool { return v.IsKnown() && !v.IsNull() && v.Type() == cty.String }
+
+func (s *Settings) addMethods(b *hcl.Block) error {
+	blocks, _, diagnostics := b.Body.PartialContent(installationSchema)
+	if err := unread(diagnostics); err != nil {
+		return err
+	}
+	for _, b := range blocks.Blocks {
+		m := method{direct: b.Type == "direct"}
+		attributes, _, _ := b.Body.PartialContent(methodSchema)
+		for name, a := range attributes.Attributes {
+			v, bad := a.Expr.Value(nil)
+			ok := !bad.HasErrors() && v.IsKnown() && !v.IsNull()
+			switch name {
+			case "url":
+				if ok = ok && isText(v); ok && b.Type == "network_mirror" {
+					m.mirror, ok = httpURL(v.AsString())
+				}
+			case "include":
+				m.include, ok = patterns(v, ok)
+			case "exclude":
+				m.exclude, ok = patterns(v, ok)
+			}
+			if !ok {
+				return unreadAt(a.Range)
+			}
+		}
+		s.methods = append(s.methods, m)
+	}
+	return nil
+}
+
+func httpURL(text string) (*url.URL, bool) {
+	u, err := url.Parse(text)
+	ok := err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
+	return u, ok
+}
+
+// patterns reads a list of [HOSTNAME/]NAMESPACE/TYPE, in which * stands for any part.
+func patterns(v cty.Value, ok bool) (list []providerPattern, _ bool) {
+	if !ok || !v.CanIterateElements() {
+		return nil, false
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		_, element := it.Element()
+		if !isText(element) {
+			return nil, false
+		}
+		parts := strings.Split(element.AsString(), "/")
+		if len(parts) == 2 {
+			parts = append([]string{"registry.terraform.io"}, parts...)
+		}
+		if len(parts) != 3 {
+			return nil, false
+		}
+		p := providerPattern{parts[0], strings.ToLower(parts[1]), strings.ToLower(parts[2])}
+		if p[0] != "*" {
+			hostname, err := address.ParseHostname(p[0])
+			if err != nil {
+				return nil, false
+			}
+			p[0] = string(hostname)
+		}
+		list = append(list, p)
+	}
+	return list, true
+}

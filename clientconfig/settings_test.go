@@ -1,0 +1,100 @@
+package clientconfig
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+const sampleSettings = `
+plugin_cache_dir = "/var/cache"
+credentials "registry.example.com" { token = "secret" }
+host "registry.terraform.io" {
+  services = {
+    "providers.v1" = "https://registry.example.com/v1/registries/registry.terraform.io/providers/"
+    "login.v1"     = { client = "terraform" }
+  }
+}
+provider_installation {
+  network_mirror {
+    url     = "https://mirror.example.com/v1/mirror/"
+    include = ["*/*/*"]
+    exclude = ["registry.example.com/*/*", "hashicorp/aws"]
+  }
+  network_mirror {
+    url     = "https://second.example.com/v1/mirror/"
+    include = ["hashicorp/*"]
+  }
+  filesystem_mirror { path = "/usr/share/terraform" }
+  direct { include = ["registry.example.com/*/*"] }
+}
+`
+
+func TestSettings(t *testing.T) {
+	s, err := ReadSettings([]byte(sampleSettings), "a.tfrc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(s.Services), "map[registry.terraform.io:map[providers.v1:https://registry.example.com/v1/registries/registry.terraform.io/providers/]]"; got != want {
+		t.Errorf("the services are %s", got)
+	}
+	for _, test := range []struct{ rule, provider, want string }{
+		{"included", "registry.terraform.io/acme/demo", "[https://mirror.example.com/v1/mirror/] false"},
+		{"excluded, with the default hostname, and included in another", "registry.terraform.io/hashicorp/aws", "[https://second.example.com/v1/mirror/] false"},
+		{"in both", "registry.terraform.io/hashicorp/null", "[https://mirror.example.com/v1/mirror/ https://second.example.com/v1/mirror/] false"},
+		{"from its own registry", "registry.example.com/acme/demo", "[] true"},
+	} {
+		a, err := address.Parse(test.provider)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mirrors, direct := s.Mirrors(a)
+		if got := fmt.Sprint(mirrors, direct); got != test.want {
+			t.Errorf("%s: %s", test.rule, got)
+		}
+	}
+	if mirrors, direct := (Settings{}).Mirrors(address.Address{}); len(mirrors) > 0 || !direct {
+		t.Error("without methods, a provider does not come from its registry")
+	}
+}
+
+func TestSettingsThatCannotBeRead(t *testing.T) {
+	for _, test := range []struct{ rule, content, name, want string }{
+		{"no HCL", "a {", "a.tfrc", "line 1 cannot be read: correct it"},
+		{"no hostname", `host "a b" {}`, "a.tfrc", "line 1 cannot be read: correct it"},
+		{"no URL", "provider_installation {\n network_mirror {\n url = \"mirror\"\n }\n}", "a.tfrc", "line 3 cannot be read: correct it"},
+		{"no pattern", "provider_installation {\n direct {\n include = [\"a\"]\n }\n}", "a.tfrc", "line 3 cannot be read: correct it"},
+		{"no list", "provider_installation {\n direct {\n include = 1\n }\n}", "a.tfrc", "line 3 cannot be read: correct it"},
+		{"no JSON", "{", "a.json", "line 1 cannot be read: correct it"},
+	} {
+		if _, err := ReadSettings([]byte(test.content), test.name); fmt.Sprint(err) != test.want {
+			t.Errorf("%s: %v", test.rule, err)
+		}
+	}
+}
+
+// The settings that the registry prints are read again.
+func TestPrintedSettingsAreRead(t *testing.T) {
+	r := Registry{Hostnames: []string{"registry.example.com"}, URL: services, HostsProviders: true}
+	for _, text := range []string{r.Mirror(), r.StandIn(Origin{Hostname: "registry.terraform.io", Providers: true, Modules: true}), r.Host("registry.example.com"), Credentials("a.example.com", "b")} {
+		if _, err := ReadSettings([]byte(text), "a"); err != nil {
+			t.Errorf("%v in\n%s", err, text)
+		}
+	}
+}
+
+func FuzzReadSettings(f *testing.F) {
+	f.Add([]byte(sampleSettings), false)
+	f.Add([]byte(`{"host":{"a.example.com":{"services":{"modules.v1":"https://b/"}}}}`), true)
+	f.Fuzz(func(t *testing.T, content []byte, json bool) {
+		name := "a"
+		if json {
+			name = "a.json"
+		}
+		s, err := ReadSettings(content, name)
+		if err == nil {
+			s.Mirrors(address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "demo"})
+		}
+	})
+}

@@ -1,0 +1,3 @@
+// Package verify is the subcommand that checks what clients have downloaded against what is on
+// record.
+package verify

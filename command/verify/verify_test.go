@@ -1,0 +1,269 @@
+package verify
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/dirhash"
+	"golang.org/x/mod/sumdb/note"
+	sumdb "golang.org/x/mod/sumdb/tlog"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
+)
+
+// A server has a log with entries, of which it tells the lookups.
+type server struct {
+	*httptest.Server
+	t       *testing.T
+	signer  note.Signer
+	public  string
+	entries []string
+}
+
+// host is the name of the server in addresses.
+func (s *server) host() string { return s.Listener.Addr().String() }
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	commandtest.NoClientConfiguration(t)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	s := &server{t: t}
+	s.Server = httptest.NewTLSServer(s)
+	t.Cleanup(s.Close)
+	s.newKey()
+	return s
+}
+
+func (s *server) newKey() {
+	s.t.Helper()
+	private, public, err := note.GenerateKey(rand.Reader, "registry.example.com/v1/tlog")
+	if err == nil {
+		s.public = public
+		s.signer, err = note.NewSigner(private)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// add adds an entry without its last field.
+func (s *server) add(text string) {
+	s.entries = append(s.entries, fmt.Sprintf("%s %032x", text, len(s.entries)))
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var hashes []sumdb.Hash
+	reader := sumdb.HashReaderFunc(func(indexes []int64) (list []sumdb.Hash, err error) {
+		for _, i := range indexes {
+			list = append(list, hashes[i])
+		}
+		return list, nil
+	})
+	for n, e := range s.entries {
+		more, err := sumdb.StoredHashes(int64(n), []byte(e), reader)
+		if err != nil {
+			s.t.Error(err)
+		}
+		hashes = append(hashes, more...)
+	}
+	size := int64(len(s.entries))
+	root, err := sumdb.TreeHash(size, reader)
+	if err != nil {
+		s.t.Error(err)
+	}
+	signed, err := tlog.Checkpoint{Origin: s.signer.Name(), Size: size, Root: root}.Sign(s.signer)
+	if err != nil {
+		s.t.Error(err)
+	}
+	path := strings.TrimPrefix(r.URL.Path, "/v1/tlog/")
+	switch version := path[strings.LastIndexByte(path, '/')+1:]; {
+	case r.URL.Path == "/.well-known/terraform.json":
+		fmt.Fprint(w, `{"tlog.v1":"/v1/tlog/"}`)
+	case path == "checkpoint":
+		w.Write(signed)
+	case path == "key":
+		fmt.Fprintln(w, s.public)
+	case strings.HasPrefix(path, "tile/entries/"):
+		w.Write(tlog.EncodeBundle(s.entries))
+	case strings.HasPrefix(path, "lookup/"):
+		l := tlog.Lookup{Signed: signed}
+		for n, e := range s.entries {
+			if strings.Contains(e, " "+version+" ") {
+				proof, err := sumdb.ProveRecord(size, int64(n), reader)
+				if err != nil {
+					s.t.Error(err)
+				}
+				l.Entries = append(l.Entries, tlog.ProvenEntry{Text: e, Proof: tlog.Proof{Index: int64(n), Hashes: proof}})
+			}
+		}
+		if len(l.Entries) == 0 {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, l)
+	case strings.HasSuffix(path, "/versions"):
+		fmt.Fprint(w, `{"modules":[{"versions":[{"version":"1.0.0","deprecation":{"reason":"use \u001b[31m2","link":""}}]}]}`)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// project is a folder with an installed module, and its h1.
+func (s *server) project(t *testing.T) (dir, h1 string) {
+	t.Helper()
+	dir = t.TempDir()
+	commandtest.Write(t, dir, ".terraform/modules/vpc/main.tf", "# a module")
+	commandtest.Write(t, dir, ".terraform/modules/modules.json", fmt.Sprintf(`{"Modules":[{"Key":"vpc","Source":"%s/acme/vpc/aws","Version":"1.0.0","Dir":".terraform/modules/vpc"}]}`, s.host()))
+	h1, err := dirhash.HashDir(filepath.Join(dir, ".terraform", "modules", "vpc"), "", dirhash.Hash1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, h1
+}
+
+func (s *server) run(args ...string) (out, errs string, status int) {
+	s.t.Helper()
+	out, errs, err := commandtest.Run(s.t.Context(), Command(remote.Network{Roots: commandtest.Roots(s.Server), Pause: time.Millisecond}), args...)
+	return out, errs, commandtest.Status(err)
+}
+
+const moduleEntry = "offered 2026-01-02T03:04:05Z module acme/vpc/aws 1.0.0 %s zh:0000000000000000000000000000000000000000000000000000000000000000"
+
+func TestVerify(t *testing.T) {
+	s := newServer(t)
+	dir, h1 := s.project(t)
+	s.add(fmt.Sprintf(moduleEntry, h1))
+
+	says := func(rule string, want int, parts ...string) string {
+		t.Helper()
+		out, errs, status := s.run(dir)
+		if status != want {
+			t.Errorf("%s: the status is %d, want %d:\n%s%s", rule, status, want, out, errs)
+		}
+		commandtest.Says(t, out+errs, parts...)
+		if before, _, alarm := strings.Cut(out, "THE LOG IS"); alarm { // checkpoints are copied whole
+			out = before
+		}
+		commandtest.Fits(t, strings.ReplaceAll(out, s.public, ""))
+		return out
+	}
+	address := s.host() + "/acme/vpc/aws"
+	out := says("at the first use", 0, address+" 1.0.0 2026-01-02 ok", "As on record: 1 of 1 version.", "The log registry.example.com/v1/tlog is used for the first time here, with 1 entry.", s.public, "use ?[31m2")
+	if strings.Contains(out, "\x1b") {
+		t.Errorf("a sentence of the registry is printed as it came:\n%q", out)
+	}
+	if out := says("the second time", 0, "As on record: 1 of 1 version."); strings.Contains(out, "first time") {
+		t.Errorf("it is said again:\n%s", out)
+	}
+
+	out, _, status := s.run(dir, "--json")
+	var report verify.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil || status != 0 || len(report.Items) != 1 || report.Items[0].Status != verify.OK || report.Logs[0].Origin != "registry.example.com/v1/tlog" {
+		t.Errorf("as JSON, the status is %d, %v:\n%s", status, err, out)
+	}
+
+	commandtest.Write(t, dir, ".terraform/modules/vpc/main.tf", "# evil")
+	commandtest.Write(t, dir, ".terraform/modules/vpc/new\x1b.tf", "# evil")
+	says("another file", 1, "FINDINGS "+address+" 1.0.0 other bytes: "+filepath.Join(dir, ".terraform/modules/vpc")+": it is not the package that is on record", "With findings: 1.")
+
+	s.newKey()
+	says("another key", 1, "THE LOG IS NOT WHAT IT WAS", "other key", "It was seen before:", "— registry.example.com/v1/tlog ", "It is shown now:", "Show both to others")
+
+	s.Close()
+	os.Setenv("XDG_CACHE_HOME", t.TempDir())
+	says("no answer", 2, "NOT KNOWN", "Not known: 1.")
+}
+
+func TestMisuse(t *testing.T) {
+	s := newServer(t)
+	dir, _ := s.project(t)
+	for _, test := range []struct {
+		rule string
+		args []string
+		want string
+	}{
+		{"nothing there", []string{t.TempDir()}, "there is nothing of Terraform or OpenTofu in"},
+		{"no folder", []string{filepath.Join(dir, "none"), "--recursive"}, "no such file or directory"},
+		{"two folders", []string{dir, dir}, "give one folder"},
+		{"a folder to watch", []string{dir, "--watch", s.host()}, "give one folder, or --watch and no folder"},
+		{"no duration", []string{dir, "--min-age", "old"}, `--min-age: "old" is no duration: write it like 7d or 12h`},
+		{"no URL", []string{dir, "--log", "ftp://a"}, "is not the URL of a log"},
+		{"no log to watch", []string{"--watch", "://"}, "is not the URL of a log"},
+	} {
+		out, errs, status := s.run(test.args...)
+		if status != 2 {
+			t.Errorf("%s: the status is %d:\n%s%s", test.rule, status, out, errs)
+		}
+		commandtest.Says(t, errs, test.want)
+	}
+}
+
+func TestRecursive(t *testing.T) {
+	s := newServer(t)
+	one, h1 := s.project(t)
+	two, _ := s.project(t)
+	s.add(fmt.Sprintf(moduleEntry, h1))
+	root := t.TempDir()
+	for name, dir := range map[string]string{"a": one, "b/c": two} {
+		if err := os.CopyFS(filepath.Join(root, name), os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commandtest.Write(t, root, "b/c/.terraform/modules/vpc/main.tf", "# evil")
+	out, errs, status := s.run(root, "--recursive")
+	if status != 1 {
+		t.Errorf("the status is %d:\n%s%s", status, out, errs)
+	}
+	commandtest.Says(t, out, "1.0.0 in "+filepath.Join(root, "b/c")+" other bytes", "As on record: 1 of 2 versions. With findings: 1.")
+	if _, err := os.Stat(filepath.Join(root, verify.PinsName)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	s := newServer(t)
+	t.Chdir(t.TempDir())
+	watch := func(rule string, want int, args ...string) (out, errs string) {
+		t.Helper()
+		out, errs, status := s.run(append([]string{"--watch", s.host(), "--once"}, args...)...)
+		if status != want {
+			t.Errorf("%s: the status is %d, want %d:\n%s%s", rule, status, want, out, errs)
+		}
+		return out, errs
+	}
+	h1 := func(letter string) string { return "h1:" + strings.Repeat(letter, 43) + "=" }
+	s.add(fmt.Sprintf(moduleEntry, h1("A")))
+	out, errs := watch("the first time", 0)
+	commandtest.Says(t, errs, "It has 1 entry: only those that come later are printed.")
+	if out != "" {
+		t.Errorf("it prints\n%s", out)
+	}
+	s.add(strings.ReplaceAll(fmt.Sprintf(moduleEntry, h1("A")), "1.0.0", "1.1.0"))
+	s.add(strings.ReplaceAll(fmt.Sprintf(moduleEntry, h1("A")), "acme/", "other/"))
+	if out, _ := watch("a namespace", 0, "--namespace", "acme"); out != "2026-01-02T03:04:05Z offered module acme/vpc/aws 1.1.0\n" {
+		t.Errorf("it prints\n%s", out)
+	}
+	s.add(fmt.Sprintf(moduleEntry, h1("E")))
+	out, _ = watch("a conflict", 1, "--namespace", "other", "--json")
+	var entry watchedEntry
+	if err := json.NewDecoder(bytes.NewReader([]byte(out))).Decode(&entry); err != nil || entry.Index != 3 || entry.Conflict == nil || *entry.Conflict != 0 {
+		t.Errorf("as JSON it prints\n%s", out)
+	}
+	out, _ = watch("a conflict that has been printed", 1)
+	commandtest.Says(t, out, "ENTRY 3 HAS OTHER FILES THAN ENTRY 0")
+	s.newKey()
+	out, _ = watch("another key", 1)
+	commandtest.Says(t, out, "THE LOG IS NOT WHAT IT WAS")
+}

@@ -1,0 +1,169 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
+)
+
+// watch prints the entries of a log as they come, and keeps what it has seen.
+func watch(ctx context.Context, cmd *cobra.Command, fl caddycmd.Flags, o *verify.Options, file string) error {
+	namespaces, err := fl.GetStringSlice("namespace")
+	if err != nil {
+		return err
+	}
+	p := entryPrinter{cmd.OutOrStdout(), cmd.ErrOrStderr(), fl.Bool("json"), namespaces}
+	w, err := o.Watch(ctx, fl.String("watch"))
+	if err != nil {
+		return p.failed(cmd, err)
+	}
+	wrong := false
+	for {
+		news, conflicts, pin, err := w.Next(ctx)
+		failed, isUnanswered := errors.AsType[*verify.UnansweredError](err)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case isUnanswered && !fl.Bool("once"):
+			fmt.Fprintln(p.errs, cli.Printable(failed.Error()))
+		case err != nil:
+			return p.failed(cmd, err)
+		default:
+			if err := p.print(news, conflicts); err != nil {
+				return err
+			}
+			wrong = wrong || len(conflicts) > 0
+			if err := keep(o, file, pin, p.errs); err != nil {
+				return err
+			}
+		}
+		if fl.Bool("once") {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(fl.Duration("interval")):
+		}
+	}
+	if wrong {
+		return cli.Exit(cmd, cli.ExitProblem)
+	}
+	return nil
+}
+
+// keep writes what was seen of the log.
+func keep(o *verify.Options, file string, pin verify.Pin, errs io.Writer) error {
+	at := slices.IndexFunc(o.Pins, func(p verify.Pin) bool { return p.Origin == pin.Origin })
+	switch {
+	case at < 0:
+		fmt.Fprint(errs, cli.Wrap(fmt.Sprintf("The log %s is used for the first time here. It has %s: only those that come later are printed. What was seen is in %s.", cli.Printable(pin.Origin), entries(pin.Size), cli.Printable(file)), 0))
+		o.Pins = append(o.Pins, pin)
+	case o.Pins[at].Checkpoint == pin.Checkpoint:
+		return nil
+	default:
+		o.Pins[at] = pin
+	}
+	return verify.WritePins(file, o.Pins)
+}
+
+func entries(n int64) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
+}
+
+// An entryPrinter prints entries as lines, or as JSON, one a line.
+type entryPrinter struct {
+	out, errs  io.Writer
+	json       bool
+	namespaces []string
+}
+
+// A watchedEntry is an entry as JSON.
+type watchedEntry struct {
+	Index    int64     `json:"index"`
+	Time     time.Time `json:"time"`
+	Event    string    `json:"event"`
+	Address  string    `json:"address"`
+	Version  string    `json:"version"`
+	Platform string    `json:"platform,omitempty"`
+	Hashes   []string  `json:"hashes,omitempty"`
+	Conflict *int64    `json:"conflict,omitempty"` // the number of the entry that has other files
+}
+
+func (p entryPrinter) print(news []verify.Entry, conflicts []verify.Conflict) error {
+	with := make(map[int64]int64)
+	for _, c := range conflicts {
+		with[c.Second.Index] = c.First
+		if !slices.ContainsFunc(news, func(e verify.Entry) bool { return e.Index == c.Second.Index }) {
+			news = append(news, c.Second)
+		}
+	}
+	for _, e := range news {
+		first, isConflict := with[e.Index]
+		if len(p.namespaces) > 0 && !slices.Contains(p.namespaces, e.Leaf.Address.Namespace) && !isConflict {
+			continue
+		}
+		if err := p.printEntry(e, first, isConflict); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p entryPrinter) printEntry(e verify.Entry, first int64, isConflict bool) error {
+	l := e.Leaf
+	if p.json {
+		entry := watchedEntry{Index: e.Index, Time: l.Time, Event: string(l.Event), Address: l.Address.String(), Version: l.Version, Hashes: l.Hashes}
+		if l.Platform.OS != "" {
+			entry.Platform = l.Platform.String()
+		}
+		if isConflict {
+			entry.Conflict = &first
+		}
+		return json.NewEncoder(p.out).Encode(entry)
+	}
+	if l.Event == "" {
+		_, err := fmt.Fprintf(p.out, "entry %d is written by a later version of the registry: %s\n", e.Index, cli.Printable(e.Text))
+		return err
+	}
+	kind, platform := "provider", ""
+	if l.Address.IsModule() {
+		kind = "module"
+	} else if l.Platform.OS != "" {
+		platform = " " + l.Platform.String()
+	}
+	_, err := fmt.Fprintf(p.out, "%s %s %s %s %s%s\n", l.Time.Format(time.RFC3339), l.Event, kind, cli.Printable(l.Address.String()), cli.Printable(l.Version), platform)
+	if err == nil && isConflict {
+		_, err = fmt.Fprintf(p.out, "    ENTRY %d HAS OTHER FILES THAN ENTRY %d\n", e.Index, first)
+	}
+	return err
+}
+
+// failed prints an alarm.
+func (p entryPrinter) failed(cmd *cobra.Command, err error) error {
+	alarm, ok := errors.AsType[*verify.Alarm](err)
+	if !ok {
+		return err
+	}
+	if p.json {
+		if err := json.NewEncoder(p.out).Encode(map[string]any{"alarm": alarm}); err != nil {
+			return err
+		}
+	} else {
+		writeAlarmTo(p.out, alarm)
+	}
+	return cli.Exit(cmd, cli.ExitProblem)
+}

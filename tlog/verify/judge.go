@@ -1,0 +1,153 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// named bounds how many hashes a finding names.
+const named = 3
+
+// judgeProvider compares the hashes of the lock file, and the packages that are installed.
+func (r *run) judgeProvider(ctx context.Context, p providerItem) error {
+	record, ok := r.judgeVersion(p.Item, subject{p.provider.Address, p.provider.Version})
+	if !ok {
+		return nil
+	}
+	r.judgeHashes(ctx, p, record)
+	for _, installed := range p.provider.Packages {
+		if err := r.judgePackage(ctx, p.Item, record, installed); err != nil {
+			return err
+		}
+	}
+	if len(p.provider.Hashes) == 0 && len(p.provider.Packages) == 0 {
+		p.find(OtherBytes, p.From[0], "there is nothing to compare: the lock file has no hashes, and no package is installed")
+	}
+	return nil
+}
+
+func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
+	h1, zh := record.hashes(nil)
+	known := slices.Concat(h1, zh)
+	var missing []string
+	for _, hash := range p.provider.Hashes {
+		// Clients pass over hashes of schemes that they do not know.
+		if scheme, _, _ := strings.Cut(hash, ":"); (scheme == "h1" || scheme == "zh") && !slices.Contains(known, hash) {
+			missing = append(missing, hash)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	why := "the registry serves no SHA256SUMS of it"
+	if record.shasums != "" {
+		listed, err := record.place.shasums(ctx, string(p.provider.Address.Hostname), p.provider.Version, record.shasums)
+		failed, isUnanswered := errors.AsType[*UnansweredError](err)
+		switch {
+		case isUnanswered:
+			p.Status, p.Why = Unanswered, failed.Error()
+			return
+		case err != nil:
+			why = err.Error()
+		case !slices.ContainsFunc(zh, func(hash string) bool { return slices.Contains(listed, hash) }):
+			why = "the SHA256SUMS that is served lists no package that is on record"
+		default:
+			missing = slices.DeleteFunc(missing, func(hash string) bool { return slices.Contains(listed, hash) })
+			why = "they are not in SHA256SUMS either"
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	total := len(missing)
+	if len(missing) > named {
+		missing = append(missing[:named], fmt.Sprintf("%d more", total-named))
+	}
+	p.find(OtherBytes, p.From[0], fmt.Sprintf("%d of %d hashes in the lock file are in no entry, and %s: %s", total, len(p.provider.Hashes), why, strings.Join(missing, ", ")))
+}
+
+func (r *run) judgePackage(ctx context.Context, item *Item, record *record, installed InstalledPackage) error {
+	h1, _ := record.hashes(&installed.Platform)
+	if len(h1) == 0 {
+		item.find(NotOnRecord, installed.Folder, "the log has no package for "+installed.Platform.String())
+		return nil
+	}
+	c, err := readContent(ctx, r.Client.Cache, installed.Folder, true)
+	if err != nil {
+		return fmt.Errorf("reading an installed provider: %w", err)
+	}
+	if found := c.h1(); !slices.Contains(h1, found) || len(c.Links) > 0 {
+		item.find(OtherBytes, installed.Folder, fmt.Sprintf("the installed files have the hash %s, and on record is %s", found, strings.Join(h1, " or ")))
+	}
+	return nil
+}
+
+// readModule reads the packages of a module as they lie there.
+func (r *run) readModule(ctx context.Context, m *moduleItem) error {
+	for _, call := range m.calls {
+		c, err := readContent(ctx, r.Client.Cache, call.Folder, false)
+		if err != nil {
+			return fmt.Errorf("reading an installed module: %w: let `init` install it again", err)
+		}
+		m.contents = append(m.contents, c)
+	}
+	return nil
+}
+
+// judgeModules compares the installed modules with what is on record. A package that is as it
+// was is also what its copies are compared with.
+func (r *run) judgeModules(ctx context.Context) error {
+	whole := make(map[subject]content)
+	for _, m := range r.modules {
+		h1, _ := r.records[m.subject].hashes(nil)
+		for _, c := range m.contents {
+			if len(c.Links) == 0 && slices.Contains(h1, c.h1()) {
+				whole[m.subject] = c
+			}
+		}
+	}
+	return parallel(ctx, requests, len(r.modules), func(i int) error {
+		m := r.modules[i]
+		record, ok := r.judgeVersion(m.Item, m.subject)
+		if !ok {
+			return ctx.Err()
+		}
+		for n, call := range m.calls {
+			r.judgeCall(ctx, m, record, call, m.contents[n], whole[m.subject])
+		}
+		return ctx.Err()
+	})
+}
+
+func (r *run) judgeCall(ctx context.Context, m *moduleItem, record *record, call Module, c, whole content) {
+	h1, zh := record.hashes(&address.Platform{})
+	if len(c.Links) == 0 && slices.Contains(h1, c.h1()) {
+		return
+	}
+	if whole.Files != nil && len(c.differences(whole)) == 0 {
+		return
+	}
+	pack, err := record.place.modulePackage(ctx, m.version, h1, zh)
+	if failed, ok := errors.AsType[*UnansweredError](err); ok && failed.network && whole.Files == nil {
+		if m.Status == OK {
+			m.Status, m.Why = Unanswered, fmt.Sprintf("%s is not the package itself, which cannot be fetched to compare the files: %s", call.Folder, failed)
+		}
+		return
+	}
+	if err != nil {
+		if whole.Files != nil {
+			m.find(OtherBytes, call.Folder, "it is not the package that is on record", c.differences(whole)...)
+			return
+		}
+		m.find(OtherBytes, call.Folder, fmt.Sprintf("it is not the package that is on record, and which files differ is not known: %s", err))
+		return
+	}
+	if differences := c.differences(pack); len(differences) > 0 {
+		m.find(OtherBytes, call.Folder, "it is not the package that is on record", differences...)
+	}
+}

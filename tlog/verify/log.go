@@ -1,0 +1,468 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/mod/sumdb/note"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+)
+
+// Bounds of answers, in bytes.
+const (
+	maxCheckpoint  = 64 << 10
+	maxConsistency = 64 << 10
+	maxLookup      = 8 << 20
+)
+
+// A Log is a transparency log of a registry, as its readers see it.
+type Log struct {
+	client *Client
+	base   *url.URL // ends in a slash
+	hosts  []svchost.Hostname
+	pins   []Pin
+	trust  []string // keys that the user has named, of any log
+
+	foundBy []string // hosts whose discovery led to it
+
+	once     sync.Once
+	beginErr error
+	origin   string
+	pin      *Pin // nil: this is the first use
+	keys     []string
+	verify   []note.Verifier
+	head     seen
+
+	mu     sync.Mutex
+	seen   map[tlog.Checkpoint][]byte // the signed checkpoints of this run
+	raised *Alarm                     // the first one
+	more   []string                   // hashes of other keys that also sign
+}
+
+// seen is a checkpoint with its signatures.
+type seen struct {
+	tlog.Checkpoint
+	signed []byte
+}
+
+// URL is where the log is.
+func (l *Log) URL() string { return l.base.String() }
+
+func (l *Log) question(path string, limit int64) question {
+	u := l.base.JoinPath(path)
+	return question{u, l.hosts, limit}
+}
+
+// begin reads the newest checkpoint and finds the keys, once.
+func (l *Log) begin(ctx context.Context) error {
+	l.once.Do(func() { l.beginErr = l.read(ctx) })
+	return l.beginErr
+}
+
+func (l *Log) read(ctx context.Context) error {
+	l.seen = make(map[tlog.Checkpoint][]byte)
+	before := pinAt(l.pins, l.base)
+	q := l.question("checkpoint", maxCheckpoint)
+	a, err := l.client.ask(ctx, q)
+	switch {
+	case err != nil:
+		return err
+	case a.status != http.StatusOK && before != nil:
+		return l.alarm(Gone, before.Signed, nil, "it answers %d %s where the log was", a.status, http.StatusText(a.status))
+	case a.status != http.StatusOK:
+		return unanswered(q.url, "it has no checkpoint of a log here: it answered %d", a.status)
+	}
+	origin, _, _ := strings.Cut(string(a.body), "\n")
+	if err := tlog.CheckOrigin(origin); err != nil || len(origin) > maxKeyLine {
+		return unanswered(q.url, "its answer is no checkpoint of a log")
+	}
+	l.origin, l.pin = origin, pinOf(l.pins, origin)
+	for _, host := range l.foundBy {
+		if led := pinFor(l.pins, host); led != nil {
+			before = led
+		}
+	}
+	if before != nil && before.Origin != origin {
+		return l.alarm(Renamed, before.Signed, a.body, "the log here was %s, and is %s", before.Origin, shortened(origin, maxReason))
+	}
+	if err := l.findKeys(ctx); err != nil {
+		return err
+	}
+	c, err := l.open(a.body, l.pinned())
+	if err != nil {
+		return err
+	}
+	l.head = seen{c, a.body}
+	l.noteMoreKeys()
+	return nil
+}
+
+// pinned returns the checkpoint that the repository has; nil: none.
+func (l *Log) pinned() []byte {
+	if l.pin == nil {
+		return nil
+	}
+	return l.pin.Signed
+}
+
+// findKeys finds the keys by which the log is known: those that the user has named, those
+// that the repository has, or at the first use the one that the registry tells.
+func (l *Log) findKeys(ctx context.Context) (err error) {
+	for _, key := range l.trust {
+		if name, _, _ := strings.Cut(key, "+"); name == l.origin {
+			l.keys = append(l.keys, key)
+		}
+	}
+	switch {
+	case len(l.keys) > 0:
+	case len(l.trust) > 0:
+		return unanswered(l.base, "none of the keys given is of the log %s", shortened(l.origin, maxReason))
+	case l.pin != nil:
+		l.keys = l.pin.Keys
+	default:
+		if l.keys, err = l.toldKeys(ctx); err != nil {
+			return err
+		}
+	}
+	if l.verify, err = verifiersOf(l.origin, l.keys); err != nil {
+		return unanswered(l.base, "%s", err)
+	}
+	return nil
+}
+
+// toldKeys returns the keys that the registry says are the log's.
+func (l *Log) toldKeys(ctx context.Context) (keys []string, err error) {
+	q := l.question("key", maxKeys*maxKeyLine)
+	a, err := l.client.ask(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(a.body)) {
+		if line = strings.TrimSpace(line); line != "" && len(keys) < maxKeys {
+			keys = append(keys, line)
+		}
+	}
+	if a.status != http.StatusOK || len(keys) == 0 {
+		return nil, unanswered(q.url, "it does not tell the key of its log")
+	}
+	return keys, nil
+}
+
+// open checks the signature of a checkpoint, and notes it. before is a checkpoint that the
+// log had.
+func (l *Log) open(signed, before []byte) (tlog.Checkpoint, error) {
+	c, err := tlog.OpenCheckpoint(signed, l.origin, l.verify...)
+	if _, other := errors.AsType[*note.UnverifiedNoteError](err); other {
+		return c, l.alarm(OtherKey, before, signed, "the checkpoint is not signed by %s", strings.Join(l.keyHashes(), " or "))
+	}
+	if err != nil {
+		return c, unanswered(l.base, "%s", shortened(err.Error(), maxReason))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.seen[c]; !known {
+		l.seen[c] = bytes.Clone(signed)
+	}
+	return c, nil
+}
+
+// ledBy returns the hosts whose discovery led to the log, in this run or before.
+func (l *Log) ledBy() []string {
+	hosts := slices.Clone(l.foundBy)
+	if l.pin != nil {
+		hosts = append(hosts, l.pin.Hosts...)
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+// keyHashes returns the keys in short.
+func (l *Log) keyHashes() (hashes []string) {
+	for _, v := range l.verify {
+		hashes = append(hashes, fmt.Sprintf("the key %08x", v.KeyHash()))
+	}
+	return hashes
+}
+
+// noteMoreKeys notes which other keys sign in the name of the log: keys rotate.
+func (l *Log) noteMoreKeys() {
+	n, err := note.Open(l.head.signed, note.VerifierList(l.verify...))
+	if err != nil {
+		return
+	}
+	for _, s := range n.UnverifiedSigs {
+		if s.Name == l.origin {
+			l.more = append(l.more, fmt.Sprintf("%08x", s.Hash))
+		}
+	}
+}
+
+// Keys returns the keys for a Pin. If another key signs the log, too, its line is taken from
+// the registry: the user has said that the file is to be updated.
+func (l *Log) rotatedKeys(ctx context.Context) []string {
+	keys := slices.Clone(l.keys)
+	if len(l.more) == 0 {
+		return keys
+	}
+	told, err := l.toldKeys(ctx)
+	if err != nil {
+		return keys
+	}
+	for _, key := range told {
+		v, err := note.NewVerifier(key)
+		if err != nil || v.Name() != l.origin || slices.Contains(keys, key) || len(keys) == maxKeys {
+			continue
+		}
+		if _, err := tlog.OpenCheckpoint(l.head.signed, l.origin, v); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// lookup returns all that the log has of a version, with the proofs checked. found is false if
+// it has nothing, or nothing that this user may see.
+//
+// An answer that has been kept counts if nothing has been entered since, unless it is to be
+// fresh: the rest of the answer may have changed.
+func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.Lookup, ok bool, err error) {
+	if err := l.begin(ctx); err != nil {
+		return found, false, err
+	}
+	q := l.question("lookup/"+path, maxLookup)
+	if body, ok := l.client.answered(q); ok && !fresh {
+		if found, err := tlog.ParseLookup(string(body)); err == nil && bytes.Equal(found.Signed, l.head.signed) {
+			if err := l.check(found); err == nil {
+				return found, true, nil
+			}
+		}
+	}
+	a, err := l.client.ask(ctx, q)
+	switch {
+	case err != nil:
+		return found, false, err
+	case a.status != http.StatusOK:
+		return found, false, nil
+	}
+	if found, err = tlog.ParseLookup(string(a.body)); err != nil {
+		return found, false, unanswered(q.url, "its answer about %s is no look-up: %s", path, shortened(err.Error(), maxReason))
+	}
+	return found, true, l.check(found)
+}
+
+// errUnproven means that an entry is not where its proof says.
+var errUnproven = errors.New("the proof of an entry is wrong")
+
+func (l *Log) check(found tlog.Lookup) error {
+	c, err := l.open(found.Signed, l.head.signed)
+	if err != nil {
+		return err
+	}
+	for _, e := range found.Entries {
+		if err := e.Proof.Check(e.Text, c); err != nil {
+			return fmt.Errorf("%w: %w", errUnproven, err)
+		}
+	}
+	return nil
+}
+
+const (
+	// maxRounds bounds how often a log may grow while it is looked at.
+	maxRounds = 20
+
+	// An instance may have an older log than another one for a moment.
+	patience = 3
+)
+
+// settle checks that all checkpoints of this run, the one of the repository and the newest one
+// of earlier runs are of one log. The head is then the newest of them.
+//
+// The registry proves that a checkpoint continues into the newest one that it has. That one is
+// the next to be proved, until only one is left. The newest of all is left as it is, unless
+// nothing leads to it: one of several instances may be behind, or the log has shrunk.
+func (l *Log) settle(ctx context.Context) error {
+	open := maps.Clone(l.seen)
+	if l.pin != nil && open[l.pin.Checkpoint] == nil { // the newer one may have more signatures
+		open[l.pin.Checkpoint] = l.pin.Signed
+	}
+	before := l.settledBefore(open)
+	all := slices.Collect(maps.Keys(open))
+	stuck := false
+	for round := 0; len(open) > 1 && !before.has(open, l.head.Size); round++ {
+		if round == maxRounds {
+			return unanswered(l.base, "the log grows faster than it can be looked at: try again")
+		}
+		if err := l.checkSizes(open); err != nil {
+			return err
+		}
+		newest := newestOf(open)
+		next := make(map[tlog.Checkpoint][]byte)
+		for c, signed := range open {
+			if c == newest && !stuck {
+				next[c] = signed
+				continue
+			}
+			later, err := l.follow(ctx, seen{c, signed})
+			if err != nil {
+				return err
+			}
+			next[later.Checkpoint] = later.signed
+			all = append(all, later.Checkpoint)
+		}
+		stuck = maps.EqualFunc(open, next, func(a, b []byte) bool { return true })
+		open = next
+	}
+	for c, signed := range open {
+		if c.Size > l.head.Size {
+			l.head = seen{c, signed}
+		}
+	}
+	l.keepSettled(before, all)
+	return nil
+}
+
+func newestOf(open map[tlog.Checkpoint][]byte) (newest tlog.Checkpoint) {
+	for c := range open {
+		if c.Size >= newest.Size {
+			newest = c
+		}
+	}
+	return newest
+}
+
+// checkSizes checks that no two checkpoints of one size have other roots.
+func (l *Log) checkSizes(open map[tlog.Checkpoint][]byte) error {
+	bySize := make(map[int64]tlog.Checkpoint)
+	for c := range open {
+		other, known := bySize[c.Size]
+		if known && other != c {
+			if l.pin != nil && c == l.pin.Checkpoint {
+				c, other = other, c
+			}
+			return l.alarm(Forked, open[other], open[c], "there are two logs with %d entries", c.Size)
+		}
+		bySize[c.Size] = c
+	}
+	return nil
+}
+
+// follow returns a later checkpoint, which the registry has proved to continue an earlier one.
+func (l *Log) follow(ctx context.Context, earlier seen) (later seen, err error) {
+	q := l.question("consistency", maxConsistency)
+	q.url.RawQuery = fmt.Sprintf("from=%d", earlier.Size)
+	var a answer
+	for attempt := 0; ; attempt++ {
+		if a, err = l.client.ask(ctx, q); err != nil {
+			return later, err
+		}
+		if a.status == http.StatusOK || attempt == patience {
+			break
+		}
+		if err := l.client.wait(ctx); err != nil {
+			return later, err
+		}
+	}
+	if a.status != http.StatusOK {
+		return later, l.shrunk(ctx, earlier)
+	}
+	text, rest, _ := strings.Cut("\n"+string(a.body), "\n\n")
+	proof, err := tlog.ParseConsistency(strings.TrimPrefix(text+"\n", "\n"))
+	if err != nil {
+		return later, unanswered(q.url, "its answer is no proof of consistency: %s", shortened(err.Error(), maxReason))
+	}
+	if later.Checkpoint, err = l.open([]byte(rest), earlier.signed); err != nil {
+		return later, err
+	}
+	later.signed = []byte(rest)
+	if later.Size < earlier.Size {
+		return later, l.alarm(Shrank, earlier.signed, later.signed, "it had %d entries, and has %d", earlier.Size, later.Size)
+	}
+	if err := proof.Check(earlier.Checkpoint, later.Checkpoint); err != nil {
+		return later, l.alarm(Forked, earlier.signed, later.signed, "the newer checkpoint does not continue the older one")
+	}
+	return later, nil
+}
+
+// shrunk says what is wrong with a log that cannot prove that it continues a checkpoint.
+func (l *Log) shrunk(ctx context.Context, earlier seen) error {
+	q := l.question("checkpoint", maxCheckpoint)
+	a, err := l.client.ask(ctx, q)
+	if err != nil {
+		return err
+	}
+	c, err := l.open(a.body, earlier.signed)
+	if err != nil {
+		return err
+	}
+	if c.Size < earlier.Size {
+		return l.alarm(Shrank, earlier.signed, a.body, "it had %d entries, and has %d", earlier.Size, c.Size)
+	}
+	return unanswered(q.url, "it does not prove that its log continues a checkpoint of %d entries", earlier.Size)
+}
+
+// A settled log has the checkpoints in the cache that were proved to be of one log, as texts,
+// and the newest of them with its signatures.
+type settled struct {
+	Texts  []string `json:"texts"`
+	Newest []byte   `json:"newest"`
+}
+
+// maxSettled bounds how many checkpoints are kept.
+const maxSettled = 64
+
+func (l *Log) settledName() string { return nameOf("settled " + l.URL()) }
+
+// settledBefore returns what the cache has, and adds the newest checkpoint to the open ones.
+// A checkpoint of another log, or by another key, does not count.
+func (l *Log) settledBefore(open map[tlog.Checkpoint][]byte) (before settled) {
+	if json.Unmarshal(l.client.Cache.read(l.settledName()), &before) != nil || len(before.Texts) > maxSettled {
+		return settled{}
+	}
+	c, err := tlog.OpenCheckpoint(before.Newest, l.origin, l.verify...)
+	if err != nil {
+		return settled{}
+	}
+	if _, known := open[c]; !known {
+		open[c] = before.Newest
+	}
+	return before
+}
+
+func (l *Log) keepSettled(before settled, all []tlog.Checkpoint) {
+	after := settled{slices.Clone(before.Texts), l.head.signed}
+	for _, c := range append(all, l.head.Checkpoint) {
+		if text := c.String(); !slices.Contains(after.Texts, text) {
+			after.Texts = append(after.Texts, text)
+		}
+	}
+	if len(after.Texts) == len(before.Texts) {
+		return
+	}
+	after.Texts = after.Texts[max(0, len(after.Texts)-maxSettled):]
+	if content, err := json.Marshal(after); err == nil {
+		l.client.Cache.write(l.settledName(), content)
+	}
+}
+
+// has reports whether all of the checkpoints were shown to be of one log, which has still that
+// many entries.
+func (s settled) has(open map[tlog.Checkpoint][]byte, size int64) bool {
+	for c := range open {
+		if c.Size > size || !slices.Contains(s.Texts, c.String()) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,218 @@
+package verify
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+)
+
+// PinsName is the file in which a repository keeps the checkpoints that it has seen.
+const PinsName = ".terraform-registry.checkpoint"
+
+// A Pin is a log as a repository has seen it last. In the file it is
+//
+//	log https://registry.example.com/v1/tlog/
+//	host registry.example.com
+//	key registry.example.com/v1/tlog+48c54eab+AV…
+//
+//	registry.example.com/v1/tlog
+//	52
+//	q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=
+//
+//	— registry.example.com/v1/tlog 48c54eab…
+//
+// The part from the line with the origin alone on is a signed note. While keys rotate there
+// are several lines with keys. The discovery of a host has led to the log.
+type Pin struct {
+	URL    string
+	Hosts  []string
+	Keys   []string // of the log, as lines
+	Signed []byte   // the checkpoint with its signatures
+	tlog.Checkpoint
+}
+
+const (
+	pinsHeader = "# What this repository has seen of transparency logs, for `caddy-terraform-registry verify`.\n" +
+		"# Commit it: then the log cannot be shown otherwise to this repository than to all others.\n\n"
+	maxPins    = 1 << 20 // bytes
+	maxKeys    = 8       // of a log
+	maxHosts   = 64      // of a log
+	maxKeyLine = 1024    // bytes
+)
+
+// ReadPins reads the file with that name. It has none if the file does not exist.
+func ReadPins(name string) ([]Pin, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxPins+1))
+	if err != nil {
+		return nil, err
+	}
+	pins, err := parsePins(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: restore it from the repository", name, err)
+	}
+	return pins, nil
+}
+
+func parsePins(content []byte) (pins []Pin, err error) {
+	if len(content) > maxPins {
+		return nil, fmt.Errorf("it has more than %d bytes", maxPins)
+	}
+	var parts []string
+	for part := range strings.SplitSeq(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n\n") {
+		if part = strings.Trim(part, "\n"); part != "" && !strings.HasPrefix(part, "#") {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts)%3 != 0 {
+		return nil, errors.New("a checkpoint or its signature is not there")
+	}
+	for part := range slices.Chunk(parts, 3) {
+		p, err := parsePin(part[0], part[1]+"\n\n"+part[2]+"\n")
+		if err != nil {
+			return nil, err
+		}
+		if pinOf(pins, p.Origin) != nil {
+			return nil, fmt.Errorf("it has two checkpoints of %q", p.Origin)
+		}
+		pins = append(pins, p)
+	}
+	return pins, nil
+}
+
+func parsePin(head, signed string) (p Pin, err error) {
+	p.Signed = []byte(signed)
+	for line := range strings.SplitSeq(head, "\n") {
+		if u, ok := strings.CutPrefix(line, "log "); ok && p.URL == "" {
+			p.URL = u
+		} else if key, ok := strings.CutPrefix(line, "key "); ok && len(p.Keys) < maxKeys {
+			p.Keys = append(p.Keys, key)
+		} else if host, ok := strings.CutPrefix(line, "host "); ok && len(p.Hosts) < maxHosts {
+			p.Hosts = append(p.Hosts, host)
+		} else {
+			return p, fmt.Errorf("%.100q is not log URL, host NAME or key KEY", line)
+		}
+	}
+	if u, err := url.Parse(p.URL); err != nil || u.Host == "" {
+		return p, fmt.Errorf("%.100q is no URL of a log", p.URL)
+	}
+	origin, _, _ := strings.Cut(signed, "\n")
+	verifiers, err := verifiersOf(origin, p.Keys)
+	if err != nil {
+		return p, err
+	}
+	p.Checkpoint, err = tlog.OpenCheckpoint(p.Signed, origin, verifiers...)
+	return p, err
+}
+
+// verifiersOf reads the keys of a log.
+func verifiersOf(origin string, keys []string) (verifiers []note.Verifier, err error) {
+	if len(keys) == 0 {
+		return nil, errors.New("it has no key")
+	}
+	for _, key := range keys {
+		v, err := note.NewVerifier(key)
+		if err != nil || len(key) > maxKeyLine {
+			return nil, fmt.Errorf("%.100q is no key of a log", key)
+		}
+		if v.Name() != origin {
+			return nil, fmt.Errorf("the key is of the log %.100q, not of %.100q", v.Name(), origin)
+		}
+		verifiers = append(verifiers, v)
+	}
+	return verifiers, nil
+}
+
+func encodePins(pins []Pin) []byte {
+	var b bytes.Buffer
+	b.WriteString(pinsHeader)
+	for i, p := range pins {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "log %s\n", p.URL)
+		for _, host := range p.Hosts {
+			fmt.Fprintf(&b, "host %s\n", host)
+		}
+		for _, key := range p.Keys {
+			fmt.Fprintf(&b, "key %s\n", key)
+		}
+		b.WriteString("\n")
+		b.Write(p.Signed)
+	}
+	return b.Bytes()
+}
+
+// WritePins replaces the file with that name.
+func WritePins(name string, pins []Pin) error {
+	slices.SortFunc(pins, func(a, b Pin) int { return strings.Compare(a.Origin, b.Origin) })
+	content := encodePins(pins)
+	if _, err := parsePins(content); err != nil {
+		return fmt.Errorf("a checkpoint cannot be kept: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), PinsName+".*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// pinFor returns the pin of the log to which the discovery of a host led.
+func pinFor(pins []Pin, host string) *Pin {
+	for i := range pins {
+		if slices.Contains(pins[i].Hosts, host) {
+			return &pins[i]
+		}
+	}
+	return nil
+}
+
+func pinOf(pins []Pin, origin string) *Pin {
+	for i := range pins {
+		if pins[i].Origin == origin {
+			return &pins[i]
+		}
+	}
+	return nil
+}
+
+// pinAt returns the pin of the log that was at a URL.
+func pinAt(pins []Pin, u *url.URL) *Pin {
+	for i := range pins {
+		if pins[i].URL == u.String() {
+			return &pins[i]
+		}
+	}
+	return nil
+}

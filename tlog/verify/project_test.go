@@ -1,0 +1,77 @@
+package verify_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
+)
+
+// Projects are where init has left something, whatever is around them.
+func TestFindProjects(t *testing.T) {
+	const lock, modules = "/.terraform.lock.hcl", "/.terraform/modules/modules.json"
+	for _, test := range []struct {
+		rule, data string
+		files      []string
+		want       string
+	}{
+		{"a monorepo", ".terraform", []string{"a" + lock, "b/c" + modules, "d/main.tf"}, "[a b/c]"},
+		{"the folder itself", ".terraform", []string{"." + lock}, "[.]"},
+		{"Terragrunt's folders", ".terraform", []string{"live/.terragrunt-cache/x/y" + lock, "live/.terragrunt-cache/x/y" + modules, "live" + lock}, "[live live/.terragrunt-cache/x/y]"},
+		{"another folder of data", "data", []string{"a/data/modules/modules.json", "a/data/modules/vpc" + lock, "b" + modules}, "[a]"},
+		{"not what modules have with them", ".terraform", []string{"a" + lock, "a/.terraform/modules/vpc" + lock}, "[a]"},
+		{"not what Git has", ".terraform", []string{".git" + lock}, "[]"},
+		{"of Terraform 0.13", ".terraform", []string{"a/.terraform/plugins/selections.json"}, "[a]"},
+	} {
+		root := t.TempDir()
+		for _, name := range test.files {
+			path := filepath.Join(root, filepath.FromSlash(name))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := verify.FindProjects(root, test.data)
+		for i, path := range found {
+			relative, _ := filepath.Rel(root, path)
+			found[i] = filepath.ToSlash(relative)
+		}
+		if fmt.Sprint(found) != test.want || err != nil {
+			t.Errorf("%s: got %v, %v", test.rule, found, err)
+		}
+	}
+}
+
+// What cannot be read is no absence.
+func TestProjectsThatCannotBeRead(t *testing.T) {
+	for _, test := range []struct{ rule, name, content, want string }{
+		{"a lock file", ".terraform.lock.hcl", "provider", ".terraform.lock.hcl:1:"},
+		{"modules.json", ".terraform/modules/modules.json", "{", "let `init` write it anew"},
+	} {
+		m := &machine{t: t, dir: t.TempDir()}
+		m.write(test.name, test.content)
+		if _, _, err := verify.ReadProject(m.dir, verify.DefaultData); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", test.rule, err)
+		}
+	}
+	if _, known, err := verify.ReadProject(t.TempDir(), verify.DefaultData); known || err != nil {
+		t.Errorf("an empty folder: %t, %v", known, err)
+	}
+}
+
+// An absolute TF_DATA_DIR belongs to the folder in which the client runs.
+func TestAbsoluteDataFolder(t *testing.T) {
+	r := full(t)
+	m := installed(t, r)
+	data := filepath.Join(t.TempDir(), "data")
+	m.must(os.Rename(m.path(".terraform"), data))
+	p, known, err := verify.ReadProject(m.dir, data)
+	if err != nil || !known || len(p.Modules) != 1 || p.Modules[0].Folder != filepath.Join(data, "modules", "vpc") || len(p.Providers) != 1 || len(p.Providers[0].Packages) != 1 {
+		t.Errorf("it has %+v, %v", p, err)
+	}
+}

@@ -1,0 +1,142 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+)
+
+// A subject is a version of a provider or module.
+type subject struct {
+	address address.Address
+	version string
+}
+
+// A record has the entries of a subject, and more that the registry says of it.
+type record struct {
+	place   place
+	found   bool
+	err     error    // why it is not known whether there are entries
+	without []string // hosts without a log, from which it may come as well
+
+	packages  []packageRecord
+	withdrawn bool
+	reason    string    // of the withdrawal; empty: not known
+	since     time.Time // since when it can be downloaded; zero: not known
+	shasums   string    // the digest of SHA256SUMS, which no entry proves; empty: none
+	notice    string    // a deprecation; empty: none is known
+}
+
+// A packageRecord has the hashes on record of the package for a platform: from the first
+// entry, and from entries that say that the same files were packed otherwise. A later entry with other files
+// would be another package in its place, and does not count.
+type packageRecord struct {
+	address  address.Address
+	platform address.Platform
+	h1, zh   []string
+	replaced bool // there is a later entry with other files
+}
+
+// lookUp finds the entries of a subject. The first log that has some counts.
+func (f *Finder) lookUp(ctx context.Context, s subject) *record {
+	r := &record{}
+	places, without, err := f.places(ctx, s.address)
+	errs := []error{err}
+	for _, p := range places {
+		found, ok, err := p.log.lookup(ctx, p.path(s.version), false)
+		errs = append(errs, err)
+		if err != nil || !ok {
+			continue
+		}
+		r.place = p
+		if r.read(found, s); r.found {
+			r.ask(ctx, s)
+			return r
+		}
+	}
+	r.without, r.err = without, errors.Join(errs...)
+	return r
+}
+
+// path returns the path of a look-up.
+func (p place) path(version string) string {
+	parts := []string{"providers", string(p.address.Hostname), p.address.Namespace, p.address.Name, p.address.System, version}
+	if p.address.IsModule() {
+		parts[0] = "modules"
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
+}
+
+// read reads the entries that are about the subject.
+func (r *record) read(found tlog.Lookup, s subject) {
+	slices.SortFunc(found.Entries, func(a, b tlog.ProvenEntry) int { return int(min(max(a.Proof.Index-b.Proof.Index, -1), 1)) })
+	for _, e := range found.Entries {
+		leaf, err := tlog.ParseLeaf(e.Text)
+		if err != nil || !r.place.accepts(leaf.Address, s.address) || !sameVersion(leaf.Version, s.version) {
+			continue
+		}
+		switch {
+		case leaf.Event == tlog.Withdrawn:
+			r.withdrawn, r.found = true, true
+		case leaf.Event == tlog.Restored:
+			r.withdrawn, r.found = false, true
+		default:
+			if len(r.packages) == 0 && leaf.Event != tlog.Found {
+				r.since = leaf.Time
+				if !leaf.Origin.IsZero() {
+					r.since = leaf.Origin
+				}
+			}
+			r.found = true
+			r.add(leaf)
+		}
+	}
+	r.shasums = found.Shasums
+}
+
+func sameVersion(a, b string) bool {
+	v, err := address.ParseModuleVersion(a)
+	w, bad := address.ParseModuleVersion(b)
+	return err == nil && bad == nil && v.String() == w.String()
+}
+
+// add adds a package.
+func (r *record) add(l tlog.Leaf) {
+	last := len(l.Hashes) - 1
+	h1, zh := l.Hashes[:last], l.Hashes[last]
+	for i := range r.packages {
+		p := &r.packages[i]
+		switch {
+		case p.platform != l.Platform || p.address != l.Address:
+			continue
+		case slices.ContainsFunc(h1, func(h string) bool { return slices.Contains(p.h1, h) }):
+			p.zh = append(p.zh, zh)
+		default:
+			p.replaced = true
+		}
+		return
+	}
+	r.packages = append(r.packages, packageRecord{address: l.Address, platform: l.Platform, h1: h1, zh: []string{zh}})
+}
+
+// hashes returns the hashes on record of all packages, or of those for a platform.
+func (r *record) hashes(platform *address.Platform) (h1, zh []string) {
+	for _, p := range r.packages {
+		if platform == nil || p.platform == *platform {
+			h1, zh = append(h1, p.h1...), append(zh, p.zh...)
+		}
+	}
+	return h1, zh
+}
+
+// ask asks the registry what it says of the subject.
+func (r *record) ask(ctx context.Context, s subject) {
+	if r.withdrawn {
+		r.reason = r.place.whyWithdrawn(ctx, string(s.address.Hostname), s.version)
+	}
+}

@@ -1,0 +1,307 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Options say what to check, and by what.
+type Options struct {
+	Finder
+
+	// MinAge is how long a version must have been on record. Those that were there when the
+	// log was begun have no age, and are old enough.
+	MinAge time.Duration
+
+	// RequireLog makes it a finding that a registry has no log.
+	RequireLog bool
+
+	// Update rewrites what is kept of logs, and takes further keys that sign them.
+	Update bool
+
+	Now time.Time
+}
+
+// requests bounds how many requests are sent at once.
+const requests = 16
+
+// Run checks projects. It returns what is to be kept of logs: at their first use or for an
+// update something has changed.
+func Run(ctx context.Context, o *Options, projects []Project) (r *Report, pins []Pin, changed bool, err error) {
+	run := &run{Options: o, records: make(map[subject]*record)}
+	run.collect(projects)
+	if err := run.lookUp(ctx); err != nil {
+		return nil, nil, false, err
+	}
+	run.settle(ctx)
+	if err := run.judge(ctx); err != nil {
+		return nil, nil, false, err
+	}
+	pins, changed = run.keep(ctx)
+	o.Client.Cache.Save()
+	r = &Report{Items: run.items(), Logs: run.logs, Kept: o.Client.Kept(), Folders: []string{}}
+	for _, p := range projects {
+		r.Folders = append(r.Folders, p.Folder)
+	}
+	return r, pins, changed, nil
+}
+
+// A run has the items of all projects.
+type run struct {
+	*Options
+	subjects  []subject
+	records   map[subject]*record
+	providers []providerItem
+	modules   []*moduleItem
+	logs      []LogReport
+	alarms    map[*Log]*Alarm
+}
+
+type providerItem struct {
+	*Item
+	provider Provider
+}
+
+// A moduleItem has the calls of one version of a module in a project.
+type moduleItem struct {
+	*Item
+	subject
+	calls    []Module
+	contents []content
+}
+
+func (r *run) collect(projects []Project) {
+	for _, p := range projects {
+		for _, one := range p.Providers {
+			r.add(subject{one.Address, one.Version})
+			item := &Item{Kind: "provider", Address: one.Address.String(), Version: one.Version, Folder: p.Folder, From: []string{one.From}, Status: OK, Findings: []Finding{}}
+			r.providers = append(r.providers, providerItem{item, one})
+		}
+		known := make(map[subject]*moduleItem)
+		for _, one := range p.Modules {
+			s := subject{one.Address, one.Version}
+			r.add(s)
+			item := known[s]
+			if item == nil {
+				item = &moduleItem{Item: &Item{Kind: "module", Address: one.Address.String(), Version: one.Version, Folder: p.Folder, Status: OK, Findings: []Finding{}}, subject: s}
+				known[s] = item
+				r.modules = append(r.modules, item)
+			}
+			item.From = append(item.From, one.Key)
+			item.calls = append(item.calls, one)
+		}
+	}
+}
+
+func (r *run) add(s subject) {
+	if _, known := r.records[s]; !known {
+		r.records[s] = nil
+		r.subjects = append(r.subjects, s)
+	}
+}
+
+func (r *run) lookUp(ctx context.Context) error {
+	// Tokens are sent to a log when all hosts are known that lead to it.
+	records := make([]*record, len(r.subjects))
+	err := parallel(ctx, requests, len(records), func(i int) error {
+		_, _, err := r.places(ctx, r.subjects[i].address)
+		if _, ok := errors.AsType[*UnansweredError](err); ok || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = parallel(ctx, requests, len(records), func(i int) error {
+		records[i] = r.Finder.lookUp(ctx, r.subjects[i])
+		return ctx.Err()
+	})
+	for i, s := range r.subjects {
+		r.records[s] = records[i]
+	}
+	if err == nil {
+		err = r.askNotices(ctx)
+	}
+	return err
+}
+
+// askNotices asks for the list of versions of each address, once.
+func (r *run) askNotices(ctx context.Context) error {
+	var asked []*record
+	var versions [][]subject
+	at := make(map[string]int)
+	for _, s := range r.subjects {
+		record := r.records[s]
+		if !record.found {
+			continue
+		}
+		key := record.place.service("versions").String()
+		i, known := at[key]
+		if !known {
+			i = len(asked)
+			at[key] = i
+			asked, versions = append(asked, record), append(versions, nil)
+		}
+		versions[i] = append(versions[i], s)
+	}
+	return parallel(ctx, requests, len(asked), func(i int) error {
+		if notice := asked[i].place.notices(ctx); notice != nil {
+			for _, s := range versions[i] {
+				r.records[s].notice = notice(s.version)
+			}
+		}
+		return ctx.Err()
+	})
+}
+
+func parallel(ctx context.Context, limit, n int, do func(int) error) error {
+	var group errgroup.Group
+	group.SetLimit(limit)
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error { return do(i) })
+	}
+	return errors.Join(group.Wait(), ctx.Err())
+}
+
+// settle checks the logs themselves.
+func (r *run) settle(ctx context.Context) {
+	r.alarms = make(map[*Log]*Alarm)
+	for _, l := range r.Finder.Logs() {
+		err := l.begin(ctx)
+		if err == nil {
+			err = l.settle(ctx)
+		}
+		report := LogReport{URL: l.URL(), Origin: shortened(l.origin, maxReason), Size: l.head.Size, Keys: slices.Clone(l.keys), More: l.more, Pinned: "unchanged"}
+		if report.Keys == nil {
+			report.Keys = []string{}
+		}
+		if alarm := l.alarmed(); alarm != nil {
+			report.Alarm = alarm
+		} else if alarm, ok := errors.AsType[*Alarm](err); ok {
+			report.Alarm = alarm
+		} else if err != nil {
+			report.Error = err.Error()
+		}
+		if report.Alarm != nil {
+			r.alarms[l] = report.Alarm
+		}
+		r.logs = append(r.logs, report)
+	}
+}
+
+// keep returns what is to be kept of logs. Nothing changes for a log that is not what it was.
+func (r *run) keep(ctx context.Context) (pins []Pin, changed bool) {
+	pins = slices.Clone(r.Pins)
+	for i, l := range r.Finder.Logs() {
+		report := &r.logs[i]
+		if report.Alarm != nil || report.Error != "" {
+			report.Pinned = "kept"
+			continue
+		}
+		next := Pin{URL: l.URL(), Hosts: l.ledBy(), Keys: slices.Clone(l.keys), Signed: l.head.signed, Checkpoint: l.head.Checkpoint}
+		before := pinOf(pins, l.origin)
+		switch {
+		case before == nil:
+			pins, changed, report.Pinned = append(pins, next), true, "first use"
+		case r.Update && l.pin != nil && before.Size <= next.Size:
+			next.Keys = l.rotatedKeys(ctx)
+			if next.Size > before.Size || !slices.Equal(next.Keys, before.Keys) || !slices.Equal(next.Hosts, before.Hosts) {
+				*before, changed, report.Pinned = next, true, "updated"
+			}
+		}
+	}
+	return pins, changed
+}
+
+func (r *run) items() []*Item {
+	items := []*Item{}
+	for _, p := range r.providers {
+		items = append(items, p.Item)
+	}
+	for _, m := range r.modules {
+		items = append(items, m.Item)
+	}
+	slices.SortStableFunc(items, func(a, b *Item) int { return strings.Compare(a.Folder, b.Folder) })
+	return items
+}
+
+func (r *run) judge(ctx context.Context) error {
+	workers := runtime.GOMAXPROCS(0)
+	err := parallel(ctx, workers, len(r.providers), func(i int) error { return r.judgeProvider(ctx, r.providers[i]) })
+	if err == nil {
+		err = parallel(ctx, workers, len(r.modules), func(i int) error { return r.readModule(ctx, r.modules[i]) })
+	}
+	if err == nil {
+		err = r.judgeModules(ctx)
+	}
+	return err
+}
+
+// judgeVersion judges what concerns the version, and reports whether it is on record, so that
+// its bytes can be compared.
+func (r *run) judgeVersion(item *Item, s subject) (*record, bool) {
+	record := r.records[s]
+	var alarm *Alarm
+	if record.place.log != nil {
+		item.Log, alarm = record.place.log.URL(), r.alarms[record.place.log]
+	}
+	if alarm == nil {
+		alarm, _ = errors.AsType[*Alarm](record.err)
+	}
+	switch {
+	case alarm != nil:
+		item.find(Unproven, "", fmt.Sprintf("its log is not what it was: %s", alarm.Kind))
+		return record, false
+	case errors.Is(record.err, errUnproven):
+		item.find(Unproven, "", record.err.Error())
+		return record, false
+	case record.err != nil:
+		item.Status, item.Why = Unanswered, record.err.Error()
+		return record, false
+	case !record.found && len(record.without) > 0:
+		item.Status, item.Why = NoLog, strings.Join(record.without, " and ")+" has no log"
+		if r.RequireLog {
+			item.find(WithoutLog, "", item.Why)
+		}
+		return record, false
+	case !record.found:
+		item.find(NotOnRecord, "", "the log has no entry of it that you may see")
+		return record, false
+	}
+	if record.withdrawn {
+		why := record.reason
+		if why == "" {
+			why = "the registry tells no reason"
+		}
+		item.find(Withdrawn, "", why)
+	}
+	if len(record.packages) == 0 {
+		item.find(NotOnRecord, "", "the log has no package of it")
+		return record, false
+	}
+	for _, p := range record.packages {
+		if p.replaced {
+			item.find(Replaced, "", "the log has two packages of it with other files: "+strings.TrimSpace(p.platform.String())+"")
+		}
+	}
+	if !record.since.IsZero() {
+		since := record.since
+		item.Since = &since
+		if age := r.Now.Sub(since); age < r.MinAge {
+			item.find(TooYoung, "", fmt.Sprintf("it is offered since %s", since.Format(time.RFC3339)))
+		}
+	}
+	item.Deprecated = record.notice
+	return record, true
+}

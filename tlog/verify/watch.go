@@ -1,0 +1,252 @@
+package verify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	sumdb "golang.org/x/mod/sumdb/tlog"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+)
+
+// An Entry is an entry of a log. Its Leaf is zero if a later version of the registry has
+// written it, in a form that is not known.
+type Entry struct {
+	Index int64
+	Text  string
+	Leaf  tlog.Leaf
+}
+
+// A Conflict means that a log has two packages of one version with other files.
+type Conflict struct {
+	First  int64 `json:"first"` // numbers of the entries
+	Second Entry `json:"-"`
+}
+
+// A Watcher reads all entries of a log as they come. It must be allowed to read everything.
+type Watcher struct {
+	log   *Log
+	peaks peaks
+	size  int64
+	last  *Pin // nil: nothing has been seen before
+	first map[[16]byte]firstPackage
+}
+
+// A firstPackage is the first entry of a package, and the beginnings of its "h1:".
+type firstPackage struct {
+	index int64
+	h1    string
+}
+
+// Watch returns a watcher of the log at a URL, or of the registry at a hostname.
+func (f *Finder) Watch(ctx context.Context, text string) (*Watcher, error) {
+	u, isLog, err := parseLogURL(text)
+	if err != nil {
+		return nil, err
+	}
+	if !isLog {
+		d := f.discover(ctx, u)
+		if d.err != nil {
+			return nil, d.err
+		}
+		if d.log == nil {
+			return nil, unanswered(u, "it has no log")
+		}
+		f.foundBy(d.log, u.Host)
+		u = d.log
+	}
+	w := &Watcher{log: f.log(u), first: make(map[[16]byte]firstPackage)}
+	if err := w.log.begin(ctx); err != nil {
+		return nil, err
+	}
+	w.last = w.log.pin
+	return w, nil
+}
+
+// Next reads what is new. It returns the entries after those that were seen before, and the
+// conflicts among all. At the first use, none are new.
+func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict, pin Pin, err error) {
+	head, err := w.newest(ctx)
+	if err != nil {
+		return nil, nil, pin, err
+	}
+	state := *w
+	state.peaks = slices.Clone(w.peaks)
+	for _, kept := range []bool{true, false} {
+		w.peaks, w.size = slices.Clone(state.peaks), state.size
+		var fromCache bool
+		if news, conflicts, fromCache, err = w.read(ctx, head, kept); err == nil || !fromCache {
+			break
+		}
+		w.log.raised = nil // what the cache has is damaged
+		if w.size == 0 {
+			clear(w.first)
+		}
+	}
+	if err != nil {
+		w.peaks, w.size = state.peaks, state.size
+		return nil, nil, pin, err
+	}
+	pin = Pin{URL: w.log.URL(), Hosts: w.log.ledBy(), Keys: w.log.keys, Signed: head.signed, Checkpoint: head.Checkpoint}
+	w.last = &pin
+	return news, conflicts, pin, nil
+}
+
+// newest returns the newest checkpoint, which is not older than the one that was seen last.
+func (w *Watcher) newest(ctx context.Context) (head seen, err error) {
+	q := w.log.question("checkpoint", maxCheckpoint)
+	var before []byte
+	if w.last != nil {
+		before = w.last.Signed
+	}
+	for attempt := 0; ; attempt++ {
+		a, err := w.log.client.ask(ctx, q)
+		if err != nil {
+			return head, err
+		}
+		if a.status != http.StatusOK {
+			return head, unanswered(q.url, "it answered %d for the checkpoint", a.status)
+		}
+		if head.Checkpoint, err = w.log.open(a.body, before); err != nil {
+			return head, err
+		}
+		head.signed = a.body
+		switch {
+		case w.last == nil || head.Size >= w.last.Size:
+			return head, nil
+		case attempt == patience:
+			return head, w.log.alarm(Shrank, before, head.signed, "it had %d entries, and has %d", w.last.Size, head.Size)
+		}
+		if err := w.log.client.wait(ctx); err != nil {
+			return head, err
+		}
+	}
+}
+
+// read reads the entries up to a checkpoint, and compares their roots with all that was
+// signed.
+func (w *Watcher) read(ctx context.Context, head seen, kept bool) (news []Entry, conflicts []Conflict, fromCache bool, err error) {
+	forked := func(before []byte, what string) error { return w.log.alarm(Forked, before, head.signed, "%s", what) }
+	for w.size < head.Size {
+		n := w.size / tlog.BundleSize
+		width := min(head.Size-n*tlog.BundleSize, tlog.BundleSize)
+		entries, cached, err := w.bundle(ctx, n, int(width), kept)
+		fromCache = fromCache || cached
+		if err != nil {
+			return nil, nil, fromCache, err
+		}
+		for _, text := range entries[w.size-n*tlog.BundleSize:] {
+			e := Entry{Index: w.size, Text: text}
+			w.peaks = w.peaks.add(sumdb.RecordHash([]byte(text)))
+			w.size++
+			if l, err := tlog.ParseLeaf(text); err == nil {
+				e.Leaf = l
+			}
+			if first, ok := w.conflicts(e); ok {
+				conflicts = append(conflicts, Conflict{first, e})
+			}
+			if w.last != nil && e.Index >= w.last.Size {
+				news = append(news, e)
+			}
+			if w.last != nil && w.size == w.last.Size && w.peaks.root() != w.last.Root {
+				return nil, nil, fromCache, forked(w.last.Signed, fmt.Sprintf("its first %d entries are not those that were seen before", w.size))
+			}
+		}
+	}
+	if w.last != nil && head.Size == w.last.Size && head.Root != w.last.Root {
+		return nil, nil, fromCache, forked(w.last.Signed, fmt.Sprintf("there are two logs with %d entries", head.Size))
+	}
+	if head.Size > 0 && w.peaks.root() != head.Root {
+		return nil, nil, fromCache, forked(nil, "its entries do not make up its checkpoint")
+	}
+	return news, conflicts, fromCache, nil
+}
+
+// maxBundle bounds a bundle, in bytes.
+const maxBundle = tlog.BundleSize * (2 + tlog.MaxLeaf)
+
+// bundle returns the first entries of a bundle. Full bundles never change.
+func (w *Watcher) bundle(ctx context.Context, n int64, width int, kept bool) (entries []string, cached bool, err error) {
+	t := sumdb.Tile{H: 8, L: -1, N: n, W: width}
+	q := question{w.log.base.ResolveReference(&url.URL{Path: tlog.TilePath(t)}), w.log.hosts, maxBundle}
+	body, cached := w.log.client.answered(q)
+	if cached = cached && kept && width == tlog.BundleSize; !cached {
+		a, err := w.log.client.ask(ctx, q)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case a.status != http.StatusOK:
+			return nil, false, unanswered(q.url, "it answered %d for %s: who watches a log must be allowed to read everything", a.status, q.url.Path)
+		}
+		body = a.body
+	}
+	entries, err = tlog.DecodeBundle(body)
+	if err != nil || len(entries) != width {
+		return nil, cached, unanswered(q.url, "its answer for %s does not have %d entries", q.url.Path, width)
+	}
+	return entries, cached, nil
+}
+
+// conflicts returns the number of the first entry of a package that has other files.
+func (w *Watcher) conflicts(e Entry) (first int64, ok bool) {
+	l := e.Leaf
+	if !l.Event.HasPackage() {
+		return 0, false
+	}
+	var key [16]byte
+	sum := sha256.Sum256([]byte(strings.Join([]string{l.Address.String(), l.Version, l.Platform.String()}, " ")))
+	copy(key[:], sum[:])
+	const width = 12
+	var h1 strings.Builder
+	for _, hash := range l.Hashes[:len(l.Hashes)-1] {
+		b, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(hash, "h1:"))
+		h1.Write(b[:width])
+	}
+	known, seen := w.first[key]
+	if !seen || known.index == e.Index { // or it is read again
+		w.first[key] = firstPackage{e.Index, h1.String()}
+		return 0, false
+	}
+	for a := range slices.Chunk([]byte(known.h1), width) {
+		for b := range slices.Chunk([]byte(h1.String()), width) {
+			if string(a) == string(b) {
+				return 0, false
+			}
+		}
+	}
+	return known.index, true
+}
+
+// peaks are the roots of the full subtrees of a tree, the largest first.
+type peaks []peak
+
+type peak struct {
+	size int64
+	hash sumdb.Hash
+}
+
+func (p peaks) add(h sumdb.Hash) peaks {
+	next := peak{1, h}
+	for len(p) > 0 && p[len(p)-1].size == next.size {
+		last := p[len(p)-1]
+		p, next = p[:len(p)-1], peak{2 * next.size, sumdb.NodeHash(last.hash, next.hash)}
+	}
+	return append(p, next)
+}
+
+func (p peaks) root() sumdb.Hash {
+	if len(p) == 0 {
+		return sumdb.Hash{}
+	}
+	h := p[len(p)-1].hash
+	for _, q := range slices.Backward(p[:len(p)-1]) {
+		h = sumdb.NodeHash(q.hash, h)
+	}
+	return h
+}

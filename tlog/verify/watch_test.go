@@ -1,0 +1,219 @@
+package verify_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	sumdb "golang.org/x/mod/sumdb/tlog"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
+)
+
+// leafAt returns a leaf of a module, with other files for each content.
+func leafAt(t *testing.T, event string, version, content int) tlog.Leaf {
+	t.Helper()
+	l, err := tlog.ParseLeaf(fmt.Sprintf("%s 2026-01-01T00:00:00Z module acme/m/aws %d.0.0 h1:%s= zh:%064x %032x", event, version, strings.Repeat(string(rune('A'+4*content)), 43), content, version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// watched reads all that is new, as a monitor does that is started anew each time.
+func watched(t *testing.T, m *machine) (news []string, conflicts []verify.Conflict, err error) {
+	t.Helper()
+	o := m.options()
+	w, err := o.Watch(t.Context(), host)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, conflicts, pin, err := w.Next(t.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	m.must(verify.WritePins(m.path(verify.PinsName), []verify.Pin{pin}))
+	for _, e := range entries {
+		news = append(news, e.Leaf.Address.String()+" "+e.Leaf.Version)
+	}
+	return news, conflicts, nil
+}
+
+// A monitor tells of each entry once, and reads full bundles once.
+func TestWatch(t *testing.T) {
+	r := newRegistry(t)
+	m := newMachine(t, r)
+	var all []tlog.Leaf
+	for n := range 600 {
+		all = append(all, leafAt(t, "offered", n, n%6))
+	}
+	m.must(r.log.Append(t.Context(), all...))
+	if news, conflicts, err := watched(t, m); len(news)+len(conflicts) > 0 || err != nil {
+		t.Errorf("at the first use there are %d new entries, %v, %v", len(news), conflicts, err)
+	}
+	m.must(r.log.Append(t.Context(), leafAt(t, "offered", 600, 1), leafAt(t, "offered", 601, 1)))
+	m.requests = nil
+	news, _, err := watched(t, m)
+	if fmt.Sprint(news) != "[acme/m/aws 600.0.0 acme/m/aws 601.0.0]" || err != nil {
+		t.Errorf("new are %v, %v", news, err)
+	}
+	if slices.ContainsFunc(m.requests, func(url string) bool { return strings.Contains(url, "tile/entries/000 ") }) {
+		t.Errorf("what has been kept is asked for: %v", m.requests)
+	}
+	if news, _, err := watched(t, m); len(news) > 0 || err != nil {
+		t.Errorf("they are new again: %v, %v", news, err)
+	}
+}
+
+// Entries that do not make up what is signed are an alarm.
+func TestWatchAlarms(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		change func(r *registry, m *machine)
+		want   string
+	}{
+		{"an entry is changed", func(r *registry, m *machine) {
+			m.servers[host] = changed(m.servers[host], func(q *http.Request, body string) string {
+				if strings.Contains(q.URL.Path, "tile/entries") {
+					return strings.Replace(body, "1.0.0", "1.0.1", 1)
+				}
+				return body
+			})
+		}, "its first 5 entries are not those that were seen before"},
+		{"another log with the same key", func(r *registry, m *machine) {
+			twin := newRegistryIn(t, r.storage.Twin())
+			m.must(twin.log.Append(t.Context(), leafAt(t, "offered", 1, 1), leafAt(t, "offered", 2, 1), leafAt(t, "offered", 3, 1), leafAt(t, "offered", 4, 1), leafAt(t, "offered", 5, 1)))
+			m.servers[host] = served{twin}
+		}, "forked"},
+		{"an older one", func(r *registry, m *machine) {
+			twin := newRegistryIn(t, r.storage.Twin())
+			m.servers[host] = served{twin}
+		}, "shrank: it had 5 entries, and has 1"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r := newRegistry(t)
+			m := newMachine(t, r)
+			m.must(r.log.Append(t.Context(), leafAt(t, "offered", 1, 1), leafAt(t, "offered", 2, 1), leafAt(t, "offered", 3, 1), leafAt(t, "offered", 4, 1)))
+			if _, _, err := watched(t, m); err != nil {
+				t.Fatal(err)
+			}
+			m.cache = t.TempDir()
+			test.change(r, m)
+			if _, _, err := watched(t, m); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("it says %v", err)
+			}
+		})
+	}
+}
+
+// What the cache has is checked, and read again if it is damaged.
+func TestWatchWithADamagedCache(t *testing.T) {
+	r := newRegistry(t)
+	m := newMachine(t, r)
+	var all []tlog.Leaf
+	for n := range 300 {
+		all = append(all, leafAt(t, "offered", n, 1))
+	}
+	m.must(r.log.Append(t.Context(), all...))
+	if _, _, err := watched(t, m); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(m.cache)
+	m.must(err)
+	for _, f := range files {
+		name := m.cache + "/" + f.Name()
+		content, err := os.ReadFile(name)
+		m.must(err)
+		if strings.Contains(string(content), "tile/entries/000") {
+			at := strings.Index(string(content), `"body":"`) + 800
+			content[at] ^= 1
+			m.must(os.WriteFile(name, content, 0o600))
+		}
+	}
+	if news, conflicts, err := watched(t, m); len(news)+len(conflicts) > 0 || err != nil {
+		t.Errorf("new are %v, %v, %v", news, conflicts, err)
+	}
+}
+
+// Who may not read everything is told so.
+func TestWatchWithoutRights(t *testing.T) {
+	r := newRegistry(t)
+	m := newMachine(t, r)
+	plain := m.servers[host]
+	m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if strings.Contains(q.URL.Path, "/tile/") {
+			http.NotFound(w, q)
+			return
+		}
+		plain.ServeHTTP(w, q)
+	})
+	if _, _, err := watched(t, m); err == nil || !strings.Contains(err.Error(), "who watches a log must be allowed to read everything") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+// evilLog is a log with any entries, at most one bundle of them.
+func evilLog(t *testing.T, entries ...string) http.Handler {
+	t.Helper()
+	signer, public := newSigner(t, "registry.example.com/v1/tlog")
+	var hashes []sumdb.Hash
+	reader := sumdb.HashReaderFunc(func(indexes []int64) (list []sumdb.Hash, err error) {
+		for _, i := range indexes {
+			list = append(list, hashes[i])
+		}
+		return list, nil
+	})
+	for n, e := range entries {
+		more, err := sumdb.StoredHashes(int64(n), []byte(e), reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, more...)
+	}
+	root, err := sumdb.TreeHash(int64(len(entries)), reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := tlog.Checkpoint{Origin: signer.Name(), Size: int64(len(entries)), Root: root}.Sign(signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	for path, body := range map[string]string{
+		"/.well-known/terraform.json": `{"tlog.v1":"/v1/tlog/"}`, "/v1/tlog/checkpoint": string(signed), "/v1/tlog/key": public,
+		fmt.Sprintf("/v1/tlog/tile/entries/000.p/%d", len(entries)): string(tlog.EncodeBundle(entries)),
+	} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(body)) })
+	}
+	return mux
+}
+
+// No version has two packages with other files.
+func TestConflicts(t *testing.T) {
+	text := func(event string, version, content int) string { return leafAt(t, event, version, content).String() }
+	for _, test := range []struct {
+		rule    string
+		entries []string
+		want    string
+	}{
+		{"another package later", []string{text("offered", 1, 1), text("offered", 2, 1), text("offered", 1, 2)}, "[0-2]"},
+		{"after it was found", []string{text("found", 1, 1), text("offered", 1, 2)}, "[0-1]"},
+		{"called the same files", []string{text("offered", 1, 1), text("repacked", 1, 2)}, "[0-1]"},
+		{"the same files", []string{text("offered", 1, 1), text("repacked", 1, 1)}, "[]"},
+		{"other versions, and an entry of a later release of the registry", []string{text("offered", 1, 1), "replaced in a form of its own", text("offered", 2, 2)}, "[]"},
+	} {
+		m := &machine{t: t, dir: t.TempDir(), cache: t.TempDir(), network: &network{servers: map[string]http.Handler{host: evilLog(t, test.entries...)}}}
+		_, conflicts, err := watched(t, m)
+		got := []string{}
+		for _, c := range conflicts {
+			got = append(got, fmt.Sprintf("%d-%d", c.First, c.Second.Index))
+		}
+		if fmt.Sprint(got) != test.want || err != nil {
+			t.Errorf("%s: %v, %v", test.rule, got, err)
+		}
+	}
+}
