@@ -55,6 +55,15 @@ func (s *Storage) Twin() *Storage {
 	return &Storage{Bucket: new(treetest.Bucket), Verifier: s.Verifier, Public: s.Public, signer: s.signer}
 }
 
+// Backup returns a storage with the files that the log has now.
+func (s *Storage) Backup() *Storage {
+	backup := s.Twin()
+	for name, content := range s.Bucket.Contents() {
+		backup.Bucket.Put(name, content, time.Now())
+	}
+	return backup
+}
+
 // Options returns the options of a log.
 func (s *Storage) Options() tlog.Options {
 	return tlog.Options{

@@ -61,7 +61,7 @@ func TestAlarms(t *testing.T) {
 		now    string // is in the checkpoint that is shown
 	}{
 		{"an older backup", func(t *testing.T, r *registry, m *machine) {
-			old := r.storage.MustOpen(t)
+			old := r.storage.Backup().MustOpen(t)
 			r.Write("modules/acme/vpc/aws/1.1.0/main.tf", "")
 			r.offer()
 			m.verify(func(o *verify.Options) { o.Update = true })
