@@ -71,6 +71,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	if o.Interval == 0 {
 		o.Interval = time.Second
 	}
+	o.Anchor = limitedAnchor{o.Anchor}
 	l := &Log{options: o, busy: make(chan struct{}, 1), complete: make(map[int64]time.Time)}
 	l.files.store = o.Store
 	l.files.tiles.MaxEntries, l.files.bundles.MaxEntries = keptTiles, keptBundles
