@@ -48,7 +48,11 @@ func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 				key = alike
 			}
 		}
-		if other.key != key && other.key.folder == key.folder && other.key.source.FS == key.source.FS {
+		sameFolder := other.key.folder == key.folder && other.key.source.FS == key.source.FS
+		if other.key.origin == key.origin && !sameFolder {
+			return nil, fmt.Errorf("tlog: two logs are called %s, in the folders %s and %s: give one another origin", key.origin, other.key.folder, key.folder)
+		}
+		if other.key != key && sameFolder {
 			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, origin and key, or name another folder", key.folder)
 		}
 	}

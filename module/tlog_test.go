@@ -206,6 +206,11 @@ func TestTlogMistakes(t *testing.T) {
 	if _, err := c.handle(Handler{Root: treeToLog(t), Tlog: &Tlog{Folder: keys, Origin: "b"}}); err == nil || !strings.Contains(err.Error(), "two registries use the folder") {
 		t.Errorf("two trees with one folder: %v", err)
 	}
+	for _, second := range []Tlog{{Folder: t.TempDir(), Origin: "a"}, {Origin: "a"}} {
+		if _, err := c.handle(Handler{Root: treeToLog(t), Tlog: &second}); err == nil || !strings.Contains(err.Error(), "two logs are called a") {
+			t.Errorf("two folders with logs of one name: %v", err)
+		}
+	}
 }
 
 // What is lost of a log is never begun again: nothing is added, and the log of the server
