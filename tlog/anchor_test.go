@@ -73,3 +73,54 @@ func TestALostAnswerDelaysALogByAMinute(t *testing.T) {
 		})
 	}
 }
+
+// An instance is suspended before it stores a checkpoint. Others have stored newer ones when it
+// goes on.
+func TestACheckpointThatIsStoredTooLate(t *testing.T) {
+	for rule, before := range map[string]string{"in the anchor": "store", "in the store": "replace"} {
+		for _, ends := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory()
+				a := &access{memory: m}
+				suspended, err := Open(t.Context(), optionsFor(a))
+				if err != nil {
+					t.Fatal(err)
+				}
+				other := open(t, m)
+				defer other.Close()
+				a.before = func(o operation) error {
+					if o.does != before {
+						return nil
+					}
+					a.before = nil
+					mustAppend(t, other, leavesFrom(1, 9)...)
+					if ends {
+						o.do()
+						a.before = func(operation) error { return errFault }
+					}
+					return nil
+				}
+				if err := suspended.Append(t.Context(), moduleLeaf(0)); err != nil && !ends {
+					t.Error(err)
+				}
+				suspended.Close()
+				if ends {
+					if err := other.Refresh(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				where := m.anchor
+				if before == "replace" {
+					where = m.files[checkpointName]
+					if !ends {
+						return // the next refresh of any instance mends it
+					}
+				}
+				if c, err := OpenCheckpoint(where, origin, testVerifier); err != nil || c.Size != 9 {
+					t.Errorf("%s, ends %t: %d entries are kept, %v", rule, ends, c.Size, err)
+				}
+				checkMemory(t, m)
+			})
+		}
+	}
+}

@@ -186,49 +186,117 @@ func (l *Log) anchored(ctx context.Context) (c Checkpoint, signed []byte, err er
 // The edge then continues everything that has been signed.
 func (l *Log) continuing(ctx context.Context, e *edge) (*edge, error) {
 	anchored, _, err := l.anchored(ctx)
-	if err != nil || anchored.Size == 0 {
+	if err != nil {
 		return e, err
 	}
-	if anchored.Size > e.size {
+	return l.continues(ctx, e, anchored)
+}
+
+// continues is continuing for one checkpoint.
+func (l *Log) continues(ctx context.Context, e *edge, c Checkpoint) (_ *edge, err error) {
+	if c.Size == 0 {
+		return e, nil
+	}
+	if c.Size > e.size {
 		if e, err = l.follow(ctx, e); err != nil {
 			return e, err
 		}
 	}
-	if anchored.Size > e.size {
-		return e, fmt.Errorf("%w: %d of %d", ErrBehind, e.size, anchored.Size)
+	if c.Size > e.size {
+		return e, fmt.Errorf("%w: %d of %d", ErrBehind, e.size, c.Size)
 	}
-	root, err := sumdb.TreeHash(anchored.Size, l.files.hashes(ctx, e))
+	root, err := sumdb.TreeHash(c.Size, l.files.hashes(ctx, e))
 	if err != nil {
 		return e, err
 	}
-	if root != anchored.Root {
-		return e, fmt.Errorf("%w: the first %d", ErrForked, anchored.Size)
+	if root != c.Root {
+		return e, fmt.Errorf("%w: the first %d", ErrForked, c.Size)
 	}
 	return e, nil
 }
 
-// sign signs a log that the store has, and makes it the head.
-func (l *Log) sign(ctx context.Context, e *edge) error {
-	e, err := l.continuing(ctx, e)
-	if err != nil {
-		return err
+// sign signs a log that the store has, and makes it the head. It signs again if the anchor
+// has an older checkpoint afterwards, of an instance that was suspended, or if there are
+// further entries: then others may have stored a newer one, and it was replaced.
+func (l *Log) sign(ctx context.Context, e *edge) (err error) {
+	for range maxLost {
+		if e, err = l.continuing(ctx, e); err != nil {
+			return err
+		}
+		root, err := sumdb.TreeHash(e.size, l.files.hashes(ctx, e))
+		if err != nil {
+			return err
+		}
+		c := Checkpoint{Origin: l.options.Origin, Size: e.size, Root: root}
+		signed, err := c.Sign(l.options.Signers...)
+		if err != nil {
+			return err
+		}
+		if err := l.anchor(ctx, signed); err != nil {
+			return err
+		}
+		kept, _, err := l.anchored(ctx)
+		if err != nil {
+			return err
+		}
+		if e, err = l.follow(ctx, e); err != nil {
+			return err
+		}
+		if e.size > c.Size || kept.Size < c.Size || kept.Size == c.Size && kept != c {
+			continue
+		}
+		if err := l.publish(ctx, signed); err != nil {
+			return err
+		}
+		l.head.Store(&Head{Checkpoint: c, Signed: signed, edge: e})
+		return nil
 	}
-	root, err := sumdb.TreeHash(e.size, l.files.hashes(ctx, e))
-	if err != nil {
-		return err
-	}
-	c := Checkpoint{Origin: l.options.Origin, Size: e.size, Root: root}
-	signed, err := c.Sign(l.options.Signers...)
-	if err != nil {
-		return err
-	}
+	return fmt.Errorf("signing the log: other instances were first %d times", maxLost)
+}
+
+func (l *Log) anchor(ctx context.Context, signed []byte) error {
 	if err := l.options.Anchor.Store(ctx, signed); err != nil {
 		return fmt.Errorf("keeping the newest checkpoint of the log: %w", err)
 	}
+	return nil
+}
+
+func (l *Log) publish(ctx context.Context, signed []byte) error {
 	if err := l.options.Store.Replace(ctx, checkpointName, signed); err != nil {
 		return fmt.Errorf("writing the checkpoint of the log: %w", err)
 	}
-	l.head.Store(&Head{Checkpoint: c, Signed: signed, edge: e})
+	return nil
+}
+
+// keep has the anchor and the store keep the checkpoint of the head. An instance that was
+// suspended may have replaced it with an older one, and one that ended cannot mend that.
+func (l *Log) keep(ctx context.Context) error {
+	head := l.Head()
+	anchored, _, err := l.anchored(ctx)
+	if err != nil {
+		return err
+	}
+	stored, _, err := l.stored(ctx)
+	if err != nil {
+		return err
+	}
+	e := head.edge
+	for _, c := range []Checkpoint{anchored, stored} {
+		if e, err = l.continues(ctx, e, c); err != nil {
+			return err
+		}
+	}
+	if e.size > head.Size {
+		return l.sign(ctx, e)
+	}
+	if anchored.Size < head.Size {
+		if err := l.anchor(ctx, head.Signed); err != nil {
+			return err
+		}
+	}
+	if stored.Size < head.Size {
+		return l.publish(ctx, head.Signed)
+	}
 	return nil
 }
 
@@ -283,7 +351,7 @@ func (l *Log) endsWith(ctx context.Context, e *edge) error {
 	return nil
 }
 
-// Refresh reads what other instances have added.
+// Refresh reads what other instances have added, and has the checkpoint kept.
 func (l *Log) Refresh(ctx context.Context) error {
 	end, err := l.take(ctx)
 	if err != nil {
@@ -292,8 +360,11 @@ func (l *Log) Refresh(ctx context.Context) error {
 	defer end()
 	head := l.Head()
 	e, err := l.follow(ctx, head.edge)
-	if err != nil || e.size == head.Size {
+	if err != nil {
 		return err
+	}
+	if e.size == head.Size {
+		return l.keep(ctx)
 	}
 	return l.sign(ctx, e)
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -461,6 +462,7 @@ type history struct {
 	depth     int
 	appended  int
 	acked     []int
+	backups   []*memory
 	late      []func() // effects of operations that have failed, and come later
 }
 
@@ -477,8 +479,12 @@ func tryHistory(t *testing.T, m *memory, contents func() map[string][]byte, seed
 		h.step()
 	}
 	h.faults = false
+	newest := slices.ContainsFunc(h.instances, h.refresh)
 	for _, late := range h.late {
 		late()
+	}
+	if newest {
+		h.mustBeKept()
 	}
 	for _, i := range h.instances {
 		i.dead = false
@@ -512,6 +518,50 @@ func tryHistory(t *testing.T, m *memory, contents func() map[string][]byte, seed
 	}
 }
 
+// refresh has an instance read and keep everything, and reports whether one runs.
+func (h *history) refresh(i *instance) bool {
+	return i.log != nil && !i.dead && i.log.Refresh(context.Background()) == nil
+}
+
+// mustBeKept checks that the newest checkpoint is kept in both places when late effects of
+// other instances have replaced it, and that then a backup of the files is not continued.
+func (h *history) mustBeKept() {
+	if n := len(h.m.signed); n > 0 && h.m.store == nil { // an instance that was suspended for long
+		h.m.anchor, h.m.files[checkpointName] = h.m.signed[h.r.IntN(n)], h.m.signed[h.r.IntN(n)]
+	}
+	size := int64(0)
+	for _, i := range h.instances {
+		if h.refresh(i) {
+			size = max(size, i.log.Head().Size)
+		}
+	}
+	for where, signed := range map[string][]byte{"the anchor": h.m.anchor, "the store": h.m.files[checkpointName]} {
+		if signed == nil && (size == 0 || h.m.store != nil) {
+			continue
+		}
+		if c, err := OpenCheckpoint(signed, origin, testVerifier); err != nil || c.Size != size {
+			h.t.Errorf("%s keeps a checkpoint of %d entries of %d, %v", where, c.Size, size, err)
+		}
+	}
+	files := h.m.files
+	for _, backup := range h.backups {
+		has := int64(len(entriesOf(h.t, backup.files)))
+		if has == size {
+			continue
+		}
+		h.m.files = backup.files
+		l, err := Open(context.Background(), optionsFor(&access{memory: h.m}))
+		if err != nil {
+			continue
+		}
+		if err := l.Append(context.Background(), moduleLeaf(2_000_000)); err == nil {
+			h.t.Errorf("a backup of %d entries of %d is added to", has, size)
+		}
+		l.Close()
+	}
+	h.m.files = files
+}
+
 // operate decides what happens before an operation.
 func (h *history) operate(i *instance, o operation) error {
 	if i.dead {
@@ -534,7 +584,7 @@ func (h *history) operate(i *instance, o operation) error {
 		o.do()
 		return errFault
 	case 2:
-		if o.does == "create" {
+		if o.does == "create" || o.does == "store" || o.does == "replace" {
 			h.late = append(h.late, o.do)
 		}
 		return errFault
@@ -556,6 +606,9 @@ func (h *history) step() {
 	}
 	i.active = true
 	h.depth++
+	if h.m.store == nil && h.r.IntN(20) == 0 {
+		h.backups = append(h.backups, h.m.copy())
+	}
 	defer func() { i.active = false; h.depth-- }()
 	ctx := context.Background()
 	switch n := h.r.IntN(10); {
