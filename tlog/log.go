@@ -294,10 +294,17 @@ func (l *Log) keep(ctx context.Context) error {
 			return err
 		}
 	}
-	if stored.Size < head.Size {
-		return l.publish(ctx, head.Signed)
+	if stored.Size == head.Size {
+		return nil
 	}
-	return nil
+	// A store from a backup keeps its own checkpoint, so that it can be served. Whoever adds
+	// to it is told.
+	if err := l.endsWith(ctx, head.edge); errors.Is(err, ErrBehind) || errors.Is(err, ErrForked) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return l.publish(ctx, head.Signed)
 }
 
 // follow returns the edge with what the store has after it, by whatever instance. Tiles and
