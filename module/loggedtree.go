@@ -72,13 +72,14 @@ func (a *App) acquireTlog(t *loggedTree) error {
 		pooled, _, err = tlogPool.acquire(key, func() (*pooledTlog, error) {
 			p := new(pooledTlog)
 			p.attach(a, struct{}{}) // its storage is needed at once
+			var opening tlog.Opening
 			p.Recorder = record.New(record.Options{
 				Open: func(ctx context.Context) (*tlog.Log, error) {
 					o, err := logOf(key, p.storage).Open(ctx)
 					if err != nil {
 						return nil, err
 					}
-					return tlog.Open(ctx, o)
+					return opening.Open(ctx, o)
 				},
 				Hostnames: key.names(),
 				Learned:   func(addresses ...address.Address) { p.compare(key.source, addresses) },

@@ -180,33 +180,6 @@ func (f *files) hashes(ctx context.Context, e *edge) sumdb.HashReader {
 	})
 }
 
-// edge returns the edge of the log that the full bundles make up. It begins with a number of
-// bundles that are known to be full.
-func (f *files) edge(ctx context.Context, known int64) (*edge, error) {
-	for ; ; known++ {
-		exists, err := f.store.Exists(ctx, TilePath(fullTile(-1, known)))
-		if err != nil {
-			return nil, fmt.Errorf("reading the log: %w", err)
-		}
-		if !exists {
-			break
-		}
-	}
-	e := &edge{size: known * BundleSize, levels: make([][]sumdb.Hash, 1), batch: -1}
-	for level, n := 0, known; n > 0; level, n = level+1, n/BundleSize {
-		var roots []sumdb.Hash
-		for i := n - n%BundleSize; i < n; i++ {
-			data, err := f.tile(ctx, level, i)
-			if err != nil {
-				return nil, err
-			}
-			roots = append(roots, rootOf(level, i, data))
-		}
-		e.levels = append(e.levels, roots)
-	}
-	return e, nil
-}
-
 // entry returns the text of an entry of the edge's log.
 func (f *files) entry(ctx context.Context, e *edge, number int64) (string, error) {
 	if n := number - (e.size - int64(len(e.entries))); n >= 0 {

@@ -31,9 +31,7 @@ func folderIn(b *treetest.Bucket) *Folder {
 
 // The experiment of TestThereIsOneLogWhateverHappens, on real files.
 func TestThereIsOneLogInAFolder(t *testing.T) {
-	life := batchLife
-	batchLife = 0
-	defer func() { batchLife = life }()
+	oneByOne(t)
 	tries := uint64(*seeds / 15)
 	if testing.Short() {
 		tries = uint64(*seeds / 50)

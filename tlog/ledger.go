@@ -98,6 +98,24 @@ func (l *ledger) add(first int64, leaves []Leaf) {
 	}
 }
 
+// truncate forgets the leaves from a number on.
+func (l *ledger) truncate(size int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if int64(len(l.leaves)) <= size {
+		return
+	}
+	for k, n := range l.newest {
+		for int64(n) >= size {
+			n = l.leaves[n].previous
+		}
+		if l.newest[k] = n; n < 0 {
+			delete(l.newest, k)
+		}
+	}
+	l.leaves = l.leaves[:size]
+}
+
 // of returns the numbers below size of the leaves of a version, the oldest first.
 func (l *ledger) of(a address.Address, version string, size int64) (numbers []int64) {
 	l.mu.RLock()

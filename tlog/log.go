@@ -52,34 +52,15 @@ type Options struct {
 type Log struct {
 	options Options
 	files   files
-	ledger  ledger
+	ledger  *ledger
 	head    atomic.Pointer[Head]
 	adding  adding
 
 	busy chan struct{} // has a value while the head is being replaced
+	lag  lag           // while busy
 
 	mu       sync.Mutex
 	complete map[int64]time.Time // since when full bundles have the entries of batches
-}
-
-// Open reads a log, and begins one if neither the store nor the anchor has one. The log must
-// be closed.
-//
-// The error is ErrBehind or ErrForked if nothing can be served, because the store contradicts
-// its own checkpoint.
-func Open(ctx context.Context, o Options) (*Log, error) {
-	if o.Interval == 0 {
-		o.Interval = time.Second
-	}
-	o.Anchor = limitedAnchor{o.Anchor}
-	l := &Log{options: o, busy: make(chan struct{}, 1), complete: make(map[int64]time.Time)}
-	l.files.store = o.Store
-	l.files.tiles.MaxEntries, l.files.bundles.MaxEntries = keptTiles, keptBundles
-	if err := l.read(ctx); err != nil {
-		return nil, err
-	}
-	l.adding.begin(l.write, o.Interval)
-	return l, nil
 }
 
 // Close stops adding. Callers of Append get an error.
@@ -90,55 +71,6 @@ func (l *Log) Public() string { return l.options.Public }
 
 // Head returns the log as it was signed last.
 func (l *Log) Head() *Head { return l.head.Load() }
-
-func (l *Log) read(ctx context.Context) error {
-	// The checkpoint is read first: the entries of a later one might come too late.
-	checkpoint, signed, err := l.stored(ctx)
-	if err == nil && signed == nil {
-		checkpoint, signed, err = l.begin(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	e, err := l.files.edge(ctx, checkpoint.Size/BundleSize)
-	if err != nil {
-		return err
-	}
-	for n := range e.full(0) {
-		entries, err := l.files.bundle(ctx, n)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %s is gone", ErrForked, TilePath(fullTile(-1, n)))
-		}
-		if err != nil {
-			return fmt.Errorf("reading entries of the log: %w", err)
-		}
-		leaves, err := leavesOf(n*BundleSize, entries)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrForked, err)
-		}
-		l.ledger.add(n*BundleSize, leaves)
-	}
-	if e, err = l.follow(ctx, e); err != nil {
-		return err
-	}
-	if e.size < checkpoint.Size {
-		return fmt.Errorf("%w: %d of %d", ErrBehind, e.size, checkpoint.Size)
-	}
-	root, err := sumdb.TreeHash(checkpoint.Size, l.files.hashes(ctx, e))
-	if err != nil {
-		return err
-	}
-	if root != checkpoint.Root {
-		return fmt.Errorf("%w: the first %d", ErrForked, checkpoint.Size)
-	}
-	l.head.Store(&Head{Checkpoint: checkpoint, Signed: signed, edge: e})
-	if e.size > checkpoint.Size {
-		// Entries that were stored and not signed are in the edge, and not served before
-		// they are signed. If that fails now, it is tried again with the next batch.
-		_ = l.sign(ctx, e)
-	}
-	return nil
-}
 
 // stored returns the checkpoint of the store; signed is nil if there is none.
 func (l *Log) stored(ctx context.Context) (c Checkpoint, signed []byte, err error) {
@@ -203,8 +135,9 @@ func (l *Log) continues(ctx context.Context, e *edge, c Checkpoint) (_ *edge, er
 		}
 	}
 	if c.Size > e.size {
-		return e, fmt.Errorf("%w: %d of %d", ErrBehind, e.size, c.Size)
+		return e, l.lag.behind(e.size, c.Size)
 	}
+	l.lag.caughtUp()
 	root, err := sumdb.TreeHash(c.Size, l.files.hashes(ctx, e))
 	if err != nil {
 		return e, err

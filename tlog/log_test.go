@@ -429,14 +429,19 @@ var (
 
 var errFault = errors.New("the storage fails")
 
+// oneByOne has each instance do one operation after the other, and remove batches early.
+func oneByOne(t *testing.T) {
+	life, reads := batchLife, atOnce
+	batchLife, atOnce = 0, 1
+	t.Cleanup(func() { batchLife, atOnce = life, reads })
+}
+
 // Several instances append to one log. Between any two operations of one of them another one
 // may do anything. Each operation may fail, with or without an effect, and any instance may
 // be killed at any operation. After all that there is one log: all signed checkpoints are of
 // it, and it has each leaf that was acknowledged once.
 func TestThereIsOneLogWhateverHappens(t *testing.T) {
-	life := batchLife
-	batchLife = 0
-	defer func() { batchLife = life }()
+	oneByOne(t)
 	for seed := *firstSeed; seed < *firstSeed+uint64(*seeds); seed++ {
 		synctest.Test(t, func(t *testing.T) { tryHistory(t, newMemory(), nil, seed) })
 		if t.Failed() {
@@ -490,7 +495,7 @@ func tryHistory(t *testing.T, m *memory, contents func() map[string][]byte, seed
 		i.dead = false
 		h.restart(i)
 		if i.log == nil {
-			t.Fatal("it cannot be opened")
+			t.Fatalf("seed %d: it cannot be opened", seed)
 		}
 		if err := i.log.Append(t.Context(), moduleLeaf(1_000_000)); err != nil {
 			t.Fatal(err)
@@ -653,5 +658,7 @@ func (h *history) restart(i *instance) {
 	}
 	if err == nil {
 		i.log = l
+	} else if !h.faults {
+		h.t.Errorf("opening without faults: %v", err)
 	}
 }
