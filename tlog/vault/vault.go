@@ -104,9 +104,9 @@ func (l Log) begin(ctx context.Context) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("reading the newest checkpoint of the log: %w", err)
 	}
-	private, generated := l.Private, l.Private == ""
-	if generated {
-		if private, err = tlog.GenerateKey(l.Origin); err != nil {
+	private := l.Private
+	if private == "" {
+		if private, err = l.generated(ctx); err != nil {
 			return err
 		}
 	}
@@ -114,22 +114,52 @@ func (l Log) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if generated {
-		if err := l.Storage.Store(ctx, l.privateName(k.Verifier), []byte(private)); err != nil {
+	name := l.privateName(k.Verifier)
+	if l.Private == "" {
+		if err := l.Storage.Store(ctx, name, []byte(private)); err != nil {
 			return fmt.Errorf("storing the private key of the log: %w", err)
 		}
 	}
 	err = tlog.StoreKey(ctx, l.Files, k.Public)
-	if errors.Is(err, fs.ErrExist) {
-		if generated {
-			_ = l.Storage.Delete(ctx, l.privateName(k.Verifier)) // another instance was first
-		}
-		return nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("writing the log: %w", err)
 	}
+	if l.Private != "" {
+		return nil
+	}
+	if err != nil { // another instance was first, perhaps with the same key
+		stored, err := tlog.ReadStoredKey(ctx, l.Files)
+		if err != nil {
+			return err
+		}
+		if stored.Public != k.Public {
+			_ = l.Storage.Delete(ctx, name)
+		}
+	}
+	_ = l.Storage.Delete(ctx, l.name(newKey)) // a new log would use it, too
 	return nil
+}
+
+// newKey is the private key of a log that is not begun yet. If the folder cannot be written
+// to, the next attempt uses it again.
+const newKey = "key-new"
+
+func (l Log) generated(ctx context.Context) (string, error) {
+	private, err := l.Storage.Load(ctx, l.name(newKey))
+	if err == nil {
+		return string(private), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("loading the private key of the log: %w", err)
+	}
+	text, err := tlog.GenerateKey(l.Origin)
+	if err != nil {
+		return "", err
+	}
+	if err := l.Storage.Store(ctx, l.name(newKey), []byte(text)); err != nil {
+		return "", fmt.Errorf("storing the private key of the log: %w", err)
+	}
+	return text, nil
 }
 
 func (l Log) name(file string) string {

@@ -215,3 +215,55 @@ func TestALogLiesInOneFolder(t *testing.T) {
 		}
 	})
 }
+
+// A folder that cannot be written to is tried again each minute.
+func TestPrivateKeysDoNotPileUp(t *testing.T) {
+	storage, bucket := newValues(), new(treetest.Bucket)
+	l := Log{Files: folderIn(bucket), Storage: storage, Origin: origin}
+	bucket.Fail = func(operation, _ string) error {
+		if operation == "put" {
+			return fs.ErrPermission
+		}
+		return nil
+	}
+	for range 10 {
+		if _, err := l.Open(t.Context()); err == nil || errors.Is(err, tlog.ErrBehind) {
+			t.Fatalf("it says %v", err)
+		}
+	}
+	if keys := storage.keys(); len(keys) != 2 { // by its own name, and for the next attempt
+		t.Errorf("Caddy's storage has the keys %q", keys)
+	}
+	bucket.Fail = nil
+	if _, err := l.Open(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if keys := storage.keys(); len(keys) != 1 {
+		t.Errorf("in the end it has the keys %q", keys)
+	}
+}
+
+// The key that counts stays, also where instances that begin the log have found the same one.
+func TestInstancesThatBeginALogWithOneGeneratedKey(t *testing.T) {
+	for _, same := range []bool{false, true} {
+		storage, bucket := newValues(), new(treetest.Bucket)
+		l := Log{Files: folderIn(bucket), Storage: storage, Origin: origin}
+		begun := false
+		storage.before = func(does, key string) error {
+			if begun || does != "store" || (key == newKey) == same {
+				return nil
+			}
+			begun = true
+			if _, err := l.Open(t.Context()); err != nil {
+				t.Errorf("the other instance says %v", err)
+			}
+			return nil
+		}
+		if _, err := l.Open(t.Context()); err != nil {
+			t.Errorf("the slower instance says %v", err)
+		}
+		if _, err := l.Open(t.Context()); err != nil || len(storage.keys()) != 1 {
+			t.Errorf("afterwards: %v, with the keys %q", err, storage.keys())
+		}
+	}
+}
