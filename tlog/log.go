@@ -254,15 +254,11 @@ func (l *Log) follow(ctx context.Context, e *edge) (*edge, error) {
 			}
 			checked = true
 		}
-		leaves, err := leavesOf(e.size, entries)
-		if err != nil {
-			return e, fmt.Errorf("%w: %w", ErrForked, err)
-		}
 		next, full := e.grow(entries)
 		if err := l.files.write(ctx, full); err != nil {
 			return e, err
 		}
-		l.ledger.add(e.size, leaves)
+		l.ledger.add(e.size, leavesOf(entries))
 		e = next
 	}
 }
@@ -337,7 +333,8 @@ func (l *Log) Leaves(ctx context.Context, h *Head, a address.Address, version st
 	return leaves, nil
 }
 
-// Addresses returns the addresses of the leaves of a head from a number on.
+// Addresses returns the addresses of the leaves of a head from a number on. It skips entries
+// that are no leaves.
 func (l *Log) Addresses(ctx context.Context, h *Head, from int64) (addresses []address.Address, err error) {
 	for n := from; n < h.Size; n++ {
 		entry, err := l.files.entry(ctx, h.edge, n)
@@ -345,10 +342,7 @@ func (l *Log) Addresses(ctx context.Context, h *Head, from int64) (addresses []a
 			return nil, err
 		}
 		leaf, err := ParseLeaf(entry)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(addresses, leaf.Address) {
+		if err == nil && !slices.Contains(addresses, leaf.Address) {
 			addresses = append(addresses, leaf.Address)
 		}
 	}

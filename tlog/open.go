@@ -118,7 +118,7 @@ func (x *Opening) readBundles(ctx context.Context, f *files, known int64) error 
 					return nil
 				}
 				if err == nil {
-					leaves[i], err = leavesOf((first+i)*BundleSize, entries[i])
+					leaves[i] = leavesOf(entries[i])
 				}
 				return err
 			})
