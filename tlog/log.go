@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,9 +57,6 @@ type Log struct {
 
 	busy chan struct{} // has a value while the head is being replaced
 	lag  lag           // while busy
-
-	mu       sync.Mutex
-	complete map[int64]time.Time // since when full bundles have the entries of batches
 }
 
 // Close stops adding. Callers of Append get an error.
@@ -372,11 +368,11 @@ func (l *Log) Lookup(ctx context.Context, h *Head, version string, addresses ...
 // Begun reports whether all that was there when the log was begun has been entered: what is
 // offered for the first time afterwards is new.
 func (l *Log) Begun(ctx context.Context) (bool, error) {
-	begun, err := l.options.Store.Exists(ctx, begunName)
-	if err != nil {
-		err = fmt.Errorf("reading the log: %w", err)
+	_, err := l.options.Store.Modified(ctx, begunName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("reading the log: %w", err)
 	}
-	return begun, err
+	return err == nil, nil
 }
 
 // SetBegun makes Begun report true, for all instances.
