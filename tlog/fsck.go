@@ -190,7 +190,9 @@ func (f *fsck) add(ctx context.Context, name string, entries []string) error {
 				continue
 			}
 			f.note("%s is not written yet: a registry that runs writes it", want.name)
-			f.tiles.Put(want.name, want.content, cache.UntilEvicted)
+			if t, err := ParseTilePath(want.name); err == nil && t.L >= 0 {
+				f.tiles.Put(tilePlace{t.L, t.N}, newTile(decodeHashes(want.content)), cache.UntilEvicted)
+			}
 		case err != nil:
 			return fmt.Errorf("reading hashes of the log: %w", err)
 		case !bytes.Equal(content, want.content):

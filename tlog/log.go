@@ -418,7 +418,7 @@ func (l *Log) Tile(ctx context.Context, h *Head, t sumdb.Tile) ([]byte, error) {
 		entries := h.edge.entries
 		if t.N < h.edge.full(0) {
 			var err error
-			if entries, err = l.files.bundle(ctx, t.N); err != nil {
+			if entries, err = l.files.signedBundle(ctx, t.N); err != nil {
 				return nil, err
 			}
 		}

@@ -186,6 +186,57 @@ func TestTilesOfEachSize(t *testing.T) {
 	})
 }
 
+// A file that a signed log must have is no tile that it has not.
+func TestATileWhoseFileIsGone(t *testing.T) {
+	for _, gone := range []string{"tile/entries/000", "tile/0/000"} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory()
+			l := open(t, m)
+			mustAppend(t, l, leavesFrom(0, 600)...)
+			l.Close()
+			l = open(t, m)
+			defer l.Close()
+			l.files.bundles.Remove(0)
+			l.files.tiles.Remove(tilePlace{})
+			delete(m.files, gone)
+			tile, err := ParseTilePath(gone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Tile(t.Context(), l.Head(), tile); !errors.Is(err, ErrForked) || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %v", gone, err)
+			}
+			leaf := moduleLeaf(1)
+			if _, err := l.Leaves(t.Context(), l.Head(), leaf.Address, leaf.Version); gone != "tile/0/000" && !errors.Is(err, ErrForked) {
+				t.Errorf("its leaf: %v", err)
+			}
+		})
+	}
+}
+
+// What a look-up costs, with a tile in memory.
+func BenchmarkProof(b *testing.B) {
+	m := newMemory()
+	o := optionsFor(&access{memory: m})
+	o.Interval = time.Nanosecond
+	l, err := Open(b.Context(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	for n := 0; n < 100_000; n += 10_000 {
+		if err := l.Append(b.Context(), leavesFrom(n, n+10_000)...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	h := l.Head()
+	for b.Loop() {
+		if _, err := l.Prove(b.Context(), h, 77); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func join(hashes [][]byte) (all []byte) {
 	for _, h := range hashes {
 		all = append(all, h...)

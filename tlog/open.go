@@ -157,11 +157,11 @@ func (f *files) check(ctx context.Context, full []file) error {
 		if t.L < 1 {
 			continue
 		}
-		content, err := f.tile(ctx, t.L, t.N)
+		stored, err := f.tile(ctx, t.L, t.N)
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(content, want.content) {
+		if !bytes.Equal(encodeHashes(stored.levels[0]), want.content) {
 			return fmt.Errorf("%w: %s has other hashes", ErrForked, want.name)
 		}
 	}
