@@ -222,7 +222,8 @@ func TestALogThatHasLostSomething(t *testing.T) {
 		trouble record.Trouble
 	}{
 		{"all files", func(t *testing.T, _, folder string) { remove(t, folder+"/*") }, record.Behind},
-		{"all entries", func(t *testing.T, _, folder string) { remove(t, folder+"/batch", folder+"/checkpoint") }, record.Behind},
+		// A network disk might show them in a minute; then it is behind.
+		{"all entries", func(t *testing.T, _, folder string) { remove(t, folder+"/batch", folder+"/checkpoint") }, record.Failed},
 		{"the public key", func(t *testing.T, _, folder string) { remove(t, folder+"/key") }, record.Behind},
 		{"the private key", func(t *testing.T, storage, _ string) { remove(t, storage+"/terraform_registry/tlog/*/key-*") }, record.Failed},
 		{"the checkpoint in Caddy's storage", func(t *testing.T, storage, _ string) { remove(t, storage+"/terraform_registry/tlog/*/checkpoint") }, record.None},
@@ -258,7 +259,7 @@ func TestALogThatHasLostSomething(t *testing.T) {
 			if status, _ := askLog(t, h, "/v1/modules/acme/vpc/aws/1.1.0/download"); status != http.StatusNoContent {
 				t.Errorf("the module is answered with %d", status)
 			}
-			if names, _ := filepath.Glob(folder + "/batch/*"); test.trouble == record.Behind && test.rule != "the public key" && len(names) > 0 {
+			if names, _ := filepath.Glob(folder + "/batch/*"); strings.HasPrefix(test.rule, "all ") && len(names) > 0 {
 				t.Errorf("it has written %v", names)
 			}
 			if status, _ := askLog(t, h, "/v1/tlog/lookup/modules/acme/vpc/aws/1.1.0"); status < 400 {
