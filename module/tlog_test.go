@@ -371,7 +371,7 @@ func TestInstancesBeginOneLog(t *testing.T) {
 			o, err := f.Open(t.Context())
 			if err == nil {
 				var l *tlog.Log
-				if l, err = tlog.Open(t.Context(), o); err == nil {
+				if l, err = new(tlog.Opening).Open(t.Context(), o); err == nil {
 					defer l.Close()
 					err = l.Append(t.Context(), moduleLeaf(t))
 				}

@@ -190,3 +190,6 @@ func (a anchorAccess) Store(_ context.Context, checkpoint []byte) error {
 		a.memory.signed = append(a.memory.signed, a.memory.anchor)
 	})
 }
+
+// Open opens a log in one attempt.
+func Open(ctx context.Context, o Options) (*Log, error) { return new(Opening).Open(ctx, o) }

@@ -12,13 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Open reads a log, and begins one if neither the store nor the anchor has one. The log must
-// be closed.
-//
-// The error is ErrForked if nothing can be served, because the store contradicts its own
-// checkpoint.
-func Open(ctx context.Context, o Options) (*Log, error) { return new(Opening).Open(ctx, o) }
-
 // An Opening opens a log in several attempts. What an attempt has read, the next one need not
 // read again: a large log in a bucket is opened at last. It is not safe for concurrent use.
 type Opening struct {
@@ -27,9 +20,11 @@ type Opening struct {
 	lag    lag
 }
 
-// Open is the function Open. After an error it may be called again, with the same log in the
-// options. The error is ErrBehind if the store has had fewer entries than its own checkpoint
-// for a while.
+// Open reads a log, and begins one if neither the store nor the anchor has one. The log must
+// be closed. After an error it may be called again, with the same log in the options.
+//
+// The error is ErrBehind or ErrForked if nothing can be served, because the store contradicts
+// its own checkpoint. It is ErrBehind only if that has lasted for a while.
 func (x *Opening) Open(ctx context.Context, o Options) (*Log, error) {
 	if o.Interval == 0 {
 		o.Interval = time.Second

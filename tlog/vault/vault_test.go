@@ -95,7 +95,7 @@ func open(t *testing.T, l Log) (*tlog.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := tlog.Open(t.Context(), o)
+	log, err := new(tlog.Opening).Open(t.Context(), o)
 	if err == nil {
 		t.Cleanup(log.Close)
 	}
