@@ -67,7 +67,11 @@ func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 				key = alike
 			}
 		}
-		if other.key != key && other.key.folder == key.folder && other.key.source.FS == key.source.FS {
+		sameFolder := other.key.folder == key.folder && other.key.source.FS == key.source.FS
+		if other.key.origin == key.origin && !sameFolder {
+			return nil, fmt.Errorf("tlog: two logs are called %s, in the folders %s and %s: give one another origin", key.origin, other.key.folder, key.folder)
+		}
+		if other.key != key && sameFolder {
 			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, signatures, origin and key, or name another folder", key.folder)
 		}
 	}
@@ -87,13 +91,14 @@ func (a *App) acquireTlog(t *loggedTree) error {
 		pooled, _, err = tlogPool.acquire(key, func() (*pooledTlog, error) {
 			p := new(pooledTlog)
 			p.attach(a, struct{}{}) // its storage is needed at once
+			var opening tlog.Opening
 			p.Recorder = record.New(record.Options{
 				Open: func(ctx context.Context) (*tlog.Log, error) {
 					o, err := logOf(key, p.storage).Open(ctx)
 					if err != nil {
 						return nil, err
 					}
-					return tlog.Open(ctx, o)
+					return opening.Open(ctx, o)
 				},
 				Hostnames: key.names(),
 				Learned:   func(addresses ...address.Address) { p.compare(key.source, addresses) },

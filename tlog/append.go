@@ -192,13 +192,19 @@ func (l *Log) write(ctx context.Context, leaves []Leaf) error {
 			return err
 		}
 		batch = missing[:min(len(missing), int(BundleSize-e.size%BundleSize))]
-		err = l.options.Store.Create(ctx, batchName(e.size), EncodeBundle(batch))
+		err = l.create(ctx, batchName(e.size), EncodeBundle(batch))
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			// The batch may be there all the same.
 			failed = fmt.Errorf("adding to the log: %w", err)
 		}
 	}
 	return fmt.Errorf("adding to the log: other instances were first %d times", maxLost)
+}
+
+func (l *Log) create(ctx context.Context, name string, content []byte) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	return l.options.Store.Create(ctx, name, content)
 }
 
 // missing returns the texts of leaves that say something new.

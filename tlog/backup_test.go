@@ -1,12 +1,14 @@
 package tlog
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"io/fs"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 	sumdb "golang.org/x/mod/sumdb/tlog"
@@ -41,13 +43,21 @@ func TestAStoreFromABackup(t *testing.T) {
 				backup := m.copy()
 				mustAppend(t, running, leavesFrom(test.leaves, test.leaves+7)...)
 				test.restore(m, backup)
-				if err := running.Append(t.Context(), moduleLeaf(9_000)); !errors.Is(err, test.appends) {
+				if err := appendPatiently(t, running); !errors.Is(err, test.appends) {
 					t.Errorf("what runs says %v", err)
 				}
 				if size := running.Head().Size; size < int64(test.leaves+7) {
 					t.Errorf("what runs serves %d entries", size)
 				}
-				opened, err := Open(t.Context(), optionsFor(&access{memory: m}))
+				var x Opening
+				opened, err := x.Open(t.Context(), optionsFor(&access{memory: m}))
+				if err != nil {
+					if errors.Is(err, ErrBehind) {
+						t.Errorf("at once it says %v", err)
+					}
+					time.Sleep(patience)
+					opened, err = x.Open(t.Context(), optionsFor(&access{memory: m}))
+				}
 				if !errors.Is(err, test.opens) {
 					t.Fatalf("opening says %v", err)
 				}
@@ -55,7 +65,7 @@ func TestAStoreFromABackup(t *testing.T) {
 					return
 				}
 				defer opened.Close()
-				if err := opened.Append(t.Context(), moduleLeaf(9_001)); !errors.Is(err, test.appends) {
+				if err := appendPatiently(t, opened); !errors.Is(err, test.appends) {
 					t.Errorf("what was opened says %v", err)
 				}
 				if test.appends == nil {
@@ -64,6 +74,17 @@ func TestAStoreFromABackup(t *testing.T) {
 			})
 		})
 	}
+}
+
+// appendPatiently adds a leaf, once more where other entries may not be visible yet.
+func appendPatiently(t *testing.T, l *Log) error {
+	t.Helper()
+	err := l.Append(t.Context(), moduleLeaf(9_000))
+	if err != nil && !errors.Is(err, ErrBehind) {
+		time.Sleep(patience)
+		err = l.Append(t.Context(), moduleLeaf(9_000))
+	}
+	return err
 }
 
 // A twin is a copy of a log that went on elsewhere with the same key.
@@ -150,8 +171,18 @@ func TestFilesThatContradictEachOther(t *testing.T) {
 					err = opened.Append(t.Context(), moduleLeaf(9_000))
 					opened.Close()
 				}
-				gone := name == "batch/512" && damaged == nil // as in an older backup
-				if !errors.Is(err, ErrForked) && !(gone && errors.Is(err, ErrBehind)) {
+				if gone := damaged == nil; gone && name == "batch/512" { // as in an older backup
+					if err == nil {
+						t.Errorf("%s: %s", name, rule)
+					}
+					continue
+				} else if gone && strings.HasPrefix(name, "tile/entries/") { // made of its batches
+					if err != nil || !bytes.Equal(broken.files[name], content) {
+						t.Errorf("%s: %s: %v", name, rule, err)
+					}
+					continue
+				}
+				if !errors.Is(err, ErrForked) {
 					t.Errorf("%s: %s: %v", name, rule, err)
 				}
 			}

@@ -3,7 +3,6 @@ package tlog
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
 )
@@ -45,17 +44,15 @@ func DecodeBundle(b []byte) (entries []string, err error) {
 
 var errCutOff = errors.New("the entries are cut off")
 
-// leavesOf reads the leaves of entries with the number first and the following ones.
-func leavesOf(first int64, entries []string) ([]Leaf, error) {
+// leavesOf reads the leaves of entries. An entry that this release does not understand, such as
+// one with an event of a later release, has a hash and a number as any other, and no leaf: the
+// Leaf is the zero value.
+func leavesOf(entries []string) []Leaf {
 	leaves := make([]Leaf, len(entries))
 	for i, e := range entries {
-		l, err := ParseLeaf(e)
-		if err != nil {
-			return nil, fmt.Errorf("number %d: %w", first+int64(i), err)
-		}
-		leaves[i] = l
+		leaves[i], _ = ParseLeaf(e)
 	}
-	return leaves, nil
+	return leaves
 }
 
 // hashOf returns the hash of an entry in the tree.

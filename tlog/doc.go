@@ -19,7 +19,7 @@
 // A Log lies in a Store, which several instances may share:
 //
 //	checkpoint               the newest checkpoint, for readers
-//	key                      the public key that the log was begun with
+//	key                      the public key that the log was begun with, and an ID of the Store
 //	begun                    there once all is entered that was offered before the log
 //	batch/N                  leaves from number N on, as they were added, of one bundle
 //	tile/entries/x001/234    the 256 leaves from number 1234·256 on: a bundle

@@ -1,8 +1,8 @@
 package tlog
 
 import (
-	"fmt"
 	"slices"
+	"sync"
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
 )
@@ -23,6 +23,9 @@ type edge struct {
 	// negative if it is not known.
 	last  sumdb.Hash
 	batch int64
+
+	once  sync.Once
+	tiles []*tile // of the levels; they are made for the first proof
 }
 
 // A file is a tile or bundle that has become full.
@@ -61,42 +64,28 @@ func (e *edge) add(level int, n int64, h sumdb.Hash) []file {
 	if len(e.levels[level]) < BundleSize {
 		return nil
 	}
-	data := encodeHashes(e.levels[level])
+	t := newTile(e.levels[level])
 	e.levels[level] = nil
-	full := []file{{TilePath(fullTile(level, n/BundleSize)), data}}
-	return append(full, e.add(level+1, n/BundleSize, rootOf(level, n/BundleSize, data))...)
-}
-
-// rootOf returns the hash of a full tile's root, which is a hash of the level above.
-func rootOf(level int, n int64, data []byte) sumdb.Hash {
-	half := func(i int64) sumdb.Hash {
-		h, err := sumdb.HashFromTile(fullTile(level, n), data, sumdb.StoredHashIndex(tileHeight*(level+1)-1, 2*n+i))
-		if err != nil {
-			panic(err) // the tile has these hashes, whatever they are
-		}
-		return h
-	}
-	return sumdb.NodeHash(half(0), half(1))
+	full := []file{{TilePath(fullTile(level, n/BundleSize)), encodeHashes(t.levels[0])}}
+	return append(full, e.add(level+1, n/BundleSize, t.root())...)
 }
 
 // hash returns a hash of a tile that is not full.
-func (e *edge) hash(t sumdb.Tile, index int64) (sumdb.Hash, error) {
-	if t.L >= len(e.levels) || len(e.levels[t.L]) < t.W {
-		return sumdb.Hash{}, fmt.Errorf("a log of %d entries has no hash %d", e.size, index)
+func (e *edge) hash(level, within int, place int64) (sumdb.Hash, bool) {
+	e.once.Do(func() {
+		e.tiles = make([]*tile, len(e.levels))
+		for l, hashes := range e.levels {
+			e.tiles[l] = newTile(hashes)
+		}
+	})
+	if level >= len(e.tiles) {
+		return sumdb.Hash{}, false
 	}
-	return sumdb.HashFromTile(t, encodeHashes(e.levels[t.L][:t.W]), index)
+	return e.tiles[level].hash(within, place)
 }
 
 // full returns the number of full tiles of a level.
 func (e *edge) full(level int) int64 { return e.size >> (tileHeight * (level + 1)) }
-
-func encodeHashes(hashes []sumdb.Hash) []byte {
-	b := make([]byte, 0, len(hashes)*sumdb.HashSize)
-	for _, h := range hashes {
-		b = append(b, h[:]...)
-	}
-	return b
-}
 
 // A Head is a log as a signed checkpoint has it. It is immutable.
 type Head struct {

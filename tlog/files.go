@@ -19,12 +19,18 @@ import (
 // were read last are kept in memory.
 type files struct {
 	store   Store
-	tiles   cache.Cache[string, []byte]
+	tiles   cache.Cache[tilePlace, *tile]
 	bundles cache.Cache[int64, []string]
 }
 
+// A tilePlace is where a tile is.
+type tilePlace struct {
+	level int
+	n     int64
+}
+
 const (
-	keptTiles   = 256 // of 8 KiB
+	keptTiles   = 256 // of 16 KiB
 	keptBundles = 64  // of some 50 KiB
 )
 
@@ -64,12 +70,12 @@ func (f *files) bundle(ctx context.Context, n int64) ([]string, error) {
 			return nil, 0, fmt.Errorf("%w: %s is damaged", ErrForked, TilePath(fullTile(-1, n)))
 		}
 		// A bundle is written after its tile.
-		hashes, err := f.tile(ctx, 0, n)
+		t, err := f.tile(ctx, 0, n)
 		if err != nil {
 			return nil, 0, err
 		}
 		for i, entry := range entries {
-			if h := hashOf(entry); !bytes.Equal(h[:], hashes[i*len(h):(i+1)*len(h)]) {
+			if hashOf(entry) != t.levels[0][i] {
 				return nil, 0, fmt.Errorf("%w: entry %d", ErrForked, n*BundleSize+int64(i))
 			}
 		}
@@ -139,10 +145,10 @@ func (f *files) write(ctx context.Context, full []file) error {
 	return nil
 }
 
-// tile returns the hashes of a full tile.
-func (f *files) tile(ctx context.Context, level int, n int64) ([]byte, error) {
-	name := TilePath(fullTile(level, n))
-	return f.tiles.Load(ctx, name, func(ctx context.Context) ([]byte, time.Duration, error) {
+// tile returns a full tile.
+func (f *files) tile(ctx context.Context, level int, n int64) (*tile, error) {
+	return f.tiles.Load(ctx, tilePlace{level, n}, func(ctx context.Context) (*tile, time.Duration, error) {
+		name := TilePath(fullTile(level, n))
 		content, err := f.store.Read(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, 0, fmt.Errorf("%w: %s is gone", ErrForked, name)
@@ -153,7 +159,7 @@ func (f *files) tile(ctx context.Context, level int, n int64) ([]byte, error) {
 		if len(content) != BundleSize*sumdb.HashSize {
 			return nil, 0, fmt.Errorf("%w: %s is damaged", ErrForked, name)
 		}
-		return content, cache.UntilEvicted, nil
+		return newTile(decodeHashes(content)), cache.UntilEvicted, nil
 	})
 }
 
@@ -162,49 +168,23 @@ func (f *files) hashes(ctx context.Context, e *edge) sumdb.HashReader {
 	return sumdb.HashReaderFunc(func(indexes []int64) ([]sumdb.Hash, error) {
 		hashes := make([]sumdb.Hash, len(indexes))
 		for i, index := range indexes {
-			t := sumdb.TileForIndex(tileHeight, index)
-			var err error
-			if t.N < e.full(t.L) {
-				var data []byte
-				if data, err = f.tile(ctx, t.L, t.N); err == nil {
-					hashes[i], err = sumdb.HashFromTile(fullTile(t.L, t.N), data, index)
+			level, n, within, place := tileOf(index)
+			ok := false
+			if n < e.full(level) {
+				t, err := f.tile(ctx, level, n)
+				if err != nil {
+					return nil, err
 				}
-			} else {
-				hashes[i], err = e.hash(t, index)
+				hashes[i], ok = t.hash(within, place)
+			} else if n == e.full(level) {
+				hashes[i], ok = e.hash(level, within, place)
 			}
-			if err != nil {
-				return nil, err
+			if !ok {
+				return nil, fmt.Errorf("a log of %d entries has no hash %d", e.size, index)
 			}
 		}
 		return hashes, nil
 	})
-}
-
-// edge returns the edge of the log that the full bundles make up. It begins with a number of
-// bundles that are known to be full.
-func (f *files) edge(ctx context.Context, known int64) (*edge, error) {
-	for ; ; known++ {
-		exists, err := f.store.Exists(ctx, TilePath(fullTile(-1, known)))
-		if err != nil {
-			return nil, fmt.Errorf("reading the log: %w", err)
-		}
-		if !exists {
-			break
-		}
-	}
-	e := &edge{size: known * BundleSize, levels: make([][]sumdb.Hash, 1), batch: -1}
-	for level, n := 0, known; n > 0; level, n = level+1, n/BundleSize {
-		var roots []sumdb.Hash
-		for i := n - n%BundleSize; i < n; i++ {
-			data, err := f.tile(ctx, level, i)
-			if err != nil {
-				return nil, err
-			}
-			roots = append(roots, rootOf(level, i, data))
-		}
-		e.levels = append(e.levels, roots)
-	}
-	return e, nil
 }
 
 // entry returns the text of an entry of the edge's log.
@@ -212,9 +192,21 @@ func (f *files) entry(ctx context.Context, e *edge, number int64) (string, error
 	if n := number - (e.size - int64(len(e.entries))); n >= 0 {
 		return e.entries[n], nil
 	}
-	entries, err := f.bundle(ctx, number/BundleSize)
+	entries, err := f.signedBundle(ctx, number/BundleSize)
 	if err != nil {
-		return "", fmt.Errorf("reading entries of the log: %w", err)
+		return "", err
 	}
 	return entries[number%BundleSize], nil
+}
+
+// signedBundle returns the entries of a bundle that a signed log has: it cannot be absent.
+func (f *files) signedBundle(ctx context.Context, n int64) ([]string, error) {
+	entries, err := f.bundle(ctx, n)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s is gone", ErrForked, TilePath(fullTile(-1, n)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading entries of the log: %w", err)
+	}
+	return entries, nil
 }

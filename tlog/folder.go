@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"sync"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -90,20 +90,20 @@ func present(info fs.FileInfo) error {
 	return nil
 }
 
-// Exists implements Store.
-func (f *Folder) Exists(_ context.Context, name string) (bool, error) {
+// Modified implements Store.
+func (f *Folder) Modified(_ context.Context, name string) (t time.Time, err error) {
 	p, err := f.opened()
 	if err != nil {
-		return false, err
+		return t, err
 	}
 	info, err := p.Stat(name)
 	if err == nil {
 		err = present(info)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	if err != nil {
+		return t, err
 	}
-	return err == nil, err
+	return info.ModTime(), nil
 }
 
 // List implements Store.
@@ -130,18 +130,26 @@ func (f *Folder) Replace(_ context.Context, name string, content []byte) error {
 	return p.WriteFile(name, content)
 }
 
-// Remove implements Store. In the folder of the file it also removes what instances that were
-// killed have left.
-func (f *Folder) Remove(ctx context.Context, name string) error {
+// Remove implements Store.
+func (f *Folder) Remove(_ context.Context, name string) error {
 	p, err := f.opened()
 	if err != nil {
 		return err
 	}
-	if err := p.Remove(name); err != nil {
-		return tree.StorageError(err)
+	return tree.StorageError(p.Remove(name))
+}
+
+// depth is more than the depth of the folders of tiles.
+const depth = 8
+
+// Sweep implements Store.
+func (f *Folder) Sweep(ctx context.Context) error {
+	p, err := f.opened()
+	if err != nil {
+		return err
 	}
-	p.RemoveTemporaries(ctx, path.Dir(name), 0)
-	return nil
+	p.RemoveTemporaries(ctx, ".", depth)
+	return ctx.Err()
 }
 
 // Interface guards

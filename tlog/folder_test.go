@@ -31,9 +31,7 @@ func folderIn(b *treetest.Bucket) *Folder {
 
 // The experiment of TestThereIsOneLogWhateverHappens, on real files.
 func TestThereIsOneLogInAFolder(t *testing.T) {
-	life := batchLife
-	batchLife = 0
-	defer func() { batchLife = life }()
+	oneByOne(t)
 	tries := uint64(*seeds / 15)
 	if testing.Short() {
 		tries = uint64(*seeds / 50)
@@ -117,9 +115,8 @@ func TestAFolderThatCannotBeRead(t *testing.T) {
 		if string(content) != test.content || errors.Is(err, fs.ErrNotExist) != test.absent || (err == nil) != (test.content != "") {
 			t.Errorf("%s: it has %q, %v", test.rule, content, err)
 		}
-		exists, err := f.Exists(t.Context(), test.name)
-		if test.absent && (exists || err != nil) {
-			t.Errorf("%s: exists is %t, %v", test.rule, exists, err)
+		if _, err := f.Modified(t.Context(), test.name); errors.Is(err, fs.ErrNotExist) != test.absent {
+			t.Errorf("%s: its time is %v", test.rule, err)
 		}
 	}
 	if err := f.Create(t.Context(), "batch/0", []byte("y")); !errors.Is(err, fs.ErrExist) {
@@ -133,7 +130,7 @@ func TestAFolderThatCannotBeRead(t *testing.T) {
 	if _, err := missing.Read(t.Context(), "checkpoint"); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that is missing says %v", err)
 	}
-	if ok, err := missing.Exists(t.Context(), "checkpoint"); ok || err == nil {
+	if _, err := missing.Modified(t.Context(), "checkpoint"); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Error("a folder that is missing has no files")
 	}
 }

@@ -41,7 +41,8 @@ func TestFsck(t *testing.T) {
 		{"a batch that came too late", 700, func(m *memory) { m.files["batch/5"] = m.files["batch/0"][:len(EncodeBundle(firstOf(m, 3)))] }, "", "batch/5 came too late"},
 		{"a batch that came too late, and is none", 700, func(m *memory) { m.files["batch/5"] = []byte("x") }, "batch/5 is damaged", ""},
 		{"a batch after a gap", 5, func(m *memory) { m.files["batch/7"] = m.files["batch/0"] }, "entry 5 is not", ""},
-		{"a leaf that is none", 0, func(m *memory) { m.files["batch/0"] = EncodeBundle([]string{"hello"}) }, "batch/0: number 0", ""},
+		{"a leaf that is none", 0, func(m *memory) { m.files["batch/0"] = EncodeBundle([]string{"hello"}) }, "", "batch/0: number 0"},
+		{"a leaf of a later release", 0, func(m *memory) { m.files["batch/0"] = EncodeBundle([]string{laterText(1)}) }, "", "number 0 is of a later release"},
 		{"an entry that is not signed", 0, func(m *memory) { m.files["batch/0"] = EncodeBundle([]string{moduleText(1)}) }, "", "1 entries are stored and not signed"},
 		{"a root that is another one", 5, func(m *memory) { flip(m, "batch/0", len(m.files["batch/0"])-1) }, "another root", ""},
 		{"a checkpoint that is gone", 5, func(m *memory) { delete(m.files, checkpointName) }, "there is no checkpoint", ""},
@@ -108,6 +109,34 @@ func moduleText(n int) string {
 	l := moduleLeaf(n)
 	l.Nonce = NewNonce()
 	return l.String()
+}
+
+// laterText is a leaf with an event that this release does not know.
+func laterText(n int) string { return "blessed" + strings.TrimPrefix(moduleText(n), "offered") }
+
+// Entries that a registry adds meanwhile are no fault.
+func TestFsckOfALogThatGrows(t *testing.T) {
+	for _, at := range []string{"read checkpoint", "load anchor", "read tile/entries/000", "list batch", "read batch/4"} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory()
+			l := open(t, m)
+			defer l.Close()
+			mustAppend(t, l, leavesFrom(0, 4)...)
+			mustAppend(t, l, leavesFrom(4, 5)...)
+			a := &access{memory: m}
+			a.before = func(o operation) error {
+				if o.does+" "+o.name == at {
+					a.before = nil
+					mustAppend(t, l, leavesFrom(5, 300)...)
+				}
+				return nil
+			}
+			h, err := Fsck(t.Context(), optionsFor(a))
+			if err != nil || len(h.Faults) > 0 || a.before != nil {
+				t.Errorf("while it grows before %s, it has the faults %q, %v", at, h.Faults, err)
+			}
+		})
+	}
 }
 
 // What cannot be read is no fault of the log.

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,28 +69,46 @@ func CheckOrigin(origin string) error {
 	return nil
 }
 
-// keyName is the file in a Store with the public key that its log was begun with. Of several
-// instances that begin a log, one creates it.
+// keyName is the file in a Store with the public key that its log was begun with, and the ID
+// of the Store. Of several instances that begin a log, one creates it.
 const keyName = "key"
 
-// StoredKey returns the public key of the log in a store. Only fs.ErrNotExist means that the
-// store has none.
-func StoredKey(ctx context.Context, s Store) (public string, v note.Verifier, err error) {
-	content, err := s.Read(ctx, keyName)
-	if err != nil {
-		return "", nil, err
-	}
-	public = strings.TrimSpace(string(content))
-	if v, err = note.NewVerifier(public); err != nil {
-		return "", nil, fmt.Errorf("the file %s of the log is damaged: restore it", keyName)
-	}
-	return public, v, nil
+// A StoredKey is what a Store says of its log.
+type StoredKey struct {
+	Public   string // the line by which others know the key
+	Verifier note.Verifier
+
+	// ID is of the Store. A log lies in one Store: with another one its key would sign other
+	// entries.
+	ID string
 }
 
-// StoreKey makes a public key the one of a new log in a store. The error is fs.ErrExist if
-// another one is.
+const idField = "id "
+
+// ReadStoredKey returns the public key of the log in a store. Only fs.ErrNotExist means that
+// the store has none.
+func ReadStoredKey(ctx context.Context, s Store) (k StoredKey, err error) {
+	content, err := s.Read(ctx, keyName)
+	if err != nil {
+		return k, err
+	}
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	k.Public = lines[0]
+	k.Verifier, err = note.NewVerifier(k.Public)
+	if err == nil && len(lines) > 1 {
+		k.ID, _ = strings.CutPrefix(lines[1], idField)
+	}
+	if id, bad := hex.DecodeString(k.ID); err != nil || bad != nil || len(id) != 16 {
+		return StoredKey{}, fmt.Errorf("the file %s of the log is damaged: restore it", keyName)
+	}
+	return k, nil
+}
+
+// StoreKey makes a public key the one of a new log in a store, and gives the store its ID.
+// The error is fs.ErrExist if there is a key.
 func StoreKey(ctx context.Context, s Store, public string) error {
-	return s.Create(ctx, keyName, []byte(public+"\n"))
+	id := NewNonce()
+	return s.Create(ctx, keyName, fmt.Appendf(nil, "%s\n%s%x\n", public, idField, id))
 }
 
 // IsEmpty reports whether a store has no log yet.

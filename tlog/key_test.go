@@ -43,7 +43,7 @@ func TestKeys(t *testing.T) {
 
 func TestTheKeyOfAStoreStays(t *testing.T) {
 	a := &access{memory: newMemory()}
-	if _, _, err := StoredKey(t.Context(), a); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadStoredKey(t.Context(), a); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without one it says %v", err)
 	}
 	private, err := GenerateKey(origin)
@@ -60,11 +60,21 @@ func TestTheKeyOfAStoreStays(t *testing.T) {
 	if err := StoreKey(t.Context(), a, "other"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("another key says %v", err)
 	}
-	if public, v, err := StoredKey(t.Context(), a); err != nil || public != k.Public || v.Name() != origin {
-		t.Errorf("it is %q, %v", public, err)
+	stored, err := ReadStoredKey(t.Context(), a)
+	if err != nil || stored.Public != k.Public || stored.Verifier.Name() != origin {
+		t.Errorf("it is %+v, %v", stored, err)
 	}
-	a.memory.files[keyName] = []byte("hello")
-	if _, _, err := StoredKey(t.Context(), a); err == nil || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a damaged one says %v", err)
+	another := &access{memory: newMemory()}
+	if err := StoreKey(t.Context(), another, k.Public); err != nil {
+		t.Fatal(err)
+	}
+	if other, err := ReadStoredKey(t.Context(), another); err != nil || other.ID == stored.ID || other.Public != k.Public {
+		t.Errorf("another store is %+v, %v", other, err)
+	}
+	for _, damaged := range []string{"hello", k.Public, k.Public + "\nid \n", k.Public + "\nid 12\n", k.Public + "\nhello"} {
+		a.memory.files[keyName] = []byte(damaged)
+		if _, err := ReadStoredKey(t.Context(), a); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q says %v", damaged, err)
+		}
 	}
 }

@@ -19,14 +19,14 @@ type ledger struct {
 	mu        sync.RWMutex
 	newest    map[versionKey]int32 // the newest leaf of each version
 	leaves    []shortLeaf          // by number
-	platforms map[address.Platform]uint16
+	platforms map[address.Platform]uint32
 }
 
 // A shortLeaf is what must be known of a leaf to tell whether another one says something new.
 type shortLeaf struct {
 	previous int32  // an older leaf of its version, or -1
 	seconds  uint32 // the time of the leaf
-	platform uint16
+	platform uint32
 	event    eventCode
 	files    bool     // its files count, and not its bytes: see sameFiles
 	h1, zh   [16]byte // the ends of the package's first and last hash, as bytes
@@ -40,11 +40,11 @@ func codeOf(e Event) eventCode { return eventCode(slices.Index(events, e)) }
 // shorten returns what must be known of a leaf.
 func (l *ledger) shorten(leaf Leaf) shortLeaf {
 	if l.platforms == nil {
-		l.platforms = map[address.Platform]uint16{{}: 0}
+		l.platforms = map[address.Platform]uint32{{}: 0}
 	}
 	n, ok := l.platforms[leaf.Platform]
 	if !ok {
-		n = uint16(len(l.platforms))
+		n = uint32(len(l.platforms))
 		l.platforms[leaf.Platform] = n
 	}
 	s := shortLeaf{seconds: uint32(leaf.Time.Unix()), platform: n, event: codeOf(leaf.Event), files: leaf.Address.IsModule() || leaf.Pack != 0}
@@ -87,6 +87,10 @@ func (l *ledger) add(first int64, leaves []Leaf) {
 		if n != int64(len(l.leaves)) {
 			continue
 		}
+		if leaf.Event == "" { // no leaf: it belongs to no version
+			l.leaves = append(l.leaves, shortLeaf{previous: -1})
+			continue
+		}
 		k := keyOf(leaf.Address, leaf.Version)
 		short := l.shorten(leaf)
 		var ok bool
@@ -96,6 +100,24 @@ func (l *ledger) add(first int64, leaves []Leaf) {
 		l.leaves = append(l.leaves, short)
 		l.newest[k] = int32(n)
 	}
+}
+
+// truncate forgets the leaves from a number on.
+func (l *ledger) truncate(size int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if int64(len(l.leaves)) <= size {
+		return
+	}
+	for k, n := range l.newest {
+		for int64(n) >= size {
+			n = l.leaves[n].previous
+		}
+		if l.newest[k] = n; n < 0 {
+			delete(l.newest, k)
+		}
+	}
+	l.leaves = l.leaves[:size]
 }
 
 // of returns the numbers below size of the leaves of a version, the oldest first.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,34 +51,13 @@ type Options struct {
 type Log struct {
 	options Options
 	files   files
-	ledger  ledger
+	ledger  *ledger
 	head    atomic.Pointer[Head]
 	adding  adding
 
 	busy     chan struct{} // has a value while the head is being replaced
+	lag      lag           // while busy
 	caughtUp atomic.Int64  // when AtLeast looked for entries last, in nanoseconds
-
-	mu       sync.Mutex
-	complete map[int64]time.Time // since when full bundles have the entries of batches
-}
-
-// Open reads a log, and begins one if neither the store nor the anchor has one. The log must
-// be closed.
-//
-// The error is ErrBehind or ErrForked if nothing can be served, because the store contradicts
-// its own checkpoint.
-func Open(ctx context.Context, o Options) (*Log, error) {
-	if o.Interval == 0 {
-		o.Interval = time.Second
-	}
-	l := &Log{options: o, busy: make(chan struct{}, 1), complete: make(map[int64]time.Time)}
-	l.files.store = o.Store
-	l.files.tiles.MaxEntries, l.files.bundles.MaxEntries = keptTiles, keptBundles
-	if err := l.read(ctx); err != nil {
-		return nil, err
-	}
-	l.adding.begin(l.write, o.Interval)
-	return l, nil
 }
 
 // Close stops adding. Callers of Append get an error.
@@ -90,55 +68,6 @@ func (l *Log) Public() string { return l.options.Public }
 
 // Head returns the log as it was signed last.
 func (l *Log) Head() *Head { return l.head.Load() }
-
-func (l *Log) read(ctx context.Context) error {
-	// The checkpoint is read first: the entries of a later one might come too late.
-	checkpoint, signed, err := l.stored(ctx)
-	if err == nil && signed == nil {
-		checkpoint, signed, err = l.begin(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	e, err := l.files.edge(ctx, checkpoint.Size/BundleSize)
-	if err != nil {
-		return err
-	}
-	for n := range e.full(0) {
-		entries, err := l.files.bundle(ctx, n)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %s is gone", ErrForked, TilePath(fullTile(-1, n)))
-		}
-		if err != nil {
-			return fmt.Errorf("reading entries of the log: %w", err)
-		}
-		leaves, err := leavesOf(n*BundleSize, entries)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrForked, err)
-		}
-		l.ledger.add(n*BundleSize, leaves)
-	}
-	if e, err = l.follow(ctx, e); err != nil {
-		return err
-	}
-	if e.size < checkpoint.Size {
-		return fmt.Errorf("%w: %d of %d", ErrBehind, e.size, checkpoint.Size)
-	}
-	root, err := sumdb.TreeHash(checkpoint.Size, l.files.hashes(ctx, e))
-	if err != nil {
-		return err
-	}
-	if root != checkpoint.Root {
-		return fmt.Errorf("%w: the first %d", ErrForked, checkpoint.Size)
-	}
-	l.head.Store(&Head{Checkpoint: checkpoint, Signed: signed, edge: e})
-	if e.size > checkpoint.Size {
-		// Entries that were stored and not signed are in the edge, and not served before
-		// they are signed. If that fails now, it is tried again with the next batch.
-		_ = l.sign(ctx, e)
-	}
-	return nil
-}
 
 // stored returns the checkpoint of the store; signed is nil if there is none.
 func (l *Log) stored(ctx context.Context) (c Checkpoint, signed []byte, err error) {
@@ -186,50 +115,126 @@ func (l *Log) anchored(ctx context.Context) (c Checkpoint, signed []byte, err er
 // The edge then continues everything that has been signed.
 func (l *Log) continuing(ctx context.Context, e *edge) (*edge, error) {
 	anchored, _, err := l.anchored(ctx)
-	if err != nil || anchored.Size == 0 {
+	if err != nil {
 		return e, err
 	}
-	if anchored.Size > e.size {
+	return l.continues(ctx, e, anchored)
+}
+
+// continues is continuing for one checkpoint.
+func (l *Log) continues(ctx context.Context, e *edge, c Checkpoint) (_ *edge, err error) {
+	if c.Size == 0 {
+		return e, nil
+	}
+	if c.Size > e.size {
 		if e, err = l.follow(ctx, e); err != nil {
 			return e, err
 		}
 	}
-	if anchored.Size > e.size {
-		return e, fmt.Errorf("%w: %d of %d", ErrBehind, e.size, anchored.Size)
+	if c.Size > e.size {
+		return e, l.lag.behind(e.size, c.Size)
 	}
-	root, err := sumdb.TreeHash(anchored.Size, l.files.hashes(ctx, e))
+	l.lag.caughtUp()
+	root, err := sumdb.TreeHash(c.Size, l.files.hashes(ctx, e))
 	if err != nil {
 		return e, err
 	}
-	if root != anchored.Root {
-		return e, fmt.Errorf("%w: the first %d", ErrForked, anchored.Size)
+	if root != c.Root {
+		return e, fmt.Errorf("%w: the first %d", ErrForked, c.Size)
 	}
 	return e, nil
 }
 
-// sign signs a log that the store has, and makes it the head.
-func (l *Log) sign(ctx context.Context, e *edge) error {
-	e, err := l.continuing(ctx, e)
-	if err != nil {
-		return err
+// sign signs a log that the store has, and makes it the head. It signs again if the anchor
+// has an older checkpoint afterwards, of an instance that was suspended, or if there are
+// further entries: then others may have stored a newer one, and it was replaced.
+func (l *Log) sign(ctx context.Context, e *edge) (err error) {
+	for range maxLost {
+		if e, err = l.continuing(ctx, e); err != nil {
+			return err
+		}
+		root, err := sumdb.TreeHash(e.size, l.files.hashes(ctx, e))
+		if err != nil {
+			return err
+		}
+		c := Checkpoint{Origin: l.options.Origin, Size: e.size, Root: root}
+		signed, err := c.Sign(l.options.Signers...)
+		if err != nil {
+			return err
+		}
+		if err := l.anchor(ctx, signed); err != nil {
+			return err
+		}
+		kept, _, err := l.anchored(ctx)
+		if err != nil {
+			return err
+		}
+		if e, err = l.follow(ctx, e); err != nil {
+			return err
+		}
+		if e.size > c.Size || kept.Size < c.Size || kept.Size == c.Size && kept != c {
+			continue
+		}
+		if err := l.publish(ctx, signed); err != nil {
+			return err
+		}
+		l.head.Store(&Head{Checkpoint: c, Signed: signed, edge: e})
+		return nil
 	}
-	root, err := sumdb.TreeHash(e.size, l.files.hashes(ctx, e))
-	if err != nil {
-		return err
-	}
-	c := Checkpoint{Origin: l.options.Origin, Size: e.size, Root: root}
-	signed, err := c.Sign(l.options.Signers...)
-	if err != nil {
-		return err
-	}
+	return fmt.Errorf("signing the log: other instances were first %d times", maxLost)
+}
+
+func (l *Log) anchor(ctx context.Context, signed []byte) error {
 	if err := l.options.Anchor.Store(ctx, signed); err != nil {
 		return fmt.Errorf("keeping the newest checkpoint of the log: %w", err)
 	}
+	return nil
+}
+
+func (l *Log) publish(ctx context.Context, signed []byte) error {
 	if err := l.options.Store.Replace(ctx, checkpointName, signed); err != nil {
 		return fmt.Errorf("writing the checkpoint of the log: %w", err)
 	}
-	l.head.Store(&Head{Checkpoint: c, Signed: signed, edge: e})
 	return nil
+}
+
+// keep has the anchor and the store keep the checkpoint of the head. An instance that was
+// suspended may have replaced it with an older one, and one that ended cannot mend that.
+func (l *Log) keep(ctx context.Context) error {
+	head := l.Head()
+	anchored, _, err := l.anchored(ctx)
+	if err != nil {
+		return err
+	}
+	stored, _, err := l.stored(ctx)
+	if err != nil {
+		return err
+	}
+	e := head.edge
+	for _, c := range []Checkpoint{anchored, stored} {
+		if e, err = l.continues(ctx, e, c); err != nil {
+			return err
+		}
+	}
+	if e.size > head.Size {
+		return l.sign(ctx, e)
+	}
+	if anchored.Size < head.Size {
+		if err := l.anchor(ctx, head.Signed); err != nil {
+			return err
+		}
+	}
+	if stored.Size == head.Size {
+		return nil
+	}
+	// A store from a backup keeps its own checkpoint, so that it can be served. Whoever adds
+	// to it is told.
+	if err := l.endsWith(ctx, head.edge); errors.Is(err, ErrBehind) || errors.Is(err, ErrForked) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return l.publish(ctx, head.Signed)
 }
 
 // follow returns the edge with what the store has after it, by whatever instance. Tiles and
@@ -246,15 +251,11 @@ func (l *Log) follow(ctx context.Context, e *edge) (*edge, error) {
 			}
 			checked = true
 		}
-		leaves, err := leavesOf(e.size, entries)
-		if err != nil {
-			return e, fmt.Errorf("%w: %w", ErrForked, err)
-		}
 		next, full := e.grow(entries)
 		if err := l.files.write(ctx, full); err != nil {
 			return e, err
 		}
-		l.ledger.add(e.size, leaves)
+		l.ledger.add(e.size, leavesOf(entries))
 		e = next
 	}
 }
@@ -283,7 +284,7 @@ func (l *Log) endsWith(ctx context.Context, e *edge) error {
 	return nil
 }
 
-// Refresh reads what other instances have added.
+// Refresh reads what other instances have added, and has the checkpoint kept.
 func (l *Log) Refresh(ctx context.Context) error {
 	end, err := l.take(ctx)
 	if err != nil {
@@ -292,8 +293,11 @@ func (l *Log) Refresh(ctx context.Context) error {
 	defer end()
 	head := l.Head()
 	e, err := l.follow(ctx, head.edge)
-	if err != nil || e.size == head.Size {
+	if err != nil {
 		return err
+	}
+	if e.size == head.Size {
+		return l.keep(ctx)
 	}
 	return l.sign(ctx, e)
 }
@@ -326,7 +330,8 @@ func (l *Log) Leaves(ctx context.Context, h *Head, a address.Address, version st
 	return leaves, nil
 }
 
-// Addresses returns the addresses of the leaves of a head from a number on.
+// Addresses returns the addresses of the leaves of a head from a number on. It skips entries
+// that are no leaves.
 func (l *Log) Addresses(ctx context.Context, h *Head, from int64) (addresses []address.Address, err error) {
 	for n := from; n < h.Size; n++ {
 		entry, err := l.files.entry(ctx, h.edge, n)
@@ -334,10 +339,7 @@ func (l *Log) Addresses(ctx context.Context, h *Head, from int64) (addresses []a
 			return nil, err
 		}
 		leaf, err := ParseLeaf(entry)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(addresses, leaf.Address) {
+		if err == nil && !slices.Contains(addresses, leaf.Address) {
 			addresses = append(addresses, leaf.Address)
 		}
 	}
@@ -367,11 +369,11 @@ func (l *Log) Lookup(ctx context.Context, h *Head, version string, addresses ...
 // Begun reports whether all that was there when the log was begun has been entered: what is
 // offered for the first time afterwards is new.
 func (l *Log) Begun(ctx context.Context) (bool, error) {
-	begun, err := l.options.Store.Exists(ctx, begunName)
-	if err != nil {
-		err = fmt.Errorf("reading the log: %w", err)
+	_, err := l.options.Store.Modified(ctx, begunName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("reading the log: %w", err)
 	}
-	return begun, err
+	return err == nil, nil
 }
 
 // SetBegun makes Begun report true, for all instances.
@@ -417,7 +419,7 @@ func (l *Log) Tile(ctx context.Context, h *Head, t sumdb.Tile) ([]byte, error) {
 		entries := h.edge.entries
 		if t.N < h.edge.full(0) {
 			var err error
-			if entries, err = l.files.bundle(ctx, t.N); err != nil {
+			if entries, err = l.files.signedBundle(ctx, t.N); err != nil {
 				return nil, err
 			}
 		}

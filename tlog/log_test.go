@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -183,6 +184,57 @@ func TestTilesOfEachSize(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A file that a signed log must have is no tile that it has not.
+func TestATileWhoseFileIsGone(t *testing.T) {
+	for _, gone := range []string{"tile/entries/000", "tile/0/000"} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory()
+			l := open(t, m)
+			mustAppend(t, l, leavesFrom(0, 600)...)
+			l.Close()
+			l = open(t, m)
+			defer l.Close()
+			l.files.bundles.Remove(0)
+			l.files.tiles.Remove(tilePlace{})
+			delete(m.files, gone)
+			tile, err := ParseTilePath(gone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Tile(t.Context(), l.Head(), tile); !errors.Is(err, ErrForked) || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %v", gone, err)
+			}
+			leaf := moduleLeaf(1)
+			if _, err := l.Leaves(t.Context(), l.Head(), leaf.Address, leaf.Version); gone != "tile/0/000" && !errors.Is(err, ErrForked) {
+				t.Errorf("its leaf: %v", err)
+			}
+		})
+	}
+}
+
+// What a look-up costs, with a tile in memory.
+func BenchmarkProof(b *testing.B) {
+	m := newMemory()
+	o := optionsFor(&access{memory: m})
+	o.Interval = time.Nanosecond
+	l, err := Open(b.Context(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	for n := 0; n < 100_000; n += 10_000 {
+		if err := l.Append(b.Context(), leavesFrom(n, n+10_000)...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	h := l.Head()
+	for b.Loop() {
+		if _, err := l.Prove(b.Context(), h, 77); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func join(hashes [][]byte) (all []byte) {
@@ -428,14 +480,19 @@ var (
 
 var errFault = errors.New("the storage fails")
 
+// oneByOne has each instance do one operation after the other, and remove batches early.
+func oneByOne(t *testing.T) {
+	life, reads := batchLife, atOnce
+	batchLife, atOnce = 0, 1
+	t.Cleanup(func() { batchLife, atOnce = life, reads })
+}
+
 // Several instances append to one log. Between any two operations of one of them another one
 // may do anything. Each operation may fail, with or without an effect, and any instance may
 // be killed at any operation. After all that there is one log: all signed checkpoints are of
 // it, and it has each leaf that was acknowledged once.
 func TestThereIsOneLogWhateverHappens(t *testing.T) {
-	life := batchLife
-	batchLife = 0
-	defer func() { batchLife = life }()
+	oneByOne(t)
 	for seed := *firstSeed; seed < *firstSeed+uint64(*seeds); seed++ {
 		synctest.Test(t, func(t *testing.T) { tryHistory(t, newMemory(), nil, seed) })
 		if t.Failed() {
@@ -461,6 +518,7 @@ type history struct {
 	depth     int
 	appended  int
 	acked     []int
+	backups   []*memory
 	late      []func() // effects of operations that have failed, and come later
 }
 
@@ -477,14 +535,18 @@ func tryHistory(t *testing.T, m *memory, contents func() map[string][]byte, seed
 		h.step()
 	}
 	h.faults = false
+	newest := slices.ContainsFunc(h.instances, h.refresh)
 	for _, late := range h.late {
 		late()
+	}
+	if newest {
+		h.mustBeKept()
 	}
 	for _, i := range h.instances {
 		i.dead = false
 		h.restart(i)
 		if i.log == nil {
-			t.Fatal("it cannot be opened")
+			t.Fatalf("seed %d: it cannot be opened", seed)
 		}
 		if err := i.log.Append(t.Context(), moduleLeaf(1_000_000)); err != nil {
 			t.Fatal(err)
@@ -512,6 +574,50 @@ func tryHistory(t *testing.T, m *memory, contents func() map[string][]byte, seed
 	}
 }
 
+// refresh has an instance read and keep everything, and reports whether one runs.
+func (h *history) refresh(i *instance) bool {
+	return i.log != nil && !i.dead && i.log.Refresh(context.Background()) == nil
+}
+
+// mustBeKept checks that the newest checkpoint is kept in both places when late effects of
+// other instances have replaced it, and that then a backup of the files is not continued.
+func (h *history) mustBeKept() {
+	if n := len(h.m.signed); n > 0 && h.m.store == nil { // an instance that was suspended for long
+		h.m.anchor, h.m.files[checkpointName] = h.m.signed[h.r.IntN(n)], h.m.signed[h.r.IntN(n)]
+	}
+	size := int64(0)
+	for _, i := range h.instances {
+		if h.refresh(i) {
+			size = max(size, i.log.Head().Size)
+		}
+	}
+	for where, signed := range map[string][]byte{"the anchor": h.m.anchor, "the store": h.m.files[checkpointName]} {
+		if signed == nil && (size == 0 || h.m.store != nil) {
+			continue
+		}
+		if c, err := OpenCheckpoint(signed, origin, testVerifier); err != nil || c.Size != size {
+			h.t.Errorf("%s keeps a checkpoint of %d entries of %d, %v", where, c.Size, size, err)
+		}
+	}
+	files := h.m.files
+	for _, backup := range h.backups {
+		has := int64(len(entriesOf(h.t, backup.files)))
+		if has == size {
+			continue
+		}
+		h.m.files = backup.files
+		l, err := Open(context.Background(), optionsFor(&access{memory: h.m}))
+		if err != nil {
+			continue
+		}
+		if err := l.Append(context.Background(), moduleLeaf(2_000_000)); err == nil {
+			h.t.Errorf("a backup of %d entries of %d is added to", has, size)
+		}
+		l.Close()
+	}
+	h.m.files = files
+}
+
 // operate decides what happens before an operation.
 func (h *history) operate(i *instance, o operation) error {
 	if i.dead {
@@ -534,7 +640,7 @@ func (h *history) operate(i *instance, o operation) error {
 		o.do()
 		return errFault
 	case 2:
-		if o.does == "create" {
+		if o.does == "create" || o.does == "store" || o.does == "replace" {
 			h.late = append(h.late, o.do)
 		}
 		return errFault
@@ -556,6 +662,9 @@ func (h *history) step() {
 	}
 	i.active = true
 	h.depth++
+	if h.m.store == nil && h.r.IntN(20) == 0 {
+		h.backups = append(h.backups, h.m.copy())
+	}
 	defer func() { i.active = false; h.depth-- }()
 	ctx := context.Background()
 	switch n := h.r.IntN(10); {
@@ -600,5 +709,7 @@ func (h *history) restart(i *instance) {
 	}
 	if err == nil {
 		i.log = l
+	} else if !h.faults {
+		h.t.Errorf("opening without faults: %v", err)
 	}
 }

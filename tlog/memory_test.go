@@ -9,18 +9,22 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A memory is a store and an anchor in memory, which several instances share.
 type memory struct {
-	mu     sync.Mutex
-	store  Store // has the files in place of the map; may be nil
-	files  map[string][]byte
-	signed [][]byte // all checkpoints that were ever written, in the store or the anchor
-	anchor []byte
+	mu      sync.Mutex
+	store   Store // has the files in place of the map; may be nil
+	files   map[string][]byte
+	written map[string]time.Time
+	signed  [][]byte // all checkpoints that were ever written, in the store or the anchor
+	anchor  []byte
 }
 
-func newMemory() *memory { return &memory{files: make(map[string][]byte)} }
+func newMemory() *memory {
+	return &memory{files: make(map[string][]byte), written: make(map[string]time.Time)}
+}
 
 // copy returns the memory as a backup has it.
 func (m *memory) copy() *memory {
@@ -36,7 +40,7 @@ func (m *memory) copy() *memory {
 
 func (m *memory) set(name string, content []byte) {
 	if m.store == nil {
-		m.files[name] = bytes.Clone(content)
+		m.files[name], m.written[name] = bytes.Clone(content), time.Now()
 	}
 	if name == checkpointName {
 		m.signed = append(m.signed, bytes.Clone(content))
@@ -107,15 +111,25 @@ func (a *access) Read(ctx context.Context, name string) (content []byte, err err
 	return content, err
 }
 
-func (a *access) Exists(ctx context.Context, name string) (ok bool, err error) {
-	failed := a.run("exists", name, func() {
+func (a *access) Modified(ctx context.Context, name string) (written time.Time, err error) {
+	failed := a.run("stat", name, func() {
 		if a.memory.store != nil {
-			ok, err = a.memory.store.Exists(ctx, name)
+			written, err = a.memory.store.Modified(ctx, name)
 			return
 		}
-		_, ok = a.memory.files[name]
+		if _, ok := a.memory.files[name]; !ok {
+			err = fs.ErrNotExist
+		}
+		written = a.memory.written[name]
 	})
-	return ok && failed == nil, cmp.Or(failed, err)
+	return written, cmp.Or(failed, err)
+}
+
+func (a *access) Sweep(ctx context.Context) error {
+	if a.memory.store != nil {
+		return a.memory.store.Sweep(ctx)
+	}
+	return nil
 }
 
 func (a *access) List(ctx context.Context, dir string) (names []string, err error) {
@@ -176,3 +190,6 @@ func (a anchorAccess) Store(_ context.Context, checkpoint []byte) error {
 		a.memory.signed = append(a.memory.signed, a.memory.anchor)
 	})
 }
+
+// Open opens a log in one attempt.
+func Open(ctx context.Context, o Options) (*Log, error) { return new(Opening).Open(ctx, o) }

@@ -6,7 +6,7 @@ import "context"
 // signed yet count. The log must be closed, and nothing can be added to it.
 func OpenToRead(ctx context.Context, o Options) (*Log, error) {
 	o.Store, o.Anchor, o.Signers = unchanged{o.Store}, unchangedAnchor{o.Anchor}, nil
-	return Open(ctx, o)
+	return new(Opening).Open(ctx, o)
 }
 
 // An unchanged store takes no changes, and does not say so: full tiles are written by those who

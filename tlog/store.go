@@ -1,6 +1,9 @@
 package tlog
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // A Store has the files of a log. Names have slashes. Each method may be called by several
 // instances at the same time.
@@ -13,8 +16,8 @@ type Store interface {
 	// Read returns the content of a file. Only fs.ErrNotExist means that there is none.
 	Read(ctx context.Context, name string) ([]byte, error)
 
-	// Exists reports whether there is a file.
-	Exists(ctx context.Context, name string) (bool, error)
+	// Modified returns when a file was written. Only fs.ErrNotExist means that there is none.
+	Modified(ctx context.Context, name string) (time.Time, error)
 
 	// List returns the names of the files directly in a folder, which need not exist.
 	List(ctx context.Context, dir string) ([]string, error)
@@ -24,6 +27,9 @@ type Store interface {
 
 	// Remove removes a file, which need not exist.
 	Remove(ctx context.Context, name string) error
+
+	// Sweep removes what instances that were killed have left.
+	Sweep(ctx context.Context) error
 }
 
 // An Anchor keeps the newest signed checkpoint at another place than the Store. So a Store

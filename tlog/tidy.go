@@ -2,57 +2,62 @@ package tlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// batchLife is for how long a batch stays after full bundles have its entries. On a network
+// batchLife is for how long a batch stays after a full bundle has its entries. On a network
 // disk another instance may take a file for absent for a minute, and must not create a batch
 // again that it does not see.
 var batchLife = 24 * time.Hour
 
-// Tidy removes batches whose entries have been in full bundles for a day, by the clock of this
-// instance since it has first seen that.
+// Tidy removes batches whose entries have been in a full bundle for a day, by the time of the
+// bundle's file, and what instances that were killed have left.
 func (l *Log) Tidy(ctx context.Context) error {
 	firsts, err := l.files.batches(ctx)
 	if err != nil {
 		return err
 	}
-	now, full := time.Now(), l.Head().edge.full(0)*BundleSize
-	old := l.old(firsts, full, now)
-	for _, first := range old {
-		entries, err := l.files.batch(ctx, first)
-		if err != nil {
-			return err
+	full := l.Head().edge.full(0)
+	of := make(map[int64][]int64) // the batches of bundles
+	for _, first := range firsts {
+		if n := first / BundleSize; n < full {
+			of[n] = append(of[n], first)
 		}
-		if first+int64(len(entries)) > full {
-			continue
-		}
+	}
+	g, removing := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for n, firsts := range of {
+		g.Go(func() error { return l.removeBatches(removing, n, firsts) })
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("removing old entries of the log: %w", err)
+	}
+	return l.options.Store.Sweep(ctx)
+}
+
+// removeBatches removes batches of a bundle if the bundle is old and whole.
+func (l *Log) removeBatches(ctx context.Context, n int64, firsts []int64) error {
+	written, err := l.options.Store.Modified(ctx, TilePath(fullTile(-1, n)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case time.Since(written) < batchLife:
+		return nil
+	}
+	if _, err := l.files.bundle(ctx, n); err != nil {
+		return err
+	}
+	for _, first := range firsts {
 		if err := l.options.Store.Remove(ctx, batchName(first)); err != nil {
-			return fmt.Errorf("removing old entries of the log: %w", err)
+			return err
 		}
 	}
 	return nil
-}
-
-// old returns the batches that have begun in full bundles for long enough.
-func (l *Log) old(firsts []int64, full int64, now time.Time) (old []int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	complete := make(map[int64]time.Time)
-	for _, first := range firsts {
-		if first >= full {
-			continue
-		}
-		since, ok := l.complete[first]
-		if !ok {
-			since = now
-		}
-		complete[first] = since
-		if now.Sub(since) >= batchLife {
-			old = append(old, first)
-		}
-	}
-	l.complete = complete
-	return old
 }

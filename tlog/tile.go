@@ -36,3 +36,58 @@ func ParseTilePath(path string) (sumdb.Tile, error) {
 func fullTile(level int, n int64) sumdb.Tile {
 	return sumdb.Tile{H: tileHeight, L: level, N: n, W: BundleSize}
 }
+
+// A tile has the hashes of a tile, and those above them up to its root. It is immutable.
+type tile struct {
+	levels [tileHeight + 1][]sumdb.Hash // from the tile's own hashes upwards
+}
+
+// newTile returns the tile with these hashes, of which it may have fewer than a full one.
+func newTile(hashes []sumdb.Hash) *tile {
+	t := new(tile)
+	t.levels[0] = hashes
+	for l := range tileHeight {
+		below := t.levels[l]
+		above := make([]sumdb.Hash, len(below)/2)
+		for i := range above {
+			above[i] = sumdb.NodeHash(below[2*i], below[2*i+1])
+		}
+		t.levels[l+1] = above
+	}
+	return t
+}
+
+// root returns the root of a full tile.
+func (t *tile) root() sumdb.Hash { return t.levels[tileHeight][0] }
+
+// hash returns the hash with a number of a level of the tile's tree, counted from the tile.
+func (t *tile) hash(level int, n int64) (h sumdb.Hash, ok bool) {
+	if n >= int64(len(t.levels[level])) {
+		return h, false
+	}
+	return t.levels[level][n], true
+}
+
+// tileOf returns which tile has a stored hash, and at which place in it.
+func tileOf(index int64) (level int, n int64, within int, place int64) {
+	l, i := sumdb.SplitStoredHashIndex(index)
+	level, within = l/tileHeight, l%tileHeight
+	width := tileHeight - within // the tile has so many hashes at that height, as a power of 2
+	return level, i >> width, within, i & (1<<width - 1)
+}
+
+func encodeHashes(hashes []sumdb.Hash) []byte {
+	b := make([]byte, 0, len(hashes)*sumdb.HashSize)
+	for _, h := range hashes {
+		b = append(b, h[:]...)
+	}
+	return b
+}
+
+func decodeHashes(b []byte) []sumdb.Hash {
+	hashes := make([]sumdb.Hash, len(b)/sumdb.HashSize)
+	for i := range hashes {
+		copy(hashes[i][:], b[i*sumdb.HashSize:])
+	}
+	return hashes
+}

@@ -207,6 +207,8 @@ func (r *Recorder) tell(err error) {
 func (r *Recorder) attempt(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
+	s := r.take()
+	r.waiting()
 	l := r.Log()
 	if l == nil {
 		var err error
@@ -221,7 +223,7 @@ func (r *Recorder) attempt(ctx context.Context) error {
 	if err := r.learn(ctx, l); err != nil {
 		return err
 	}
-	if s := r.take(); s != nil {
+	if s != nil {
 		if err := r.enter(ctx, l, s); err != nil {
 			return err
 		}

@@ -77,7 +77,9 @@ func (s *Storage) Options() tlog.Options {
 }
 
 // Open opens the log, or begins it.
-func (s *Storage) Open(ctx context.Context) (*tlog.Log, error) { return tlog.Open(ctx, s.Options()) }
+func (s *Storage) Open(ctx context.Context) (*tlog.Log, error) {
+	return new(tlog.Opening).Open(ctx, s.Options())
+}
 
 // MustOpen opens the log until the end of the test.
 func (s *Storage) MustOpen(t testing.TB) *tlog.Log {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -40,15 +41,15 @@ type Log struct {
 // Read returns the options for a log that is only read. The error is fs.ErrNotExist if there
 // is no log yet.
 func (l Log) Read(ctx context.Context) (tlog.Options, error) {
-	public, verifier, err := tlog.StoredKey(ctx, l.Files)
+	k, err := tlog.ReadStoredKey(ctx, l.Files)
 	if err != nil {
 		return tlog.Options{}, err
 	}
-	if l.Fixed && verifier.Name() != l.Origin {
-		return tlog.Options{}, fmt.Errorf("the log in this folder is called %s, and the configuration calls it %s: the name is fixed when a log is begun", verifier.Name(), l.Origin)
+	if name := k.Verifier.Name(); l.Fixed && name != l.Origin {
+		return tlog.Options{}, fmt.Errorf("the log in this folder is called %s, and the configuration calls it %s: the name is fixed when a log is begun", name, l.Origin)
 	}
-	l.Origin = verifier.Name()
-	return tlog.Options{Origin: l.Origin, Public: public, Verifiers: []note.Verifier{verifier}, Store: l.Files, Anchor: anchor{l}}, nil
+	l.Origin = k.Verifier.Name()
+	return tlog.Options{Origin: l.Origin, Public: k.Public, Verifiers: []note.Verifier{k.Verifier}, Store: l.Files, Anchor: anchor{log: l, folder: k.ID}}, nil
 }
 
 // Open returns the options for a log that is added to. If there is no log yet, it begins one.
@@ -82,6 +83,9 @@ func (l Log) Open(ctx context.Context) (tlog.Options, error) {
 		return tlog.Options{}, errors.New("the log was begun with another key: configure that one")
 	}
 	o.Signers = []note.Signer{k.Signer}
+	a := o.Anchor.(anchor)
+	a.claims = true
+	o.Anchor = a
 	return o, nil
 }
 
@@ -93,16 +97,16 @@ func (l Log) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the log: %w", err)
 	}
-	_, err = anchor{l}.Load(ctx)
+	_, err = l.Storage.Load(ctx, l.name("checkpoint"))
 	switch {
 	case err == nil || !empty:
-		return fmt.Errorf("%w: its folder has no file key any more", tlog.ErrBehind)
+		return fmt.Errorf("%w: its folder has no file key any more, or the log lies in another folder", tlog.ErrBehind)
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("reading the newest checkpoint of the log: %w", err)
 	}
-	private, generated := l.Private, l.Private == ""
-	if generated {
-		if private, err = tlog.GenerateKey(l.Origin); err != nil {
+	private := l.Private
+	if private == "" {
+		if private, err = l.generated(ctx); err != nil {
 			return err
 		}
 	}
@@ -110,22 +114,52 @@ func (l Log) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if generated {
-		if err := l.Storage.Store(ctx, l.privateName(k.Verifier), []byte(private)); err != nil {
+	name := l.privateName(k.Verifier)
+	if l.Private == "" {
+		if err := l.Storage.Store(ctx, name, []byte(private)); err != nil {
 			return fmt.Errorf("storing the private key of the log: %w", err)
 		}
 	}
 	err = tlog.StoreKey(ctx, l.Files, k.Public)
-	if errors.Is(err, fs.ErrExist) {
-		if generated {
-			_ = l.Storage.Delete(ctx, l.privateName(k.Verifier)) // another instance was first
-		}
-		return nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("writing the log: %w", err)
 	}
+	if l.Private != "" {
+		return nil
+	}
+	if err != nil { // another instance was first, perhaps with the same key
+		stored, err := tlog.ReadStoredKey(ctx, l.Files)
+		if err != nil {
+			return err
+		}
+		if stored.Public != k.Public {
+			_ = l.Storage.Delete(ctx, name)
+		}
+	}
+	_ = l.Storage.Delete(ctx, l.name(newKey)) // a new log would use it, too
 	return nil
+}
+
+// newKey is the private key of a log that is not begun yet. If the folder cannot be written
+// to, the next attempt uses it again.
+const newKey = "key-new"
+
+func (l Log) generated(ctx context.Context) (string, error) {
+	private, err := l.Storage.Load(ctx, l.name(newKey))
+	if err == nil {
+		return string(private), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("loading the private key of the log: %w", err)
+	}
+	text, err := tlog.GenerateKey(l.Origin)
+	if err != nil {
+		return "", err
+	}
+	if err := l.Storage.Store(ctx, l.name(newKey), []byte(text)); err != nil {
+		return "", fmt.Errorf("storing the private key of the log: %w", err)
+	}
+	return text, nil
 }
 
 func (l Log) name(file string) string {
@@ -136,15 +170,54 @@ func (l Log) privateName(v note.Verifier) string {
 	return l.name(fmt.Sprintf("key-%08x", v.KeyHash()))
 }
 
-// An anchor keeps the newest checkpoint.
-type anchor struct{ log Log }
+// An anchor keeps the newest checkpoint, and which folder has the log of this name: two folders
+// with one key would be two logs.
+type anchor struct {
+	log    Log
+	folder string // the ID of the folder
+	claims bool   // if the storage has no folder of the log, it becomes this one
+}
 
-// Load implements tlog.Anchor.
+// Load implements tlog.Anchor. A Log calls it before it signs.
 func (a anchor) Load(ctx context.Context) ([]byte, error) {
+	if err := a.check(ctx); err != nil {
+		return nil, err
+	}
 	return a.log.Storage.Load(ctx, a.log.name("checkpoint"))
 }
 
 // Store implements tlog.Anchor.
 func (a anchor) Store(ctx context.Context, checkpoint []byte) error {
 	return a.log.Storage.Store(ctx, a.log.name("checkpoint"), checkpoint)
+}
+
+// settled is for how long an instance that has named its folder waits for another one that
+// is about to name another: a storage cannot tell who was first.
+var settled = time.Second
+
+// check checks that the log lies in this folder.
+func (a anchor) check(ctx context.Context) error {
+	name := a.log.name("folder")
+	folder, err := a.log.Storage.Load(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if !a.claims {
+			return nil
+		}
+		if err = a.log.Storage.Store(ctx, name, []byte(a.folder)); err == nil {
+			select {
+			case <-time.After(settled):
+				folder, err = a.log.Storage.Load(ctx, name)
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			}
+		}
+	}
+	switch {
+	case err != nil:
+		// An absence is no answer here: what was just stored is gone.
+		return fmt.Errorf("asking Caddy's storage for the folder of the log: %v", err)
+	case string(folder) != a.folder:
+		return fmt.Errorf("%w here: %s lies in another folder, says %s in Caddy's storage", tlog.ErrBehind, a.log.Origin, name)
+	}
+	return nil
 }

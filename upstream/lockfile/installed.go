@@ -60,7 +60,7 @@ func ReadInstalled(name string) ([]InstalledCall, error) {
 	}
 	calls, err := parseInstalledCalls(content)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: let `init` write it anew, or remove it", name, err)
+		return nil, fmt.Errorf("%s: %w: let `init` write it again, or remove it", name, err)
 	}
 	return calls, nil
 }

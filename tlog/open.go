@@ -1,0 +1,164 @@
+package tlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	sumdb "golang.org/x/mod/sumdb/tlog"
+	"golang.org/x/sync/errgroup"
+)
+
+// An Opening opens a log in several attempts. What an attempt has read, the next one need not
+// read again: a large log in a bucket is opened at last. It is not safe for concurrent use.
+type Opening struct {
+	ledger *ledger
+	edge   *edge // of the full bundles whose leaves the ledger has
+	lag    lag
+}
+
+// Open reads a log, and begins one if neither the store nor the anchor has one. The log must
+// be closed. After an error it may be called again, with the same log in the options.
+//
+// The error is ErrBehind or ErrForked if nothing can be served, because the store contradicts
+// its own checkpoint. It is ErrBehind only if that has lasted for a while.
+func (x *Opening) Open(ctx context.Context, o Options) (*Log, error) {
+	if o.Interval == 0 {
+		o.Interval = time.Second
+	}
+	o.Anchor = limitedAnchor{o.Anchor}
+	if x.edge == nil {
+		x.ledger, x.edge = new(ledger), &edge{batch: -1}
+	}
+	l := &Log{options: o, ledger: x.ledger, busy: make(chan struct{}, 1)}
+	l.files.store = o.Store
+	l.files.tiles.MaxEntries, l.files.bundles.MaxEntries = keptTiles, keptBundles
+	err := x.read(ctx, l)
+	switch {
+	case errors.Is(err, ErrForked), errors.Is(err, ErrBehind):
+		x.ledger, x.edge = nil, nil // the store may be mended, or is another one than before
+	case err != nil:
+		x.ledger.truncate(x.edge.size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	*x = Opening{}
+	l.adding.begin(l.write, o.Interval)
+	return l, nil
+}
+
+func (x *Opening) read(ctx context.Context, l *Log) error {
+	// The checkpoint is read first: the entries of a later one might come too late.
+	checkpoint, signed, err := l.stored(ctx)
+	if err == nil && signed == nil {
+		checkpoint, signed, err = l.begin(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if err := x.readBundles(ctx, &l.files, checkpoint.Size/BundleSize); err != nil {
+		return err
+	}
+	if x.edge.size > checkpoint.Size { // no root says that they are still there
+		if err := l.endsWith(ctx, x.edge); err != nil {
+			return err
+		}
+	}
+	e, err := l.follow(ctx, x.edge)
+	if err != nil {
+		return err
+	}
+	if e.size < checkpoint.Size {
+		return x.lag.behind(e.size, checkpoint.Size)
+	}
+	root, err := sumdb.TreeHash(checkpoint.Size, l.files.hashes(ctx, e))
+	if err != nil {
+		return err
+	}
+	if root != checkpoint.Root {
+		return fmt.Errorf("%w: the first %d", ErrForked, checkpoint.Size)
+	}
+	l.head.Store(&Head{Checkpoint: checkpoint, Signed: signed, edge: e})
+	if e.size > checkpoint.Size {
+		// Entries that were stored and not signed are in the edge, and not served before
+		// they are signed. If that fails now, it is tried again with the next batch.
+		_ = l.sign(ctx, e)
+	}
+	return nil
+}
+
+var atOnce = 16 // bundles are read at the same time
+
+const window = 1 << 7 // bundles are read before their leaves are added, in order
+
+// readBundles reads full bundles and checks them against all tiles. So many are known to be
+// full. They are read several at once, since a bucket takes its time for each, and those after
+// them one by one: what a network disk was asked for is absent there for a minute. A bundle
+// that is gone is made again of its batches, or is missing then.
+func (x *Opening) readBundles(ctx context.Context, f *files, known int64) error {
+	for {
+		first := x.edge.full(0)
+		n := max(1, min(known-first, window))
+		entries, leaves := make([][]string, n), make([][]Leaf, n)
+		g, reading := errgroup.WithContext(ctx)
+		g.SetLimit(atOnce)
+		for i := range n {
+			g.Go(func() (err error) {
+				entries[i], err = f.bundle(reading, first+i)
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil
+				}
+				if err == nil {
+					leaves[i] = leavesOf(entries[i])
+				}
+				return err
+			})
+		}
+		err := g.Wait()
+		for i := range n {
+			if leaves[i] == nil {
+				break // it is gone, or was not read
+			}
+			next, full := x.edge.grow(entries[i])
+			if err := f.check(ctx, full); err != nil {
+				return err
+			}
+			x.ledger.add(x.edge.size, leaves[i])
+			x.edge = next
+		}
+		switch {
+		case errors.Is(err, ErrForked):
+			return err
+		case err != nil:
+			return fmt.Errorf("reading entries of the log: %w", err)
+		case x.edge.full(0) < first+n:
+			return nil
+		}
+	}
+}
+
+// check compares the tiles above level 0 with those in the store. A bundle is compared with its
+// tile when it is read.
+func (f *files) check(ctx context.Context, full []file) error {
+	for _, want := range full {
+		t, err := ParseTilePath(want.name)
+		if err != nil {
+			return err
+		}
+		if t.L < 1 {
+			continue
+		}
+		stored, err := f.tile(ctx, t.L, t.N)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(encodeHashes(stored.levels[0]), want.content) {
+			return fmt.Errorf("%w: %s has other hashes", ErrForked, want.name)
+		}
+	}
+	return nil
+}
