@@ -7,6 +7,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
@@ -27,6 +28,10 @@ type entry struct {
 	state   *folderState          // nil if the same listing may have another result
 	keys    *keys.File            // of the namespace of a provider; nil if there is no keys file
 	listing *listing              // nil when all archives have been read
+
+	// Titles of documentation, by its folder: of the latest release, and of the latest one
+	// of a merged provider.
+	titles map[string]content.Titles
 
 	kept    *entry // the entry whose state is kept, since the folder cannot be read
 	unknown bool   // the folder cannot be read, and there is no earlier state
@@ -230,6 +235,14 @@ func (g *group) mergedAt(hostname svchost.Hostname) *mergedEntry {
 	return nil
 }
 
+// allMerged returns the merged entries of the group, which may be nil.
+func (g *group) allMerged() []*mergedEntry {
+	if g == nil {
+		return nil
+	}
+	return g.merged
+}
+
 // all returns the entries of the group, which may be nil.
 func (g *group) all() []*entry {
 	if g == nil {
@@ -269,23 +282,32 @@ func mergeEntries(own, hosted *entry, before *mergedEntry, twice map[string][]st
 	}
 	releases := offer.MergeVersions(own.provider.ReleaseList(), hosted.provider.ReleaseList(), &metadata, func(r *Release) { clash(r.Version) })
 	versions := offer.MergeVersions(own.module.VersionList(), hosted.module.VersionList(), &metadata, func(v *ModuleVersion) { clash(v.Version) })
-	if before != nil && before.own.offersTheSame(own) && before.hosted.offersTheSame(hosted) {
-		return &mergedEntry{own: own, hosted: hosted, provider: before.provider, module: before.module, metadata: before.metadata}
-	}
 	m := &mergedEntry{own: own, hosted: hosted, metadata: metadata}
-	if len(releases) > 0 {
+	switch {
+	case before != nil && before.own.offersTheSame(own) && before.hosted.offersTheSame(hosted):
+		m.provider, m.module, m.metadata = before.provider, before.module, before.metadata
+	case len(releases) > 0:
 		m.provider = offer.NewProvider(a, releases, metadata)
-		latest := m.provider.Latest()
-		for _, p := range []*Provider{own.provider, hosted.provider} {
-			if titles := p.TitlesOf(latest); titles != nil {
-				m.provider = m.provider.WithTitles(titles)
-			}
-		}
-	}
-	if len(versions) > 0 {
+	case len(versions) > 0:
 		m.module = offer.NewModule(a, versions, metadata)
 	}
+	if e, docs := m.latestDocs(); docs != "" {
+		m.provider = m.provider.WithTitles(e.titles[docs])
+	}
 	return m
+}
+
+// latestDocs returns the folder of the documentation of the latest release, and the entry
+// of the two that has it; an empty folder if there is none.
+func (m *mergedEntry) latestDocs() (e *entry, docs string) {
+	if m.provider == nil {
+		return nil, ""
+	}
+	latest := m.provider.Latest()
+	if latest.Hostname == "" {
+		return m.hosted, latest.Docs()
+	}
+	return m.own, latest.Docs()
 }
 
 // offersTheSame reports whether two entries have the same versions and metadata.

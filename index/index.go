@@ -45,8 +45,8 @@ type Index struct {
 
 	announcing   sync.Mutex
 	stale        stale      // what may have changed since the last scan
-	unannounced  [][]string // folders that this process has changed, since the last scan
-	unread       [][]string // such folders of scans before, whose archives have not been read yet
+	unscanned    [][]string // folders that this process has changed, since the last scan
+	unannounced  [][]string // such folders of scans before, of which other instances are not told yet
 	changes      Change     // the last of these changes
 	sharingEnded bool       // by Close
 
@@ -155,7 +155,7 @@ type Change uint64
 func (x *Index) Changed(folders ...string) Change {
 	x.forget(folders...) // before a scan can count it
 	x.announcing.Lock()
-	x.unannounced = append(x.unannounced, folders)
+	x.unscanned = append(x.unscanned, folders)
 	maps.Copy(x.stale, staleFolders(folders))
 	x.changes++
 	c := x.changes
@@ -317,8 +317,7 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 	x.prepare.Do(func() { x.startSharing(x.recall()) })
 	started := x.startWatching()
 
-	changed, last := x.takeChanged()
-	defer x.shareRead()
+	changed, last, calls := x.takeChanged()
 	what := maps.Clone(changed)
 	maps.Copy(what, further)
 	if started {
@@ -348,6 +347,8 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 		x.took.Store(int64(time.Since(began)))
 	}
 	x.publish(before, s, nil)
+	x.hasScanned(calls)
+	x.shareRead()
 	return s, nil
 }
 
@@ -363,7 +364,6 @@ func (x *Index) commit() {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
 	if x.ctx.Err() == nil {
-		x.begin(time.Now())
 		x.commitRead()
 		x.shareRead()
 	}
@@ -379,8 +379,11 @@ func (x *Index) commitRead() {
 	for _, f := range done {
 		f.Archive.apply(f.Result)
 		listings[f.Archive.listing] = true
+		if !f.Archive.Background {
+			x.begin(time.Now())
+			x.read++
+		}
 	}
-	x.read += len(done)
 	before := x.scanner.last
 	x.publish(before, x.scanner.complete(x.ctx, slices.Collect(maps.Keys(listings))), done)
 }
@@ -400,11 +403,13 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 	x.saving.Changed() // a crash does not lose the new records
 	idle, current := x.queue.IsRead()
 	x.logFaults(s, idle)
+	archives := slices.DeleteFunc(slices.Clone(read), func(f finished) bool { return f.Archive.Background })
 	isChange := left == 0 && before != nil
 	if len(read) > 0 {
-		isChange = slices.ContainsFunc(read, func(f finished) bool { return !f.Archive.IsFirst() })
+		isChange = slices.ContainsFunc(archives, func(f finished) bool { return !f.Archive.IsFirst() })
 	}
-	if idle || current && isChange {
+	isNews := len(read) == 0 || len(archives) > 0 // and not titles alone
+	if isNews && (idle || current && isChange) {
 		took := time.Since(x.began)
 		x.count(s, took)
 		x.report(x.reported, s, took)
@@ -417,8 +422,10 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 		return
 	}
 	x.scanAgain(s.unreadable())
-	if passed := s.newlyChosen(before); len(passed) > 0 {
-		x.request(passed)
+	again := s.newlyChosen(before)
+	maps.Copy(again, s.untitled())
+	if len(again) > 0 {
+		x.request(again)
 	}
 	switch {
 	case x.resting:
@@ -489,7 +496,7 @@ func unread(before, now *Snapshot) (added, dropped []*job, left int) {
 	}
 	for a := range now.differs.groups {
 		archives(now.groups[a], func(a *job) {
-			if !a.finished {
+			if !a.finished && !a.Background {
 				left++
 			}
 			if !a.finished && (!known[a] || !a.IsQueued()) { // the same listing may have further ones

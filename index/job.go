@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
@@ -16,7 +17,7 @@ import (
 )
 
 // A job is an archive, as a file or a folder, that has to be read, and the result of reading
-// it.
+// it. The titles of documentation are read by jobs in the background.
 type job struct {
 	folder  *folder // the folder of the provider or module
 	listing *listing
@@ -28,6 +29,11 @@ type job struct {
 
 	before *entry // of the folder; nil if there is none
 	first  bool   // nothing was offered before: it was found by the first scan of a process
+
+	// Of titles: those that were known before, and whether the folder was listed again after
+	// its reading had begun.
+	known content.Titles
+	again bool
 
 	// An archive is pending until it is read: only its stamp is known, and no version that
 	// needs it is offered.
@@ -156,16 +162,20 @@ type readResult struct {
 	young  bool   // it may change again unnoticed
 }
 
-// apply stores the result of reading an archive.
+// apply stores the result of reading an archive. Titles that could be read count even if
+// others could not be.
 func (a *job) apply(r readResult) {
 	a.finished, a.failed, a.young = true, r.failed, r.young
-	if r.failed == "" {
+	if r.failed == "" || a.Background {
 		a.Record, a.pending = r.record, false
 	}
 }
 
 // readArchive reads an archive, remembers the result and returns it.
 func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
+	if a.Background {
+		return x.readTitles(ctx, a)
+	}
 	d, err := a.read(ctx, a)
 	if err != nil {
 		d = memo.Record{Digest: archive.Digest{Bad: tree.AsFinding(err)}}

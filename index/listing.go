@@ -61,7 +61,11 @@ func (s *scan) list(path layout.Folder, k *keys.Folder) *listing {
 	if before != nil && before.listing != nil {
 		w.queued = make(map[string]*job)
 		for _, a := range before.listing.walker.unread {
-			w.queued[a.ReportPath()] = a
+			if a.Background {
+				w.takeTitles(a)
+			} else {
+				w.queued[a.ReportPath()] = a
+			}
 		}
 	}
 	if known != nil && w.reuse(known, f.Part, k) {
@@ -135,7 +139,10 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 	if p := l.provider; p != nil {
 		trusted = k.For(keys.NamespaceOf(p.Address))
 		e.offered = s.offerProvider(p, trusted, w.before)
-		e.provider = l.titled(s, e.provider)
+		if !s.once {
+			e.titles = l.titlesFor(s, e.provider)
+			e.provider = titled(e.provider, e.titles)
+		}
 		for _, r := range p.ordered {
 			for _, k := range r.packages {
 				archives = append(archives, k.job)

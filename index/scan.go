@@ -192,7 +192,11 @@ func (x *scanner) complete(ctx context.Context, listings []*listing) *Snapshot {
 	listings = slices.DeleteFunc(listings, func(l *listing) bool {
 		f := l.folder()
 		e := last.group(f.Address).entryOf(f.Report)
-		return e == nil || e.listing != l
+		if e == nil || e.listing != l {
+			return true
+		}
+		l.walker.before = e.withoutListing() // so that what has not changed is not made again
+		return false
 	})
 	n := s.next(found{entries: s.entries(listings, last.keys), keys: last.keys})
 	n.Taken, n.scanned, n.changes, n.Hint, n.Recalled, n.keysFailed = last.Taken, last.scanned, last.changes, last.Hint, last.Recalled, last.keysFailed

@@ -47,11 +47,7 @@ data "demo_bucket" "three" {}
 	}
 	x := index.New(index.Options{Open: files.Open, Signer: key})
 	t.Cleanup(func() { x.Close() })
-	s, err := x.Rescan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return siteOf(t, s)
+	return siteOf(t, indextest.Rescan(t, x))
 }
 
 // A result says why it is one; results can be filtered, and have pages.

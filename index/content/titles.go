@@ -52,13 +52,21 @@ func (f *DocsFolder) Stamp() tree.Stamp {
 	return s
 }
 
-// ReadTitles reads the titles of all pages. typ is the provider's type.
-func (f *DocsFolder) ReadTitles(ctx context.Context, typ string) (Titles, error) {
+// ReadTitles reads the titles of all pages. typ is the provider's type. A page that cannot be
+// read keeps the title that it had before, and the error tells why.
+func (f *DocsFolder) ReadTitles(ctx context.Context, typ string, before Titles) (Titles, error) {
 	d := Docs{Pages: slices.Clone(f.found.Pages)}
-	if err := readFrontMatter(ctx, f.part, &d, nil); err != nil {
-		return nil, err
+	err := readFrontMatter(ctx, f.part, &d, nil)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	d.sort()
+	known := make(map[docID]string)
+	if err != nil {
+		for _, t := range before.All() {
+			known[docID{t.Category, t.Slug}] = t.Title
+		}
+	}
 	b := []byte{titlesFormat}
 	for i := range d.Pages {
 		p := &d.Pages[i]
@@ -66,11 +74,15 @@ func (f *DocsFolder) ReadTitles(ctx context.Context, typ string) (Titles, error)
 			continue // it is the page of the provider itself
 		}
 		b = append(b, byte(slices.Index(docCategories(), p.Category)))
-		for _, text := range []string{p.Slug, p.ownTitle(typ)} {
+		title := p.ownTitle(typ)
+		if p.unread {
+			title = known[docID{p.Category, p.Slug}]
+		}
+		for _, text := range []string{p.Slug, title} {
 			b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 		}
 	}
-	return slices.Clip(b), nil
+	return slices.Clip(b), err
 }
 
 // ownTitle returns the title of a page without what generators add to all of them; empty if

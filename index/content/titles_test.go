@@ -34,7 +34,7 @@ func TestTitles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			encoded, err := found.ReadTitles(t.Context(), test.typ)
+			encoded, err := found.ReadTitles(t.Context(), test.typ, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -87,15 +87,6 @@ func (p *Provider) WithTitles(titles content.Titles) *Provider {
 	return &other
 }
 
-// TitlesOf returns the titles of the documentation of a release, if it is the latest of the
-// provider, which may be nil.
-func (p *Provider) TitlesOf(r *Release) content.Titles {
-	if p == nil || r.docs == "" || p.Latest().docs != r.docs {
-		return nil
-	}
-	return p.titles
-}
-
 // Metadata returns the provider's registry.hcl; nil if it has none.
 func (p *Provider) Metadata() *registryhcl.File { return p.metadata.File }
 
