@@ -247,8 +247,8 @@ func (w *Watcher) Finish() {
 // it reports an error, and dropping a watch waits for that lock.
 func (w *Watcher) run(ctx context.Context) {
 	defer w.notify.Close()
-	received := inbox{some: make(chan struct{}, 1)}
-	go received.fill(ctx, w.notify)
+	received := newInbox()
+	go received.fill(ctx, w.notify.Events, w.notify.Errors)
 	for {
 		select {
 		case <-ctx.Done():
@@ -272,48 +272,6 @@ func (w *Watcher) run(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// An inbox has the events that have been received and not been handled.
-type inbox struct {
-	some chan struct{} // has a value if there may be some
-
-	mutex  sync.Mutex
-	events []fsnotify.Event
-	lost   bool // others were lost
-	ended  bool // no more will come
-}
-
-func (i *inbox) fill(ctx context.Context, notify *fsnotify.Watcher) {
-	for open := true; open; {
-		var event fsnotify.Event
-		lost := false
-		select {
-		case <-ctx.Done():
-			return
-		case event, open = <-notify.Events:
-		case _, open = <-notify.Errors:
-			lost = open
-		}
-		i.mutex.Lock()
-		if open && !lost {
-			i.events = append(i.events, event)
-		}
-		i.lost, i.ended = i.lost || lost, !open
-		i.mutex.Unlock()
-		select {
-		case i.some <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (i *inbox) take() (events []fsnotify.Event, lost, ended bool) {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
-	events, lost, ended = i.events, i.lost, i.ended
-	i.events, i.lost = nil, false
-	return events, lost, ended
 }
 
 // drop ends watching a directory that has been renamed or removed, and the directories in it.
