@@ -2,9 +2,7 @@ package content
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -40,16 +38,11 @@ func FindDocs(ctx context.Context, part tree.Part, dir string) (*DocsFolder, err
 
 // Stamp changes whenever the title of a page may have changed.
 func (f *DocsFolder) Stamp() tree.Stamp {
-	var s tree.Stamp
-	h := sha256.New()
+	var s tree.FolderStamp
 	for i := range f.found.Pages {
-		p := &f.found.Pages[i]
-		s.Size += p.stamp.Size
-		s.ModTime, s.Changed = max(s.ModTime, p.stamp.ModTime), max(s.Changed, p.stamp.Changed)
-		fmt.Fprintf(h, "%s\x00%d %d %d %d\n", p.Path, p.stamp.Size, p.stamp.ModTime, p.stamp.Inode, p.stamp.Changed)
+		s.Add(f.found.Pages[i].Path, f.found.Pages[i].stamp)
 	}
-	s.Files = string(h.Sum(nil))
-	return s
+	return s.Stamp()
 }
 
 // ReadTitles reads the titles of all pages. typ is the provider's type. A page that cannot be
