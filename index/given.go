@@ -31,9 +31,6 @@ type (
 	// A Signature says who signed the SHA256SUMS of a release that clients get.
 	Signature = offer.Signature
 
-	// SignedBy is the kind of a Signature's author.
-	SignedBy = offer.SignedBy
-
 	// A Module has all versions that are offered under a module address.
 	Module = offer.Module
 

@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	version "github.com/hashicorp/go-version"
@@ -200,18 +199,17 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 	}
 	o.module = last
 	if !last.ConsistsOf(versions, metadata) {
-		o.module = offer.NewModule(f.Address, versions, metadata) // newModule orders them
+		o.module = offer.NewModule(f.Address, versions, metadata) // which orders them
 	}
 	return o
 }
 
 // offered returns the module version of a package that has been read.
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
-	changed, doubts := p.changedBytes(""), p.doubts()
-	notes := slices.Concat(p.notes(), doubts.All(), offer.ChangedNotes(changed))
-	v := offer.NewVersionOfModule(p.version, p.file(), p.summary(), notes)
-	v.Hostname, v.H1, v.Folder, v.Changed, v.Doubts = hostname, p.H1, p.subfolderOfModule(), changed, doubts
-	return v
+	return offer.NewModuleVersion(offer.ModuleParts{
+		Hostname: hostname, Version: p.version, Archive: p.file(), H1: p.H1, Folder: p.subfolderOfModule(),
+		Changed: p.changedBytes(""), Doubts: p.doubts(), Notes: p.notes(), Summary: archive.SummaryIn(p.Content),
+	})
 }
 
 // file returns the file that clients download of a package that has been read.
@@ -221,6 +219,7 @@ func (p *modulePackage) file() *File {
 		packed = p.module.Pack(p.Digest)
 	}
 	f := offer.NewFile("archive."+p.format, p.Record.Size, p.SHA256, offer.InModules, p.Dir, p.job.Name, p.Stamp, packed)
+	f.Version = p.version.String()
 	return &f
 }
 
@@ -239,9 +238,6 @@ func (p *modulePackage) notes() []string {
 	}
 	return []string{"leaves out " + p.module.LeftOut()}
 }
-
-// summary returns the module's own documentation in short, encoded.
-func (p *modulePackage) summary() []byte { return archive.SummaryIn(p.Content) }
 
 // doubts returns the doubts about a package that has been read.
 func (p *modulePackage) doubts() archive.Doubts {

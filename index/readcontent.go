@@ -51,9 +51,6 @@ func (s *Snapshot) EachModuleFile(ctx context.Context, v *ModuleVersion, wants f
 	return offer.RequireWhole(complete, err)
 }
 
-// HasDocs reports whether a release has a folder of documentation.
-func (s *Snapshot) HasDocs(r *Release) bool { return r.Docs() != "" }
-
 // Docs lists the documentation of a release; nil if there is none. The list is kept until
 // the next scan.
 func (s *Snapshot) Docs(ctx context.Context, r *Release) (*content.Docs, error) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
@@ -101,7 +100,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 	state := files.state(trusted)
 	r = last
 	if !last.IsVerified(state, s.now, verifiedFor) {
-		verified, unread, problems := s.verify(p, files, trusted)
+		verified, unread, problems := s.verify(p, files, trusted, state)
 		report.Merge(problems)
 		if unread.IsFault() { // it keeps its earlier state
 			o.passing, o.unread = true, o.unread || unread.Passes()
@@ -111,11 +110,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 		if verified == nil {
 			return nil, false
 		}
-		if len(problems.Withheld) > 0 || !files.settled(s.now) {
-			o.passing = true
-		} else {
-			verified.SetVerified(state, s.now)
-		}
+		o.passing = o.passing || verified.Verified().IsZero()
 		r = verified
 	}
 	if s.needsCopy(r, files, trusted) {
@@ -136,9 +131,9 @@ func (s *scan) needsCopy(r *Release, files *releaseFiles, trusted *keys.File) bo
 	return s.copies.Store != nil && trusted.IsFile() && r.Signature.By == ByPublisher && !files.copied
 }
 
-// verify makes the release of files. There is none if the version is withheld. unread says
-// why, if a document is to blame.
-func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File) (r *Release, unread *tree.Finding, problems *Report) {
+// verify makes the release of files. There is none if the version is withheld. state
+// identifies the files and keys. unread says why, if a document is to blame.
+func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File, state wire.SHA256) (r *Release, unread *tree.Finding, problems *Report) {
 	problems = new(Report)
 	withhold := func(path string, f *tree.Finding) {
 		problems.Withhold(path, p.Address, files.text, f)
@@ -178,24 +173,31 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 	for d := range files.documents() {
 		newest = max(newest, d.stamp.ModTime)
 	}
-	r = offer.NewRelease(files.version, protocols, offered, newest)
-	r.Hostname, r.Changed = p.Address.Hostname, changed
-	switch {
-	case signed.signature != nil:
-		r.Signature, r.Keys = Signature{By: ByPublisher, KeyID: signed.key.ID}, trusted.Keys()
-		r.SetDocuments(offer.NewDocumentFile(files.checksums.Name, r.Version, checksums), offer.NewDocumentFile(files.signature.Name, r.Version, signed.signature))
-	case s.options.RequireSignatures:
+	parts := offer.ReleaseParts{
+		Address: p.Address, Version: files.version, Protocols: protocols, Packages: offered, Changed: changed, Published: newest,
+		Docs: files.docs, Signer: s.options.Signer,
+	}
+	if files.checksums != nil {
+		parts.Checksums = offer.Document{Name: files.checksums.Name, Content: checksums}
+	}
+	if signed.signature != nil {
+		parts.Signature, parts.KeyID, parts.Keys = offer.Document{Name: files.signature.Name, Content: signed.signature}, signed.key.ID, trusted.Keys()
+	} else if s.options.RequireSignatures {
 		detail := "its publisher did not sign it, which `signatures require` asks for"
 		if signed.note != "" {
 			detail += ": " + signed.note
 		}
 		withhold(p.Report, tree.Findingf(tree.Unsigned, "%s", detail))
 		return nil, nil, problems
-	default:
-		r.Sign(p.Address.Name, checksums, s.options.Signer)
 	}
-	r.Report = newOffer(p.Address, r, signed.note, packages)
-	return r.WithDocs(files.docs), nil, problems // a copy, whose packages are those of the signed one
+	if signed.note != "" {
+		parts.Notes = append(parts.Notes, signed.note)
+	}
+	parts.Notes = append(parts.Notes, packageNotes(packages)...)
+	if len(problems.Withheld) == 0 && files.settled(s.now) {
+		parts.State, parts.Verified = state, s.now
+	}
+	return offer.NewRelease(parts), nil, problems
 }
 
 // readDocument returns the content of a document of a release.
@@ -360,24 +362,6 @@ func (p *packageArchive) file(version string) File {
 	f := offer.NewFile(p.zip(), p.Record.Size, p.SHA256, offer.InProviders, p.Dir, p.Name, p.Stamp, packed)
 	f.Version, f.Platform = version, p.platformText
 	return f
-}
-
-// newOffer returns a release in the form of a report. note may be empty.
-func newOffer(a address.Address, r *Release, note string, packages []*packageArchive) Offer {
-	o := Offer{Kind: KindProvider, Address: a.String(), Version: r.Version, Signature: r.Signature.String()}
-	if note != "" {
-		o.Notes = append(o.Notes, note)
-	}
-	o.Notes = append(o.Notes, packageNotes(packages)...)
-	o.Notes = append(o.Notes, offer.ChangedNotes(r.Changed)...)
-	if r.Signature.By == NotSigned {
-		o.Notes = append(o.Notes, "it is not signed: only the mirror offers it")
-	}
-	o.Platforms = make([]string, 0, len(r.Packages))
-	for _, p := range r.Packages {
-		o.Platforms = append(o.Platforms, p.File.Platform)
-	}
-	return o
 }
 
 // packageNotes returns notes about packages that clients on some platforms have trouble

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -373,6 +374,16 @@ func (w *wayFolder) addTo(r *Report) {
 	if w != nil {
 		r.Merge(w.report)
 	}
+}
+
+// SignChecksums returns the SignedChecksums of a release of the provider called typ that is
+// not in the tree. The release will have the same documents in the tree, if its SHA256SUMS
+// is the same. SignChecksums returns nil if the registry signs no releases.
+func (s *Snapshot) SignChecksums(typ, version string, checksums []byte) *SignedChecksums {
+	if s.signer == nil {
+		return nil
+	}
+	return offer.NewSignedChecksums(typ, version, checksums, s.signer)
 }
 
 // Sees reports whether the scan began after the Index had been told of a change.
