@@ -21,7 +21,7 @@ import (
 // usage with messages about their arguments, and pages explain themselves, except for
 // errors.
 var explained = []string{
-	"address", "wire", "signing", "tree", "archive", "registryhcl", "index", "index/report", "index/layout", "index/keys", "index/queue", "index/offer", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
+	"address", "wire", "signing", "tree", "archive", "registryhcl", "index", "index/report", "index/layout", "index/keys", "index/metadata", "index/queue", "index/offer", "index/scanlog", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
 	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "caddyfile", "blob",
 	"pages/errorpage.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",

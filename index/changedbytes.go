@@ -1,7 +1,6 @@
 package index
 
 import (
-	"log/slog"
 	"strings"
 	"time"
 
@@ -117,18 +116,4 @@ func (s *Snapshot) newlyChanged(before *Snapshot) (list []ChangedVersion) {
 		}
 	}
 	return list
-}
-
-// reportChanged logs each version whose bytes have changed since it was first offered, once
-// in the life of a process, and returns the new changes.
-func (x *Index) reportChanged(before, now *Snapshot) []ChangedVersion {
-	changed := now.newlyChanged(before)
-	limited(x, slog.LevelWarn, "the bytes of an offered version have changed", changed, func(c ChangedVersion) {
-		fields := []any{"path", c.Path, "address", c.Address.String(), "version", c.Version}
-		if c.Platform != "" {
-			fields = append(fields, "platform", c.Platform)
-		}
-		x.log(slog.LevelWarn, "the bytes of an offered version have changed", append(fields, "was", c.Was, "is", c.Is)...)
-	})
-	return changed
 }

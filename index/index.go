@@ -11,9 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/scanlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -56,7 +58,7 @@ type Index struct {
 	start  sync.Once
 	ready  chan struct{}
 	hints  chan struct{}
-	logged atomic.Int64    // when progress was logged last
+	logged scanlog.Progress
 	took   atomic.Int64    // how long the last scan of everything took, in nanoseconds
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -79,7 +81,7 @@ func New(o Options) *Index {
 	}
 	x := &Index{
 		options: o,
-		scanner: scanner{options: o},
+		scanner: scanner{options: o, copies: keys.CopyMemo{Store: o.KeyCopies}},
 		watch:   watch.New,
 		retry:   firstRetry,
 		queue:   queue.New[*job, readResult](ctx, o.workers()),

@@ -75,7 +75,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 	}
 	// It is unknown which signatures count, or whether the namespace is signed at all: without
 	// a signature the release would be offered as the registry's own.
-	if trusted != nil && (files.signature != nil && trusted.IsUnread() || files.signature == nil && trusted.IsCopy() && !trusted.IsGone()) {
+	if trusted.IsUndecided(files.signature != nil) {
 		report.Pending += len(files.packages)
 		o.passing = true
 		return nil, true
@@ -148,7 +148,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 		withhold(files.manifest.ReportPath(), bad)
 		return nil, bad, problems
 	}
-	signed, bad := s.verifySignature(p, files, checksums, trusted)
+	verdict, signature, bad := s.judge(p, files, checksums, trusted)
 	if bad != nil {
 		at := p.Report
 		if files.signature != nil {
@@ -180,18 +180,18 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 	if files.checksums != nil {
 		parts.Checksums = offer.Document{Name: files.checksums.Name, Content: checksums}
 	}
-	if signed.signature != nil {
-		parts.Signature, parts.KeyID, parts.Keys = offer.Document{Name: files.signature.Name, Content: signed.signature}, signed.key.ID, trusted.Keys()
+	if verdict.Signed {
+		parts.Signature, parts.KeyID, parts.Keys = offer.Document{Name: files.signature.Name, Content: signature}, verdict.Key.ID, trusted.Keys()
 	} else if s.options.RequireSignatures {
 		detail := "its publisher did not sign it, which `signatures require` asks for"
-		if signed.note != "" {
-			detail += ": " + signed.note
+		if verdict.Note != "" {
+			detail += ": " + verdict.Note
 		}
 		withhold(p.Report, tree.Findingf(tree.Unsigned, "%s", detail))
 		return nil, nil, problems
 	}
-	if signed.note != "" {
-		parts.Notes = append(parts.Notes, signed.note)
+	if verdict.Note != "" {
+		parts.Notes = append(parts.Notes, verdict.Note)
 	}
 	parts.Notes = append(parts.Notes, packageNotes(packages)...)
 	if len(problems.Withheld) == 0 && files.settled(s.now) {
@@ -250,58 +250,22 @@ func (s *scan) readManifest(d *document, sums wire.Checksums) (protocols []strin
 	return protocols, nil
 }
 
-// A publisherSignature is a verified signature of SHA256SUMS by its publisher.
-type publisherSignature struct {
-	signature []byte            // nil if there is no usable signature
-	key       signing.PublicKey // the key that made it
-	note      string            // a note for the operator
-}
-
-// verifySignature verifies the publisher's signature, if there is one. A signature that is
-// wrong, or made by a key that is not in the namespace's keys file, withholds the release.
-// Without a keys file nothing is known of the publisher, and the signature is not used. The
-// copy of a keys file verifies the releases that the file has verified, and then nothing
-// else counts.
-func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums []byte, trusted *keys.File) (signed publisherSignature, bad *tree.Finding) {
-	namespace := keys.NamespaceOf(p.Address)
-	switch {
-	case trusted.IsCopy() && (files.signature == nil || files.checksums == nil):
-		return signed, namespace.Missing()
-	case files.signature == nil:
-		return signed, nil
-	case files.checksums == nil:
-		signed.note = "there is a signature without the SHA256SUMS it is of"
-		return signed, nil
+// judge decides whether the publisher's signature counts, if there is one. signature is its
+// content. It is not read without a SHA256SUMS.
+func (s *scan) judge(p *providerFolder, files *releaseFiles, checksums []byte, trusted *keys.File) (v keys.Verdict, signature []byte, bad *tree.Finding) {
+	if files.signature != nil {
+		signature = []byte{}
+		if files.checksums != nil {
+			if signature, bad = s.readDocument(files.signature); bad != nil {
+				return v, nil, bad
+			}
+		}
 	}
-	signature, bad := s.readDocument(files.signature)
-	switch {
-	case bad != nil:
-		return signed, bad
-	case trusted == nil:
-		signed.note = "the publisher's signature is not checked: put the publisher's public key in " + namespace.File()
-		return signed, nil
-	case trusted.IsUnsigned():
-		signed.note = "the publisher's signature is not checked, since " + namespace.File() + " says that the namespace is not signed"
-		return signed, nil
-	case trusted.IsCopy() && !trusted.Has(keys.ReleaseOf(p.Address.Name, files.text, checksums, signature)):
-		return signed, namespace.Missing()
-	case !trusted.Verifies():
-		return signed, tree.Findingf(tree.UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or write the line `unsigned` into it", namespace.File())
-	}
-	key, err := s.memo.Verify(&files.signature.Location, checksums, signature, trusted, s.now)
-	switch {
-	case errors.Is(err, signing.ErrUnknownKey):
-		return signed, tree.Findingf(tree.UnknownKey, "%v; if it is the publisher's, add it to %s", err, namespace.File())
-	case errors.Is(err, signing.ErrKeyExpired):
-		return signed, tree.Findingf(tree.KeyExpired, "%v: sign the release with a valid key", err)
-	case err != nil:
-		return signed, tree.Findingf(tree.BadSignature, "%v", err)
-	}
-	signed = publisherSignature{signature: signature, key: key}
-	if !key.Expires.IsZero() && key.Expires.Before(s.now) {
-		signed.note = fmt.Sprintf("the publisher's key %s has expired on %s: clients warn", key.ID, key.Expires.Format(time.DateOnly))
-	}
-	return signed, nil
+	c := keys.Claim{Address: p.Address, Version: files.text, Checksums: checksums, Signature: signature}
+	v, bad = trusted.Judge(c, func() (signing.PublicKey, error) {
+		return s.memo.Verify(&files.signature.Location, checksums, signature, trusted, s.now)
+	}, s.now)
+	return v, signature, bad
 }
 
 // checkPackages returns the packages that agree with the release, ordered by platform, and

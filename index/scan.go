@@ -86,7 +86,6 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 	if whole {
 		x.memo.Begin(s.now)
 	}
-	x.copies.Store = x.options.KeyCopies
 
 	known := s.lastKeys()
 	if s.stale.has("keys") {
