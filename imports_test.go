@@ -147,7 +147,7 @@ const (
 
 // own limits of packages: these may be as large as this, and no larger.
 var own = map[string]struct{ lines, files int }{
-	"index": {5300, 28}, // on its way to 5,000
+	"index": {5000, 30},
 }
 
 func TestPackagesAreSmall(t *testing.T) {

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"strings"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
@@ -12,22 +11,13 @@ import (
 // first bytes besides the current ones, for as long as the file keeps its path. When the
 // first bytes come back, there is no change any more.
 
-// same reports whether a file at a path in a report has these bytes. A module is the same if
-// its files are, however they are packed.
-func same(b *memo.EarlierBytes, report string, d memo.Record) bool {
-	if strings.HasPrefix(report, "modules/") && b.H1 != "" && d.H1 != "" {
-		return b.H1 == d.H1
-	}
-	return b.SHA256 == d.SHA256
-}
-
-// earlier returns the bytes that an archive had when it was first offered, if they differ
-// from the bytes just read; nil if the archive is unchanged or new. A file that cannot be
+// earlier returns the bytes that an archive had when it was first offered, if the archive has
+// other bytes now; nil if the archive is unchanged or new. A file that cannot be
 // read for a while, as while another is copied over it, keeps its earlier bytes.
 func (x *scanner) earlier(a *job, now memo.Record, at time.Time) *memo.EarlierBytes {
 	first := x.firstBytes(a)
 	switch {
-	case first == nil, now.Bad == nil && same(first, a.Report, now):
+	case first == nil, now.Bad == nil && first.AreIn(a.Report, now):
 		return nil
 	case now.Bad != nil || first.Noticed != 0:
 		return first
@@ -37,7 +27,7 @@ func (x *scanner) earlier(a *job, now memo.Record, at time.Time) *memo.EarlierBy
 	return &noticed
 }
 
-// firstBytes returns the bytes that an archive had when it was first offered; nil if they are
+// firstBytes returns the bytes that an archive had when it was first offered; nil if this is
 // unknown.
 func (x *scanner) firstBytes(a *job) *memo.EarlierBytes {
 	known, ok := x.memo.Known(&a.Location)

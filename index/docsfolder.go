@@ -42,7 +42,7 @@ func (w *walker) watchDocs(p *providerFolder, dir string) {
 		return
 	}
 	w.scan.watch.Add(part, dir, p.Report)
-	entries, _ := part.List(dir) // whoever looks at them is told what is wrong
+	entries, _ := part.List(dir) // the reader of a page learns why it cannot be listed
 	for _, e := range entries {
 		if content.IsDocsFolder(e.Name) && e.Bad == nil && e.Info.IsDir() {
 			w.scan.watch.Add(part, e.Path(), p.Report)

@@ -12,9 +12,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Searches find pages of documentation by their titles. They are read in the background:
-// nothing that clients do depends on them, so no request, report or scan waits for them.
-// Until they have been read, those count that were read before.
+// Searches find pages of documentation by their titles. Titles are read in the background: no
+// client depends on titles, so no request, report or scan waits. Until the reading ends, the
+// earlier titles count.
 
 // titled returns a provider, which may be nil, with the titles of its latest release.
 func titled(p *Provider, titles map[string]content.Titles) *Provider {
@@ -88,7 +88,7 @@ func newTitlesJob(p *providerFolder, r *Release) *job {
 }
 
 // takeTitles takes over a job of reading titles that has not ended, from the listing before.
-// What it has read by now may have changed since: then it is done again.
+// If its reading has begun, the folder may have changed since, and the job is done again.
 func (w *walker) takeTitles(a *job) {
 	if a.finished {
 		return

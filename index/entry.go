@@ -40,7 +40,7 @@ type entry struct {
 	young   bool   // a file is too young to be offered or remembered
 }
 
-// What a folder offers: the versions of a provider or of a module.
+// Versions that a folder offers, of a provider or of a module.
 type offered struct {
 	provider *Provider // nil if no release is offered
 	module   *Module   // nil if no version is offered
@@ -132,7 +132,7 @@ func (e *entry) keysExpire() (first time.Time) {
 	return first
 }
 
-// earlier returns the earlier of two times; a zero time is none.
+// earlier returns the earlier of two times. A zero time does not count.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -164,7 +164,7 @@ type mergedEntry struct {
 }
 
 // newGroup returns the group of some entries. before is the group as it was, which may be
-// nil: what has not changed stays the same.
+// nil: unchanged parts stay the same.
 func newGroup(entries []*entry, before *group) *group {
 	slices.SortFunc(entries, func(a, b *entry) int { return a.folder.Compare(b.folder.Folder) })
 	g := &group{entries: entries, report: report.New()}

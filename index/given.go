@@ -7,8 +7,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 )
 
-// What a snapshot gives out has types in packages below, which know nothing of scans. Users
-// of the index find all of it here.
+// The types of a snapshot's content are in packages below, which know nothing of scans. Users
+// of the index find all of them here.
 type (
 	// A Report has the results for all files of a tree.
 	Report = report.Report

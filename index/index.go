@@ -40,15 +40,15 @@ type Index struct {
 	watch    func(context.Context, func(error)) (*watch.Watcher, error)
 
 	reported   *Snapshot       // the last snapshot that the observer knows
-	unreported difference      // what has changed since then
+	unreported difference      // the changes since then
 	began      time.Time       // when the first scan since then began
 	read       int             // archives that have been read since then
 	unfinished map[string]bool // by path, files that are withheld but may still be written
 
 	announcing   sync.Mutex
-	stale        stale      // what may have changed since the last scan
+	stale        stale      // paths that may have changed since the last scan
 	unscanned    [][]string // folders that this process has changed, since the last scan
-	unannounced  [][]string // such folders of scans before, of which other instances are not told yet
+	unannounced  [][]string // such folders of earlier scans, which other instances do not know of yet
 	changes      Change     // the last of these changes
 	sharingEnded bool       // by Close
 
@@ -65,7 +65,7 @@ type Index struct {
 	done   sync.WaitGroup
 
 	renewing sync.Mutex
-	renewed  chan struct{} // closed with the next snapshot; nil if nobody waits for it
+	renewed  chan struct{} // closed with the next snapshot; nil without a waiting request
 
 	sharings    sync.WaitGroup  // running in the background
 	sharingCtx  context.Context // ends when Close does
@@ -416,7 +416,7 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 		x.count(s, took)
 		x.report(x.reported, s, took)
 		x.reported, x.unreported, x.began, x.read = s, newDifference(), time.Time{}, 0
-		if !idle { // what is left to be read has begun already
+		if !idle { // the remaining reading has begun already
 			x.began = time.Now()
 		}
 	}

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -213,36 +212,8 @@ func (w *walker) note(dir, report string, entries []tree.Entry) {
 	if !w.notes || w.depends {
 		return
 	}
-	sum, lasts := w.scan.fingerprint(entries)
+	sum, lasts := memo.Fingerprint(entries, w.scan.now)
 	w.listed, w.depends = append(w.listed, listedFolder{dir, report, sum}), !lasts
-}
-
-// fingerprint returns a digest of the names of entries, and of the stamps of the files among
-// them. lasts reports whether any change would change the digest.
-func (s *scan) fingerprint(entries []tree.Entry) (sum wire.SHA256, lasts bool) {
-	h := sha256.New()
-	var b []byte
-	lasts = true
-	for _, e := range entries {
-		b = append(b[:0], e.Name...)
-		b = append(b, 0)
-		switch {
-		case e.Bad != nil || e.Link:
-			lasts = false
-		case e.Info.IsDir():
-			b = append(b, 'd')
-		default:
-			stamp := tree.StampOf(e.Info)
-			lasts = lasts && stamp.Settled(s.now)
-			b = memo.AppendStamp(append(b, 'f'), stamp)
-			if !e.Info.Mode().IsRegular() {
-				lasts = false
-			}
-		}
-		h.Write(b)
-	}
-	h.Sum(sum[:0])
-	return sum, lasts
 }
 
 // reuse reports whether nothing has changed that an entry depends on.
@@ -262,7 +233,7 @@ func (w *walker) reuse(e *entry, part tree.Part, k *keys.Folder) bool {
 		if err != nil || s.ctx.Err() != nil {
 			return false
 		}
-		if sum, lasts := s.fingerprint(entries); !lasts || sum != l.entries {
+		if sum, lasts := memo.Fingerprint(entries, s.now); !lasts || sum != l.entries {
 			return false
 		}
 	}

@@ -2,12 +2,12 @@ package index
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
@@ -131,7 +131,7 @@ func (s *scan) needsCopy(r *Release, files *releaseFiles, trusted *keys.File) bo
 	return s.copies.Store != nil && trusted.IsFile() && r.Signature.By == ByPublisher && !files.copied
 }
 
-// verify makes the release of files. There is none if the version is withheld. state
+// verify makes the release of files, or nil if the version is withheld. state
 // identifies the files and keys. unread says why, if a document is to blame.
 func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File, state wire.SHA256) (r *Release, unread *tree.Finding, problems *Report) {
 	problems = new(Report)
@@ -163,7 +163,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 	}
 	var newest int64
 	var changed []ChangedBytes
-	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // each is one allocation
+	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // two allocations in all
 	for i, k := range packages {
 		zips[i] = k.file(files.text)
 		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.H1, PackedH1: k.detail().PackedH1}
@@ -193,7 +193,11 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 	if verdict.Note != "" {
 		parts.Notes = append(parts.Notes, verdict.Note)
 	}
-	parts.Notes = append(parts.Notes, packageNotes(packages)...)
+	details := make(map[address.Platform]archive.PackageDetail, len(packages))
+	for _, k := range packages {
+		details[k.platform] = k.detail()
+	}
+	parts.Notes = append(parts.Notes, offer.PackageNotes(details)...)
 	if len(problems.Withheld) == 0 && files.settled(s.now) {
 		parts.State, parts.Verified = state, s.now
 	}
@@ -326,29 +330,4 @@ func (p *packageArchive) file(version string) File {
 	f := offer.NewFile(p.zip(), p.Record.Size, p.SHA256, offer.InProviders, p.Dir, p.Name, p.Stamp, packed)
 	f.Version, f.Platform = version, p.platformText
 	return f
-}
-
-// packageNotes returns notes about packages that clients on some platforms have trouble
-// with.
-func packageNotes(packages []*packageArchive) (notes []string) {
-	var withoutMode, otherHash []string
-	for _, p := range packages {
-		detail := p.detail()
-		if p.platform.OS != "windows" && detail.LacksMode() {
-			withoutMode = append(withoutMode, p.platform.String())
-		}
-		if detail.PackedH1 != "" {
-			otherHash = append(otherHash, p.platform.String())
-		}
-	}
-	if len(withoutMode) > 0 {
-		notes = append(notes, fmt.Sprintf("clients on %s cannot run it, since its zip was made on a system without file modes: "+
-			"pack it with the executable bit, as on Linux or macOS", strings.Join(withoutMode, ", ")))
-	}
-	if len(otherHash) > 0 {
-		notes = append(notes, fmt.Sprintf("Terraform that has locked %s from the mirror alone refuses to install it again, "+
-			"since its zip has entries for folders, names like ./x or one name twice: pack the files alone, or lock it from its registry",
-			strings.Join(otherHash, ", ")))
-	}
-	return notes
 }

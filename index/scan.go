@@ -70,7 +70,7 @@ type scan struct {
 	tree    tree.Tree
 	now     time.Time // when the scan began
 	accepts bool      // a part of the tree may be empty all at once
-	stale   stale     // what may have changed since the last scan
+	stale   stale     // paths that may have changed since the last scan
 }
 
 // scan makes the entries of all folders again that may have changed. Archives that the memo

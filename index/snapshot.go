@@ -55,7 +55,7 @@ type Snapshot struct {
 	young      []string // folders in which a file is too young to be offered or remembered
 
 	differs difference // from the last snapshot
-	noted   difference // groups and folders of which collect has something to tell
+	noted   difference // groups and folders that collect lists
 
 	reporting sync.Once
 	report    *Report
@@ -68,7 +68,7 @@ type Snapshot struct {
 	*shared
 }
 
-// found has what a scan has found anew.
+// found has the new results of a scan.
 type found struct {
 	entries []*entry
 	way     []*wayWalk // of the parts that were walked
@@ -245,7 +245,7 @@ func (s *Snapshot) addGroup(a address.Address, g *group, sign int) {
 	s.Totals.Add(g.report, sign, s.live)
 }
 
-// collect lists what has to be scanned again, what is unknown and what has changed.
+// collect lists the folders to scan again, the unknown folders and the changed versions.
 func (s *Snapshot) collect() {
 	again := func(report string, faulty, young bool) {
 		if faulty {

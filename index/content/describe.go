@@ -30,7 +30,7 @@ type Module struct {
 	Walk func(ctx context.Context, wants func(name string) bool, visit func(name string, r io.Reader) error) (complete bool, err error)
 }
 
-// A Reader reads what modules and providers say about themselves, when somebody asks for it,
+// A Reader reads what modules and providers say about themselves, when a request needs it,
 // and keeps some of it. The zero value is ready for use.
 type Reader struct {
 	modules descriptions

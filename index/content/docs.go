@@ -17,7 +17,7 @@ import (
 
 // A release's documentation lies in VERSION/docs/, as terraform-plugin-docs writes it,
 // or in VERSION/website/docs/, as providers had it before. A scan only notes where it
-// is, since nothing that clients do depends on it. It is listed when somebody looks at
+// is, since nothing that clients do depends on it. It is listed when a page needs
 // it, and each page is read when it is shown.
 
 // Bounds of documentation, as in the public registry.
@@ -26,7 +26,7 @@ const (
 	maxDocPage  = 500 << 10 // bytes
 )
 
-// A DocCategory is what pages of documentation are about.
+// A DocCategory is the subject of pages of documentation.
 type DocCategory string
 
 // The categories, as they are called in the URLs of the public registry.
@@ -57,7 +57,7 @@ var docFolders = map[string]DocCategory{
 	"ephemeral-resources": DocEphemeralResources, "list-resources": DocListResources,
 }
 
-// docSuffixes are those of pages. The longer ones come first.
+// docSuffixes are the suffixes of pages. The longer ones come first.
 var docSuffixes = []string{".html.markdown", ".markdown.html", ".html.md", ".md.html", ".markdown", ".md"}
 
 // Docs are the documentation of a provider's release. They do not change.
@@ -69,13 +69,13 @@ type Docs struct {
 	// LeftOut is how many pages there are beyond the limit.
 	LeftOut int
 
-	taken time.Time // that of the snapshot that it was listed for
+	taken time.Time // the time of the snapshot that it was listed for
 }
 
-// documentation is what has been listed, by the folder.
+// documentation has the lists of pages, by the folder.
 type documentation = readings[string, *Docs]
 
-// A DocPage is one page, without its text.
+// A DocPage is a page without its text.
 type DocPage struct {
 	Category DocCategory
 

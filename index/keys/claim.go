@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A Claim is what a release has to show that its publisher has signed it.
+// A Claim has the documents by which a publisher signs a release.
 type Claim struct {
 	Address   address.Address
 	Version   string

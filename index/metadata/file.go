@@ -14,7 +14,7 @@ import (
 // stay withdrawn: a file that has been copied by half must not offer a withdrawn version
 // again. Removing the file does.
 type File struct {
-	Metadata *registryhcl.File // what counts
+	Metadata *registryhcl.File // the metadata that counts
 	Problems []*tree.Finding   // about the parts that do not count
 
 	whole   bool                 // the parts that do not count withdraw no version

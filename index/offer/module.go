@@ -65,7 +65,7 @@ type ModuleVersion struct {
 	deprecated *registryhcl.Notice
 }
 
-// ModuleParts are what a version of a module is made of.
+// ModuleParts make a version of a module.
 type ModuleParts struct {
 	Hostname   svchost.Hostname
 	Version    *version.Version
@@ -154,7 +154,7 @@ func (v *ModuleVersion) withNotice(n *registryhcl.Notice) *ModuleVersion {
 }
 
 // MergedModule returns a module with the versions of another one, which may be nil, and
-// further versions that can be fetched, of which nothing but the number is known. m is the
+// further versions that can be fetched, and that are known by number only. m is the
 // module's registry.hcl, and age is the Age of the list. MergedModule returns nil if there is no
 // version.
 func MergedModule(a address.Address, present *Module, further []wire.ProviderVersion, m *registryhcl.File, age time.Duration) *Module {
@@ -191,7 +191,7 @@ func (v *ModuleVersion) Summary() moduledoc.Summary {
 // Published returns the time of the newest file in the package.
 func (v *ModuleVersion) Published() time.Time { return time.Unix(0, v.Archive.modTime) }
 
-// NewModule returns a module with these versions, none of which may be withdrawn. It orders
+// NewModule returns a module with these versions, which must not be withdrawn. It orders
 // the versions, applies deprecations, and encodes the list.
 func NewModule(a address.Address, versions []*ModuleVersion, s Metadata) *Module {
 	address.SortNewestFirst(versions, func(v *ModuleVersion) *version.Version { return v.version })

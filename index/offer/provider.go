@@ -91,7 +91,7 @@ func (p *Provider) Metadata() *registryhcl.File { return p.metadata.File }
 // newest first.
 func (p *Provider) Withdrawn() []WithdrawnVersion { return p.metadata.Withdrawn }
 
-// NewProvider returns a provider with these releases, none of which may be withdrawn. It
+// NewProvider returns a provider with these releases, which must not be withdrawn. It
 // orders the releases and applies deprecations.
 func NewProvider(a address.Address, releases []*Release, s Metadata) *Provider {
 	releases = slices.Clone(releases)

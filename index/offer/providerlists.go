@@ -13,7 +13,7 @@ import (
 )
 
 // MergedProvider returns a provider with the lists of another one, which may be nil, and of
-// further versions that can be fetched, of which nothing but what the lists say is known.
+// further versions that can be fetched, and that are known by the lists only.
 // m is the provider's registry.hcl, and age is the Age of the list. MergedProvider returns nil
 // if there is no version.
 func MergedProvider(a address.Address, present *Provider, further []wire.ProviderVersion, m *registryhcl.File, age time.Duration) *Provider {

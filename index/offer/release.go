@@ -60,7 +60,7 @@ type encodedRelease struct {
 	archives *wire.Document // the mirror's VERSION.json
 }
 
-// ReleaseParts are what a release is made of.
+// ReleaseParts make a release.
 type ReleaseParts struct {
 	Address   address.Address // of its folder
 	Version   *version.Version

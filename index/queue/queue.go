@@ -229,8 +229,8 @@ func (q *Queue[A, R]) work() { q.readAll(q.take, &q.running) }
 // rush reads urgent archives until there is none.
 func (q *Queue[A, R]) rush() { q.readAll(q.takeUrgent, &q.rushing) }
 
-// readBehind begins to read in the background, if nothing else is left. The workers are
-// others than those of all other archives, which must not wait for them.
+// readBehind begins to read in the background, if nothing else is left. The background has
+// workers of its own: no other archive waits for one.
 func (q *Queue[A, R]) readBehind() {
 	for n := len(q.behind); n > 0 && q.unread == 0 && q.trailing < q.workers; n-- {
 		q.trailing++

@@ -1,3 +1,3 @@
-// Package scanlog writes into the log what scans have found: what is offered now and was not
-// before, what is withheld and why, and what has changed. Each line says one thing, and once.
+// Package scanlog writes the findings of scans into the log: new offers, problems and changes.
+// Each line says one thing, and once.
 package scanlog

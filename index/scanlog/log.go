@@ -62,8 +62,8 @@ func (l Log) Offers(was, is *report.Report) {
 	}
 }
 
-// Metadata writes of which addresses the registry.hcl has changed. current returns it as it is
-// now; nil if there is none.
+// Metadata writes the addresses whose registry.hcl has changed. current returns the present
+// file of an address, or nil.
 func (l Log) Metadata(changed []address.Address, current func(address.Address) *registryhcl.File) {
 	slices.SortFunc(changed, func(a, b address.Address) int { return strings.Compare(a.String(), b.String()) })
 	limited(l, slog.LevelInfo, "metadata changed", changed, func(a address.Address) {
