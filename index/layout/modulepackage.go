@@ -2,6 +2,7 @@ package layout
 
 import (
 	"fmt"
+	"io/fs"
 
 	version "github.com/hashicorp/go-version"
 
@@ -18,8 +19,8 @@ type ModulePackage struct {
 	IsFolder   bool
 }
 
-// ParseModulePackage parses the name of an entry. One that cannot be read is taken for what its
-// name says.
+// ParseModulePackage parses the name of an entry. An entry that cannot be read counts by its
+// name. The error of another file is fs.ErrInvalid.
 func ParseModulePackage(e tree.Entry) (p ModulePackage, err error) {
 	text, format, preference, isArchive := address.ParseModuleFile(e.Name)
 	switch {
@@ -29,7 +30,7 @@ func ParseModulePackage(e tree.Entry) (p ModulePackage, err error) {
 		text, p.IsFolder = e.Name, true
 		p.Format, p.Preference = "tar.gz", len(address.ModuleFormats)
 	default:
-		return p, fmt.Errorf("%s is no package of a module", e.Name)
+		return p, fs.ErrInvalid
 	}
 	p.Number, err = address.ParseModuleVersion(text)
 	return p, err
