@@ -34,6 +34,9 @@ var layers = []layer{
 	{name: "index/moduledoc", only: []string{"address"}}, // archive keeps its short form
 	{name: "tree", only: []string{"address", "wire"}},    // the files
 	{name: "tree/treetest"},
+	{name: "tlog", only: []string{"address", "cache", "tree"}}, // the log of what was offered
+	{name: "tlog/tlogtest"},
+	{name: "tlog/vault", only: []string{"tlog"}},
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
 	{name: "index/watch", only: []string{"tree", "archive"}},
@@ -47,6 +50,7 @@ var layers = []layer{
 	{name: "index/offer", only: []string{"address", "wire", "signing", "tree", "archive", "registryhcl", "index/moduledoc", "index/memo", "index/content", "index/report"}},
 	{name: "index/scanlog", only: []string{"address", "tree", "registryhcl", "index/report", "index/keys", "index/queue", "index/offer"}},
 	{name: "index"},
+	{name: "tlog/record", only: []string{"address", "index", "index/offer", "tlog"}}, // enters what is offered
 	{name: "index/catalog", only: []string{"address", "registryhcl", "index/content", "index/moduledoc", "index"}},
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},
@@ -64,6 +68,7 @@ var layers = []layer{
 	{name: "pages/changes", only: []string{"pages/markdown", "address", "index/content", "index/moduledoc"}},
 	{name: "pages/snippet", only: []string{"pages/markdown", "address", "clientconfig", "index/moduledoc"}},
 	{name: "pages", http: true, only: []string{"pages/markdown", "pages/feed", "pages/changes", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo"}},
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},
@@ -178,7 +183,7 @@ var whereFilesLie = regexp.MustCompile(`\.(Bucket|IsOnDisk|Disk|DiskPath|KeepsIn
 // watches folders of the disk, signs URLs of a bucket, and says which folder the root should be.
 func TestOnlyTreeKnowsWhereFilesLie(t *testing.T) {
 	for _, p := range packages(t) {
-		if !slices.Contains(p.Imports, modulePath+"/tree") || slices.Contains([]string{"index", "index/indextest", "index/layout", "index/watch", "tree/treetest"}, strings.TrimPrefix(p.ImportPath, modulePath+"/")) {
+		if !slices.Contains(p.Imports, modulePath+"/tree") || slices.Contains([]string{"index", "index/indextest", "index/layout", "index/watch", "tree/treetest", "tlog/tlogtest"}, strings.TrimPrefix(p.ImportPath, modulePath+"/")) {
 			continue
 		}
 		for _, file := range p.GoFiles {

@@ -41,6 +41,7 @@ var reference = []configured{
 	{"module", "UI", "`ui`", "In a Caddyfile the path is an argument, and each of the links is a line `link`."},
 	{"module", "UILink", "`link` of `ui`", "In a Caddyfile these are arguments."},
 	{"module", "Publish", "`publish`", ""},
+	{"module", "Tlog", "`tlog`", "In a Caddyfile the folder is an argument."},
 	{"blob", "FileSystem", "The file system `blob`", ""},
 	{"blob", "Cache", "`cache` of `blob`", "In a Caddyfile these are arguments."},
 }

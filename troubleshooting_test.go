@@ -21,8 +21,8 @@ import (
 // usage with messages about their arguments, and pages explain themselves, except for
 // errors.
 var explained = []string{
-	"address", "wire", "signing", "tree", "archive", "registryhcl", "index", "index/report", "index/layout", "index/keys", "index/metadata", "index/queue", "index/offer", "index/scanlog", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
-	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "caddyfile", "blob",
+	"address", "wire", "signing", "tlog/append.go", "tlog/checkpoint.go", "tlog/files.go", "tlog/folder.go", "tlog/key.go", "tlog/log.go", "tlog/tidy.go", "tlog/record", "tlog/vault", "tree", "archive", "registryhcl", "index", "index/report", "index/layout", "index/keys", "index/metadata", "index/queue", "index/offer", "index/scanlog", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
+	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "module/storage", "caddyfile", "blob",
 	"pages/errorpage.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",
 }
@@ -41,7 +41,7 @@ var unexplained = []string{
 
 	// Mistakes of the calling code.
 	"publishing needs a tree, its index and locks", "the summary is damaged", "the configuration that had the storage has gone",
-	"the file was not opened", "how much is to be sent is not known", "the S3 driver has no client", "getting the events app: …", "closing the index: …", "closing an upstream: …",
+	"the file was not opened", "how much is to be sent is not known", "the S3 driver has no client", "getting the events app: …", "closing the index: …", "closing an upstream: …", "closing a transparency log: …", "the log has been closed",
 
 	// Parts of other sentences.
 	"SYSTEM (such as aws, or any)", "its version, such as 1.0.0", "such file of …", "This page in …", "module service's URL",

@@ -254,6 +254,18 @@ func (r *Rules) AllowsAll(s Subject, right Right) bool {
 	return r.allowsWhole(&Subject{}, right, everything, anything) || r.allowsWhole(&s, right, everything, anything) // as in Decide
 }
 
+// AllowsAny reports whether a rule allows s the right to something. There need be nothing
+// like that.
+func (r *Rules) AllowsAny(s Subject, right Right) bool {
+	anyone := Subject{}
+	for rule := range r.All() {
+		if rule.allow && rule.isAbout(right) && (rule.who.includes(&s, true) || rule.who.includes(&anyone, true)) {
+			return true
+		}
+	}
+	return false
+}
+
 // AllowsHostname reports whether s has the right to everything that is mirrored from
 // the hostname, or to everything hosted if hostname is empty. This includes resources
 // that are added later.

@@ -162,6 +162,30 @@ func TestAllowsAll(t *testing.T) {
 	}
 }
 
+func TestAllowsAny(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		rules   []string
+		subject string
+		want    bool
+	}{
+		{"no rules allow nothing", nil, "ann", false},
+		{"a part", []string{"allow ann read acme"}, "ann", true},
+		{"a part to others", []string{"allow ann read acme"}, "bob", false},
+		{"a part to everyone", []string{"allow anonymous read acme"}, "ann", true},
+		{"to everyone with credentials", []string{"allow authenticated read acme"}, "", false},
+		{"another right", []string{"allow ann publish acme"}, "ann", false},
+		{"what is denied is not allowed", []string{"deny ann read acme"}, "ann", false},
+	} {
+		if got := rulesOf(t, test.rules...).AllowsAny(access.Subject{ID: test.subject}, access.Read); got != test.want {
+			t.Errorf("%s: got %v", test.rule, got)
+		}
+	}
+	if (*access.Rules)(nil).AllowsAny(access.Subject{}, access.Read) {
+		t.Error("nil rules allow something")
+	}
+}
+
 func TestAllowsHostname(t *testing.T) {
 	const origin, own = "origin.example.com", "own.example.com"
 	for _, test := range []struct {

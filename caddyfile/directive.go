@@ -70,6 +70,10 @@
 //	        max_staged      <size>
 //	        max_staged_each <size>
 //	    }
+//	    tlog        [<folder>] {
+//	        origin <name>
+//	        key    <file>
+//	    }
 //	}
 //
 // It only sets the exported fields of [module.Handler], which documents them: a

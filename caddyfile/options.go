@@ -47,6 +47,7 @@ func options() []option {
 		{name: "upstream", parse: upstream, list: true, block: true},
 		{name: "ui", parse: ui, block: true},
 		{name: "publish", parse: publish, block: true},
+		{name: "tlog", parse: tlog, block: true},
 	}
 }
 

@@ -104,6 +104,10 @@ func TestUnmarshal(t *testing.T) {
 		}}},
 		{"publish with its defaults", "publish", module.Handler{Publish: new(module.Publish)}},
 		{"publish with an empty block", "publish {\n}", module.Handler{Publish: new(module.Publish)}},
+		{"tlog", "tlog", module.Handler{Tlog: &module.Tlog{}}},
+		{"tlog", "tlog /srv/log {\n\torigin registry.example.com/log\n\tkey {env.KEY}\n}\nlinks 1h", module.Handler{
+			Links: caddy.Duration(time.Hour), Tlog: &module.Tlog{Folder: "/srv/log", Origin: "registry.example.com/log", Key: "{env.KEY}"},
+		}},
 		{"publish", "publish {\n\tmax_size 700MiB\n\tstaging 2d\n\tmax_staged 50GiB\n\tmax_staged_each 5GiB\n}\nlinks 1h", module.Handler{
 			Publish: &module.Publish{MaxSize: 700 << 20, Staging: caddy.Duration(48 * time.Hour), MaxStaged: 50 << 30, MaxStagedEach: 5 << 30}, Links: caddy.Duration(time.Hour),
 		}},
@@ -194,6 +198,11 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"a token of a host that is empty", "upstream a.example.com {\n\thost a {\n\t\ttoken \"\"\n\t}\n}", "wrong argument count"},
 		{"publish with an argument", `publish on`, "wrong argument count"},
 		{"publish twice", "publish\npublish", "publish is already specified"},
+		{"an unknown word in tlog", "tlog {\n\trequire\n}", "unrecognized word 'require' in tlog, the allowed ones are: origin, key, at Testfile:3"},
+		{"tlog that is off", "tlog off", "leave tlog out to have no log"},
+		{"two folders of a log", "tlog /a /b", "wrong argument count"},
+		{"two names of a log", "tlog {\n\torigin a\n\torigin b\n}", "origin is already specified"},
+		{"no name of a log", "tlog {\n\torigin\n}", "wrong argument count"},
 		{"an unknown word in publish", "publish {\n\tkeep 1h\n}", "unrecognized word 'keep' in publish, the allowed ones are: max_size, staging, max_staged, max_staged_each, at Testfile:3"},
 		{"max_size without a size", "publish {\n\tmax_size\n}", "wrong argument count"},
 		{"max_size that is not a size", "publish {\n\tmax_size large\n}", "max_size: 'large' is not a size, write it like 500GiB, at Testfile:3"},

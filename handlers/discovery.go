@@ -22,7 +22,11 @@ func (g *Registry) serveDiscovery(w http.ResponseWriter, r *request) error {
 	}
 	d := g.discovery.Load()
 	if d == nil || d.login != login {
-		d = &discovery{wire.Discovery{Login: login, Modules: g.base + "/modules/", Providers: g.base + "/providers/"}.Encode(), login}
+		services := wire.Discovery{Login: login, Modules: g.base + "/modules/", Providers: g.base + "/providers/"}
+		if g.Log != nil {
+			services.Tlog = g.base + "/tlog/"
+		}
+		d = &discovery{services.Encode(), login}
 		g.discovery.Store(d)
 	}
 	return g.writeDocument(w, r, d.Document, links{})

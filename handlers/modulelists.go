@@ -34,8 +34,11 @@ func (g *Registry) resolveModuleList(r *request, s []string) (answerer, error) {
 }
 
 func (g *Registry) answerModuleList(w http.ResponseWriter, r *request) error {
-	return g.writeList(w, r, func(l *listing) *wire.Document {
-		page, meta := r.list.page(&l.modules)
+	return g.writeList(w, r, func(l *listing) (*wire.Document, error) {
+		page, meta, err := r.list.page(r.Context(), &l.modules)
+		if err != nil {
+			return nil, err
+		}
 		modules := make([]wire.ListedModule, len(page))
 		for i, e := range page {
 			a := e.Address
@@ -45,6 +48,6 @@ func (g *Registry) answerModuleList(w http.ResponseWriter, r *request) error {
 				Published: published(r.snapshot, e.Published),
 			}
 		}
-		return wire.EncodeModuleList(meta, modules)
+		return wire.EncodeModuleList(meta, modules), nil
 	})
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -87,7 +88,7 @@ func (g *Registry) resolveSearch(r *request, path string) error {
 
 // writeList answers with a list. It calls encode unless the same list has been encoded
 // before for a user whom the rules treat alike.
-func (g *Registry) writeList(w http.ResponseWriter, r *request, encode func(*listing) *wire.Document) error {
+func (g *Registry) writeList(w http.ResponseWriter, r *request, encode func(*listing) (*wire.Document, error)) error {
 	v := &View{g, r}
 	id, subject, err := v.listingID()
 	if err != nil {
@@ -97,7 +98,7 @@ func (g *Registry) writeList(w http.ResponseWriter, r *request, encode func(*lis
 	return g.writeDerived(w, r, derivedID{
 		listingID: id, kind: r.Kind, query: l.path + "?" + l.pageQuery(l.offset) + " " + l.searched.String(),
 	}, func() (*wire.Document, error) {
-		return encode(g.listing(r.snapshot, id, subject)), nil
+		return encode(g.listing(r.snapshot, id, subject))
 	})
 }
 
@@ -112,7 +113,7 @@ func (l *listRequest) has(e *Listed) bool {
 }
 
 // page returns the entries on the page, and the position of the page.
-func (l *listRequest) page(all *listed) ([]*Listed, wire.Page) {
+func (l *listRequest) page(ctx context.Context, all *listed) ([]*Listed, wire.Page, error) {
 	var page []*Listed
 	place, more := 0, false
 	add := func(e *Listed) (next bool) {
@@ -136,12 +137,12 @@ func (l *listRequest) page(all *listed) ([]*Listed, wire.Page) {
 			}
 		}
 	} else {
-		found, _ := all.search(l.searched)
-		if found.only != nil && !l.has(&found.listed[found.only.entry]) {
-			found, _ = all.searchWords(l.searched) // it is of another registry
+		found, _, err := all.search(ctx, l.searched, l.has)
+		if err == nil && found.Len() == 0 {
+			found, _, err = all.search(ctx, l.searched.Loosen(), l.has)
 		}
-		if found.Len() == 0 {
-			found, _ = all.searchWords(l.searched.Loosen())
+		if err != nil {
+			return nil, wire.Page{}, err
 		}
 		for i := range found.Len() {
 			if e, _ := found.At(i); !add(e) {
@@ -149,7 +150,7 @@ func (l *listRequest) page(all *listed) ([]*Listed, wire.Page) {
 			}
 		}
 	}
-	return page, l.meta(more)
+	return page, l.meta(more), nil
 }
 
 // meta returns the part of a list that describes its pages.

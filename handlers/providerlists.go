@@ -28,8 +28,11 @@ func (g *Registry) resolveProviderList(r *request, segment string) (answerer, er
 }
 
 func (g *Registry) answerProviderList(w http.ResponseWriter, r *request) error {
-	return g.writeList(w, r, func(l *listing) *wire.Document {
-		page, meta := r.list.page(&l.providers)
+	return g.writeList(w, r, func(l *listing) (*wire.Document, error) {
+		page, meta, err := r.list.page(r.Context(), &l.providers)
+		if err != nil {
+			return nil, err
+		}
 		providers := make([]wire.ListedProvider, len(page))
 		for i, e := range page {
 			providers[i] = wire.ListedProvider{
@@ -38,6 +41,6 @@ func (g *Registry) answerProviderList(w http.ResponseWriter, r *request) error {
 				Published: published(r.snapshot, e.Published),
 			}
 		}
-		return wire.EncodeProviderList(meta, providers)
+		return wire.EncodeProviderList(meta, providers), nil
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -94,6 +95,10 @@ type Registry struct {
 	// Publisher takes files that clients send into the tree. Without Rules it accepts
 	// none. Nil: nothing is published over HTTP.
 	Publisher Publisher
+
+	// Log returns the transparency log, or nil while it cannot be read. Nil: the registry
+	// has none.
+	Log func() *tlog.Log
 
 	// Next waits for a snapshot other than the given one, for which the wanted packages
 	// have been read first. It returns nil if ctx ends before. A request that cannot be
@@ -174,7 +179,11 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		if !ok {
 			return false
 		}
-		if service, ok = splitServicePath(path); !ok {
+		service, ok = splitServicePath(path)
+		if service.protocol == "tlog" && g.Log == nil {
+			ok = false
+		}
+		if !ok {
 			if !g.changes(r.Method) {
 				return false
 			}
@@ -210,6 +219,9 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath)
 	}
 	if service.protocol == "ready" {
 		return g.serveReady(w, r)
+	}
+	if service.protocol == "tlog" {
+		return g.serveLog(w, r, service.rest)
 	}
 	if service.original != "" {
 		if err := g.standInFor(r, service.original); err != nil {

@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"context"
+	"iter"
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -51,6 +53,35 @@ func (f FoundList) At(i int) (l *Listed, page int) {
 	return &f.listed[entry], page
 }
 
+// Entries returns each entry with results, and how many it has.
+func (f FoundList) Entries() iter.Seq2[*Listed, int] {
+	return func(yield func(*Listed, int) bool) {
+		if f.only != nil {
+			yield(&f.listed[f.only.entry], 1)
+			return
+		}
+		counts := make([]int32, len(f.listed))
+		for i := range f.results.Len() {
+			entry, _ := f.results.At(i)
+			counts[entry]++
+		}
+		for entry, count := range counts {
+			if count > 0 && !yield(&f.listed[entry], int(count)) {
+				return
+			}
+		}
+	}
+}
+
+// NamedPart returns the folder of a submodule or an example, as the query names it; empty if
+// the one result is not what the query names.
+func (f FoundList) NamedPart() string {
+	if f.only == nil || f.Query.Named == nil {
+		return ""
+	}
+	return f.Query.Named.Part
+}
+
 // ParseQuery reads a query for this view, in which the registry's own names say nothing.
 func (v *View) ParseQuery(text string) catalog.Query {
 	return catalog.ParseQuery(text, append(slices.Clone(v.registry.Hostnames), v.request.self)...)
@@ -63,43 +94,45 @@ func (v *View) Search(q catalog.Query) (s Search, err error) {
 	if err != nil || q.IsEmpty() {
 		return s, err
 	}
-	s.Modules, _ = l.modules.search(q)
-	s.Providers, s.Pages = l.providers.search(q)
-	if s.Pages.only != nil {
-		s.Modules = FoundList{} // the URL of that page was pasted
+	ctx := v.request.Context()
+	for _, q := range []catalog.Query{q, q.Loosen()} {
+		s = Search{Similar: s.Modules.listed != nil}
+		if s.Modules, _, err = l.modules.search(ctx, q, anything); err != nil {
+			return Search{}, err
+		}
+		if s.Providers, s.Pages, err = l.providers.search(ctx, q, anything); err != nil {
+			return Search{}, err
+		}
+		if s.Pages.only != nil {
+			s.Modules = FoundList{} // the URL of that page was pasted
+		}
+		if s.Modules.Len()+s.Providers.Len()+s.Pages.Len() > 0 {
+			return s, nil
+		}
 	}
-	if s.Modules.Len()+s.Providers.Len()+s.Pages.Len() == 0 {
-		s.Modules, _ = l.modules.search(q.Loosen())
-		s.Providers, s.Pages = l.providers.search(q.Loosen())
-		s.Similar = s.Modules.Len()+s.Providers.Len()+s.Pages.Len() > 0
-	}
+	s.Similar = false
 	return s, nil
 }
 
-// search finds entries and pages. If the query names one that is visible, that is the only
-// result.
-func (l *listed) search(q catalog.Query) (entries, pages FoundList) {
+func anything(*Listed) bool { return true }
+
+// search finds entries and pages. If the query names one that is visible and asked for, that
+// is the only result; else its words count.
+func (l *listed) search(ctx context.Context, q catalog.Query, asked func(*Listed) bool) (entries, pages FoundList, err error) {
 	all := l.entries()
 	entries, pages = FoundList{Query: q, listed: all}, FoundList{Query: q, listed: all}
-	if found, ok := l.named(q.Named); ok {
+	if found, ok := l.named(q.Named); ok && asked(&all[found.entry]) {
 		if q.Named.Slug == "" {
 			entries.only = &found
-			return entries, pages
+			return entries, pages, nil
 		}
 		if found.page >= 0 {
 			pages.only = &found
-			return entries, pages
+			return entries, pages, nil
 		}
 	}
-	return l.searchWords(q)
-}
-
-// searchWords is search for the words of the query alone.
-func (l *listed) searchWords(q catalog.Query) (entries, pages FoundList) {
-	all := l.entries()
-	entries, pages = FoundList{Query: q, listed: all}, FoundList{Query: q, listed: all}
-	entries.results, pages.results = l.searcher().Search(q)
-	return entries, pages
+	entries.results, pages.results, err = l.searcher().Search(ctx, q)
+	return entries, pages, err
 }
 
 // named returns what a query names, if it is listed. A name without a HOSTNAME may be hosted,
@@ -108,21 +141,18 @@ func (l *listed) named(r *catalog.Reference) (found foundPlace, ok bool) {
 	if r == nil {
 		return found, false
 	}
-	a, err := r.Address()
-	if err != nil {
-		return found, false
-	}
-	at, ok := l.find(a)
-	if !ok && r.Hostname == "" && !r.Own {
-		at, ok = l.find(a.At(catalog.PublicRegistry))
+	at, ok := l.find(r.Address)
+	if !ok && r.Address.Hostname == "" && !r.Own {
+		at, ok = l.find(r.Address.At(catalog.PublicRegistry))
 	}
 	if !ok {
 		return found, false
 	}
-	page := slices.IndexFunc(l.entries()[at].Titles(), func(t content.DocTitle) bool {
-		return r.Slug != "" && t.Slug == r.Slug && string(t.Category) == r.Category
-	})
-	return foundPlace{at, page}, true
+	found = foundPlace{at, -1}
+	if r.Slug != "" {
+		found.page = l.entries()[at].Titles().Find(content.DocCategory(r.Category), r.Slug)
+	}
+	return found, true
 }
 
 // find returns the place of an address.
@@ -130,9 +160,9 @@ func (l *listed) find(a address.Address) (at int, ok bool) {
 	return slices.BinarySearchFunc(l.entries(), a, func(l Listed, a address.Address) int { return l.Address.Compare(a) })
 }
 
-// DocTitles returns the titles of the documentation of the latest release of a provider; nil
+// DocTitles returns the titles of the documentation of the latest release of a provider; none
 // if the user sees none.
-func (v *View) DocTitles(a address.Address) ([]content.DocTitle, error) {
+func (v *View) DocTitles(a address.Address) (content.Titles, error) {
 	l, err := v.listing()
 	if err != nil {
 		return nil, err
@@ -144,19 +174,25 @@ func (v *View) DocTitles(a address.Address) ([]content.DocTitle, error) {
 	return l.providers.entries()[at].Titles(), nil
 }
 
-// A Caller is a module that the user may see and that calls a module or requires a provider,
-// in its latest version.
+// Users are the modules that the user may see and that call a module or require a provider,
+// in their latest versions.
+type Users struct {
+	catalog.Users
+	listed []Listed
+}
+
+// A Caller is one of these modules.
 type Caller struct {
 	*Listed
 	Part       string // the path of the submodule that does so; empty for the root
 	Constraint string // on the version; empty if there is none
 }
 
-// UsedBy returns the modules that use a module or provider, by address.
-func (v *View) UsedBy(a address.Address) ([]Caller, error) {
+// UsedBy returns what uses a module or provider.
+func (v *View) UsedBy(a address.Address) (Users, error) {
 	l, err := v.listing()
 	if err != nil {
-		return nil, err
+		return Users{}, err
 	}
 	names := []address.Address{a}
 	if a.Hostname == "" {
@@ -167,12 +203,38 @@ func (v *View) UsedBy(a address.Address) ([]Caller, error) {
 			}
 		}
 	}
-	all := l.modules.entries()
-	var callers []Caller
-	for _, name := range names {
-		for _, c := range l.usedBy().Of(name) {
-			callers = append(callers, Caller{&all[c.Entry], c.Part, c.Constraint})
+	return Users{l.usedBy().Of(names...), l.modules.entries()}, nil
+}
+
+// Callers returns each use, by the address of the caller.
+func (u Users) Callers() iter.Seq[Caller] {
+	return func(yield func(Caller) bool) {
+		for c := range u.Users.Callers() {
+			if !yield(Caller{&u.listed[c.Entry], c.Part, c.Constraint}) {
+				return
+			}
 		}
 	}
-	return callers, nil
+}
+
+// OtherSystems returns the modules of the same name for other systems that the user may see.
+func (v *View) OtherSystems(a address.Address) ([]Listed, error) {
+	l, err := v.listing()
+	if err != nil {
+		return nil, err
+	}
+	name := a
+	name.System = ""
+	at, _ := l.modules.find(name)
+	var others []Listed
+	for _, m := range l.modules.entries()[at:] {
+		system := m.Address.System
+		if m.Address.System = ""; m.Address != name {
+			break
+		}
+		if m.Address.System = system; m.Address != a {
+			others = append(others, m)
+		}
+	}
+	return others, nil
 }

@@ -35,6 +35,10 @@ resource "demo_thing" "one" {}
 	module("secret/caller/aws", "registry.example.com/open/vpc/aws", "registry.example.com/open/demo")
 	module("open/vpc/aws", "acme/other/aws", "hashicorp/aws")
 	module("registry.terraform.io/acme/other/aws", "acme/none/aws", "secret/demo")
+	for _, system := range []string{"azurerm", "google"} {
+		files.Write("modules/systems/vpc/"+system+"/1.0.0/main.tf", "# a module")
+	}
+	files.Write("modules/systems/vpc2/aws/1.0.0/main.tf", "# a module")
 	for _, provider := range []string{"open/demo", "secret/demo"} {
 		files.Provider(provider, "1.0.0", "linux_amd64").Docs("resources/thing.md", "# "+provider, "guides/start.md", "# Start with "+provider)
 	}
@@ -55,7 +59,7 @@ func found(t *testing.T, v *handlers.View, query string) (list []string) {
 			e, page := l.At(i)
 			name := e.Address.String()
 			if page >= 0 {
-				name += "#" + e.Titles()[page].Slug
+				name += "#" + e.Titles().At(page).Slug
 			}
 			list = append(list, name)
 		}
@@ -91,12 +95,22 @@ func TestSearchesHaveRights(t *testing.T) {
 			})
 		})
 	}
+	systems := func(v *handlers.View, a address.Address) (list []string) {
+		others, err := v.OtherSystems(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range others {
+			list = append(list, o.Address.String())
+		}
+		return list
+	}
 	callers := func(v *handlers.View, a address.Address) (list []string) {
 		used, err := v.UsedBy(a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range used {
+		for c := range used.Callers() {
 			list = append(list, c.Address.String()+" "+c.Constraint)
 		}
 		return list
@@ -104,12 +118,15 @@ func TestSearchesHaveRights(t *testing.T) {
 	vpc := address.Address{Namespace: "open", Name: "vpc", System: "aws"}
 	demo := address.Address{Namespace: "open", Name: "demo"}
 	visit(t, g, anonymous, ownHost, func(v *handlers.View) {
+		if got := systems(v, address.Address{Namespace: "systems", Name: "vpc", System: "google"}); got != nil {
+			t.Errorf("hidden modules are for other systems: %q", got)
+		}
 		for _, a := range []address.Address{vpc, demo} {
 			if got, want := callers(v, a), []string{"open/caller/aws ~> 1.0"}; !slices.Equal(got, want) {
 				t.Errorf("%s is used by %q, want %q", a, got, want)
 			}
 		}
-		if titles, err := v.DocTitles(demo.At("")); err != nil || len(titles) != 2 {
+		if titles, err := v.DocTitles(demo.At("")); err != nil || len(titles.All()) != 2 {
 			t.Errorf("there are titles %+v, %v", titles, err)
 		}
 		if titles, err := v.DocTitles(address.Address{Namespace: "secret", Name: "demo"}); err != nil || titles != nil {
@@ -117,6 +134,11 @@ func TestSearchesHaveRights(t *testing.T) {
 		}
 	})
 	visit(t, g2, anonymous, ownHost, func(v *handlers.View) {
+		for system, want := range map[string][]string{"azurerm": {"systems/vpc/google"}, "aws": {"systems/vpc/azurerm", "systems/vpc/google"}} {
+			if got := systems(v, address.Address{Namespace: "systems", Name: "vpc", System: system}); !slices.Equal(got, want) {
+				t.Errorf("for other systems than %s there are %q, want %q", system, got, want)
+			}
+		}
 		if got, want := callers(v, vpc), []string{"open/caller/aws ~> 1.0", "secret/caller/aws ~> 1.0"}; !slices.Equal(got, want) {
 			t.Errorf("it is used by %q, want %q", got, want)
 		}

@@ -20,7 +20,7 @@ import (
 // A servicePath is a path of the registry, in its parts.
 type servicePath struct {
 	original string // the HOSTNAME of the registry that it stands in for, escaped; empty: none
-	protocol string // providers, modules, mirror or ready; empty: discovery
+	protocol string // providers, modules, mirror, tlog or ready; empty: discovery
 	rest     string // the rest of the path, escaped
 }
 
@@ -32,7 +32,7 @@ func splitServicePath(path string) (s servicePath, ok bool) {
 	switch s.protocol {
 	case "modules", "providers":
 		return s, true
-	case "mirror":
+	case "mirror", "tlog":
 		return s, nested
 	case "ready":
 		return s, !nested

@@ -192,6 +192,8 @@ func (g *Registry) notFound(w http.ResponseWriter, r *request) error {
 		return fail(http.StatusNotFound, "this registry has no provider %s%s", t.resource().Address, also)
 	case KindModuleVersions, KindModuleDownload, KindModuleArchive, KindModuleDetail:
 		return fail(http.StatusNotFound, "this registry has no module %s%s", t.resource().Address, also)
+	case KindTlogLookup:
+		return fail(http.StatusNotFound, "the transparency log has no entry of %s %s", t.resource().Address, t.version)
 	case KindMirrorIndex:
 		return fail(http.StatusNotFound, "this mirror has no provider %s%s", t, also)
 	case KindMirrorArchives:

@@ -91,19 +91,3 @@ func (a *job) changedBytes(platform string) []ChangedBytes {
 	}
 	return []ChangedBytes{c}
 }
-
-// newlyChanged returns the changes since the snapshot before, which may be nil.
-func (s *Snapshot) newlyChanged(before *Snapshot) (list []ChangedVersion) {
-	known := make(map[string]string)
-	if before != nil {
-		for _, c := range before.Changed {
-			known[c.Path] = c.Is
-		}
-	}
-	for _, c := range s.Changed {
-		if known[c.Path] != c.Is {
-			list = append(list, c)
-		}
-	}
-	return list
-}

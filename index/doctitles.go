@@ -82,7 +82,7 @@ func (e *entry) titlesIn(docs string) (titles content.Titles, known bool) {
 func newTitlesJob(p *providerFolder, r *Release) *job {
 	dir, name := path.Split(r.Docs())
 	return &job{
-		folder: &p.folder, Task: queue.Task{Address: p.Address, Version: r.Version, Background: true},
+		folder: &p.folder, titles: true, Task: queue.Task{Address: p.Address, Version: r.Version, Background: true},
 		Location: tree.Location{Dir: path.Clean(dir), Name: name, Report: path.Join("providers", dir)},
 	}
 }
@@ -106,7 +106,7 @@ func (x *scanner) readTitles(ctx context.Context, a *job) (r readResult) {
 	at, now := a.Location, x.options.now()
 	found, err := content.FindDocs(ctx, a.folder.Part, at.Path())
 	if err == nil {
-		if d, known := x.memo.Get(&at, found.Stamp()); known && d.Bad == nil {
+		if d, known := x.memo.Get(&at, found.Stamp()); known && content.Titles(d.Content).AreCurrent() {
 			return readResult{record: d}
 		}
 		r.record.Stamp = found.Stamp()

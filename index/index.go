@@ -410,7 +410,7 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 	if len(read) > 0 {
 		isChange = slices.ContainsFunc(archives, func(f finished) bool { return !f.Archive.IsFirst() })
 	}
-	isNews := len(read) == 0 || len(archives) > 0 // and not titles alone
+	isNews := len(read) == 0 || len(archives) > 0 // and not only from the background
 	if isNews && (idle || current && isChange) {
 		took := time.Since(x.began)
 		x.count(s, took)

@@ -17,7 +17,7 @@ import (
 )
 
 // A job is an archive, as a file or a folder, that has to be read, and the result of reading
-// it. The titles of documentation are read by jobs in the background.
+// it. Titles of documentation are read by such jobs, too.
 type job struct {
 	folder  *folder // the folder of the provider or module
 	listing *listing
@@ -29,6 +29,8 @@ type job struct {
 
 	before *entry // of the folder; nil if there is none
 	first  bool   // nothing was offered before: it was found by the first scan of a process
+
+	titles bool // it is no archive, but the titles of documentation
 
 	// Of titles: those that were known before, and whether the folder was listed again after
 	// its reading had begun.
@@ -96,13 +98,17 @@ func (w *walker) recall(a *job) (known bool) {
 // renamed into place.
 const folderRest = time.Second
 
-// recallOrQueueFolder copies the result for a folder from the memo. Otherwise it adds the
-// folder to the archives to read, or leaves it to a later scan if it is too young. dirs are
-// the folders in it, from which removing a file is a change too.
+// recallOrQueueFolder copies the result for a folder from the memo, like newArchive. Otherwise
+// it adds the folder to the archives to read, or leaves it to a later scan if it is too young.
+// dirs are the folders in it, from which removing a file is a change too.
 func (w *walker) recallOrQueueFolder(a *job, dirs ...string) *job {
 	now := w.scan.options.now()
 	switch {
-	case w.recall(a) && !a.isOutdated(a.Record):
+	case w.recall(a):
+		if a.module != nil {
+			a.module.Recall(a.Digest)
+		}
+		return w.renew(a)
 	case !w.scan.once && !w.hasPacked(a) && a.folder.Part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest):
 		a.pending, w.young = true, true
 	default:
@@ -130,10 +136,15 @@ func (w *walker) queue(a *job) *job {
 }
 
 // renew adds an archive that is known to the archives to read, if an earlier release has
-// read it and this one reads more of it. Until then it is offered as it was read.
+// read it and this one reads more of it. Until then it is offered as it was read, so that it is
+// read in the background.
 func (w *walker) renew(a *job) *job {
 	if w.scan.once || !a.isOutdated(a.Record) {
 		return a
+	}
+	a.Background = true
+	if a.module != nil {
+		a.read = readModuleFolderAgain
 	}
 	known := a.Record
 	if a = w.queue(a); a.pending && !a.finished {
@@ -166,14 +177,14 @@ type readResult struct {
 // others could not be.
 func (a *job) apply(r readResult) {
 	a.finished, a.failed, a.young = true, r.failed, r.young
-	if r.failed == "" || a.Background {
+	if r.failed == "" || a.titles {
 		a.Record, a.pending = r.record, false
 	}
 }
 
 // readArchive reads an archive, remembers the result and returns it.
 func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
-	if a.Background {
+	if a.titles {
 		return x.readTitles(ctx, a)
 	}
 	d, err := a.read(ctx, a)

@@ -60,7 +60,7 @@ func (s *scan) list(path layout.Folder, k *keys.Folder) *listing {
 	if before != nil && before.listing != nil {
 		w.queued = make(map[string]*job)
 		for _, a := range before.listing.walker.unread {
-			if a.Background {
+			if a.titles {
 				w.takeTitles(a)
 			} else {
 				w.queued[a.ReportPath()] = a

@@ -113,14 +113,25 @@ func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string)
 		return a
 	}
 	a.Stamp = a.module.Stamp()
-	if a = w.recallOrQueueFolder(a, dirs...); !a.pending {
-		a.module.Recall(a.Digest)
-	}
-	return a
+	return w.recallOrQueueFolder(a, dirs...)
 }
 
 func readModuleFolder(ctx context.Context, a *job) (memo.Record, error) {
 	d, err := a.module.Read(ctx, a.Pause())
+	return memo.Record{Digest: d}, err
+}
+
+// readModuleFolderAgain is readModuleFolder for a folder that is offered meanwhile, whose files
+// and package must not change.
+func readModuleFolderAgain(ctx context.Context, a *job) (memo.Record, error) {
+	again, bad := archive.FindModule(a.folder.Part, a.Path(), func(string) {})
+	switch {
+	case bad != nil:
+		return memo.Record{}, bad
+	case again.Stamp() != a.Stamp:
+		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
+	}
+	d, err := again.Read(ctx, a.Pause())
 	return memo.Record{Digest: d}, err
 }
 

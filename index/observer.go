@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/scanlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
@@ -84,7 +85,10 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 		"read", now.Read,
 		"duration", took)
 	was, is := x.unreported.reports(before, now)
-	log, rewritten := x.scanLog(), now.newlyChanged(before)
+	log, rewritten := x.scanLog(), now.Changed
+	if before != nil {
+		rewritten = offer.NewlyChanged(before.Changed, now.Changed)
+	}
 	var changed []keys.Change
 	if before != nil {
 		log.Offers(was, is)

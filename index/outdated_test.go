@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"strings"
+	"sync"
 	"testing"
+
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -37,30 +41,132 @@ func TestModulesThatAnEarlierReleaseReadAreReadAgain(t *testing.T) {
 
 			second := index.New(o)
 			defer second.Close()
-			s := rescan(t, second)
+			rescanned(t, second)
+			s := untilSummed(t, second)
 			v := s.Module(index.PlaceOf(ownVPC)).Latest()
-			if types := v.Summary().Types; s.Read != 1 || len(types) != 1 {
-				t.Errorf("%d archives are read again, and the types are %q", s.Read, types)
-			}
 			if len(v.Changed) > 0 || len(s.Report().Withheld) > 0 {
 				t.Errorf("it has changed: %+v, %+v", v.Changed, s.Report().Withheld)
 			}
-			if s = rescan(t, second); s.Read != 0 {
-				t.Error("it is read a third time")
+			if again := rescan(t, second); again.Module(index.PlaceOf(ownVPC)).Latest() != v {
+				t.Error("it is another version although nothing has changed")
 			}
 		})
 	}
 }
 
-// withoutUses returns a memo with one module whose summary is in the first format.
+// What an earlier release has remembered is offered before it has been read again, and behind
+// what nobody has read yet.
+func TestModulesThatAnEarlierReleaseReadAreOfferedAtOnce(t *testing.T) {
+	for _, test := range []struct {
+		rule, path string
+		folder     bool
+	}{
+		{"an archive", "modules/acme/vpc/aws/1.0.0.tar.gz", false},
+		{"a folder", "modules/acme/vpc/aws/1.0.0/main.tf", true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			files, store := indextest.New(t), new(memoryStore)
+			const text = `resource "aws_vpc" "main" {}`
+			content := text
+			if !test.folder {
+				content = indextest.TarGz("main.tf", text)
+			}
+			files.Write(test.path, content)
+			o := options(t, files.Open)
+			o.Store, o.Now = store, inAnHour
+			first := index.New(o)
+			before := rescan(t, first).Module(index.PlaceOf(ownVPC)).Latest()
+			first.Close()
+			store.memo = withoutUses(t, store.memo)
+
+			files.Write("modules/acme/other/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", text))
+			g := holding{gate{files.Fs, make(chan struct{})}, "/vpc/", make(chan string, 100)}
+			o.Open, o.Workers = indextest.On(t, g).Open, 1
+			r := run(t, o)
+			open := sync.OnceFunc(func() { close(g.open) })
+			t.Cleanup(open)
+			<-r.Ready()
+			s := r.Snapshot()
+			v := s.Module(index.PlaceOf(ownVPC)).Latest()
+			if v == nil || v.H1 != before.H1 || len(v.Summary().Types) > 0 || s.ListPending(index.PlaceOf(ownVPC)) {
+				t.Fatalf("offered at once is %+v", s.Report().Offered)
+			}
+			open()
+			s = untilSummed(t, r.Index)
+			if v := s.Module(index.PlaceOf(ownVPC)).Latest(); v.H1 != before.H1 || len(v.Changed) > 0 {
+				t.Errorf("read again it is %+v", v)
+			}
+			if first := <-g.read; !strings.Contains(first, "/other/") {
+				t.Errorf("%s is read first", first)
+			}
+		})
+	}
+}
+
+// untilSummed waits until the latest version of a module has the summary of this release.
+func untilSummed(t *testing.T, x *index.Index) *index.Snapshot {
+	t.Helper()
+	s := x.Snapshot()
+	for len(s.Module(index.PlaceOf(ownVPC)).Latest().Summary().Types) != 1 {
+		if s = x.Next(t.Context(), s); s == nil {
+			t.Fatal("it is not read again")
+		}
+	}
+	return s
+}
+
+// holding holds back the modules whose path has a text, and tells which files are read.
+type holding struct {
+	gate
+	path string
+	read chan string
+}
+
+func (h holding) Open(name string) (afero.File, error) {
+	if info, err := h.Fs.Stat(name); err == nil && info.Mode().IsRegular() {
+		h.read <- name
+		if strings.Contains(name, h.path) {
+			<-h.open
+		}
+	}
+	return h.Fs.Open(name)
+}
+
+// Titles that another release has stored are read again, and never taken for others.
+func TestTitlesThatAnotherReleaseReadAreReadAgain(t *testing.T) {
+	files, store := indextest.New(t), new(memoryStore)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/thing.md", "# A thing", "guides/start.md", "# Start here")
+	o := options(t, files.Open)
+	o.Store, o.Now = store, inAnHour
+	want := []string{"start Start here", "thing "}
+	first := index.New(o)
+	rescanned(t, first)
+	untilTitles(t, first, index.PlaceOf(ownDemo), want...)
+	first.Close()
+	store.memo = altered(t, store.memo, "\x02g\x05start", "\x01\x01\x05start")
+
+	second := index.New(o)
+	defer second.Close()
+	rescanned(t, second)
+	untilTitles(t, second, index.PlaceOf(ownDemo), want...)
+}
+
+// withoutUses returns a memo with one module whose summary is in the first format. An unknown
+// format is no better.
 func withoutUses(t *testing.T, encoded []byte) []byte {
 	t.Helper()
+	return altered(t, encoded, "\xff\xff\x7f2", "\xff\xff\x7f1")
+}
+
+// altered returns a memo with another text of the same length in place of one.
+func altered(t *testing.T, encoded []byte, text, other string) []byte {
+	t.Helper()
 	m := bytes.Clone(encoded)
-	at := bytes.Index(m, []byte("\xff\xff\x7f2"))
+	at := bytes.Index(m, []byte(text))
 	if at < 0 {
-		t.Fatal("the memo has no summary")
+		t.Fatalf("the memo has no %q", text)
 	}
-	m[at+3] = '1' // an unknown format is no better than the first one
+	copy(m[at:], other)
 	body := m[:len(m)-crc32.Size]
 	return binary.BigEndian.AppendUint32(body, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 }

@@ -266,13 +266,13 @@ func TestDocPageAt(t *testing.T) {
 func TestDocsAreBounded(t *testing.T) {
 	files := indextest.New(t)
 	release := files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	for i := range 1001 {
+	for i := range 5001 {
 		release.Docs(fmt.Sprintf("resources/r%04d.md", i), "x")
 	}
 	release.Docs("index.md", "---\npage_title: "+strings.Repeat("long ", 100)+"\n---\n"+strings.Repeat("0123456789", 60<<10))
 	s := scan(t, files)
 	docs := docsOf(t, s)
-	if len(docs.Pages) != 1000 || docs.LeftOut != 2 {
+	if len(docs.Pages) != 5000 || docs.LeftOut != 2 {
 		t.Errorf("%d pages are listed, %d are left out", len(docs.Pages), docs.LeftOut)
 	}
 	overview := docs.Page(content.DocOverview, "")

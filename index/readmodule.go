@@ -2,8 +2,6 @@ package index
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io/fs"
 	"time"
 
@@ -41,7 +39,7 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 		p.Stamp = tree.StampOf(at.Info)
 	}
 	if err := p.read(ctx); err != nil {
-		return nil, moduleUnread(ctx, err)
+		return nil, archive.AsModuleError(ctx, err)
 	}
 	return p.offered(a.Hostname), nil
 }
@@ -81,21 +79,4 @@ func (p *modulePackage) read(ctx context.Context) error {
 	d.Stamp = a.Stamp
 	a.Record = d
 	return err
-}
-
-func moduleUnread(ctx context.Context, err error) error {
-	var bad *tree.Finding
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case !errors.As(err, &bad):
-		return tree.StorageError(err)
-	}
-	switch bad.Reason {
-	case tree.BeingWritten:
-		return tree.ErrChanged
-	case tree.Unreadable, tree.Exhausted, tree.StoreFailed:
-		return fmt.Errorf("%w: %s", tree.ErrNotWritable, bad.Detail)
-	}
-	return archive.AsPackageError(err)
 }

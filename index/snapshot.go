@@ -462,22 +462,33 @@ func (s *Snapshot) Merged() iter.Seq[address.Address] {
 	}
 }
 
-// Providers yields all providers, each under the address of its folder.
-func (s *Snapshot) Providers() iter.Seq[*Provider] {
-	return func(yield func(*Provider) bool) {
+// Folders yields the addresses of the folders that count. While the value beside an address
+// is the same, so is everything that is known of the folder.
+func (s *Snapshot) Folders() iter.Seq2[address.Address, any] {
+	return func(yield func(address.Address, any) bool) {
 		for e := range s.offered() {
-			if e.provider != nil && !yield(e.provider) {
+			if !yield(e.folder.Address, e) {
 				return
 			}
 		}
 	}
 }
 
+// Complete reports whether everything that lies in the tree has been read.
+func (s *Snapshot) Complete() bool { return s.Totals.Pending == 0 && len(s.unknown) == 0 }
+
+// Providers yields all providers, each under the address of its folder.
+func (s *Snapshot) Providers() iter.Seq[*Provider] {
+	return present(s.offered(), (*entry).providerOrNil)
+}
+
 // Modules yields all modules, each under the address of its folder.
-func (s *Snapshot) Modules() iter.Seq[*Module] {
-	return func(yield func(*Module) bool) {
-		for e := range s.offered() {
-			if e.module != nil && !yield(e.module) {
+func (s *Snapshot) Modules() iter.Seq[*Module] { return present(s.offered(), (*entry).moduleOrNil) }
+
+func present[T any](all iter.Seq[*entry], of func(*entry) *T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for e := range all {
+			if v := of(e); v != nil && !yield(v) {
 				return
 			}
 		}

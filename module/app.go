@@ -38,6 +38,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
@@ -59,9 +60,10 @@ type App struct {
 	events     *caddyevents.App
 	traffic    traffic
 	sources    []*source
+	logged     []*loggedTree        // of the handlers
 	handlers   []*Handler           // provisioned handlers
 	publishers []*publish.Publisher // of the handlers
-	locks      namedLocks
+	locks      storage.Locks
 	started    chan struct{}            // closed after Start, even if it failed
 	links      *access.RotatingLinkKeys // nil: no handler signs links
 	generate   func() (*signing.Key, error)
@@ -71,6 +73,9 @@ type App struct {
 	indexes map[indexKey]*pooledIndex
 	changes map[*index.Index]*changeLog // of those that look for other instances
 	fillers map[fillerKey]*pooledFiller
+
+	logging sync.Mutex // guards logs: scans read it, for which closing an index waits
+	logs    map[tlogKey]*pooledTlog
 }
 
 // CaddyModule returns the Caddy module information.
@@ -98,6 +103,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.indexes = make(map[indexKey]*pooledIndex)
 	a.changes = make(map[*index.Index]*changeLog)
 	a.fillers = make(map[fillerKey]*pooledFiller)
+	a.logs = make(map[tlogKey]*pooledTlog)
 	a.started = make(chan struct{})
 	a.generate = signing.Generate
 	a.passwords = newPasswordSlots()
@@ -133,6 +139,11 @@ func (a *App) Start() error {
 	if a.links != nil {
 		if err := a.links.Load(); err != nil {
 			return fmt.Errorf("the keys of signed links, %s in Caddy's storage: %w", linkKeysName, err)
+		}
+	}
+	for _, t := range a.logged {
+		if err := a.acquireTlog(t); err != nil {
+			return err
 		}
 	}
 	var stored *signing.Key
@@ -198,6 +209,13 @@ func (a *App) Cleanup() error {
 	}
 	if err := fillerPool.release(a, a.fillers); err != nil {
 		errs = append(errs, fmt.Errorf("closing an upstream: %w", err))
+	}
+	a.logging.Lock()
+	logs := a.logs
+	a.logs = nil
+	a.logging.Unlock()
+	if err := tlogPool.release(a, logs); err != nil {
+		errs = append(errs, fmt.Errorf("closing a transparency log: %w", err))
 	}
 	a.indexes, a.fillers = nil, nil
 	return errors.Join(errs...)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -52,7 +53,7 @@ func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error))
 		}
 		p := &pooledFiller{ended: make(chan struct{}), counters: make(map[fillEvent]*fillCounter)}
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
-		o.KeyCopies = newKeyCopies(p.storage, key.identity)
+		o.KeyCopies = storage.NewKeyCopies(p.storage, key.identity)
 		o.Digests = func() []*index.Digests { return p.digests(key) }
 		p.Filler, err = fill.New(o)
 		return p, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -100,9 +101,9 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 	pooled, loaded, _ := indexPool.acquire(key, func() (*pooledIndex, error) {
 		p := new(pooledIndex)
 		o := t.options(signer)
-		o.KeyCopies = newKeyCopies(p.storage, t.identity())
+		o.KeyCopies = storage.NewKeyCopies(p.storage, t.identity())
 		if t.poll > 0 {
-			o.Shared = newSharedDigests(p.storage, p.lock, t.identity())
+			o.Shared = storage.NewDigests(p.storage, p.lock, t.identity())
 		}
 		p.Index = index.New(o)
 		p.use = p.Observe
@@ -125,6 +126,7 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 		Scanned: func(before, now *index.Snapshot, took time.Duration) {
 			a.warnOfRoot(t, before, now)
 			a.emitScanned(t, now, took)
+			a.offered(t, now)
 		},
 		Withheld:    func(p index.Problem) { a.emitWithheld(t, p) },
 		KeysChanged: func(c keys.Change) { a.emitKeysChanged(t, c) },

@@ -67,7 +67,7 @@ func (collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		metricBuild, metricOffered, metricWithheld, metricChanged, metricPending, metricAge, metricDuration,
 		metricScans, metricArchives, metricKeyExpiry, metricTokenExpiry, metricRequests, metricBytes, metricUploads,
-		metricUpstream, metricUpstreamBytes, metricUpstreamSeconds,
+		metricUpstream, metricUpstreamBytes, metricUpstreamSeconds, metricTlogEntries, metricTlogWaiting, metricTlogFailing,
 	} {
 		to <- d
 	}
@@ -85,6 +85,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	gauge(metricBuild, 1, v.Registry, v.Caddy, v.Go, v.Commit)
 	c.app.traffic.collect(to)
 	c.app.collectFillers(to)
+	c.app.collectTlogs(gauge)
 	for file, entries := range c.app.tokens() {
 		for _, e := range entries {
 			if left := time.Until(e.Expires); !e.Expires.IsZero() && left.Abs() <= tokenExpiryShown {

@@ -108,6 +108,16 @@ func (u *users[T]) storage() (certmagic.Storage, error) {
 	return app.ctx.Storage(), nil
 }
 
+// storageOf returns a function for the storage of the app's configuration.
+func (a *App) storageOf() func() (certmagic.Storage, error) {
+	return func() (certmagic.Storage, error) { return a.ctx.Storage(), nil }
+}
+
+// lock waits for a lock that all instances of a cluster share.
+func (a *App) lock(ctx context.Context, name string) (unlock func(), err error) {
+	return a.locks.Lock(ctx, a.ctx.Storage(), a.logger, name)
+}
+
 // lock is App.lock of the newest app.
 func (u *users[T]) lock(ctx context.Context, name string) (unlock func(), err error) {
 	app := u.newest()

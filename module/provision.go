@@ -102,6 +102,17 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.registry.Upstream = filler
 		h.registry.ClientAddress = clientAddress
 	}
+	if h.Tlog != nil {
+		key, err := h.provisionTlog(repl, t, hostnames)
+		if err != nil {
+			return err
+		}
+		logged, err := app.addTlog(key)
+		if err != nil {
+			return err
+		}
+		h.registry.Log = logged.Log
+	}
 	if h.login != nil {
 		h.registry.Login = h.login.document
 	}

@@ -9,6 +9,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
 
@@ -103,7 +104,7 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 		},
 		Lock:              app.lock,
 		Hostnames:         hostnames,
-		KeyCopies:         app.keyCopies(t),
+		KeyCopies:         storage.NewKeyCopies(app.storageOf(), t.identity()),
 		RequireSignatures: t.require,
 		MaxSize:           h.Publish.MaxSize,
 		Staging:           time.Duration(h.Publish.Staging),

@@ -3,7 +3,6 @@ package pages
 import (
 	"context"
 	"errors"
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -11,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"unsafe"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
 // The page goes on when the request that has begun it ends.

@@ -153,7 +153,8 @@ func (v *visit) newFacet(title, name string, counts map[string]int, list route) 
 	if len(counts) < 2 && current == "" {
 		return f // there is nothing to choose
 	}
-	for i, value := range byCount(counts) {
+	values := byCount(counts)
+	for i, value := range values[:min(len(values), maxChoices+maxFurther)] {
 		c := choice{Text: value, Count: counts[value], Current: value == current}
 		if name == "registry" && value == hostedChoice {
 			c.Text = address.DisplayHostname(v.view.Hostname())
@@ -164,10 +165,9 @@ func (v *visit) newFacet(title, name string, counts map[string]int, list route) 
 			*next.filter(name) = ""
 		}
 		c.URL = v.listURL(list, next)
-		switch {
-		case i < maxChoices:
+		if i < maxChoices {
 			f.Choices = append(f.Choices, c)
-		case i < maxChoices+maxFurther:
+		} else {
 			f.More = append(f.More, c)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
@@ -79,23 +80,46 @@ func (m *moduleView) parseSource(source string, names int) (address.Address, boo
 // documented returns a function that returns the URL of the page that documents a resource,
 // or nothing if it is not here.
 func (m *moduleView) documented() func(*moduledoc.Resource) string {
-	pages := make(map[string]map[string]string) // by the name of the provider, then by category and type
+	providers := make(map[string]func() *documentedTypes) // by name
 	for _, p := range m.shown.Providers {
 		a, ok := m.parseSource(p.Source, 2)
 		if !ok {
 			continue
 		}
-		titles, err := m.view.DocTitles(a)
-		if err != nil {
-			continue // there are no links then
-		}
-		of := make(map[string]string, len(titles))
-		for _, t := range titles {
-			of[string(t.Category)+" "+t.Name(a.Name)] = m.docURLOf(a, t)
-		}
-		pages[p.Name] = of
+		providers[p.Name] = sync.OnceValue(func() *documentedTypes { return m.documentedBy(a) })
 	}
-	return func(r *moduledoc.Resource) string { return pages[r.Provider][string(resourceDocs[r.Mode])+" "+r.Type] }
+	return func(r *moduledoc.Resource) string {
+		provider := providers[r.Provider]
+		if provider == nil {
+			return ""
+		}
+		types := provider()
+		title, ok := types.pages[string(resourceDocs[r.Mode])+" "+r.Type]
+		if !ok {
+			return ""
+		}
+		return m.docURLOf(types.of, title)
+	}
+}
+
+// documentedTypes are the types that a provider documents, by category and name.
+type documentedTypes struct {
+	of    address.Address
+	pages map[string]content.DocTitle
+}
+
+// documentedBy returns the types that a provider documents. There are none where that cannot
+// be known.
+func (v *visit) documentedBy(a address.Address) *documentedTypes {
+	d := &documentedTypes{a, make(map[string]content.DocTitle)}
+	titles, err := v.view.DocTitles(a)
+	if err != nil {
+		return d
+	}
+	for _, t := range titles.All() {
+		d.pages[string(t.Category)+" "+t.Name(a.Name)] = t
+	}
+	return d
 }
 
 // resourceDocs are the categories of the pages that document resources.

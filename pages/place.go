@@ -189,17 +189,13 @@ func namespaceRoute(a address.Address, kind string) route {
 
 // others returns the modules with the same name for other systems that the visitor sees.
 func (v *visit) others() ([]link, error) {
-	all, err := v.view.Modules()
+	others, err := v.view.OtherSystems(v.route.address)
 	if err != nil {
 		return nil, err
 	}
 	var links []link
-	a := v.route.address
-	for i := range all {
-		o := all[i].Address
-		if o.Hostname == a.Hostname && o.Namespace == a.Namespace && o.Name == a.Name && o.System != a.System {
-			links = append(links, link{o.System, v.url(addressRoute(o))})
-		}
+	for _, o := range others[:min(len(others), maxNear)] {
+		links = append(links, link{o.Address.System, v.url(addressRoute(o.Address))})
 	}
-	return links[:min(len(links), maxNear)], nil
+	return links, nil
 }

@@ -38,12 +38,13 @@ var privateRules = []string{
 	"allow anonymous read open", "allow reader read secret", "allow stranger read other", "allow ann read *", "allow ann manage *",
 }
 
-// allPaths returns paths of every kind of page, for packages that exist and others.
+// allPaths returns paths of every kind of page, for packages that exist and others. The name of
+// the namespace alone finds the module that everybody sees, since it requires a provider there.
 func allPaths(namespace string) []string {
 	m := "/modules/" + namespace + "/vault/aws"
 	return []string{
 		"/", "/browse/modules", "/browse/providers", "/browse/modules?namespace=" + namespace, "/search?q=vault", "/search?q=combination",
-		"/search/modules?q=vault+" + namespace, "/search/suggestions?q=vault+" + namespace, "/search/documentation?q=" + namespace, "/search/providers?q=" + namespace, "/_registry/report", "/modules/open/vpc/aws?tab=dependencies",
+		"/search/modules?q=vault+" + namespace, "/search/suggestions?q=vault+" + namespace, "/search/documentation?q=vault+" + namespace, "/search/providers?q=vault+" + namespace, "/_registry/report", "/modules/open/vpc/aws?tab=dependencies",
 		"/modules/" + namespace, "/modules/" + namespace + "/vault", "/providers/" + namespace, m + "/1.0.0/one", m + "/one",
 		m, m + "/latest", m + "/1.0.0", m + "/0.9.0", m + "/7.7.7", m + "?tab=inputs", m + "?tab=versions", m + "/1.0.0/submodules/x",
 		m + "/1.0.0/files/README.md", m + "/1.0.0/code/README.md", "/providers/" + namespace + "/hidden", "/providers/" + namespace + "/hidden/1.0.0",

@@ -22,6 +22,9 @@ type searchPage struct {
 	// similar ones.
 	Similar bool
 
+	// Elsewhere reports that only other kinds have results.
+	Elsewhere bool
+
 	Kinds  []choice // the kinds, each with the number of its results
 	Groups []searchGroup
 	Facets []facet
@@ -72,14 +75,14 @@ func searchKinds(found handlers.Search) []searchKind {
 	}
 }
 
-// matches reports whether a result passes all filters except the one with that name.
+// matches reports whether an entry's results pass all filters except the one with that name.
 func (k *searchKind) matches(q *query, a address.Address, but string) bool {
 	return (but == "namespace" || q.namespace == "" || q.namespace == a.Namespace) &&
 		(but == "registry" || q.registry == "" || q.registry == registryOf(a)) &&
 		(but == "provider" || q.system == "" || q.system == k.ofProvider(a))
 }
 
-// ofProvider returns the value of a result for the filter by system or provider.
+// ofProvider returns the value of an entry for the filter by system or provider.
 func (k *searchKind) ofProvider(a address.Address) string {
 	if a.IsModule() {
 		return a.System
@@ -126,6 +129,7 @@ func (v *visit) search() (*answer, error) {
 			s.Groups = append(s.Groups, v.group(k, chosen))
 		}
 	}
+	s.Elsewhere = len(s.Groups) == 0 && all.Count > 0
 	s.Kinds = append([]choice{all}, s.Kinds...)
 	s.Facets = v.searchFacets(kinds)
 	return pageAnswer("search", s)
@@ -143,8 +147,12 @@ func (v *visit) chosen(k *searchKind) (chosen []int) {
 	if v.route.kind != k.route {
 		but = "provider"
 	}
+	passes := make(map[*handlers.Listed]bool) // pages are many, providers few
+	for l := range k.list.Entries() {
+		passes[l] = k.matches(&v.query, l.Address, but)
+	}
 	for i := range k.list.Len() {
-		if l, _ := k.list.At(i); k.matches(&v.query, l.Address, but) {
+		if l, _ := k.list.At(i); passes[l] {
 			chosen = append(chosen, i)
 		}
 	}
@@ -182,20 +190,19 @@ func (v *visit) searchFacets(kinds []searchKind) []facet {
 		if v.route.kind != searchRoute && v.route.kind != k.route {
 			continue
 		}
-		for i := range k.list.Len() {
-			l, _ := k.list.At(i)
+		for l, count := range k.list.Entries() {
 			if k.matches(&v.query, l.Address, "namespace") {
-				namespaces[l.Address.Namespace]++
+				namespaces[l.Address.Namespace] += count
 			}
 			if k.matches(&v.query, l.Address, "registry") {
-				registries[registryOf(l.Address)]++
+				registries[registryOf(l.Address)] += count
 			}
 			switch {
 			case !k.matches(&v.query, l.Address, "provider"):
 			case k.route == searchModulesRoute:
-				systems[l.Address.System]++
+				systems[l.Address.System] += count
 			case k.route == searchDocsRoute:
-				providers[l.Address.String()]++
+				providers[l.Address.String()] += count
 			}
 		}
 	}
@@ -210,6 +217,9 @@ func (v *visit) searchFacets(kinds []searchKind) []facet {
 func (v *visit) foundModule(list handlers.FoundList, i int) foundItem {
 	l, _ := list.At(i)
 	f := v.foundEntry(list.Query, l)
+	if part := list.NamedPart(); part != "" && v.hasPart(l, part) {
+		f.Inner = []foundPart{{URL: v.url(addressRoute(l.Address).withPart(part)), Name: []catalog.Run{{Text: part, Marked: true}}}}
+	}
 	x := list.Query.Explain(l.Entry)
 	f.Said, f.Why = x.Description, x.Reasons
 	for _, p := range x.Parts {
@@ -226,16 +236,23 @@ func (v *visit) foundProvider(list handlers.FoundList, i int) foundItem {
 }
 
 func (v *visit) foundEntry(q catalog.Query, l *handlers.Listed) foundItem {
-	f := foundItem{item: v.item(*l), MarkedName: q.MarkName(l.Address.String())}
-	if r := q.Named; r != nil && r.Part != "" && len(r.Names) == 3 {
-		f.Inner = []foundPart{{URL: v.url(addressRoute(l.Address).withPart(r.Part)), Name: []catalog.Run{{Text: r.Part, Marked: true}}}}
+	return foundItem{item: v.item(*l), MarkedName: q.MarkName(l.Address.String())}
+}
+
+// hasPart reports whether the latest version of a module has a submodule or an example. Where
+// its summary does not tell, the package does.
+func (v *visit) hasPart(l *handlers.Listed, part string) bool {
+	m, err := v.view.Module(l.Address)
+	if err != nil || !m.Latest().Summary().MayHave(part) {
+		return false
 	}
-	return f
+	whole, err := v.view.Describe(m.Latest())
+	return err == nil && whole.Module(part) != nil
 }
 
 func (v *visit) foundDoc(list handlers.FoundList, i int) foundItem {
 	l, page := list.At(i)
-	title := l.Titles()[page]
+	title := l.Titles().At(page)
 	var f foundItem
 	f.MarkedName, f.Said = list.Query.ExplainPage(&title, l.Address.Name)
 	f.URL = v.docURLOf(l.Address, title)

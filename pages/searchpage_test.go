@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -38,16 +39,29 @@ resource "demo_unknown" "two" {}
 data "demo_bucket" "three" {}
 `)
 	}
+	files.Write("modules/team1/storage11/aws/1.0.0/modules/inner/main.tf", `
+module "labels" {
+  source  = "registry.example.com/acme/labels/null"
+  version = "~> 1.0"
+}
+`)
 	files.Write("modules/acme/labels/null/1.2.0/main.tf", `variable "team" {}`)
 	files.Write("modules/acme/labels/null/1.2.0/modules/tags/main.tf", `variable "team" {}`)
+	files.Write("modules/acme/labels/null/1.2.0/examples/complete/main.tf", `variable "team" {}`)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/bucket.md", "# demo_bucket", "guides/start.md", "# Getting <started>")
+	return siteOf(t, scanned(t, files))
+}
+
+// scanned returns what a tree offers.
+func scanned(t *testing.T, files *indextest.Tree) *index.Snapshot {
+	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := index.New(index.Options{Open: files.Open, Signer: key})
 	t.Cleanup(func() { x.Close() })
-	return siteOf(t, indextest.Rescan(t, x))
+	return indextest.Rescan(t, x)
 }
 
 // A result says why it is one; results can be filtered, and have pages.
@@ -71,12 +85,18 @@ func TestSearchPage(t *testing.T) {
 		{"a filter counts in the other kinds", "/search/modules?q=demo_bucket&namespace=acme", []string{"Nothing matches these filters", `namespace=acme">Documentation <span>1</span>`}, nil},
 		{"the second page", "/search/modules?q=demo_bucket&offset=30", []string{"31–40 of 40", `rel="prev"`}, []string{`rel="next"`}},
 		{"a pasted source", "/search?q=source+%3D+%22registry.example.com/acme/labels/null//modules/tags%22", []string{`href="/modules/acme/labels/null/latest/submodules/tags"><mark>modules/tags</mark>`, `All <span>1</span>`}, nil},
+		{"a submodule that is not there", "/search?q=registry.example.com/acme/labels/null//modules/nothing", []string{`href="/modules/acme/labels/null"`, `All <span>1</span>`}, []string{"latest/submodules"}},
+		{"an example that is not there, while others are", "/search?q=registry.example.com/acme/labels/null//examples/nothing", []string{`href="/modules/acme/labels/null"`}, []string{"latest/examples"}},
+		{"an example that is there", "/search?q=registry.example.com/acme/labels/null//examples/complete", []string{`href="/modules/acme/labels/null/latest/examples/complete"><mark>`}, nil},
+		{"a submodule of a module that is not there", "/search?q=acme/labels/nul//modules/tags", []string{`href="/modules/acme/labels/null"`}, []string{"latest/submodules"}},
+		{"nothing of a kind, but of others", "/search/providers?q=storage", []string{"Nothing of this kind matches", `href="/search/modules?q=storage">Modules <span>40</span>`, `All <span>40</span>`}, []string{"Nothing matches"}},
 		{"an empty query", "/search", []string{"paste a source or a URL"}, nil},
 		{"nothing", "/search?q=nothinglikethis", []string{"Nothing matches all of these words"}, nil},
 		{"who calls a module, the stale first", "/modules/acme/labels/null?tab=used-by", []string{
 			`<tbody>` + "\n" + `<tr><th scope="row"><a href="/modules/team1/storage07/aws">team1/<wbr>storage07/<wbr>aws</a>`, "<code>~&gt; 0.9</code>", "does not take 1.2.0", "takes 1.2.0",
 		}, nil},
 		{"who requires a provider", "/providers/acme/demo?tab=used-by", []string{"team0/<wbr>storage00/<wbr>aws", ">any<", "takes 1.0.0"}, nil},
+		{"each module counts once", "/modules/acme/labels/null?tab=used-by", []string{`Used by <span class="tally">40</span>`, "storage11/<wbr>aws/<wbr>/<wbr>modules/<wbr>inner"}, []string{`<span class="tally">41</span>`}},
 		{"nobody", "/modules/team0/storage00/aws?tab=used-by", []string{"No module here uses it."}, nil},
 		{"a resource leads to its documentation", "/modules/team0/storage00/aws?tab=resources", []string{
 			`<a href="/providers/acme/demo/latest/docs/resources/bucket"><code>demo_<wbr>bucket</code></a>`, `<th scope="row"><code>demo_<wbr>unknown</code>`,
@@ -99,6 +119,30 @@ func TestSearchPage(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What a page of results costs depends on the results that it shows, not on all pages of the
+// documentation that was found.
+func TestCostOfManyResults(t *testing.T) {
+	cost := func(pages int) float64 {
+		var docs []string
+		for i := range pages {
+			docs = append(docs, fmt.Sprintf("resources/thing_%03d.md", i), "# A thing with a title")
+		}
+		files := indextest.New(t)
+		files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs(docs...)
+		s := siteOf(t, scanned(t, files))
+		asked := 0
+		return testing.AllocsPerRun(20, func() {
+			asked++ // no page is asked for twice
+			if a := s.get(fmt.Sprintf("/search?q=thing&offset=%d", asked), ""); !strings.Contains(a.Body.String(), fmt.Sprintf("All %d", pages)) {
+				t.Fatalf("got %d: %s", a.Code, a.Body)
+			}
+		})
+	}
+	if few, many := cost(40), cost(640); many > few+100 {
+		t.Errorf("results among 640 cost %v allocations, and among 40 they cost %v", many, few)
 	}
 }
 
@@ -128,16 +172,25 @@ func TestSuggestions(t *testing.T) {
 
 func TestWhatAConstraintTakes(t *testing.T) {
 	for _, test := range []struct {
-		rule, constraint, version string
-		want                      bool
+		rule, of, constraint, version string
+		want                          bool
 	}{
-		{"none takes any", "", "1.2.0", true},
-		{"a range", "~> 1.0", "1.2.0", true},
-		{"an older range", "~> 1.0", "2.0.0", false},
-		{"several", ">= 1.0, < 1.2", "1.2.0", false},
-		{"no constraint at all", "latest", "1.2.0", false},
+		{"none takes any", "acme/vpc/aws", "", "1.2.0", true},
+		{"a range", "acme/vpc/aws", "~> 1.0", "1.2.0", true},
+		{"an older range", "acme/vpc/aws", "~> 1.0", "2.0.0", false},
+		{"several", "acme/vpc/aws", ">= 1.0, < 1.2", "1.2.0", false},
+		{"no constraint at all", "acme/vpc/aws", "latest", "1.2.0", false},
+		{"one number of a module, as clients read it", "acme/vpc/aws", "~> 1", "2.0.0", true},
+		{"one number of a provider", "hashicorp/aws", "~> 1", "2.0.0", false},
+		{"a comma that is too much", "hashicorp/aws", ">= 1.0,", "1.2.0", false},
+		{"none takes no pre-release", "acme/vpc/aws", "", "1.0.0-rc.1", false},
+		{"a pre-release is not taken for its boundary", "acme/vpc/aws", ">= 1.0.0-rc.1", "1.0.0-rc.1", false},
 	} {
-		if got := takes(test.constraint, test.version); got != test.want {
+		a, err := address.Parse(test.of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := takesOf(a, test.version)(test.constraint); got != test.want {
 			t.Errorf("%s: %v", test.rule, got)
 		}
 	}

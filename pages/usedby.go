@@ -1,20 +1,21 @@
 package pages
 
 import (
-	"cmp"
-	"slices"
+	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
 // A usedBy lists the modules that use a module or provider, in their latest versions.
 type usedBy struct {
+	Modules int    // how many there are
 	Latest  string // the version that a user should take
 	Callers []caller
 	More    int // callers that are left out
 }
 
-// A caller is a module that uses another module or a provider.
+// A caller is a module, or a submodule, that uses another module or a provider.
 type caller struct {
 	Name, URL  string
 	Version    string // of the caller
@@ -25,57 +26,73 @@ type caller struct {
 // maxCallers is how many callers are listed.
 const maxCallers = 200
 
-// usedBy returns what uses a module or provider, as far as the visitor may see it: those
-// first that do not take its latest version.
+// usedBy returns what uses a module or provider, as far as the visitor may see it: first what
+// does not take its latest version.
 func (v *visit) usedBy(latest string) (u usedBy, err error) {
-	callers, err := v.view.UsedBy(v.route.address)
+	users, err := v.view.UsedBy(v.route.address)
 	if err != nil {
 		return u, err
 	}
-	u.Latest = latest
-	for _, c := range callers {
-		r := addressRoute(c.Address)
-		name := c.Address.String()
-		if c.Part != "" {
-			r, name = r.withPart(c.Part), name+"//"+c.Part
+	u.Modules, u.Latest = users.Modules(), latest
+	takes := takesOf(v.route.address, latest)
+	known := make(map[string]bool) // there are few constraints
+	var groups [2][]handlers.Caller
+	all := 0
+	for c := range users.Callers() {
+		all++
+		took, ok := known[c.Constraint]
+		if !ok {
+			took = takes(c.Constraint)
+			known[c.Constraint] = took
 		}
-		u.Callers = append(u.Callers, caller{name, v.url(r), c.Version, c.Constraint, takes(c.Constraint, latest)})
+		group := &groups[0]
+		if took {
+			group = &groups[1]
+		}
+		if len(*group) < maxCallers {
+			*group = append(*group, c)
+		}
 	}
-	slices.SortStableFunc(u.Callers, func(a, b caller) int {
-		if a.Takes != b.Takes {
-			if a.Takes {
-				return 1
+	for i, group := range groups {
+		for _, c := range group[:min(len(group), maxCallers-len(u.Callers))] {
+			r := addressRoute(c.Address)
+			name := c.Address.String()
+			if c.Part != "" {
+				r, name = r.withPart(c.Part), name+"//"+c.Part
 			}
-			return -1
+			u.Callers = append(u.Callers, caller{name, v.url(r), c.Version, c.Constraint, i == 1})
 		}
-		return cmp.Compare(a.Name, b.Name)
-	})
-	if n := len(u.Callers); n > maxCallers {
-		u.More, u.Callers = n-maxCallers, u.Callers[:maxCallers]
 	}
+	u.More = all - len(u.Callers)
 	return u, nil
 }
 
 // usedByCount returns the number of modules that use a module or provider. It is zero where
 // that cannot be known.
 func (v *visit) usedByCount() int {
-	callers, err := v.view.UsedBy(v.route.address)
+	users, err := v.view.UsedBy(v.route.address)
 	if err != nil {
 		return 0
 	}
-	return len(callers)
+	return users.Modules()
 }
 
-// takes reports whether a client with a constraint may select a version. A constraint that no
+// takesOf returns a function that reports whether a client with a constraint may select a
+// version of a module or provider. Clients read the two differently. A constraint that no
 // client can read takes none.
-func takes(constraint, version string) bool {
-	v, err := address.ParseModuleVersion(version)
+func takesOf(a address.Address, latest string) func(constraint string) bool {
+	v, err := address.ParseModuleVersion(latest)
 	if err != nil {
-		return false
+		return func(string) bool { return false }
 	}
-	if constraint == "" {
-		return true
+	return func(constraint string) bool {
+		var c interface{ Allow(*version.Version) bool }
+		var err error
+		if a.IsModule() {
+			c, err = address.ParseModuleConstraints(constraint)
+		} else {
+			c, err = address.ParseConstraints(constraint)
+		}
+		return err == nil && c.Allow(v)
 	}
-	c, err := address.ParseConstraints(constraint)
-	return err == nil && c.Allow(v)
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +27,31 @@ func (s Source) Open() (Tree, error) {
 		return s.Directories.OpenIn(s.FS)
 	}
 	return s.Directories.Open()
+}
+
+// OpenFolder opens a directory beside the tree, which must exist: of the local disk, or of
+// the same file system.
+func (s Source) OpenFolder(dir string) (Part, error) {
+	if s.FS == nil {
+		return openPart(dir)
+	}
+	t, err := Directories{Root: dir}.OpenIn(s.FS)
+	return t.Root, err
+}
+
+// Covers reports whether a directory lies in the tree: in a part of it or, on the local
+// disk, anywhere in its root.
+func (s Source) Covers(dir string) bool {
+	if s.FS == nil {
+		return slices.ContainsFunc(s.Directories.Paths(), func(part string) bool {
+			rest, err := filepath.Rel(part, dir)
+			return err == nil && filepath.IsLocal(rest)
+		})
+	}
+	t, dir := s.Directories.on(nil), nameIn(dir)
+	return slices.ContainsFunc([]Part{t.Providers, t.Modules, t.Keys}, func(p Part) bool {
+		return dir == p.Dir || strings.HasPrefix(dir, p.Dir+"/")
+	})
 }
 
 // Listed returns the tree for scans where a listing costs less than reading each directory,

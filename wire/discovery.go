@@ -30,6 +30,9 @@ type Discovery struct {
 	// do not append the slash that Modules lacks (8).
 	Modules   string `json:"modules.v1"`
 	Providers string `json:"providers.v1"`
+
+	// Tlog is the URL of the transparency log, which clients pass over.
+	Tlog string `json:"tlog.v1,omitempty"`
 }
 
 // Encode returns the document.

@@ -136,7 +136,7 @@ func TestCatalogKeepsEntries(t *testing.T) {
 	if len(after.Modules) != 4 {
 		t.Errorf("there are %d modules", len(after.Modules))
 	}
-	if len(find(after, "new")) != 1 || len(find(after, "acme")) != 4 {
+	if len(find(t, after, "new")) != 1 || len(find(t, after, "acme")) != 4 {
 		t.Error("the search does not have what is new")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -32,10 +33,30 @@ module "labels" {
   source  = "registry.example.com/acme/labels/null"
   version = "~> 1.0"
 }
+module "tags" {
+  source  = "registry.example.com/acme/labels/null//modules/tags"
+  version = "~> 1.0"
+}
 `, "README.md", "# Storage\n\nKeeps objects of a team in München.\n\nこのサブネットは東京にあります。 Needs a KMS key.",
-		"modules/replica/main.tf", `resource "aws_s3_bucket_replication_configuration" "r" {}`,
+		"modules/replica/main.tf", `
+resource "aws_s3_bucket_replication_configuration" "r" {}
+module "other" {
+  source  = "acme/other/null"
+  version = "~> 2.0"
+}
+`,
 		"modules/replica/README.md", "# Replica\n\nA second copy of the objects elsewhere."))
+	files.Write("modules/acme/storage/aws/registry.hcl", `source = "https://github.com/acme/terraform-aws-storage"`)
 	files.Write("modules/acme/labels/null/1.0.0/main.tf", `variable "team" {}`)
+	files.Write("modules/acme/zone/google/1.0.0/main.tf", `
+terraform {
+  required_providers {
+    google = {
+      source = "hashicorp/google-beta"
+    }
+  }
+}
+`)
 	files.Write("modules/acme/labels/null/1.0.0/README.md", "# Labels\n\nNames for everything on the platform, and for s3, too: aws calls it a bucket.\n")
 	files.Write("modules/registry.terraform.io/terraform-aws-modules/vpc/aws/5.0.0/main.tf", `resource "aws_vpc" "this" {}`)
 	files.Provider("registry.terraform.io/hashicorp/aws", "5.0.0", "linux_amd64").Docs(
@@ -52,7 +73,7 @@ module "labels" {
 func TestWhatPeopleHaveInTheirHands(t *testing.T) {
 	c := heldTree(t)
 	modules, providers := c.ModuleSearcher(c.Modules), c.ProviderSearcher(c.Providers)
-	const storage, labels, vpc = "acme/storage/aws", "acme/labels/null", "registry.terraform.io/terraform-aws-modules/vpc/aws"
+	const storage, labels, zone, vpc = "acme/storage/aws", "acme/labels/null", "acme/zone/google", "registry.terraform.io/terraform-aws-modules/vpc/aws"
 	for _, test := range []struct {
 		rule, query string
 		want        []string
@@ -64,6 +85,15 @@ func TestWhatPeopleHaveInTheirHands(t *testing.T) {
 		{"a type of data sources", "aws_caller_identity", []string{storage + ": reads [aws_caller_identity]"}},
 		{"a type of ephemeral resources", "aws_secretsmanager_secret", []string{storage + ": opens [aws_secretsmanager_secret]"}},
 		{"a required provider: what requires it, and itself", "hashicorp/aws", []string{storage + ": requires [hashicorp/aws]", vpc + ": requires [hashicorp/aws]", "registry.terraform.io/[hashicorp]/[aws]"}},
+		{"by its full source", "registry.terraform.io/hashicorp/aws", []string{storage + ": requires [hashicorp/aws]", vpc + ": requires [hashicorp/aws]", "[registry.terraform.io]/[hashicorp]/[aws]"}},
+		{"by that of another registry: only what requires it", "registry.example.com/hashicorp/aws", nil},
+		{"a required provider with a hyphen", "google-beta", []string{zone + ": requires hashicorp/[google-beta]"}},
+		{"the beginning of its name", "google-be", []string{zone + ": requires hashicorp/[google-be]ta"}},
+		{"a data source as configurations name it", "data.aws_caller_identity", []string{storage + ": reads [aws_caller_identity]"}},
+		{"with its name", "data.aws_caller_identity.me.account_id", []string{storage + ": reads [aws_caller_identity]"}},
+		{"the repository of a module", "git@github.com:acme/terraform-aws-storage.git", []string{"[acme]/storage/aws: "}},
+		{"its URL", "git::https://github.com/acme/terraform-aws-storage.git?ref=v1.0.0", []string{"[acme]/storage/aws: "}},
+		{"words with slashes, which are no address here", "bucket/policy", []string{"#aws_s3_[bucket]_[policy]"}},
 		{"a function", "arn_parse", []string{"#[arn_parse]"}},
 		{"a guide", "authentication", []string{"#version-5-upgrade Upgrading and [authentication]"}},
 		{"a page by words of its own and of its provider", "hashicorp bucket policy", []string{"#aws_s3_[bucket]_[policy]"}},
@@ -85,11 +115,11 @@ func TestWhatPeopleHaveInTheirHands(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			q := catalog.ParseQuery(test.query)
-			found, _ := modules.Search(q)
-			foundProviders, pages := providers.Search(q)
+			found, _ := search(t, modules, q)
+			foundProviders, pages := search(t, providers, q)
 			if found.Len()+foundProviders.Len()+pages.Len() == 0 {
 				q = q.Loosen()
-				found, _ = modules.Search(q)
+				found, _ = search(t, modules, q)
 			}
 			var got []string
 			for i := range found.Len() {
@@ -116,7 +146,8 @@ func TestWhatPeopleHaveInTheirHands(t *testing.T) {
 			}
 			for i := range pages.Len() {
 				at, page := pages.At(i)
-				name, title := q.ExplainPage(&c.Providers[at].Titles()[page], c.Providers[at].Address.Name)
+				found := c.Providers[at].Titles().At(page)
+				name, title := q.ExplainPage(&found, c.Providers[at].Address.Name)
 				got = append(got, strings.TrimSpace("#"+marked(name)+" "+marked(title)))
 			}
 			if !slices.Equal(got, test.want) {
@@ -153,6 +184,10 @@ func TestPastedReferences(t *testing.T) {
 		{"of the protocol", "https://registry.example.com/v1/modules/acme/vpc/aws/1.2.0/download", "own acme/vpc/aws"},
 		{"without a scheme", "registry.example.com/providers/acme/demo", "own acme/demo"},
 		{"the URL of a repository names nothing here", "git::https://github.com/acme/terraform-modules.git//vpc?ref=v1.2.3", ""},
+		{"nor that of SSH", "git@github.com:acme/terraform-aws-vpc.git", ""},
+		{"a full source of a provider", "registry.opentofu.org/hashicorp/aws", "registry.opentofu.org/hashicorp/aws"},
+		{"a local folder names nothing", "./modules/vpc", ""},
+		{"words with slashes that are no names", "read/write!", ""},
 		{"words are none", "vpc aws", ""},
 		{"nor is a word", "vpc", ""},
 	} {
@@ -160,7 +195,7 @@ func TestPastedReferences(t *testing.T) {
 			q := catalog.ParseQuery(test.text, own, "localhost:8443")
 			got := ""
 			if r := q.Named; r != nil {
-				got = strings.Join(slices.DeleteFunc([]string{strings.TrimPrefix(string(r.Hostname)+"/"+strings.Join(r.Names, "/"), "/"), r.Part, r.Category, r.Slug}, func(s string) bool { return s == "" }), " ")
+				got = strings.Join(slices.DeleteFunc([]string{r.Address.String(), r.Part, r.Category, r.Slug}, func(s string) bool { return s == "" }), " ")
 				if r.Own {
 					got = "own " + got
 				}
@@ -176,26 +211,39 @@ func TestPastedReferences(t *testing.T) {
 }
 
 // Modules that use a module or provider are known with their constraints, as the hostname in
-// their sources has it.
+// their sources has it. Each counts once, also if submodules of one package are used.
 func TestUsedBy(t *testing.T) {
 	c := heldTree(t)
 	u := catalog.NewUsedBy(c.Modules)
-	callers := func(source string, names int) (list []string) {
-		a, _ := catalog.ParseSource(source, names)
-		for _, by := range u.Of(a) {
-			list = append(list, strings.TrimSpace(c.Modules[by.Entry].Address.String()+" "+by.Part+" "+by.Constraint))
-		}
-		return list
-	}
-	for source, want := range map[string][]string{
-		"registry.example.com/acme/labels/null": {"acme/storage/aws  ~> 1.0"},
-		"acme/labels/null":                      nil,
+	for _, test := range []struct {
+		rule    string
+		sources []string
+		names   int
+		want    []string
+		modules int
+	}{
+		{"a module", []string{"registry.example.com/acme/labels/null"}, 3, []string{"acme/storage/aws  ~> 1.0"}, 1},
+		{"of the public registry", []string{"acme/labels/null"}, 3, nil, 0},
+		{"by either name", []string{"acme/labels/null", "registry.example.com/acme/labels/null"}, 3, []string{"acme/storage/aws  ~> 1.0"}, 1},
+		{"two modules", []string{"registry.example.com/acme/labels/null", "acme/other/null"}, 3, []string{"acme/storage/aws  ~> 1.0", "acme/storage/aws modules/replica ~> 2.0"}, 1},
+		{"a provider", []string{"hashicorp/aws"}, 2, []string{"acme/storage/aws  >= 5.0", "acme/storage/aws modules/replica", "registry.terraform.io/terraform-aws-modules/vpc/aws"}, 2},
 	} {
-		if got := callers(source, 3); !slices.Equal(got, want) {
-			t.Errorf("%s is used by %q, want %q", source, got, want)
-		}
+		t.Run(test.rule, func(t *testing.T) {
+			var addresses []address.Address
+			for _, source := range test.sources {
+				a, _ := catalog.ParseSource(source, test.names)
+				addresses = append(addresses, a)
+			}
+			users, got := u.Of(addresses...), []string(nil)
+			for by := range users.Callers() {
+				got = append(got, strings.TrimSpace(c.Modules[by.Entry].Address.String()+" "+by.Part+" "+by.Constraint))
+			}
+			if !slices.Equal(got, test.want) || users.Modules() != test.modules {
+				t.Errorf("it is used by %d modules: %q, want %d: %q", users.Modules(), got, test.modules, test.want)
+			}
+		})
 	}
-	if got, want := callers("hashicorp/aws", 2), []string{"acme/storage/aws  >= 5.0", "acme/storage/aws modules/replica", "registry.terraform.io/terraform-aws-modules/vpc/aws"}; !slices.Equal(got, want) {
-		t.Errorf("hashicorp/aws is used by %q, want %q", got, want)
+	if n := testing.AllocsPerRun(10, func() { u.Of(c.Providers[0].Address, c.Modules[0].Address) }); n > 0 {
+		t.Errorf("to count them takes %v allocations", n)
 	}
 }

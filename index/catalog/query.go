@@ -1,30 +1,29 @@
 package catalog
 
 import (
-	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	svchost "github.com/hashicorp/terraform-svchost"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// Bounds of a query, beyond which nothing is looked for.
+// Bounds of a query, beyond which nothing is looked for. What a search costs grows with the
+// number of parts.
 const (
 	maxQuery      = 300 // bytes
 	maxQueryWords = 8
+	maxQueryParts = 16
 )
 
 // A Query has the words of a search, which all must be found. The zero Query has none.
 type Query struct {
 	words  []word
-	source string // two names with a slash: a provider that modules may require; may be empty
+	source string // the source of a provider that modules may require; may be empty
 
-	// Named is what the query names if it is an address, a source or a URL; nil otherwise.
+	// Named is set if the query is an address, a source or a URL.
 	Named *Reference
 }
 
@@ -32,39 +31,23 @@ type Query struct {
 type word struct {
 	text   string
 	parts  []string // see partsOf
+	whole  bool     // it must end where a word of the text ends
 	others []word   // words in its place that are as good but for one rank
 	typo   bool     // words that differ in one character are found, too
 }
 
-func newWord(text string) word { return word{text: text, parts: partsOf(text)} }
-
-// A Reference names a module or a provider, or a page of a provider's documentation.
-type Reference struct {
-	// Hostname is the registry in the text. It is empty for an address without one, and
-	// for the registry's own.
-	Hostname svchost.Hostname
-	Own      bool // the text has a hostname of the registry itself
-
-	// Names are the names of a provider or of a module.
-	Names []string
-
-	Part     string // the folder of a submodule or an example; may be empty
-	Category string // of a page of documentation, as in URLs; may be empty
-	Slug     string // of that page
-}
-
-// Address returns the address of the module or provider.
-func (r *Reference) Address() (a address.Address, err error) {
-	if len(r.Names) == 3 {
-		a, err = address.ParseModule("", r.Names[0], r.Names[1], r.Names[2])
-	} else {
-		a, err = address.ParseProvider("", r.Names[0], r.Names[1])
-	}
-	return a.At(r.Hostname), err
+// newWord returns a word with that many parts at most.
+func newWord(text string, maxParts int) word {
+	text = cutToken(text)
+	parts := partsOf(text)
+	return word{text: text, parts: parts[:min(len(parts), maxParts)]}
 }
 
 // assignment is the beginning of a line of configuration.
 var assignment = regexp.MustCompile(`^(?i:source)\s*=\s*`)
+
+// typed is the type of resources in the name of a data source or an ephemeral resource.
+var typed = regexp.MustCompile(`^(?:data|ephemeral|resource)\.(\w*_\w*)(?:\..*)?$`)
 
 // ParseQuery reads a query as people and tools write it, or paste it: words, an address, the
 // source of a module or provider as configuration has it, or the URL of a page. Quotes that
@@ -83,17 +66,30 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 			return r == '/' || unicode.IsSpace(r) || unicode.IsControl(r)
 		})
 	}
+	parts := 0
 	for _, name := range names {
-		if folded := fold(strings.ToLower(name)); folded != "" && len(q.words) < maxQueryWords {
-			w := newWord(folded)
-			for _, other := range withoutPlural(folded) {
-				w.others = append(w.others, newWord(other))
-			}
-			q.words = append(q.words, w)
+		if match := typed.FindStringSubmatch(name); match != nil {
+			name = match[1]
 		}
+		folded := fold(strings.ToLower(name))
+		isKnown := func(w word) bool { return w.text == folded }
+		if folded == "" || len(q.words) == maxQueryWords || parts == maxQueryParts || slices.ContainsFunc(q.words, isKnown) {
+			continue
+		}
+		w := newWord(folded, maxQueryParts-parts)
+		parts += len(w.parts)
+		for _, other := range withoutPlural(folded) {
+			singular := newWord(other, len(w.parts))
+			singular.whole = true
+			w.others = append(w.others, singular)
+		}
+		q.words = append(q.words, w)
 	}
 	return q
 }
+
+// isText reports whether a text may have come from a keyboard.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) }
 
 func unquoted(s string) string {
 	for _, quote := range []string{"'", `"`} {
@@ -104,105 +100,6 @@ func unquoted(s string) string {
 	return s
 }
 
-// readReference reads an address, a source or a URL, and returns the names in it to look for.
-// ok is false if the text is none of them.
-func (q *Query) readReference(text string, own []svchost.Hostname) (names []string, ok bool) {
-	if !strings.Contains(text, "/") || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		return nil, false
-	}
-	text = strings.TrimPrefix(text, "git::")
-	scheme, rest, isURL := strings.Cut(text, "://")
-	if isURL {
-		if text = rest; len(scheme) > 6 {
-			return nil, false
-		}
-	}
-	text, _, _ = strings.Cut(text, "#")
-	text, _, _ = strings.Cut(text, "?")
-	text, part, _ := strings.Cut(text, "//")
-	segments := slices.DeleteFunc(strings.Split(text, "/"), func(s string) bool { return s == "" })
-	for i, s := range segments {
-		if decoded, err := url.PathUnescape(s); err == nil {
-			segments[i] = decoded
-		}
-	}
-	if len(segments) == 0 {
-		return nil, false
-	}
-	r := Reference{Part: strings.Trim(part, "/")}
-	if isURL || len(segments) > 1 && address.IsHostname(segments[0]) {
-		if h, err := address.ParseHostname(segments[0]); err == nil {
-			r.Own = slices.Contains(own, h)
-			r.Hostname = h
-		}
-		segments = segments[1:]
-	}
-	host := r.Hostname
-	if r.Own {
-		r.Hostname = ""
-	}
-	if at := slices.IndexFunc(segments, func(s string) bool { return s == "modules" || s == "providers" }); at >= 0 && (isURL || host != "" || at == 0) && r.readPage(segments[:at], segments[at:]) {
-		q.Named = &r
-		if r.Slug != "" {
-			return append(slices.Clone(r.Names), r.Slug), true
-		}
-		return r.Names, true
-	}
-	names = segments
-	if last := len(names) - 1; last >= 0 {
-		names[last] = strings.TrimSuffix(names[last], ".git")
-	}
-	if len(segments) != 2 && len(segments) != 3 {
-		return names, isURL || r.Own
-	}
-	r.Names = slices.Clone(segments)
-	if !isURL {
-		q.Named = &r
-		if len(segments) == 2 && host == "" {
-			q.source = fold(segments[0] + "/" + segments[1])
-		}
-		if r.Hostname != "" {
-			names = append([]string{string(r.Hostname)}, names...) // it is found by it, too
-		}
-	}
-	return names, true
-}
-
-// readPage reads the path of a page, or of the protocols: what comes before modules or
-// providers, and the rest.
-func (r *Reference) readPage(before, path []string) bool {
-	if n := len(before); n >= 2 && before[n-2] == "registries" {
-		h, err := address.ParseHostname(before[n-1])
-		if err != nil {
-			return false
-		}
-		r.Hostname, r.Own = h, false
-	}
-	count := 2
-	if path[0] == "modules" {
-		count = 3
-	}
-	if len(path) <= count {
-		return false
-	}
-	r.Names = path[1 : count+1]
-	rest := path[count+1:] // the version
-	if len(rest) < 3 {
-		return true
-	}
-	switch rest[1] {
-	case "submodules":
-		r.Part = "modules/" + strings.Join(rest[2:], "/")
-	case "examples":
-		r.Part = "examples/" + strings.Join(rest[2:], "/")
-	case "docs":
-		if r.Category = rest[2]; len(rest) > 3 {
-			r.Slug = rest[3]
-		}
-	}
-	return true
-}
-
 // Loosen returns a query that finds similar words, too: without an ending, and with one
 // character that is not the same. It does not depend on what there is to be found.
 func (q Query) Loosen() Query {
@@ -211,7 +108,7 @@ func (q Query) Loosen() Query {
 		w := &q.words[i]
 		w.others = slices.Clone(w.others)
 		for _, other := range withoutEnding(w.text) {
-			w.others = append(w.others, newWord(other))
+			w.others = append(w.others, newWord(other, len(w.parts)))
 		}
 		w.typo = len(w.text) >= leastTypo && len(w.parts) == 1
 	}
@@ -230,8 +127,9 @@ func (q Query) String() string {
 	for _, w := range q.words {
 		b.WriteString(w.text + " ")
 	}
-	if r := q.Named; r != nil {
-		b.WriteString(strings.Join([]string{"", strconv.FormatBool(r.Own), string(r.Hostname), strings.Join(r.Names, "/"), r.Part, r.Category, r.Slug}, "\x00"))
+	b.WriteString("\x00" + q.source)
+	if q.Named != nil {
+		b.WriteString("\x00" + q.Named.String())
 	}
 	return b.String()
 }

@@ -1,25 +1,9 @@
 package catalog
 
 import (
-	"math"
+	"context"
 	"slices"
 	"sync"
-)
-
-// A rank says how well an entry matches a word; the best rank is the lowest.
-type rank uint8
-
-const (
-	exactName rank = iota
-	exactOther
-	prefixOfName
-	prefixOfOther
-	exactCode // the name of an input, a type of resources, a required provider
-	inAddress
-	prefixOfCode
-	inDescription
-	inText
-	notFound rank = math.MaxUint8
 )
 
 // submodulePenalty ranks a module that only its submodule matches behind modules that match
@@ -27,13 +11,14 @@ const (
 const submodulePenalty = inAddress
 
 // A Searcher finds entries that one audience may see, out of the index of the whole
-// catalog. No answer and no order depends on other entries. The time of a search does: by a
-// few nanoseconds for each entry, submodule and page of the catalog that has one of the words.
-// A Searcher never changes.
+// catalog. No answer and no order depends on other entries. Of what is hidden, a search looks
+// at one bit for each entry, submodule and page that has one of the words, which takes about a
+// nanosecond. A Searcher never changes.
 type Searcher struct {
 	entries []*Entry
 	index   *searchIndex
-	places  []int32   // by the number in the index, the place among entries; negative: not among them
+	places  []int32 // by the number in the index, the place among entries; negative: not among them
+	visible rowSet
 	scratch sync.Pool // of *scratch
 }
 
@@ -49,13 +34,16 @@ func (c *Catalog) ProviderSearcher(entries []*Entry) *Searcher {
 }
 
 func newSearcher(entries []*Entry, x *searchIndex) *Searcher {
-	s := &Searcher{entries: entries, index: x, places: make([]int32, x.entries)}
+	s := &Searcher{entries: entries, index: x, places: make([]int32, x.entries), visible: newRowSet(x.size)}
 	for i := range s.places {
 		s.places[i] = -1
 	}
 	for i, e := range entries {
-		if number, ok := x.number(e); ok { // not an entry of another catalog
+		if number, from, to, ok := x.rows(e); ok { // not an entry of another catalog
 			s.places[number] = int32(i)
+			for row := from; row < to; row++ {
+				s.visible.add(row)
+			}
 		}
 	}
 	return s
@@ -64,23 +52,22 @@ func newSearcher(entries []*Entry, x *searchIndex) *Searcher {
 // A scratch has what a search needs for each row of the index. It is used again, since the
 // garbage of many searches would cost as much as the searches.
 type scratch struct {
+	ranker
 	words  []ranking
 	source ranking
 	sums   []int16 // by place: the best sum so far; negative: not found
 	found  []int32 // places with a sum
-	seen   []bool  // rows
+	seen   rowSet
 }
 
-func (s *Searcher) borrow(words int) *scratch {
+func (s *Searcher) borrow() *scratch {
 	x, _ := s.scratch.Get().(*scratch)
 	if x == nil {
-		x = &scratch{sums: make([]int16, len(s.entries)), seen: make([]bool, s.index.size), source: newRanking(s.index.size)}
+		x = &scratch{sums: make([]int16, len(s.entries)), seen: newRowSet(s.index.size), source: newRanking(s.index.size)}
+		x.visible, x.worst, x.best = s.visible, newRanking(s.index.size), newRanking(s.index.size)
 		for i := range x.sums {
 			x.sums[i] = -1
 		}
-	}
-	for len(x.words) < words {
-		x.words = append(x.words, newRanking(s.index.size))
 	}
 	return x
 }
@@ -88,15 +75,11 @@ func (s *Searcher) borrow(words int) *scratch {
 // giveBack clears what a search has used.
 func (s *Searcher) giveBack(x *scratch) {
 	for i := range x.words {
-		for _, row := range x.words[i].rows {
-			x.seen[row] = false
-		}
 		x.words[i].clear()
 	}
-	for _, row := range x.source.rows {
-		x.seen[row] = false
-	}
 	x.source.clear()
+	clear(x.seen)
+	x.ctx = nil
 	for _, place := range x.found {
 		x.sums[place] = -1
 	}
@@ -108,44 +91,53 @@ func (s *Searcher) giveBack(x *scratch) {
 // first: by exact name, by the beginning of a name, by the names of what a module creates,
 // requires, takes and returns, by a part of a name, by the words of the description, and by
 // all other words. It also finds the pages of documentation of providers that match by words
-// of their own, and those of their provider. An empty query finds all entries, and no page.
-func (s *Searcher) Search(q Query) (entries, pages Results) {
-	entries.searcher, pages.searcher = s, s
+// of their own and words of their provider. An empty query finds all entries, and no page.
+// The only error is the end of ctx.
+func (s *Searcher) Search(ctx context.Context, q Query) (entries, pages Results, err error) {
+	x := s.borrow()
+	defer s.giveBack(x)
+	x.ctx = ctx
+	return s.search(q, x)
+}
+
+func (s *Searcher) search(q Query, x *scratch) (entries, pages Results, err error) {
 	if q.IsEmpty() {
 		for i := range s.entries {
 			entries.found = append(entries.found, newResult(0, int32(i), 0))
 		}
-		return entries, pages
+		return entries, pages, nil
 	}
-	x := s.borrow(len(q.words))
-	defer s.giveBack(x)
-	for i := range q.words {
-		s.index.rank(&q.words[i], &x.words[i])
-	}
-	if q.source != "" {
-		s.index.rankSource(q.source, &x.source)
+	for len(x.words) < len(q.words) {
+		x.words = append(x.words, newRanking(s.index.size))
 	}
 	words := x.words[:len(q.words)]
+	for i := range words {
+		x.to = &words[i]
+		s.index.rank(&q.words[i], &x.ranker)
+	}
+	if q.source != "" {
+		x.to = &x.source
+		s.index.rankSource(q.source, &x.ranker)
+	}
+	if err := x.ctx.Err(); err != nil {
+		return entries, pages, err
+	}
 	look := func(rows []int32) {
 		for _, row := range rows {
-			if x.seen[row] {
+			if x.seen.has(row) {
 				continue
 			}
-			x.seen[row] = true
+			x.seen.add(row)
 			owner := s.index.owner(row)
 			place := s.places[owner.number]
-			if place < 0 {
-				continue
-			}
 			sum := x.sum(words, row, owner.first)
 			switch {
 			case sum < 0:
 				continue
 			case row != owner.first && !s.entries[place].Address.IsModule():
-				if q.Named != nil && q.Named.Slug == "" {
-					continue // the provider is meant, not all its pages
+				if q.Named == nil || q.Named.Slug != "" || !areNames(words, owner.first) {
+					pages.found = append(pages.found, newResult(sum, place, row-owner.first))
 				}
-				pages.found = append(pages.found, newResult(sum, place, row-owner.first))
 				continue
 			case row != owner.first:
 				sum += int16(submodulePenalty)
@@ -166,7 +158,18 @@ func (s *Searcher) Search(q Query) (entries, pages Results) {
 	}
 	slices.Sort(entries.found)
 	slices.Sort(pages.found)
-	return entries, pages
+	return entries, pages, nil
+}
+
+// areNames reports whether all words are the names of a provider: the provider itself is
+// meant, not all its pages.
+func areNames(words []ranking, whole int32) bool {
+	for i := range words {
+		if words[i].ranks[whole] > exactOther {
+			return false
+		}
+	}
+	return true
 }
 
 // sum sums up the ranks of the words for a row; it is negative if one is not found. What is
@@ -187,10 +190,7 @@ func (x *scratch) sum(words []ranking, row, whole int32) (sum int16) {
 }
 
 // Results are the results of a search, the best first.
-type Results struct {
-	searcher *Searcher
-	found    []result
-}
+type Results struct{ found []result }
 
 // A result is a sum of ranks, the place of an entry, and the row of a part of the entry, in
 // one number, so that results are ordered by it.

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -8,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
@@ -85,6 +88,97 @@ func TestSearchIndexStaysSmall(t *testing.T) {
 	}
 }
 
+// searchFor searches, and returns how often it has looked at a row that has a word, and how many
+// of these rows it has ranked.
+func searchFor(t *testing.T, ctx context.Context, s *Searcher, query string) (postings, ranked int, err error) {
+	t.Helper()
+	for _, q := range []Query{ParseQuery(query), ParseQuery(query).Loosen()} {
+		x := s.borrow()
+		x.ctx = ctx
+		_, _, searchErr := s.search(q, x)
+		err = errors.Join(err, searchErr)
+		postings, ranked = postings+x.postings, ranked+x.ranked
+	}
+	return postings, ranked, err
+}
+
+// No query costs more than a number of looks for the letter that most words begin with, however
+// it is made up.
+func TestWorkOfASearchIsBounded(t *testing.T) {
+	c := &Catalog{Modules: manyEntries(300), last: new(lastIndexes)}
+	c.index()
+	s := c.ModuleSearcher(c.Modules)
+	once, _, _ := searchFor(t, t.Context(), s, "a")
+	letters := func(separator string) (query string) {
+		for i := range maxQuery {
+			query += string('a'+rune(i%26)) + separator
+		}
+		return query
+	}
+	for _, test := range []struct{ rule, query string }{
+		{"many parts", letters("-")},
+		{"the same part many times", strings.Repeat("a.", 150)},
+		{"many words", letters(" ")},
+		{"plurals", strings.Repeat("teams-", 40) + "teams"},
+		{"many names", letters("/")},
+		{"characters without spaces", strings.Repeat("東京", 50)},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if looked, _, err := searchFor(t, t.Context(), s, test.query); err != nil || looked > 16*once {
+				t.Errorf("it has looked at %d postings, and at %d for a letter, %v", looked, once, err)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if looked, _, err := searchFor(t, ctx, s, letters("-")); !errors.Is(err, context.Canceled) || looked > 0 {
+		t.Errorf("when nobody waits any more it has looked at %d postings, %v", looked, err)
+	}
+}
+
+// What an index has of a text is a small multiple of the text, whatever others have written.
+func TestTokensAreBounded(t *testing.T) {
+	for _, test := range []struct{ rule, text string }{
+		{"many ends of a name", strings.Repeat("a_", 8<<10)},
+		{"many names with many ends", strings.Repeat(strings.Repeat("a_", 60)+" ", 130)},
+		{"a long word", strings.Repeat("a", 16<<10)},
+		{"a long word of letters of several bytes", strings.Repeat("ä", 8<<10)},
+		{"characters without spaces", strings.Repeat("東", 5<<10)},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			size := 0
+			eachToken(test.text, func(_ int, token string, _ bool) {
+				size += len(token)
+				if len(token) > 128 || !utf8.ValidString(token) {
+					t.Fatalf("a token has %d bytes: %q", len(token), token)
+				}
+			})
+			if size > 16*len(test.text) {
+				t.Errorf("the tokens of %d bytes have %d", len(test.text), size)
+			}
+		})
+	}
+}
+
+// What is hidden is not ranked: a search does the same as where there is nothing else.
+func TestWhatIsHiddenIsNotRanked(t *testing.T) {
+	entries := manyEntries(400)
+	both, visible := &Catalog{Modules: entries, last: new(lastIndexes)}, &Catalog{Modules: entries[:40], last: new(lastIndexes)}
+	both.index()
+	visible.index()
+	among, alone := both.ModuleSearcher(entries[:40]), visible.ModuleSearcher(entries[:40])
+	for _, query := range []string{"aws", "team07", "network", "a", "team-network-aws", "aaa0 b", "teams/network", "hashicorp/aws"} {
+		_, got, _ := searchFor(t, t.Context(), among, query)
+		_, want, _ := searchFor(t, t.Context(), alone, query)
+		if got != want {
+			t.Errorf("%q ranks %d rows, and %d where there is nothing else", query, got, want)
+		}
+	}
+	if _, got, _ := searchFor(t, t.Context(), both.ModuleSearcher(nil), "aws"); got != 0 {
+		t.Errorf("%d rows are ranked for somebody who sees none", got)
+	}
+}
+
 // largeCatalog has 20,000 modules, and 4,000 providers with 60 pages of documentation each.
 func largeCatalog() *Catalog {
 	c := &Catalog{Modules: manyEntries(20_000), last: new(lastIndexes)}
@@ -100,14 +194,14 @@ func largeCatalog() *Catalog {
 // manyPages returns encoded titles of that many pages.
 func manyPages(count, seed int) content.Titles {
 	random := rand.New(rand.NewPCG(7, uint64(seed)))
-	b := content.Titles{1}
+	b := content.Titles{2}
 	for i := range count {
 		slug := fmt.Sprintf("%s_%s_%d", topics[random.IntN(len(topics))], topics[random.IntN(len(topics))], i)
 		title := ""
 		if i%10 == 0 {
 			title = "How to use " + topics[random.IntN(len(topics))]
 		}
-		b = append(b, byte(2+i%2), byte(len(slug)))
+		b = append(b, "rd"[i%2], byte(len(slug)))
 		b = append(append(b, slug...), byte(len(title)))
 		b = append(b, title...)
 	}
@@ -127,7 +221,7 @@ func BenchmarkSearch(b *testing.B) {
 				b.ReportAllocs()
 				found := 0
 				for b.Loop() {
-					entries, _ := s.Search(q)
+					entries, _, _ := s.Search(b.Context(), q)
 					found = entries.Len()
 				}
 				b.ReportMetric(float64(found), "found")
@@ -151,11 +245,11 @@ func BenchmarkSearchP99(b *testing.B) {
 		}
 		q := ParseQuery(strings.Join(words, " "))
 		began := time.Now()
-		modules, _ := s.Search(q)
-		providers, titles := pages.Search(q)
+		modules, _, _ := s.Search(b.Context(), q)
+		providers, titles, _ := pages.Search(b.Context(), q)
 		if modules.Len()+providers.Len()+titles.Len() == 0 {
-			s.Search(q.Loosen())
-			pages.Search(q.Loosen())
+			s.Search(b.Context(), q.Loosen())
+			pages.Search(b.Context(), q.Loosen())
 		}
 		took = append(took, time.Since(began))
 	}

@@ -41,14 +41,17 @@ func searchTree(t testing.TB, modules ...documented) *catalog.Catalog {
 
 // find returns what a search among all modules finds, the best first, as address and
 // submodules.
-func find(c *catalog.Catalog, query string) []string { return findAmong(c, c.Modules, query) }
+func find(t testing.TB, c *catalog.Catalog, query string) []string {
+	t.Helper()
+	return findAmong(t, c, c.Modules, query)
+}
 
-func findAmong(c *catalog.Catalog, entries []*catalog.Entry, query string) []string {
+func findAmong(t testing.TB, c *catalog.Catalog, entries []*catalog.Entry, query string) []string {
 	s, q := c.ModuleSearcher(entries), catalog.ParseQuery(query)
-	results, _ := s.Search(q)
+	results, _ := search(t, s, q)
 	if results.Len() == 0 {
 		q = q.Loosen()
-		results, _ = s.Search(q)
+		results, _ = search(t, s, q)
 	}
 	found := []string{}
 	for i := range results.Len() {
@@ -60,6 +63,15 @@ func findAmong(c *catalog.Catalog, entries []*catalog.Entry, query string) []str
 		found = append(found, name)
 	}
 	return found
+}
+
+func search(t testing.TB, s *catalog.Searcher, q catalog.Query) (entries, pages catalog.Results) {
+	t.Helper()
+	entries, pages, err := s.Search(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries, pages
 }
 
 func TestSearchOrder(t *testing.T) {
@@ -86,7 +98,7 @@ func TestSearchOrder(t *testing.T) {
 		"acme/input/aws",                  // a word of an input's name
 		"acme/readme/aws",                 // the beginning of a word of the README
 	}
-	got := find(c, "network")
+	got := find(t, c, "network")
 	// A submodule and what is found within a name are equals, in the order of addresses.
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -133,15 +145,19 @@ func TestSearch(t *testing.T) {
 		{"a symbol alone", "_", []string{lambda}},
 		{"symbols that are in no name", "!?", nil},
 		{"one letter", "z", []string{mirrored}},
-		{"words beyond the eighth do not count", "a a a a a a a vpc nowhere", []string{aws, google, mirrored, lambda}},
+		{"words beyond the eighth do not count", "a ac acm acme m me vp vpc nowhere", []string{aws, google, mirrored}},
+		{"parts of words beyond the sixteenth do not count", strings.Repeat("v-vp-vpc-", 5) + "v-nowhere", []string{aws, google, mirrored, lambda}},
 		{"a query is cut off", "google" + strings.Repeat(" ", 300) + "nowhere", []string{google}},
 		{"bytes that are no text", "goo\xffgle", []string{google}},
 		{"a NUL separates", "vpc\x00google", []string{google}},
+		{"an escaped NUL joins no names", "acme/vpc%00vpc", nil},
+		{"nor does it stand for the end of one", "acme/%00", nil},
+		{"other escapes count", "acme/%76pc", []string{aws, google, mirrored}},
 		{"an empty query finds every module", "", []string{aws, google, mirrored, lambda}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			got := find(c, test.query)
-			if test.query == "" || strings.HasPrefix(test.query, "a a") {
+			got := find(t, c, test.query)
+			if test.query == "" || strings.HasPrefix(test.query, "a ac") {
 				slices.Sort(got)
 				slices.Sort(test.want)
 				for i := range got {
@@ -149,6 +165,42 @@ func TestSearch(t *testing.T) {
 				}
 			}
 			if !slices.Equal(got, test.want) && len(got)+len(test.want) > 0 {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// The folder in which all submodules lie is no reason to show one.
+func TestTheFolderOfSubmodulesIsNotFound(t *testing.T) {
+	c := searchTree(t,
+		documented{address: "acme/parts/aws", description: "Has modules for everybody", submodule: "first"},
+		documented{address: "acme/other/aws", submodule: "own-modules"},
+	)
+	if got, want := find(t, c, "modules"), []string{"acme/parts/aws", "acme/other/aws modules/own-modules"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A plural finds the singular, but not all that begins like it.
+func TestPlurals(t *testing.T) {
+	c := searchTree(t,
+		documented{address: "acme/atlas/aws"},
+		documented{address: "acme/atlantis/aws", input: "atlas_count"},
+		documented{address: "acme/network/aws", description: "Made for an Atla only", input: "subnet_id"},
+		documented{address: "acme/router/aws", description: "It has atlantes", input: "subnetwork"},
+		documented{address: "acme/subnet-group/aws"},
+	)
+	for _, test := range []struct {
+		rule, query string
+		want        []string
+	}{
+		{"a word that only looks like a plural", "atlas", []string{"acme/atlas/aws", "acme/atlantis/aws", "acme/network/aws"}},
+		{"a plural", "subnets", []string{"acme/subnet-group/aws", "acme/network/aws"}},
+		{"the singular, whose beginning counts", "subnet", []string{"acme/subnet-group/aws", "acme/network/aws", "acme/router/aws"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if got := find(t, c, test.query); !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -191,7 +243,7 @@ func TestSearchAfterChanges(t *testing.T) {
 		}
 		now, fresh := catalog.For(rescan(t, x)), catalog.For(scan(t, files))
 		for _, query := range []string{"", "module1", "module", "team3", "setting", "setting_4", "round9", "added", "partround", "first", "team1 part", "nothing"} {
-			got, want := findAmong(now, shown(now), query), findAmong(fresh, shown(fresh), query)
+			got, want := findAmong(t, now, shown(now), query), findAmong(t, fresh, shown(fresh), query)
 			if !slices.Equal(got, want) {
 				t.Fatalf("round %d: %q finds %q, want %q", round, query, got, want)
 			}
@@ -217,15 +269,15 @@ func TestSearchAmongSomeEntries(t *testing.T) {
 		return slices.ContainsFunc(hidden, func(d documented) bool { return d.address == e.Address.String() })
 	})
 	for _, query := range []string{"", "vpc", "vault", "vault vpc", "vpc vault", "peering", "zone", "nat_gateway", "azurerm", "azurerm vpc", "zzz", "acme", "a", "open vpc", "peers others", "module"} {
-		if got, want := findAmong(all, shown, query), find(some, query); !slices.Equal(got, want) {
+		if got, want := findAmong(t, all, shown, query), find(t, some, query); !slices.Equal(got, want) {
 			t.Errorf("%q finds %q, and %q where there is nothing else", query, got, want)
 		}
 	}
 	slices.Reverse(shown)
-	if got, want := findAmong(all, shown, "vpc open"), []string{"mirrored.example.com/open/vpc/google", "open/vpc/aws", "open/zone/aws"}; !slices.Equal(got, want) {
+	if got, want := findAmong(t, all, shown, "vpc open"), []string{"mirrored.example.com/open/vpc/google", "open/vpc/aws", "open/zone/aws"}; !slices.Equal(got, want) {
 		t.Errorf("equals are in the order %q, want %q", got, want)
 	}
-	if got := findAmong(some, all.Modules, "vpc"); len(got) > 0 {
+	if got := findAmong(t, some, all.Modules, "vpc"); len(got) > 0 {
 		t.Errorf("entries of another catalog are found: %q", got)
 	}
 }
@@ -237,7 +289,7 @@ func TestSearchMergedEntries(t *testing.T) {
 		documented{address: "a.example.com/acme/vpc/aws", readme: "Named."},
 	)
 	merged, _ := c.Merged(c.Modules[0].Address.At("a.example.com"))
-	got := findAmong(c, []*catalog.Entry{merged}, "vpc")
+	got := findAmong(t, c, []*catalog.Entry{merged}, "vpc")
 	if want := []string{"a.example.com/acme/vpc/aws"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -249,13 +301,13 @@ func FuzzSearch(f *testing.F) {
 		documented{address: "acme/vpc/google", description: "Für alle Straßen"},
 	)
 	s := c.ModuleSearcher(c.Modules)
-	for _, query := range []string{"", "vpc", "'acme/vpc/aws'", "nat_gateway -_", "\x00\xff", "straße", strings.Repeat("a ", 300)} {
+	for _, query := range []string{"", "vpc", "'acme/vpc/aws'", "nat_gateway -_", "\x00\xff", "acme/%00", "acme/vpc%00vpc", "%2f%/%", "straße", strings.Repeat("a ", 300)} {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		q := catalog.ParseQuery(query)
 		for _, q := range []catalog.Query{q, q.Loosen()} {
-			results, _ := s.Search(q)
+			results, _ := search(t, s, q)
 			for i := range results.Len() {
 				at, _ := results.At(i)
 				if at < 0 || at >= len(c.Modules) {

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -54,21 +53,26 @@ func newSearchIndex(entries []*Entry, before *searchIndex) *searchIndex {
 	return x
 }
 
-// number returns the number of an entry.
-func (x *searchIndex) number(e *Entry) (number int32, ok bool) {
+// rows returns the number of an entry, and its rows: from, and those before to.
+func (x *searchIndex) rows(e *Entry) (number, from, to int32, ok bool) {
 	for _, s := range x.segments {
 		if n, ok := s.rows[e]; ok {
-			return number + n, true
+			first, end := s.first[n], s.size
+			if int(n)+1 < len(s.first) {
+				end = s.first[n+1]
+			}
+			return number + n, from + first, from + end, true
 		}
 		number += int32(len(s.first))
+		from += s.size
 	}
-	return 0, false
+	return 0, 0, 0, false
 }
 
 // A rowOwner is the entry of a row.
 type rowOwner struct {
 	number int32
-	first  int32 // the row of the entry itself; those of its parts follow
+	first  int32 // the row of the entry itself; the rows of its parts follow
 }
 
 // owner returns the entry of a row.
@@ -84,29 +88,32 @@ func (x *searchIndex) owner(row int32) rowOwner {
 	return rowOwner{number + n, before + x.segments[at].first[n]}
 }
 
-// rank ranks all rows for a word.
-func (x *searchIndex) rank(w *word, r *ranking) {
-	base := 0
-	for _, s := range x.segments {
-		s.names.rank(w.text, r, base, 0)
-		s.words.rank(w.parts, r, base, 0)
+// rank ranks rows for a word.
+func (x *searchIndex) rank(w *word, k *ranker) {
+	x.eachSegment(k, func(s *segment) {
+		s.names.rank(w, k, 0)
+		s.words.rank(w, k, 0)
 		for i := range w.others {
-			s.names.rank(w.others[i].text, r, base, 1)
-			s.words.rank(w.others[i].parts, r, base, 1)
+			s.names.rank(&w.others[i], k, 1)
+			s.words.rank(&w.others[i], k, 1)
 		}
 		if w.typo {
-			s.words.rankTypos(w.text, r, base)
+			s.words.rankTypos(w.text, k)
 		}
-		base += int(s.size)
-	}
+	})
 }
 
-// rankSource ranks all rows for the source of a provider.
-func (x *searchIndex) rankSource(source string, r *ranking) {
-	base := 0
+// rankSource ranks rows for the source of a provider.
+func (x *searchIndex) rankSource(source string, k *ranker) {
+	x.eachSegment(k, func(s *segment) { s.words.rankSource(source, k) })
+}
+
+// eachSegment calls rank with each segment, while a ranker ranks its rows.
+func (x *searchIndex) eachSegment(k *ranker, rank func(*segment)) {
+	k.base = 0
 	for _, s := range x.segments {
-		s.words.rankExact(source, r, base, exactCode)
-		base += int(s.size)
+		rank(s)
+		k.base += s.size
 	}
 }
 
@@ -123,95 +130,4 @@ func (l *lastIndex) update(entries []*Entry) *searchIndex {
 	defer l.mutex.Unlock()
 	l.index = newSearchIndex(entries, l.index)
 	return l.index
-}
-
-// A segment is an index of some entries, which never changes.
-type segment struct {
-	rows   map[*Entry]int32 // the number of each entry
-	first  []int32          // the first row of each entry
-	owners []int32          // the entry of each row
-	size   int32
-	names  nameIndex
-	words  wordIndex
-}
-
-func newSegment(entries []*Entry) *segment {
-	s := &segment{rows: make(map[*Entry]int32, len(entries))}
-	b := segmentBuilder{names: make(indexBuilder), words: make(indexBuilder)}
-	for i, e := range entries {
-		s.rows[e] = int32(i)
-		s.first = append(s.first, b.row)
-		b.add(e.text())
-		for int32(len(s.owners)) < b.row {
-			s.owners = append(s.owners, int32(i))
-		}
-	}
-	s.size = b.row
-	s.names, s.words = newNameIndex(b.names), wordIndex{b.words.index()}
-	return s
-}
-
-func (s *segment) has(e *Entry) bool {
-	_, ok := s.rows[e]
-	return ok
-}
-
-// A segmentBuilder collects the words of entries.
-type segmentBuilder struct {
-	names, words indexBuilder
-	row          int32
-}
-
-// add adds the rows of an entry.
-func (b *segmentBuilder) add(t text) {
-	for i, name := range t.names {
-		b.addName(name, min(posting(i), secondKind))
-	}
-	b.addProse(t.description, firstKind)
-	b.addProse(t.further, thirdKind)
-	b.addCodes(t.codes)
-	b.row++
-	for i := range t.submodules {
-		sub := &t.submodules[i]
-		b.addName(sub.name, firstKind)
-		b.addProse(sub.description, firstKind)
-		b.addCodes(sub.codes)
-		b.row++
-	}
-	for i := range t.pages {
-		p := &t.pages[i]
-		b.addCodes([]code{{Named, p.Name(t.typ)}})
-		b.addProse(p.Title, firstKind)
-		b.row++
-	}
-}
-
-// addName adds a name, and its words, which may have a typo in a query.
-func (b *segmentBuilder) addName(name string, kind posting) {
-	name = fold(name)
-	b.names.add(name, newPosting(b.row, kind))
-	b.addProse(name, firstKind)
-}
-
-func (b *segmentBuilder) addProse(text string, kind posting) {
-	eachToken(fold(text), func(_ int, token string, _ bool) { b.words.add(token, newPosting(b.row, kind)) })
-}
-
-func (b *segmentBuilder) addCodes(codes []code) {
-	for _, c := range codes {
-		folded := fold(c.text)
-		if c.kind == Requires {
-			for rest, more := folded, true; more; _, rest, more = strings.Cut(rest, "/") {
-				b.words.add(rest, newPosting(b.row, secondKind))
-			}
-			continue
-		}
-		eachToken(folded, func(_ int, token string, whole bool) {
-			kind := thirdKind
-			if whole {
-				kind = secondKind
-			}
-			b.words.add(token, newPosting(b.row, kind))
-		})
-	}
 }

@@ -1,14 +1,45 @@
 package catalog
 
 import (
+	"iter"
+	"slices"
 	"unique"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
+
+// A use is the use of a module or provider. There are many, and few different ones.
+type use struct {
+	of   unique.Handle[address.Address]
+	by   unique.Handle[string] // the path of the submodule that uses it; empty for the root
+	with unique.Handle[string] // the constraint
+}
+
+// addUses adds what the module at a path uses, each once.
+func (e *Entry) addUses(u *moduledoc.Uses, path string) {
+	own := len(e.uses)
+	add := func(source, constraint string, names int) {
+		a, ok := ParseSource(source, names)
+		if !ok {
+			return
+		}
+		one := use{unique.Make(a.Clone()), unique.Make(path), unique.Make(constraint)}
+		if !slices.Contains(e.uses[own:], one) { // as of two submodules of one package
+			e.uses = append(e.uses, one)
+		}
+	}
+	for _, p := range u.Providers {
+		add(p.Source, p.Version, 2)
+	}
+	for _, c := range u.Calls {
+		add(c.Source, c.Version, 3)
+	}
+}
 
 // A UsedBy says which modules use a module or provider. It never changes.
 type UsedBy struct {
-	callers map[unique.Handle[address.Address]][]Caller
+	users map[unique.Handle[address.Address]]*Users
 }
 
 // A Caller is a module that calls a module or requires a provider.
@@ -18,17 +49,59 @@ type Caller struct {
 	Constraint string // on the version; empty if there is none
 }
 
+// Users are the modules that use a module or provider.
+type Users struct {
+	callers []Caller // in the order of entries
+	modules int
+}
+
 // NewUsedBy returns what these modules use, of their latest versions.
 func NewUsedBy(entries []*Entry) *UsedBy {
-	u := &UsedBy{callers: make(map[unique.Handle[address.Address]][]Caller)}
+	u := &UsedBy{users: make(map[unique.Handle[address.Address]]*Users)}
 	for i, e := range entries {
 		for _, use := range e.uses {
-			u.callers[use.of] = append(u.callers[use.of], Caller{i, use.by.Value(), use.with.Value()})
+			of := u.users[use.of]
+			if of == nil {
+				of = new(Users)
+				u.users[use.of] = of
+			}
+			if n := len(of.callers); n == 0 || of.callers[n-1].Entry != i {
+				of.modules++
+			}
+			of.callers = append(of.callers, Caller{i, use.by.Value(), use.with.Value()})
 		}
 	}
 	return u
 }
 
-// Of returns the modules that use a module or provider, in the order of the entries. Its
-// address has the HOSTNAME by which configurations name it.
-func (u *UsedBy) Of(a address.Address) []Caller { return u.callers[unique.Make(a)] }
+// Of returns what uses a module or provider. Its addresses have the HOSTNAMEs by which
+// configurations name it.
+func (u *UsedBy) Of(addresses ...address.Address) (of Users) {
+	for _, a := range addresses {
+		if one := u.users[unique.Make(a)]; one != nil {
+			of = of.and(one)
+		}
+	}
+	return of
+}
+
+// and returns the users of one or the other. A user of both counts once.
+func (u Users) and(other *Users) Users {
+	if u.callers == nil {
+		return *other
+	}
+	both := Users{callers: slices.Concat(u.callers, other.callers)}
+	slices.SortStableFunc(both.callers, func(a, b Caller) int { return a.Entry - b.Entry })
+	for i := range both.callers {
+		if i == 0 || both.callers[i-1].Entry != both.callers[i].Entry {
+			both.modules++
+		}
+	}
+	return both
+}
+
+// Modules returns the number of modules.
+func (u Users) Modules() int { return u.modules }
+
+// Callers returns each use, in the order of the entries.
+func (u Users) Callers() iter.Seq[Caller] { return slices.Values(u.callers) }

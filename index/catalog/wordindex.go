@@ -1,27 +1,34 @@
 package catalog
 
 import (
-	"index/suffixarray"
 	"maps"
 	"slices"
 	"sort"
 	"strings"
 )
 
-// A posting is a row of a segment that has a word, and of which kind the word is there.
+// A posting is a row of a segment with a word, and the kind of the word there.
 type posting uint32
 
-// The kinds of words: of a name index the first two, of a word index all.
+// The kinds of names.
 const (
-	firstKind  posting = iota // the name itself; a word of the description
-	secondKind                // another name of the address; a whole name of an input, a type of resources and the like
-	thirdKind                 // a part of such a name, a word of the README
-	kindBits   = 2
+	ownName   posting = iota // of a provider, module or submodule itself
+	otherName                // another name in its address
 )
+
+// The kinds of words.
+const (
+	proseWord   posting = iota // of a description, a title or a name
+	codeWord                   // a whole name of an input, a type of resources and the like
+	furtherWord                // a part of such a name, a word of a README
+)
+
+// kindBits are the bits of a posting for its kind.
+const kindBits = 2
 
 func newPosting(row int32, kind posting) posting { return posting(row)<<kindBits | kind }
 
-func (p posting) row() int { return int(p >> kindBits) }
+func (p posting) row() int32 { return int32(p >> kindBits) }
 
 func (p posting) kind() posting { return p & (1<<kindBits - 1) }
 
@@ -39,6 +46,12 @@ func (x *invertedIndex) word(i int) string { return x.text[x.ends[i]:x.ends[i+1]
 
 // of returns the postings of a word.
 func (x *invertedIndex) of(i int) []posting { return x.postings[x.starts[i]:x.starts[i+1]] }
+
+// beginning returns where the words are that begin with a text.
+func (x *invertedIndex) beginning(text string) (from, to int) {
+	from = x.search(text)
+	return from, from + sort.Search(x.len()-from, func(i int) bool { return !strings.HasPrefix(x.word(from+i), text) })
+}
 
 // search returns the place of the first word that is not before w.
 func (x *invertedIndex) search(w string) int {
@@ -79,141 +92,67 @@ func (b indexBuilder) index() invertedIndex {
 	return x
 }
 
-// A nameIndex has the names of rows. The names of providers and modules themselves are the
-// first kind, the other names in their addresses the second.
-type nameIndex struct {
-	invertedIndex
-	joined   []byte  // the names, with a NUL before and after each
-	numbers  []int32 // for each byte of joined, the number of its name; a NUL belongs to the next name
-	suffixes *suffixarray.Index
-}
-
-func newNameIndex(b indexBuilder) nameIndex {
-	x := nameIndex{invertedIndex: b.index()}
-	for i := range x.len() {
-		x.joined = append(append(x.joined, 0), x.word(i)...)
-		for len(x.numbers) < len(x.joined) {
-			x.numbers = append(x.numbers, int32(i))
-		}
-	}
-	x.joined = append(x.joined, 0)
-	x.suffixes = suffixarray.New(x.joined)
-	return x
-}
-
-// rank ranks the rows with names that have w. The first row of the index is base.
-func (x *nameIndex) rank(w string, r *ranking, base int, penalty rank) {
-	for _, i := range x.suffixes.Lookup([]byte(w), -1) {
-		name := int(x.numbers[i])
-		begins, ends := x.joined[i-1] == 0, x.joined[i+len(w)] == 0
-		for _, p := range x.of(name) {
-			found := inAddress
-			switch {
-			case begins && ends:
-				found = exactName + rank(p.kind())
-			case begins:
-				found = prefixOfName + rank(p.kind())
-			}
-			r.lower(base+p.row(), found+penalty)
-		}
-	}
-}
-
 // A wordIndex has the words of all texts.
 type wordIndex struct{ invertedIndex }
 
-// rank ranks the rows that have, for each of parts, a word that begins with it.
-func (x *wordIndex) rank(parts []string, r *ranking, base int, penalty rank) {
-	switch len(parts) {
-	case 0:
+var (
+	ranksOfWords     = ranks{proseWord: inDescription, codeWord: exactCode, furtherWord: inText}
+	ranksOfBeginning = ranks{proseWord: inDescription, codeWord: prefixOfCode, furtherWord: inText}
+	ranksOfTypos     = ranks{proseWord: inText, codeWord: inText, furtherWord: inText}
+	ranksOfSources   = ranks{codeWord: exactCode}
+)
+
+// rank ranks the rows that have, for each part of a word, a word that begins with it. The
+// sources of providers are words with all their characters.
+func (x *wordIndex) rank(w *word, k *ranker, penalty rank) {
+	if len(w.parts) == 1 {
+		x.rankBeginning(w.parts[0], w.whole, k, penalty, k.rank)
 		return
-	case 1:
-		x.rankPart(parts[0], penalty, func(row int, found rank) { r.lower(base+row, found) })
-		return
 	}
-	worst := make(map[int]rank) // of the parts so far
-	for i, part := range parts {
-		best := make(map[int]rank)
-		x.rankPart(part, penalty, func(row int, found rank) {
-			before, ok := worst[row]
-			if !ok && i > 0 {
-				return
-			}
-			if known, ok := best[row]; !ok || found < known {
-				best[row] = max(found, before)
-			}
-		})
-		worst = best
+	x.rankBeginning(w.text, w.whole, k, penalty, k.rank)
+	for i, part := range w.parts {
+		whole := w.whole && i == len(w.parts)-1
+		if i == 0 {
+			x.rankBeginning(part, whole, k, penalty, k.rankFirst)
+			continue
+		}
+		x.rankBeginning(part, whole, k, penalty, k.rankNext)
+		k.endPart()
 	}
-	for row, found := range worst {
-		r.lower(base+row, found)
-	}
+	k.endParts()
 }
 
-func (x *wordIndex) rankPart(part string, penalty rank, lower func(row int, found rank)) {
-	for i := x.search(part); i < x.len() && strings.HasPrefix(x.word(i), part); i++ {
-		kinds := [...]rank{inDescription, prefixOfCode, inText}
-		if x.ends[i+1]-x.ends[i] == uint32(len(part)) {
-			kinds[secondKind] = exactCode
-		}
-		for _, p := range x.of(i) {
-			lower(p.row(), min(kinds[p.kind()]+penalty, inText))
-		}
+// rankBeginning calls rank for the rows that have a word that begins with a text. With whole,
+// a word has to end there, or a part of a name.
+func (x *wordIndex) rankBeginning(text string, whole bool, k *ranker, penalty rank, rank func([]posting, ranks)) {
+	if text == "" || k.ctx.Err() != nil {
+		return
 	}
+	from, to := x.beginning(text)
+	if from < to && x.word(from) == text {
+		rank(x.of(from), ranksOfWords.behind(penalty))
+		from++
+	}
+	if whole {
+		from, to = x.beginning(text + "_")
+	}
+	rank(x.postings[x.starts[from]:x.starts[to]], ranksOfBeginning.behind(penalty))
 }
 
-// rankExact ranks the rows that have exactly that word.
-func (x *wordIndex) rankExact(w string, r *ranking, base int, found rank) {
-	if i := x.search(w); i < x.len() && x.word(i) == w {
-		for _, p := range x.of(i) {
-			r.lower(base+p.row(), found)
-		}
+// rankSource ranks the rows that have the source of a provider.
+func (x *wordIndex) rankSource(source string, k *ranker) {
+	if i := x.search(source); i < x.len() && x.word(i) == source {
+		k.rank(x.of(i), ranksOfSources)
 	}
 }
 
 // rankTypos ranks the rows that have a word that differs from w in one character, which is
 // not the first.
-func (x *wordIndex) rankTypos(w string, r *ranking, base int) {
-	for i := x.search(w[:1]); i < x.len(); i++ {
-		start, end := x.ends[i], x.ends[i+1]
-		if x.text[start] != w[0] {
-			return
-		}
-		if more := int(end-start) - len(w); more < -1 || more > 1 || !isTypo(x.text[start:end], w) {
-			continue
-		}
-		for _, p := range x.of(i) {
-			r.lower(base+p.row(), inText)
+func (x *wordIndex) rankTypos(w string, k *ranker) {
+	from, to := x.beginning(w[:1])
+	for i := from; i < to && k.ctx.Err() == nil; i++ {
+		if more := int(x.ends[i+1]-x.ends[i]) - len(w); more >= -1 && more <= 1 && isTypo(x.word(i), w) {
+			k.rank(x.of(i), ranksOfTypos)
 		}
 	}
-}
-
-// A ranking has the ranks of a word: few rows have it.
-type ranking struct {
-	ranks []rank // by row
-	rows  []int32
-}
-
-func newRanking(rows int32) ranking {
-	r := ranking{ranks: make([]rank, rows)}
-	for i := range r.ranks {
-		r.ranks[i] = notFound
-	}
-	return r
-}
-
-func (r *ranking) lower(row int, found rank) {
-	best := &r.ranks[row]
-	if *best == notFound {
-		r.rows = append(r.rows, int32(row))
-	}
-	*best = min(*best, found)
-}
-
-// clear prepares the ranking for the next word.
-func (r *ranking) clear() {
-	for _, row := range r.rows {
-		r.ranks[row] = notFound
-	}
-	r.rows = r.rows[:0]
 }

@@ -130,24 +130,43 @@ func eachRun(s string, visit func(at int, word string, spaceless bool)) {
 	end(len(s))
 }
 
-// eachToken calls visit with what an index has of a folded text: each word, and each of its
-// ends after an underscore, so that nat_gateway_count is found by gateway too. Of characters
-// without spaces it has all pairs, and the last character. whole reports whether the token is
-// a whole word.
+// Bounds of what an index has of one word, which texts of others may have made up.
+const (
+	maxToken = 128 // bytes
+	maxEnds  = 16
+)
+
+// cutToken cuts off what is beyond the bound.
+func cutToken(s string) string {
+	if len(s) <= maxToken {
+		return s
+	}
+	at := maxToken
+	for !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return s[:at]
+}
+
+// eachToken calls visit with what an index has of a folded text: the beginning of each word,
+// and of its ends after an underscore, so that nat_gateway_count is found by gateway too. Of
+// characters without spaces it has all pairs, and the last character. whole reports whether
+// the token is a whole word.
 func eachToken(s string, visit func(at int, token string, whole bool)) {
 	eachRun(s, func(start int, word string, spaceless bool) {
 		if spaceless {
 			eachPair(word, true, func(pair string) { visit(start, pair, true) })
 			return
 		}
-		visit(start, word, true)
-		for rest := word; ; {
+		visit(start, cutToken(word), true)
+		rest := word
+		for range maxEnds {
 			i := strings.IndexByte(rest, '_')
 			if i < 0 {
 				return
 			}
 			if rest = strings.TrimLeft(rest[i:], "_"); rest != "" {
-				visit(start+len(word)-len(rest), rest, false)
+				visit(start+len(word)-len(rest), cutToken(rest), false)
 			}
 		}
 	})
@@ -166,7 +185,7 @@ func eachPair(word string, last bool, visit func(pair string)) {
 	}
 }
 
-// partsOf returns the tokens of a word of a query, all of which a text must have.
+// partsOf returns the tokens of a word of a query. A text must have them all.
 func partsOf(word string) (parts []string) {
 	eachRun(word, func(_ int, run string, spaceless bool) {
 		if spaceless {
@@ -176,6 +195,13 @@ func partsOf(word string) (parts []string) {
 		parts = append(parts, run)
 	})
 	return parts
+}
+
+// endsWord reports whether what follows in a text is not part of a word, or of another part of
+// a name.
+func endsWord(rest string) bool {
+	after, _ := utf8.DecodeRuneInString(rest)
+	return rest == "" || after == '_' || !isInWord(after)
 }
 
 // withoutPlural returns what a word may be without an English plural.

@@ -30,18 +30,16 @@ type Module struct {
 	Walk func(ctx context.Context, wants func(name string) bool, visit func(name string, r io.Reader) error) (complete bool, err error)
 }
 
-// A Reader reads what modules and providers say about themselves, when a request needs it,
-// and keeps some of it. The zero value is ready for use.
+// A Reader reads the documentation of modules and providers on request, and keeps some of it. The zero value is ready for use.
 type Reader struct {
 	modules descriptions
 	files   readings[wire.SHA256, *Files]
 	docs    documentation
 }
 
-// Describe returns what a module says about itself. It reads the package unless that has
-// been done: what has been read is kept by its digest, and callers that ask for the same at
-// once share one reading, which ends when the last of them has left. The error is that of
-// Walk, or of ctx.
+// Describe returns the documentation of a module. It reads the package unless the result is
+// kept by its digest. Callers that ask for the same at once share one reading, which ends when
+// the last of them has left. The error comes from Walk or ctx.
 func (r *Reader) Describe(ctx context.Context, m Module) (*moduledoc.Package, error) {
 	return r.modules.get(ctx, m.Digest, nil, func(ctx context.Context, _ *moduledoc.Package) (*moduledoc.Package, error) {
 		c := moduledoc.Collector{Folder: m.Folder}
@@ -59,7 +57,7 @@ func (r *Reader) Describe(ctx context.Context, m Module) (*moduledoc.Package, er
 
 // ReadModuleFile returns a file of a module's package, by its path from the root module
 // with slashes. The error is fs.ErrNotExist if there is no such file, ErrFileTooLarge, or
-// that of Walk.
+// an error of Walk.
 func (r *Reader) ReadModuleFile(ctx context.Context, m Module, name string) ([]byte, error) {
 	name = path.Clean(name)
 	if !fs.ValidPath(name) || name == "." {
@@ -90,5 +88,5 @@ func (r *Reader) ReadModuleFile(ctx context.Context, m Module, name string) ([]b
 	return content, nil
 }
 
-// descriptions are what modules say about themselves, by the digest of their packages.
+// descriptions are the documentation of modules, by the digest of their packages.
 type descriptions = readings[wire.SHA256, *moduledoc.Package]

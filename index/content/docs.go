@@ -17,16 +17,16 @@ import (
 
 // A release's documentation lies in VERSION/docs/, as terraform-plugin-docs writes it,
 // or in VERSION/website/docs/, as providers had it before. A scan only notes where it
-// is, since nothing that clients do depends on it. It is listed when a page needs
-// it, and each page is read when it is shown.
+// is, since nothing that clients do depends on it. It is listed on request, and each page
+// is read when it is shown.
 
-// Bounds of documentation, as in the public registry.
+// Bounds of documentation. The largest providers have some 2,500 pages.
 const (
-	maxDocPages = 1000
+	maxDocPages = 5000
 	maxDocPage  = 500 << 10 // bytes
 )
 
-// A DocCategory is the subject of pages of documentation.
+// A DocCategory is a subject of pages of documentation.
 type DocCategory string
 
 // The categories, as they are called in the URLs of the public registry.
@@ -63,7 +63,7 @@ var docSuffixes = []string{".html.markdown", ".markdown.html", ".html.md", ".md.
 // Docs are the documentation of a provider's release. They do not change.
 type Docs struct {
 	// Pages in the order of a navigation: the overview, guides, pages without a
-	// subcategory, those of each subcategory, and "Beta" and "Deprecated" last.
+	// subcategory, the pages of each subcategory, and "Beta" and "Deprecated" last.
 	Pages []DocPage
 
 	// LeftOut is how many pages there are beyond the limit.
@@ -72,18 +72,17 @@ type Docs struct {
 	taken time.Time // the time of the snapshot that it was listed for
 }
 
-// documentation has the lists of pages, by the folder.
+// documentation has the lists that have been made, by the folder.
 type documentation = readings[string, *Docs]
 
-// A DocPage is a page without its text.
+// A DocPage is a page, without its text.
 type DocPage struct {
 	Category DocCategory
 
 	// Slug is the name of its file without the suffix; empty for the overview.
 	Slug string
 
-	// Title, Subcategory and Description are what the page says about itself. Any of
-	// them may be empty.
+	// Title, Subcategory and Description come from the page. Any of them may be empty.
 	Title, Subcategory, Description string
 
 	// Path in the release's folder, with slashes: "docs/resources/thing.md".
@@ -136,8 +135,8 @@ func (d *Docs) Size() int {
 func IsDocsFolder(name string) bool { return docFolders[name] != "" }
 
 // Docs lists the documentation in a folder of the providers of a tree. The list is kept
-// until it is asked for with a later time: that of a snapshot. What pages say about
-// themselves is kept until their files change.
+// until it is asked for with a later time, which is the time of a snapshot. Titles and
+// descriptions of pages are kept until their files change.
 func (r *Reader) Docs(ctx context.Context, part tree.Part, dir string, taken time.Time) (*Docs, error) {
 	fresh := func(d *Docs) bool { return d.taken.Equal(taken) }
 	return r.docs.get(ctx, dir, fresh, func(ctx context.Context, known *Docs) (*Docs, error) {
@@ -252,8 +251,8 @@ type docID struct {
 	slug     string
 }
 
-// docSlug is the name of a page, and whether an entry is one. Names that are no text, or
-// that a URL cannot have as one segment of its path, are none: links would lead nowhere.
+// docSlug returns the name of a page, and whether an entry is a page. No page has a name that
+// is no text, or that cannot be one segment of a URL's path: links would lead nowhere.
 func docSlug(e tree.Entry) (slug string, ok bool) {
 	if e.Bad != nil || tree.IsHiddenOrTemporary(e.Name) || !e.Info.Mode().IsRegular() ||
 		!utf8.ValidString(e.Name) || strings.ContainsRune(e.Name, '\\') {

@@ -2,7 +2,7 @@ package content
 
 import "strings"
 
-// A frontMatter is what a page of documentation says about itself before its text.
+// A frontMatter is the head of a page of documentation, before its text.
 type frontMatter struct {
 	title, subcategory, description string
 }

@@ -17,7 +17,7 @@ type DocTitle struct {
 	Category DocCategory
 	Slug     string // as in DocPage
 
-	// Title is what the page calls itself, if that says more than the name of its file.
+	// Title is the title of the page, if it says more than the name of its file.
 	Title string
 }
 
@@ -66,7 +66,7 @@ func (f *DocsFolder) ReadTitles(ctx context.Context, typ string, before Titles) 
 		if p.Category == DocOverview {
 			continue // it is the page of the provider itself
 		}
-		b = append(b, byte(slices.Index(docCategories(), p.Category)))
+		b = append(b, categoryCodes[p.Category])
 		title := p.ownTitle(typ)
 		if p.unread {
 			title = known[docID{p.Category, p.Slug}]
@@ -99,39 +99,95 @@ func (p *DocPage) ownTitle(typ string) string {
 	return title
 }
 
-// titlesFormat begins encoded titles.
-const titlesFormat = 1
+// titlesFormat begins encoded titles. The first format had the place of a category in a list.
+const titlesFormat = 2
+
+// categoryCodes are the categories in encoded titles. A code never means another category.
+var categoryCodes = map[DocCategory]byte{
+	DocGuides: 'g', DocResources: 'r', DocDataSources: 'd', DocEphemeralResources: 'e',
+	DocListResources: 'l', DocActions: 'a', DocFunctions: 'f',
+}
+
+// categoryOf returns the category of a code.
+func categoryOf(code byte) (DocCategory, bool) {
+	for category, c := range categoryCodes {
+		if c == code {
+			return category, true
+		}
+	}
+	return "", false
+}
 
 // Titles are encoded titles. They are encoded until they are needed: they take a fraction of
 // the memory then.
 type Titles []byte
 
+// AreCurrent reports whether ReadTitles of this release returned the titles.
+func (b Titles) AreCurrent() bool { return len(b) > 0 && b[0] == titlesFormat }
+
 // All decodes the titles. It returns nil for bytes that ReadTitles has not returned.
 func (b Titles) All() (titles []DocTitle) {
-	if len(b) == 0 || b[0] != titlesFormat {
+	complete := b.each(func(_ int, category DocCategory, slug, title []byte) bool {
+		titles = append(titles, DocTitle{category, string(slug), string(title)})
+		return true
+	})
+	if !complete {
 		return nil
 	}
-	rest := string(b[1:])
-	text := func() (t string, ok bool) {
-		n, used := binary.Uvarint([]byte(rest[:min(len(rest), binary.MaxVarintLen32)]))
+	return titles
+}
+
+// At decodes one title, by its place among all.
+func (b Titles) At(place int) (t DocTitle) {
+	b.each(func(i int, category DocCategory, slug, title []byte) bool {
+		if i == place {
+			t = DocTitle{category, string(slug), string(title)}
+		}
+		return i < place
+	})
+	return t
+}
+
+// Find returns the place of a page among all; negative if there is none.
+func (b Titles) Find(category DocCategory, slug string) (place int) {
+	place = -1
+	b.each(func(i int, c DocCategory, s, _ []byte) bool {
+		if c == category && string(s) == slug {
+			place = i
+		}
+		return place < 0
+	})
+	return place
+}
+
+// each calls visit with each title until it returns false, and reports whether the titles are
+// complete.
+func (b Titles) each(visit func(i int, category DocCategory, slug, title []byte) bool) (complete bool) {
+	if !b.AreCurrent() {
+		return false
+	}
+	rest := b[1:]
+	text := func() (t []byte, ok bool) {
+		n, used := binary.Uvarint(rest)
 		if used <= 0 || n > uint64(len(rest)-used) {
-			return "", false
+			return nil, false
 		}
 		t, rest = rest[used:used+int(n)], rest[used+int(n):]
 		return t, true
 	}
-	categories := docCategories()
-	for rest != "" {
-		category := int(rest[0])
+	for i := 0; len(rest) > 0; i++ {
+		category, known := categoryOf(rest[0])
 		rest = rest[1:]
 		slug, ok := text()
 		title, complete := text()
-		if !ok || !complete || category >= len(categories) {
-			return nil
+		if !known || !ok || !complete {
+			return false
 		}
-		titles = append(titles, DocTitle{categories[category], slug, title})
+		if !visit(i, category, slug, title) {
+			return true
+		}
 	}
-	return titles
+	return true
 }
 
 // Name returns the name that configurations use for what the page documents, such as

@@ -1,6 +1,8 @@
 package content_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
@@ -45,9 +47,67 @@ func TestTitles(t *testing.T) {
 			if encoded[:len(encoded)-1].All() != nil && test.title != "" {
 				t.Error("a part is taken for a whole")
 			}
-			if content.Titles("\x00other").All() != nil {
-				t.Error("another format is read")
+		})
+	}
+}
+
+// Titles that another release has stored are never misread.
+func TestTitlesOfOtherReleases(t *testing.T) {
+	for _, test := range []struct {
+		rule, stored string
+		current      bool
+		want         []content.DocTitle
+	}{
+		{"of this one, cut off", "\x02r\x03vpc\x00d\x03ami\x05An A", true, nil},
+		{"of this one", "\x02r\x03vpc\x00d\x03ami\x05An AM", true, []content.DocTitle{{Category: content.DocResources, Slug: "vpc"}, {Category: content.DocDataSources, Slug: "ami", Title: "An AM"}}},
+		{"of one that stored the place of the category", "\x01\x02\x03vpc\x00", false, nil},
+		{"of a newer one", "\x03r\x03vpc\x00", false, nil},
+		{"of one that knows more categories", "\x02r\x03vpc\x00z\x03new\x00", true, nil},
+		{"none", "", false, nil},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			titles := content.Titles(test.stored)
+			if got := titles.All(); titles.AreCurrent() != test.current || !slices.Equal(got, test.want) {
+				t.Errorf("current %v: got %+v, want %+v", titles.AreCurrent(), got, test.want)
 			}
 		})
+	}
+}
+
+// All pages of the largest providers have titles.
+func TestTitlesOfManyPages(t *testing.T) {
+	files := indextest.New(t)
+	for i := range 3000 {
+		files.Write(fmt.Sprintf("providers/docs/%s/page%04d.md", []string{"data-sources", "resources"}[i%2], i), "Text.")
+	}
+	tr, err := files.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := content.FindDocs(t.Context(), tr.Providers, "docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	titles, err := found.ReadTitles(t.Context(), "demo", nil)
+	if err != nil || len(titles.All()) != 3000 || titles.Find(content.DocResources, "page2999") < 0 {
+		t.Errorf("there are %d titles, %v", len(titles.All()), err)
+	}
+}
+
+// One title is found without decoding the others.
+func TestOneTitle(t *testing.T) {
+	stored := content.Titles{2}
+	for i := range 500 {
+		stored = append(stored, "r\x07"+fmt.Sprintf("page%03d", i)+"\x05Title"...)
+	}
+	want := content.DocTitle{Category: content.DocResources, Slug: "page450", Title: "Title"}
+	var got content.DocTitle
+	if n := testing.AllocsPerRun(10, func() { got = stored.At(stored.Find(want.Category, want.Slug)) }); n > 4 || got != want {
+		t.Errorf("got %+v with %v allocations", got, n)
+	}
+	for _, none := range []int{stored.Find(content.DocDataSources, "page450"), stored.Find(content.DocResources, "page"), content.Titles(nil).Find(content.DocResources, "page450")} {
+		if none >= 0 || stored.At(none) != (content.DocTitle{}) {
+			t.Errorf("what is not there is found at %d", none)
+		}
 	}
 }

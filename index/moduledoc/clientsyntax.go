@@ -23,7 +23,7 @@ import (
 const (
 	maxJudged    = 256 << 10 // bytes of a file
 	maxNested    = 200       // brackets, strings and signs that are open at once
-	maxQuestions = 5_000     // conditions in a file, each of which may be nested in the one before
+	maxQuestions = 5_000     // conditions in a file, each perhaps nested in the one before
 	maxObjects   = 2_000     // brackets in a JSON file, including brackets in strings
 	maxEffort    = 128 << 20 // of all files of a package, roughly in bytes to copy
 )

@@ -45,7 +45,7 @@ func (p *Package) Module(path string) *Module {
 	return nil
 }
 
-// A Module is one folder of a package with configuration in it.
+// A Module is a folder of a package with configuration in it.
 type Module struct {
 	// Path in the package, with slashes: empty for the root, "modules/subnets",
 	// "examples/complete".
@@ -207,7 +207,7 @@ type SubmoduleSummary struct {
 	Uses
 }
 
-// Uses is what a module uses of others. If it is very much, only the first of each is kept.
+// Uses names the modules and providers that a module uses. Of very many, the first are kept.
 type Uses struct {
 	// Types are the types of its resources, each once, as expressions name them: "aws_vpc",
 	// "data.aws_ami", "ephemeral.aws_secret".

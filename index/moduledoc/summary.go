@@ -11,7 +11,7 @@ import (
 // Limits of a Summary.
 const (
 	maxSummaryNames = 4 << 10 // bytes of the inputs' names; of the outputs' names; of the names of all submodules' inputs
-	maxSummaryUses  = 4 << 10 // bytes of the types, of the providers and of the calls of the root; of those of all submodules
+	maxSummaryUses  = 4 << 10 // bytes of the types, of the providers and of the calls of the root; of the same of all submodules
 	maxSubmodules   = 50
 	maxRefused      = 5
 )

@@ -1,7 +1,6 @@
 package lockfile
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ type ModuleCall struct {
 	Installed []string
 
 	what        string
-	constraints moduleConstraints
+	constraints address.ModuleConstraints
 	argument    bool
 }
 
@@ -32,8 +31,8 @@ func (c ModuleCall) String() string {
 	if c.Folder != "" {
 		text += "//" + c.Folder
 	}
-	if c.constraints.text != "" {
-		text += "@" + c.constraints.text
+	if c.constraints.String() != "" {
+		text += "@" + c.constraints.String()
 	}
 	return text
 }
@@ -60,7 +59,7 @@ func ParseModuleCall(argument string, tofu bool) (ModuleCall, error) {
 	if constrained && strings.TrimSpace(text) == "" {
 		return ModuleCall{}, fmt.Errorf("%q ends in @: add a version, like %s@1.2.3, or leave out the @", argument, source)
 	}
-	c.constraints, err = parseModuleConstraints(text)
+	c.constraints, err = address.ParseModuleConstraints(text)
 	return c, err
 }
 
@@ -85,10 +84,10 @@ func (c ModuleCall) Select(offered []string) (string, error) {
 		return "", fmt.Errorf("no version of %s is on offer", c.Address)
 	}
 	address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
-	if i := slices.IndexFunc(versions, c.constraints.allow); i >= 0 {
+	if i := slices.IndexFunc(versions, c.constraints.Allow); i >= 0 {
 		return versions[i].String(), nil
 	}
-	required := c.constraints.text
+	required := c.constraints.String()
 	if required == "" { // all versions are pre-releases
 		required = "any release"
 	}
@@ -98,42 +97,5 @@ func (c ModuleCall) Select(offered []string) (string, error) {
 // Allow reports whether the call allows a version.
 func (c ModuleCall) Allow(text string) bool {
 	v, err := address.ParseModuleVersion(text)
-	return err == nil && c.constraints.allow(v)
-}
-
-// moduleConstraints are the constraints of a module call. Clients read them with
-// go-version, unlike the constraints of providers: there ~> 1 allows 2.0. The zero
-// value allows any release.
-type moduleConstraints struct {
-	text string
-	all  version.Constraints
-}
-
-// maxConstraints limits the text of constraints, in bytes.
-const maxConstraints = 1024
-
-func parseModuleConstraints(text string) (c moduleConstraints, err error) {
-	c.text = strings.TrimSpace(text)
-	switch {
-	case c.text == "":
-		return c, nil
-	case len(c.text) > maxConstraints:
-		return c, errors.New("the version constraints are too long")
-	}
-	if c.all, err = version.NewConstraint(c.text); err != nil {
-		return c, fmt.Errorf("%q is not a version constraint: write an operator and a version, like ~> 1.2, and a comma before the next one", c.text)
-	}
-	return c, nil
-}
-
-// allow reports whether clients select a version. They select a pre-release only if
-// exactly that version is named, which they determine as for providers.
-func (c moduleConstraints) allow(v *version.Version) bool {
-	if v.Prerelease() != "" {
-		as, err := address.ParseConstraints(c.text)
-		if err != nil || !as.Allow(v) {
-			return false
-		}
-	}
-	return c.all.Check(v)
+	return err == nil && c.constraints.Allow(v)
 }

@@ -327,7 +327,7 @@ func (c *Configuration) readCall(m moduleCall, in folders, dir string) error {
 	if m.partial {
 		err = errors.New("its version is not a string in quotes: name the module yourself")
 	} else {
-		call.constraints, err = parseModuleConstraints(m.version)
+		call.constraints, err = address.ParseModuleConstraints(m.version)
 	}
 	if err != nil {
 		c.noteCall(m, err.Error())

@@ -1,4 +1,4 @@
-package module
+package storage
 
 import (
 	"bytes"
@@ -77,19 +77,19 @@ func TestNamedLocks(t *testing.T) {
 
 // A lock is shared by all instances with the same storage.
 func TestLockIsShared(t *testing.T) {
-	one := newConfiguration(t)
-	other := newConfigurationIn(t, one.storage)
-	unlock, err := one.app().lock(t.Context(), "terraform_registry/publish/acme@demo@1.0.0")
+	s := &certmagic.FileStorage{Path: t.TempDir()}
+	var one, other Locks // of two processes
+	unlock, err := one.Lock(t.Context(), s, slog.Default(), "terraform_registry/publish/acme@demo@1.0.0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := other.app().lock(canceled, "terraform_registry/publish/acme@demo@1.0.0"); err == nil {
+	if _, err := other.Lock(canceled, s, slog.Default(), "terraform_registry/publish/acme@demo@1.0.0"); err == nil {
 		t.Error("two instances have the lock")
 	}
 	unlock()
-	unlock, err = other.app().lock(t.Context(), "terraform_registry/publish/acme@demo@1.0.0")
+	unlock, err = other.Lock(t.Context(), s, slog.Default(), "terraform_registry/publish/acme@demo@1.0.0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,13 +99,14 @@ func TestLockIsShared(t *testing.T) {
 // Many requests of a process for one lock take it one after the other, without waiting
 // for the storage's next look at it.
 func TestLockOfOneProcess(t *testing.T) {
-	app := newConfiguration(t).app()
+	s := &certmagic.FileStorage{Path: t.TempDir()}
+	var l Locks
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // the storage would take 49
 	defer cancel()
 	var users sync.WaitGroup
 	for range 50 {
 		users.Go(func() {
-			unlock, err := app.lock(ctx, "a")
+			unlock, err := l.Lock(ctx, s, slog.Default(), "a")
 			if err != nil {
 				t.Error(err)
 				return

@@ -1,4 +1,4 @@
-package module
+package storage
 
 import (
 	"context"
@@ -10,10 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // A fickleStorage is a folder in which files appear and disappear while they are listed,
@@ -45,8 +42,8 @@ func (s *fickleStorage) wait() {
 	}
 }
 
-func digestsIn(s certmagic.Storage) sharedDigests {
-	return newSharedDigests(
+func digestsIn(s certmagic.Storage) Digests {
+	return NewDigests(
 		func() (certmagic.Storage, error) { return s, nil },
 		func(context.Context, string) (func(), error) { return func() {}, nil },
 		"tree",
@@ -54,18 +51,18 @@ func digestsIn(s certmagic.Storage) sharedDigests {
 }
 
 func TestSharedDigestsInAStorage(t *testing.T) {
-	begin := func(t *testing.T) (*fickleStorage, sharedDigests) {
+	begin := func(t *testing.T) (*fickleStorage, Digests) {
 		s := &fickleStorage{FileStorage: &certmagic.FileStorage{Path: t.TempDir()}}
 		return s, digestsIn(s)
 	}
-	store := func(t *testing.T, d sharedDigests, names ...string) {
+	store := func(t *testing.T, d Digests, names ...string) {
 		for _, name := range names {
 			if err := d.Store(t.Context(), name, []byte(name)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	listed := func(t *testing.T, d sharedDigests, want ...string) {
+	listed := func(t *testing.T, d Digests, want ...string) {
 		t.Helper()
 		if names, err := d.List(t.Context()); err != nil || !slices.Equal(names, want) {
 			t.Errorf("listed are %q, %v", names, err)
@@ -119,7 +116,7 @@ func TestSharedDigestsInAStorage(t *testing.T) {
 	t.Run("trees do not see each other's", func(t *testing.T) {
 		s, d := begin(t)
 		store(t, d, "a")
-		other := newSharedDigests(func() (certmagic.Storage, error) { return s, nil }, nil, "another tree")
+		other := NewDigests(func() (certmagic.Storage, error) { return s, nil }, nil, "another tree")
 		listed(t, other)
 	})
 	t.Run("nobody waits for a storage that does not know of deadlines", func(t *testing.T) {
@@ -137,27 +134,4 @@ func TestSharedDigestsInAStorage(t *testing.T) {
 			cancel()
 		}
 	})
-}
-
-// Each configuration decides again whether instances share.
-func TestPollIsSwitchedByAReload(t *testing.T) {
-	root, storage := sampleTree(t), t.TempDir()
-	begin := func(poll caddy.Duration) (c *configuration, x *index.Index) {
-		c = newConfigurationIn(t, storage)
-		h := c.mustHandle(Handler{Root: root, Poll: poll, SigningKey: &SigningKey{Off: true}})
-		c.mustStart()
-		snapshot(t, h)
-		return c, h.source.index.Load()
-	}
-	alone, first := begin(-1)
-	sharing, second := begin(caddy.Duration(time.Hour))
-	alone.cancel()
-	if first == second {
-		t.Error("an index that shares nothing is used by a configuration with other instances")
-	}
-	_, third := begin(caddy.Duration(time.Minute))
-	sharing.cancel()
-	if second != third {
-		t.Error("another interval takes another index")
-	}
 }

@@ -1,4 +1,4 @@
-package module
+package storage
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 )
 
-// sharedDigests shares the digests of a tree between instances: a folder in Caddy's
+// Digests shares the digests of a tree between instances: a folder in Caddy's
 // storage, with a value for each segment.
-type sharedDigests struct {
-	storageCalls
+type Digests struct {
+	Calls
 	lock   func(ctx context.Context, name string) (unlock func(), err error)
 	folder string // of the keys
 }
@@ -33,21 +33,21 @@ const (
 	maxLists = 5
 )
 
-// newSharedDigests returns the sharedDigests of a tree, given its identity. lock and
+// NewDigests returns the Digests of a tree, given its identity. lock and
 // storage are called for each operation.
-func newSharedDigests(
+func NewDigests(
 	storage func() (certmagic.Storage, error),
 	lock func(ctx context.Context, name string) (unlock func(), err error),
 	identity string,
-) sharedDigests {
-	return sharedDigests{newStorageCalls(storage, maxStorageCalls), lock, treeFolder("digests", identity)}
+) Digests {
+	return Digests{NewCalls(storage, maxStorageCalls), lock, Folder("digests", identity)}
 }
 
-func (d sharedDigests) key(name string) string { return path.Join(d.folder, name+segmentSuffix) }
+func (d Digests) key(name string) string { return path.Join(d.folder, name+segmentSuffix) }
 
 // List implements index.SharedMemo.
-func (d sharedDigests) List(ctx context.Context) ([]string, error) {
-	return call(ctx, d.storageCalls, func(storage certmagic.Storage) (names []string, err error) {
+func (d Digests) List(ctx context.Context) ([]string, error) {
+	return call(ctx, d.Calls, func(storage certmagic.Storage) (names []string, err error) {
 		var keys []string
 		for range maxLists {
 			keys, err = storage.List(ctx, d.folder, false)
@@ -72,32 +72,24 @@ func (d sharedDigests) List(ctx context.Context) ([]string, error) {
 }
 
 // Load implements index.SharedMemo.
-func (d sharedDigests) Load(ctx context.Context, name string) ([]byte, error) {
-	return call(ctx, d.storageCalls, func(storage certmagic.Storage) ([]byte, error) {
-		return storage.Load(ctx, d.key(name))
-	})
+func (d Digests) Load(ctx context.Context, name string) ([]byte, error) {
+	return d.Calls.Load(ctx, d.key(name))
 }
 
 // Store implements index.SharedMemo.
-func (d sharedDigests) Store(ctx context.Context, name string, segment []byte) error {
-	_, err := call(ctx, d.storageCalls, func(storage certmagic.Storage) (struct{}, error) {
-		return struct{}{}, storage.Store(ctx, d.key(name), segment)
-	})
-	return err
+func (d Digests) Store(ctx context.Context, name string, segment []byte) error {
+	return d.Calls.Store(ctx, d.key(name), segment)
 }
 
 // Delete implements index.SharedMemo.
-func (d sharedDigests) Delete(ctx context.Context, name string) error {
-	_, err := call(ctx, d.storageCalls, func(storage certmagic.Storage) (struct{}, error) {
-		return struct{}{}, storage.Delete(ctx, d.key(name))
-	})
-	return err
+func (d Digests) Delete(ctx context.Context, name string) error {
+	return d.Calls.Delete(ctx, d.key(name))
 }
 
 // Lock implements index.SharedMemo.
-func (d sharedDigests) Lock(ctx context.Context) (unlock func(), err error) {
+func (d Digests) Lock(ctx context.Context) (unlock func(), err error) {
 	return d.lock(ctx, d.folder)
 }
 
 // Interface guards
-var _ memo.Shared = sharedDigests{}
+var _ memo.Shared = Digests{}

@@ -1,4 +1,4 @@
-package module
+package storage
 
 import (
 	"bytes"
@@ -14,21 +14,26 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// lock waits for a lock that all instances of a cluster share, or for the end of ctx.
-// An error means that it could not take the lock.
+// Locks are locks that all instances of a cluster share. The zero value is ready for use.
+type Locks struct {
+	named namedLocks
+}
+
+// Lock waits for the lock of a name in a storage, or for the end of ctx. An error means that
+// it could not take the lock.
 //
 // The requests of this process wait for each other first, since certmagic checks a
 // taken lock of a storage only once a second.
-func (a *App) lock(ctx context.Context, name string) (unlock func(), err error) {
-	release, err := a.locks.acquire(ctx, name)
+func (l *Locks) Lock(ctx context.Context, s certmagic.Storage, logger *slog.Logger, name string) (unlock func(), err error) {
+	release, err := l.named.acquire(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("a request to this instance has the lock %s: %w", name, err)
 	}
-	l := &storageLock{storage: a.ctx.Storage(), name: name, logger: a.logger, release: release}
-	if err := l.take(ctx); err != nil {
+	lock := &storageLock{storage: s, name: name, logger: logger, release: release}
+	if err := lock.take(ctx); err != nil {
 		return nil, err
 	}
-	return func() { l.giveBack(context.WithoutCancel(ctx)) }, nil
+	return func() { lock.giveBack(context.WithoutCancel(ctx)) }, nil
 }
 
 // A storageLock is a lock in Caddy's storage. A storage may fail in any way: it may

@@ -1,0 +1,140 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+)
+
+func tlogCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tlog COMMAND",
+		Short: "Prints the key of a transparency log, and checks its files",
+		Long: `
+A registry with the option tlog has on record what it offers, in a transparency
+log. These commands read the log of a configuration, where it lies. They change
+nothing, and the server may run meanwhile. They must run as the user of the
+server, since they read Caddy's storage.`,
+		Args: cli.Arguments(0, "unknown command: there are key and fsck"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(tlogKeyCommand(), tlogFsckCommand())
+	return cmd
+}
+
+func tlogKeyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "key [--config FILE] [--root FOLDER]",
+		Short: "Prints the public key of the log",
+		Long: `
+Prints the public key of the log, as a line that programs take which verify
+checkpoints: ORIGIN+HASH+KEY. Publish it where those look who verify the log,
+beside the registry and not only in it.
+
+The exit status is 1 if there is no log yet, and 2 if it cannot be read.`,
+		Example: `  caddy-terraform-registry tlog key --config /etc/caddy/Caddyfile`,
+		Args:    cli.Arguments(0, "it has no arguments"),
+		RunE:    cli.RunE(runTlogKey),
+	}
+	addTlogFlags(cmd)
+	return cmd
+}
+
+func tlogFsckCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fsck [--config FILE] [--root FOLDER]",
+		Short: "Reads all files of the log, and compares them",
+		Long: `
+Reads all files of the log and compares them: entries with tiles, tiles with the
+tiles above, the root with the checkpoint, its signature, and the checkpoint
+that is kept in Caddy's storage. Run it on a backup that was restored, before
+the server uses it.
+
+The exit status is 0 if everything agrees, 1 if something contradicts the log or
+there is no log yet, and 2 if it cannot be read.`,
+		Example: `  caddy-terraform-registry tlog fsck --config /etc/caddy/Caddyfile`,
+		Args:    cli.Arguments(0, "it has no arguments: the configuration says where the log lies"),
+		RunE:    cli.RunE(runTlogFsck),
+	}
+	addTlogFlags(cmd)
+	return cmd
+}
+
+func addTlogFlags(cmd *cobra.Command) {
+	cmd.Flags().StringP("config", "c", "", "The configuration `file` (default: the Caddyfile in the current folder)")
+	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
+	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
+}
+
+// withTlog calls do with the files of the log of a configuration.
+func withTlog(cmd *cobra.Command, do func(tlog.Options) error) error {
+	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
+	return withConfiguration(fl, func(app *module.App) error {
+		files, err := chooseTlog(app.Tlogs(), fl.String("root"))
+		if err != nil {
+			return err
+		}
+		options, err := files.Options(cmd.Context())
+		if errors.Is(err, fs.ErrNotExist) {
+			return cli.Fail(cmd, cli.ExitProblem, fmt.Errorf("there is no log in %s yet: the server begins it", files.Folder))
+		}
+		if err != nil {
+			return err
+		}
+		return do(options)
+	})
+}
+
+func chooseTlog(all []module.TlogFiles, root string) (chosen module.TlogFiles, err error) {
+	found := 0
+	for _, files := range all {
+		if root == "" || files.Root == root {
+			chosen = files
+			found++
+		}
+	}
+	switch {
+	case found == 0 && root != "":
+		return chosen, fmt.Errorf("no registry with the root %s has a transparency log", root)
+	case found == 0:
+		return chosen, errors.New("the configuration has no transparency log: add tlog to terraform_registry")
+	case found > 1:
+		return chosen, errors.New("the configuration has several transparency logs: name the root of the registry with --root")
+	}
+	return chosen, nil
+}
+
+func runTlogKey(cmd *cobra.Command, _ []string) error {
+	return withTlog(cmd, func(o tlog.Options) error {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), o.Public)
+		return err
+	})
+}
+
+func runTlogFsck(cmd *cobra.Command, _ []string) error {
+	return withTlog(cmd, func(o tlog.Options) error {
+		health, err := tlog.Fsck(cmd.Context(), o)
+		if err != nil {
+			return err
+		}
+		out, _ := cli.Fitted(cmd.OutOrStdout())
+		for _, fault := range health.Faults {
+			fmt.Fprintf(out, "fault: %s\n", fault)
+		}
+		for _, note := range health.Notes {
+			fmt.Fprintf(out, "note: %s\n", note)
+		}
+		if len(health.Faults) > 0 {
+			return cli.Exit(cmd, cli.ExitProblem)
+		}
+		_, err = fmt.Fprintf(out, "%s has %d entries, and all files agree.\n", o.Origin, health.Signed)
+		return err
+	})
+}

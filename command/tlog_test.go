@@ -1,0 +1,94 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+const loggedRegistry = `{"handler":"terraform_registry","root":"/srv/open","public_url":"https://registry.example.com","tlog":{"folder":"/srv/free"}}`
+
+func TestTlogCommands(t *testing.T) {
+	file := configFile(t, `{"handle":[`+loggedRegistry+`]}`)
+	roots := rootsOf(t, file)
+	run := func(args ...string) (string, error) {
+		out, _, err := commandtest.Run(t.Context(), tlogCommand(), append(args, "--config", file)...)
+		return out, err
+	}
+	for _, command := range []string{"key", "fsck"} {
+		if out, err := run(command); commandtest.Status(err) != 1 || !strings.Contains(err.Error(), "the server begins it") {
+			t.Errorf("%s before the first start: %q, %v", command, out, err)
+		}
+	}
+	indextest.OnDisk(t, roots+"/open").Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caddy.Load(content, true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		out, err := run("fsck")
+		if err == nil && out == "registry.example.com/v1/tlog has 1 entries, and all files agree.\n" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("fsck says %q, %v", out, err)
+		}
+	}
+	out, err := run("key")
+	if v, bad := note.NewVerifier(strings.TrimSpace(out)); err != nil || bad != nil || v.Name() != "registry.example.com/v1/tlog" {
+		t.Errorf("the key is %q, %v, %v", out, err, bad)
+	}
+
+	batch := filepath.Join(roots, "free", "batch", "0")
+	entry, err := os.ReadFile(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(batch, []byte(strings.Replace(string(entry), " 1.0.0 ", " 1.0.1 ", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run("fsck"); commandtest.Status(err) != 1 || !strings.Contains(out, "fault: the checkpoint has another root for 1 entries than the files\n") {
+		t.Errorf("with another entry it says %q, %v", out, err)
+	}
+}
+
+func TestTlogMistakes(t *testing.T) {
+	several := strings.ReplaceAll(strings.ReplaceAll(loggedRegistry, "/srv/free", "/srv/named"), "/srv/open", "/srv/ruled")
+	for _, test := range []struct {
+		rule, routes string
+		args         []string
+		says         string
+	}{
+		{"an unknown command", loggedRegistry, []string{"restore"}, "there are key and fsck"},
+		{"an argument", loggedRegistry, []string{"fsck", "/srv/log"}, "the configuration says where the log lies"},
+		{"no log", openRegistry, []string{"key"}, "has no transparency log"},
+		{"several logs", loggedRegistry + "," + several, []string{"key"}, "name the root of the registry with --root"},
+		{"no such root", loggedRegistry, []string{"key", "--root", "/elsewhere"}, "no registry with the root /elsewhere"},
+	} {
+		file := configFile(t, `{"handle":[`+test.routes+`]}`)
+		args := test.args
+		if args[0] != "restore" {
+			args = append(args, "--config", file)
+		}
+		out, _, err := commandtest.Run(t.Context(), tlogCommand(), args...)
+		if out != "" || err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %q, %v", test.rule, out, err)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+)
+
+// serveLog answers a request to the transparency log, for a path below tlog/:
+//
+//	checkpoint                                                       who may read anything
+//	key                                                              who may read anything
+//	consistency?from=N                                               who may read anything
+//	tile/…                                                           who may read everything
+//	lookup/modules/[:hostname/]:namespace/:name/:system/:version     who may read the module
+//	lookup/providers/[:hostname/]:namespace/:type/:version           who may read the provider
+//
+// Tiles have the names of everything. The others tell nothing of what a user may not read but
+// how much there is: in a log, hashes are of texts that nobody can guess. The rules decide
+// before anything is looked up, so the time of an answer tells nothing either.
+func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) error {
+	r.Kind = KindTlog
+	if rest, ok := strings.CutPrefix(path, "lookup/"); ok {
+		return g.serveLookup(w, r, rest)
+	}
+	tile := strings.HasPrefix(path, "tile/")
+	if err := g.authorizeLog(r, tile); err != nil {
+		return err
+	}
+	l := g.Log()
+	if l == nil {
+		return errNoLog
+	}
+	h := l.Head()
+	c := Content{Type: textType, Caching: r.publicFor("max-age=2")}
+	var err error
+	switch {
+	case path == "checkpoint":
+		c.Body = h.Signed
+	case path == "key":
+		c.Body, c.Caching = []byte(l.Public()+"\n"), r.revalidate()
+	case path == "consistency":
+		if c.Body, err = consistency(r.Context(), l, h, r.URL.RawQuery); err != nil {
+			return err
+		}
+	case tile:
+		t, err := tlog.ParseTilePath(path)
+		if err != nil {
+			return errNoTile
+		}
+		c.Type, c.Caching = "application/octet-stream", r.publicFor("max-age=31536000, immutable")
+		if c.Body, err = l.Tile(r.Context(), h, t); errors.Is(err, fs.ErrNotExist) {
+			return errNoTile
+		} else if err != nil {
+			return logUnread(err)
+		}
+	default:
+		return errNotFound
+	}
+	return r.writeTagged(w, c)
+}
+
+const textType = "text/plain; charset=utf-8"
+
+var (
+	errNoLog  = unavailable("the transparency log cannot be read at the moment: try again in a moment, and tell the registry's operator if it goes on", nil)
+	errNoTile = fail(http.StatusNotFound, "the transparency log has no such tile: see its checkpoint for its size")
+)
+
+func logUnread(err error) error { return unavailable(errNoLog.Error(), err) }
+
+// authorizeLog asks the rules whether a request may read something of everything, or
+// everything. The answer does not depend on what there is.
+func (g *Registry) authorizeLog(r *request, everything bool) error {
+	if g.open {
+		return nil
+	}
+	allows := g.rules.AllowsAny
+	if everything {
+		allows = g.rules.AllowsAll
+	}
+	if allows(access.Subject{}, access.Read) {
+		return nil
+	}
+	r.target.private = true
+	subject, err := g.subject(r)
+	switch {
+	case err != nil:
+		return err
+	case allows(subject, access.Read):
+		return nil
+	case !subject.Anonymous():
+		return errNotFound
+	case r.hasCredentials():
+		return fail(http.StatusUnauthorized, "the credentials for the transparency log are unknown, expired or revoked: %s", g.howToAuthenticate(r))
+	}
+	return fail(http.StatusUnauthorized, "the transparency log is private: %s", g.howToAuthenticate(r))
+}
+
+// consistency returns the proof that a head begins with the entries of an earlier checkpoint,
+// and the checkpoint of the head.
+func consistency(ctx context.Context, l *tlog.Log, h *tlog.Head, query string) ([]byte, error) {
+	values, err := url.ParseQuery(query)
+	from, number := int64(0), values.Get("from")
+	if err == nil {
+		from, err = strconv.ParseInt(number, 10, 64)
+	}
+	switch {
+	case err != nil || from < 0:
+		return nil, fail(http.StatusBadRequest, "give the size of an earlier checkpoint: consistency?from=SIZE")
+	case from > h.Size:
+		return nil, fail(http.StatusNotFound, "the transparency log has %d entries here: another instance may have more, or it has lost some", h.Size)
+	}
+	c, err := l.Consistency(ctx, h, from)
+	if err != nil {
+		return nil, logUnread(err)
+	}
+	return []byte(c.String() + "\n" + string(h.Signed)), nil
+}
+
+// serveLookup answers with all that the log has of one version.
+func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) error {
+	r.Kind = KindTlogLookup
+	if r.snapshot = g.Snapshot(); r.snapshot == nil {
+		return errStarting
+	}
+	var array [6]string
+	s, err := split(path, array[:0])
+	if err != nil {
+		return err
+	}
+	var a address.Address
+	switch n := len(s); {
+	case s[0] == "modules" && (n == 5 || n == 6):
+		host := ""
+		if n == 6 {
+			host = s[1]
+		}
+		a, err = address.ParseModule(host, s[n-4], s[n-3], s[n-2])
+	case s[0] == "providers" && (n == 4 || n == 5):
+		host := ""
+		if n == 5 {
+			host = s[1]
+		}
+		a, err = address.ParseProvider(host, s[n-3], s[n-2])
+	default:
+		return errNotFound
+	}
+	if err != nil {
+		return fail(http.StatusNotFound, "that is not the address of a provider or module: use lookup/providers/NAMESPACE/TYPE/VERSION or lookup/modules/NAMESPACE/NAME/SYSTEM/VERSION")
+	}
+	r.target = g.named(r.self, a)
+	r.target.version = s[len(s)-1]
+	if err := g.authorize(r); err != nil {
+		return err
+	}
+	if !r.target.readable {
+		return g.notFound(w, r)
+	}
+	l := g.Log()
+	if l == nil {
+		return errNoLog
+	}
+	t := &r.target
+	addresses := []address.Address{t.resource().Address}
+	if t.place.Merged { // what was entered before the hostname was the registry's own
+		addresses = append(addresses, t.place.Address)
+	}
+	found, err := l.Lookup(r.Context(), l.Head(), t.version, addresses...)
+	if err != nil {
+		return logUnread(err)
+	}
+	if len(found.Entries) == 0 {
+		return g.notFound(w, r)
+	}
+	r.about(t.resource().Address)
+	r.Version = t.version
+	if p := r.snapshot.Provider(t.place); p.Release(t.version) != nil {
+		if f := p.File(address.ChecksumsName(t.Name, t.version)); f != nil {
+			found.Shasums = f.SHA256.String()
+		}
+	}
+	return r.writeTagged(w, Content{Type: textType, Caching: r.revalidate(), Body: []byte(found.String())})
+}
+
+// publicFor returns the Cache-Control of what may be kept.
+func (r *request) publicFor(life string) string {
+	if r.target.private {
+		return "private, " + life
+	}
+	return "public, " + life
+}
+
+// writeTagged answers with content and an ETag made of it.
+func (r *request) writeTagged(w http.ResponseWriter, c Content) error {
+	c.ETag = `"` + shortHash(string(c.Body)) + `"`
+	if c.NotModified(w, r.Request) {
+		r.answered(r.Request, http.StatusNotModified, 0)
+		return nil
+	}
+	return r.write(w, http.StatusOK, c)
+}

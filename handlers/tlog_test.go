@@ -1,0 +1,418 @@
+package handlers_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+	sumdb "golang.org/x/mod/sumdb/tlog"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
+)
+
+// logged gives a registry a log of its snapshot, after other entries.
+func logged(t *testing.T, g *handlers.Registry, before int) *tlogtest.Storage {
+	t.Helper()
+	storage := tlogtest.New(t)
+	l := storage.MustOpen(t)
+	var leaves []tlog.Leaf
+	for n := range before {
+		leaf, err := tlog.ParseLeaf(fmt.Sprintf("offered 2026-01-01T00:00:00Z module acme/m%d/aws 1.0.0 h1:%s= zh:%064x %032x", n, strings.Repeat("A", 43), n, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves = append(leaves, leaf)
+	}
+	if err := l.Append(t.Context(), leaves...); err != nil {
+		t.Fatal(err)
+	}
+	s := g.Snapshot()
+	synctest.Test(t, func(t *testing.T) {
+		r := record.New(record.Options{Open: storage.Open, Hostnames: g.Hostnames})
+		r.Offered(s)
+		time.Sleep(time.Minute)
+		r.Close()
+		synctest.Wait()
+	})
+	if err := l.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g.Log = func() *tlog.Log { return l }
+	return storage
+}
+
+func (s *site) text(path string) string {
+	s.t.Helper()
+	a := s.get(path)
+	if a.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s: got %d %s", path, a.StatusCode, a.body)
+	}
+	return a.body
+}
+
+// A logReader reads a log as somebody would who has only the formats of C2SP and RFC 6962.
+type logReader struct {
+	*site
+	size    int
+	root    []byte
+	entries []string
+}
+
+func readLog(s *site, public string) *logReader {
+	s.t.Helper()
+	r := &logReader{site: s}
+	lines := strings.Split(s.text("/v1/tlog/checkpoint"), "\n")
+	origin, _, _ := strings.Cut(public, "+")
+	if len(lines) != 6 || lines[0] != origin || lines[3] != "" {
+		s.t.Fatalf("the checkpoint is %q", lines)
+	}
+	r.size, _ = strconv.Atoi(lines[1])
+	r.root, _ = base64.StdEncoding.DecodeString(lines[2])
+	key, _ := base64.StdEncoding.DecodeString(strings.SplitN(public, "+", 3)[2])
+	signature, _ := base64.StdEncoding.DecodeString(lines[4][strings.LastIndex(lines[4], " ")+1:])
+	if !ed25519.Verify(key[1:], []byte(strings.Join(lines[:3], "\n")+"\n"), signature[4:]) {
+		s.t.Fatal("the checkpoint is not signed by the key")
+	}
+	for n := 0; n*256 < r.size; n++ {
+		path := fmt.Sprintf("/v1/tlog/tile/entries/%03d", n)
+		if width := r.size - n*256; width < 256 {
+			path += fmt.Sprintf(".p/%d", width)
+		}
+		for b := []byte(s.text(path)); len(b) > 0; {
+			n := 2 + int(binary.BigEndian.Uint16(b))
+			r.entries, b = append(r.entries, string(b[2:n])), b[n:]
+		}
+	}
+	if !bytes.Equal(r.merkle(r.entries), r.root) {
+		s.t.Fatal("the entries have another root")
+	}
+	return r
+}
+
+// merkle is RFC 6962, 2.1.
+func (r *logReader) merkle(entries []string) []byte {
+	if len(entries) <= 1 {
+		sum := sha256.Sum256([]byte("\x00" + strings.Join(entries, "")))
+		return sum[:]
+	}
+	k := 1
+	for k*2 < len(entries) {
+		k *= 2
+	}
+	sum := sha256.Sum256(append(append([]byte{1}, r.merkle(entries[:k])...), r.merkle(entries[k:])...))
+	return sum[:]
+}
+
+// lookup reads the look-up of a version, checks its proofs with the functions of
+// golang.org/x/mod, and returns its entries and the SHA256 of its SHA256SUMS.
+func (r *logReader) lookup(path string) (entries []string, shasums string) {
+	r.t.Helper()
+	parts := strings.Split(r.text("/v1/tlog/lookup/"+path), "\n\n")
+	for ; strings.Count(parts[0], "\n") == 0 && !strings.HasPrefix(parts[0], "shasums "); parts = parts[2:] {
+		lines := strings.Split(parts[1], "\n")
+		index, err := strconv.ParseInt(strings.TrimPrefix(lines[1], "index "), 10, 64)
+		if err != nil || lines[0] != "c2sp.org/tlog-proof@v1" {
+			r.t.Fatalf("a proof is %q", lines)
+		}
+		var proof sumdb.RecordProof
+		for _, line := range lines[2:] {
+			h, err := sumdb.ParseHash(line)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			proof = append(proof, h)
+		}
+		if err := sumdb.CheckRecord(proof, int64(r.size), sumdb.Hash(r.root), index, sumdb.RecordHash([]byte(parts[0]))); err != nil {
+			r.t.Error(err)
+		}
+		if r.entries[index] != parts[0] {
+			r.t.Errorf("entry %d is %s", index, r.entries[index])
+		}
+		entries = append(entries, parts[0])
+	}
+	if sum, ok := strings.CutPrefix(parts[0], "shasums "); ok {
+		shasums, parts = sum, parts[1:]
+	}
+	if strings.Join(parts, "\n\n") != r.text("/v1/tlog/checkpoint") {
+		r.t.Errorf("it ends with %q", parts)
+	}
+	return entries, shasums
+}
+
+// TileHeight, ReadTiles and SaveTiles are for x/mod.
+func (r *logReader) Height() int { return 8 }
+
+func (r *logReader) ReadTiles(tiles []sumdb.Tile) (data [][]byte, err error) {
+	for _, t := range tiles {
+		path := strings.Replace(t.Path(), "tile/8/", "tile/", 1)
+		data = append(data, []byte(r.text("/v1/tlog/"+path)))
+	}
+	return data, nil
+}
+
+func (r *logReader) SaveTiles([]sumdb.Tile, [][]byte) {}
+
+func TestALogIsReadByOthers(t *testing.T) {
+	for _, before := range []int{0, 1, 255, 700} {
+		t.Run(fmt.Sprint(before), func(t *testing.T) {
+			g := registry(scan(t, privateTree(t)))
+			storage := logged(t, g, before)
+			s := serve(t, g)
+			var services map[string]any
+			s.json("/.well-known/terraform.json", &services)
+			if services["tlog.v1"] != "/v1/tlog/" {
+				t.Errorf("discovery has %v", services)
+			}
+			public := strings.TrimSpace(s.text("/v1/tlog/key"))
+			if public != storage.Public {
+				t.Errorf("the key is %q", public)
+			}
+			v, err := note.NewVerifier(public)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := note.Open([]byte(s.text("/v1/tlog/checkpoint")), note.VerifierList(v)); err != nil {
+				t.Error(err)
+			}
+			r := readLog(s, public)
+			if r.size != before+8 { // two modules, and six packages of providers
+				t.Fatalf("it has %d entries", r.size)
+			}
+			entries, _ := r.lookup("modules/acme/vpc/aws/1.0.0")
+			m := g.Snapshot().Module(hosted(t, "acme/vpc/aws")).Version("1.0.0")
+			if len(entries) != 1 || !strings.Contains(entries[0], " module acme/vpc/aws 1.0.0 "+m.H1+" zh:"+m.Archive.SHA256.String()+" pack:1 ") {
+				t.Errorf("the module has %q", entries)
+			}
+			entries, shasums := r.lookup("providers/acme/demo/1.0.0")
+			document := sha256.Sum256([]byte(s.text("/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS")))
+			if len(entries) != 2 || shasums != hex.EncodeToString(document[:]) {
+				t.Errorf("the provider has %q and %s", entries, shasums)
+			}
+			if entries, _ := r.lookup("providers/registry.terraform.io/open/null/3.2.0"); len(entries) != 1 {
+				t.Errorf("the mirrored provider has %q", entries)
+			}
+			if entries, _ := r.lookup("modules/" + ownHost + "/acme/vpc/aws/1.0.0"); len(entries) != 1 {
+				t.Errorf("under its hostname the module has %q", entries)
+			}
+
+			hashes := sumdb.TileHashReader(sumdb.Tree{N: int64(r.size), Hash: sumdb.Hash(r.root)}, r)
+			for _, n := range []int{0, r.size / 2, r.size - 1} {
+				proof, err := sumdb.ProveRecord(int64(r.size), int64(n), hashes)
+				if err == nil {
+					err = sumdb.CheckRecord(proof, int64(r.size), sumdb.Hash(r.root), int64(n), sumdb.RecordHash([]byte(r.entries[n])))
+				}
+				if err != nil {
+					t.Errorf("entry %d by tiles: %v", n, err)
+				}
+			}
+			for _, from := range []int{1, 3, before, r.size - 1} {
+				if from == 0 {
+					continue
+				}
+				text, rest, _ := strings.Cut(s.text(fmt.Sprint("/v1/tlog/consistency?from=", from)), "\n\n")
+				var proof sumdb.TreeProof
+				for line := range strings.Lines(text) {
+					h, err := sumdb.ParseHash(strings.TrimSpace(line))
+					if err != nil {
+						t.Fatal(err)
+					}
+					proof = append(proof, h)
+				}
+				err := sumdb.CheckTree(proof, int64(r.size), sumdb.Hash(r.root), int64(from), sumdb.Hash(r.merkle(r.entries[:from])))
+				if err != nil || rest != s.text("/v1/tlog/checkpoint") {
+					t.Errorf("it continues its first %d entries: %v", from, err)
+				}
+			}
+		})
+	}
+}
+
+func hosted(t *testing.T, a string) index.Place {
+	t.Helper()
+	leaf, err := tlog.ParseLeaf("withdrawn 2026-01-01T00:00:00Z module " + a + " 1.0.0 " + strings.Repeat("0", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return index.Place{Address: leaf.Address, Hosted: true}
+}
+
+func TestPathsOfALog(t *testing.T) {
+	g := registry(scan(t, privateTree(t)))
+	logged(t, g, 300)
+	s := serve(t, g)
+	for _, test := range []struct {
+		rule, path string
+		status     int
+		caching    string
+	}{
+		{"the checkpoint", "checkpoint", 200, "public, max-age=2"},
+		{"the key", "key", 200, "no-cache"},
+		{"a full tile", "tile/0/000", 200, "public, max-age=31536000, immutable"},
+		{"a part of a tile", "tile/0/001.p/7", 200, "public, max-age=31536000, immutable"},
+		{"a bundle", "tile/entries/000", 200, "public, max-age=31536000, immutable"},
+		{"a tile of more than there is", "tile/0/001", 404, ""},
+		{"a tile in another spelling", "tile/0/0", 404, ""},
+		{"a tile with the height of Go's database", "tile/8/0/000", 404, ""},
+		{"a version", "lookup/providers/acme/demo/1.0.0", 200, "no-cache"},
+		{"no such version", "lookup/providers/acme/demo/9.0.0", 404, ""},
+		{"another spelling of a version", "lookup/modules/acme/vpc/aws/v1.0.0", 404, ""},
+		{"no address", "lookup/modules/a/b/1.0.0", 404, ""},
+		{"too many parts", "lookup/modules/a/b/c/d/e/1.0.0", 404, ""},
+		{"an address that none can have", "lookup/providers/-/demo/1.0.0", 404, ""},
+		{"consistency with all", "consistency?from=308", 200, "public, max-age=2"},
+		{"consistency with nothing", "consistency?from=0", 200, "public, max-age=2"},
+		{"consistency with more than there is", "consistency?from=309", 404, ""},
+		{"consistency without a size", "consistency", 400, ""},
+		{"consistency with a size that is none", "consistency?from=-1", 400, ""},
+		{"no such path", "entries", 404, ""},
+	} {
+		a := s.get("/v1/tlog/" + test.path)
+		if a.StatusCode != test.status {
+			t.Errorf("%s: got %d %s", test.rule, a.StatusCode, a.body)
+			continue
+		}
+		if test.status != http.StatusOK {
+			mustRefuse(t, a, test.status)
+			continue
+		}
+		if a.Header.Get("Cache-Control") != test.caching {
+			t.Errorf("%s: its Cache-Control is %q", test.rule, a.Header.Get("Cache-Control"))
+		}
+		if again := s.get("/v1/tlog/"+test.path, "If-None-Match: "+a.Header.Get("Etag")); again.StatusCode != http.StatusNotModified {
+			t.Errorf("%s: again it is %d", test.rule, again.StatusCode)
+		}
+		if head := s.do(http.MethodHead, home+"/v1/tlog/"+test.path); head.StatusCode != http.StatusOK || head.ContentLength != int64(len(a.body)) {
+			t.Errorf("%s: HEAD is %d with %d bytes", test.rule, head.StatusCode, head.ContentLength)
+		}
+	}
+	if a := s.do(http.MethodPost, home+"/v1/tlog/checkpoint"); a.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST is %d", a.StatusCode)
+	}
+}
+
+func TestARegistryWithoutALog(t *testing.T) {
+	g := registry(scan(t, privateTree(t)))
+	s := serve(t, g)
+	if a := s.get("/v1/tlog/checkpoint"); a.StatusCode != fallenThrough {
+		t.Errorf("got %d", a.StatusCode)
+	}
+	g = registry(g.Snapshot())
+	g.Log = func() *tlog.Log { return nil }
+	s = serve(t, g)
+	for _, path := range []string{"checkpoint", "key", "tile/0/000", "consistency?from=1", "lookup/providers/acme/demo/1.0.0"} {
+		if a := s.get("/v1/tlog/" + path); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
+			t.Errorf("while it cannot be read, %s is %d", path, a.StatusCode)
+		}
+	}
+}
+
+func TestWhoMayReadALog(t *testing.T) {
+	const all = "Authorization: Bearer stranger" // of the other rules below
+	rules := []string{"allow reader read acme", "allow stranger read *"}
+	g := private(t, rules...)
+	logged(t, g, 0)
+	s := serve(t, g)
+	for _, test := range []struct {
+		path                                   string
+		anonymous, reader, everything, garbage int
+	}{
+		{path: "checkpoint", anonymous: 401, reader: 200, everything: 200, garbage: 401},
+		{path: "key", anonymous: 401, reader: 200, everything: 200, garbage: 401},
+		{path: "consistency?from=1", anonymous: 401, reader: 200, everything: 200, garbage: 401},
+		{path: "tile/0/000.p/8", anonymous: 401, reader: 404, everything: 200, garbage: 401},
+		{path: "tile/entries/000.p/8", anonymous: 401, reader: 404, everything: 200, garbage: 401},
+		{path: "tile/nonsense", anonymous: 401, reader: 404, everything: 404, garbage: 401},
+		{path: "lookup/providers/acme/demo/1.0.0", anonymous: 401, reader: 200, everything: 200, garbage: 401},
+		{path: "lookup/providers/acme/none/1.0.0", anonymous: 401, reader: 404, everything: 404, garbage: 401},
+		{path: "lookup/providers/open/demo/1.0.0", anonymous: 401, reader: 404, everything: 200, garbage: 401},
+		{path: "lookup/providers/open/none/1.0.0", anonymous: 401, reader: 404, everything: 404, garbage: 401},
+		{path: "lookup/providers/registry.terraform.io/acme/null/3.2.0", anonymous: 401, reader: 404, everything: 200, garbage: 401},
+	} {
+		for who, want := range map[string]int{anonymous: test.anonymous, reader: test.reader, all: test.everything, garbage: test.garbage} {
+			a := s.get("/v1/tlog/"+test.path, who)
+			if a.StatusCode != want {
+				t.Errorf("%s with %q: got %d %s", test.path, who, a.StatusCode, a.body)
+			}
+			if want == 200 && !strings.HasPrefix(a.Header.Get("Cache-Control"), "private, ") {
+				t.Errorf("%s with %q: its Cache-Control is %q", test.path, who, a.Header.Get("Cache-Control"))
+			}
+		}
+	}
+}
+
+// What a user may not read is in no answer: all answers are what they are without it.
+func TestALogHidesWhatMayNotBeRead(t *testing.T) {
+	g := private(t, "allow reader read acme")
+	storage := logged(t, g, 0)
+	s := serve(t, g)
+	for _, who := range []string{anonymous, reader, garbage} {
+		for _, pair := range [][2]string{
+			{"lookup/providers/open/demo/1.0.0", "lookup/providers/open/none/1.0.0"},
+			{"lookup/modules/open/vpc/aws/1.0.0", "lookup/modules/open/vpc/none/1.0.0"},
+			{"lookup/modules/open/vpc/aws/1.0.0", "lookup/modules/open/vpc/aws/9.0.0"},
+			{"lookup/providers/registry.terraform.io/open/null/3.2.0", "lookup/providers/registry.terraform.io/open/none/3.2.0"},
+			{"tile/entries/000.p/8", "tile/entries/999"},
+			{"tile/0/000.p/8", "tile/0/nonsense"},
+		} {
+			there, absent := s.get("/v1/tlog/"+pair[0], who), s.get("/v1/tlog/"+pair[1], who)
+			if there.StatusCode != absent.StatusCode || there.StatusCode < 400 {
+				t.Errorf("%s is %d, and %s is %d", pair[0], there.StatusCode, pair[1], absent.StatusCode)
+			}
+			names := strings.NewReplacer("none", "demo", "9.0.0", "1.0.0")
+			same := func(a answer) string {
+				body := names.Replace(a.body)
+				return names.Replace(strings.NewReplacer("vpc/aws", "vpc/demo", "open/null", "open/demo").Replace(body))
+			}
+			if same(there) != same(absent) {
+				t.Errorf("%s says %s, and %s says %s", pair[0], there.body, pair[1], absent.body)
+			}
+			for name := range there.Header {
+				if name != "Date" && name != "Content-Length" && there.Header.Get(name) != absent.Header.Get(name) {
+					t.Errorf("%s has %s: %s, and %s has %q", pair[0], name, there.Header.Get(name), pair[1], absent.Header.Get(name))
+				}
+			}
+		}
+		var secrets []string
+		for _, e := range storage.Entries(t) {
+			if l, err := tlog.ParseLeaf(e); err == nil && (l.Address.Namespace != "acme" || l.Address.Hostname != "") {
+				secrets = append(secrets, l.Address.String(), hex.EncodeToString(l.Nonce[:]))
+			}
+		}
+		for _, path := range []string{"checkpoint", "key", "consistency?from=3", "consistency?from=7", "lookup/providers/acme/demo/1.0.0", "lookup/modules/acme/vpc/aws/1.0.0"} {
+			a := s.get("/v1/tlog/"+path, who)
+			for _, secret := range secrets {
+				if strings.Contains(a.body, secret) {
+					t.Errorf("%s has %s", path, secret)
+				}
+			}
+		}
+	}
+}
+
+// An Exchange says which look-up it was.
+func TestLookupsInTheAccessLog(t *testing.T) {
+	g := registry(scan(t, privateTree(t)))
+	logged(t, g, 0)
+	var got *handlers.Exchange
+	g.Answered = func(_ *http.Request, e *handlers.Exchange) { got = e }
+	serve(t, g).text("/v1/tlog/lookup/modules/acme/vpc/aws/1.0.0")
+	if b, _ := json.Marshal([]string{got.Kind.String(), got.Address(), got.Version}); string(b) != `["tlog_lookup","acme/vpc/aws","1.0.0"]` {
+		t.Errorf("it is %s", b)
+	}
+}

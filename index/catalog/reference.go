@@ -1,0 +1,189 @@
+package catalog
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// PublicRegistry is the registry that clients ask for addresses without a hostname.
+const PublicRegistry = "registry.terraform.io"
+
+// ParseSource reads the address of a provider or module in a configuration, which has that
+// many names.
+func ParseSource(source string, names int) (address.Address, bool) {
+	l := readLocation(source)
+	if l.isURL || strings.ContainsAny(source, "?#%") {
+		return address.Address{}, false
+	}
+	a, err := l.address()
+	if err != nil || a.IsModule() != (names == 3) {
+		return a, false
+	}
+	if a.Hostname == "" {
+		a = a.At(PublicRegistry)
+	}
+	return a, true
+}
+
+// A Reference names a module or a provider, or a page of a provider's documentation.
+type Reference struct {
+	// Address has the hostname of the text, unless the text has no hostname or names the
+	// registry itself.
+	Address address.Address
+	Own     bool // the text has a hostname of the registry itself
+
+	Part     string // the folder of a submodule or an example; may be empty
+	Category string // of a page of documentation, as in URLs; may be empty
+	Slug     string // of that page
+}
+
+// String returns the reference. References to the same are equal.
+func (r *Reference) String() string {
+	return fmt.Sprintf("%v %s//%s//%s/%s", r.Own, r.Address, r.Part, r.Category, r.Slug)
+}
+
+// readReference reads an address, a source or a URL, and returns the names in it to look for.
+// ok is false if the text is none of them.
+func (q *Query) readReference(text string, own []svchost.Hostname) (names []string, ok bool) {
+	if !strings.Contains(text, "/") || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return nil, false
+	}
+	l := readLocation(text)
+	r := Reference{Part: l.part, Own: l.hostname != "" && slices.Contains(own, l.hostname)}
+	isPage := r.readPage(l)
+	switch {
+	case isPage:
+	case l.isURL: // of a repository
+		return l.path, true
+	default:
+		var err error
+		if r.Address, err = l.address(); err != nil {
+			return l.path, r.Own
+		}
+	}
+	if r.Own && r.Address.Hostname == l.hostname {
+		r.Address = r.Address.At("")
+	}
+	q.Named = &r
+	a := r.Address
+	if !a.IsModule() && r.Slug == "" {
+		q.source = fold(a.String())
+	}
+	names = slices.DeleteFunc([]string{a.Namespace, a.Name, a.System, r.Slug}, func(s string) bool { return s == "" })
+	if a.Hostname != "" && !isPage {
+		names = slices.Insert(names, 0, string(a.Hostname)) // it is found by it, too
+	}
+	return names, true
+}
+
+// A location is a source or a URL in its parts.
+type location struct {
+	isURL    bool
+	hostname svchost.Hostname // empty if there is none
+	path     []string         // without empty segments
+	part     string           // the folder after two slashes; may be empty
+}
+
+// sshAddress is the location of a repository as git clone takes it.
+var sshAddress = regexp.MustCompile(`^[\w.-]+@([^:/]+):(.*)$`)
+
+// readLocation reads a source or a URL.
+func readLocation(text string) (l location) {
+	text = strings.TrimPrefix(text, "git::")
+	if match := sshAddress.FindStringSubmatch(text); match != nil {
+		text = "ssh://" + match[1] + "/" + match[2]
+	}
+	if _, rest, ok := strings.Cut(text, "://"); ok {
+		text, l.isURL = rest, true
+	}
+	text, _, _ = strings.Cut(text, "#")
+	text, _, _ = strings.Cut(text, "?")
+	text, l.part, _ = strings.Cut(text, "//")
+	l.part = strings.Trim(l.part, "/")
+	for segment := range strings.SplitSeq(text, "/") {
+		// Nobody means a NUL, or a slash in a name.
+		if decoded, err := url.PathUnescape(segment); err == nil && isText(decoded) && !strings.Contains(decoded, "/") {
+			segment = decoded
+		}
+		if segment != "" {
+			l.path = append(l.path, segment)
+		}
+	}
+	if n := len(l.path); l.isURL && n > 0 || n > 1 && address.IsHostname(l.path[0]) {
+		host := l.path[0]
+		host = host[strings.LastIndexByte(host, '@')+1:]
+		h, err := address.ParseHostname(host)
+		if err == nil {
+			l.hostname = h
+		}
+		if err == nil || l.isURL {
+			l.path = l.path[1:]
+		}
+	}
+	if last := len(l.path) - 1; last >= 0 && l.isURL {
+		l.path[last] = strings.TrimSuffix(l.path[last], ".git")
+	}
+	return l
+}
+
+// address returns the address of a provider or module that the location is.
+func (l location) address() (address.Address, error) {
+	a, err := address.Parse(strings.Join(l.path, "/"))
+	return a.At(l.hostname), err
+}
+
+// readPage reads the URL of a page or of the protocols, and reports whether the location has
+// that form.
+func (r *Reference) readPage(l location) bool {
+	at := slices.IndexFunc(l.path, func(s string) bool { return s == "modules" || s == "providers" })
+	if at < 0 || at > 0 && l.hostname == "" && !l.isURL {
+		return false
+	}
+	hostname := l.hostname
+	if at >= 2 && l.path[at-2] == "registries" {
+		h, err := address.ParseHostname(l.path[at-1])
+		if err != nil {
+			return false
+		}
+		hostname, r.Own = h, false
+	}
+	names, rest := 2, l.path[at+1:]
+	if l.path[at] == "modules" {
+		names = 3
+	}
+	if len(rest) < names {
+		return false
+	}
+	var err error
+	if names == 3 {
+		r.Address, err = address.ParseModule("", rest[0], rest[1], rest[2])
+	} else {
+		r.Address, err = address.ParseProvider("", rest[0], rest[1])
+	}
+	if err != nil {
+		return false
+	}
+	r.Address = r.Address.At(hostname)
+	if rest = rest[names:]; len(rest) < 3 { // the version, and what of it
+		return true
+	}
+	switch rest[1] {
+	case "submodules":
+		r.Part = "modules/" + strings.Join(rest[2:], "/")
+	case "examples":
+		r.Part = "examples/" + strings.Join(rest[2:], "/")
+	case "docs":
+		if r.Category = rest[2]; len(rest) > 3 {
+			r.Slug = rest[3]
+		}
+	}
+	return true
+}

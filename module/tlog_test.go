@@ -1,0 +1,358 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
+)
+
+const testOrigin = "registry.example.com/v1/tlog"
+
+// askLog asks a handler, and returns the status and the body.
+func askLog(t *testing.T, h *Handler, path string) (int, string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "https://registry.example.com"+path, nil)
+	next := caddyhttp.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) error {
+		w.WriteHeader(http.StatusTeapot)
+		return nil
+	})
+	if err := h.ServeHTTP(w, r, next); err != nil {
+		t.Fatal(err)
+	}
+	return w.Code, w.Body.String()
+}
+
+// eventually waits until something is the case.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 30s: %s", what)
+		}
+	}
+}
+
+func awaitEntry(t *testing.T, h *Handler, path string) string {
+	t.Helper()
+	var body string
+	eventually(t, "an entry of "+path, func() bool {
+		var status int
+		status, body = askLog(t, h, "/v1/tlog/lookup/"+path)
+		return status == http.StatusOK
+	})
+	return body
+}
+
+func entriesOf(t *testing.T, app *App) *tlog.Health {
+	t.Helper()
+	all := app.Tlogs()
+	if len(all) != 1 {
+		t.Fatalf("there are %d logs", len(all))
+	}
+	o, err := all[0].Options(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := tlog.Fsck(t.Context(), o)
+	if err != nil || len(h.Faults) > 0 {
+		t.Fatalf("the log has the faults %v, %v", h, err)
+	}
+	return h
+}
+
+func TestALogOutlivesItsConfiguration(t *testing.T) {
+	root, folder := sampleTree(t), t.TempDir()
+	h := Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: folder}}
+	before := newConfiguration(t)
+	old := before.mustHandle(h)
+	before.mustStart()
+	found := awaitEntry(t, old, "modules/acme/vpc/aws/1.0.0")
+	if !strings.HasPrefix(found, "found ") || !strings.Contains(found, "\n"+testOrigin+"\n") {
+		t.Errorf("it is %s", found)
+	}
+	log := old.registry.Log()
+	after := newConfigurationIn(t, before.storage)
+	kept := after.mustHandle(h)
+	after.mustStart()
+	before.cancel()
+	if kept.registry.Log() != log || kept.registry.Log() == nil {
+		t.Error("the reload has opened the log again")
+	}
+	indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/1.1.0/main.tf", "# new")
+	rescan(t, kept)
+	if body := awaitEntry(t, kept, "modules/acme/vpc/aws/1.1.0"); !strings.HasPrefix(body, "offered ") {
+		t.Errorf("it is %s", body)
+	}
+	if health := entriesOf(t, after.app()); health.Entries != 4 {
+		t.Errorf("it has %d entries", health.Entries)
+	}
+	after.cancel()
+	eventually(t, "the log is closed", func() bool {
+		return log.Append(t.Context(), tlog.Leaf{}) != nil
+	})
+
+	// A later process, with a log that has everything.
+	later := newConfigurationIn(t, before.storage)
+	again := later.mustHandle(h)
+	later.mustStart()
+	if body := awaitEntry(t, again, "modules/acme/vpc/aws/1.1.0"); !strings.HasPrefix(body, "offered ") {
+		t.Errorf("it is %s", body)
+	}
+	if health := entriesOf(t, later.app()); health.Entries != 4 {
+		t.Errorf("after a restart it has %d entries", health.Entries)
+	}
+}
+
+func TestALogWithoutAFolder(t *testing.T) {
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: sampleTree(t), PublicURL: "https://registry.example.com", Tlog: new(Tlog)})
+	if _, err := c.app().Tlogs()[0].Options(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("before the start it says %v", err)
+	}
+	c.mustStart()
+	awaitEntry(t, h, "providers/acme/demo/1.2.0")
+	awaitEntry(t, h, "modules/acme/vpc/aws/1.0.0")
+	if folder := c.app().Tlogs()[0].Folder; !strings.HasPrefix(folder, caddy.AppDataDir()) {
+		t.Errorf("it lies in %s", folder)
+	}
+	if health := entriesOf(t, c.app()); health.Entries != 3 {
+		t.Errorf("it has %d entries", health.Entries)
+	}
+}
+
+// Sites of one tree have one log, under the name of the first one.
+func TestSitesOfOneTreeShareALog(t *testing.T) {
+	root, folder := sampleTree(t), t.TempDir()
+	c := newConfiguration(t)
+	one := c.mustHandle(Handler{Root: root, PublicURL: "https://registry.example.com", Tlog: &Tlog{Folder: folder}})
+	two := c.mustHandle(Handler{Root: root, PublicURL: "https://other.example.com", Tlog: &Tlog{Folder: folder}})
+	c.mustStart()
+	awaitEntry(t, one, "providers/acme/demo/1.2.0")
+	if !strings.Contains(awaitEntry(t, two, "providers/acme/demo/1.2.0"), "\n"+testOrigin+"\n") {
+		t.Error("the log has another name")
+	}
+	if one.registry.Log() != two.registry.Log() || len(c.app().Tlogs()) != 1 {
+		t.Error("the sites have different logs")
+	}
+}
+
+func TestTlogMistakes(t *testing.T) {
+	root, keys := sampleTree(t), t.TempDir()
+	private, err := tlog.GenerateKey(testOrigin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(keys, "key")
+	if err := os.WriteFile(key, []byte(private), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(keys, "file")
+	if err := os.WriteFile(file, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		rule string
+		log  Tlog
+		says string // empty: it is right
+	}{
+		{"a folder that is missing", Tlog{Folder: filepath.Join(keys, "none"), Origin: "a"}, "make it, or name another"},
+		{"a file", Tlog{Folder: file, Origin: "a"}, "is not a folder"},
+		{"a folder in the tree", Tlog{Folder: filepath.Join(root, "modules"), Origin: "a"}, "lies in the served folder"},
+		{"no name", Tlog{Folder: keys}, "the log needs a name"},
+		{"a bad name", Tlog{Folder: keys, Origin: "https://a"}, "has a scheme"},
+		{"a key that is missing", Tlog{Folder: keys, Key: filepath.Join(keys, "none")}, "no such file"},
+		{"a key that is none", Tlog{Folder: keys, Key: file}, "it is no key of a log"},
+		{"a key of another log", Tlog{Folder: keys, Key: key, Origin: "a"}, "they must be the same"},
+		{"the key has the name", Tlog{Folder: keys, Key: key}, ""},
+		{"an unknown placeholder", Tlog{Folder: "{nothing.here}"}, "tlog: "},
+	} {
+		_, err := newConfiguration(t).handle(Handler{Root: root, Tlog: &test.log})
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", test.rule, err)
+		}
+		if err != nil && strings.Contains(err.Error(), private[len(private)-20:]) {
+			t.Errorf("%s: it tells the key", test.rule)
+		}
+	}
+	c := newConfiguration(t)
+	c.mustHandle(Handler{Root: root, Tlog: &Tlog{Folder: keys, Origin: "a"}})
+	if _, err := c.handle(Handler{Root: sampleTree(t), Tlog: &Tlog{Folder: keys, Origin: "b"}}); err == nil || !strings.Contains(err.Error(), "two registries use the folder") {
+		t.Errorf("two trees with one folder: %v", err)
+	}
+}
+
+// What is lost of a log is never begun again: nothing is added, and the log of the server
+// says so.
+func TestALogThatHasLostSomething(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		lose    func(t *testing.T, storage, folder string)
+		trouble record.Trouble
+	}{
+		{"all files", func(t *testing.T, _, folder string) { remove(t, folder+"/*") }, record.Behind},
+		{"all entries", func(t *testing.T, _, folder string) { remove(t, folder+"/batch", folder+"/checkpoint") }, record.Behind},
+		{"the public key", func(t *testing.T, _, folder string) { remove(t, folder+"/key") }, record.Behind},
+		{"the private key", func(t *testing.T, storage, _ string) { remove(t, storage+"/terraform_registry/tlog/*/key-*") }, record.Failed},
+		{"the checkpoint in Caddy's storage", func(t *testing.T, storage, _ string) { remove(t, storage+"/terraform_registry/tlog/*/checkpoint") }, record.None},
+		{"the folder", func(t *testing.T, _, folder string) { remove(t, folder) }, record.Failed},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			root, folder := sampleTree(t), filepath.Join(t.TempDir(), "log")
+			if err := os.Mkdir(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			o := Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: folder}}
+			before := newConfiguration(t)
+			h := before.mustHandle(o)
+			before.mustStart()
+			awaitEntry(t, h, "modules/acme/vpc/aws/1.0.0")
+			eventually(t, "all is entered", func() bool { return h.registry.Log().Head().Size == 3 })
+			before.cancel()
+
+			after := newConfigurationIn(t, before.storage)
+			h = after.mustHandle(o)
+			test.lose(t, before.storage, folder)
+			indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/1.1.0/main.tf", "# new")
+			after.mustStart()
+			if test.trouble == record.None {
+				awaitEntry(t, h, "modules/acme/vpc/aws/1.1.0")
+				return
+			}
+			var p *pooledTlog
+			eventually(t, "it is in trouble", func() bool {
+				p = after.app().logged[0].log.Load()
+				return p.State().Trouble == test.trouble
+			})
+			if status, _ := askLog(t, h, "/v1/modules/acme/vpc/aws/1.1.0/download"); status != http.StatusNoContent {
+				t.Errorf("the module is answered with %d", status)
+			}
+			if names, _ := filepath.Glob(folder + "/batch/*"); test.trouble == record.Behind && test.rule != "the public key" && len(names) > 0 {
+				t.Errorf("it has written %v", names)
+			}
+			if status, _ := askLog(t, h, "/v1/tlog/lookup/modules/acme/vpc/aws/1.1.0"); status < 400 {
+				t.Errorf("the new version is on record, %v", p.State())
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, patterns ...string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("there is no %s, %v", pattern, err)
+		}
+		for _, name := range names {
+			if err := os.RemoveAll(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Several instances begin one log at the same time: one key counts.
+func TestInstancesBeginOneLog(t *testing.T) {
+	root, folder, storage := sampleTree(t), t.TempDir(), t.TempDir()
+	var all []vault.Log
+	for range 4 {
+		c := newConfigurationIn(t, storage)
+		h := c.mustHandle(Handler{Root: root, Tlog: &Tlog{Folder: folder, Origin: testOrigin}})
+		key, err := h.provisionTlog(caddy.NewReplacer(), h.source.tree, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, logOf(key, c.app().storageOf()))
+	}
+	opened := make(chan error)
+	for _, f := range all {
+		go func() {
+			o, err := f.Open(t.Context())
+			if err == nil {
+				var l *tlog.Log
+				if l, err = tlog.Open(t.Context(), o); err == nil {
+					defer l.Close()
+					err = l.Append(t.Context(), moduleLeaf(t))
+				}
+			}
+			opened <- err
+		}()
+	}
+	for range all {
+		if err := <-opened; err != nil {
+			t.Error(err)
+		}
+	}
+	if names, _ := filepath.Glob(storage + "/terraform_registry/tlog/*/key-*"); len(names) != 1 {
+		t.Errorf("there are the keys %v", names)
+	}
+}
+
+func moduleLeaf(t *testing.T) tlog.Leaf {
+	t.Helper()
+	l, err := tlog.ParseLeaf(fmt.Sprintf("offered 2026-01-01T00:00:00Z module acme/vpc/aws 1.0.0 h1:%s= zh:%064x %032x", strings.Repeat("A", 43), 1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestAKeyFromAFile(t *testing.T) {
+	private, err := tlog.GenerateKey(testOrigin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(private+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: sampleTree(t), Tlog: &Tlog{Folder: folder, Key: file}})
+	c.mustStart()
+	awaitEntry(t, h, "providers/acme/demo/1.2.0")
+	_, public := askLog(t, h, "/v1/tlog/key")
+	v, err := note.NewVerifier(strings.TrimSpace(public))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, checkpoint := askLog(t, h, "/v1/tlog/checkpoint")
+	if _, err := note.Open([]byte(checkpoint), note.VerifierList(v)); err != nil {
+		t.Error(err)
+	}
+	if names, _ := filepath.Glob(c.storage + "/terraform_registry/tlog/*/key-*"); len(names) != 0 {
+		t.Errorf("Caddy's storage has the keys %v", names)
+	}
+}
+
+// A log in a bucket lies beside the providers.
+func TestALogInABucket(t *testing.T) {
+	b, _ := bucketWithVPC()
+	c := onFileSystem(t, b)
+	h := c.mustHandle(Handler{FileSystem: "archive", Root: "/", PublicURL: "https://registry.example.com", Tlog: new(Tlog)})
+	c.mustStart()
+	awaitEntry(t, h, "modules/acme/vpc/aws/1.1.0")
+	if _, ok := b.Contents()["tlog/batch/0"]; !ok {
+		t.Errorf("the bucket has %v", b.Names())
+	}
+	if s := snapshot(t, h); len(s.Report().Ignored) > 0 || s.Hint != "" {
+		t.Errorf("the report has %+v", s.Report())
+	}
+}

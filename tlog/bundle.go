@@ -1,0 +1,62 @@
+package tlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	sumdb "golang.org/x/mod/sumdb/tlog"
+)
+
+// BundleSize is the number of leaves in a full bundle, and of hashes in a full tile.
+const BundleSize = 1 << tileHeight
+
+const tileHeight = 8
+
+// EncodeBundle writes entries as C2SP's tlog-tiles does: each with its length before it, in
+// two bytes, the higher one first. No entry may be longer than MaxLeaf.
+func EncodeBundle(entries []string) []byte {
+	size := 0
+	for _, e := range entries {
+		size += 2 + len(e)
+	}
+	b := make([]byte, 0, size)
+	for _, e := range entries {
+		b = binary.BigEndian.AppendUint16(b, uint16(len(e)))
+		b = append(b, e...)
+	}
+	return b
+}
+
+// DecodeBundle reads a bundle or a batch.
+func DecodeBundle(b []byte) (entries []string, err error) {
+	for len(b) > 0 {
+		if len(b) < 2 {
+			return nil, errCutOff
+		}
+		n := int(binary.BigEndian.Uint16(b))
+		if b = b[2:]; len(b) < n {
+			return nil, errCutOff
+		}
+		entries, b = append(entries, string(b[:n])), b[n:]
+	}
+	return entries, nil
+}
+
+var errCutOff = errors.New("the entries are cut off")
+
+// leavesOf reads the leaves of entries with the number first and the following ones.
+func leavesOf(first int64, entries []string) ([]Leaf, error) {
+	leaves := make([]Leaf, len(entries))
+	for i, e := range entries {
+		l, err := ParseLeaf(e)
+		if err != nil {
+			return nil, fmt.Errorf("number %d: %w", first+int64(i), err)
+		}
+		leaves[i] = l
+	}
+	return leaves, nil
+}
+
+// hashOf returns the hash of an entry in the tree.
+func hashOf(entry string) sumdb.Hash { return sumdb.RecordHash([]byte(entry)) }

@@ -1,0 +1,220 @@
+package tlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"time"
+
+	sumdb "golang.org/x/mod/sumdb/tlog"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
+)
+
+// files are the files of a log in a store. Full tiles and bundles never change, so those that
+// were read last are kept in memory.
+type files struct {
+	store   Store
+	tiles   cache.Cache[string, []byte]
+	bundles cache.Cache[int64, []string]
+}
+
+const (
+	keptTiles   = 256 // of 8 KiB
+	keptBundles = 64  // of some 50 KiB
+)
+
+const (
+	checkpointName = "checkpoint"
+	begunName      = "begun"
+)
+
+const batchFolder = "batch"
+
+func batchName(first int64) string { return batchFolder + "/" + strconv.FormatInt(first, 10) }
+
+// batches returns the numbers with which batches begin.
+func (f *files) batches(ctx context.Context) (firsts []int64, err error) {
+	names, err := f.store.List(ctx, batchFolder)
+	if err != nil {
+		return nil, fmt.Errorf("listing batches of the log: %w", err)
+	}
+	for _, name := range names {
+		if first, err := strconv.ParseInt(name, 10, 64); err == nil && strconv.FormatInt(first, 10) == name {
+			firsts = append(firsts, first)
+		}
+	}
+	slices.Sort(firsts)
+	return firsts, nil
+}
+
+// bundle returns the entries of a full bundle. The error is fs.ErrNotExist if it is not full.
+func (f *files) bundle(ctx context.Context, n int64) ([]string, error) {
+	return f.bundles.Load(ctx, n, func(ctx context.Context) ([]string, time.Duration, error) {
+		content, err := f.store.Read(ctx, TilePath(fullTile(-1, n)))
+		if err != nil {
+			return nil, 0, err
+		}
+		entries, err := DecodeBundle(content)
+		if err != nil || len(entries) != BundleSize {
+			return nil, 0, fmt.Errorf("%w: %s is damaged", ErrForked, TilePath(fullTile(-1, n)))
+		}
+		// A bundle is written after its tile.
+		hashes, err := f.tile(ctx, 0, n)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i, entry := range entries {
+			if h := hashOf(entry); !bytes.Equal(h[:], hashes[i*len(h):(i+1)*len(h)]) {
+				return nil, 0, fmt.Errorf("%w: entry %d", ErrForked, n*BundleSize+int64(i))
+			}
+		}
+		return entries, cache.UntilEvicted, nil
+	})
+}
+
+// batch returns the entries of the batch that begins with a number, and nil if there is none.
+func (f *files) batch(ctx context.Context, first int64) ([]string, error) {
+	content, err := f.store.Read(ctx, batchName(first))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading entries of the log: %w", err)
+	}
+	entries, err := DecodeBundle(content)
+	if err != nil || len(entries) == 0 || first%BundleSize+int64(len(entries)) > BundleSize {
+		return nil, fmt.Errorf("%w: %s is damaged", ErrForked, batchName(first))
+	}
+	// The bundle is looked at after the batch: if the batch was created too late, the bundle
+	// is there.
+	bundle, err := f.bundle(ctx, first/BundleSize)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return entries, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading entries of the log: %w", err)
+	case bundle[first%BundleSize] != entries[0]:
+		return nil, nil
+	}
+	return entries, nil
+}
+
+// from returns entries from a number on, with which a batch begins: the batch, or the rest of
+// a full bundle if the batch is gone. The result is nil if the log has no such entry.
+func (f *files) from(ctx context.Context, first int64) ([]string, error) {
+	entries, err := f.batch(ctx, first)
+	if err != nil || entries != nil {
+		return entries, err
+	}
+	bundle, err := f.bundle(ctx, first/BundleSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading entries of the log: %w", err)
+	}
+	return bundle[first%BundleSize:], nil
+}
+
+// write writes tiles and bundles that have become full. Another instance may have written
+// them before; then they are the same.
+func (f *files) write(ctx context.Context, full []file) error {
+	for _, file := range full {
+		err := f.store.Create(ctx, file.name, file.content)
+		if errors.Is(err, fs.ErrExist) {
+			var content []byte
+			if content, err = f.store.Read(ctx, file.name); err == nil && !bytes.Equal(content, file.content) {
+				err = fmt.Errorf("%w: %s has other content", ErrForked, file.name)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("writing the log: %w", err)
+		}
+	}
+	return nil
+}
+
+// tile returns the hashes of a full tile.
+func (f *files) tile(ctx context.Context, level int, n int64) ([]byte, error) {
+	name := TilePath(fullTile(level, n))
+	return f.tiles.Load(ctx, name, func(ctx context.Context) ([]byte, time.Duration, error) {
+		content, err := f.store.Read(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, 0, fmt.Errorf("%w: %s is gone", ErrForked, name)
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("reading hashes of the log: %w", err)
+		}
+		if len(content) != BundleSize*sumdb.HashSize {
+			return nil, 0, fmt.Errorf("%w: %s is damaged", ErrForked, name)
+		}
+		return content, cache.UntilEvicted, nil
+	})
+}
+
+// hashes reads the hashes of a log of the edge's size, or of a smaller one.
+func (f *files) hashes(ctx context.Context, e *edge) sumdb.HashReader {
+	return sumdb.HashReaderFunc(func(indexes []int64) ([]sumdb.Hash, error) {
+		hashes := make([]sumdb.Hash, len(indexes))
+		for i, index := range indexes {
+			t := sumdb.TileForIndex(tileHeight, index)
+			var err error
+			if t.N < e.full(t.L) {
+				var data []byte
+				if data, err = f.tile(ctx, t.L, t.N); err == nil {
+					hashes[i], err = sumdb.HashFromTile(fullTile(t.L, t.N), data, index)
+				}
+			} else {
+				hashes[i], err = e.hash(t, index)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return hashes, nil
+	})
+}
+
+// edge returns the edge of the log that the full bundles make up. It begins with a number of
+// bundles that are known to be full.
+func (f *files) edge(ctx context.Context, known int64) (*edge, error) {
+	for ; ; known++ {
+		exists, err := f.store.Exists(ctx, TilePath(fullTile(-1, known)))
+		if err != nil {
+			return nil, fmt.Errorf("reading the log: %w", err)
+		}
+		if !exists {
+			break
+		}
+	}
+	e := &edge{size: known * BundleSize, levels: make([][]sumdb.Hash, 1), batch: -1}
+	for level, n := 0, known; n > 0; level, n = level+1, n/BundleSize {
+		var roots []sumdb.Hash
+		for i := n - n%BundleSize; i < n; i++ {
+			data, err := f.tile(ctx, level, i)
+			if err != nil {
+				return nil, err
+			}
+			roots = append(roots, rootOf(level, i, data))
+		}
+		e.levels = append(e.levels, roots)
+	}
+	return e, nil
+}
+
+// entry returns the text of an entry of the edge's log.
+func (f *files) entry(ctx context.Context, e *edge, number int64) (string, error) {
+	if n := number - (e.size - int64(len(e.entries))); n >= 0 {
+		return e.entries[n], nil
+	}
+	entries, err := f.bundle(ctx, number/BundleSize)
+	if err != nil {
+		return "", fmt.Errorf("reading entries of the log: %w", err)
+	}
+	return entries[number%BundleSize], nil
+}

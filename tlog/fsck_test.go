@@ -1,0 +1,144 @@
+package tlog
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+func TestFsck(t *testing.T) {
+	flip := func(m *memory, name string, at int) {
+		m.files[name] = bytes.Clone(m.files[name])
+		m.files[name][at] ^= 1
+	}
+	for _, test := range []struct {
+		rule    string
+		entries int
+		spoil   func(m *memory)
+		fault   string // empty: there is none
+		note    string
+	}{
+		{"a log without entries", 0, func(*memory) {}, "", ""},
+		{"a small log", 5, func(*memory) {}, "", ""},
+		{"a log with tiles on two levels", 66_000, func(*memory) {}, "", ""},
+		{"an entry that is another one", 700, func(m *memory) { flip(m, "tile/entries/001", len(m.files["tile/entries/001"])-1) }, "tile/0/001 does not have", ""},
+		{"a bundle that is cut off", 700, func(m *memory) { m.files["tile/entries/001"] = m.files["tile/entries/001"][:500] }, "tile/entries/001 has not 256", ""},
+		{"a bundle that is gone", 700, func(m *memory) { delete(m.files, "tile/entries/001") }, "", "tile/entries/001 is not written yet"},
+		{"a bundle that is gone with its batches", 700, func(m *memory) {
+			delete(m.files, "tile/entries/001")
+			for name := range m.files {
+				if strings.HasPrefix(name, "batch/") {
+					delete(m.files, name)
+				}
+			}
+		}, "has 700 entries, and 256 are stored", ""},
+		{"a hash of the upper level", 66_000, func(m *memory) { flip(m, "tile/1/000", 40) }, "tile/1/000 does not have", ""},
+		{"a tile that is gone", 700, func(m *memory) { delete(m.files, "tile/0/000") }, "tile/0/000 is gone", ""},
+		{"a batch that contradicts a bundle", 700, func(m *memory) { flip(m, "batch/0", len(m.files["batch/0"])-1) }, "batch/0 has another entry", ""},
+		{"a batch that came too late", 700, func(m *memory) { m.files["batch/5"] = m.files["batch/0"][:len(EncodeBundle(firstOf(m, 3)))] }, "", "batch/5 came too late"},
+		{"a batch that came too late, and is none", 700, func(m *memory) { m.files["batch/5"] = []byte("x") }, "batch/5 is damaged", ""},
+		{"a batch after a gap", 5, func(m *memory) { m.files["batch/7"] = m.files["batch/0"] }, "entry 5 is not", ""},
+		{"a leaf that is none", 0, func(m *memory) { m.files["batch/0"] = EncodeBundle([]string{"hello"}) }, "batch/0: number 0", ""},
+		{"an entry that is not signed", 0, func(m *memory) { m.files["batch/0"] = EncodeBundle([]string{moduleText(1)}) }, "", "1 entries are stored and not signed"},
+		{"a root that is another one", 5, func(m *memory) { flip(m, "batch/0", len(m.files["batch/0"])-1) }, "another root", ""},
+		{"a checkpoint that is gone", 5, func(m *memory) { delete(m.files, checkpointName) }, "there is no checkpoint", ""},
+		{"a signature of another", 5, func(m *memory) {
+			m.files[checkpointName] = bytes.Replace(m.files[checkpointName], []byte("\n5\n"), []byte("\n4\n"), 1)
+		}, "invalid signature", ""},
+		{"a checkpoint elsewhere that is newer", 5, func(m *memory) {
+			m.anchor, _ = Checkpoint{Origin: origin, Size: 9}.Sign(testSigner)
+		}, "the checkpoint in Caddy's storage has 9 entries", ""},
+		{"a checkpoint elsewhere of a twin", 5, func(m *memory) {
+			m.anchor, _ = Checkpoint{Origin: origin, Size: 5}.Sign(testSigner)
+		}, "the checkpoint in Caddy's storage has another root", ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if testing.Short() && test.entries > 10_000 {
+				t.Skip("it takes seconds")
+			}
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory()
+				l := open(t, m)
+				for n := 0; n < test.entries; n += 9_000 {
+					mustAppend(t, l, leavesFrom(n, min(n+9_000, test.entries))...)
+				}
+				l.Close()
+				o := optionsFor(&access{memory: m})
+				if m.files[checkpointName] == nil {
+					signed, err := l.Head().Checkpoint.Sign(testSigner)
+					if err != nil {
+						t.Fatal(err)
+					}
+					m.files[checkpointName], m.anchor = signed, signed
+				}
+				test.spoil(m)
+				before := m.copy()
+				h, err := Fsck(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				has := func(list []string, want string) bool {
+					return want == "" && len(list) == 0 || want != "" && slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, want) })
+				}
+				if !has(h.Faults, test.fault) || !has(h.Notes, test.note) {
+					t.Errorf("it has the faults %q and the notes %q", h.Faults, h.Notes)
+				}
+				for name, content := range before.files {
+					if !bytes.Equal(m.files[name], content) {
+						t.Errorf("%s is changed", name)
+					}
+				}
+			})
+		})
+	}
+}
+
+func firstOf(m *memory, n int) []string {
+	entries, err := DecodeBundle(m.files["batch/0"])
+	if err != nil {
+		panic(err)
+	}
+	return entries[:n]
+}
+
+func moduleText(n int) string {
+	l := moduleLeaf(n)
+	l.Nonce = NewNonce()
+	return l.String()
+}
+
+// What cannot be read is no fault of the log.
+func TestFsckOfFilesThatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		l := open(t, m)
+		mustAppend(t, l, leavesFrom(0, 600)...)
+		l.Close()
+		fails := 0
+		for n := 0; ; n++ {
+			asked := 0
+			a := &access{memory: m, before: func(operation) error {
+				if asked++; asked == n+1 {
+					return errFault
+				}
+				return nil
+			}}
+			h, err := Fsck(t.Context(), optionsFor(a))
+			if asked <= n {
+				if err != nil || len(h.Faults) > 0 {
+					t.Errorf("%v", err)
+				}
+				break
+			}
+			if fails++; !errors.Is(err, errFault) {
+				t.Errorf("operation %d: it says %v", n, err)
+			}
+		}
+		if fails < 10 {
+			t.Errorf("it has only %d operations", fails)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package tlog
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// A Key signs the checkpoints of a log. Its name is the origin of the log.
+type Key struct {
+	Signer   note.Signer
+	Verifier note.Verifier
+
+	// Public is the line by which others know the key: ORIGIN+HASH+KEY.
+	Public string
+}
+
+// GenerateKey returns a new private key for the log with that origin, as a line of text.
+func GenerateKey(origin string) (private string, err error) {
+	if err := CheckOrigin(origin); err != nil {
+		return "", err
+	}
+	private, _, err = note.GenerateKey(rand.Reader, origin)
+	return private, err
+}
+
+// ReadKey reads a private key, as GenerateKey writes it. The error has no part of it.
+func ReadKey(private string) (k Key, err error) {
+	private = strings.TrimSpace(private)
+	// The form is PRIVATE+KEY+NAME+HASH+KEY, and the key has the algorithm before the seed.
+	fields := strings.SplitN(private, "+", 5)
+	if k.Signer, err = note.NewSigner(private); err != nil || len(fields) != 5 {
+		return Key{}, errNoKey
+	}
+	seed, err := base64.StdEncoding.DecodeString(fields[4])
+	if err != nil || len(seed) != 1+ed25519.SeedSize {
+		return Key{}, errNoKey
+	}
+	public := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
+	if k.Public, err = note.NewEd25519VerifierKey(k.Signer.Name(), public); err != nil {
+		return Key{}, errNoKey
+	}
+	k.Verifier, err = note.NewVerifier(k.Public)
+	return k, err
+}
+
+var errNoKey = errors.New("it is no key of a log, which begins with PRIVATE+KEY+")
+
+// CheckOrigin returns an error for a text that cannot be the name of a log.
+func CheckOrigin(origin string) error {
+	switch {
+	case origin == "":
+		return errors.New("the name is empty")
+	case !utf8.ValidString(origin) || strings.ContainsFunc(origin, unicode.IsSpace) || strings.Contains(origin, "+"):
+		return fmt.Errorf("%q has a space or a +: name it like registry.example.com/v1/tlog", origin)
+	case strings.Contains(origin, "://"):
+		return fmt.Errorf("%q has a scheme: name it like registry.example.com/v1/tlog", origin)
+	}
+	return nil
+}
+
+// keyName is the file in a Store with the public key that its log was begun with. Of several
+// instances that begin a log, one creates it.
+const keyName = "key"
+
+// StoredKey returns the public key of the log in a store. Only fs.ErrNotExist means that the
+// store has none.
+func StoredKey(ctx context.Context, s Store) (public string, v note.Verifier, err error) {
+	content, err := s.Read(ctx, keyName)
+	if err != nil {
+		return "", nil, err
+	}
+	public = strings.TrimSpace(string(content))
+	if v, err = note.NewVerifier(public); err != nil {
+		return "", nil, fmt.Errorf("the file %s of the log is damaged: restore it", keyName)
+	}
+	return public, v, nil
+}
+
+// StoreKey makes a public key the one of a new log in a store. The error is fs.ErrExist if
+// another one is.
+func StoreKey(ctx context.Context, s Store, public string) error {
+	return s.Create(ctx, keyName, []byte(public+"\n"))
+}
+
+// IsEmpty reports whether a store has no log yet.
+func IsEmpty(ctx context.Context, s Store) (bool, error) {
+	for _, name := range []string{checkpointName, batchName(0), TilePath(fullTile(-1, 0))} {
+		if _, err := s.Read(ctx, name); !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,82 @@
+package record
+
+import (
+	"slices"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+)
+
+// packRule is the number of the rule by which files of a folder are left out when it is
+// packed. Another list of such files gets another number.
+const packRule = 1
+
+// placesOf returns where clients find what a folder has. Hostnames are the registry's own: a
+// folder under one of them is hosted, and merged with the folder without HOSTNAME.
+func placesOf(folder address.Address, hostnames []svchost.Hostname) (places []index.Place) {
+	switch {
+	case folder.Hostname != "" && !slices.Contains(hostnames, folder.Hostname):
+		return []index.Place{index.PlaceOf(folder)}
+	case len(hostnames) == 0:
+		return []index.Place{{Address: folder, Hosted: true}}
+	}
+	for _, h := range hostnames {
+		places = append(places, index.Place{Address: folder.At(h), Merged: true, Hosted: true})
+	}
+	return places
+}
+
+// leavesOf returns what the log should have of a folder: the packages that are offered, as
+// the event, and which versions are withdrawn. The log adds what is new in it.
+func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hostname, event tlog.Event) (leaves []tlog.Leaf) {
+	withdrawn := make(map[string]bool)
+	about := func(p index.Place) address.Address {
+		if p.Hosted {
+			return p.At("")
+		}
+		return p.Address
+	}
+	places := placesOf(folder, hostnames)
+	for _, p := range places {
+		for _, w := range s.WithdrawnVersions(p) {
+			if !withdrawn[w.Version] {
+				withdrawn[w.Version] = true
+				leaves = append(leaves, tlog.Leaf{Event: tlog.Withdrawn, Address: about(p), Version: w.Version})
+			}
+		}
+	}
+	for _, p := range places {
+		a := about(p)
+		add := func(l tlog.Leaf, packages int) {
+			if l.Address, l.Event = a, event; packages == 0 && !withdrawn[l.Version] {
+				leaves = append(leaves, tlog.Leaf{Event: tlog.Restored, Address: a, Version: l.Version})
+			}
+			leaves = append(leaves, l)
+		}
+		for _, r := range s.Provider(p).ReleaseList() {
+			key := ""
+			if r.Signature.By == offer.ByPublisher {
+				key = r.Signature.KeyID
+			}
+			for i, k := range r.Packages {
+				add(tlog.Leaf{Version: r.Version, Platform: k.Platform, Hashes: k.Hashes().Hashes, Pack: packOf(k.File), Key: key}, i)
+			}
+		}
+		for _, v := range s.Module(p).VersionList() {
+			hashes := []string{v.H1, "zh:" + v.Archive.SHA256.String()}
+			add(tlog.Leaf{Version: v.Version, Hashes: hashes, Pack: packOf(v.Archive)}, 0)
+		}
+	}
+	return leaves
+}
+
+func packOf(f *index.File) int {
+	if f.IsFolder() {
+		return packRule
+	}
+	return 0
+}
