@@ -45,8 +45,10 @@ var layers = []layer{
 	{name: "index/report", only: []string{"address", "registryhcl", "tree"}},
 	{name: "index/layout", only: []string{"address", "tree", "archive", "index/moduledoc", "index/report"}},
 	{name: "index/keys", only: []string{"address", "wire", "signing", "tree", "archive", "index/memo", "index/report", "index/layout"}},
+	{name: "index/metadata", only: []string{"wire", "tree", "archive", "registryhcl", "index/memo", "index/layout"}},
 	{name: "index/queue", only: []string{"address"}},
 	{name: "index/offer", only: []string{"address", "wire", "signing", "tree", "archive", "registryhcl", "index/moduledoc", "index/memo", "index/content", "index/report"}},
+	{name: "index/scanlog", only: []string{"address", "tree", "registryhcl", "index/report", "index/keys", "index/queue", "index/offer"}},
 	{name: "index"},
 	{name: "tlog/record", only: []string{"address", "wire", "tree", "index", "index/offer", "tlog"}}, // enters what is offered
 	{name: "index/catalog", only: []string{"address", "registryhcl", "index/content", "index/moduledoc", "index"}},
@@ -153,7 +155,7 @@ const (
 
 // own limits of packages: these may be as large as this, and no larger.
 var own = map[string]struct{ lines, files int }{
-	"index": {5560, 29}, // on its way to 5,000
+	"index": {5200, 31},
 }
 
 func TestPackagesAreSmall(t *testing.T) {

@@ -2,9 +2,7 @@ package archive
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"path"
 
@@ -108,18 +106,17 @@ func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir stri
 	return files, bad
 }
 
-// stampFolder returns a stamp that changes whenever a file in a folder may have changed. Its
-// time is the time of the newest file.
+// stampFolder returns the stamp of the files in a folder, and of how their modes are found.
 func stampFolder(files []File) tree.Stamp {
-	var s tree.Stamp
-	h := sha256.New()
+	var s tree.FolderStamp
 	for _, f := range files {
-		s.Size += f.Size
-		s.ModTime, s.Changed = max(s.ModTime, f.modTime), max(s.Changed, f.changed)
-		fmt.Fprintf(h, "%s\x00%d %d %d %d %t\n", f.Name, f.Size, f.modTime, f.inode, f.changed, f.byMode)
+		name := f.Name
+		if f.byMode {
+			name += "\x00mode"
+		}
+		s.Add(name, f.Stamp())
 	}
-	s.Files = string(h.Sum(nil))
-	return s
+	return s.Stamp()
 }
 
 func firstFile(files []File) string {

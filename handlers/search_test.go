@@ -44,11 +44,7 @@ resource "demo_thing" "one" {}
 	}
 	x := index.New(index.Options{Open: files.Open, Signer: newKey(t)})
 	t.Cleanup(func() { x.Close() })
-	s, err := x.Rescan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return indextest.Rescan(t, x)
 }
 
 // found lists the results of a search.

@@ -1,8 +1,6 @@
 package index
 
 import (
-	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
@@ -13,22 +11,13 @@ import (
 // first bytes besides the current ones, for as long as the file keeps its path. When the
 // first bytes come back, there is no change any more.
 
-// same reports whether a file at a path in a report has these bytes. A module is the same if
-// its files are, however they are packed.
-func same(b *memo.EarlierBytes, report string, d memo.Record) bool {
-	if strings.HasPrefix(report, "modules/") && b.H1 != "" && d.H1 != "" {
-		return b.H1 == d.H1
-	}
-	return b.SHA256 == d.SHA256
-}
-
-// earlier returns the bytes that an archive had when it was first offered, if they differ
-// from the bytes just read; nil if the archive is unchanged or new. A file that cannot be
+// earlier returns the bytes that an archive had when it was first offered, if the archive has
+// other bytes now; nil if the archive is unchanged or new. A file that cannot be
 // read for a while, as while another is copied over it, keeps its earlier bytes.
 func (x *scanner) earlier(a *job, now memo.Record, at time.Time) *memo.EarlierBytes {
 	first := x.firstBytes(a)
 	switch {
-	case first == nil, now.Bad == nil && same(first, a.Report, now):
+	case first == nil, now.Bad == nil && first.AreIn(a.Report, now):
 		return nil
 	case now.Bad != nil || first.Noticed != 0:
 		return first
@@ -38,7 +27,7 @@ func (x *scanner) earlier(a *job, now memo.Record, at time.Time) *memo.EarlierBy
 	return &noticed
 }
 
-// firstBytes returns the bytes that an archive had when it was first offered; nil if they are
+// firstBytes returns the bytes that an archive had when it was first offered; nil if this is
 // unknown.
 func (x *scanner) firstBytes(a *job) *memo.EarlierBytes {
 	known, ok := x.memo.Known(&a.Location)
@@ -101,34 +90,4 @@ func (a *job) changedBytes(platform string) []ChangedBytes {
 		c.Was, c.Is = "zh:"+b.SHA256.String(), "zh:"+a.SHA256.String()
 	}
 	return []ChangedBytes{c}
-}
-
-// newlyChanged returns the changes since the snapshot before, which may be nil.
-func (s *Snapshot) newlyChanged(before *Snapshot) (list []ChangedVersion) {
-	known := make(map[string]string)
-	if before != nil {
-		for _, c := range before.Changed {
-			known[c.Path] = c.Is
-		}
-	}
-	for _, c := range s.Changed {
-		if known[c.Path] != c.Is {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-// reportChanged logs each version whose bytes have changed since it was first offered, once
-// in the life of a process, and returns the new changes.
-func (x *Index) reportChanged(before, now *Snapshot) []ChangedVersion {
-	changed := now.newlyChanged(before)
-	limited(x, slog.LevelWarn, "the bytes of an offered version have changed", changed, func(c ChangedVersion) {
-		fields := []any{"path", c.Path, "address", c.Address.String(), "version", c.Version}
-		if c.Platform != "" {
-			fields = append(fields, "platform", c.Platform)
-		}
-		x.log(slog.LevelWarn, "the bytes of an offered version have changed", append(fields, "was", c.Was, "is", c.Is)...)
-	})
-	return changed
 }

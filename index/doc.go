@@ -34,12 +34,12 @@
 // read yet. A queue reads these (queue.go, job.go), the memo remembers their digests, and
 // the entry is made again. All entries with one namespace and name are a group, which
 // chooses between spellings and merges hosted and mirrored versions. A Snapshot is an
-// immutable map of groups. The documents that clients request are encoded once
-// (provider.go). Readers take one Snapshot and need no lock. The package reads and writes
-// files through package tree only, knows no HTTP, and leaves OpenPGP to package signing.
+// immutable map of groups. The documents that clients request are encoded once, in package
+// offer. Readers take one Snapshot and need no lock. The package reads files through package
+// tree only, knows no HTTP, and leaves OpenPGP to package signing.
 //
-// # There is one way in
+// # Archives are read once
 //
-// Packages that write into a tree check archives before they are offered (CheckPackage,
-// CheckModule), and pass the digests to scans (Digests).
+// Packages that write into a tree check archives while they arrive, with package archive, and
+// pass the digests to scans (Digests).
 package index

@@ -7,6 +7,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
@@ -30,6 +31,10 @@ type entry struct {
 
 	recorded *recorded // what a ledger says of it; nil: nothing
 
+	// Titles of documentation, by its folder: of the latest release, and of the latest one
+	// of a merged provider.
+	titles map[string]content.Titles
+
 	kept    *entry // the entry whose state is kept, since the folder cannot be read
 	unknown bool   // the folder cannot be read, and there is no earlier state
 	faulty  bool   // something in it could not be read, and may be readable a moment later
@@ -37,7 +42,7 @@ type entry struct {
 	young   bool   // a file is too young to be offered or remembered
 }
 
-// What a folder offers: the versions of a provider or of a module.
+// Versions that a folder offers, of a provider or of a module.
 type offered struct {
 	provider *Provider // nil if no release is offered
 	module   *Module   // nil if no version is offered
@@ -129,7 +134,7 @@ func (e *entry) keysExpire() (first time.Time) {
 	return first
 }
 
-// earlier returns the earlier of two times; a zero time is none.
+// earlier returns the earlier of two times. A zero time does not count.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -161,8 +166,8 @@ type mergedEntry struct {
 }
 
 // newGroup returns the group of some entries, without the versions that a ledger, which may be
-// nil, has with other bytes. before is the group as it was, which may be nil: what has not
-// changed stays the same.
+// nil, has with other bytes. before is the group as it was, which may be nil: unchanged
+// parts stay the same.
 func newGroup(entries []*entry, before *group, l Ledger) *group {
 	slices.SortFunc(entries, func(a, b *entry) int { return a.folder.Compare(b.folder.Folder) })
 	g := &group{entries: entries, report: report.New()}
@@ -233,6 +238,14 @@ func (g *group) mergedAt(hostname svchost.Hostname) *mergedEntry {
 	return nil
 }
 
+// allMerged returns the merged entries of the group, which may be nil.
+func (g *group) allMerged() []*mergedEntry {
+	if g == nil {
+		return nil
+	}
+	return g.merged
+}
+
 // all returns the entries of the group, which may be nil.
 func (g *group) all() []*entry {
 	if g == nil {
@@ -272,23 +285,32 @@ func mergeEntries(own, hosted *entry, before *mergedEntry, twice map[string][]st
 	}
 	releases := offer.MergeVersions(own.provider.ReleaseList(), hosted.provider.ReleaseList(), &metadata, func(r *Release) { clash(r.Version) })
 	versions := offer.MergeVersions(own.module.VersionList(), hosted.module.VersionList(), &metadata, func(v *ModuleVersion) { clash(v.Version) })
-	if before != nil && before.own.offersTheSame(own) && before.hosted.offersTheSame(hosted) {
-		return &mergedEntry{own: own, hosted: hosted, provider: before.provider, module: before.module, metadata: before.metadata}
-	}
 	m := &mergedEntry{own: own, hosted: hosted, metadata: metadata}
-	if len(releases) > 0 {
+	switch {
+	case before != nil && before.own.offersTheSame(own) && before.hosted.offersTheSame(hosted):
+		m.provider, m.module, m.metadata = before.provider, before.module, before.metadata
+	case len(releases) > 0:
 		m.provider = offer.NewProvider(a, releases, metadata)
-		latest := m.provider.Latest()
-		for _, p := range []*Provider{own.provider, hosted.provider} {
-			if titles := p.TitlesOf(latest); titles != nil {
-				m.provider = m.provider.WithTitles(titles)
-			}
-		}
-	}
-	if len(versions) > 0 {
+	case len(versions) > 0:
 		m.module = offer.NewModule(a, versions, metadata)
 	}
+	if e, docs := m.latestDocs(); docs != "" {
+		m.provider = m.provider.WithTitles(e.titles[docs])
+	}
 	return m
+}
+
+// latestDocs returns the folder of the documentation of the latest release, and the entry
+// of the two that has it; an empty folder if there is none.
+func (m *mergedEntry) latestDocs() (e *entry, docs string) {
+	if m.provider == nil {
+		return nil, ""
+	}
+	latest := m.provider.Latest()
+	if latest.Hostname == "" {
+		return m.hosted, latest.Docs()
+	}
+	return m.own, latest.Docs()
 }
 
 // offersTheSame reports whether two entries have the same versions and metadata.

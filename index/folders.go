@@ -28,7 +28,7 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 			report.Merge(way.report)
 		}
 		for _, f := range v.found {
-			listings = append(listings, s.list(f, new(keys.Folder))) // nothing is verified)
+			listings = append(listings, s.list(f, new(keys.Folder))) // nothing is verified
 		}
 	}
 	for _, l := range listings {
@@ -52,7 +52,7 @@ func (l *listing) versions() (versions []*version.Version) {
 		return nil
 	case l.module != nil:
 		for _, p := range l.module.packages {
-			versions = append(versions, p.version)
+			versions = append(versions, p.Number)
 		}
 		return versions
 	}

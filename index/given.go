@@ -7,8 +7,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 )
 
-// What a snapshot gives out has types in packages below, which know nothing of scans. Users
-// of the index find all of it here.
+// The types of a snapshot's content are in packages below, which know nothing of scans. Users
+// of the index find all of them here.
 type (
 	// A Report has the results for all files of a tree.
 	Report = report.Report
@@ -30,9 +30,6 @@ type (
 
 	// A Signature says who signed the SHA256SUMS of a release that clients get.
 	Signature = offer.Signature
-
-	// SignedBy is the kind of a Signature's author.
-	SignedBy = offer.SignedBy
 
 	// A Module has all versions that are offered under a module address.
 	Module = offer.Module

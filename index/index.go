@@ -11,9 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/scanlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -38,15 +40,15 @@ type Index struct {
 	watch    func(context.Context, func(error)) (*watch.Watcher, error)
 
 	reported   *Snapshot       // the last snapshot that the observer knows
-	unreported difference      // what has changed since then
+	unreported difference      // the changes since then
 	began      time.Time       // when the first scan since then began
 	read       int             // archives that have been read since then
 	unfinished map[string]bool // by path, files that are withheld but may still be written
 
 	announcing   sync.Mutex
-	stale        stale      // what may have changed since the last scan
-	unannounced  [][]string // folders that this process has changed, since the last scan
-	unread       [][]string // such folders of scans before, whose archives have not been read yet
+	stale        stale      // paths that may have changed since the last scan
+	unscanned    [][]string // folders that this process has changed, since the last scan
+	unannounced  [][]string // such folders of earlier scans, which other instances do not know of yet
 	changes      Change     // the last of these changes
 	sharingEnded bool       // by Close
 
@@ -56,14 +58,14 @@ type Index struct {
 	start  sync.Once
 	ready  chan struct{}
 	hints  chan struct{}
-	logged atomic.Int64    // when progress was logged last
+	logged scanlog.Progress
 	took   atomic.Int64    // how long the last scan of everything took, in nanoseconds
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
 	renewing sync.Mutex
-	renewed  chan struct{} // closed with the next snapshot; nil if nobody waits for it
+	renewed  chan struct{} // closed with the next snapshot; nil without a waiting request
 
 	sharings    sync.WaitGroup  // running in the background
 	sharingCtx  context.Context // ends when Close does
@@ -79,7 +81,7 @@ func New(o Options) *Index {
 	}
 	x := &Index{
 		options: o,
-		scanner: scanner{options: o},
+		scanner: scanner{options: o, copies: keys.CopyMemo{Store: o.KeyCopies}},
 		watch:   watch.New,
 		retry:   firstRetry,
 		queue:   queue.New[*job, readResult](ctx, o.workers()),
@@ -155,7 +157,7 @@ type Change uint64
 func (x *Index) Changed(folders ...string) Change {
 	x.forget(folders...) // before a scan can count it
 	x.announcing.Lock()
-	x.unannounced = append(x.unannounced, folders)
+	x.unscanned = append(x.unscanned, folders)
 	maps.Copy(x.stale, staleFolders(folders))
 	x.changes++
 	c := x.changes
@@ -317,8 +319,7 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 	x.prepare.Do(func() { x.startSharing(x.recall()) })
 	started := x.startWatching()
 
-	changed, last := x.takeChanged()
-	defer x.shareRead()
+	changed, last, calls := x.takeChanged()
 	what := maps.Clone(changed)
 	maps.Copy(what, further)
 	if started {
@@ -348,6 +349,8 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 		x.took.Store(int64(time.Since(began)))
 	}
 	x.publish(before, s, nil)
+	x.hasScanned(calls)
+	x.shareRead()
 	return s, nil
 }
 
@@ -363,7 +366,6 @@ func (x *Index) commit() {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
 	if x.ctx.Err() == nil {
-		x.begin(time.Now())
 		x.commitRead()
 		x.shareRead()
 	}
@@ -379,8 +381,11 @@ func (x *Index) commitRead() {
 	for _, f := range done {
 		f.Archive.apply(f.Result)
 		listings[f.Archive.listing] = true
+		if !f.Archive.Background {
+			x.begin(time.Now())
+			x.read++
+		}
 	}
-	x.read += len(done)
 	before := x.scanner.last
 	x.publish(before, x.scanner.complete(x.ctx, slices.Collect(maps.Keys(listings))), done)
 }
@@ -400,16 +405,18 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 	x.saving.Changed() // a crash does not lose the new records
 	idle, current := x.queue.IsRead()
 	x.logFaults(s, idle)
+	archives := slices.DeleteFunc(slices.Clone(read), func(f finished) bool { return f.Archive.Background })
 	isChange := left == 0 && before != nil
 	if len(read) > 0 {
-		isChange = slices.ContainsFunc(read, func(f finished) bool { return !f.Archive.IsFirst() })
+		isChange = slices.ContainsFunc(archives, func(f finished) bool { return !f.Archive.IsFirst() })
 	}
-	if idle || current && isChange {
+	isNews := len(read) == 0 || len(archives) > 0 // and not only from the background
+	if isNews && (idle || current && isChange) {
 		took := time.Since(x.began)
 		x.count(s, took)
 		x.report(x.reported, s, took)
 		x.reported, x.unreported, x.began, x.read = s, newDifference(), time.Time{}, 0
-		if !idle { // what is left to be read has begun already
+		if !idle { // the remaining reading has begun already
 			x.began = time.Now()
 		}
 	}
@@ -417,8 +424,10 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 		return
 	}
 	x.scanAgain(s.unreadable())
-	if passed := s.newlyChosen(before); len(passed) > 0 {
-		x.request(passed)
+	again := s.newlyChosen(before)
+	maps.Copy(again, s.untitled())
+	if len(again) > 0 {
+		x.request(again)
 	}
 	switch {
 	case x.resting:
@@ -489,7 +498,7 @@ func unread(before, now *Snapshot) (added, dropped []*job, left int) {
 	}
 	for a := range now.differs.groups {
 		archives(now.groups[a], func(a *job) {
-			if !a.finished {
+			if !a.finished && !a.Background {
 				left++
 			}
 			if !a.finished && (!known[a] || !a.IsQueued()) { // the same listing may have further ones

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"math"
 	"time"
 
 	"github.com/spf13/afero"
@@ -18,7 +17,7 @@ import (
 )
 
 // A job is an archive, as a file or a folder, that has to be read, and the result of reading
-// it.
+// it. Titles of documentation are read by such jobs, too.
 type job struct {
 	folder  *folder // the folder of the provider or module
 	listing *listing
@@ -26,11 +25,17 @@ type job struct {
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
 	queue.Task
-	read   func(context.Context, *job) (memo.Record, error)
-	titles bool // it is no archive, but the titles of documentation
+	read func(context.Context, *job) (memo.Record, error)
 
 	before *entry // of the folder; nil if there is none
 	first  bool   // nothing was offered before: it was found by the first scan of a process
+
+	titles bool // it is no archive, but the titles of documentation
+
+	// Of titles: those that were known before, and whether the folder was listed again after
+	// its reading had begun.
+	known content.Titles
+	again bool
 
 	// An archive is pending until it is read: only its stamp is known, and no version that
 	// needs it is offered.
@@ -131,13 +136,13 @@ func (w *walker) queue(a *job) *job {
 }
 
 // renew adds an archive that is known to the archives to read, if an earlier release has
-// read it and this one reads more of it. Until then it is offered as it was read, so that all
-// others come first.
+// read it and this one reads more of it. Until then it is offered as it was read, so that it is
+// read in the background.
 func (w *walker) renew(a *job) *job {
 	if w.scan.once || !a.isOutdated(a.Record) {
 		return a
 	}
-	a.Background, a.Rank = true, math.MaxInt
+	a.Background = true
 	if a.module != nil {
 		a.read = readModuleFolderAgain
 	}
@@ -150,13 +155,7 @@ func (w *walker) renew(a *job) *job {
 
 // isOutdated reports whether this release reads more of an archive than a record has.
 func (a *job) isOutdated(d memo.Record) bool {
-	switch {
-	case d.Bad != nil:
-		return false
-	case a.titles:
-		return !content.Titles(d.Content).AreCurrent()
-	}
-	return a.folder.Address.IsModule() && !moduledoc.IsCurrent(archive.SummaryIn(d.Content))
+	return a.folder.Address.IsModule() && d.Bad == nil && !moduledoc.IsCurrent(archive.SummaryIn(d.Content))
 }
 
 // setAside leaves an archive that cannot be read at the moment to a later scan.
@@ -174,16 +173,20 @@ type readResult struct {
 	young  bool   // it may change again unnoticed
 }
 
-// apply stores the result of reading an archive.
+// apply stores the result of reading an archive. Titles that could be read count even if
+// others could not be.
 func (a *job) apply(r readResult) {
 	a.finished, a.failed, a.young = true, r.failed, r.young
-	if r.failed == "" {
+	if r.failed == "" || a.titles {
 		a.Record, a.pending = r.record, false
 	}
 }
 
 // readArchive reads an archive, remembers the result and returns it.
 func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
+	if a.titles {
+		return x.readTitles(ctx, a)
+	}
 	d, err := a.read(ctx, a)
 	if err != nil {
 		d = memo.Record{Digest: archive.Digest{Bad: tree.AsFinding(err)}}

@@ -3,8 +3,6 @@ package index
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"strings"
 	"sync"
 
 	svchost "github.com/hashicorp/terraform-svchost"
@@ -25,9 +23,7 @@ func (s *scan) lastKeys() *keys.Folder {
 func (s *scan) readKeys() *keys.Folder {
 	w := s.newWalker(nil)
 	r := keys.Reader{Part: s.tree.Keys, Walk: w, Report: w.report, Memo: &s.memo, Last: s.lastKeys(), Now: s.now}
-	k := r.Read()
-	k.Faulty, k.Young = w.faulty, w.young
-	return k
+	return r.Read()
 }
 
 // recallKeys returns the keys, with copies in place of the keys files that are gone or cannot
@@ -124,26 +120,6 @@ func (s *scan) verifiedRelease(p *providerFolder, files *releaseFiles, file *key
 		return r, false
 	}
 	return keys.ReleaseOf(p.Address.Name, files.text, checksums, signature), true
-}
-
-// reportKeys logs each change of a keys file: such a file decides who signs for a namespace.
-func (x *Index) reportKeys(before, now *Snapshot) []keys.Change {
-	if before == nil {
-		return nil
-	}
-	changes := keys.Changes(before.keys, now.keys)
-	limited(x, slog.LevelWarn, "keys changed", changes, func(c keys.Change) {
-		level, what := slog.LevelWarn, "has other keys now"
-		switch {
-		case c.Missing:
-			what = "is gone"
-		case c.Appeared:
-			level, what = slog.LevelInfo, "has appeared"
-		}
-		file := c.File()
-		x.log(level, file+" "+what, "path", file, "before", strings.Join(c.Before, " "), "keys", strings.Join(c.Now, " "))
-	})
-	return changes
 }
 
 // ForgetKeys removes the copy of a namespace's keys file, which must be gone. Releases of

@@ -105,12 +105,17 @@ func (e *entry) onRecord(l Ledger, before *entry) *entry {
 		return e
 	}
 	now := recorded{e, c.bad.Withheld, c.times}
-	if before != nil && before.recorded.equal(now) {
+	same := before != nil && before.recorded.saysTheSame(now)
+	if same && before.recorded.whole == e {
 		return before
 	}
 	on := *e
 	on.recorded, on.report = &now, c.bad
 	on.report.Merge(e.report)
+	if same && before.recorded.whole.offersTheSame(e) {
+		on.provider, on.module = titled(before.provider, e.titles), before.module
+		return &on
+	}
 	on.provider, on.module = nil, nil
 	for i, r := range releases {
 		releases[i] = r.WithOffered(c.times[i])
@@ -119,8 +124,7 @@ func (e *entry) onRecord(l Ledger, before *entry) *entry {
 		versions[i] = v.WithOffered(c.times[i])
 	}
 	if len(releases) > 0 {
-		on.provider = offer.NewProvider(e.provider.Address, releases, e.metadata)
-		on.provider = on.provider.WithTitles(e.provider.TitlesOf(on.provider.Latest()))
+		on.provider = titled(offer.NewProvider(e.provider.Address, releases, e.metadata), e.titles)
 	}
 	if len(versions) > 0 {
 		on.module = offer.NewModule(e.module.Address, versions, e.metadata)
@@ -128,8 +132,9 @@ func (e *entry) onRecord(l Ledger, before *entry) *entry {
 	return &on
 }
 
-func (r *recorded) equal(other recorded) bool {
-	return r != nil && r.whole == other.whole && slices.Equal(r.withheld, other.withheld) && slices.Equal(r.times, other.times)
+// saysTheSame reports whether a ledger said the same of the versions of an entry before.
+func (r *recorded) saysTheSame(now recorded) bool {
+	return r != nil && slices.Equal(r.withheld, now.withheld) && slices.Equal(r.times, now.times)
 }
 
 // comparing collects what a ledger says of an entry.

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"crypto/sha256"
 	"slices"
 	"time"
 
@@ -61,7 +60,11 @@ func (s *scan) list(path layout.Folder, k *keys.Folder) *listing {
 	if before != nil && before.listing != nil {
 		w.queued = make(map[string]*job)
 		for _, a := range before.listing.walker.unread {
-			w.queued[a.ReportPath()] = a
+			if a.titles {
+				w.takeTitles(a)
+			} else {
+				w.queued[a.ReportPath()] = a
+			}
 		}
 	}
 	if known != nil && w.reuse(known, f.Part, k) {
@@ -135,7 +138,10 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 	if p := l.provider; p != nil {
 		trusted = k.For(keys.NamespaceOf(p.Address))
 		e.offered = s.offerProvider(p, trusted, w.before)
-		e.provider = l.titled(s, e.provider)
+		if !s.once {
+			e.titles = l.titlesFor(s, e.provider)
+			e.provider = titled(e.provider, e.titles)
+		}
 		for _, r := range p.ordered {
 			for _, k := range r.packages {
 				archives = append(archives, k.job)
@@ -206,36 +212,8 @@ func (w *walker) note(dir, report string, entries []tree.Entry) {
 	if !w.notes || w.depends {
 		return
 	}
-	sum, lasts := w.scan.fingerprint(entries)
+	sum, lasts := memo.Fingerprint(entries, w.scan.now)
 	w.listed, w.depends = append(w.listed, listedFolder{dir, report, sum}), !lasts
-}
-
-// fingerprint returns a digest of the names of entries, and of the stamps of the files among
-// them. lasts reports whether any change would change the digest.
-func (s *scan) fingerprint(entries []tree.Entry) (sum wire.SHA256, lasts bool) {
-	h := sha256.New()
-	var b []byte
-	lasts = true
-	for _, e := range entries {
-		b = append(b[:0], e.Name...)
-		b = append(b, 0)
-		switch {
-		case e.Bad != nil || e.Link:
-			lasts = false
-		case e.Info.IsDir():
-			b = append(b, 'd')
-		default:
-			stamp := tree.StampOf(e.Info)
-			lasts = lasts && stamp.Settled(s.now)
-			b = memo.AppendStamp(append(b, 'f'), stamp)
-			if !e.Info.Mode().IsRegular() {
-				lasts = false
-			}
-		}
-		h.Write(b)
-	}
-	h.Sum(sum[:0])
-	return sum, lasts
 }
 
 // reuse reports whether nothing has changed that an entry depends on.
@@ -255,7 +233,7 @@ func (w *walker) reuse(e *entry, part tree.Part, k *keys.Folder) bool {
 		if err != nil || s.ctx.Err() != nil {
 			return false
 		}
-		if sum, lasts := s.fingerprint(entries); !lasts || sum != l.entries {
+		if sum, lasts := memo.Fingerprint(entries, s.now); !lasts || sum != l.entries {
 			return false
 		}
 	}

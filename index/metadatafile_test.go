@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/afero"
 
@@ -522,4 +523,42 @@ func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 	files.Remove("providers/acme/demo/registry.hcl")
 	r.Hint()
 	r.until(t, offers("acme/demo", "1.1.0"))
+}
+
+// Pages date what a registry.hcl says: by the file as it was written last, in each process,
+// and by the later of two.
+func TestMetadataHasADate(t *testing.T) {
+	const own, hosted = "providers/registry.example.com/acme/demo/registry.hcl", "providers/acme/demo/registry.hcl"
+	files, store := indextest.New(t), new(memoryStore)
+	write := func(name, text string, at time.Time) {
+		t.Helper()
+		files.Write(name, text)
+		if err := files.Fs.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	write(own, "owner = \"a\"\n", first)
+	write(hosted, "owner = \"b\"\n", first.Add(-time.Hour))
+	o := options(t, files.Open)
+	o.Store = store
+	x := index.New(o)
+	expect := func(what string, at time.Time) {
+		t.Helper()
+		s := rescan(t, x)
+		place := index.Place{Address: addressAt("registry.example.com", "acme/demo"), Merged: true}
+		if m := s.Metadata(place); m == nil || !m.Changed.Equal(at) {
+			t.Errorf("%s: it is %+v, not of %v", what, m, at)
+		}
+	}
+	expect("the later of two", first)
+	write(hosted, "owner = \"b\"\n", first.Add(time.Hour))
+	expect("the other one, written with the same text", first.Add(time.Hour))
+	x.Close()
+
+	x = index.New(o)
+	defer x.Close()
+	expect("after a restart", first.Add(time.Hour))
+	files.Remove(hosted)
+	expect("without the other one", first)
 }

@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	version "github.com/hashicorp/go-version"
@@ -27,10 +26,8 @@ type moduleFolder struct {
 
 // A modulePackage is an archive or a folder of a module folder.
 type modulePackage struct {
+	layout.ModulePackage
 	*job
-	version    *version.Version
-	format     string
-	preference int // of its format: the lowest is kept
 }
 
 // listModule finds the packages of a module, and queues the packages to read. bad says why
@@ -58,9 +55,9 @@ func (w *walker) listModule(m *moduleFolder) (bad *tree.Finding) {
 
 // order sorts the versions. The newest one is also read first.
 func (m *moduleFolder) order() {
-	address.SortNewestFirst(m.packages, func(p *modulePackage) *version.Version { return p.version })
+	address.SortNewestFirst(m.packages, func(p *modulePackage) *version.Version { return p.Number })
 	for rank, p := range m.packages {
-		p.job.Rank = max(p.job.Rank, rank) // which is last already if it is only read again
+		p.job.Rank = rank
 	}
 }
 
@@ -70,22 +67,18 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	withhold := func(f *tree.Finding) {
 		w.report.Withhold(tree.InFolder(m.Report, e.Name), m.Address, "", f)
 	}
-	text, format, preference := e.Name, "tar.gz", len(address.ModuleFormats)
-	if !e.Info.IsDir() {
-		text, format, preference, _ = address.ParseModuleFile(e.Name)
-	}
-	v, err := address.ParseModuleVersion(text)
+	parsed, err := layout.ParseModulePackage(e)
 	if err != nil {
 		withhold(tree.Findingf(tree.BadVersion, "%v", err))
 		return
 	}
-	p := &modulePackage{version: v, format: format, preference: preference}
-	if e.Info.IsDir() {
-		p.job = w.newFolderArchive(m, e, v.String())
+	p := &modulePackage{ModulePackage: parsed}
+	if p.IsFolder {
+		p.job = w.newFolderArchive(m, e, parsed.Number.String())
 	} else {
-		p.job = w.newArchive(&m.folder, m.Report, e, v.String(), func(ctx context.Context, a *job) (memo.Record, error) {
+		p.job = w.newArchive(&m.folder, m.Report, e, parsed.Number.String(), func(ctx context.Context, a *job) (memo.Record, error) {
 			return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
-				return archive.ReadModule(ctx, f, size, format, wire.SHA256{})
+				return archive.ReadModule(ctx, f, size, parsed.Format, wire.SHA256{})
 			})
 		})
 	}
@@ -96,17 +89,13 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 // state.
 func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 	w.faulty = w.faulty || e.Bad.Passes()
-	text, format, preference, isFile := address.ParseModuleFile(e.Name)
-	if !isFile {
-		text, format, preference = e.Name, "tar.gz", len(address.ModuleFormats)
-	}
-	v, err := address.ParseModuleVersion(text)
-	if err != nil || !isFile && !layout.LooksLikeVersion(e.Name) {
+	p, err := layout.ParseModulePackage(e)
+	if err != nil || p.IsFolder && !layout.LooksLikeVersion(e.Name) {
 		w.report.Withhold(tree.InFolder(m.Report, e.Name), m.Address, "", e.Bad)
 		return
 	}
 	a := &job{folder: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.Report}, Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
-	m.packages = append(m.packages, &modulePackage{job: a, version: v, format: format, preference: preference})
+	m.packages = append(m.packages, &modulePackage{p, a})
 }
 
 // newFolderArchive adds a module folder to the archives to read, unless the memo knows it.
@@ -154,9 +143,9 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 	kept := make(map[string]*modulePackage)
 	asBefore := make(map[string]*ModuleVersion) // versions that stay offered until the new ones have been read
 	for _, p := range f.packages {
-		v := p.version.String()
-		if n := metadata.File.WithdrawnVersion(p.version); n != nil {
-			metadata.Withdraw(p.version, n)
+		v := p.Number.String()
+		if n := metadata.File.WithdrawnVersion(p.Number); n != nil {
+			metadata.Withdraw(p.Number, n)
 			report.Withdraw(p.job.ReportPath(), f.Address, v, n)
 			continue
 		}
@@ -188,7 +177,7 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 		switch other := kept[v]; {
 		case other == nil:
 			kept[v] = p
-		case other.preference <= p.preference:
+		case other.Preference <= p.Preference:
 			withhold(p, duplicate)
 		default:
 			kept[v] = p
@@ -211,18 +200,17 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 	}
 	o.module = last
 	if !last.ConsistsOf(versions, metadata) {
-		o.module = offer.NewModule(f.Address, versions, metadata) // newModule orders them
+		o.module = offer.NewModule(f.Address, versions, metadata) // which orders them
 	}
 	return o
 }
 
 // offered returns the module version of a package that has been read.
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
-	changed, doubts := p.changedBytes(""), p.doubts()
-	notes := slices.Concat(p.notes(), doubts.All(), offer.ChangedNotes(changed))
-	v := offer.NewVersionOfModule(p.version, p.file(), p.summary(), notes)
-	v.Hostname, v.H1, v.Folder, v.Changed, v.Doubts = hostname, p.H1, p.subfolderOfModule(), changed, doubts
-	return v
+	return offer.NewModuleVersion(offer.ModuleParts{
+		Hostname: hostname, Version: p.Number, Archive: p.file(), H1: p.H1, Folder: p.subfolderOfModule(),
+		Changed: p.changedBytes(""), Doubts: p.doubts(), Notes: p.notes(), Summary: archive.SummaryIn(p.Content),
+	})
 }
 
 // file returns the file that clients download of a package that has been read.
@@ -231,7 +219,8 @@ func (p *modulePackage) file() *File {
 	if p.module != nil {
 		packed = p.module.Pack(p.Digest)
 	}
-	f := offer.NewFile("archive."+p.format, p.Record.Size, p.SHA256, offer.InModules, p.Dir, p.job.Name, p.Stamp, packed)
+	f := offer.NewFile("archive."+p.Format, p.Record.Size, p.SHA256, offer.InModules, p.Dir, p.job.Name, p.Stamp, packed)
+	f.Version = p.Number.String()
 	return &f
 }
 
@@ -250,9 +239,6 @@ func (p *modulePackage) notes() []string {
 	}
 	return []string{"leaves out " + p.module.LeftOut()}
 }
-
-// summary returns the module's own documentation in short, encoded.
-func (p *modulePackage) summary() []byte { return archive.SummaryIn(p.Content) }
 
 // doubts returns the doubts about a package that has been read.
 func (p *modulePackage) doubts() archive.Doubts {

@@ -1,18 +1,16 @@
 package index
 
 import (
-	"context"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/scanlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -82,10 +80,6 @@ func (x *Index) count(s *Snapshot, took time.Duration) {
 // Observe replaces the observer. It may be nil.
 func (x *Index) Observe(o *Observer) { x.observer.Store(o) }
 
-// maxLogged is how many changes of a kind a scan logs one by one. A whole tree may
-// be copied in at once.
-const maxLogged = 20
-
 // report logs a scan in one line, then the changes, and calls the observer.
 func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	x.log(slog.LevelInfo, "scanned",
@@ -95,14 +89,20 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 		"read", now.Read,
 		"duration", took)
 	was, is := x.unreported.reports(before, now)
+	log, rewritten := x.scanLog(), now.Changed
 	if before != nil {
-		x.reportOffers(was, is)
-		x.reportMetadata(before, now)
+		rewritten = offer.NewlyChanged(before.Changed, now.Changed)
 	}
-	changed := x.reportKeys(before, now)
+	var changed []keys.Change
+	if before != nil {
+		log.Offers(was, is)
+		log.Metadata(changedMetadata(before, now, &x.unreported), func(a address.Address) *registryhcl.File { return now.Metadata(PlaceOf(a)) })
+		changed = keys.Changes(before.keys, now.keys)
+	}
+	log.Keys(changed)
 	problems := x.reportWithheld(now, was, is)
-	x.reportIgnored(was, is)
-	rewritten := x.reportChanged(before, now)
+	log.Ignored(was, is)
+	log.Rewritten(rewritten)
 	o := x.observer.Load()
 	if o != nil && o.Offered != nil {
 		o.Offered(now, x.unreported.addresses(before))
@@ -127,40 +127,6 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	}
 }
 
-// reportOffers logs the versions that clients can install now and could not before, and vice
-// versa.
-func (x *Index) reportOffers(was, is *Report) {
-	added, removed := report.Changes(was.Offered, is.Offered)
-	for _, change := range []struct {
-		what   string
-		offers []Offer
-	}{{"now offered", added}, {"no longer offered", removed}} {
-		limited(x, slog.LevelInfo, change.what, change.offers, func(o Offer) {
-			message := change.what + " " + o.Address + " " + o.Version
-			fields := []any{"kind", o.Kind, "address", o.Address, "version", o.Version}
-			if len(o.Platforms) > 0 {
-				platforms := strings.Join(o.Platforms, " ")
-				message += " " + platforms
-				fields = append(fields, "platforms", platforms)
-			}
-			x.log(slog.LevelInfo, message, fields...)
-		})
-	}
-}
-
-// reportMetadata logs which registry.hcl files have changed.
-func (x *Index) reportMetadata(before, now *Snapshot) {
-	changed := changedMetadata(before, now, &x.unreported)
-	slices.SortFunc(changed, func(a, b address.Address) int { return strings.Compare(a.String(), b.String()) })
-	limited(x, slog.LevelInfo, "metadata changed", changed, func(a address.Address) {
-		fields := []any{"address", a.String()}
-		if m := now.Metadata(PlaceOf(a)); m != nil {
-			fields = append(fields, "deprecated", versionsOf(m.Deprecated), "withdrawn", versionsOf(m.Withdrawn))
-		}
-		x.log(slog.LevelInfo, "metadata of "+a.String()+" changed", fields...)
-	})
-}
-
 // changedMetadata returns the addresses whose metadata differs between two snapshots.
 func changedMetadata(before, now *Snapshot, d *difference) (changed []address.Address) {
 	compare := func(e, other *entry) {
@@ -180,19 +146,6 @@ func changedMetadata(before, now *Snapshot, d *difference) (changed []address.Ad
 	}
 	return changed
 }
-
-// versionsOf lists the versions that notices are about.
-func versionsOf(notices []registryhcl.Notice) string {
-	texts := make([]string, len(notices))
-	for i, n := range notices {
-		texts[i] = n.Versions.String()
-	}
-	return strings.Join(texts, "; ")
-}
-
-// unreadMessage is logged for a file or folder that could not be read. Its earlier results
-// are not withheld.
-const unreadMessage = "could not be read, it is tried again"
 
 // reportWithheld logs each problem once, and returns the new problems. A file that may still
 // be being written is a problem only if it stays in this state. A file that cannot be read
@@ -223,49 +176,11 @@ func (x *Index) reportWithheld(now *Snapshot, was, is *Report) (problems []Probl
 			}
 		}
 	}
-	limited(x, slog.LevelWarn, unreadMessage, unread, func(p Problem) {
-		x.log(slog.LevelWarn, unreadMessage, "path", p.Path, "error", p.Detail)
-	})
-	limited(x, slog.LevelWarn, "withheld", problems, func(p Problem) {
-		fields := []any{"path", p.Path}
-		if p.Version != "" {
-			fields = append(fields, "version", p.Version)
-		}
-		x.log(slog.LevelWarn, "withheld", append(fields, "reason", string(p.Reason), "detail", p.Detail)...)
-	})
+	log := x.scanLog()
+	log.Unread(unread)
+	log.Withheld(problems)
 	return problems
 }
-
-// reportIgnored logs files that do not belong in the tree, except temporary files, which
-// come and go with every copy.
-func (x *Index) reportIgnored(was, is *Report) {
-	known := make(map[string]bool)
-	for _, p := range was.Ignored {
-		known[p.Path] = true
-	}
-	var ignored []Problem
-	for _, p := range is.Ignored {
-		if p.Reason != tree.Temporary && !known[p.Path] {
-			ignored = append(ignored, p)
-		}
-	}
-	limited(x, slog.LevelInfo, "ignored", ignored, func(p Problem) {
-		x.log(slog.LevelInfo, "ignored", "path", p.Path, "detail", p.Detail)
-	})
-}
-
-// limited logs the first maxLogged items and the number of the others.
-func limited[T any](x *Index, level slog.Level, what string, all []T, log func(T)) {
-	for _, item := range all[:min(len(all), maxLogged)] {
-		log(item)
-	}
-	if more := len(all) - maxLogged; more > 0 {
-		x.log(level, fmt.Sprintf("%s: and %d more", what, more), "more", more)
-	}
-}
-
-// progressEvery is how often a long scan logs its progress.
-const progressEvery = 10 * time.Second
 
 // advance is called for every archive after it has been read.
 func (x *Index) advance(p Progress) {
@@ -275,21 +190,19 @@ func (x *Index) advance(p Progress) {
 		}
 		return
 	}
-	now := x.options.now()
-	last := x.logged.Load()
-	if now.Sub(p.Began) < progressEvery || now.UnixNano()-last < int64(progressEvery) || !x.logged.CompareAndSwap(last, now.UnixNano()) {
-		return
+	x.logged.Write(x.scanLog(), p, x.options.now())
+}
+
+// scanLog returns the log of the observer.
+func (x *Index) scanLog() (l scanlog.Log) {
+	if o := x.observer.Load(); o != nil {
+		l.Logger = o.Logger
 	}
-	x.log(slog.LevelInfo, "reading archives",
-		"done", p.Done, "total", p.Total,
-		"bytes", p.DoneBytes, "total_bytes", p.TotalBytes,
-		"bytes_per_second", p.Rate(now), "remaining", p.Remaining(now))
+	return l
 }
 
 func (x *Index) log(level slog.Level, message string, fields ...any) {
-	if o := x.observer.Load(); o != nil && o.Logger != nil {
-		o.Logger.Log(context.Background(), level, message, fields...)
-	}
+	x.scanLog().Write(level, message, fields...)
 }
 
 // beingWritten reports whether a problem of the report may pass by itself.

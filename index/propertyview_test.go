@@ -261,7 +261,7 @@ func (v *view) file(f *index.File) string {
 }
 
 func (v *view) docs(r *index.Release) string {
-	if !v.snapshot.HasDocs(r) {
+	if r.Docs() == "" {
 		return "none"
 	}
 	d, err := v.snapshot.Docs(context.Background(), r)

@@ -297,7 +297,7 @@ func TestMirrorIndexMergesVersions(t *testing.T) {
 			for _, v := range test.further {
 				further = append(further, wire.ProviderVersion{Version: v})
 			}
-			if got := string(offer.MergedProvider(own.Address, test.present, further, nil).Index().Head); got != test.want {
+			if got := string(offer.MergedProvider(own.Address, test.present, further, nil, 0).Index().Head); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

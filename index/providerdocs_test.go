@@ -136,7 +136,7 @@ func TestDocsBelongToARelease(t *testing.T) {
 	for version, title := range map[string]string{"1.0.0": "One", "2.0.0": "Two", "3.0.0": ""} {
 		r := s.Provider(index.PlaceOf(ownDemo)).Release(version)
 		docs, err := s.Docs(t.Context(), r)
-		if err != nil || (docs != nil) != (title != "") || s.HasDocs(r) != (title != "") {
+		if err != nil || (docs != nil) != (title != "") || (r.Docs() != "") != (title != "") {
 			t.Errorf("of %s there are %+v, %v", version, docs, err)
 		} else if docs != nil && docs.Page(content.DocOverview, "").Title != title {
 			t.Errorf("of %s there is %+v", version, docs.Pages)
@@ -220,7 +220,7 @@ func TestDocsChange(t *testing.T) {
 			t.Errorf("after it is removed it is %q", got)
 		}
 		files.Remove(release.VersionFolder())
-		if s := rescan(); s.HasDocs(s.Provider(index.PlaceOf(ownDemo)).Releases[0]) || docsOf(t, s) != nil {
+		if s := rescan(); s.Provider(index.PlaceOf(ownDemo)).Releases[0].Docs() != "" || docsOf(t, s) != nil {
 			t.Error("there is documentation that was removed")
 		}
 	})

@@ -45,14 +45,11 @@ func (s *Snapshot) contentOf(v *ModuleVersion) content.Module {
 // EachModuleFile calls visit with the files of a module's package whose names are
 // wanted, in the order in which they are packed: of several with one name, clients have
 // the last. Symlinks are left out. The error is ErrChanged when the package is no longer
-// the one that was verified, or that of visit.
+// the one that was verified, or an error of visit.
 func (s *Snapshot) EachModuleFile(ctx context.Context, v *ModuleVersion, wants func(name string) bool, visit func(name string, r io.Reader) error) error {
 	complete, err := v.EachFile(ctx, &s.tree, wants, visit)
 	return offer.RequireWhole(complete, err)
 }
-
-// HasDocs reports whether a release has a folder of documentation.
-func (s *Snapshot) HasDocs(r *Release) bool { return r.Docs() != "" }
 
 // Docs lists the documentation of a release; nil if there is none. The list is kept until
 // the next scan.

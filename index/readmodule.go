@@ -2,8 +2,6 @@ package index
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io/fs"
 	"time"
 
@@ -32,13 +30,16 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 	if err != nil {
 		return nil, tree.StorageError(err)
 	}
-	p, err := findVersion(entries, v)
-	if p == nil || err != nil {
+	found, at, err := layout.FindModulePackage(entries, v)
+	if found == nil || err != nil {
 		return nil, err
 	}
-	p.job.folder = &folder{Folder: layout.Folder{Part: part, Address: a}}
+	p := &modulePackage{ModulePackage: *found, job: &job{folder: &folder{Folder: layout.Folder{Part: part, Address: a}}, Location: tree.Location{Dir: at.Dir, Name: at.Name}}}
+	if !found.IsFolder {
+		p.Stamp = tree.StampOf(at.Info)
+	}
 	if err := p.read(ctx); err != nil {
-		return nil, moduleUnread(ctx, err)
+		return nil, archive.AsModuleError(ctx, err)
 	}
 	return p.offered(a.Hostname), nil
 }
@@ -47,60 +48,17 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 // tree as VERSION.tar.gz, before a scan has seen it. path is the path in the tree's modules,
 // info describes the file, and d is the result of CheckModule.
 func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d archive.ModuleDigest) *ModuleVersion {
-	p := &modulePackage{version: v, format: "tar.gz", job: &job{Location: tree.Location{Name: path}, Record: memo.Record{Digest: d.Digest}}}
+	p := &modulePackage{ModulePackage: layout.ModulePackage{Number: v, Format: "tar.gz"}, job: &job{Location: tree.Location{Name: path}, Record: memo.Record{Digest: d.Digest}}}
 	p.job.Stamp = tree.StampOf(info)
 	return p.offered(a.Hostname)
-}
-
-// findVersion returns the package or folder of a version among the entries of a module's
-// folder, by preference; nil if there is none. The error is set if an entry of the version
-// cannot be read, since that entry may be the preferred one. It is ErrReserved if a process
-// is about to write the only package.
-func findVersion(entries []tree.Entry, v *version.Version) (best *modulePackage, err error) {
-	reserved := false
-	for _, e := range entries {
-		if tree.IsHiddenOrTemporary(e.Name) {
-			continue
-		}
-		p := &modulePackage{format: "tar.gz", preference: len(address.ModuleFormats), job: &job{Location: tree.Location{Dir: e.Dir, Name: e.Name}}}
-		text, format, preference, isFile := address.ParseModuleFile(e.Name)
-		switch {
-		case isFile && (e.Bad != nil || !e.Info.IsDir()):
-			p.format, p.preference = format, preference
-		case e.Bad != nil || e.Info.IsDir():
-			text = e.Name
-		default:
-			continue
-		}
-		if p.version, err = address.ParseModuleVersion(text); err != nil || p.version.String() != v.String() {
-			continue
-		}
-		if e.Bad != nil {
-			return nil, fmt.Errorf("%w: %s", tree.ErrNotWritable, e.Bad.Detail)
-		}
-		if isFile && e.Info.Size() == 0 {
-			reserved = reserved || tree.Reserved(e.Info)
-			continue
-		}
-		if isFile {
-			p.job.Stamp = tree.StampOf(e.Info)
-		}
-		if best == nil || p.preference < best.preference {
-			best = p
-		}
-	}
-	if best == nil && reserved {
-		return nil, tree.ErrReserved
-	}
-	return best, nil
 }
 
 // read reads a package or folder outside of a scan.
 func (p *modulePackage) read(ctx context.Context) error {
 	a := p.job
-	if p.preference < len(address.ModuleFormats) {
+	if !p.IsFolder {
 		d, err := readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
-			return archive.ReadModule(ctx, f, size, p.format, wire.SHA256{})
+			return archive.ReadModule(ctx, f, size, p.Format, wire.SHA256{})
 		})
 		d.Stamp = a.Stamp
 		a.Record = d
@@ -121,21 +79,4 @@ func (p *modulePackage) read(ctx context.Context) error {
 	d.Stamp = a.Stamp
 	a.Record = d
 	return err
-}
-
-func moduleUnread(ctx context.Context, err error) error {
-	var bad *tree.Finding
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case !errors.As(err, &bad):
-		return tree.StorageError(err)
-	}
-	switch bad.Reason {
-	case tree.BeingWritten:
-		return tree.ErrChanged
-	case tree.Unreadable, tree.Exhausted, tree.StoreFailed:
-		return fmt.Errorf("%w: %s", tree.ErrNotWritable, bad.Detail)
-	}
-	return archive.AsPackageError(err)
 }

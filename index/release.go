@@ -2,7 +2,6 @@ package index
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -76,7 +75,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 	}
 	// It is unknown which signatures count, or whether the namespace is signed at all: without
 	// a signature the release would be offered as the registry's own.
-	if trusted != nil && (files.signature != nil && trusted.IsUnread() || files.signature == nil && trusted.IsCopy() && !trusted.IsGone()) {
+	if trusted.IsUndecided(files.signature != nil) {
 		report.Pending += len(files.packages)
 		o.passing = true
 		return nil, true
@@ -101,7 +100,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 	state := files.state(trusted)
 	r = last
 	if !last.IsVerified(state, s.now, verifiedFor) {
-		verified, unread, problems := s.verify(p, files, trusted)
+		verified, unread, problems := s.verify(p, files, trusted, state)
 		report.Merge(problems)
 		if unread.IsFault() { // it keeps its earlier state
 			o.passing, o.unread = true, o.unread || unread.Passes()
@@ -111,11 +110,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 		if verified == nil {
 			return nil, false
 		}
-		if len(problems.Withheld) > 0 || !files.settled(s.now) {
-			o.passing = true
-		} else {
-			verified.SetVerified(state, s.now)
-		}
+		o.passing = o.passing || verified.Verified().IsZero()
 		r = verified
 	}
 	if s.needsCopy(r, files, trusted) {
@@ -136,9 +131,9 @@ func (s *scan) needsCopy(r *Release, files *releaseFiles, trusted *keys.File) bo
 	return s.copies.Store != nil && trusted.IsFile() && r.Signature.By == ByPublisher && !files.copied
 }
 
-// verify makes the release of files. There is none if the version is withheld. unread says
-// why, if a document is to blame.
-func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File) (r *Release, unread *tree.Finding, problems *Report) {
+// verify makes the release of files, or nil if the version is withheld. state
+// identifies the files and keys. unread says why, if a document is to blame.
+func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File, state wire.SHA256) (r *Release, unread *tree.Finding, problems *Report) {
 	problems = new(Report)
 	withhold := func(path string, f *tree.Finding) {
 		problems.Withhold(path, p.Address, files.text, f)
@@ -153,7 +148,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 		withhold(files.manifest.ReportPath(), bad)
 		return nil, bad, problems
 	}
-	signed, bad := s.verifySignature(p, files, checksums, trusted)
+	verdict, signature, bad := s.judge(p, files, checksums, trusted)
 	if bad != nil {
 		at := p.Report
 		if files.signature != nil {
@@ -168,7 +163,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 	}
 	var newest int64
 	var changed []ChangedBytes
-	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // each is one allocation
+	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // two allocations in all
 	for i, k := range packages {
 		zips[i] = k.file(files.text)
 		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.H1, PackedH1: k.detail().PackedH1}
@@ -178,24 +173,35 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 	for d := range files.documents() {
 		newest = max(newest, d.stamp.ModTime)
 	}
-	r = offer.NewRelease(files.version, protocols, offered, newest)
-	r.Hostname, r.Changed = p.Address.Hostname, changed
-	switch {
-	case signed.signature != nil:
-		r.Signature, r.Keys = Signature{By: ByPublisher, KeyID: signed.key.ID}, trusted.Keys()
-		r.SetDocuments(offer.NewDocumentFile(files.checksums.Name, r.Version, checksums), offer.NewDocumentFile(files.signature.Name, r.Version, signed.signature))
-	case s.options.RequireSignatures:
+	parts := offer.ReleaseParts{
+		Address: p.Address, Version: files.version, Protocols: protocols, Packages: offered, Changed: changed, Published: newest,
+		Docs: files.docs, Signer: s.options.Signer,
+	}
+	if files.checksums != nil {
+		parts.Checksums = offer.Document{Name: files.checksums.Name, Content: checksums}
+	}
+	if verdict.Signed {
+		parts.Signature, parts.KeyID, parts.Keys = offer.Document{Name: files.signature.Name, Content: signature}, verdict.Key.ID, trusted.Keys()
+	} else if s.options.RequireSignatures {
 		detail := "its publisher did not sign it, which `signatures require` asks for"
-		if signed.note != "" {
-			detail += ": " + signed.note
+		if verdict.Note != "" {
+			detail += ": " + verdict.Note
 		}
 		withhold(p.Report, tree.Findingf(tree.Unsigned, "%s", detail))
 		return nil, nil, problems
-	default:
-		r.Sign(p.Address.Name, checksums, s.options.Signer)
 	}
-	r.Report = newOffer(p.Address, r, signed.note, packages)
-	return r.WithDocs(files.docs), nil, problems // a copy, whose packages are those of the signed one
+	if verdict.Note != "" {
+		parts.Notes = append(parts.Notes, verdict.Note)
+	}
+	details := make(map[address.Platform]archive.PackageDetail, len(packages))
+	for _, k := range packages {
+		details[k.platform] = k.detail()
+	}
+	parts.Notes = append(parts.Notes, offer.PackageNotes(details)...)
+	if len(problems.Withheld) == 0 && files.settled(s.now) {
+		parts.State, parts.Verified = state, s.now
+	}
+	return offer.NewRelease(parts), nil, problems
 }
 
 // readDocument returns the content of a document of a release.
@@ -248,58 +254,22 @@ func (s *scan) readManifest(d *document, sums wire.Checksums) (protocols []strin
 	return protocols, nil
 }
 
-// A publisherSignature is a verified signature of SHA256SUMS by its publisher.
-type publisherSignature struct {
-	signature []byte            // nil if there is no usable signature
-	key       signing.PublicKey // the key that made it
-	note      string            // a note for the operator
-}
-
-// verifySignature verifies the publisher's signature, if there is one. A signature that is
-// wrong, or made by a key that is not in the namespace's keys file, withholds the release.
-// Without a keys file nothing is known of the publisher, and the signature is not used. The
-// copy of a keys file verifies the releases that the file has verified, and then nothing
-// else counts.
-func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums []byte, trusted *keys.File) (signed publisherSignature, bad *tree.Finding) {
-	namespace := keys.NamespaceOf(p.Address)
-	switch {
-	case trusted.IsCopy() && (files.signature == nil || files.checksums == nil):
-		return signed, namespace.Missing()
-	case files.signature == nil:
-		return signed, nil
-	case files.checksums == nil:
-		signed.note = "there is a signature without the SHA256SUMS it is of"
-		return signed, nil
+// judge decides whether the publisher's signature counts, if there is one. signature is its
+// content. It is not read without a SHA256SUMS.
+func (s *scan) judge(p *providerFolder, files *releaseFiles, checksums []byte, trusted *keys.File) (v keys.Verdict, signature []byte, bad *tree.Finding) {
+	if files.signature != nil {
+		signature = []byte{}
+		if files.checksums != nil {
+			if signature, bad = s.readDocument(files.signature); bad != nil {
+				return v, nil, bad
+			}
+		}
 	}
-	signature, bad := s.readDocument(files.signature)
-	switch {
-	case bad != nil:
-		return signed, bad
-	case trusted == nil:
-		signed.note = "the publisher's signature is not checked: put the publisher's public key in " + namespace.File()
-		return signed, nil
-	case trusted.IsUnsigned():
-		signed.note = "the publisher's signature is not checked, since " + namespace.File() + " says that the namespace is not signed"
-		return signed, nil
-	case trusted.IsCopy() && !trusted.Has(keys.ReleaseOf(p.Address.Name, files.text, checksums, signature)):
-		return signed, namespace.Missing()
-	case !trusted.Verifies():
-		return signed, tree.Findingf(tree.UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or write the line `unsigned` into it", namespace.File())
-	}
-	key, err := s.memo.Verify(&files.signature.Location, checksums, signature, trusted, s.now)
-	switch {
-	case errors.Is(err, signing.ErrUnknownKey):
-		return signed, tree.Findingf(tree.UnknownKey, "%v; if it is the publisher's, add it to %s", err, namespace.File())
-	case errors.Is(err, signing.ErrKeyExpired):
-		return signed, tree.Findingf(tree.KeyExpired, "%v: sign the release with a valid key", err)
-	case err != nil:
-		return signed, tree.Findingf(tree.BadSignature, "%v", err)
-	}
-	signed = publisherSignature{signature: signature, key: key}
-	if !key.Expires.IsZero() && key.Expires.Before(s.now) {
-		signed.note = fmt.Sprintf("the publisher's key %s has expired on %s: clients warn", key.ID, key.Expires.Format(time.DateOnly))
-	}
-	return signed, nil
+	c := keys.Claim{Address: p.Address, Version: files.text, Checksums: checksums, Signature: signature}
+	v, bad = trusted.Judge(c, func() (signing.PublicKey, error) {
+		return s.memo.Verify(&files.signature.Location, checksums, signature, trusted, s.now)
+	}, s.now)
+	return v, signature, bad
 }
 
 // checkPackages returns the packages that agree with the release, ordered by platform, and
@@ -360,47 +330,4 @@ func (p *packageArchive) file(version string) File {
 	f := offer.NewFile(p.zip(), p.Record.Size, p.SHA256, offer.InProviders, p.Dir, p.Name, p.Stamp, packed)
 	f.Version, f.Platform = version, p.platformText
 	return f
-}
-
-// newOffer returns a release in the form of a report. note may be empty.
-func newOffer(a address.Address, r *Release, note string, packages []*packageArchive) Offer {
-	o := Offer{Kind: KindProvider, Address: a.String(), Version: r.Version, Signature: r.Signature.String()}
-	if note != "" {
-		o.Notes = append(o.Notes, note)
-	}
-	o.Notes = append(o.Notes, packageNotes(packages)...)
-	o.Notes = append(o.Notes, offer.ChangedNotes(r.Changed)...)
-	if r.Signature.By == NotSigned {
-		o.Notes = append(o.Notes, "it is not signed: only the mirror offers it")
-	}
-	o.Platforms = make([]string, 0, len(r.Packages))
-	for _, p := range r.Packages {
-		o.Platforms = append(o.Platforms, p.File.Platform)
-	}
-	return o
-}
-
-// packageNotes returns notes about packages that clients on some platforms have trouble
-// with.
-func packageNotes(packages []*packageArchive) (notes []string) {
-	var withoutMode, otherHash []string
-	for _, p := range packages {
-		detail := p.detail()
-		if p.platform.OS != "windows" && detail.LacksMode() {
-			withoutMode = append(withoutMode, p.platform.String())
-		}
-		if detail.PackedH1 != "" {
-			otherHash = append(otherHash, p.platform.String())
-		}
-	}
-	if len(withoutMode) > 0 {
-		notes = append(notes, fmt.Sprintf("clients on %s cannot run it, since its zip was made on a system without file modes: "+
-			"pack it with the executable bit, as on Linux or macOS", strings.Join(withoutMode, ", ")))
-	}
-	if len(otherHash) > 0 {
-		notes = append(notes, fmt.Sprintf("Terraform that has locked %s from the mirror alone refuses to install it again, "+
-			"since its zip has entries for folders, names like ./x or one name twice: pack the files alone, or lock it from its registry",
-			strings.Join(otherHash, ", ")))
-	}
-	return notes
 }

@@ -73,7 +73,7 @@ type scan struct {
 	tree    tree.Tree
 	now     time.Time // when the scan began
 	accepts bool      // a part of the tree may be empty all at once
-	stale   stale     // what may have changed since the last scan
+	stale   stale     // paths that may have changed since the last scan
 }
 
 // scan makes the entries of all folders again that may have changed. Archives that the memo
@@ -89,7 +89,6 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 	if whole {
 		x.memo.Begin(s.now)
 	}
-	x.copies.Store = x.options.KeyCopies
 
 	known := s.lastKeys()
 	if s.stale.has("keys") {
@@ -195,7 +194,11 @@ func (x *scanner) complete(ctx context.Context, listings []*listing) *Snapshot {
 	listings = slices.DeleteFunc(listings, func(l *listing) bool {
 		f := l.folder()
 		e := last.group(f.Address).entryOf(f.Report)
-		return e == nil || e.listing != l
+		if e == nil || e.listing != l {
+			return true
+		}
+		l.walker.before = e.withoutListing() // so that what has not changed is not made again
+		return false
 	})
 	return s.between(found{entries: s.entries(listings, last.keys), keys: last.keys})
 }

@@ -2,8 +2,6 @@ package index
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"path"
 	"time"
 
@@ -31,7 +29,7 @@ type objectID struct {
 // that the store can serve it.
 func (s *Snapshot) CanRedirect(f *File) bool {
 	part, ok := f.In(&s.tree)
-	return ok && f.Immutable() && part.Bucket() != nil
+	return ok && f.Immutable() && part.SignsURLs()
 }
 
 // SignedURL returns a URL at which the store of a Bucket gives a file to anyone during its
@@ -39,23 +37,12 @@ func (s *Snapshot) CanRedirect(f *File) bool {
 // longer the verified file, which is checked once a minute.
 func (s *Snapshot) SignedURL(ctx context.Context, f *File, life time.Duration) (string, error) {
 	part, _ := f.In(&s.tree)
-	bucket, name := part.Bucket(), path.Join(part.Dir, f.Path())
-	id := objectID{name, f.Stamp()}
+	id := objectID{path.Join(part.Dir, f.Path()), f.Stamp()}
 	_, err := s.shared.unchanged.Load(ctx, id, func(context.Context) (nothing struct{}, life time.Duration, err error) {
-		info, err := bucket.Stat(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nothing, 0, tree.ErrChanged
-		case err != nil:
-			return nothing, 0, tree.StoreError(err)
-		case tree.StampOf(info) != id.Stamp:
-			return nothing, 0, tree.ErrChanged
-		}
-		return nothing, trustFor, nil
+		return nothing, trustFor, part.CheckObject(f.Path(), id.Stamp)
 	})
 	if err != nil {
 		return "", err
 	}
-	url, err := bucket.SignedURL(ctx, name, life)
-	return url, tree.StoreError(err)
+	return part.SignedURL(ctx, f.Path(), life)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -54,7 +55,7 @@ type Snapshot struct {
 	young      []string // folders in which a file is too young to be offered or remembered
 
 	differs difference // from the last snapshot
-	noted   difference // groups and folders of which collect has something to tell
+	noted   difference // groups and folders that collect lists
 
 	reporting sync.Once
 	report    *Report
@@ -67,7 +68,7 @@ type Snapshot struct {
 	*shared
 }
 
-// found has what a scan has found anew.
+// found has the new results of a scan.
 type found struct {
 	entries []*entry
 	way     []*wayWalk // of the parts that were walked
@@ -252,7 +253,7 @@ func (s *Snapshot) addGroup(a address.Address, g *group, sign int) {
 	s.Totals.Add(g.report, sign, s.live)
 }
 
-// collect lists what has to be scanned again, what is unknown and what has changed.
+// collect lists the folders to scan again, the unknown folders and the changed versions.
 func (s *Snapshot) collect() {
 	again := func(report string, faulty, young bool) {
 		if faulty {
@@ -389,6 +390,16 @@ func (w *wayFolder) addTo(r *Report) {
 	if w != nil {
 		r.Merge(w.report)
 	}
+}
+
+// SignChecksums returns the SignedChecksums of a release of the provider called typ that is
+// not in the tree. The release will have the same documents in the tree, if its SHA256SUMS
+// is the same. SignChecksums returns nil if the registry signs no releases.
+func (s *Snapshot) SignChecksums(typ, version string, checksums []byte) *SignedChecksums {
+	if s.signer == nil {
+		return nil
+	}
+	return offer.NewSignedChecksums(typ, version, checksums, s.signer)
 }
 
 // Sees reports whether the scan began after the Index had been told of a change.

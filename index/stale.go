@@ -68,23 +68,14 @@ func (v *wayWalk) sort() {
 
 // addKnown adds the folders of the address in which a path lies, and reports whether it has
 // found the folder of that path.
-func (v *wayWalk) addKnown(f layout.Folder, report string) (found bool) {
-	rest := strings.TrimPrefix(strings.TrimPrefix(report, f.Report), "/")
-	for name := range strings.SplitSeq(rest, "/") {
-		if name != "" && !f.IsWhole() {
-			f = f.Below(name)
-		}
-	}
-	if !f.IsWhole() {
+func (v *wayWalk) addKnown(root layout.Folder, report string) (found bool) {
+	f, ok := folderAt(root, report)
+	if !ok {
 		return false
 	}
-	a, err := f.ParseAddress()
-	if err != nil {
-		return false
-	}
-	for _, e := range v.scan.last.group(a).all() {
+	for _, e := range v.scan.last.group(f.Address).all() {
 		known := e.folder.Folder
-		if known.Address != a {
+		if known.Address != f.Address {
 			continue
 		}
 		known.Part = f.Part
@@ -95,6 +86,26 @@ func (v *wayWalk) addKnown(f layout.Folder, report string) (found bool) {
 		found = found || known.Report == f.Report
 	}
 	return found
+}
+
+// folderAt returns the folder of an address below root in which a path of a report lies. ok
+// reports whether the path lies in one.
+func folderAt(root layout.Folder, report string) (f layout.Folder, ok bool) {
+	if !tree.IsBelow(report, root.Report) {
+		return f, false
+	}
+	f = root
+	for _, name := range tree.SplitPath(strings.TrimPrefix(report, root.Report)) {
+		if !f.IsWhole() {
+			f = f.Below(name)
+		}
+	}
+	if !f.IsWhole() {
+		return f, false
+	}
+	var err error
+	f.Address, err = f.ParseAddress()
+	return f, err == nil
 }
 
 // passes reports whether the walk passes a folder, since nothing in it has changed.

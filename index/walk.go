@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/metadata"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -19,7 +20,7 @@ import (
 type folder struct {
 	layout.Folder
 
-	metadata *metadataFile // nil without registry.hcl
+	metadata *metadata.File // nil without registry.hcl
 }
 
 // addressMetadata returns the metadata of the folder's address, before its versions are
@@ -28,7 +29,7 @@ func (f *folder) addressMetadata() offer.Metadata {
 	if f.metadata == nil {
 		return offer.Metadata{}
 	}
-	return offer.Metadata{File: f.metadata.metadata}
+	return offer.Metadata{File: f.metadata.Metadata}
 }
 
 // A wayFolder is a folder on the way to addresses, or a folder whose path is not an address.
@@ -150,6 +151,9 @@ func (w *walker) Put(file *tree.Location, d memo.Record) {
 	w.young = w.young || d.Stamp.TooYoung(now, 0)
 	w.scan.memo.Put(file, d, now)
 }
+
+// Ends implements keys.Walk.
+func (w *walker) Ends() (faulty, young bool) { return w.faulty, w.young }
 
 // strays judges what is not offered.
 func (w *walker) strays() layout.Strays { return layout.Strays{Report: w.report, Walk: w} }

@@ -209,11 +209,7 @@ func TestWhatIsHiddenChangesNothing(t *testing.T) {
 	serving := func(files *indextest.Tree, names ...svchost.Hostname) *Site {
 		x := index.New(index.Options{Open: files.Open, Signer: key})
 		t.Cleanup(func() { x.Close() })
-		snapshot, err := x.Rescan(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := siteOf(t, snapshot, hiddenRules...)
+		s := siteOf(t, indextest.Rescan(t, x), hiddenRules...)
 		s.Registry.Hostnames = names
 		s.Registry.Links = &access.Links{Life: time.Hour, Keys: func() *access.LinkKeys { return keys }}
 		return s

@@ -151,7 +151,7 @@ func (p *providerView) menu() versionMenu {
 	return newVersionMenu(len(p.provider.Releases), slices.Index(p.provider.Releases, p.release), p.tabURL(tabVersions), func(i int) versionLink {
 		r := p.provider.Releases[i]
 		to := p.route.withVersion(r.Version)
-		if p.deep() && p.view.Snapshot().HasDocs(r) {
+		if p.deep() && r.Docs() != "" {
 			to.rest = p.route.rest
 		}
 		return versionLink{Version: r.Version, URL: withQuery(p.url(to), "tab", p.query.tab), Chip: lastChip(p.chipsOf(r))}

@@ -61,11 +61,7 @@ func scanned(t *testing.T, files *indextest.Tree) *index.Snapshot {
 	}
 	x := index.New(index.Options{Open: files.Open, Signer: key})
 	t.Cleanup(func() { x.Close() })
-	s, err := x.Rescan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return indextest.Rescan(t, x)
 }
 
 // A result says why it is one; results can be filtered, and have pages.

@@ -228,7 +228,7 @@ func TestPublicationsWhoseAnswerIsLost(t *testing.T) {
 			_, err := r.put("docs.zip", indextest.Zip("docs/index.md", "# Demo"))
 			return err
 		}, "providers/acme/demo/1.0.0/docs/index.md", func(s *index.Snapshot) bool {
-			return s.HasDocs(s.Provider(index.PlaceOf(demo)).Release("1.0.0"))
+			return s.Provider(index.PlaceOf(demo)).Release("1.0.0").Docs() != ""
 		}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -217,7 +217,7 @@ func moduleVersionOf(a address.Address, e tree.Entry) string {
 // the package that the registry makes of the folder.
 func (m *presentModule) has(sum wire.SHA256) (bool, error) {
 	if m.offered != nil && m.offered.Archive.Path() == m.path {
-		f, err := index.Open(m.tree, m.offered.Archive)
+		f, err := m.offered.Archive.Open(&m.tree)
 		switch {
 		case err == nil: // it is unchanged
 			f.Close()

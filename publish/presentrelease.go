@@ -90,7 +90,7 @@ func isUnpackedPackage(name string) bool {
 
 // digest returns the digest of a file.
 func (r *presentRelease) digest(name string) (wire.SHA256, error) {
-	return index.DigestOf(r.tree, r.files[name], r.release)
+	return r.release.DigestOf(r.tree, r.files[name])
 }
 
 // describe returns the published files.

@@ -54,7 +54,7 @@ func TestFoldersOfOtherSpellings(t *testing.T) {
 	withdrawn := func(s *index.Snapshot) bool { return hosted(s, "0.9.0") == nil }
 	documented := func(s *index.Snapshot) bool {
 		r := hosted(s, "0.9.0")
-		return r != nil && s.HasDocs(r)
+		return r != nil && r.Docs() != ""
 	}
 	for _, test := range []struct {
 		rule string

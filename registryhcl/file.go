@@ -79,7 +79,8 @@ func (m *File) Equal(other *File) bool {
 }
 
 // Over returns the metadata of an address that is found both with HOSTNAME (m) and without
-// (hosted). Texts that m lacks are taken from hosted, and the notices of both count.
+// (hosted). Texts that m lacks are taken from hosted, and the notices of both count. They
+// were changed when the later of the files was written.
 func (m *File) Over(hosted *File) *File {
 	switch {
 	case m == nil:
@@ -96,6 +97,9 @@ func (m *File) Over(hosted *File) *File {
 	}
 	if both.Owner == "" {
 		both.Owner = hosted.Owner
+	}
+	if hosted.Changed.After(both.Changed) {
+		both.Changed = hosted.Changed
 	}
 	both.Deprecated = slices.Concat(m.Deprecated, hosted.Deprecated)
 	both.Withdrawn = slices.Concat(m.Withdrawn, hosted.Withdrawn)

@@ -65,11 +65,7 @@ terraform {
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	x := index.New(index.Options{Open: files.Open, Signer: signer(t)})
 	t.Cleanup(func() { x.Close() })
-	s, err := x.Rescan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return catalog.For(s)
+	return catalog.For(indextest.Rescan(t, x))
 }
 
 // TestWhatPeopleHaveInTheirHands has what a search finds, and how it says why: marks are in

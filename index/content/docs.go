@@ -88,8 +88,9 @@ type DocPage struct {
 	// Path in the release's folder, with slashes: "docs/resources/thing.md".
 	Path string
 
-	path  string // in the part of providers
-	stamp tree.Stamp
+	path   string // in the part of providers
+	stamp  tree.Stamp
+	unread bool // it could not be read
 }
 
 // Page returns a page, or nil.
@@ -184,7 +185,7 @@ func listDocs(ctx context.Context, part tree.Part, dir string, taken time.Time, 
 		return nil, err
 	}
 	d.taken = taken
-	if err := readFrontMatter(ctx, part, d, known); err != nil {
+	if err := readFrontMatter(ctx, part, d, known); err != nil && tree.AsFinding(err).Passes() {
 		return nil, err
 	}
 	d.sort()
@@ -223,6 +224,8 @@ func findDocs(ctx context.Context, part tree.Part, dir string) (*Docs, error) {
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
+		case e.Bad.Passes(): // it may be a page
+			return nil, e.Bad
 		case e.Bad != nil:
 		case !e.Info.IsDir():
 			add(DocOverview, e)
@@ -232,6 +235,9 @@ func findDocs(ctx context.Context, part tree.Part, dir string) (*Docs, error) {
 				return nil, err
 			}
 			for _, page := range pages {
+				if page.Bad.Passes() {
+					return nil, page.Bad
+				}
 				add(category, page)
 			}
 		}
@@ -263,8 +269,9 @@ func docSlug(e tree.Entry) (slug string, ok bool) {
 // maxFrontMatter is how much of a page is read to list it.
 const maxFrontMatter = 16 << 10
 
-// readFrontMatter reads what pages say about themselves.
-func readFrontMatter(ctx context.Context, part tree.Part, d, known *Docs) error {
+// readFrontMatter reads what pages say about themselves. A page that cannot be read says
+// nothing. The error tells why: of several, one that may be over a moment later.
+func readFrontMatter(ctx context.Context, part tree.Part, d, known *Docs) (failed error) {
 	before := make(map[string]*DocPage)
 	if known != nil {
 		for i := range known.Pages {
@@ -273,7 +280,7 @@ func readFrontMatter(ctx context.Context, part tree.Part, d, known *Docs) error 
 	}
 	for i := range d.Pages {
 		p := &d.Pages[i]
-		if b := before[p.path]; b != nil && b.stamp == p.stamp && p.stamp.Settled(known.taken) {
+		if b := before[p.path]; b != nil && !b.unread && b.stamp == p.stamp && p.stamp.Settled(known.taken) {
 			p.Title, p.Subcategory, p.Description = b.Title, b.Subcategory, b.Description
 			continue
 		}
@@ -282,15 +289,18 @@ func readFrontMatter(ctx context.Context, part tree.Part, d, known *Docs) error 
 		}
 		content, err := readStartOf(part, p.path, maxFrontMatter)
 		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
+			if p.unread = !errors.Is(err, fs.ErrNotExist); !p.unread {
 				continue // removed since: the next list is without it
 			}
-			return err
+			if failed == nil || tree.AsFinding(err).Passes() {
+				failed = err
+			}
+			continue
 		}
 		front, text := splitFrontMatter(string(content))
 		p.Title, p.Subcategory, p.Description = cmp.Or(front.title, firstHeading(text)), front.subcategory, front.description
 	}
-	return nil
+	return failed
 }
 
 // firstHeading is the text of the first line that is a heading.

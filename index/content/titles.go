@@ -2,9 +2,7 @@ package content
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -40,25 +38,28 @@ func FindDocs(ctx context.Context, part tree.Part, dir string) (*DocsFolder, err
 
 // Stamp changes whenever the title of a page may have changed.
 func (f *DocsFolder) Stamp() tree.Stamp {
-	var s tree.Stamp
-	h := sha256.New()
+	var s tree.FolderStamp
 	for i := range f.found.Pages {
-		p := &f.found.Pages[i]
-		s.Size += p.stamp.Size
-		s.ModTime, s.Changed = max(s.ModTime, p.stamp.ModTime), max(s.Changed, p.stamp.Changed)
-		fmt.Fprintf(h, "%s\x00%d %d %d %d\n", p.Path, p.stamp.Size, p.stamp.ModTime, p.stamp.Inode, p.stamp.Changed)
+		s.Add(f.found.Pages[i].Path, f.found.Pages[i].stamp)
 	}
-	s.Files = string(h.Sum(nil))
-	return s
+	return s.Stamp()
 }
 
-// ReadTitles reads the titles of all pages. typ is the provider's type.
-func (f *DocsFolder) ReadTitles(ctx context.Context, typ string) (Titles, error) {
+// ReadTitles reads the titles of all pages. typ is the provider's type. A page that cannot be
+// read keeps the title that it had before, and the error tells why.
+func (f *DocsFolder) ReadTitles(ctx context.Context, typ string, before Titles) (Titles, error) {
 	d := Docs{Pages: slices.Clone(f.found.Pages)}
-	if err := readFrontMatter(ctx, f.part, &d, nil); err != nil {
-		return nil, err
+	err := readFrontMatter(ctx, f.part, &d, nil)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	d.sort()
+	known := make(map[docID]string)
+	if err != nil {
+		for _, t := range before.All() {
+			known[docID{t.Category, t.Slug}] = t.Title
+		}
+	}
 	b := []byte{titlesFormat}
 	for i := range d.Pages {
 		p := &d.Pages[i]
@@ -66,11 +67,15 @@ func (f *DocsFolder) ReadTitles(ctx context.Context, typ string) (Titles, error)
 			continue // it is the page of the provider itself
 		}
 		b = append(b, categoryCodes[p.Category])
-		for _, text := range []string{p.Slug, p.ownTitle(typ)} {
+		title := p.ownTitle(typ)
+		if p.unread {
+			title = known[docID{p.Category, p.Slug}]
+		}
+		for _, text := range []string{p.Slug, title} {
 			b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 		}
 	}
-	return slices.Clip(b), nil
+	return slices.Clip(b), err
 }
 
 // ownTitle returns the title of a page without what generators add to all of them; empty if

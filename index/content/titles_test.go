@@ -36,7 +36,7 @@ func TestTitles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			encoded, err := found.ReadTitles(t.Context(), test.typ)
+			encoded, err := found.ReadTitles(t.Context(), test.typ, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestTitlesOfManyPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	titles, err := found.ReadTitles(t.Context(), "demo")
+	titles, err := found.ReadTitles(t.Context(), "demo", nil)
 	if err != nil || len(titles.All()) != 3000 || titles.Find(content.DocResources, "page2999") < 0 {
 		t.Errorf("there are %d titles, %v", len(titles.All()), err)
 	}

@@ -17,7 +17,7 @@ import (
 // A CopyMemo remembers the copies that were last loaded or stored. The zero value has no
 // store and remembers nothing.
 type CopyMemo struct {
-	Store Copies // nil: there are no copies
+	Store Copies // does not change; nil: there are no copies
 
 	mutex sync.Mutex
 	known map[Namespace]*keyCopy // nil: it is known that there is no copy
@@ -106,8 +106,8 @@ func (m *CopyMemo) Keep(ctx context.Context, k *Folder, verified map[Namespace][
 	ctx, cancel := context.WithTimeout(ctx, copyPatience)
 	defer cancel()
 	errs := make([]error, len(namespaces))
-	atOnce(len(namespaces), func(i int) {
-		if n := namespaces[i]; k.files[n].unsigned {
+	eachCopy(namespaces, func(i int, n Namespace) {
+		if k.files[n].unsigned {
 			errs[i] = m.drop(ctx, n)
 		} else {
 			errs[i] = m.add(ctx, n, k.files[n], verified[n])
@@ -140,13 +140,13 @@ func (m *CopyMemo) add(ctx context.Context, n Namespace, file *File, verified []
 	return err
 }
 
-// atOnce calls do with every number below n, several at once.
-func atOnce(n int, do func(i int)) {
+// eachCopy calls do for each namespace, for several at once.
+func eachCopy(namespaces []Namespace, do func(i int, n Namespace)) {
 	var g errgroup.Group
 	g.SetLimit(copiesAtOnce)
-	for i := range n {
+	for i, n := range namespaces {
 		g.Go(func() error {
-			do(i)
+			do(i, n)
 			return nil
 		})
 	}

@@ -33,29 +33,18 @@ type File struct {
 	gone     bool     // there is no file
 }
 
-// IsUnsigned reports whether the file says that the namespace is not signed.
-func (k *File) IsUnsigned() bool { return k.unsigned }
-
-// IsCopy reports whether the keys come from the copy of a file. A copy verifies the releases
-// that it Has, and no others.
+// IsCopy reports whether the keys come from the copy of a file. The file may be nil.
 func (k *File) IsCopy() bool { return k != nil && k.copied != nil }
-
-// Has reports whether the copy of a file has a release.
-func (k *File) Has(r Release) bool { return k.copied.has(r) }
-
-// IsUnread reports whether neither the file nor a copy could be read.
-func (k *File) IsUnread() bool { return k.unread }
-
-// IsGone reports whether there is no file.
-func (k *File) IsGone() bool { return k.gone }
 
 // Sum identifies the keys in the file.
 func (k *File) Sum() wire.SHA256 { return k.sum }
 
-// IsFile reports whether the keys come from the file itself, as it was read now or last.
+// IsFile reports whether the keys come from the file itself, as it was read now or last. The
+// file may be nil.
 func (k *File) IsFile() bool { return k != nil && k.copied == nil && !k.unread }
 
-// Verifies reports whether there is a key that signatures can be verified with.
+// Verifies reports whether there is a key that signatures can be verified with. The file may
+// be nil.
 func (k *File) Verifies() bool {
 	return k != nil && !k.unsigned && k.Keyring != nil && len(k.Keys()) > 0
 }

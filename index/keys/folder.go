@@ -91,6 +91,10 @@ type Walk interface {
 
 	// Put remembers the record of a file.
 	Put(file *tree.Location, d memo.Record)
+
+	// Ends reports whether a file could not be read that may be readable a moment later, and
+	// whether a file was too young to be remembered.
+	Ends() (faulty, young bool)
 }
 
 // A Reader reads the keys in a tree.
@@ -107,6 +111,12 @@ type Reader struct {
 // namespace, the one in lower case is used. A file that cannot be read keeps its last
 // content.
 func (r *Reader) Read() *Folder {
+	k := r.read()
+	k.Faulty, k.Young = r.Walk.Ends()
+	return k
+}
+
+func (r *Reader) read() *Folder {
 	k := &Folder{files: make(map[Namespace]*File), unlisted: make(map[svchost.Hostname]bool), walked: r.Report, Report: r.Report}
 	entries, bad := r.list(".", "keys")
 	if bad != nil {
@@ -254,9 +264,7 @@ func (k *Folder) WithCopies(ctx context.Context, m *CopyMemo, namespaces []Names
 	ctx, cancel := context.WithTimeout(ctx, copyPatience)
 	defer cancel()
 	files, errs := make([]*File, len(namespaces)), make([]error, len(namespaces))
-	atOnce(len(namespaces), func(i int) {
-		files[i], errs[i] = m.substitute(ctx, namespaces[i], k.isGone(namespaces[i]))
-	})
+	eachCopy(namespaces, func(i int, n Namespace) { files[i], errs[i] = m.substitute(ctx, n, k.isGone(n)) })
 	changed := k
 	for i, n := range namespaces {
 		if files[i] == nil && errs[i] == nil && k.files[n] == nil {

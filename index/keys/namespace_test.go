@@ -3,12 +3,43 @@ package keys_test
 import (
 	"path"
 	"testing"
+	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
+
+// A namespace without a keys file, in a folder that could be listed, has no keys; its
+// signatures are not checked, and the operator is told.
+func TestANamespaceWithoutKeys(t *testing.T) {
+	var none *keys.File
+	if none.IsFile() || none.IsCopy() || none.Verifies() || none.IsUndecided(true) || none.IsUndecided(false) {
+		t.Error("it has keys, or may have some")
+	}
+	c := keys.Claim{Address: address.Address{Namespace: "acme", Name: "demo"}, Version: "1.0.0"}
+	verify := func() (signing.PublicKey, error) {
+		t.Error("a signature is verified")
+		return signing.PublicKey{}, nil
+	}
+	for _, test := range []struct {
+		rule                 string
+		checksums, signature []byte
+		note                 string
+	}{
+		{"nothing is signed", []byte("sums"), nil, ""},
+		{"a signature of nothing", nil, []byte("signature"), "there is a signature without the SHA256SUMS it is of"},
+		{"a signature", []byte("sums"), []byte("signature"), "the publisher's signature is not checked: put the publisher's public key in keys/acme.asc"},
+	} {
+		c.Checksums, c.Signature = test.checksums, test.signature
+		if v, bad := none.Judge(c, verify, time.Now()); bad != nil || v.Signed || v.Note != test.note {
+			t.Errorf("%s: it is %+v, %v", test.rule, v, bad)
+		}
+	}
+}
 
 func TestKeysFileOfANamespace(t *testing.T) {
 	p := indextest.NewPublisher(t)

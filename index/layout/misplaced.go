@@ -16,7 +16,7 @@ import (
 // A file that was meant to be offered, but lies where clients cannot request it or has a
 // name that they do not request, is misplaced. The report lists it as withheld and says
 // where it belongs. If no file in the root belongs to a tree, the root itself may be
-// misplaced: see hint.
+// misplaced: see Hint.
 
 // misplaced returns the finding for such a file.
 func misplaced(format string, args ...any) *tree.Finding {

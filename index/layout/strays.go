@@ -49,7 +49,7 @@ func (s Strays) FileOnWay(f Folder, e tree.Entry, beside *Siblings) {
 	}
 }
 
-// BadAddress reports a folder whose path has the names of an address and is none. err says
+// BadAddress reports a folder whose path has the names of an address and is not one. err says
 // why.
 func (s Strays) BadAddress(f Folder, err error) {
 	if f.IsModule() {

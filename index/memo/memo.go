@@ -166,8 +166,8 @@ func (m *Memo) Begin(now time.Time) {
 	m.scan = uint32(max(now.Unix(), 1))
 }
 
-// Finish ends a scan that has seen the whole tree, or all of it except folders that it could
-// not read. It is not called after a scan that is broken off, so that nothing is forgotten.
+// Finish ends a scan of the whole tree, in which some folders may not have been readable. It is
+// not called after a scan that is broken off, so that nothing is forgotten.
 func (m *Memo) Finish(now time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

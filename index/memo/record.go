@@ -1,6 +1,8 @@
 package memo
 
 import (
+	"strings"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -18,4 +20,13 @@ type EarlierBytes struct {
 	SHA256  wire.SHA256
 	H1      string
 	Noticed int64 // when their change was noticed, in nanoseconds; zero: not yet
+}
+
+// AreIn reports whether a file at a path in a report has these bytes. A module is the same if
+// its files are, however they are packed.
+func (b *EarlierBytes) AreIn(report string, d Record) bool {
+	if strings.HasPrefix(report, "modules/") && b.H1 != "" && d.H1 != "" {
+		return b.H1 == d.H1
+	}
+	return b.SHA256 == d.SHA256
 }

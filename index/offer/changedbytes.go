@@ -43,3 +43,17 @@ type ChangedVersion struct {
 	Version string
 	ChangedBytes
 }
+
+// NewlyChanged returns the changes among now that are not among before.
+func NewlyChanged(before, now []ChangedVersion) (list []ChangedVersion) {
+	known := make(map[string]string)
+	for _, c := range before {
+		known[c.Path] = c.Is
+	}
+	for _, c := range now {
+		if known[c.Path] != c.Is {
+			list = append(list, c)
+		}
+	}
+	return list
+}

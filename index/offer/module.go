@@ -32,7 +32,7 @@ type Module struct {
 	versions  *wire.Document
 }
 
-// A ModuleVersion is a verified version of a module.
+// A ModuleVersion is a verified version of a module. It is immutable.
 type ModuleVersion struct {
 	version *version.Version
 
@@ -67,11 +67,24 @@ type ModuleVersion struct {
 	offered    int64 // when it was first offered, by a record, in nanoseconds; 0: there is none
 }
 
-// NewVersionOfModule returns a version of a module. notes are for the report, and the summary is
-// encoded.
-func NewVersionOfModule(number *version.Version, packed *File, summary []byte, notes []string) *ModuleVersion {
-	packed.Version = number.String()
-	return &ModuleVersion{version: number, Version: number.String(), Archive: packed, summary: summary, notes: notes}
+// ModuleParts make a version of a module.
+type ModuleParts struct {
+	Hostname   svchost.Hostname
+	Version    *version.Version
+	Archive    *File
+	H1, Folder string
+	Changed    []ChangedBytes
+	Doubts     archive.Doubts
+	Notes      []string // for the report, besides those about its doubts and changes
+	Summary    []byte   // the module's own documentation in short, encoded
+}
+
+// NewModuleVersion returns the version of these parts. It is immutable.
+func NewModuleVersion(p ModuleParts) *ModuleVersion {
+	return &ModuleVersion{
+		version: p.Version, Version: p.Version.String(), Hostname: p.Hostname, Archive: p.Archive, H1: p.H1, Folder: p.Folder,
+		Changed: p.Changed, Doubts: p.Doubts, notes: slices.Concat(p.Notes, p.Doubts.All(), ChangedNotes(p.Changed)), summary: p.Summary,
+	}
 }
 
 // Reported returns the version of a module in the form of a report.
@@ -143,9 +156,10 @@ func (v *ModuleVersion) withNotice(n *registryhcl.Notice) *ModuleVersion {
 }
 
 // MergedModule returns a module with the versions of another one, which may be nil, and
-// further versions that can be fetched, of which nothing but the number is known. m is the
-// module's registry.hcl. MergedModule returns nil if there is no version.
-func MergedModule(a address.Address, present *Module, further []wire.ProviderVersion, m *registryhcl.File) *Module {
+// further versions that can be fetched, and that are known by number only. m is the
+// module's registry.hcl, and age is the Age of the list. MergedModule returns nil if there is no
+// version.
+func MergedModule(a address.Address, present *Module, further []wire.ProviderVersion, m *registryhcl.File, age time.Duration) *Module {
 	all := slices.Clone(present.VersionList())
 	known := make(map[string]bool, len(all)+len(further))
 	for _, v := range all {
@@ -162,7 +176,9 @@ func MergedModule(a address.Address, present *Module, further []wire.ProviderVer
 	if len(all) == 0 {
 		return nil
 	}
-	return NewModule(a, all, Metadata{File: m})
+	merged := NewModule(a, all, Metadata{File: m})
+	merged.Age = age
+	return merged
 }
 
 // List returns the registry's answer with all versions.
@@ -194,7 +210,7 @@ func (v *ModuleVersion) WithOffered(at int64) *ModuleVersion {
 	return &other
 }
 
-// NewModule returns a module with these versions, none of which may be withdrawn. It orders
+// NewModule returns a module with these versions, which must not be withdrawn. It orders
 // the versions, applies deprecations, and encodes the list.
 func NewModule(a address.Address, versions []*ModuleVersion, s Metadata) *Module {
 	address.SortNewestFirst(versions, func(v *ModuleVersion) *version.Version { return v.version })

@@ -18,7 +18,7 @@ type Selection struct {
 }
 
 func (w Selection) includes(t *Task) bool {
-	return !t.Background && (w.Version == "" || w.Version == t.Version)
+	return w.Version == "" || w.Version == t.Version
 }
 
 // commitPause is the time between two snapshots for which no request waits: while a large
@@ -29,7 +29,8 @@ const commitPause = time.Second
 // once as there are workers: first the archives that a request waits for, then those that
 // were not there at the first scan, and then the newest versions of all addresses, since
 // clients request these. Before what the first scan found, the others are urgent: they are
-// read by workers of their own, and the reading of everything else pauses meanwhile.
+// read by workers of their own, and the reading of everything else pauses meanwhile. Archives
+// in the background are read when nothing else is left, and nothing waits for them.
 type Queue[A Archive, R any] struct {
 	Now        func() time.Time
 	Read       func(A) R      // reads an archive
@@ -43,12 +44,16 @@ type Queue[A Archive, R any] struct {
 	archives   map[address.Address][]A // not committed
 	selections map[Selection]int       // number of requests for each
 	wanted     map[Selection]*request  // selections whose archives are being read
-	unread     int                     // archives that are not read yet
+	behind     []A                     // archives in the background that have not begun; some may have been dropped
+	unread     int                     // archives that are not read yet, without the background
+	quiet      int                     // archives in the background that are not read yet
 	initial    int                     // those among them that the first scan found
 	later      int                     // archives that are not committed yet and were not found by the first scan
 	running    int                     // workers
 	rushing    int                     // workers for urgent archives
+	trailing   int                     // workers in the background
 	done       []Finished[A, R]        // read and not committed
+	uncounted  int                     // those among them that were read in the background
 	total      Progress                // since the queue was empty
 
 	committing, again bool           // a commit is running; another one shall follow
@@ -111,10 +116,15 @@ func (q *Queue[A, R]) Update(added, dropped []A, first bool) {
 		if t.state != nil && !t.state.dropped {
 			continue
 		}
-		if q.unread == 0 && len(q.done) == 0 {
+		t.state = &state{gate: &q.gate, first: first}
+		if t.Background {
+			q.behind = append(q.behind, a)
+			q.quiet++
+			continue
+		}
+		if q.isRead() {
 			q.total = Progress{Began: q.Now()}
 		}
-		t.state = &state{gate: &q.gate, first: first}
 		q.archives[t.Address] = append(q.archives[t.Address], a)
 		heap.Push(&q.waiting, queued[A]{a, t.Rank, first})
 		switch {
@@ -138,18 +148,22 @@ func (q *Queue[A, R]) Update(added, dropped []A, first bool) {
 	if q.unread > 0 && q.idle == nil && !q.closed {
 		q.idle = make(chan struct{})
 	}
-	for ; q.running < min(q.workers, q.waiting.Len()); q.running++ {
+	for n := q.waiting.Len(); n > 0 && q.running < q.workers; n-- { // those that run may be reading
+		q.running++
 		q.run(q.work)
 	}
 	q.rushUrgent()
+	q.readBehind()
 	switch {
-	case q.unread > 0:
-	case len(q.done) > 0:
-		q.commitSoon()
-	default:
+	case q.isRead():
 		q.becomeIdle()
+	case q.unread == 0:
+		q.commitSoon()
 	}
 }
+
+// isRead reports whether everything has been read and committed, except in the background.
+func (q *Queue[A, R]) isRead() bool { return q.unread == 0 && len(q.done) == q.uncounted }
 
 // drop forgets an archive whose result is of no use any more.
 func (q *Queue[A, R]) drop(a A) {
@@ -160,7 +174,11 @@ func (q *Queue[A, R]) drop(a A) {
 	}
 	s.dropped = true
 	q.forget(a)
-	if s.finished {
+	switch {
+	case s.finished:
+		return
+	case t.Background:
+		q.quiet--
 		return
 	}
 	q.total.Total--
@@ -171,7 +189,7 @@ func (q *Queue[A, R]) drop(a A) {
 // forget removes an archive from the archives of its address.
 func (q *Queue[A, R]) forget(a A) {
 	t := a.task()
-	if t.state.forgotten {
+	if t.state.forgotten || t.Background {
 		return
 	}
 	t.state.forgotten = true
@@ -197,6 +215,7 @@ func (q *Queue[A, R]) leave(s *state) (complete bool) {
 	if s.urgent && q.urgentLeft.Add(-1) == 0 {
 		q.resumed.Broadcast()
 	}
+	q.readBehind()
 	for _, r := range s.requests {
 		r.left--
 		complete = complete || r.left == 0
@@ -209,6 +228,15 @@ func (q *Queue[A, R]) work() { q.readAll(q.take, &q.running) }
 
 // rush reads urgent archives until there is none.
 func (q *Queue[A, R]) rush() { q.readAll(q.takeUrgent, &q.rushing) }
+
+// readBehind begins to read in the background, if nothing else is left. The background has
+// workers of its own: no other archive waits for one.
+func (q *Queue[A, R]) readBehind() {
+	for n := len(q.behind); n > 0 && q.unread == 0 && q.trailing < q.workers; n-- {
+		q.trailing++
+		q.run(func() { q.readAll(q.takeBehind, &q.trailing) })
+	}
+}
 
 // readAll reads the archives that take returns. workers counts the goroutines that do so.
 func (q *Queue[A, R]) readAll(take func() (A, bool), workers *int) {
@@ -233,6 +261,17 @@ func (q *Queue[A, R]) take() (a A, ok bool) {
 	}
 	for q.waiting.Len() > 0 {
 		if a := heap.Pop(&q.waiting).(queued[A]).archive; a.task().state.begin() {
+			return a, true
+		}
+	}
+	return a, false
+}
+
+// takeBehind returns the next archive to read in the background, if nothing else is left.
+func (q *Queue[A, R]) takeBehind() (a A, ok bool) {
+	for q.unread == 0 && len(q.behind) > 0 && q.ctx.Err() == nil {
+		a, q.behind = q.behind[0], q.behind[1:]
+		if a.task().state.begin() {
 			return a, true
 		}
 	}
@@ -282,22 +321,36 @@ func (q *Queue[A, R]) readArchive(a A, s *state) {
 	}
 	s.finished = true
 	q.done = append(q.done, Finished[A, R]{a, r})
+	if a.task().Background {
+		q.quiet--
+		q.uncounted++
+		q.commitWhen(q.unread == 0 && q.quiet == 0)
+		q.mutex.Unlock()
+		return
+	}
 	q.total.Done++
 	q.total.DoneBytes += a.task().Bytes
 	complete := q.leave(s)
 	progress := q.total
-	switch {
-	case complete, q.unread == 0:
-		q.commitSoon()
-	case q.due == nil:
-		q.due = time.AfterFunc(commitPause, func() {
-			q.mutex.Lock()
-			defer q.mutex.Unlock()
-			q.commitSoon()
-		})
-	}
+	q.commitWhen(complete || q.unread == 0)
 	q.mutex.Unlock()
 	q.Progressed(progress)
+}
+
+// commitWhen has a snapshot made at once, or else within commitPause.
+func (q *Queue[A, R]) commitWhen(atOnce bool) {
+	if atOnce {
+		q.commitSoon()
+		return
+	}
+	if q.due != nil {
+		return
+	}
+	q.due = time.AfterFunc(commitPause, func() {
+		q.mutex.Lock()
+		defer q.mutex.Unlock()
+		q.commitSoon()
+	})
 }
 
 // commitSoon has a snapshot made in the background. Archives that are read until then are in
@@ -328,7 +381,7 @@ func (q *Queue[A, R]) TakeFinished() []Finished[A, R] {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	done := q.done
-	q.done = nil
+	q.done, q.uncounted = nil, 0
 	for _, f := range done {
 		q.forget(f.Archive)
 	}

@@ -80,3 +80,77 @@ func TestArchivesAreDropped(t *testing.T) {
 		t.Error("it does not end")
 	}
 }
+
+// Nothing waits for archives in the background, and they are read after all others.
+func TestReadingInTheBackground(t *testing.T) {
+	q := New[*archive, int](t.Context(), 0)
+	q.Now = time.Now
+	demo := address.Address{Namespace: "acme", Name: "a"}
+	behind := &archive{Task{Address: demo, Version: "1.0.0", Background: true}}
+	first, later := &archive{Task{Address: demo, Version: "2.0.0", Rank: 5}}, &archive{Task{Address: demo, Version: "3.0.0"}}
+	q.Update([]*archive{behind}, nil, true)
+	if idle, current := q.IsRead(); !idle || !current || q.Progress() != nil {
+		t.Error("what is read in the background counts as unread")
+	}
+	if err := q.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	q.Update([]*archive{first}, nil, true)
+	q.Update([]*archive{later, {Task{Address: demo, Background: true}}}, nil, false)
+	q.Hurry([]Selection{{Address: demo}})
+	if left := q.urgentLeft.Load(); left != 2 || q.later != 1 || q.Progress().Total != 2 {
+		t.Errorf("%d archives are urgent, %d were added later, of %d", left, q.later, q.Progress().Total)
+	}
+	if behind.HasBegun() {
+		t.Error("it has begun before all others")
+	}
+	q.Read, q.Progressed, q.Commit = func(*archive) int { return 1 }, func(Progress) {}, func() {}
+	for range 2 {
+		if a, ok := q.takeBehind(); ok {
+			t.Errorf("%+v is read before all others", a)
+		}
+		a, _ := q.take()
+		q.readArchive(a, a.state)
+	}
+	if a, ok := q.takeBehind(); !ok || a != behind || !behind.HasBegun() {
+		t.Errorf("then %+v is read", a)
+	}
+	q.readArchive(behind, behind.state)
+	if q.unread != 0 || q.quiet != 1 {
+		t.Errorf("%d are unread, and %d in the background", q.unread, q.quiet)
+	}
+	if done := q.TakeFinished(); len(done) != 3 {
+		t.Errorf("%d have been read", len(done))
+	}
+	q.Update(nil, nil, false)
+	if idle, _ := q.IsRead(); !idle {
+		t.Error("it waits for what is read in the background")
+	}
+	if a, ok := q.takeBehind(); !ok || !a.Background {
+		t.Errorf("what is left in the background is forgotten: %+v", a)
+	}
+}
+
+// A slow archive does not keep an idle worker from reading what is added afterwards.
+func TestOtherWorkersReadWhatIsAddedLater(t *testing.T) {
+	q := New[*archive, int](t.Context(), 2)
+	begun, end := make(chan *archive), make(chan struct{})
+	q.Now, q.Progressed, q.Commit = time.Now, func(Progress) {}, func() {}
+	q.Read = func(a *archive) int {
+		begun <- a
+		<-end
+		return 0
+	}
+	slow, other := &archive{Task{Version: "1.0.0"}}, &archive{Task{Version: "2.0.0"}}
+	q.Update([]*archive{slow}, nil, false)
+	if a := <-begun; a != slow {
+		t.Fatalf("%+v is read", a)
+	}
+	q.Update([]*archive{other}, nil, false)
+	select {
+	case <-begun:
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for the slow one")
+	}
+	close(end)
+}

@@ -16,7 +16,8 @@ type Task struct {
 	Rank    int   // number of newer versions
 	Bytes   int64 // to read
 
-	// Background tells that no request waits for the archive.
+	// Background means that nothing waits for the archive: it is read after all others, and
+	// does not count as unread until then.
 	Background bool
 
 	state *state // in a queue; nil until it is in one
@@ -30,6 +31,16 @@ func (t *Task) Pause() func() { return t.state.wait }
 
 // IsQueued reports whether an archive has been put into a queue.
 func (t *Task) IsQueued() bool { return t.state != nil }
+
+// HasBegun reports whether the reading of an archive has begun.
+func (t *Task) HasBegun() bool {
+	if t.state == nil {
+		return false
+	}
+	t.state.gate.mutex.Lock()
+	defer t.state.gate.mutex.Unlock()
+	return t.state.begun
+}
 
 // IsFirst reports whether the first scan has found an archive that is in a queue.
 func (t *Task) IsFirst() bool { return t.state.first }

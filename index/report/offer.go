@@ -28,7 +28,7 @@ type Offer struct {
 	// Signature.String; empty for a module.
 	Signature string `json:"signature,omitempty"`
 
-	// Notes are what the operator should know about an offered version.
+	// Notes tell the operator about an offered version.
 	Notes []string `json:"notes,omitempty"`
 }
 

@@ -51,10 +51,10 @@ type Problem struct {
 	Version string      `json:"version,omitempty"`
 	Reason  tree.Reason `json:"reason"`
 
-	// Detail is one plain sentence that says what to do.
+	// Detail is a plain sentence that says what to do.
 	Detail string `json:"detail"`
 
-	passing bool // see passes
+	passing bool // see Passes
 }
 
 // Passes reports whether the cause may be over a moment later: then no earlier result is

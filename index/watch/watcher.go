@@ -22,7 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Events come in bursts: copying five hundred files is one change. A scan follows when there
+// Events come in bursts: copying five hundred files makes a single change. A scan follows when there
 // was no event for quiet or, if events do not stop, latest after the first event.
 const (
 	quiet  = 250 * time.Millisecond
@@ -42,7 +42,7 @@ type Watcher struct {
 
 	mutex         sync.Mutex
 	before, since watched         // watched by the last complete scan, and since then
-	changed       map[string]bool // what has changed
+	changed       map[string]bool // the changed paths in the report
 }
 
 // watched has the directories that a scan has read.
@@ -50,7 +50,7 @@ type watched struct {
 	tree    map[string]string          // the directories of the tree, with a folder that the report names; empty: the whole tree
 	modules map[string]bool            // the directories among them that are packed as a module, where dot files count
 	onPath  map[string]map[string]bool // names in other directories, see AddPathTo
-	linked  bool                       // a directory may have two names, of which events have only one
+	linked  bool                       // a directory may have two names, and events have only one of them
 }
 
 func newWatched() watched {
@@ -247,8 +247,8 @@ func (w *Watcher) Finish() {
 // it reports an error, and dropping a watch waits for that lock.
 func (w *Watcher) run(ctx context.Context) {
 	defer w.notify.Close()
-	received := inbox{some: make(chan struct{}, 1)}
-	go received.fill(ctx, w.notify)
+	received := newInbox()
+	go received.fill(ctx, w.notify.Events, w.notify.Errors)
 	for {
 		select {
 		case <-ctx.Done():
@@ -274,48 +274,6 @@ func (w *Watcher) run(ctx context.Context) {
 	}
 }
 
-// An inbox has the events that have been received and not been handled.
-type inbox struct {
-	some chan struct{} // has a value if there may be some
-
-	mutex  sync.Mutex
-	events []fsnotify.Event
-	lost   bool // others were lost
-	ended  bool // no more will come
-}
-
-func (i *inbox) fill(ctx context.Context, notify *fsnotify.Watcher) {
-	for open := true; open; {
-		var event fsnotify.Event
-		lost := false
-		select {
-		case <-ctx.Done():
-			return
-		case event, open = <-notify.Events:
-		case _, open = <-notify.Errors:
-			lost = open
-		}
-		i.mutex.Lock()
-		if open && !lost {
-			i.events = append(i.events, event)
-		}
-		i.lost, i.ended = i.lost || lost, !open
-		i.mutex.Unlock()
-		select {
-		case i.some <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (i *inbox) take() (events []fsnotify.Event, lost, ended bool) {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
-	events, lost, ended = i.events, i.lost, i.ended
-	i.events, i.lost = nil, false
-	return events, lost, ended
-}
-
 // drop ends watching a directory that has been renamed or removed, and the directories in it.
 // Otherwise their events would have the old names even when they are watched under the new
 // ones: a directory has only one watch. The event of the new name comes later, and has them
@@ -339,7 +297,7 @@ func (w *Watcher) drop(name string) {
 }
 
 // concerns reports whether an event of that path can change the offers, and where: by paths
-// in the report, of which an empty one is the whole tree.
+// in the report. An empty path is the whole tree.
 func (w *Watcher) concerns(name string) (reports []string, ok bool) {
 	if name == "" {
 		return nil, false // the event is of a directory that is no longer watched
@@ -388,8 +346,7 @@ func inReport(folder, name string) string {
 	return tree.InFolder(folder, name)
 }
 
-// change notes what has changed, by paths in the report, of which an empty one is the whole
-// tree.
+// change notes changed paths in the report. An empty path is the whole tree.
 func (w *Watcher) change(reports ...string) {
 	w.mutex.Lock()
 	for _, report := range reports {

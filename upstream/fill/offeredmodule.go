@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
@@ -45,12 +46,9 @@ func (o *Offers) Module(p index.Place) (*index.Module, error) {
 		return nil, err
 	}
 	further, _ := offer.WithoutWithdrawn(present.metadata, offering.Versions, nil)
-	m := offer.MergedModule(p.Address, present.Module, further, present.metadata)
+	m := offer.MergedModule(p.Address, present.Module, further, present.metadata, offering.listAge())
 	if m == nil {
 		return nil, ErrNoneLeft
-	}
-	if offering.Stale {
-		m.Age = offering.Age
 	}
 	o.modules.Put(p.Address, mergedModule{present, m}, min(mergedListLife, offering.Age))
 	return m, nil
@@ -75,7 +73,11 @@ func (o *Offers) ModuleVersion(p index.Place, version string) (*index.ModuleVers
 	if err != nil {
 		return nil, err
 	}
-	return &index.ModuleVersion{Hostname: p.Hostname, Version: version, Archive: filled.File, Folder: filled.Folder}, nil
+	number, err := address.ParseModuleVersion(version)
+	if err != nil {
+		return nil, ErrNotOffered
+	}
+	return offer.NewModuleVersion(offer.ModuleParts{Hostname: p.Hostname, Version: number, Archive: filled.File, Folder: filled.Folder}), nil
 }
 
 // ModuleFolder returns the name of the package of a version of a module, and the folder

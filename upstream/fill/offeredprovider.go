@@ -44,12 +44,9 @@ func (o *Offers) Provider(p index.Place) (*index.Provider, error) {
 	case err != nil:
 		return nil, err
 	}
-	m := offer.MergedProvider(p.Address, present.Provider, offering.Versions, present.metadata)
+	m := offer.MergedProvider(p.Address, present.Provider, offering.Versions, present.metadata, offering.listAge())
 	if m == nil {
 		return nil, ErrNoneLeft
-	}
-	if offering.Stale {
-		m.Age = offering.Age
 	}
 	size := 1 << 10
 	for _, v := range offering.Versions {

@@ -55,7 +55,7 @@ func (f *Filled) Open() (*index.OpenFile, error) {
 			return nil, tree.ErrChanged
 		}
 	}
-	return index.Open(files, f.File)
+	return f.File.Open(&files)
 }
 
 // unchanged reports whether the file is still there.

@@ -146,7 +146,7 @@ func (d *directory) checkPackages(r *upstream.Release, present *index.Release) e
 		return err
 	}
 	for _, name := range l.packages() {
-		sum, err := index.DigestOf(d.tree, name, present)
+		sum, err := present.DigestOf(d.tree, name)
 		if err != nil {
 			return unread(err)
 		}

@@ -42,6 +42,14 @@ type Offering struct {
 	Stale bool
 }
 
+// listAge returns the Age of a list that should have been renewed by now; zero for others.
+func (o Offering) listAge() time.Duration {
+	if !o.Stale {
+		return 0
+	}
+	return o.Age
+}
+
 // Versions returns the versions of a provider or module that its origin lists and that
 // have the minimum release age. The origin is asked once for all callers, and the
 // request continues when they have left. A known list is returned at once, even if the

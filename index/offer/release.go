@@ -1,0 +1,323 @@
+package offer
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	version "github.com/hashicorp/go-version"
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A Release is a verified version of a provider. It is immutable.
+type Release struct {
+	version *version.Version
+
+	// Hostname of its folder in the tree. Empty: it is hosted, not mirrored.
+	Hostname svchost.Hostname
+
+	// Version in strict semantic versioning without a v.
+	Version string
+
+	// Packages are ordered by platform; there is at least one.
+	Packages []*Package
+
+	// Signature says whose signature of SHA256SUMS clients get.
+	Signature Signature
+
+	// Keys are the keys that clients verify the signature with. Empty: the release is not
+	// signed, and only the mirror offers it.
+	Keys []signing.PublicKey
+
+	// Changed lists packages whose bytes have changed since they were first offered.
+	Changed []ChangedBytes
+
+	protocols     []string // the plugin protocol versions it speaks, MAJOR.MINOR
+	checksums     *File
+	signatureFile *File // nil if it is not signed
+	published     int64 // nanoseconds
+	offered       int64 // when it was first offered, by a record, in nanoseconds; 0: there is none
+	deprecated    *registryhcl.Notice
+	docs          string       // the folder of its documentation; empty if there is none
+	reported      report.Offer // the release in the form of a report, without a notice
+
+	// It is used again if neither its files nor its keys have changed.
+	state    wire.SHA256 // of its files and keys when it was verified
+	verified int64       // when that was, in nanoseconds; zero: its files may change unnoticed
+
+	encoded *encodedRelease // shared with this release under other notices
+}
+
+// An encodedRelease has the documents of a release, except for its packages' documents.
+type encodedRelease struct {
+	once     sync.Once
+	archives *wire.Document // the mirror's VERSION.json
+}
+
+// ReleaseParts make a release.
+type ReleaseParts struct {
+	Address   address.Address // of its folder
+	Version   *version.Version
+	Protocols []string  // the plugin protocol versions it speaks, MAJOR.MINOR
+	Packages  []Package // at least one, ordered by platform
+	Changed   []ChangedBytes
+	Published int64  // the time of its newest file, in nanoseconds
+	Docs      string // the folder of its documentation; empty if there is none
+
+	// Checksums are the publisher's SHA256SUMS, and Signature its signature, by the key with
+	// that ID; each is zero if there is none. Keys are the keys of the namespace. Without a
+	// Signature the Signer signs; nil: the release is not signed.
+	Checksums, Signature Document
+	KeyID                string
+	Keys                 []signing.PublicKey
+	Signer               Signer
+
+	Notes []string // for the report
+
+	// State identifies the files and keys, and Verified is when they were verified; zero if
+	// the files may change unnoticed.
+	State    wire.SHA256
+	Verified time.Time
+}
+
+// A Document is a verified file that clients get as it is.
+type Document struct {
+	Name    string
+	Content []byte
+}
+
+// NewRelease returns the release of these parts. It is immutable.
+func NewRelease(p ReleaseParts) *Release {
+	r := &Release{
+		version: p.Version, Version: p.Version.String(), Hostname: p.Address.Hostname, Changed: p.Changed,
+		Packages: make([]*Package, len(p.Packages)), protocols: p.Protocols, published: p.Published, docs: p.Docs,
+		state: p.State, encoded: new(encodedRelease),
+	}
+	if !p.Verified.IsZero() {
+		r.verified = p.Verified.UnixNano()
+	}
+	for i := range p.Packages {
+		p.Packages[i].release, r.Packages[i] = r, &p.Packages[i]
+	}
+	if p.Signature.Content != nil {
+		r.Signature, r.Keys = Signature{ByPublisher, p.KeyID}, p.Keys
+		r.checksums = NewDocumentFile(p.Checksums.Name, r.Version, p.Checksums.Content)
+		r.signatureFile = NewDocumentFile(p.Signature.Name, r.Version, p.Signature.Content)
+	} else {
+		r.sign(p.Address.Name, p.Checksums.Content, p.Signer)
+	}
+	r.reported = r.newOffer(p.Address, p.Notes)
+	return r
+}
+
+// newOffer returns the release in the form of a report, without a notice.
+func (r *Release) newOffer(a address.Address, notes []string) report.Offer {
+	o := report.Offer{Kind: report.KindProvider, Address: a.String(), Version: r.Version, Signature: r.Signature.String()}
+	o.Notes = append(slices.Clip(notes), ChangedNotes(r.Changed)...)
+	if r.Signature.By == NotSigned {
+		o.Notes = append(o.Notes, "it is not signed: only the mirror offers it")
+	}
+	o.Platforms = make([]string, len(r.Packages))
+	for i, p := range r.Packages {
+		o.Platforms[i] = p.File.Platform
+	}
+	return o
+}
+
+// IsVerified reports whether a release, which may be nil, was verified with the same files
+// and keys not long ago.
+func (r *Release) IsVerified(state wire.SHA256, now time.Time, within time.Duration) bool {
+	if r == nil || r.verified == 0 || r.state != state {
+		return false
+	}
+	age := now.Sub(time.Unix(0, r.verified))
+	return age >= 0 && age < within
+}
+
+// Verified returns when the release was verified; zero if its files may change unnoticed.
+func (r *Release) Verified() time.Time {
+	if r.verified == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, r.verified)
+}
+
+// Reported returns the release in the form of a report.
+func (r *Release) Reported() report.Offer { return r.reported.WithNotice(r.deprecated) }
+
+// Docs returns the folder of its documentation; empty if there is none.
+func (r *Release) Docs() string { return r.docs }
+
+// sign adds the registry's signature to a release without a usable one. It signs the
+// publisher's SHA256SUMS unchanged, which also lists packages that are not in the tree: lock
+// files get the hashes of all platforms, and the list stays the same when further packages
+// are added. Without that document it signs a list of the packages in the tree. Without a
+// signer the release has no signature.
+func (r *Release) sign(typ string, checksums []byte, signer Signer) {
+	if checksums == nil {
+		sums := make(wire.Checksums)
+		for _, p := range r.Packages {
+			sums[p.File.Name] = p.File.SHA256
+		}
+		checksums = sums.Encode()
+	}
+	if signer == nil {
+		r.checksums = NewDocumentFile(address.ChecksumsName(typ, r.Version), r.Version, checksums)
+		return
+	}
+	v := NewSignedChecksums(typ, r.Version, checksums, signer)
+	r.Signature, r.Keys = Signature{ByRegistry, v.Key.ID}, []signing.PublicKey{v.Key}
+	r.checksums, r.signatureFile = v.Checksums, v.Signature
+}
+
+func (r *Release) number() *version.Version { return r.version }
+
+// Deprecated returns the notice that deprecates the release; nil if there is none.
+func (r *Release) Deprecated() *registryhcl.Notice { return r.deprecated }
+
+// withNotice returns the release with the notice that deprecates it, which may be nil.
+func (r *Release) withNotice(n *registryhcl.Notice) *Release {
+	if r.deprecated == n {
+		return r
+	}
+	other := *r
+	other.deprecated = n
+	return &other
+}
+
+// WithDocs returns the release with that folder of documentation.
+func (r *Release) WithDocs(dir string) *Release {
+	if r.docs == dir {
+		return r
+	}
+	other := *r
+	other.docs = dir
+	return &other
+}
+
+// Protocols returns the plugin protocol versions of the provider, such as "6.0".
+func (r *Release) Protocols() []string { return r.protocols }
+
+// Published returns when the release was first offered, by the record of it, or else the time
+// of its newest file.
+func (r *Release) Published() time.Time { return time.Unix(0, cmp.Or(r.offered, r.published)) }
+
+// IsRecorded reports whether a record has when the release was first offered.
+func (r *Release) IsRecorded() bool { return r.offered != 0 }
+
+// WithOffered returns the release with the time when it was first offered, in nanoseconds; 0:
+// there is no record of it.
+func (r *Release) WithOffered(at int64) *Release {
+	if r.offered == at {
+		return r
+	}
+	other := *r
+	other.offered = at
+	return &other
+}
+
+// A Signature says who signed the SHA256SUMS of a release that clients get. The zero value
+// means that the release is not signed.
+type Signature struct {
+	By    SignedBy
+	KeyID string // of the key that signed: 16 upper-case hexadecimal digits
+}
+
+// SignedBy is the kind of a Signature's author.
+type SignedBy uint8
+
+// Authors of signatures.
+const (
+	NotSigned   SignedBy = iota // only the mirror offers the release
+	ByRegistry                  // SHA256SUMS is the publisher's, or lists the packages in the tree
+	ByPublisher                 // SHA256SUMS is the publisher's and lists all packages there are
+)
+
+// String returns the signature in the form of a report: "publisher KEYID", "registry KEYID"
+// or "none".
+func (s Signature) String() string {
+	switch s.By {
+	case ByPublisher:
+		return "publisher " + s.KeyID
+	case ByRegistry:
+		return "registry " + s.KeyID
+	}
+	return "none"
+}
+
+// A Package is a release for one platform.
+type Package struct {
+	address.Platform
+	File *File
+
+	// H1 is Go's dirhash of the files in the zip as clients unpack them, "h1:…". Clients
+	// record it in their lock files.
+	H1 string
+
+	// PackedH1 is the hash of the zip's entries, if it differs from H1.
+	PackedH1 string
+
+	release  *Release
+	download *wire.Document // the registry's answer
+}
+
+// Archives returns the mirror's VERSION.json.
+func (r *Release) Archives() *wire.Document {
+	r.encode()
+	return r.encoded.archives
+}
+
+// Documents returns the publisher's SHA256SUMS and signature, byte for byte; nil for a
+// release that the registry signs.
+func (r *Release) Documents() (checksums, signature []byte) {
+	if r.Signature.By != ByPublisher {
+		return nil, nil
+	}
+	return r.checksums.source().content, r.signatureFile.source().content
+}
+
+// Package returns the package for a platform, or nil. A nil Release has none.
+func (r *Release) Package(os, arch string) *Package {
+	if r == nil {
+		return nil
+	}
+	for _, p := range r.Packages {
+		if p.OS == os && p.Arch == arch {
+			return p
+		}
+	}
+	return nil
+}
+
+// Download returns the registry's description of the package; nil if only the mirror offers
+// the release.
+func (p *Package) Download() *wire.Document {
+	p.release.encode()
+	return p.download
+}
+
+// DigestOf returns the digest of a file in the tree's providers. If the file is a package of
+// the release, which may be nil, and unchanged, the digest is known; otherwise the file is
+// read.
+func (r *Release) DigestOf(t tree.Tree, name string) (wire.SHA256, error) {
+	if r != nil {
+		for _, k := range r.Packages {
+			if k.File.Path() != name {
+				continue
+			}
+			if f, err := k.File.Open(&t); err == nil {
+				f.Close()
+				return k.File.SHA256, nil
+			}
+		}
+	}
+	return t.Providers.Digest(name)
+}

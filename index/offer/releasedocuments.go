@@ -1,0 +1,116 @@
+package offer
+
+import (
+	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// encode makes the documents of a release on the first request for any of them: most
+// releases of a large tree are never requested.
+func (r *Release) encode() { r.encoded.once.Do(r.encodeNow) }
+
+func (r *Release) encodeNow() {
+	r.encoded.archives = wire.EncodeArchives(r.mirrorArchives())
+	if len(r.Keys) == 0 {
+		return
+	}
+	v := wire.Evidence{Packages: make(map[address.Platform]wire.PackageHashes)}
+	for _, k := range r.Keys {
+		v.Armor, v.IDs = append(v.Armor, k.Armor), append(v.IDs, k.ID)
+	}
+	downloads := make([]wire.Download, len(r.Packages))
+	for i, p := range r.Packages {
+		v.Packages[p.Platform] = p.Hashes()
+		downloads[i] = wire.Download{
+			Protocols: r.protocols, Platform: p.Platform, Filename: p.File.Name, SHA256: p.File.SHA256.String(),
+			URL: p.File.Name, ChecksumsURL: r.checksums.Name, SignatureURL: r.signatureFile.Name,
+		}
+	}
+	for i, d := range wire.EncodeDownloads(downloads, v) {
+		r.Packages[i].download = d
+	}
+}
+
+// Hashes returns the hashes and the size of the package.
+func (p *Package) Hashes() wire.PackageHashes {
+	return wire.PackageHashes{Hashes: p.hashes(), Size: p.File.Size}
+}
+
+// hashes returns the hashes that the mirror lists: h1: and zh: (checklist 69). If the hash
+// of the zip's entries differs, it is listed too, since clients compute both.
+func (p *Package) hashes() []string {
+	if p.PackedH1 != "" {
+		return []string{p.H1, p.PackedH1, "zh:" + p.File.SHA256.String()}
+	}
+	return []string{p.H1, "zh:" + p.File.SHA256.String()}
+}
+
+// mirrorArchives returns the packages in the form of VERSION.json.
+func (r *Release) mirrorArchives() []wire.Archive {
+	archives := make([]wire.Archive, len(r.Packages))
+	for i, p := range r.Packages {
+		archives[i] = wire.Archive{Platform: p.Platform, URL: p.File.Name, Hashes: p.hashes()}
+	}
+	return archives
+}
+
+// listedArchives returns the packages that a SHA256SUMS lists for one version of the
+// provider called typ, ordered by platform. Other files are left out.
+func listedArchives(typ, version string, sums wire.Checksums) []wire.Archive {
+	var list []wire.Archive
+	for name, sum := range sums {
+		f, err := address.ParseReleaseFile(typ, name)
+		if err == nil && f.Kind == address.PackageFile && f.Version.String() == version {
+			list = append(list, wire.Archive{Platform: f.Platform, URL: name, Hashes: []string{"zh:" + sum.String()}})
+		}
+	}
+	slices.SortFunc(list, func(a, b wire.Archive) int { return a.Platform.Compare(b.Platform) })
+	return list
+}
+
+// Missing returns the packages of a release that its publisher signed and that are not in
+// the tree. Without the publisher's signature nothing vouches for packages that are not in
+// the tree, and Missing returns none.
+func (p *Provider) Missing(r *Release) []wire.Archive {
+	if r.Signature.By != ByPublisher {
+		return nil
+	}
+	sums, err := wire.DecodeChecksums(r.checksums.source().content)
+	if err != nil {
+		return nil // it was decoded when it was verified, so there is no error
+	}
+	return slices.DeleteFunc(listedArchives(p.Address.Name, r.Version, sums), func(a wire.Archive) bool {
+		return r.Package(a.Platform.OS, a.Platform.Arch) != nil
+	})
+}
+
+// mirrorIndex returns the index.json of a provider's releases, the newest first.
+func mirrorIndex(releases []*Release) *wire.Document {
+	versions := make([]string, len(releases))
+	for i, r := range releases {
+		versions[i] = r.Version
+	}
+	return wire.EncodeMirrorIndex(versions)
+}
+
+// MirrorArchives returns the VERSION.json of a release, which may be nil, and of further
+// packages that the mirror can fetch. h1Only is for clients that know only h1: hashes: they
+// refuse a list of hashes without one, and accept a package without a list (checklist 68).
+func MirrorArchives(r *Release, further []wire.Archive, h1Only bool) *wire.Document {
+	var archives []wire.Archive
+	if r != nil {
+		archives = r.mirrorArchives()
+	}
+	for _, a := range further {
+		if r != nil && r.Package(a.Platform.OS, a.Platform.Arch) != nil {
+			continue
+		}
+		if h1Only && len(a.H1()) == 0 {
+			a.Hashes = nil
+		}
+		archives = append(archives, a)
+	}
+	return wire.EncodeArchives(archives)
+}
