@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
@@ -182,11 +184,27 @@ func (m *moduleView) sidebar() sidebar {
 	packed := m.version.Archive
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: m.version.Published()},
+	)
+	b.Facts = append(b.Facts, recordFacts(m.view, m.route.address, m.version.Version)...)
+	b.Facts = append(b.Facts,
 		fact{Term: "Package", Text: packed.Name, URL: m.archiveURL(packed.Name), More: ", " + size(packed.Size)},
 		fact{Term: "sha256", Text: abbreviated(packed.SHA256.String()), Full: packed.SHA256.String()},
 		fact{Term: "h1", Text: abbreviated(m.version.H1), Full: m.version.H1},
 	)
 	return b
+}
+
+// recordFacts returns where the transparency log has a version, if it has.
+func recordFacts(v *handlers.View, a address.Address, version string) []fact {
+	first, proof, ok := v.Appearance(a, version)
+	if !ok {
+		return nil
+	}
+	since := ", since " + first.Time.Format("2 January 2006")
+	if first.Found {
+		since = ", there before the log"
+	}
+	return []fact{{Term: "On record", Text: "entry " + humanize.Comma(first.Number), URL: proof, More: since}}
 }
 
 // sourceFacts returns the facts that an operator writes.

@@ -192,6 +192,25 @@ func (l *Log) Has(a address.Address, version string, on address.Platform) bool {
 	})
 }
 
+// An Appearance is the first entry of a version.
+type Appearance struct {
+	Number int64
+	Time   time.Time
+	Found  bool // it was there before the log: it may be of any age
+}
+
+// Appearance returns the first entry of a version with a package. It reads nothing.
+func (l *Log) Appearance(a address.Address, version string) (first Appearance, ok bool) {
+	numbers := l.ledger.of(a, version, l.Head().Size)
+	known, _ := l.ledger.said(Leaf{Event: Offered, Address: a, Version: version}, l.Head().Size)
+	for i, k := range known[:min(len(known), len(numbers))] {
+		if e := events[k.event]; e.HasPackage() {
+			return Appearance{numbers[i], time.Unix(int64(k.seconds), 0).UTC(), e == Found}, true
+		}
+	}
+	return Appearance{}, false
+}
+
 // WithdrawnAt returns when a version was withdrawn; zero if it is not withdrawn, as far as the
 // log has it. It reads nothing.
 func (l *Log) WithdrawnAt(a address.Address, version string) (at time.Time) {

@@ -196,9 +196,6 @@ func (v *ModuleVersion) Published() time.Time {
 	return time.Unix(0, cmp.Or(v.offered, v.Archive.modTime))
 }
 
-// IsRecorded reports whether a record has when the version was first offered.
-func (v *ModuleVersion) IsRecorded() bool { return v.offered != 0 }
-
 // WithOffered returns the version with the time when it was first offered, in nanoseconds; 0:
 // there is no record of it.
 func (v *ModuleVersion) WithOffered(at int64) *ModuleVersion {

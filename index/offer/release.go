@@ -210,9 +210,6 @@ func (r *Release) Protocols() []string { return r.protocols }
 // of its newest file.
 func (r *Release) Published() time.Time { return time.Unix(0, cmp.Or(r.offered, r.published)) }
 
-// IsRecorded reports whether a record has when the release was first offered.
-func (r *Release) IsRecorded() bool { return r.offered != 0 }
-
 // WithOffered returns the release with the time when it was first offered, in nanoseconds; 0:
 // there is no record of it.
 func (r *Release) WithOffered(at int64) *Release {

@@ -1,0 +1,59 @@
+package pages
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html/atom"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
+)
+
+// A page says where the transparency log has its version, with a link to the proof for
+// everybody who may read it.
+func TestWhereAVersionIsOnRecord(t *testing.T) {
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", ""))
+	l := tlogtest.New(t).MustOpen(t)
+	for _, what := range []string{"found %s module acme/vpc/aws 1.0.0", "offered %s provider acme/demo 1.0.0 linux_amd64"} {
+		text := fmt.Sprintf(what, "2026-01-01T00:00:00Z") + fmt.Sprintf(" h1:%s= zh:%064x %032x", strings.Repeat("A", 43), 1, 1)
+		leaf, err := tlog.ParseLeaf(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Append(t.Context(), leaf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		rule, path string
+		rules      []string
+		says, link string
+	}{
+		{"a provider", "/providers/acme/demo/1.0.0", nil, "entry 1, since ", "/v1/tlog/lookup/providers/acme/demo/1.0.0"},
+		{"a module from before the log", "/modules/acme/vpc/aws/1.0.0", nil, "entry 0, there before the log", "/v1/tlog/lookup/modules/acme/vpc/aws/1.0.0"},
+		{"a version that is not in it", "/modules/acme/vpc/aws/1.1.0", nil, "", ""},
+		{"a private module, in a browser that has signed in", "/modules/acme/vpc/aws/1.0.0", []string{"allow ann read acme"}, "entry 0, there before the log", ""},
+	} {
+		site := siteOf(t, snapshotOf(t, files), test.rules...)
+		site.Registry.Log = func() *tlog.Log { return l }
+		page := parse(t, site.get(test.path, "ann"))
+		if text := textIn(page); strings.Contains(text, "On record") != (test.says != "") || !strings.Contains(text, test.says) {
+			t.Errorf("%s: it says %s", test.rule, text)
+		}
+		link := ""
+		for _, a := range elements(page, atom.A) {
+			if strings.Contains(attr(a, "href"), "/tlog/") {
+				link = attr(a, "href")
+			}
+		}
+		if link != test.link {
+			t.Errorf("%s: it links to %q", test.rule, link)
+		}
+	}
+}
