@@ -85,7 +85,7 @@ func TestTlogCommands(t *testing.T) {
 }
 
 func TestTlogMistakes(t *testing.T) {
-	several := strings.ReplaceAll(strings.ReplaceAll(loggedRegistry, "/srv/free", "/srv/named"), "/srv/open", "/srv/ruled")
+	several := strings.NewReplacer("/srv/free", "/srv/named", "/srv/open", "/srv/ruled", "registry.example.com", "other.example.com").Replace(loggedRegistry)
 	for _, test := range []struct {
 		rule, routes string
 		args         []string
