@@ -6,10 +6,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 var fillerPool = newPool[fillerKey, *pooledFiller]()
@@ -54,6 +56,13 @@ func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error))
 		p := &pooledFiller{ended: make(chan struct{}), counters: make(map[fillEvent]*fillCounter)}
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
 		o.KeyCopies = storage.NewKeyCopies(p.storage, key.identity)
+		o.Replaces = func(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
+			app := p.newest()
+			if app == nil {
+				return time.Time{}
+			}
+			return app.replaces(key.source, a, version, on, h1, sum)
+		}
 		o.Digests = func() []*index.Digests { return p.digests(key) }
 		p.Filler, err = fill.New(o)
 		return p, err

@@ -155,6 +155,19 @@ func (p *pooledTlog) tell(key tlogKey, s record.State) {
 	}
 }
 
+// replaces returns since when a log of a tree has a package with other bytes only; zero if none
+// has.
+func (a *App) replaces(source tree.Source, about address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
+	a.logging.Lock()
+	defer a.logging.Unlock()
+	for key, p := range a.logs {
+		if key.source == source {
+			return p.Replaces(about, version, on, h1, sum)
+		}
+	}
+	return time.Time{}
+}
+
 // ledger returns what the offers of a tree are compared with; nil: they are not.
 func (a *App) ledger(source tree.Source) index.Ledger {
 	a.logging.Lock()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
+	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A Source is the origin of a hostname's providers and modules, and the policy for
@@ -45,6 +47,11 @@ type Options struct {
 	// KeyCopies are the copies of keys of the tree's indexes. Nothing is fetched for a
 	// namespace that had keys and has no keys file. Nil: there are none.
 	KeyCopies keys.Copies
+
+	// Replaces returns since when a package is on record with other bytes only, in a
+	// transparency log; zero if it may be offered. The platform of a module is zero. h1 is the
+	// hash of the files. Nil: there is no record.
+	Replaces func(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time
 
 	// FreeSpace returns the free bytes on the disk of a provider or module. Nil: the
 	// Filler does not know before the disk is full.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -161,7 +162,7 @@ func (f *Filler) packModule(w *moduleRequest, files archive.FetchedModule, to *r
 	var bad *archive.PackageError
 	switch {
 	case err == nil:
-		return digest, nil
+		return digest, f.checkRecord(w.Address, w.version, address.Platform{}, digest.H1, digest.SHA256)
 	case errors.As(err, &bad):
 		return digest, &upstream.Failure{Host: w.Hostname.ForDisplay(), Kind: upstream.ErrMalformed, Detail: "version " + w.version + " of the module: " + bad.Detail}
 	case f.ctx.Err() != nil:

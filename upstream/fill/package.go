@@ -357,7 +357,7 @@ func (f *Filler) verify(k *packageFill, p upstream.Package, arriving *archive.Ar
 	case p.SHA256 == (wire.SHA256{}) && len(p.H1) > 0 && !slices.ContainsFunc(d.H1, func(h1 string) bool { return slices.Contains(p.H1, h1) }):
 		return d, refuse(upstream.ErrBadChecksum, p.Name+" has other files in it than the mirror says")
 	}
-	return d, nil
+	return d, f.checkRecord(k.Address, k.Version, p.Platform, d.H1[0], d.SHA256)
 }
 
 // fetchPackage fetches a package from its origin.
