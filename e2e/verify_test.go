@@ -240,11 +240,14 @@ func TestVerifyFindsWhatTheRegistryHasChanged(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		changed("an older backup", func() { restore(backup) }, ": shrank")
 		anchors, err := filepath.Glob(filepath.Join(storage, "*", "checkpoint"))
 		if err != nil || len(anchors) != 1 {
 			t.Fatalf("the newest checkpoint is in %v, %v", anchors, err)
 		}
+		changed("an older backup of everything", func() {
+			restore(backup)
+			remove(anchors[0], files.Path("modules/acme/vpc/aws/1.1.0.tar.gz"))
+		}, ": shrank")
 		changed("a fork with the same key", func() {
 			restore(backup)
 			remove(anchors[0])
@@ -260,25 +263,28 @@ func TestVerifyFindsWhatTheRegistryHasChanged(t *testing.T) {
 	})
 }
 
-// A file that is replaced in the tree, and then installed, is found.
-func TestVerifyFindsFilesThatWereReplaced(t *testing.T) {
+// A file that is replaced in the tree is not served, until the first one is back.
+func TestAFileThatWasReplacedIsNotServed(t *testing.T) {
 	t.Parallel()
-	files := newTree(t).Provider("acme/demo", "1.0.0").Module("acme/vpc/aws", "1.0.0", asTarGz)
+	files := newTree(t).Module("acme/vpc/aws", "1.0.0", asTarGz)
 	registry := startRegistry(t, site("registry.example.com", files, "hostname registry.example.com", "rescan 1s", "tlog "+t.TempDir()))
-	registry.onRecord(t, "providers/acme/demo/1.0.0")
 	registry.onRecord(t, "modules/acme/vpc/aws/1.0.0")
-	call := calling("registry.example.com/acme/vpc/aws", "1.0.0")
-
+	const location = "https://registry.example.com/v1/modules/acme/vpc/aws/1.0.0/download"
+	name := files.Path("modules/acme/vpc/aws/1.0.0.tar.gz")
+	first, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asTarGz(t, files.Path("modules/acme/vpc/aws/1.0.0"), map[string]string{"main.tf": `output "text" { value = "evil" }`})
+	eventually(t, "the module is withheld", func() bool { return registry.Get(t, location).Status == http.StatusNotFound })
+	if err := os.WriteFile(name, first, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the module is offered", func() bool { return registry.Get(t, location).Status == http.StatusNoContent })
 	firstClient(t, func(t *testing.T, c Client) {
-		etag := func() string {
-			return registry.Get(t, "https://registry.example.com/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz").Header.Get("ETag")
-		}
-		before := etag()
-		asTarGz(t, files.Path("modules/acme/vpc/aws/1.0.0"), map[string]string{"main.tf": `output "text" { value = "evil" }`})
-		eventually(t, "the module is another one", func() bool { now := etag(); return now != "" && now != before })
-		ws := newWorkspace(t, registry, call)
+		ws := newWorkspace(t, registry, calling("registry.example.com/acme/vpc/aws", "1.0.0"))
 		c.Run(t, ws, "init")
-		ws.verified(t, "a module that is replaced", 1, "registry.example.com/acme/vpc/aws 1.0.0 other bytes: .terraform/modules/it:")
+		ws.verified(t, "the first files", 0, "registry.example.com/acme/vpc/aws 1.0.0 from the start ok")
 	})
 }
 

@@ -24,7 +24,9 @@ func TestFsck(t *testing.T) {
 		{"a log without entries", 0, func(*memory) {}, "", ""},
 		{"a small log", 5, func(*memory) {}, "", ""},
 		{"a log with tiles on two levels", 66_000, func(*memory) {}, "", ""},
-		{"an entry that is another one", 700, func(m *memory) { flip(m, "tile/entries/001", len(m.files["tile/entries/001"])-1) }, "tile/0/001 does not have", ""},
+		{"an entry that is another one", 700, func(m *memory) {
+			flip(m, "tile/entries/001", bytes.LastIndex(m.files["tile/entries/001"], []byte("2000-01-01T"))+3)
+		}, "tile/0/001 does not have", ""},
 		{"a bundle that is cut off", 700, func(m *memory) { m.files["tile/entries/001"] = m.files["tile/entries/001"][:500] }, "tile/entries/001 has not 256", ""},
 		{"a bundle that is gone", 700, func(m *memory) { delete(m.files, "tile/entries/001") }, "", "tile/entries/001 is not written yet"},
 		{"a bundle that is gone with its batches", 700, func(m *memory) {
@@ -37,14 +39,14 @@ func TestFsck(t *testing.T) {
 		}, "has 700 entries, and 256 are stored", ""},
 		{"a hash of the upper level", 66_000, func(m *memory) { flip(m, "tile/1/000", 40) }, "tile/1/000 does not have", ""},
 		{"a tile that is gone", 700, func(m *memory) { delete(m.files, "tile/0/000") }, "tile/0/000 is gone", ""},
-		{"a batch that contradicts a bundle", 700, func(m *memory) { flip(m, "batch/0", len(m.files["batch/0"])-1) }, "batch/0 has another entry", ""},
+		{"a batch that contradicts a bundle", 700, func(m *memory) { flip(m, "batch/0", bytes.LastIndex(m.files["batch/0"], []byte("2000-01-01T"))+3) }, "batch/0 has another entry", ""},
 		{"a batch that came too late", 700, func(m *memory) { m.files["batch/5"] = m.files["batch/0"][:len(EncodeBundle(firstOf(m, 3)))] }, "", "batch/5 came too late"},
 		{"a batch that came too late, and is none", 700, func(m *memory) { m.files["batch/5"] = []byte("x") }, "batch/5 is damaged", ""},
 		{"a batch after a gap", 5, func(m *memory) { m.files["batch/7"] = m.files["batch/0"] }, "entry 5 is not", ""},
 		{"a leaf that is none", 0, func(m *memory) { m.files["batch/0"] = EncodeBundle([]string{"hello"}) }, "", "batch/0: number 0"},
 		{"a leaf of a later release", 0, func(m *memory) { m.files["batch/0"] = EncodeBundle([]string{laterText(1)}) }, "", "number 0 is of a later release"},
 		{"an entry that is not signed", 0, func(m *memory) { m.files["batch/0"] = EncodeBundle([]string{moduleText(1)}) }, "", "1 entries are stored and not signed"},
-		{"a root that is another one", 5, func(m *memory) { flip(m, "batch/0", len(m.files["batch/0"])-1) }, "another root", ""},
+		{"a root that is another one", 5, func(m *memory) { flip(m, "batch/0", bytes.LastIndex(m.files["batch/0"], []byte("2000-01-01T"))+3) }, "another root", ""},
 		{"a checkpoint that is gone", 5, func(m *memory) { delete(m.files, checkpointName) }, "there is no checkpoint", ""},
 		{"a signature of another", 5, func(m *memory) {
 			m.files[checkpointName] = bytes.Replace(m.files[checkpointName], []byte("\n5\n"), []byte("\n4\n"), 1)
