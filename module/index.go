@@ -84,7 +84,13 @@ func (k indexKey) compare(other indexKey) int {
 // A pooledIndex is an index and the apps that use it. It reports to the newest one.
 type pooledIndex struct {
 	*index.Index
-	users[*index.Observer]
+	users[indexUser]
+}
+
+// An indexUser is what an app uses an index with.
+type indexUser struct {
+	observer *index.Observer
+	ledger   index.Ledger // nil: the app has no log of the tree
 }
 
 // acquireIndex returns the index of a tree. The app holds one reference to it,
@@ -107,7 +113,10 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 			o.Shared = storage.NewDigests(p.storage, p.lock, t.identity())
 		}
 		p.Index = index.New(o)
-		p.use = p.Observe
+		p.use = func(u indexUser) {
+			p.Observe(u.observer)
+			p.SetLedger(u.ledger)
+		}
 		return p, nil // never an error
 	})
 	if loaded {
@@ -122,7 +131,7 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 		a.changes[pooled.Index], announce = changes, changes.announce
 		go changes.run(a.ctx, t.poll)
 	}
-	pooled.attach(a, &index.Observer{
+	pooled.attach(a, indexUser{ledger: a.ledger(t.source), observer: &index.Observer{
 		Logger:  a.logger,
 		Offered: func(now *index.Snapshot, changed []address.Address) { a.offered(pooled.Index, now, changed) },
 		Scanned: func(before, now *index.Snapshot, took time.Duration) {
@@ -133,9 +142,9 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 		KeysChanged: func(c keys.Change) { a.emitKeysChanged(t, c) },
 		Rewritten:   func(c index.ChangedVersion) { a.emitRewritten(t, c) },
 		Changed:     announce,
-	})
+	}})
 	a.log(pooled.Index, t)
-	pooled.SetLedger(a.ledger(t.source))
+	go pooled.Compare() // the log may have told of something before the app had the index
 	pooled.Start()
 	return pooled.Index
 }

@@ -47,7 +47,7 @@ func (l *ledger) shorten(leaf Leaf) shortLeaf {
 		n = uint32(len(l.platforms))
 		l.platforms[leaf.Platform] = n
 	}
-	s := shortLeaf{seconds: uint32(leaf.Time.Unix()), platform: n, event: codeOf(leaf.Event), files: leaf.Address.IsModule() || leaf.Pack != 0}
+	s := shortLeaf{seconds: uint32(leaf.Time.Unix()), platform: n, event: codeOf(leaf.Event), files: leaf.Pack != 0}
 	if last := len(leaf.Hashes) - 1; last > 0 {
 		h1, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(leaf.Hashes[0], "h1:"))
 		zh, _ := hex.DecodeString(strings.TrimPrefix(leaf.Hashes[last], "zh:"))
@@ -59,9 +59,9 @@ func (l *ledger) shorten(leaf Leaf) shortLeaf {
 	return s
 }
 
-// sameFiles reports whether two packages are the same although their bytes differ, because
-// they have the same files. So are modules, which clients only unpack, and folders that the
-// registry packs. Lock files have the bytes of all other packages of providers.
+// sameFiles reports whether two packages are folders that the registry has packed, with the
+// same files. Packages of others with the same "h1:" need not be the same: it does not cover
+// links, and what else clients unpack.
 func (s shortLeaf) sameFiles(other shortLeaf) bool {
 	return s.files && other.files && s.h1 == other.h1
 }

@@ -207,7 +207,7 @@ func (r *Recorder) tell(err error) {
 func (r *Recorder) attempt(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
-	s := r.take()
+	r.take()
 	r.waiting()
 	l := r.Log()
 	if l == nil {
@@ -223,6 +223,7 @@ func (r *Recorder) attempt(ctx context.Context) error {
 	if err := r.learn(ctx, l); err != nil {
 		return err
 	}
+	s := r.take() // what is on record with other bytes has been left out of it
 	if s != nil {
 		if err := r.enter(ctx, l, s); err != nil {
 			return err

@@ -80,8 +80,13 @@ func (f *Filler) presentModule(w *moduleRequest) (*index.ModuleVersion, error) {
 		return nil, fmt.Errorf("%w: the tree has it and cannot offer it: %s", ErrConflict, bad.Detail)
 	case errors.Is(err, tree.ErrNotWritable):
 		return nil, unread(err)
+	case v == nil || err != nil:
+		return nil, err
 	}
-	return v, err
+	if err := f.checkRecord(w.Address, w.version, address.Platform{}, v.H1, v.Archive.SHA256); err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // fetchModule fetches the files of a module from its origin, and adds its package to
