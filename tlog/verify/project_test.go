@@ -51,7 +51,7 @@ func TestFindProjects(t *testing.T) {
 func TestProjectsThatCannotBeRead(t *testing.T) {
 	for _, test := range []struct{ rule, name, content, want string }{
 		{"a lock file", ".terraform.lock.hcl", "provider", ".terraform.lock.hcl:1:"},
-		{"modules.json", ".terraform/modules/modules.json", "{", "let `init` write it anew"},
+		{"modules.json", ".terraform/modules/modules.json", "{", "let `init` write it again"},
 	} {
 		m := &machine{t: t, dir: t.TempDir()}
 		m.write(test.name, test.content)

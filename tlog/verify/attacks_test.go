@@ -1,0 +1,69 @@
+package verify_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
+)
+
+const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
+
+// onFoe installs a module of an attacker's registry, and puts it on his record.
+func onFoe(m *machine, name string) *foeLog {
+	m.t.Helper()
+	foe := foeAt(m, name)
+	m.write(".terraform/modules/foe/main.tf", "# of "+name)
+	m.called("foe", name+"/acme/foe/aws", "", "1.0.0")
+	foe.add("offered 2000-01-01T00:00:00Z module acme/foe/aws 1.0.0 %s zh:%s", h1(m, ".terraform/modules/foe"), zeros)
+	return foe
+}
+
+// A committed or kept file leads the token of a registry to no other server.
+func TestFilesLeadNoTokens(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		change func(m *machine)
+	}{
+		{"the file of checkpoints, for a registry without a log", func(m *machine) {
+			m.servers[host] = discovering(`{"modules.v1":"/v1/modules/"}`, http.NotFoundHandler())
+			onFoe(m, "evil.example.com")
+			m.verify()
+			m.replace(verify.PinsName, "host evil.example.com", "host "+host)
+			m.cache = t.TempDir()
+		}},
+		{"a kept discovery document, for a registry that cannot be reached", func(m *machine) {
+			m.servers[host] = discovering(`{"tlog.v1":"https://evil.example.com/v1/tlog/"}`, http.NotFoundHandler())
+			onFoe(m, "evil.example.com")
+			m.called("vpc", vpc, "", "1.0.0")
+			m.write(vpcPackage+"/main.tf", "")
+			m.verify()
+			delete(m.servers, host)
+		}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := newMachine(t, full(t))
+			test.change(m)
+			m.calls, m.requests = nil, nil
+			m.called("vpc", vpc, "", "1.0.0")
+			m.write(vpcPackage+"/main.tf", "")
+			m.tokens = map[svchost.Hostname]string{host: "SECRET"}
+			m.verify()
+			asked := 0
+			for _, request := range m.requests {
+				if strings.HasPrefix(request, "https://evil.example.com/") {
+					asked++
+					if strings.Contains(request, "SECRET") {
+						t.Errorf("the token is sent: %s", request)
+					}
+				}
+			}
+			if asked == 0 {
+				t.Errorf("the other server is not asked: %v", m.requests)
+			}
+		})
+	}
+}
