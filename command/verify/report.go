@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -94,7 +95,7 @@ func (r result) rows() [][]string {
 		if len(kinds) > 0 {
 			status = strings.Join(kinds, ", ")
 		}
-		row := []string{cli.Printable(i.Address), cli.Printable(i.Version), since, status}
+		row := []string{cli.Printable(i.Address), cmp.Or(cli.Printable(i.Version), "-"), since, status}
 		if !slices.ContainsFunc(rows, func(other []string) bool { return slices.Equal(row, other) }) {
 			rows = append(rows, row)
 		}

@@ -67,3 +67,33 @@ func TestFilesLeadNoTokens(t *testing.T) {
 		})
 	}
 }
+
+// A client loads the folders that modules.json names, so other ones than those that are
+// checked are found.
+func TestModulesFromOtherFolders(t *testing.T) {
+	const record = `"Dir":".terraform/modules/vpc/"`
+	for _, test := range []struct {
+		rule, from, to string
+		want           []string
+	}{
+		{"another folder for a module", record, `"Dir":"evil"`, []string{vpc + " 1.0.0 other bytes"}},
+		{"another folder for a local module in it", record + "}", record + `},{"Key":"vpc.subnet","Source":"./modules/subnet","Dir":"evil"}`, []string{vpc + " 1.0.0 ok", "./modules/subnet  other bytes"}},
+		{"no version", `"Version":"1.0.0",`, "", []string{vpc + "  not on record"}},
+		{"as init leaves it, with a local module", record + "}", record + `},{"Key":"vpc.subnet","Source":"./modules/subnet","Dir":".terraform/modules/vpc/modules/subnet"}`, []string{vpc + " 1.0.0 ok"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := installed(t, full(t))
+			m.write("evil/main.tf", "# evil")
+			m.replace(".terraform/modules/modules.json", test.from, test.to)
+			says(t, m.verify(), append([]string{demo + " 1.2.0 ok"}, test.want...)...)
+		})
+	}
+	// What is wrong is not hidden by an answer that is missing.
+	m := installed(t, full(t))
+	m.replace(".terraform/modules/modules.json", record, `"Dir":"evil"`)
+	m.servers = nil
+	report := m.verify()
+	if report.Count(verify.Found) != 1 || report.Count(verify.Unanswered) != 1 {
+		t.Errorf("without a network it says %+v", report.Items)
+	}
+}

@@ -50,7 +50,7 @@ func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 		failed, isUnanswered := errors.AsType[*UnansweredError](err)
 		switch {
 		case isUnanswered:
-			p.Status, p.Why = Unanswered, failed.Error()
+			p.set(Unanswered, failed.Error())
 			return
 		case err != nil:
 			why = err.Error()
@@ -135,7 +135,7 @@ func (r *run) judgeCall(ctx context.Context, m *moduleItem, record *record, call
 	pack, err := record.place.modulePackage(ctx, m.version, h1, zh)
 	if failed, ok := errors.AsType[*UnansweredError](err); ok && failed.network && whole.Files == nil {
 		if m.Status == OK {
-			m.Status, m.Why = Unanswered, fmt.Sprintf("%s is not the package itself, which cannot be fetched to compare the files: %s", call.Folder, failed)
+			m.set(Unanswered, fmt.Sprintf("%s is not the package itself, which cannot be fetched to compare the files: %s", call.Folder, failed))
 		}
 		return
 	}

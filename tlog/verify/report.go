@@ -73,6 +73,14 @@ func (i *Item) find(kind FindingKind, where, detail string, files ...Difference)
 	i.Findings = append(i.Findings, Finding{kind, where, detail, files})
 }
 
+// set says why there is no result. What is wrong comes before what is not known.
+func (i *Item) set(status Status, why string) {
+	i.Why = why
+	if i.Status != Found {
+		i.Status = status
+	}
+}
+
 // A LogReport describes a log as this run has seen it.
 type LogReport struct {
 	URL    string   `json:"url"`

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
 // Options say what to check, and by what.
@@ -60,6 +62,7 @@ type run struct {
 	records   map[subject]*record
 	providers []providerItem
 	modules   []*moduleItem
+	strays    []*Item
 	logs      []LogReport
 	alarms    map[*Log]*Alarm
 }
@@ -97,6 +100,27 @@ func (r *run) collect(projects []Project) {
 			item.From = append(item.From, one.Key)
 			item.calls = append(item.calls, one)
 		}
+		for _, one := range p.Strays {
+			r.addStray(p.Folder, one)
+		}
+	}
+}
+
+// addStray adds what is wrong with a call, whatever the log has of its module.
+func (r *run) addStray(folder string, s lockfile.Stray) {
+	item := &Item{Kind: "module", Address: s.Source, Version: s.Version, Folder: folder, From: []string{s.Key}}
+	for _, m := range r.modules {
+		if m.Folder == folder && s.Version != "" && slices.Contains(m.From, s.Key) {
+			item = m.Item
+		}
+	}
+	if s.Dir == "" {
+		item.find(NotOnRecord, s.Key, "modules.json has no version of it: run `init` again")
+	} else {
+		item.find(OtherBytes, s.Key, fmt.Sprintf("the client loads another folder, %s, than where the module was installed: let `init` install it again", s.Dir))
+	}
+	if s.Version == "" {
+		r.strays = append(r.strays, item)
 	}
 }
 
@@ -232,6 +256,7 @@ func (r *run) items() []*Item {
 	for _, m := range r.modules {
 		items = append(items, m.Item)
 	}
+	items = append(items, r.strays...)
 	slices.SortStableFunc(items, func(a, b *Item) int { return strings.Compare(a.Folder, b.Folder) })
 	return items
 }
@@ -267,10 +292,10 @@ func (r *run) judgeVersion(item *Item, s subject) (*record, bool) {
 		item.find(Unproven, "", record.err.Error())
 		return record, false
 	case record.err != nil:
-		item.Status, item.Why = Unanswered, record.err.Error()
+		item.set(Unanswered, record.err.Error())
 		return record, false
 	case !record.found && len(record.without) > 0:
-		item.Status, item.Why = NoLog, strings.Join(record.without, " and ")+" has no log"
+		item.set(NoLog, strings.Join(record.without, " and ")+" has no log")
 		if r.RequireLog {
 			item.find(WithoutLog, "", item.Why)
 		}
