@@ -97,3 +97,23 @@ func TestModulesFromOtherFolders(t *testing.T) {
 		t.Errorf("without a network it says %+v", report.Items)
 	}
 }
+
+// The log of one host cannot take the place of the log of another, in whatever order the two
+// are found.
+func TestALogThatTheFileHasOfAnotherHost(t *testing.T) {
+	for _, name := range []string{"a.example.com", "zz.example.com"} {
+		t.Run(name, func(t *testing.T) {
+			m := installed(t, full(t))
+			foe := onFoe(m, name)
+			says(t, m.verify(), demo+" 1.2.0 ok", vpc+" 1.0.0 ok", name+"/acme/foe/aws 1.0.0 ok")
+			m.servers[host] = discovering(`{"tlog.v1":"https://`+name+`/v1/tlog/"}`, m.servers[host])
+			m.remove(".terraform.lock.hcl")
+			m.write(vpcPackage+"/main.tf", "# evil")
+			foe.add("offered 2000-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
+			report := m.verify()
+			if alarms := report.Alarms(); len(alarms) != 1 || alarms[0].Kind != verify.Renamed || report.Count(verify.OK) != 0 {
+				t.Errorf("it says %v, and %v", alarms, report.Items)
+			}
+		})
+	}
+}

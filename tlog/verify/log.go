@@ -73,14 +73,14 @@ func (l *Log) begin(ctx context.Context) error {
 
 func (l *Log) read(ctx context.Context) error {
 	l.seen = make(map[tlog.Checkpoint][]byte)
-	before := pinAt(l.pins, l.base)
+	before := l.seenHere()
 	q := l.question("checkpoint", maxCheckpoint)
 	a, err := l.client.ask(ctx, q)
 	switch {
 	case err != nil:
 		return err
-	case a.status != http.StatusOK && before != nil:
-		return l.alarm(Gone, before.Signed, nil, "it answers %d %s where the log was", a.status, http.StatusText(a.status))
+	case a.status != http.StatusOK && len(before) > 0:
+		return l.alarm(Gone, before[0].Signed, nil, "it answers %d %s where the log was", a.status, http.StatusText(a.status))
 	case a.status != http.StatusOK:
 		return unanswered(q.url, "it has no checkpoint of a log here: it answered %d", a.status)
 	}
@@ -89,13 +89,10 @@ func (l *Log) read(ctx context.Context) error {
 		return unanswered(q.url, "its answer is no checkpoint of a log")
 	}
 	l.origin, l.pin = origin, pinOf(l.pins, origin)
-	for _, host := range l.foundBy {
-		if led := pinFor(l.pins, host); led != nil {
-			before = led
+	for _, p := range before {
+		if p.Origin != origin {
+			return l.alarm(Renamed, p.Signed, a.body, "the log here was %s, and is %s", p.Origin, shortened(origin, maxReason))
 		}
-	}
-	if before != nil && before.Origin != origin {
-		return l.alarm(Renamed, before.Signed, a.body, "the log here was %s, and is %s", before.Origin, shortened(origin, maxReason))
 	}
 	if err := l.findKeys(ctx); err != nil {
 		return err
@@ -107,6 +104,18 @@ func (l *Log) read(ctx context.Context) error {
 	l.head = seen{c, a.body}
 	l.noteMoreKeys()
 	return nil
+}
+
+// seenHere returns the pins of the logs that were here: at its URL, or where the discovery of
+// a host led that leads here now.
+func (l *Log) seenHere() (before []*Pin) {
+	for i := range l.pins {
+		p := &l.pins[i]
+		if p.URL == l.URL() || slices.ContainsFunc(l.foundBy, func(host string) bool { return slices.Contains(p.Hosts, host) }) {
+			before = append(before, p)
+		}
+	}
+	return before
 }
 
 // pinned returns the checkpoint that the repository has; nil: none.

@@ -206,13 +206,3 @@ func pinOf(pins []Pin, origin string) *Pin {
 	}
 	return nil
 }
-
-// pinAt returns the pin of the log that was at a URL.
-func pinAt(pins []Pin, u *url.URL) *Pin {
-	for i := range pins {
-		if pins[i].URL == u.String() {
-			return &pins[i]
-		}
-	}
-	return nil
-}
