@@ -8,6 +8,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
@@ -115,5 +116,18 @@ func TestALogThatTheFileHasOfAnotherHost(t *testing.T) {
 				t.Errorf("it says %v, and %v", alarms, report.Items)
 			}
 		})
+	}
+}
+
+// A name with a line feed does not stand for the lines of other files, of which the hash is made.
+func TestNamesWithLineFeeds(t *testing.T) {
+	sum := func(content string) string { return wire.SHA256Of([]byte(content)).String() }
+	m := installed(t, full(t))
+	m.remove(vpcPackage + "/main.tf")
+	m.remove(vpcPackage + "/a/.b/c")
+	m.write(vpcPackage+"/a/.b/c\n"+sum("# a module")+"  main.tf", "x")
+	m.write(demoPackage+"/a\nb", "")
+	for range 2 {
+		says(t, m.verify(), demo+" 1.2.0 other bytes", vpc+" 1.0.0 other bytes")
 	}
 }

@@ -81,7 +81,11 @@ func (r *run) judgePackage(ctx context.Context, item *Item, record *record, inst
 	if err != nil {
 		return fmt.Errorf("reading an installed provider: %w", err)
 	}
-	if found := c.h1(); !slices.Contains(h1, found) || len(c.Links) > 0 {
+	found := c.h1()
+	switch {
+	case found == "":
+		item.find(OtherBytes, installed.Folder, "the name of an installed file has a line feed")
+	case !slices.Contains(h1, found) || len(c.Links) > 0:
 		item.find(OtherBytes, installed.Folder, fmt.Sprintf("the installed files have the hash %s, and on record is %s", found, strings.Join(h1, " or ")))
 	}
 	return nil
