@@ -16,9 +16,8 @@ import (
 // A result prints a report. Nothing of an answer reaches the terminal as it came.
 type result struct {
 	*verify.Report
-	file      string // with the checkpoints
-	folder    string
-	unwritten error // why the file could not be written
+	file   string // with the checkpoints
+	folder string
 }
 
 func (r result) Document() any { return r.Report }
@@ -28,7 +27,7 @@ func (r result) Status() int {
 	switch {
 	case r.Count(verify.Found) > 0 || len(r.Alarms()) > 0:
 		return cli.ExitProblem
-	case r.Count(verify.Unanswered) > 0 || r.Failed():
+	case r.Count(verify.Unanswered) > 0 || r.Failed() || r.Unwritten != "":
 		return cli.ExitUsage
 	}
 	return 0
@@ -69,8 +68,8 @@ func (r result) WriteText(out, errs io.Writer) error {
 	r.writeLogs(b)
 	b.WriteString(cli.Wrap(r.summary(), 0))
 	_, err := io.WriteString(out, b.String())
-	if r.unwritten != nil {
-		fmt.Fprint(errs, cli.Wrap(cli.Sentence("what was seen of the logs could not be written: "+r.unwritten.Error()), 0))
+	if r.Unwritten != "" {
+		fmt.Fprint(errs, cli.Wrap(cli.Sentence("what was seen of the logs could not be written: "+cli.Printable(r.Unwritten)), 0))
 	}
 	return err
 }

@@ -51,8 +51,8 @@ it is interrupted; with --once, those since the last time. It fails if the log
 has two packages of one version. It needs a token that may read everything.
 
 The exit status is 0 if all is as on record, 1 if there are findings, and 2 if
-it is not known because a registry gave no answer, or the command was called
-wrongly.`,
+it is not known because a registry gave no answer, what was seen of a log could
+not be written, or the command was called wrongly.`,
 		Example: `  caddy-terraform-registry verify
   caddy-terraform-registry verify infrastructure --recursive --min-age 7d
   caddy-terraform-registry verify --watch registry.example.com --namespace acme --once`,
@@ -116,7 +116,9 @@ func run(cmd *cobra.Command, args []string, network remote.Network) error {
 	}
 	r := result{Report: report, file: file, folder: folder}
 	if changed {
-		r.unwritten = verify.WritePins(file, pins)
+		if err := verify.WritePins(file, pins); err != nil {
+			report.Unwritten = err.Error()
+		}
 	}
 	return cli.Finish(cmd, r)
 }

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	svchost "github.com/hashicorp/terraform-svchost"
+	"golang.org/x/mod/sumdb/note"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -129,5 +131,25 @@ func TestNamesWithLineFeeds(t *testing.T) {
 	m.write(demoPackage+"/a\nb", "")
 	for range 2 {
 		says(t, m.verify(), demo+" 1.2.0 other bytes", vpc+" 1.0.0 other bytes")
+	}
+}
+
+// A checkpoint that the file cannot hold does not count: no later run would compare it.
+func TestACheckpointThatCannotBeKept(t *testing.T) {
+	r := full(t)
+	m := installed(t, r)
+	signer, public := newSigner(t, tlogtest.Origin)
+	again, err := note.Sign(&note.Note{Text: r.log.Head().String() + "x\n\ny\n"}, signer)
+	m.must(err)
+	m.servers[host] = changed(m.servers[host], func(q *http.Request, body string) string {
+		if strings.HasSuffix(q.URL.Path, "/key") {
+			return public + "\n"
+		}
+		return strings.Replace(body, string(r.log.Head().Signed), string(again), 1)
+	})
+	report := m.verify()
+	says(t, report, demo+" 1.2.0 unanswered", vpc+" 1.0.0 unanswered")
+	if !report.Failed() || report.Logs[0].Pinned != "kept" {
+		t.Errorf("of the log it says %+v", report.Logs)
 	}
 }

@@ -181,6 +181,9 @@ func (l *Log) open(signed, before []byte) (tlog.Checkpoint, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if _, known := l.seen[c]; !known && !(Pin{URL: l.URL(), Keys: l.keys, Signed: signed, Checkpoint: c}).holds() {
+		return c, unanswered(l.base, "its checkpoint has more in it than can be kept")
+	}
 	if _, known := l.seen[c]; !known {
 		l.seen[c] = bytes.Clone(signed)
 	}

@@ -161,6 +161,13 @@ func encodePins(pins []Pin) []byte {
 	return b.Bytes()
 }
 
+// holds reports whether the file has the checkpoint when it is read again. A checkpoint that it
+// cannot hold would never be compared with a later one.
+func (p Pin) holds() bool {
+	again, err := parsePins(encodePins([]Pin{p}))
+	return err == nil && len(again) == 1 && again[0].Checkpoint == p.Checkpoint
+}
+
 // WritePins replaces the file with that name.
 func WritePins(name string, pins []Pin) error {
 	slices.SortFunc(pins, func(a, b Pin) int { return strings.Compare(a.Origin, b.Origin) })

@@ -99,6 +99,9 @@ type Report struct {
 	Items   []*Item              `json:"items"`
 	Logs    []LogReport          `json:"logs"`
 	Kept    map[string]time.Time `json:"kept"` // hosts that could not be reached, and how old their answers are
+
+	// Unwritten says why what is to be kept of logs could not be written; empty: it was.
+	Unwritten string `json:"unwritten,omitempty"`
 }
 
 // Count returns the number of items with a status.
