@@ -23,6 +23,7 @@ type record struct {
 	found   bool
 	err     error    // why it is not known whether there are entries
 	without []string // hosts without a log, from which it may come as well
+	sought  bool     // a log has answered that it has no entry
 
 	packages  []packageRecord
 	withdrawn bool
@@ -50,7 +51,11 @@ func (f *Finder) lookUp(ctx context.Context, s subject) *record {
 	for _, p := range places {
 		found, ok, err := p.log.lookup(ctx, p.path(s.version), false)
 		errs = append(errs, err)
-		if err != nil || !ok {
+		if err != nil {
+			continue
+		}
+		r.sought = true
+		if !ok {
 			continue
 		}
 		r.place = p

@@ -294,7 +294,7 @@ func (r *run) judgeVersion(item *Item, s subject) (*record, bool) {
 	case record.err != nil:
 		item.set(Unanswered, record.err.Error())
 		return record, false
-	case !record.found && len(record.without) > 0:
+	case !record.found && len(record.without) > 0 && !record.sought:
 		item.set(NoLog, strings.Join(record.without, " and ")+" has no log")
 		if r.RequireLog {
 			item.find(WithoutLog, "", item.Why)
