@@ -153,3 +153,15 @@ func TestACheckpointThatCannotBeKept(t *testing.T) {
 		t.Errorf("of the log it says %+v", report.Logs)
 	}
 }
+
+// What is not compared is not as on record.
+func TestALockFileWithNothingToCompare(t *testing.T) {
+	for rule, hashes := range map[string]string{"no hashes": "", "hashes of other schemes": `"h9:x"`} {
+		m := newMachine(t, full(t))
+		m.write(".terraform.lock.hcl", "provider \""+demo+"\" {\n version = \"1.2.0\"\n hashes = ["+hashes+"]\n}\n")
+		report := m.verify()
+		if says(t, report, demo+" 1.2.0 other bytes"); t.Failed() {
+			t.Fatal(rule)
+		}
+	}
+}

@@ -25,10 +25,16 @@ func (r *run) judgeProvider(ctx context.Context, p providerItem) error {
 			return err
 		}
 	}
-	if len(p.provider.Hashes) == 0 && len(p.provider.Packages) == 0 {
-		p.find(OtherBytes, p.From[0], "there is nothing to compare: the lock file has no hashes, and no package is installed")
+	if !slices.ContainsFunc(p.provider.Hashes, isCompared) && len(p.provider.Packages) == 0 {
+		p.find(OtherBytes, p.From[0], "there is nothing to compare: the lock file has no hashes of a scheme that clients know, and no package is installed")
 	}
 	return nil
+}
+
+// isCompared reports whether clients compare a hash. They pass over schemes that they do not
+// know.
+func isCompared(hash string) bool {
+	return strings.HasPrefix(hash, "h1:") || strings.HasPrefix(hash, "zh:")
 }
 
 func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
@@ -36,8 +42,7 @@ func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 	known := slices.Concat(h1, zh)
 	var missing []string
 	for _, hash := range p.provider.Hashes {
-		// Clients pass over hashes of schemes that they do not know.
-		if scheme, _, _ := strings.Cut(hash, ":"); (scheme == "h1" || scheme == "zh") && !slices.Contains(known, hash) {
+		if isCompared(hash) && !slices.Contains(known, hash) {
 			missing = append(missing, hash)
 		}
 	}
