@@ -13,7 +13,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
+const (
+	zeros = "0000000000000000000000000000000000000000000000000000000000000000"
+	noH1  = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+)
 
 // onFoe installs a module of an attacker's registry, and puts it on his record.
 func onFoe(m *machine, name string) *foeLog {
@@ -163,5 +166,21 @@ func TestALockFileWithNothingToCompare(t *testing.T) {
 		if says(t, report, demo+" 1.2.0 other bytes"); t.Failed() {
 			t.Fatal(rule)
 		}
+	}
+}
+
+// An entry that claims the files of an earlier one has not its bytes.
+func TestAZipThatClaimsTheFilesOfAnother(t *testing.T) {
+	for _, test := range []struct{ rule, pack, want string }{
+		{"another zip", "", "replaced, other bytes"},
+		{"a folder that is packed in another way", "pack:1 ", "ok"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := newMachine(t, full(t))
+			foe := foeAt(m, host)
+			m.write(".terraform.lock.hcl", "provider \""+demo+"\" {\n version = \"1.2.0\"\n hashes = [\"zh:"+strings.Repeat("2", 64)+"\"]\n}\n")
+			foe.entries = []string{zipAt("1", test.pack), zipAt("2", test.pack)}
+			says(t, m.verify(), demo+" 1.2.0 "+test.want)
+		})
 	}
 }

@@ -34,13 +34,16 @@ type record struct {
 }
 
 // A packageRecord has the hashes on record of the package for a platform: from the first
-// entry, and from entries that say that the same files were packed otherwise. A later entry with other files
-// would be another package in its place, and does not count.
+// entry, and from entries that say that the same files were packed otherwise. A later entry
+// with other files would be another package in its place, and does not count. Neither does one
+// with other bytes of a provider, unless the registry packs its folder: nothing proves that
+// the files in a zip are those of its "h1:".
 type packageRecord struct {
 	address  address.Address
 	platform address.Platform
 	h1, zh   []string
-	replaced bool // there is a later entry with other files
+	packed   bool // of a folder, by the registry
+	replaced bool // there is a later entry of another package
 }
 
 // lookUp finds the entries of a subject. The first log that has some counts.
@@ -119,14 +122,17 @@ func (r *record) add(l tlog.Leaf) {
 		switch {
 		case p.platform != l.Platform || p.address != l.Address:
 			continue
-		case slices.ContainsFunc(h1, func(h string) bool { return slices.Contains(p.h1, h) }):
+		case !slices.ContainsFunc(h1, func(h string) bool { return slices.Contains(p.h1, h) }):
+			p.replaced = true
+		case slices.Contains(p.zh, zh):
+		case l.Address.IsModule() || p.packed && l.Pack > 0:
 			p.zh = append(p.zh, zh)
 		default:
 			p.replaced = true
 		}
 		return
 	}
-	r.packages = append(r.packages, packageRecord{address: l.Address, platform: l.Platform, h1: h1, zh: []string{zh}})
+	r.packages = append(r.packages, packageRecord{address: l.Address, platform: l.Platform, h1: h1, zh: []string{zh}, packed: l.Pack > 0})
 }
 
 // hashes returns the hashes on record of all packages, or of those for a platform.

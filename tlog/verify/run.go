@@ -317,7 +317,7 @@ func (r *run) judgeVersion(item *Item, s subject) (*record, bool) {
 	}
 	for _, p := range record.packages {
 		if p.replaced {
-			item.find(Replaced, "", "the log has two packages of it with other files: "+strings.TrimSpace(p.platform.String())+"")
+			item.find(Replaced, "", "the log has two packages of it with other files or bytes: "+strings.TrimSpace(p.platform.String()))
 		}
 	}
 	if !record.since.IsZero() {
