@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 	"golang.org/x/mod/sumdb/note"
@@ -181,6 +182,70 @@ func TestAZipThatClaimsTheFilesOfAnother(t *testing.T) {
 			m.write(".terraform.lock.hcl", "provider \""+demo+"\" {\n version = \"1.2.0\"\n hashes = [\"zh:"+strings.Repeat("2", 64)+"\"]\n}\n")
 			foe.entries = []string{zipAt("1", test.pack), zipAt("2", test.pack)}
 			says(t, m.verify(), demo+" 1.2.0 "+test.want)
+		})
+	}
+}
+
+// SHA256SUMS, which no entry proves, says nothing of a platform that has an entry.
+func TestSHA256SUMSAgainstAnEntry(t *testing.T) {
+	r := full(t)
+	m := installed(t, r)
+	sums := string(m.get("/v1/mirror/" + demo + "/terraform-provider-demo_1.2.0_SHA256SUMS"))
+	darwin := ""
+	for line := range strings.Lines(sums) {
+		if strings.Contains(line, "darwin_arm64") {
+			darwin, _, _ = strings.Cut(line, " ")
+		}
+	}
+	evil := strings.Repeat("e", 64)
+	m.replace(".terraform.lock.hcl", darwin, evil)
+	forged := strings.Replace(sums, darwin, evil, 1)
+	plain := changed(m.servers[host], func(q *http.Request, body string) string {
+		return strings.Replace(body, "shasums "+wire.SHA256Of([]byte(sums)).String(), "shasums "+wire.SHA256Of([]byte(forged)).String(), 1)
+	})
+	m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if strings.HasSuffix(q.URL.Path, "_SHA256SUMS") {
+			w.Write([]byte(forged))
+			return
+		}
+		plain.ServeHTTP(w, q)
+	})
+	says(t, m.verify(), demo+" 1.2.0 other bytes", vpc+" 1.0.0 ok")
+}
+
+// The age of a version is the age of the youngest package that is used.
+func TestAgeOfFurtherPlatforms(t *testing.T) {
+	const amd64, arm64 = ".terraform/providers/" + demo + "/1.2.0/linux_amd64", ".terraform/providers/" + demo + "/1.2.0/linux_arm64"
+	lock := func(hash string) string {
+		return "provider \"" + demo + "\" {\n version = \"1.2.0\"\n hashes = [\"" + hash + "\"]\n}\n"
+	}
+	for _, test := range []struct {
+		rule  string
+		setup func(m *machine)
+		want  string
+	}{
+		{"the new package is installed", func(m *machine) {
+			m.remove(amd64)
+			m.write(".terraform.lock.hcl", lock(h1(m, arm64)))
+		}, "too young"},
+		{"the new package is locked", func(m *machine) {
+			m.write(".terraform.lock.hcl", lock("zh:"+strings.Repeat("1", 64)))
+			m.remove(".terraform/providers")
+		}, "too young"},
+		{"the old package alone", func(m *machine) {
+			m.remove(arm64)
+			m.write(".terraform.lock.hcl", lock(h1(m, amd64)))
+		}, "ok"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := newMachine(t, full(t))
+			m.write(amd64+"/terraform-provider-demo", "old")
+			m.write(arm64+"/terraform-provider-demo", "new")
+			foe := foeAt(m, host)
+			foe.add("offered 1999-01-01T00:00:00Z provider acme/demo 1.2.0 linux_amd64 %s zh:%s", h1(m, amd64), zeros)
+			foe.add("offered 2000-01-01T23:00:00Z provider acme/demo 1.2.0 linux_arm64 %s zh:%s", h1(m, arm64), strings.Repeat("1", 64))
+			test.setup(m)
+			says(t, m.verify(func(o *verify.Options) { o.MinAge = 30 * 24 * time.Hour }), demo+" 1.2.0 "+test.want)
 		})
 	}
 }

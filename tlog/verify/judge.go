@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // named bounds how many hashes a finding names.
@@ -15,7 +17,7 @@ const named = 3
 
 // judgeProvider compares the hashes of the lock file, and the packages that are installed.
 func (r *run) judgeProvider(ctx context.Context, p providerItem) error {
-	record, ok := r.judgeVersion(p.Item, subject{p.provider.Address, p.provider.Version})
+	record, ok := r.judgeVersion(p.Item, subject{p.provider.Address, p.provider.Version}, p.provider.uses)
 	if !ok {
 		return nil
 	}
@@ -37,6 +39,12 @@ func isCompared(hash string) bool {
 	return strings.HasPrefix(hash, "h1:") || strings.HasPrefix(hash, "zh:")
 }
 
+// uses reports whether a package is installed, or the lock file has a hash of it.
+func (p Provider) uses(one packageRecord) bool {
+	return slices.ContainsFunc(p.Packages, func(i InstalledPackage) bool { return i.Platform == one.platform }) ||
+		slices.ContainsFunc(p.Hashes, func(hash string) bool { return slices.Contains(one.h1, hash) || slices.Contains(one.zh, hash) })
+}
+
 func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 	h1, zh := record.hashes(nil)
 	known := slices.Concat(h1, zh)
@@ -51,7 +59,7 @@ func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 	}
 	why := "the registry serves no SHA256SUMS of it"
 	if record.shasums != "" {
-		listed, err := record.place.shasums(ctx, string(p.provider.Address.Hostname), p.provider.Version, record.shasums)
+		sums, err := record.place.shasums(ctx, string(p.provider.Address.Hostname), p.provider.Version, record.shasums)
 		failed, isUnanswered := errors.AsType[*UnansweredError](err)
 		switch {
 		case isUnanswered:
@@ -59,9 +67,10 @@ func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 			return
 		case err != nil:
 			why = err.Error()
-		case !slices.ContainsFunc(zh, func(hash string) bool { return slices.Contains(listed, hash) }):
+		case !slices.ContainsFunc(slices.Collect(maps.Values(sums)), func(sum wire.SHA256) bool { return slices.Contains(zh, "zh:"+sum.String()) }):
 			why = "the SHA256SUMS that is served lists no package that is on record"
 		default:
+			listed := record.unentered(p.provider.Address.Name, p.provider.Version, sums)
 			missing = slices.DeleteFunc(missing, func(hash string) bool { return slices.Contains(listed, hash) })
 			why = "they are not in SHA256SUMS either"
 		}
@@ -74,6 +83,21 @@ func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 		missing = append(missing[:named], fmt.Sprintf("%d more", total-named))
 	}
 	p.find(OtherBytes, p.From[0], fmt.Sprintf("%d of %d hashes in the lock file are in no entry, and %s: %s", total, len(p.provider.Hashes), why, strings.Join(missing, ", ")))
+}
+
+// unentered returns the hashes in SHA256SUMS of the files that no entry is about: what an entry
+// says of a platform counts alone.
+func (r *record) unentered(name, version string, sums wire.Checksums) (hashes []string) {
+	entered := make(map[string]bool)
+	for _, p := range r.packages {
+		entered[address.PackageName(name, version, p.platform)] = true
+	}
+	for file, sum := range sums {
+		if !entered[file] {
+			hashes = append(hashes, "zh:"+sum.String())
+		}
+	}
+	return hashes
 }
 
 func (r *run) judgePackage(ctx context.Context, item *Item, record *record, installed InstalledPackage) error {
@@ -122,7 +146,7 @@ func (r *run) judgeModules(ctx context.Context) error {
 	}
 	return parallel(ctx, requests, len(r.modules), func(i int) error {
 		m := r.modules[i]
-		record, ok := r.judgeVersion(m.Item, m.subject)
+		record, ok := r.judgeVersion(m.Item, m.subject, nil)
 		if !ok {
 			return ctx.Err()
 		}

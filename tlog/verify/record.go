@@ -27,10 +27,9 @@ type record struct {
 
 	packages  []packageRecord
 	withdrawn bool
-	reason    string    // of the withdrawal; empty: not known
-	since     time.Time // since when it can be downloaded; zero: not known
-	shasums   string    // the digest of SHA256SUMS, which no entry proves; empty: none
-	notice    string    // a deprecation; empty: none is known
+	reason    string // of the withdrawal; empty: not known
+	shasums   string // the digest of SHA256SUMS, which no entry proves; empty: none
+	notice    string // a deprecation; empty: none is known
 }
 
 // A packageRecord has the hashes on record of the package for a platform: from the first
@@ -42,8 +41,9 @@ type packageRecord struct {
 	address  address.Address
 	platform address.Platform
 	h1, zh   []string
-	packed   bool // of a folder, by the registry
-	replaced bool // there is a later entry of another package
+	packed   bool      // of a folder, by the registry
+	replaced bool      // there is a later entry of another package
+	since    time.Time // since when it can be downloaded; zero: not known
 }
 
 // lookUp finds the entries of a subject. The first log that has some counts.
@@ -94,12 +94,6 @@ func (r *record) read(found tlog.Lookup, s subject) {
 		case leaf.Event == tlog.Restored:
 			r.withdrawn, r.found = false, true
 		default:
-			if len(r.packages) == 0 && leaf.Event != tlog.Found {
-				r.since = leaf.Time
-				if !leaf.Origin.IsZero() {
-					r.since = leaf.Origin
-				}
-			}
 			r.found = true
 			r.add(leaf)
 		}
@@ -132,7 +126,27 @@ func (r *record) add(l tlog.Leaf) {
 		}
 		return
 	}
-	r.packages = append(r.packages, packageRecord{address: l.Address, platform: l.Platform, h1: h1, zh: []string{zh}, packed: l.Pack > 0})
+	p := packageRecord{address: l.Address, platform: l.Platform, h1: h1, zh: []string{zh}, packed: l.Pack > 0}
+	if l.Event != tlog.Found {
+		if p.since = l.Origin; p.since.IsZero() {
+			p.since = l.Time
+		}
+	}
+	r.packages = append(r.packages, p)
+}
+
+// since returns since when the youngest of the packages that are used can be downloaded, or of
+// all if none of them is on record; zero: not known. nil: all are used.
+func (r *record) since(used func(packageRecord) bool) (youngest time.Time) {
+	if used == nil || !slices.ContainsFunc(r.packages, used) {
+		used = func(packageRecord) bool { return true }
+	}
+	for _, p := range r.packages {
+		if used(p) && p.since.After(youngest) {
+			youngest = p.since
+		}
+	}
+	return youngest
 }
 
 // hashes returns the hashes on record of all packages, or of those for a platform.

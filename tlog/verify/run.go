@@ -274,8 +274,8 @@ func (r *run) judge(ctx context.Context) error {
 }
 
 // judgeVersion judges what concerns the version, and reports whether it is on record, so that
-// its bytes can be compared.
-func (r *run) judgeVersion(item *Item, s subject) (*record, bool) {
+// its bytes can be compared. used tells which of its packages are used.
+func (r *run) judgeVersion(item *Item, s subject, used func(packageRecord) bool) (*record, bool) {
 	record := r.records[s]
 	var alarm *Alarm
 	if record.place.log != nil {
@@ -320,8 +320,7 @@ func (r *run) judgeVersion(item *Item, s subject) (*record, bool) {
 			item.find(Replaced, "", "the log has two packages of it with other files or bytes: "+strings.TrimSpace(p.platform.String()))
 		}
 	}
-	if !record.since.IsZero() {
-		since := record.since
+	if since := record.since(used); !since.IsZero() {
 		item.Since = &since
 		if age := r.Now.Sub(since); age < r.MinAge {
 			item.find(TooYoung, "", fmt.Sprintf("it is offered since %s", since.Format(time.RFC3339)))

@@ -138,9 +138,8 @@ func providerNotice(warnings []string) string {
 	return shortened(strings.Join(about, "; "), maxReason)
 }
 
-// shasums returns the hashes in the SHA256SUMS of a release, as "zh:…". It must be the file
-// whose digest the look-up has.
-func (p place) shasums(ctx context.Context, own, version, digest string) (hashes []string, err error) {
+// shasums returns the SHA256SUMS of a release. It must be the file whose digest the look-up has.
+func (p place) shasums(ctx context.Context, own, version, digest string) (sums wire.Checksums, err error) {
 	a, err := p.askFile(ctx, own, address.ChecksumsName(p.address.Name, version), maxShasums)
 	if err != nil {
 		return nil, err
@@ -159,14 +158,10 @@ func (p place) shasums(ctx context.Context, own, version, digest string) (hashes
 	if served != digest {
 		return nil, errors.New("the SHA256SUMS that is served is not the one of the look-up")
 	}
-	sums, err := wire.DecodeChecksums(a.body)
-	if err != nil {
+	if sums, err = wire.DecodeChecksums(a.body); err != nil {
 		return nil, errors.New("the SHA256SUMS that is served cannot be read")
 	}
-	for _, sum := range sums {
-		hashes = append(hashes, "zh:"+sum.String())
-	}
-	return hashes, nil
+	return sums, nil
 }
 
 // modulePackage returns the content of a module's package that has one of the hashes on
