@@ -249,3 +249,45 @@ func TestAgeOfFurtherPlatforms(t *testing.T) {
 		})
 	}
 }
+
+// Two logs of one name are one log, or none of them counts.
+func TestTwoLogsOfOneName(t *testing.T) {
+	const alias = "alias.example.com"
+	for _, test := range []struct {
+		rule string
+		twin func(r *registry) http.Handler
+		kind verify.AlarmKind // empty: none
+	}{
+		{"a second name of the registry", func(r *registry) http.Handler { return served{r} }, ""},
+		{"with another key", func(r *registry) http.Handler { return served{full(t)} }, verify.OtherKey},
+		{"with the same key and other entries", func(r *registry) http.Handler { return served{fill(newRegistryIn(t, r.storage.Twin()))} }, verify.Forked},
+		{"a longer one with the same key and other entries", func(r *registry) http.Handler {
+			twin := fill(newRegistryIn(t, r.storage.Twin()))
+			twin.Write("modules/acme/vpc/aws/1.1.0/main.tf", "")
+			twin.offer()
+			return served{twin}
+		}, verify.Forked},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r := full(t)
+			m := installed(t, r)
+			m.servers[alias] = test.twin(r)
+			m.write(".terraform/modules/b/main.tf", "")
+			m.called("b", alias+"/acme/vpc/aws", "", "1.0.0")
+			report := m.verify()
+			alarms := report.Alarms()
+			if test.kind == "" {
+				if len(alarms) > 0 || report.Logs[0].Pinned != "first use" {
+					t.Errorf("it says %v, %+v", alarms, report.Logs)
+				}
+				return
+			}
+			if len(alarms) != 2 || alarms[0].Kind != test.kind || alarms[1].Kind != test.kind || report.Count(verify.OK) != 0 {
+				t.Errorf("it has the alarms %v, and %d items are fine", alarms, report.Count(verify.OK))
+			}
+			if pins, err := verify.ReadPins(m.path(verify.PinsName)); len(pins) > 0 || err != nil {
+				t.Errorf("it has written %v, %v", pins, err)
+			}
+		})
+	}
+}

@@ -345,6 +345,28 @@ func (l *Log) settle(ctx context.Context) error {
 	return nil
 }
 
+// agree checks that two logs of one name are one log, at two URLs. It is not known which of
+// the two is wrong: both raise the alarm.
+func (l *Log) agree(ctx context.Context, other *Log) error {
+	older, newer := l, other
+	if older.head.Size > newer.head.Size {
+		older, newer = newer, older
+	}
+	before := older.head.signed
+	if !slices.Equal(slices.Sorted(slices.Values(l.keys)), slices.Sorted(slices.Values(other.keys))) {
+		newer.alarm(OtherKey, before, newer.head.signed, "the log of this name at %s has another key", older.URL())
+	} else if _, err := newer.open(before, newer.head.signed); err != nil {
+		return err
+	} else if err := newer.settle(ctx); err != nil && newer.alarmed() == nil {
+		return err
+	}
+	a := newer.alarmed()
+	if a == nil {
+		return nil
+	}
+	return older.alarm(a.Kind, []byte(a.Before), []byte(a.Now), "the log of this name at %s is another one", newer.URL())
+}
+
 func newestOf(open map[tlog.Checkpoint][]byte) (newest tlog.Checkpoint) {
 	for c := range open {
 		if c.Size >= newest.Size {

@@ -201,11 +201,20 @@ func parallel(ctx context.Context, limit, n int, do func(int) error) error {
 // settle checks the logs themselves.
 func (r *run) settle(ctx context.Context) {
 	r.alarms = make(map[*Log]*Alarm)
-	for _, l := range r.Finder.Logs() {
-		err := l.begin(ctx)
-		if err == nil {
-			err = l.settle(ctx)
+	logs := r.Finder.Logs()
+	errs := make([]error, len(logs))
+	for i, l := range logs {
+		if errs[i] = l.begin(ctx); errs[i] == nil {
+			errs[i] = l.settle(ctx)
 		}
+		for j, other := range logs[:i] {
+			if errs[i] == nil && errs[j] == nil && l.origin == other.origin {
+				errs[i] = l.agree(ctx, other)
+			}
+		}
+	}
+	for i, l := range logs {
+		err := errs[i]
 		report := LogReport{URL: l.URL(), Origin: shortened(l.origin, maxReason), Size: l.head.Size, Keys: slices.Clone(l.keys), More: l.more, Pinned: "unchanged"}
 		if report.Keys == nil {
 			report.Keys = []string{}
