@@ -188,6 +188,8 @@ func (r result) writeLogs(b *strings.Builder) {
 			for _, key := range l.Keys {
 				fmt.Fprintf(b, "    %s\n", cli.Printable(key))
 			}
+		case l.Pinned == "hosts added":
+			b.WriteString(cli.Wrap(fmt.Sprintf("Further hosts lead to the log %s. They are in %s now: commit it.", name, cli.Printable(r.file)), 0))
 		case l.Pinned == "updated":
 			b.WriteString(cli.Wrap(fmt.Sprintf("%s has the newest checkpoint of %s now.", cli.Printable(r.file), name), 0))
 		}

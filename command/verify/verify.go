@@ -32,10 +32,11 @@ host and network_mirror blocks of the CLI configuration. --log names others. It
 sends the tokens that clients send.
 
 What it has seen of a log is kept in .terraform-registry.checkpoint in the
-folder. Commit this file. It is written at the first use, and with --update;
-after that the log must continue what is in the file, signed by the same key.
-While a log is signed by two keys, --update takes the second one, too. If the
-log is another one for a good reason, remove its part of the file.
+folder. Commit this file. It is written at the first use of a log, or of a host
+that leads to it, and with --update; after that the log must continue what is in
+the file, signed by the same key. While a log is signed by two keys, --update
+takes the second one, too. If the log is another one for a good reason, remove
+its part of the file.
 
 A finding is a version or file that is not on record or has other bytes than on
 record, a version that is withdrawn, or younger than --min-age, and a log that

@@ -291,3 +291,36 @@ func TestTwoLogsOfOneName(t *testing.T) {
 		})
 	}
 }
+
+// A host that has led to a log cannot do without it afterwards.
+func TestHostsThatLoseTheirLog(t *testing.T) {
+	const alias = "alias.example.com"
+	for _, test := range []struct {
+		rule  string
+		first func(m *machine)
+		want  []string
+	}{
+		{"a host that came to the log later", func(m *machine) {
+			m.verify()
+			m.servers[alias] = discovering(`{"tlog.v1":"https://`+host+`/v1/tlog/"}`, http.NotFoundHandler())
+			m.called("b", alias+"/acme/b/aws", "", "1.0.0")
+			m.write(".terraform/modules/b/main.tf", "# evil")
+			report := m.verify()
+			if report.Logs[0].Pinned != "hosts added" {
+				t.Errorf("of the log it says %+v", report.Logs)
+			}
+			m.servers[alias] = discovering(`{}`, http.NotFoundHandler())
+		}, []string{demo + " 1.2.0 ok", vpc + " 1.0.0 ok", alias + "/acme/b/aws 1.0.0 not on record"}},
+		{"a host whose log the user has named", func(m *machine) {
+			m.verify(func(o *verify.Options) { o.URLs = []string{"https://" + host + "/v1/tlog/"} })
+			m.write(vpcPackage+"/main.tf", "# evil")
+			m.servers[host] = discovering(`{}`, m.servers[host])
+		}, []string{demo + " 1.2.0 ok", vpc + " 1.0.0 other bytes"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := installed(t, full(t))
+			test.first(m)
+			says(t, m.verify(), test.want...)
+		})
+	}
+}

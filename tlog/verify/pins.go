@@ -195,10 +195,29 @@ func WritePins(name string, pins []Pin) error {
 	return err
 }
 
-// pinFor returns the pin of the log to which the discovery of a host led.
+// addHosts adds hosts whose discovery leads to the log. It reports whether some are new.
+func (p *Pin) addHosts(hosts []string) (added bool) {
+	all := slices.Clone(p.Hosts)
+	for _, host := range hosts {
+		if !slices.Contains(all, host) && len(all) < maxHosts {
+			all, added = append(all, host), true
+		}
+	}
+	slices.Sort(all)
+	p.Hosts = all
+	return added
+}
+
+// pinFor returns the pin of the log to which the discovery of a host led, or of a log at the
+// host itself.
 func pinFor(pins []Pin, host string) *Pin {
 	for i := range pins {
 		if slices.Contains(pins[i].Hosts, host) {
+			return &pins[i]
+		}
+	}
+	for i := range pins {
+		if u, err := url.Parse(pins[i].URL); err == nil && u.Host == host {
 			return &pins[i]
 		}
 	}

@@ -253,6 +253,12 @@ func (r *run) keep(ctx context.Context) (pins []Pin, changed bool) {
 				*before, changed, report.Pinned = next, true, "updated"
 			}
 		}
+		if before != nil && before.addHosts(l.foundBy) {
+			changed = true
+			if report.Pinned == "unchanged" {
+				report.Pinned = "hosts added"
+			}
+		}
 	}
 	return pins, changed
 }
