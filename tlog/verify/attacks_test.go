@@ -324,3 +324,23 @@ func TestHostsThatLoseTheirLog(t *testing.T) {
 		})
 	}
 }
+
+// No proof shows that a look-up has all entries, but an earlier one shows which it had.
+func TestEntriesThatAreLeftOut(t *testing.T) {
+	m := newMachine(t, full(t))
+	foe := foeAt(m, host)
+	m.called("vpc", vpc, "", "1.0.0")
+	m.write(vpcPackage+"/main.tf", "# good")
+	foe.add("offered 1999-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
+	says(t, m.verify(), vpc+" 1.0.0 ok")
+	m.write(vpcPackage+"/main.tf", "# evil")
+	foe.add("offered 2000-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), strings.Repeat("1", 64))
+	foe.show = func(entry string) bool { return !strings.Contains(entry, zeros) }
+	for range 2 { // also the next time
+		report := m.verify(func(o *verify.Options) { o.Update = true })
+		says(t, report, vpc+" 1.0.0 unproven")
+		if alarms := report.Alarms(); len(alarms) != 1 || alarms[0].Kind != verify.Shrank || alarms[0].Before == "" || alarms[0].Now == "" {
+			t.Errorf("it has the alarms %v", alarms)
+		}
+	}
+}

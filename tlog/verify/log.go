@@ -45,10 +45,11 @@ type Log struct {
 	verify   []note.Verifier
 	head     seen
 
-	mu     sync.Mutex
-	seen   map[tlog.Checkpoint][]byte // the signed checkpoints of this run
-	raised *Alarm                     // the first one
-	more   []string                   // hashes of other keys that also sign
+	mu      sync.Mutex
+	seen    map[tlog.Checkpoint][]byte // the signed checkpoints of this run
+	raised  *Alarm                     // the first one
+	omitted *Alarm                     // raised if there is no other one
+	more    []string                   // hashes of other keys that also sign
 }
 
 // seen is a checkpoint with its signatures.
@@ -248,7 +249,8 @@ func (l *Log) rotatedKeys(ctx context.Context) []string {
 // it has nothing, or nothing that this user may see.
 //
 // An answer that has been kept counts if nothing has been entered since, unless it is to be
-// fresh: the rest of the answer may have changed.
+// fresh: the rest of the answer may have changed. Entries that it has must be in a new answer:
+// no proof shows that an answer has them all.
 func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.Lookup, ok bool, err error) {
 	if err := l.begin(ctx); err != nil {
 		return found, false, err
@@ -261,6 +263,7 @@ func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.L
 			}
 		}
 	}
+	before := l.keptLookup(q)
 	a, err := l.client.ask(ctx, q)
 	switch {
 	case err != nil:
@@ -271,7 +274,51 @@ func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.L
 	if found, err = tlog.ParseLookup(string(a.body)); err != nil {
 		return found, false, unanswered(q.url, "its answer about %s is no look-up: %s", path, shortened(err.Error(), maxReason))
 	}
-	return found, true, l.check(found)
+	if err := l.check(found); err != nil {
+		return found, true, err
+	}
+	for _, e := range before.Entries {
+		if !slices.ContainsFunc(found.Entries, func(other tlog.ProvenEntry) bool {
+			return other.Text == e.Text && other.Proof.Index == e.Proof.Index
+		}) {
+			l.client.Cache.keepAnswer(q.url.String(), q.url.String(), []byte(before.String())) // for the next run
+			l.leavesOut(before.Signed, found.Signed, fmt.Sprintf("it has told entry %d of %s, and does not tell it any more", e.Proof.Index, path))
+			break
+		}
+	}
+	return found, true, nil
+}
+
+// leavesOut notes that a look-up lacks an entry. What else is wrong with the log, as that it is
+// another one, says more.
+func (l *Log) leavesOut(before, now []byte, detail string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.omitted == nil {
+		l.omitted = &Alarm{Shrank, l.URL(), detail, string(before), string(now)}
+	}
+}
+
+// keptLookup returns the last answer to a look-up, if the log has proved it.
+func (l *Log) keptLookup(q question) (before tlog.Lookup) {
+	body, ok := l.client.answered(q)
+	if !ok {
+		return before
+	}
+	found, err := tlog.ParseLookup(string(body))
+	if err != nil {
+		return before
+	}
+	c, err := tlog.OpenCheckpoint(found.Signed, l.origin, l.verify...)
+	if err != nil {
+		return before
+	}
+	for _, e := range found.Entries {
+		if e.Proof.Check(e.Text, c) != nil {
+			return before
+		}
+	}
+	return found
 }
 
 // errUnproven means that an entry is not where its proof says.
@@ -352,17 +399,15 @@ func (l *Log) agree(ctx context.Context, other *Log) error {
 	if older.head.Size > newer.head.Size {
 		older, newer = newer, older
 	}
-	before := older.head.signed
+	before, err := older.head.signed, error(nil)
 	if !slices.Equal(slices.Sorted(slices.Values(l.keys)), slices.Sorted(slices.Values(other.keys))) {
-		newer.alarm(OtherKey, before, newer.head.signed, "the log of this name at %s has another key", older.URL())
-	} else if _, err := newer.open(before, newer.head.signed); err != nil {
-		return err
-	} else if err := newer.settle(ctx); err != nil && newer.alarmed() == nil {
-		return err
+		err = newer.alarm(OtherKey, before, newer.head.signed, "the log of this name at %s has another key", older.URL())
+	} else if _, err = newer.open(before, newer.head.signed); err == nil {
+		err = newer.settle(ctx)
 	}
-	a := newer.alarmed()
-	if a == nil {
-		return nil
+	a, ok := errors.AsType[*Alarm](err)
+	if !ok {
+		return err
 	}
 	return older.alarm(a.Kind, []byte(a.Before), []byte(a.Now), "the log of this name at %s is another one", newer.URL())
 }
