@@ -9,6 +9,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -342,5 +343,25 @@ func TestEntriesThatAreLeftOut(t *testing.T) {
 		if alarms := report.Alarms(); len(alarms) != 1 || alarms[0].Kind != verify.Shrank || alarms[0].Before == "" || alarms[0].Now == "" {
 			t.Errorf("it has the alarms %v", alarms)
 		}
+	}
+}
+
+// A provider that comes from the disk alone is in no log that could be asked.
+func TestProvidersFromTheDisk(t *testing.T) {
+	m := newMachine(t, full(t))
+	m.write(".terraform.lock.hcl", "provider \"corp.example.com/corp/tool\" {\n version = \"1.0.0\"\n hashes = [\""+noH1+"\"]\n}\n")
+	for _, test := range []struct{ include, want string }{{"corp.example.com/*/*", "no log"}, {"other.example.com/*/*", "not on record"}} {
+		var err error
+		m.settings, err = clientconfig.ReadSettings([]byte(`provider_installation {
+  filesystem_mirror {
+    path    = "/usr/share/terraform/providers"
+    include = ["`+test.include+`"]
+  }
+  direct {
+    exclude = ["corp.example.com/*/*"]
+  }
+}`), "a")
+		m.must(err)
+		says(t, m.verify(), "corp.example.com/corp/tool 1.0.0 "+test.want)
 	}
 }

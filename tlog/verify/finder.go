@@ -68,7 +68,7 @@ func (p place) accepts(entered, wanted address.Address) bool {
 	return entered == wanted
 }
 
-// places returns where an address may be on record. without names the hosts that have no log,
+// places returns where an address may be on record. without names the hosts and other places that have no log,
 // and from which it may come as well.
 func (f *Finder) places(ctx context.Context, a address.Address) (places []place, without []string, err error) {
 	add := func(base *url.URL, hosted bool, hosts ...svchost.Hostname) error {
@@ -110,6 +110,9 @@ func (f *Finder) places(ctx context.Context, a address.Address) (places []place,
 		mirrors, direct = f.Settings.Mirrors(a)
 		for _, m := range mirrors {
 			errs = append(errs, add(&url.URL{Scheme: m.Scheme, Host: m.Host}, false))
+		}
+		if f.Settings.Elsewhere(a) {
+			without = append(without, "its filesystem_mirror or oci_mirror")
 		}
 	}
 	if services, configured := f.Settings.Services[a.Hostname]; direct && configured {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
@@ -26,6 +27,9 @@ const (
 	maxVersions = 8 << 20   // bytes of a list of versions
 	maxShasums  = 1 << 20   // bytes
 	maxModule   = 512 << 20 // bytes of a module's package
+
+	// packageTimeout is for a package, with all attempts.
+	packageTimeout = 10 * time.Minute
 )
 
 // service returns the URL of what is served of a place below names. The log is beside the
@@ -225,6 +229,8 @@ func (p place) fetchModule(ctx context.Context, version, format string, zhs []st
 
 // download writes the body of an answer.
 func (c *Client) download(ctx context.Context, q question, to io.Writer) (size int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, packageTimeout)
+	defer cancel()
 	response, err := c.do(ctx, q)
 	if err != nil {
 		return 0, err
