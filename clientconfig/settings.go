@@ -74,6 +74,17 @@ func (s Settings) Mirrors(provider address.Address) (mirrors []*url.URL, direct 
 	return mirrors, direct
 }
 
+// Elsewhere reports whether a client may have a provider from a filesystem_mirror or an
+// oci_mirror.
+func (s Settings) Elsewhere(provider address.Address) bool {
+	for _, m := range s.methods {
+		if m.mirror == nil && !m.direct && m.covers(provider) {
+			return true
+		}
+	}
+	return false
+}
+
 // Add adds the settings of a further file. The first file that says something counts.
 func (s *Settings) Add(other Settings) {
 	for host, services := range other.Services {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -15,9 +16,8 @@ import (
 // A result prints a report. Nothing of an answer reaches the terminal as it came.
 type result struct {
 	*verify.Report
-	file      string // with the checkpoints
-	folder    string
-	unwritten error // why the file could not be written
+	file   string // with the checkpoints
+	folder string
 }
 
 func (r result) Document() any { return r.Report }
@@ -27,7 +27,7 @@ func (r result) Status() int {
 	switch {
 	case r.Count(verify.Found) > 0 || len(r.Alarms()) > 0:
 		return cli.ExitProblem
-	case r.Count(verify.Unanswered) > 0 || r.Failed():
+	case r.Count(verify.Unanswered) > 0 || r.Failed() || r.Unwritten != "":
 		return cli.ExitUsage
 	}
 	return 0
@@ -68,8 +68,8 @@ func (r result) WriteText(out, errs io.Writer) error {
 	r.writeLogs(b)
 	b.WriteString(cli.Wrap(r.summary(), 0))
 	_, err := io.WriteString(out, b.String())
-	if r.unwritten != nil {
-		fmt.Fprint(errs, cli.Wrap(cli.Sentence("what was seen of the logs could not be written: "+r.unwritten.Error()), 0))
+	if r.Unwritten != "" {
+		fmt.Fprint(errs, cli.Wrap(cli.Sentence("what was seen of the logs could not be written: "+cli.Printable(r.Unwritten)), 0))
 	}
 	return err
 }
@@ -94,7 +94,7 @@ func (r result) rows() [][]string {
 		if len(kinds) > 0 {
 			status = strings.Join(kinds, ", ")
 		}
-		row := []string{cli.Printable(i.Address), cli.Printable(i.Version), since, status}
+		row := []string{cli.Printable(i.Address), cmp.Or(cli.Printable(i.Version), "-"), since, status}
 		if !slices.ContainsFunc(rows, func(other []string) bool { return slices.Equal(row, other) }) {
 			rows = append(rows, row)
 		}
@@ -188,6 +188,8 @@ func (r result) writeLogs(b *strings.Builder) {
 			for _, key := range l.Keys {
 				fmt.Fprintf(b, "    %s\n", cli.Printable(key))
 			}
+		case l.Pinned == "hosts added":
+			b.WriteString(cli.Wrap(fmt.Sprintf("Further hosts lead to the log %s. They are in %s now: commit it.", name, cli.Printable(r.file)), 0))
 		case l.Pinned == "updated":
 			b.WriteString(cli.Wrap(fmt.Sprintf("%s has the newest checkpoint of %s now.", cli.Printable(r.file), name), 0))
 		}

@@ -32,10 +32,11 @@ host and network_mirror blocks of the CLI configuration. --log names others. It
 sends the tokens that clients send.
 
 What it has seen of a log is kept in .terraform-registry.checkpoint in the
-folder. Commit this file. It is written at the first use, and with --update;
-after that the log must continue what is in the file, signed by the same key.
-While a log is signed by two keys, --update takes the second one, too. If the
-log is another one for a good reason, remove its part of the file.
+folder. Commit this file. It is written at the first use of a log, or of a host
+that leads to it, and with --update; after that the log must continue what is in
+the file, signed by the same key. While a log is signed by two keys, --update
+takes the second one, too. If the log is another one for a good reason, remove
+its part of the file.
 
 A finding is a version or file that is not on record or has other bytes than on
 record, a version that is withdrawn, or younger than --min-age, and a log that
@@ -51,8 +52,8 @@ it is interrupted; with --once, those since the last time. It fails if the log
 has two packages of one version. It needs a token that may read everything.
 
 The exit status is 0 if all is as on record, 1 if there are findings, and 2 if
-it is not known because a registry gave no answer, or the command was called
-wrongly.`,
+it is not known because a registry gave no answer, what was seen of a log could
+not be written, or the command was called wrongly.`,
 		Example: `  caddy-terraform-registry verify
   caddy-terraform-registry verify infrastructure --recursive --min-age 7d
   caddy-terraform-registry verify --watch registry.example.com --namespace acme --once`,
@@ -116,7 +117,9 @@ func run(cmd *cobra.Command, args []string, network remote.Network) error {
 	}
 	r := result{Report: report, file: file, folder: folder}
 	if changed {
-		r.unwritten = verify.WritePins(file, pins)
+		if err := verify.WritePins(file, pins); err != nil {
+			report.Unwritten = err.Error()
+		}
 	}
 	return cli.Finish(cmd, r)
 }

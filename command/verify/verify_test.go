@@ -267,3 +267,21 @@ func TestWatch(t *testing.T) {
 	out, _ = watch("another key", 1)
 	commandtest.Says(t, out, "THE LOG IS NOT WHAT IT WAS")
 }
+
+// What is not written is not compared the next time, so the run has failed.
+func TestWhatCannotBeWritten(t *testing.T) {
+	s := newServer(t)
+	dir, h1 := s.project(t)
+	s.add(fmt.Sprintf(moduleEntry, h1))
+	file := filepath.Join(t.TempDir(), "none", "file")
+	_, errs, status := s.run(dir, "--checkpoint", file)
+	if status != 2 {
+		t.Errorf("the status is %d", status)
+	}
+	commandtest.Says(t, errs, "What was seen of the logs could not be written: ")
+	out, _, status := s.run(dir, "--checkpoint", file, "--json")
+	var report verify.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil || status != 2 || report.Unwritten == "" {
+		t.Errorf("as JSON, the status is %d, %v:\n%s", status, err, out)
+	}
+}

@@ -1,6 +1,9 @@
 package verify
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // An AlarmKind names the fault of a log.
 type AlarmKind string
@@ -48,5 +51,5 @@ func (l *Log) alarm(kind AlarmKind, before, now []byte, format string, args ...a
 func (l *Log) alarmed() *Alarm {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.raised
+	return cmp.Or(l.raised, l.omitted)
 }

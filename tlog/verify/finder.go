@@ -40,7 +40,14 @@ type Finder struct {
 type discovery struct {
 	once sync.Once
 	log  *url.URL // nil: it has none
+	kept bool     // not the host has said so now, but a file
 	err  error
+}
+
+// leads reports whether the tokens of hosts may be sent to the log. A file that others can
+// write leads them to no other server.
+func (d *discovery) leads(from *url.URL) bool {
+	return !d.kept || d.log.Host == from.Host && d.log.Scheme == from.Scheme
 }
 
 // A place is where the versions of an address may be on record.
@@ -61,7 +68,7 @@ func (p place) accepts(entered, wanted address.Address) bool {
 	return entered == wanted
 }
 
-// places returns where an address may be on record. without names the hosts that have no log,
+// places returns where an address may be on record. without names the hosts and other places that have no log,
 // and from which it may come as well.
 func (f *Finder) places(ctx context.Context, a address.Address) (places []place, without []string, err error) {
 	add := func(base *url.URL, hosted bool, hosts ...svchost.Hostname) error {
@@ -72,7 +79,11 @@ func (f *Finder) places(ctx context.Context, a address.Address) (places []place,
 		case d.log == nil:
 			without = append(without, base.Host)
 		default:
-			places = append(places, f.place(d.log, a, hosted, append([]svchost.Hostname{hostnameOf(base)}, hosts...)...))
+			hosts = append([]svchost.Hostname{hostnameOf(base)}, hosts...)
+			if !d.leads(base) {
+				hosts = nil
+			}
+			places = append(places, f.place(d.log, a, hosted, hosts...))
 			f.foundBy(d.log, base.Host)
 		}
 		return nil
@@ -99,6 +110,9 @@ func (f *Finder) places(ctx context.Context, a address.Address) (places []place,
 		mirrors, direct = f.Settings.Mirrors(a)
 		for _, m := range mirrors {
 			errs = append(errs, add(&url.URL{Scheme: m.Scheme, Host: m.Host}, false))
+		}
+		if f.Settings.Elsewhere(a) {
+			without = append(without, "its filesystem_mirror or oci_mirror")
 		}
 	}
 	if services, configured := f.Settings.Services[a.Hostname]; direct && configured {
@@ -138,7 +152,7 @@ func (f *Finder) place(base *url.URL, a address.Address, hosted bool, hosts ...s
 }
 
 // log returns the log at a URL. The token of its own host is sent, or else of the hosts that
-// lead to it: so do clients.
+// lead to it in this run: so do clients.
 func (f *Finder) log(base *url.URL, hosts ...svchost.Hostname) *Log {
 	base = base.JoinPath("/")
 	f.mu.Lock()
@@ -191,34 +205,35 @@ func (f *Finder) discover(ctx context.Context, base *url.URL) *discovery {
 		f.hosts[base.String()] = d
 	}
 	f.mu.Unlock()
-	d.once.Do(func() { d.log, d.err = f.ask(ctx, base) })
+	d.once.Do(func() { d.log, d.kept, d.err = f.ask(ctx, base) })
 	return d
 }
 
 // ask asks a host for its log. If it tells none, and the repository has seen a log there, that
-// one counts: that it has gone must be noticed.
-func (f *Finder) ask(ctx context.Context, base *url.URL) (*url.URL, error) {
+// one counts: that it has gone must be noticed. kept is true if the host has not said it now.
+func (f *Finder) ask(ctx context.Context, base *url.URL) (log *url.URL, kept bool, err error) {
 	q := question{url: base.JoinPath(wire.DiscoveryPath), limit: maxDiscovery}
 	a, err := f.Client.ask(ctx, q)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var services struct {
 		Tlog json.RawMessage `json:"tlog.v1"`
 	}
 	if a.status == http.StatusOK && json.Unmarshal(a.body, &services) != nil {
-		return nil, unanswered(base, "its discovery document is not a JSON object")
+		return nil, false, unanswered(base, "its discovery document is not a JSON object")
 	}
 	var text string
 	if json.Unmarshal(services.Tlog, &text) == nil && text != "" {
 		u, err := a.at.Parse(text)
 		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != base.Scheme {
-			return nil, unanswered(base, "its discovery document has no usable URL of a log")
+			return nil, false, unanswered(base, "its discovery document has no usable URL of a log")
 		}
-		return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}, nil
+		return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}, a.kept, nil
 	}
 	if p := pinFor(f.Pins, base.Host); p != nil {
-		return url.Parse(p.URL)
+		log, err = url.Parse(p.URL)
+		return log, true, err
 	}
-	return nil, nil
+	return nil, false, nil
 }

@@ -26,14 +26,19 @@ type content struct {
 }
 
 // h1 returns Go's dirhash of the files, without the links: the hash of a text that has a line
-// for each file.
+// for each file. A name with a line feed could stand for other files: there is no hash then.
 func (c content) h1() string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(c.Files)) {
+		if hasLineFeed(name) {
+			return ""
+		}
 		fmt.Fprintf(h, "%s  %s\n", c.Files[name], name)
 	}
 	return "h1:" + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
+
+func hasLineFeed(name string) bool { return strings.Contains(name, "\n") }
 
 // readContent reads a folder, which may be a link itself. With follow, links in it count as
 // the files to which they lead, as they do for the hashes of providers.
@@ -121,14 +126,14 @@ func (c content) differences(pack content) (list []Difference) {
 		found, ok := c.Files[name]
 		_, isLink := c.Links[name]
 		switch {
-		case isLink || ok && found != sum:
+		case isLink || ok && (found != sum || hasLineFeed(name)):
 			list = append(list, Difference{name, "changed"})
 		case !ok && !isHidden(name):
 			list = append(list, Difference{name, "missing"})
 		}
 	}
 	for name, sum := range c.Files {
-		if _, ok := pack.Files[name]; !ok && !pack.makes(name, sum) {
+		if _, ok := pack.Files[name]; !ok && (hasLineFeed(name) || !pack.makes(name, sum)) {
 			list = append(list, Difference{name, "added"})
 		}
 	}

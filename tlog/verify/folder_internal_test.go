@@ -57,6 +57,7 @@ func TestDifferences(t *testing.T) {
 		{"another content", map[string]string{"main.tf": "9"}, nil, "[{main.tf changed}]"},
 		{"missing", map[string]string{"d/x.tf": ""}, nil, "[{d/x.tf missing}]"},
 		{"added", map[string]string{"new.tf": "1"}, nil, "[{new.tf added}]"},
+		{"a name with a line feed, which no package has", map[string]string{"x\n1  main.tf": "1"}, nil, "[{x\n1  main.tf added}]"},
 		{"a hidden file is added", map[string]string{".new": "1"}, nil, "[{.new added}]"},
 		{"a link as it was", nil, map[string]string{"link.tf": "main.tf"}, "[]"},
 		{"a link to elsewhere", nil, map[string]string{"link.tf": "/etc/passwd"}, "[{link.tf added}]"},

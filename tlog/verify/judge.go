@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // named bounds how many hashes a finding names.
@@ -15,7 +17,7 @@ const named = 3
 
 // judgeProvider compares the hashes of the lock file, and the packages that are installed.
 func (r *run) judgeProvider(ctx context.Context, p providerItem) error {
-	record, ok := r.judgeVersion(p.Item, subject{p.provider.Address, p.provider.Version})
+	record, ok := r.judgeVersion(p.Item, subject{p.provider.Address, p.provider.Version}, p.provider.uses)
 	if !ok {
 		return nil
 	}
@@ -25,10 +27,22 @@ func (r *run) judgeProvider(ctx context.Context, p providerItem) error {
 			return err
 		}
 	}
-	if len(p.provider.Hashes) == 0 && len(p.provider.Packages) == 0 {
-		p.find(OtherBytes, p.From[0], "there is nothing to compare: the lock file has no hashes, and no package is installed")
+	if !slices.ContainsFunc(p.provider.Hashes, isCompared) && len(p.provider.Packages) == 0 {
+		p.find(OtherBytes, p.From[0], "there is nothing to compare: the lock file has no hashes of a scheme that clients know, and no package is installed")
 	}
 	return nil
+}
+
+// isCompared reports whether clients compare a hash. They pass over schemes that they do not
+// know.
+func isCompared(hash string) bool {
+	return strings.HasPrefix(hash, "h1:") || strings.HasPrefix(hash, "zh:")
+}
+
+// uses reports whether a package is installed, or the lock file has a hash of it.
+func (p Provider) uses(one packageRecord) bool {
+	return slices.ContainsFunc(p.Packages, func(i InstalledPackage) bool { return i.Platform == one.platform }) ||
+		slices.ContainsFunc(p.Hashes, func(hash string) bool { return slices.Contains(one.h1, hash) || slices.Contains(one.zh, hash) })
 }
 
 func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
@@ -36,8 +50,7 @@ func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 	known := slices.Concat(h1, zh)
 	var missing []string
 	for _, hash := range p.provider.Hashes {
-		// Clients pass over hashes of schemes that they do not know.
-		if scheme, _, _ := strings.Cut(hash, ":"); (scheme == "h1" || scheme == "zh") && !slices.Contains(known, hash) {
+		if isCompared(hash) && !slices.Contains(known, hash) {
 			missing = append(missing, hash)
 		}
 	}
@@ -46,17 +59,18 @@ func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 	}
 	why := "the registry serves no SHA256SUMS of it"
 	if record.shasums != "" {
-		listed, err := record.place.shasums(ctx, string(p.provider.Address.Hostname), p.provider.Version, record.shasums)
+		sums, err := record.place.shasums(ctx, string(p.provider.Address.Hostname), p.provider.Version, record.shasums)
 		failed, isUnanswered := errors.AsType[*UnansweredError](err)
 		switch {
 		case isUnanswered:
-			p.Status, p.Why = Unanswered, failed.Error()
+			p.set(Unanswered, failed.Error())
 			return
 		case err != nil:
 			why = err.Error()
-		case !slices.ContainsFunc(zh, func(hash string) bool { return slices.Contains(listed, hash) }):
+		case !slices.ContainsFunc(slices.Collect(maps.Values(sums)), func(sum wire.SHA256) bool { return slices.Contains(zh, "zh:"+sum.String()) }):
 			why = "the SHA256SUMS that is served lists no package that is on record"
 		default:
+			listed := record.unentered(p.provider.Address.Name, p.provider.Version, sums)
 			missing = slices.DeleteFunc(missing, func(hash string) bool { return slices.Contains(listed, hash) })
 			why = "they are not in SHA256SUMS either"
 		}
@@ -71,6 +85,21 @@ func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 	p.find(OtherBytes, p.From[0], fmt.Sprintf("%d of %d hashes in the lock file are in no entry, and %s: %s", total, len(p.provider.Hashes), why, strings.Join(missing, ", ")))
 }
 
+// unentered returns the hashes in SHA256SUMS of the files that no entry is about: what an entry
+// says of a platform counts alone.
+func (r *record) unentered(name, version string, sums wire.Checksums) (hashes []string) {
+	entered := make(map[string]bool)
+	for _, p := range r.packages {
+		entered[address.PackageName(name, version, p.platform)] = true
+	}
+	for file, sum := range sums {
+		if !entered[file] {
+			hashes = append(hashes, "zh:"+sum.String())
+		}
+	}
+	return hashes
+}
+
 func (r *run) judgePackage(ctx context.Context, item *Item, record *record, installed InstalledPackage) error {
 	h1, _ := record.hashes(&installed.Platform)
 	if len(h1) == 0 {
@@ -81,7 +110,11 @@ func (r *run) judgePackage(ctx context.Context, item *Item, record *record, inst
 	if err != nil {
 		return fmt.Errorf("reading an installed provider: %w", err)
 	}
-	if found := c.h1(); !slices.Contains(h1, found) || len(c.Links) > 0 {
+	found := c.h1()
+	switch {
+	case found == "":
+		item.find(OtherBytes, installed.Folder, "the name of an installed file has a line feed")
+	case !slices.Contains(h1, found) || len(c.Links) > 0:
 		item.find(OtherBytes, installed.Folder, fmt.Sprintf("the installed files have the hash %s, and on record is %s", found, strings.Join(h1, " or ")))
 	}
 	return nil
@@ -113,7 +146,7 @@ func (r *run) judgeModules(ctx context.Context) error {
 	}
 	return parallel(ctx, requests, len(r.modules), func(i int) error {
 		m := r.modules[i]
-		record, ok := r.judgeVersion(m.Item, m.subject)
+		record, ok := r.judgeVersion(m.Item, m.subject, nil)
 		if !ok {
 			return ctx.Err()
 		}
@@ -135,7 +168,7 @@ func (r *run) judgeCall(ctx context.Context, m *moduleItem, record *record, call
 	pack, err := record.place.modulePackage(ctx, m.version, h1, zh)
 	if failed, ok := errors.AsType[*UnansweredError](err); ok && failed.network && whole.Files == nil {
 		if m.Status == OK {
-			m.Status, m.Why = Unanswered, fmt.Sprintf("%s is not the package itself, which cannot be fetched to compare the files: %s", call.Folder, failed)
+			m.set(Unanswered, fmt.Sprintf("%s is not the package itself, which cannot be fetched to compare the files: %s", call.Folder, failed))
 		}
 		return
 	}

@@ -45,10 +45,11 @@ type Log struct {
 	verify   []note.Verifier
 	head     seen
 
-	mu     sync.Mutex
-	seen   map[tlog.Checkpoint][]byte // the signed checkpoints of this run
-	raised *Alarm                     // the first one
-	more   []string                   // hashes of other keys that also sign
+	mu      sync.Mutex
+	seen    map[tlog.Checkpoint][]byte // the signed checkpoints of this run
+	raised  *Alarm                     // the first one
+	omitted *Alarm                     // raised if there is no other one
+	more    []string                   // hashes of other keys that also sign
 }
 
 // seen is a checkpoint with its signatures.
@@ -73,14 +74,14 @@ func (l *Log) begin(ctx context.Context) error {
 
 func (l *Log) read(ctx context.Context) error {
 	l.seen = make(map[tlog.Checkpoint][]byte)
-	before := pinAt(l.pins, l.base)
+	before := l.seenHere()
 	q := l.question("checkpoint", maxCheckpoint)
 	a, err := l.client.ask(ctx, q)
 	switch {
 	case err != nil:
 		return err
-	case a.status != http.StatusOK && before != nil:
-		return l.alarm(Gone, before.Signed, nil, "it answers %d %s where the log was", a.status, http.StatusText(a.status))
+	case a.status != http.StatusOK && len(before) > 0:
+		return l.alarm(Gone, before[0].Signed, nil, "it answers %d %s where the log was", a.status, http.StatusText(a.status))
 	case a.status != http.StatusOK:
 		return unanswered(q.url, "it has no checkpoint of a log here: it answered %d", a.status)
 	}
@@ -89,13 +90,10 @@ func (l *Log) read(ctx context.Context) error {
 		return unanswered(q.url, "its answer is no checkpoint of a log")
 	}
 	l.origin, l.pin = origin, pinOf(l.pins, origin)
-	for _, host := range l.foundBy {
-		if led := pinFor(l.pins, host); led != nil {
-			before = led
+	for _, p := range before {
+		if p.Origin != origin {
+			return l.alarm(Renamed, p.Signed, a.body, "the log here was %s, and is %s", p.Origin, shortened(origin, maxReason))
 		}
-	}
-	if before != nil && before.Origin != origin {
-		return l.alarm(Renamed, before.Signed, a.body, "the log here was %s, and is %s", before.Origin, shortened(origin, maxReason))
 	}
 	if err := l.findKeys(ctx); err != nil {
 		return err
@@ -107,6 +105,18 @@ func (l *Log) read(ctx context.Context) error {
 	l.head = seen{c, a.body}
 	l.noteMoreKeys()
 	return nil
+}
+
+// seenHere returns the pins of the logs that were here: at its URL, or where the discovery of
+// a host led that leads here now.
+func (l *Log) seenHere() (before []*Pin) {
+	for i := range l.pins {
+		p := &l.pins[i]
+		if p.URL == l.URL() || slices.ContainsFunc(l.foundBy, func(host string) bool { return slices.Contains(p.Hosts, host) }) {
+			before = append(before, p)
+		}
+	}
+	return before
 }
 
 // pinned returns the checkpoint that the repository has; nil: none.
@@ -172,6 +182,9 @@ func (l *Log) open(signed, before []byte) (tlog.Checkpoint, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if _, known := l.seen[c]; !known && !(Pin{URL: l.URL(), Keys: l.keys, Signed: signed, Checkpoint: c}).holds() {
+		return c, unanswered(l.base, "its checkpoint has more in it than can be kept")
+	}
 	if _, known := l.seen[c]; !known {
 		l.seen[c] = bytes.Clone(signed)
 	}
@@ -236,7 +249,8 @@ func (l *Log) rotatedKeys(ctx context.Context) []string {
 // it has nothing, or nothing that this user may see.
 //
 // An answer that has been kept counts if nothing has been entered since, unless it is to be
-// fresh: the rest of the answer may have changed.
+// fresh: the rest of the answer may have changed. Entries that it has must be in a new answer:
+// no proof shows that an answer has them all.
 func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.Lookup, ok bool, err error) {
 	if err := l.begin(ctx); err != nil {
 		return found, false, err
@@ -249,6 +263,7 @@ func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.L
 			}
 		}
 	}
+	before := l.keptLookup(q)
 	a, err := l.client.ask(ctx, q)
 	switch {
 	case err != nil:
@@ -259,7 +274,51 @@ func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.L
 	if found, err = tlog.ParseLookup(string(a.body)); err != nil {
 		return found, false, unanswered(q.url, "its answer about %s is no look-up: %s", path, shortened(err.Error(), maxReason))
 	}
-	return found, true, l.check(found)
+	if err := l.check(found); err != nil {
+		return found, true, err
+	}
+	for _, e := range before.Entries {
+		if !slices.ContainsFunc(found.Entries, func(other tlog.ProvenEntry) bool {
+			return other.Text == e.Text && other.Proof.Index == e.Proof.Index
+		}) {
+			l.client.Cache.keepAnswer(q.url.String(), q.url.String(), []byte(before.String())) // for the next run
+			l.leavesOut(before.Signed, found.Signed, fmt.Sprintf("it has told entry %d of %s, and does not tell it any more", e.Proof.Index, path))
+			break
+		}
+	}
+	return found, true, nil
+}
+
+// leavesOut notes that a look-up lacks an entry. What else is wrong with the log, as that it is
+// another one, says more.
+func (l *Log) leavesOut(before, now []byte, detail string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.omitted == nil {
+		l.omitted = &Alarm{Shrank, l.URL(), detail, string(before), string(now)}
+	}
+}
+
+// keptLookup returns the last answer to a look-up, if the log has proved it.
+func (l *Log) keptLookup(q question) (before tlog.Lookup) {
+	body, ok := l.client.answered(q)
+	if !ok {
+		return before
+	}
+	found, err := tlog.ParseLookup(string(body))
+	if err != nil {
+		return before
+	}
+	c, err := tlog.OpenCheckpoint(found.Signed, l.origin, l.verify...)
+	if err != nil {
+		return before
+	}
+	for _, e := range found.Entries {
+		if e.Proof.Check(e.Text, c) != nil {
+			return before
+		}
+	}
+	return found
 }
 
 // errUnproven means that an entry is not where its proof says.
@@ -331,6 +390,26 @@ func (l *Log) settle(ctx context.Context) error {
 	}
 	l.keepSettled(before, all)
 	return nil
+}
+
+// agree checks that two logs of one name are one log, at two URLs. It is not known which of
+// the two is wrong: both raise the alarm.
+func (l *Log) agree(ctx context.Context, other *Log) error {
+	older, newer := l, other
+	if older.head.Size > newer.head.Size {
+		older, newer = newer, older
+	}
+	before, err := older.head.signed, error(nil)
+	if !slices.Equal(slices.Sorted(slices.Values(l.keys)), slices.Sorted(slices.Values(other.keys))) {
+		err = newer.alarm(OtherKey, before, newer.head.signed, "the log of this name at %s has another key", older.URL())
+	} else if _, err = newer.open(before, newer.head.signed); err == nil {
+		err = newer.settle(ctx)
+	}
+	a, ok := errors.AsType[*Alarm](err)
+	if !ok {
+		return err
+	}
+	return older.alarm(a.Kind, []byte(a.Before), []byte(a.Now), "the log of this name at %s is another one", newer.URL())
 }
 
 func newestOf(open map[tlog.Checkpoint][]byte) (newest tlog.Checkpoint) {

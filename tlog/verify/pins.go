@@ -161,6 +161,13 @@ func encodePins(pins []Pin) []byte {
 	return b.Bytes()
 }
 
+// holds reports whether the file has the checkpoint when it is read again. A checkpoint that it
+// cannot hold would never be compared with a later one.
+func (p Pin) holds() bool {
+	again, err := parsePins(encodePins([]Pin{p}))
+	return err == nil && len(again) == 1 && again[0].Checkpoint == p.Checkpoint
+}
+
 // WritePins replaces the file with that name.
 func WritePins(name string, pins []Pin) error {
 	slices.SortFunc(pins, func(a, b Pin) int { return strings.Compare(a.Origin, b.Origin) })
@@ -188,10 +195,29 @@ func WritePins(name string, pins []Pin) error {
 	return err
 }
 
-// pinFor returns the pin of the log to which the discovery of a host led.
+// addHosts adds hosts whose discovery leads to the log. It reports whether some are new.
+func (p *Pin) addHosts(hosts []string) (added bool) {
+	all := slices.Clone(p.Hosts)
+	for _, host := range hosts {
+		if !slices.Contains(all, host) && len(all) < maxHosts {
+			all, added = append(all, host), true
+		}
+	}
+	slices.Sort(all)
+	p.Hosts = all
+	return added
+}
+
+// pinFor returns the pin of the log to which the discovery of a host led, or of a log at the
+// host itself.
 func pinFor(pins []Pin, host string) *Pin {
 	for i := range pins {
 		if slices.Contains(pins[i].Hosts, host) {
+			return &pins[i]
+		}
+	}
+	for i := range pins {
+		if u, err := url.Parse(pins[i].URL); err == nil && u.Host == host {
 			return &pins[i]
 		}
 	}
@@ -201,16 +227,6 @@ func pinFor(pins []Pin, host string) *Pin {
 func pinOf(pins []Pin, origin string) *Pin {
 	for i := range pins {
 		if pins[i].Origin == origin {
-			return &pins[i]
-		}
-	}
-	return nil
-}
-
-// pinAt returns the pin of the log that was at a URL.
-func pinAt(pins []Pin, u *url.URL) *Pin {
-	for i := range pins {
-		if pins[i].URL == u.String() {
 			return &pins[i]
 		}
 	}

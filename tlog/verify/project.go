@@ -17,6 +17,7 @@ type Project struct {
 	Folder    string
 	Providers []Provider
 	Modules   []Module
+	Strays    []lockfile.Stray
 }
 
 // A Provider is locked or, by clients without lock files, installed.
@@ -75,15 +76,15 @@ func ReadProject(folder, data string) (p Project, known bool, err error) {
 	if !hasLock { // Terraform 0.13 writes none
 		p.Providers = installed
 	}
-	modules := filepath.Join(data, "modules")
-	calls, err := lockfile.ReadInstalled(filepath.Join(modules, filepath.Base(lockfile.InstalledName)))
+	calls, strays, err := lockfile.ReadInstalled(folder, data)
 	hasModules := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return p, false, err
 	}
 	for _, c := range calls {
-		p.Modules = append(p.Modules, Module{c, filepath.Join(modules, c.Key)})
+		p.Modules = append(p.Modules, Module{c, filepath.Join(data, "modules", c.Key)})
 	}
+	p.Strays = strays
 	return p, hasLock || hasModules || len(installed) > 0, nil
 }
 

@@ -23,23 +23,27 @@ type record struct {
 	found   bool
 	err     error    // why it is not known whether there are entries
 	without []string // hosts without a log, from which it may come as well
+	sought  bool     // a log has answered that it has no entry
 
 	packages  []packageRecord
 	withdrawn bool
-	reason    string    // of the withdrawal; empty: not known
-	since     time.Time // since when it can be downloaded; zero: not known
-	shasums   string    // the digest of SHA256SUMS, which no entry proves; empty: none
-	notice    string    // a deprecation; empty: none is known
+	reason    string // of the withdrawal; empty: not known
+	shasums   string // the digest of SHA256SUMS, which no entry proves; empty: none
+	notice    string // a deprecation; empty: none is known
 }
 
 // A packageRecord has the hashes on record of the package for a platform: from the first
-// entry, and from entries that say that the same files were packed otherwise. A later entry with other files
-// would be another package in its place, and does not count.
+// entry, and from entries that say that the same files were packed otherwise. A later entry
+// with other files would be another package in its place, and does not count. Neither does one
+// with other bytes of a provider, unless the registry packs its folder: nothing proves that
+// the files in a zip are those of its "h1:".
 type packageRecord struct {
 	address  address.Address
 	platform address.Platform
 	h1, zh   []string
-	replaced bool // there is a later entry with other files
+	packed   bool      // of a folder, by the registry
+	replaced bool      // there is a later entry of another package
+	since    time.Time // since when it can be downloaded; zero: not known
 }
 
 // lookUp finds the entries of a subject. The first log that has some counts.
@@ -50,7 +54,11 @@ func (f *Finder) lookUp(ctx context.Context, s subject) *record {
 	for _, p := range places {
 		found, ok, err := p.log.lookup(ctx, p.path(s.version), false)
 		errs = append(errs, err)
-		if err != nil || !ok {
+		if err != nil {
+			continue
+		}
+		r.sought = true
+		if !ok {
 			continue
 		}
 		r.place = p
@@ -86,12 +94,6 @@ func (r *record) read(found tlog.Lookup, s subject) {
 		case leaf.Event == tlog.Restored:
 			r.withdrawn, r.found = false, true
 		default:
-			if len(r.packages) == 0 && leaf.Event != tlog.Found {
-				r.since = leaf.Time
-				if !leaf.Origin.IsZero() {
-					r.since = leaf.Origin
-				}
-			}
 			r.found = true
 			r.add(leaf)
 		}
@@ -114,14 +116,37 @@ func (r *record) add(l tlog.Leaf) {
 		switch {
 		case p.platform != l.Platform || p.address != l.Address:
 			continue
-		case slices.ContainsFunc(h1, func(h string) bool { return slices.Contains(p.h1, h) }):
+		case !slices.ContainsFunc(h1, func(h string) bool { return slices.Contains(p.h1, h) }):
+			p.replaced = true
+		case slices.Contains(p.zh, zh):
+		case l.Address.IsModule() || p.packed && l.Pack > 0:
 			p.zh = append(p.zh, zh)
 		default:
 			p.replaced = true
 		}
 		return
 	}
-	r.packages = append(r.packages, packageRecord{address: l.Address, platform: l.Platform, h1: h1, zh: []string{zh}})
+	p := packageRecord{address: l.Address, platform: l.Platform, h1: h1, zh: []string{zh}, packed: l.Pack > 0}
+	if l.Event != tlog.Found {
+		if p.since = l.Origin; p.since.IsZero() {
+			p.since = l.Time
+		}
+	}
+	r.packages = append(r.packages, p)
+}
+
+// since returns since when the youngest of the packages that are used can be downloaded, or of
+// all if none of them is on record; zero: not known. nil: all are used.
+func (r *record) since(used func(packageRecord) bool) (youngest time.Time) {
+	if used == nil || !slices.ContainsFunc(r.packages, used) {
+		used = func(packageRecord) bool { return true }
+	}
+	for _, p := range r.packages {
+		if used(p) && p.since.After(youngest) {
+			youngest = p.since
+		}
+	}
+	return youngest
 }
 
 // hashes returns the hashes on record of all packages, or of those for a platform.

@@ -73,13 +73,21 @@ func (i *Item) find(kind FindingKind, where, detail string, files ...Difference)
 	i.Findings = append(i.Findings, Finding{kind, where, detail, files})
 }
 
+// set says why there is no result. What is wrong comes before what is not known.
+func (i *Item) set(status Status, why string) {
+	i.Why = why
+	if i.Status != Found {
+		i.Status = status
+	}
+}
+
 // A LogReport describes a log as this run has seen it.
 type LogReport struct {
 	URL    string   `json:"url"`
 	Origin string   `json:"origin"`
 	Size   int64    `json:"size"`
 	Keys   []string `json:"keys"`
-	Pinned string   `json:"pinned"`          // first use, unchanged, updated, or kept: not written
+	Pinned string   `json:"pinned"`          // first use, unchanged, updated, hosts added, or kept: not written
 	More   []string `json:"more,omitempty"`  // hashes of other keys that sign it
 	Error  string   `json:"error,omitempty"` // why nothing is known
 	Alarm  *Alarm   `json:"alarm,omitempty"`
@@ -91,6 +99,9 @@ type Report struct {
 	Items   []*Item              `json:"items"`
 	Logs    []LogReport          `json:"logs"`
 	Kept    map[string]time.Time `json:"kept"` // hosts that could not be reached, and how old their answers are
+
+	// Unwritten says why what is to be kept of logs could not be written; empty: it was.
+	Unwritten string `json:"unwritten,omitempty"`
 }
 
 // Count returns the number of items with a status.

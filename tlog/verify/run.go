@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
 // Options say what to check, and by what.
@@ -60,6 +62,7 @@ type run struct {
 	records   map[subject]*record
 	providers []providerItem
 	modules   []*moduleItem
+	strays    []*Item
 	logs      []LogReport
 	alarms    map[*Log]*Alarm
 }
@@ -97,6 +100,27 @@ func (r *run) collect(projects []Project) {
 			item.From = append(item.From, one.Key)
 			item.calls = append(item.calls, one)
 		}
+		for _, one := range p.Strays {
+			r.addStray(p.Folder, one)
+		}
+	}
+}
+
+// addStray adds what is wrong with a call, whatever the log has of its module.
+func (r *run) addStray(folder string, s lockfile.Stray) {
+	item := &Item{Kind: "module", Address: s.Source, Version: s.Version, Folder: folder, From: []string{s.Key}}
+	for _, m := range r.modules {
+		if m.Folder == folder && s.Version != "" && slices.Contains(m.From, s.Key) {
+			item = m.Item
+		}
+	}
+	if s.Dir == "" {
+		item.find(NotOnRecord, s.Key, "modules.json has no version of it: run `init` again")
+	} else {
+		item.find(OtherBytes, s.Key, fmt.Sprintf("the client loads another folder, %s, than where the module was installed: let `init` install it again", s.Dir))
+	}
+	if s.Version == "" {
+		r.strays = append(r.strays, item)
 	}
 }
 
@@ -177,11 +201,20 @@ func parallel(ctx context.Context, limit, n int, do func(int) error) error {
 // settle checks the logs themselves.
 func (r *run) settle(ctx context.Context) {
 	r.alarms = make(map[*Log]*Alarm)
-	for _, l := range r.Finder.Logs() {
-		err := l.begin(ctx)
-		if err == nil {
-			err = l.settle(ctx)
+	logs := r.Finder.Logs()
+	errs := make([]error, len(logs))
+	for i, l := range logs {
+		if errs[i] = l.begin(ctx); errs[i] == nil {
+			errs[i] = l.settle(ctx)
 		}
+		for j, other := range logs[:i] {
+			if errs[i] == nil && errs[j] == nil && l.origin == other.origin {
+				errs[i] = l.agree(ctx, other)
+			}
+		}
+	}
+	for i, l := range logs {
+		err := errs[i]
 		report := LogReport{URL: l.URL(), Origin: shortened(l.origin, maxReason), Size: l.head.Size, Keys: slices.Clone(l.keys), More: l.more, Pinned: "unchanged"}
 		if report.Keys == nil {
 			report.Keys = []string{}
@@ -220,6 +253,12 @@ func (r *run) keep(ctx context.Context) (pins []Pin, changed bool) {
 				*before, changed, report.Pinned = next, true, "updated"
 			}
 		}
+		if before != nil && before.addHosts(l.foundBy) {
+			changed = true
+			if report.Pinned == "unchanged" {
+				report.Pinned = "hosts added"
+			}
+		}
 	}
 	return pins, changed
 }
@@ -232,6 +271,7 @@ func (r *run) items() []*Item {
 	for _, m := range r.modules {
 		items = append(items, m.Item)
 	}
+	items = append(items, r.strays...)
 	slices.SortStableFunc(items, func(a, b *Item) int { return strings.Compare(a.Folder, b.Folder) })
 	return items
 }
@@ -249,8 +289,8 @@ func (r *run) judge(ctx context.Context) error {
 }
 
 // judgeVersion judges what concerns the version, and reports whether it is on record, so that
-// its bytes can be compared.
-func (r *run) judgeVersion(item *Item, s subject) (*record, bool) {
+// its bytes can be compared. used tells which of its packages are used.
+func (r *run) judgeVersion(item *Item, s subject, used func(packageRecord) bool) (*record, bool) {
 	record := r.records[s]
 	var alarm *Alarm
 	if record.place.log != nil {
@@ -267,10 +307,10 @@ func (r *run) judgeVersion(item *Item, s subject) (*record, bool) {
 		item.find(Unproven, "", record.err.Error())
 		return record, false
 	case record.err != nil:
-		item.Status, item.Why = Unanswered, record.err.Error()
+		item.set(Unanswered, record.err.Error())
 		return record, false
-	case !record.found && len(record.without) > 0:
-		item.Status, item.Why = NoLog, strings.Join(record.without, " and ")+" has no log"
+	case !record.found && len(record.without) > 0 && !record.sought:
+		item.set(NoLog, strings.Join(record.without, " and ")+" has no log")
 		if r.RequireLog {
 			item.find(WithoutLog, "", item.Why)
 		}
@@ -292,11 +332,10 @@ func (r *run) judgeVersion(item *Item, s subject) (*record, bool) {
 	}
 	for _, p := range record.packages {
 		if p.replaced {
-			item.find(Replaced, "", "the log has two packages of it with other files: "+strings.TrimSpace(p.platform.String())+"")
+			item.find(Replaced, "", "the log has two packages of it with other files or bytes: "+strings.TrimSpace(p.platform.String()))
 		}
 	}
-	if !record.since.IsZero() {
-		since := record.since
+	if since := record.since(used); !since.IsZero() {
 		item.Since = &since
 		if age := r.Now.Sub(since); age < r.MinAge {
 			item.find(TooYoung, "", fmt.Sprintf("it is offered since %s", since.Format(time.RFC3339)))

@@ -366,16 +366,22 @@ func TestWhereLogsAreFound(t *testing.T) {
 	}
 }
 
-// A provider that the mirror does not have comes from its own registry.
+// A mirror with a log has what clients get from it on record. That they may get it from
+// elsewhere as well must not hide that it is not there.
 func TestProvidersBesideAMirror(t *testing.T) {
 	for _, test := range []struct{ rule, direct, want string }{
-		{"from its registry, which has no log", "direct {}", "no log"},
+		{"from its registry, which has no log", "direct {}", "not on record"},
+		{"from its registry, and not from the mirror", "direct {}", "no log"},
 		{"from nowhere else", "", "not on record"},
 	} {
 		r, m := mirrored(t)
 		m.replace(".terraform.lock.hcl", "null", "other")
 		m.remove(".terraform/modules")
-		settings := fmt.Sprintf("provider_installation {\n network_mirror {\n url = \"https://%s/v1/mirror/\"\n }\n %s\n}", host, test.direct)
+		exclude := ""
+		if test.want == "no log" {
+			exclude = "exclude = [\"" + public + "/*/*\"]"
+		}
+		settings := fmt.Sprintf("provider_installation {\n network_mirror {\n url = \"https://%s/v1/mirror/\"\n %s\n }\n %s\n}", host, exclude, test.direct)
 		var err error
 		if m.settings, err = clientconfig.ReadSettings([]byte(settings), "a"); err != nil {
 			t.Fatal(err)

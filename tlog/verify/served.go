@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
@@ -26,6 +27,9 @@ const (
 	maxVersions = 8 << 20   // bytes of a list of versions
 	maxShasums  = 1 << 20   // bytes
 	maxModule   = 512 << 20 // bytes of a module's package
+
+	// packageTimeout is for a package, with all attempts.
+	packageTimeout = 10 * time.Minute
 )
 
 // service returns the URL of what is served of a place below names. The log is beside the
@@ -138,9 +142,8 @@ func providerNotice(warnings []string) string {
 	return shortened(strings.Join(about, "; "), maxReason)
 }
 
-// shasums returns the hashes in the SHA256SUMS of a release, as "zh:…". It must be the file
-// whose digest the look-up has.
-func (p place) shasums(ctx context.Context, own, version, digest string) (hashes []string, err error) {
+// shasums returns the SHA256SUMS of a release. It must be the file whose digest the look-up has.
+func (p place) shasums(ctx context.Context, own, version, digest string) (sums wire.Checksums, err error) {
 	a, err := p.askFile(ctx, own, address.ChecksumsName(p.address.Name, version), maxShasums)
 	if err != nil {
 		return nil, err
@@ -159,14 +162,10 @@ func (p place) shasums(ctx context.Context, own, version, digest string) (hashes
 	if served != digest {
 		return nil, errors.New("the SHA256SUMS that is served is not the one of the look-up")
 	}
-	sums, err := wire.DecodeChecksums(a.body)
-	if err != nil {
+	if sums, err = wire.DecodeChecksums(a.body); err != nil {
 		return nil, errors.New("the SHA256SUMS that is served cannot be read")
 	}
-	for _, sum := range sums {
-		hashes = append(hashes, "zh:"+sum.String())
-	}
-	return hashes, nil
+	return sums, nil
 }
 
 // modulePackage returns the content of a module's package that has one of the hashes on
@@ -230,6 +229,8 @@ func (p place) fetchModule(ctx context.Context, version, format string, zhs []st
 
 // download writes the body of an answer.
 func (c *Client) download(ctx context.Context, q question, to io.Writer) (size int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, packageTimeout)
+	defer cancel()
 	response, err := c.do(ctx, q)
 	if err != nil {
 		return 0, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -23,7 +24,8 @@ type Entry struct {
 	Leaf  tlog.Leaf
 }
 
-// A Conflict means that a log has two packages of one version with other files.
+// A Conflict means that a log has two packages of one version with other files or, of a
+// provider, other bytes.
 type Conflict struct {
 	First  int64 `json:"first"` // numbers of the entries
 	Second Entry `json:"-"`
@@ -38,11 +40,31 @@ type Watcher struct {
 	first map[[16]byte]firstPackage
 }
 
-// A firstPackage is the first entry of a package, and the beginnings of its "h1:".
+// A firstPackage is the first entry of a package, and the beginnings of its "h1:" and "zh:".
 type firstPackage struct {
-	index int64
-	h1    string
+	index  int64
+	h1, zh string
+	packed bool // of a folder, by the registry
 }
+
+// isSame reports whether a later entry may be of the same package. The bytes of a provider
+// count, unless the registry packs its folder.
+func (p firstPackage) isSame(later firstPackage, module bool) bool {
+	if !module && p.zh != later.zh && !(p.packed && later.packed) {
+		return false
+	}
+	for a := range slices.Chunk([]byte(p.h1), hashWidth) {
+		for b := range slices.Chunk([]byte(later.h1), hashWidth) {
+			if string(a) == string(b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hashWidth is the length of the beginning of a hash, in bytes.
+const hashWidth = 12
 
 // Watch returns a watcher of the log at a URL, or of the registry at a hostname.
 func (f *Finder) Watch(ctx context.Context, text string) (*Watcher, error) {
@@ -202,25 +224,20 @@ func (w *Watcher) conflicts(e Entry) (first int64, ok bool) {
 	var key [16]byte
 	sum := sha256.Sum256([]byte(strings.Join([]string{l.Address.String(), l.Version, l.Platform.String()}, " ")))
 	copy(key[:], sum[:])
-	const width = 12
+	last := len(l.Hashes) - 1
 	var h1 strings.Builder
-	for _, hash := range l.Hashes[:len(l.Hashes)-1] {
+	for _, hash := range l.Hashes[:last] {
 		b, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(hash, "h1:"))
-		h1.Write(b[:width])
+		h1.Write(b[:hashWidth])
 	}
+	zh, _ := hex.DecodeString(strings.TrimPrefix(l.Hashes[last], "zh:"))
+	p := firstPackage{e.Index, h1.String(), string(zh[:hashWidth]), l.Pack > 0}
 	known, seen := w.first[key]
 	if !seen || known.index == e.Index { // or it is read again
-		w.first[key] = firstPackage{e.Index, h1.String()}
+		w.first[key] = p
 		return 0, false
 	}
-	for a := range slices.Chunk([]byte(known.h1), width) {
-		for b := range slices.Chunk([]byte(h1.String()), width) {
-			if string(a) == string(b) {
-				return 0, false
-			}
-		}
-	}
-	return known.index, true
+	return known.index, !known.isSame(p, l.Address.IsModule())
 }
 
 // peaks are the roots of the full subtrees of a tree, the largest first.

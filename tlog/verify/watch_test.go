@@ -192,6 +192,11 @@ func evilLog(t *testing.T, entries ...string) http.Handler {
 	return mux
 }
 
+// zipAt is an entry of a provider with always the same files.
+func zipAt(digit, pack string) string {
+	return fmt.Sprintf("offered 2000-01-01T00:00:00Z provider acme/demo 1.2.0 linux_amd64 %s zh:%s %s%s", noH1, strings.Repeat(digit, 64), pack, strings.Repeat(digit, 32))
+}
+
 // No version has two packages with other files.
 func TestConflicts(t *testing.T) {
 	text := func(event string, version, content int) string { return leafAt(t, event, version, content).String() }
@@ -204,6 +209,10 @@ func TestConflicts(t *testing.T) {
 		{"after it was found", []string{text("found", 1, 1), text("offered", 1, 2)}, "[0-1]"},
 		{"called the same files", []string{text("offered", 1, 1), text("repacked", 1, 2)}, "[0-1]"},
 		{"the same files", []string{text("offered", 1, 1), text("repacked", 1, 1)}, "[]"},
+		{"other bytes of a provider, called the same files", []string{zipAt("1", ""), zipAt("2", "")}, "[0-1]"},
+		{"a provider that is packed in another way", []string{zipAt("1", "pack:1 "), zipAt("2", "pack:2 ")}, "[]"},
+		{"a provider's packed folder, and then a zip", []string{zipAt("1", "pack:1 "), zipAt("2", "")}, "[0-1]"},
+		{"the same package of a provider twice", []string{zipAt("1", ""), zipAt("1", "")}, "[]"},
 		{"other versions, and an entry of a later release of the registry", []string{text("offered", 1, 1), "replaced in a form of its own", text("offered", 2, 2)}, "[]"},
 	} {
 		m := &machine{t: t, dir: t.TempDir(), cache: t.TempDir(), network: &network{servers: map[string]http.Handler{host: evilLog(t, test.entries...)}}}

@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,23 +52,107 @@ type InstalledCall struct {
 	InstalledModule
 }
 
-// ReadInstalled reads the file in which a client records the installed modules. Modules that
-// are local or do not come from a registry are left out.
-func ReadInstalled(name string) ([]InstalledCall, error) {
+// A Stray is a call for which the client loads another folder than the one where its module
+// was installed, or a module of a registry whose version is not known.
+type Stray struct {
+	Key, Source, Version string
+	Dir                  string // empty: the version is not known
+}
+
+// ReadInstalled reads the file in which a client records the installed modules of the
+// configuration in a folder. data is the folder in which the client keeps what it has
+// installed. Modules that are local or do not come from a registry are left out, unless they
+// are strays. A client loads what the file names, whatever it has installed.
+func ReadInstalled(folder, data string) (calls []InstalledCall, strays []Stray, err error) {
+	modules := filepath.Join(data, "modules")
+	name := filepath.Join(modules, filepath.Base(InstalledName))
 	content, err := disk{}.read(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	records, err := parseRecords(content)
+	if err == nil {
+		calls, err = installedCalls(records)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w: let `init` write it again, or remove it", name, err)
+	}
+	if strays, err = findStrays(records, folder, modules); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return calls, strays, nil
+}
+
+// findStrays compares the folders of records with those in which clients install modules.
+func findStrays(records []installedRecord, folder, modules string) (strays []Stray, err error) {
+	absolute := func(path string) (string, error) {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(folder, path)
+		}
+		return filepath.Abs(path)
+	}
+	if modules, err = filepath.Abs(modules); err != nil {
+		return nil, err
+	}
+	dirs := make(map[string]string) // by key
+	for _, r := range records {
+		if dirs[r.Key], err = absolute(filepath.FromSlash(r.Dir)); err != nil {
+			return nil, err
+		}
+	}
+	root, err := absolute(".")
 	if err != nil {
 		return nil, err
 	}
-	calls, err := parseInstalledCalls(content)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: let `init` write it again, or remove it", name, err)
+	for _, r := range records {
+		switch dir := dirs[r.Key]; {
+		case r.Key == "": // clients load the configuration whatever is written here
+		case r.Version != "":
+			installed := filepath.Join(modules, r.Key)
+			if dir != installed && !strings.HasPrefix(dir, installed+string(filepath.Separator)) {
+				strays = append(strays, Stray{r.Key, r.Source, r.Version, cmp.Or(r.Dir, ".")})
+			}
+		case isLocal(r.Source):
+			parent := root
+			if at := strings.LastIndexByte(r.Key, '.'); at >= 0 {
+				if caller, known := dirs[r.Key[:at]]; known { // the caller of a test's module has no record
+					parent = caller
+				}
+			}
+			if !sameFolder(dir, filepath.Join(parent, filepath.FromSlash(r.Source))) {
+				strays = append(strays, Stray{r.Key, r.Source, "", cmp.Or(r.Dir, ".")})
+			}
+		default:
+			if _, _, notRegistry := parseModuleSource(r.Source, false); notRegistry == nil {
+				strays = append(strays, Stray{Key: r.Key, Source: r.Source})
+			}
+		}
 	}
-	return calls, nil
+	return strays, nil
+}
+
+func isLocal(source string) bool {
+	source = strings.ReplaceAll(source, "\\", "/")
+	return strings.HasPrefix(source, "./") || strings.HasPrefix(source, "../")
+}
+
+// sameFolder compares paths as clients write them, which resolve links.
+func sameFolder(a, b string) bool {
+	if a == b {
+		return true
+	}
+	was, err := filepath.EvalSymlinks(a)
+	is, bad := filepath.EvalSymlinks(b)
+	return err == nil && bad == nil && was == is
 }
 
 // parseInstalled reads the modules in the content of modules.json.
 func parseInstalled(content []byte) (modules []InstalledModule, err error) {
-	calls, err := parseInstalledCalls(content)
+	records, err := parseRecords(content)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := installedCalls(records)
 	for _, c := range calls {
 		if !slices.Contains(modules, c.InstalledModule) {
 			modules = append(modules, c.InstalledModule)
@@ -76,16 +161,29 @@ func parseInstalled(content []byte) (modules []InstalledModule, err error) {
 	return modules, err
 }
 
-// parseInstalledCalls reads the content of modules.json. Modules that are local or do not
-// come from a registry have no version in it.
-func parseInstalledCalls(content []byte) (calls []InstalledCall, err error) {
-	var file struct {
-		Modules []struct{ Key, Source, Version string }
-	}
+// An installedRecord is a call in modules.json, as the client has written it.
+type installedRecord struct{ Key, Source, Version, Dir string }
+
+// parseRecords reads the content of modules.json. Clients refuse two records of a call.
+func parseRecords(content []byte) ([]installedRecord, error) {
+	var file struct{ Modules []installedRecord }
 	if err := json.Unmarshal(content, &file); err != nil {
 		return nil, errors.New("it is not what clients write")
 	}
-	for _, m := range file.Modules {
+	known := make(map[string]bool)
+	for _, r := range file.Modules {
+		if known[r.Key] {
+			return nil, fmt.Errorf("it has the call %q twice", r.Key)
+		}
+		known[r.Key] = true
+	}
+	return file.Modules, nil
+}
+
+// installedCalls returns the calls of registries' modules. Modules that are local or do not
+// come from a registry have no version.
+func installedCalls(records []installedRecord) (calls []InstalledCall, err error) {
+	for _, m := range records {
 		if m.Version == "" {
 			continue
 		}

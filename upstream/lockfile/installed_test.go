@@ -2,6 +2,7 @@ package lockfile
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -80,15 +81,58 @@ func FuzzParseInstalled(f *testing.F) {
 }
 
 // A call's package is in the folder of its key, so the key leads nowhere else.
-func TestParseInstalledCalls(t *testing.T) {
-	calls, err := parseInstalledCalls([]byte(modulesJSON))
+func TestInstalledCalls(t *testing.T) {
+	calls, err := installedCallsIn(modulesJSON)
 	if got, want := fmt.Sprint(calls, err), "[{a {registry.terraform.io/acme/vpc/aws 1.0.0}} {a.b {registry.terraform.io/acme/vpc/aws 1.2.0}} {c {registry.terraform.io/acme/vpc/aws 1.2.0}}] <nil>"; got != want {
 		t.Errorf("got %s", got)
 	}
 	for _, key := range []string{"..", ".", "../a", `a\\b`, "/etc", `a\u0000`} {
 		content := fmt.Sprintf(`{"Modules":[{"Key":"%s","Source":"acme/vpc/aws","Version":"1.0.0"}]}`, key)
-		if calls, err := parseInstalledCalls([]byte(content)); err == nil || !strings.Contains(err.Error(), "is not the name of a call") {
+		if calls, err := installedCallsIn(content); err == nil || !strings.Contains(err.Error(), "is not the name of a call") {
 			t.Errorf("key %s: got %v, %v", key, calls, err)
 		}
+	}
+}
+
+func installedCallsIn(content string) ([]InstalledCall, error) {
+	records, err := parseRecords([]byte(content))
+	if err != nil {
+		return nil, err
+	}
+	return installedCalls(records)
+}
+
+// A client loads the folder that modules.json names, so this must be the one in which it has
+// installed the module.
+func TestStrays(t *testing.T) {
+	for _, test := range []struct{ rule, records, want string }{
+		{"a registry's module, and a module of its package", `{"Key":"a","Source":"acme/vpc/aws","Version":"1.0.0","Dir":".terraform/modules/a"},{"Key":"b","Source":"acme/vpc/aws//x","Version":"1.0.0","Dir":".terraform/modules/b/x"}`, "[]"},
+		{"another folder for a registry's module", `{"Key":"a","Source":"acme/vpc/aws","Version":"1.0.0","Dir":"evil"}`, "[{a acme/vpc/aws 1.0.0 evil}]"},
+		{"the folder of a call with a longer name", `{"Key":"a","Source":"acme/vpc/aws","Version":"1.0.0","Dir":".terraform/modules/ab"}`, "[{a acme/vpc/aws 1.0.0 .terraform/modules/ab}]"},
+		{"out of its package", `{"Key":"a","Source":"acme/vpc/aws","Version":"1.0.0","Dir":".terraform/modules/a/../../../evil"}`, "[{a acme/vpc/aws 1.0.0 .terraform/modules/a/../../../evil}]"},
+		{"no folder", `{"Key":"a","Source":"acme/vpc/aws","Version":"1.0.0"}`, "[{a acme/vpc/aws 1.0.0 .}]"},
+		{"a registry's module without a version", `{"Key":"a","Source":"registry.example.com/acme/vpc/aws//x","Dir":".terraform/modules/a/x"}`, "[{a registry.example.com/acme/vpc/aws//x  }]"},
+		{"a repository's module, which is not checked", `{"Key":"a","Source":"git::https://example.com/a.git","Dir":"x"}`, "[]"},
+		{"local modules of the configuration and of a module", `{"Key":"l","Source":"./l","Dir":"l"},{"Key":"l.up","Source":"../m","Dir":"m"},{"Key":"a","Source":"acme/vpc/aws","Version":"1.0.0","Dir":".terraform/modules/a/"},{"Key":"a.s","Source":"./s","Dir":".terraform/modules/a/s"}`, "[]"},
+		{"another folder for a local module of a registry's module", `{"Key":"a","Source":"acme/vpc/aws","Version":"1.0.0","Dir":".terraform/modules/a"},{"Key":"a.s","Source":"./s","Dir":"evil"}`, "[{a.s ./s  evil}]"},
+		{"a local module by a link, which clients resolve", `{"Key":"l","Source":"./link","Dir":"target"}`, "[]"},
+		{"another folder than the link leads to", `{"Key":"l","Source":"./link","Dir":"evil"}`, "[{l ./link  evil}]"},
+		{"a module of a test, whose caller has no record", `{"Key":"test.tests.main.setup","Source":"./setup","Dir":"setup"}`, "[]"},
+		{"another folder for the configuration, which clients pass over", `{"Key":"","Source":"","Dir":"evil"},{"Key":"l","Source":"./l","Dir":"evil/l"}`, "[{l ./l  evil/l}]"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			writeFiles(t, []string{"p/target/main.tf", "", "p/evil/main.tf", "", "p/" + InstalledName, `{"Modules":[` + test.records + `]}`})
+			if err := os.Symlink("target", "p/link"); err != nil {
+				t.Skip(err)
+			}
+			_, strays, err := ReadInstalled("p", "p/.terraform")
+			if got := fmt.Sprint(strays); got != test.want || err != nil {
+				t.Errorf("got %s, %v", got, err)
+			}
+		})
+	}
+	if _, err := parseRecords([]byte(`{"Modules":[{"Key":"a"},{"Key":"a"}]}`)); err == nil || err.Error() != `it has the call "a" twice` {
+		t.Errorf("two records of a call: %v", err)
 	}
 }

@@ -1,0 +1,367 @@
+package verify_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+const (
+	zeros = "0000000000000000000000000000000000000000000000000000000000000000"
+	noH1  = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+)
+
+// onFoe installs a module of an attacker's registry, and puts it on his record.
+func onFoe(m *machine, name string) *foeLog {
+	m.t.Helper()
+	foe := foeAt(m, name)
+	m.write(".terraform/modules/foe/main.tf", "# of "+name)
+	m.called("foe", name+"/acme/foe/aws", "", "1.0.0")
+	foe.add("offered 2000-01-01T00:00:00Z module acme/foe/aws 1.0.0 %s zh:%s", h1(m, ".terraform/modules/foe"), zeros)
+	return foe
+}
+
+// A committed or kept file leads the token of a registry to no other server.
+func TestFilesLeadNoTokens(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		change func(m *machine)
+	}{
+		{"the file of checkpoints, for a registry without a log", func(m *machine) {
+			m.servers[host] = discovering(`{"modules.v1":"/v1/modules/"}`, http.NotFoundHandler())
+			onFoe(m, "evil.example.com")
+			m.verify()
+			m.replace(verify.PinsName, "host evil.example.com", "host "+host)
+			m.cache = t.TempDir()
+		}},
+		{"a kept discovery document, for a registry that cannot be reached", func(m *machine) {
+			m.servers[host] = discovering(`{"tlog.v1":"https://evil.example.com/v1/tlog/"}`, http.NotFoundHandler())
+			onFoe(m, "evil.example.com")
+			m.called("vpc", vpc, "", "1.0.0")
+			m.write(vpcPackage+"/main.tf", "")
+			m.verify()
+			delete(m.servers, host)
+		}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := newMachine(t, full(t))
+			test.change(m)
+			m.calls, m.requests = nil, nil
+			m.called("vpc", vpc, "", "1.0.0")
+			m.write(vpcPackage+"/main.tf", "")
+			m.tokens = map[svchost.Hostname]string{host: "SECRET"}
+			m.verify()
+			asked := 0
+			for _, request := range m.requests {
+				if strings.HasPrefix(request, "https://evil.example.com/") {
+					asked++
+					if strings.Contains(request, "SECRET") {
+						t.Errorf("the token is sent: %s", request)
+					}
+				}
+			}
+			if asked == 0 {
+				t.Errorf("the other server is not asked: %v", m.requests)
+			}
+		})
+	}
+}
+
+// A client loads the folders that modules.json names, so other ones than those that are
+// checked are found.
+func TestModulesFromOtherFolders(t *testing.T) {
+	const record = `"Dir":".terraform/modules/vpc/"`
+	for _, test := range []struct {
+		rule, from, to string
+		want           []string
+	}{
+		{"another folder for a module", record, `"Dir":"evil"`, []string{vpc + " 1.0.0 other bytes"}},
+		{"another folder for a local module in it", record + "}", record + `},{"Key":"vpc.subnet","Source":"./modules/subnet","Dir":"evil"}`, []string{vpc + " 1.0.0 ok", "./modules/subnet  other bytes"}},
+		{"no version", `"Version":"1.0.0",`, "", []string{vpc + "  not on record"}},
+		{"as init leaves it, with a local module", record + "}", record + `},{"Key":"vpc.subnet","Source":"./modules/subnet","Dir":".terraform/modules/vpc/modules/subnet"}`, []string{vpc + " 1.0.0 ok"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := installed(t, full(t))
+			m.write("evil/main.tf", "# evil")
+			m.replace(".terraform/modules/modules.json", test.from, test.to)
+			says(t, m.verify(), append([]string{demo + " 1.2.0 ok"}, test.want...)...)
+		})
+	}
+	// What is wrong is not hidden by an answer that is missing.
+	m := installed(t, full(t))
+	m.replace(".terraform/modules/modules.json", record, `"Dir":"evil"`)
+	m.servers = nil
+	report := m.verify()
+	if report.Count(verify.Found) != 1 || report.Count(verify.Unanswered) != 1 {
+		t.Errorf("without a network it says %+v", report.Items)
+	}
+}
+
+// The log of one host cannot take the place of the log of another, in whatever order the two
+// are found.
+func TestALogThatTheFileHasOfAnotherHost(t *testing.T) {
+	for _, name := range []string{"a.example.com", "zz.example.com"} {
+		t.Run(name, func(t *testing.T) {
+			m := installed(t, full(t))
+			foe := onFoe(m, name)
+			says(t, m.verify(), demo+" 1.2.0 ok", vpc+" 1.0.0 ok", name+"/acme/foe/aws 1.0.0 ok")
+			m.servers[host] = discovering(`{"tlog.v1":"https://`+name+`/v1/tlog/"}`, m.servers[host])
+			m.remove(".terraform.lock.hcl")
+			m.write(vpcPackage+"/main.tf", "# evil")
+			foe.add("offered 2000-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
+			report := m.verify()
+			if alarms := report.Alarms(); len(alarms) != 1 || alarms[0].Kind != verify.Renamed || report.Count(verify.OK) != 0 {
+				t.Errorf("it says %v, and %v", alarms, report.Items)
+			}
+		})
+	}
+}
+
+// A name with a line feed does not stand for the lines of other files, of which the hash is made.
+func TestNamesWithLineFeeds(t *testing.T) {
+	sum := func(content string) string { return wire.SHA256Of([]byte(content)).String() }
+	m := installed(t, full(t))
+	m.remove(vpcPackage + "/main.tf")
+	m.remove(vpcPackage + "/a/.b/c")
+	m.write(vpcPackage+"/a/.b/c\n"+sum("# a module")+"  main.tf", "x")
+	m.write(demoPackage+"/a\nb", "")
+	for range 2 {
+		says(t, m.verify(), demo+" 1.2.0 other bytes", vpc+" 1.0.0 other bytes")
+	}
+}
+
+// A checkpoint that the file cannot hold does not count: no later run would compare it.
+func TestACheckpointThatCannotBeKept(t *testing.T) {
+	r := full(t)
+	m := installed(t, r)
+	signer, public := newSigner(t, tlogtest.Origin)
+	again, err := note.Sign(&note.Note{Text: r.log.Head().String() + "x\n\ny\n"}, signer)
+	m.must(err)
+	m.servers[host] = changed(m.servers[host], func(q *http.Request, body string) string {
+		if strings.HasSuffix(q.URL.Path, "/key") {
+			return public + "\n"
+		}
+		return strings.Replace(body, string(r.log.Head().Signed), string(again), 1)
+	})
+	report := m.verify()
+	says(t, report, demo+" 1.2.0 unanswered", vpc+" 1.0.0 unanswered")
+	if !report.Failed() || report.Logs[0].Pinned != "kept" {
+		t.Errorf("of the log it says %+v", report.Logs)
+	}
+}
+
+// What is not compared is not as on record.
+func TestALockFileWithNothingToCompare(t *testing.T) {
+	for rule, hashes := range map[string]string{"no hashes": "", "hashes of other schemes": `"h9:x"`} {
+		m := newMachine(t, full(t))
+		m.write(".terraform.lock.hcl", "provider \""+demo+"\" {\n version = \"1.2.0\"\n hashes = ["+hashes+"]\n}\n")
+		report := m.verify()
+		if says(t, report, demo+" 1.2.0 other bytes"); t.Failed() {
+			t.Fatal(rule)
+		}
+	}
+}
+
+// An entry that claims the files of an earlier one has not its bytes.
+func TestAZipThatClaimsTheFilesOfAnother(t *testing.T) {
+	for _, test := range []struct{ rule, pack, want string }{
+		{"another zip", "", "replaced, other bytes"},
+		{"a folder that is packed in another way", "pack:1 ", "ok"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := newMachine(t, full(t))
+			foe := foeAt(m, host)
+			m.write(".terraform.lock.hcl", "provider \""+demo+"\" {\n version = \"1.2.0\"\n hashes = [\"zh:"+strings.Repeat("2", 64)+"\"]\n}\n")
+			foe.entries = []string{zipAt("1", test.pack), zipAt("2", test.pack)}
+			says(t, m.verify(), demo+" 1.2.0 "+test.want)
+		})
+	}
+}
+
+// SHA256SUMS, which no entry proves, says nothing of a platform that has an entry.
+func TestSHA256SUMSAgainstAnEntry(t *testing.T) {
+	r := full(t)
+	m := installed(t, r)
+	sums := string(m.get("/v1/mirror/" + demo + "/terraform-provider-demo_1.2.0_SHA256SUMS"))
+	darwin := ""
+	for line := range strings.Lines(sums) {
+		if strings.Contains(line, "darwin_arm64") {
+			darwin, _, _ = strings.Cut(line, " ")
+		}
+	}
+	evil := strings.Repeat("e", 64)
+	m.replace(".terraform.lock.hcl", darwin, evil)
+	forged := strings.Replace(sums, darwin, evil, 1)
+	plain := changed(m.servers[host], func(q *http.Request, body string) string {
+		return strings.Replace(body, "shasums "+wire.SHA256Of([]byte(sums)).String(), "shasums "+wire.SHA256Of([]byte(forged)).String(), 1)
+	})
+	m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if strings.HasSuffix(q.URL.Path, "_SHA256SUMS") {
+			w.Write([]byte(forged))
+			return
+		}
+		plain.ServeHTTP(w, q)
+	})
+	says(t, m.verify(), demo+" 1.2.0 other bytes", vpc+" 1.0.0 ok")
+}
+
+// The age of a version is the age of the youngest package that is used.
+func TestAgeOfFurtherPlatforms(t *testing.T) {
+	const amd64, arm64 = ".terraform/providers/" + demo + "/1.2.0/linux_amd64", ".terraform/providers/" + demo + "/1.2.0/linux_arm64"
+	lock := func(hash string) string {
+		return "provider \"" + demo + "\" {\n version = \"1.2.0\"\n hashes = [\"" + hash + "\"]\n}\n"
+	}
+	for _, test := range []struct {
+		rule  string
+		setup func(m *machine)
+		want  string
+	}{
+		{"the new package is installed", func(m *machine) {
+			m.remove(amd64)
+			m.write(".terraform.lock.hcl", lock(h1(m, arm64)))
+		}, "too young"},
+		{"the new package is locked", func(m *machine) {
+			m.write(".terraform.lock.hcl", lock("zh:"+strings.Repeat("1", 64)))
+			m.remove(".terraform/providers")
+		}, "too young"},
+		{"the old package alone", func(m *machine) {
+			m.remove(arm64)
+			m.write(".terraform.lock.hcl", lock(h1(m, amd64)))
+		}, "ok"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := newMachine(t, full(t))
+			m.write(amd64+"/terraform-provider-demo", "old")
+			m.write(arm64+"/terraform-provider-demo", "new")
+			foe := foeAt(m, host)
+			foe.add("offered 1999-01-01T00:00:00Z provider acme/demo 1.2.0 linux_amd64 %s zh:%s", h1(m, amd64), zeros)
+			foe.add("offered 2000-01-01T23:00:00Z provider acme/demo 1.2.0 linux_arm64 %s zh:%s", h1(m, arm64), strings.Repeat("1", 64))
+			test.setup(m)
+			says(t, m.verify(func(o *verify.Options) { o.MinAge = 30 * 24 * time.Hour }), demo+" 1.2.0 "+test.want)
+		})
+	}
+}
+
+// Two logs of one name are one log, or none of them counts.
+func TestTwoLogsOfOneName(t *testing.T) {
+	const alias = "alias.example.com"
+	for _, test := range []struct {
+		rule string
+		twin func(r *registry) http.Handler
+		kind verify.AlarmKind // empty: none
+	}{
+		{"a second name of the registry", func(r *registry) http.Handler { return served{r} }, ""},
+		{"with another key", func(r *registry) http.Handler { return served{full(t)} }, verify.OtherKey},
+		{"with the same key and other entries", func(r *registry) http.Handler { return served{fill(newRegistryIn(t, r.storage.Twin()))} }, verify.Forked},
+		{"a longer one with the same key and other entries", func(r *registry) http.Handler {
+			twin := fill(newRegistryIn(t, r.storage.Twin()))
+			twin.Write("modules/acme/vpc/aws/1.1.0/main.tf", "")
+			twin.offer()
+			return served{twin}
+		}, verify.Forked},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r := full(t)
+			m := installed(t, r)
+			m.servers[alias] = test.twin(r)
+			m.write(".terraform/modules/b/main.tf", "")
+			m.called("b", alias+"/acme/vpc/aws", "", "1.0.0")
+			report := m.verify()
+			alarms := report.Alarms()
+			if test.kind == "" {
+				if len(alarms) > 0 || report.Logs[0].Pinned != "first use" {
+					t.Errorf("it says %v, %+v", alarms, report.Logs)
+				}
+				return
+			}
+			if len(alarms) != 2 || alarms[0].Kind != test.kind || alarms[1].Kind != test.kind || report.Count(verify.OK) != 0 {
+				t.Errorf("it has the alarms %v, and %d items are fine", alarms, report.Count(verify.OK))
+			}
+			if pins, err := verify.ReadPins(m.path(verify.PinsName)); len(pins) > 0 || err != nil {
+				t.Errorf("it has written %v, %v", pins, err)
+			}
+		})
+	}
+}
+
+// A host that has led to a log cannot do without it afterwards.
+func TestHostsThatLoseTheirLog(t *testing.T) {
+	const alias = "alias.example.com"
+	for _, test := range []struct {
+		rule  string
+		first func(m *machine)
+		want  []string
+	}{
+		{"a host that came to the log later", func(m *machine) {
+			m.verify()
+			m.servers[alias] = discovering(`{"tlog.v1":"https://`+host+`/v1/tlog/"}`, http.NotFoundHandler())
+			m.called("b", alias+"/acme/b/aws", "", "1.0.0")
+			m.write(".terraform/modules/b/main.tf", "# evil")
+			report := m.verify()
+			if report.Logs[0].Pinned != "hosts added" {
+				t.Errorf("of the log it says %+v", report.Logs)
+			}
+			m.servers[alias] = discovering(`{}`, http.NotFoundHandler())
+		}, []string{demo + " 1.2.0 ok", vpc + " 1.0.0 ok", alias + "/acme/b/aws 1.0.0 not on record"}},
+		{"a host whose log the user has named", func(m *machine) {
+			m.verify(func(o *verify.Options) { o.URLs = []string{"https://" + host + "/v1/tlog/"} })
+			m.write(vpcPackage+"/main.tf", "# evil")
+			m.servers[host] = discovering(`{}`, m.servers[host])
+		}, []string{demo + " 1.2.0 ok", vpc + " 1.0.0 other bytes"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := installed(t, full(t))
+			test.first(m)
+			says(t, m.verify(), test.want...)
+		})
+	}
+}
+
+// No proof shows that a look-up has all entries, but an earlier one shows which it had.
+func TestEntriesThatAreLeftOut(t *testing.T) {
+	m := newMachine(t, full(t))
+	foe := foeAt(m, host)
+	m.called("vpc", vpc, "", "1.0.0")
+	m.write(vpcPackage+"/main.tf", "# good")
+	foe.add("offered 1999-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
+	says(t, m.verify(), vpc+" 1.0.0 ok")
+	m.write(vpcPackage+"/main.tf", "# evil")
+	foe.add("offered 2000-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), strings.Repeat("1", 64))
+	foe.show = func(entry string) bool { return !strings.Contains(entry, zeros) }
+	for range 2 { // also the next time
+		report := m.verify(func(o *verify.Options) { o.Update = true })
+		says(t, report, vpc+" 1.0.0 unproven")
+		if alarms := report.Alarms(); len(alarms) != 1 || alarms[0].Kind != verify.Shrank || alarms[0].Before == "" || alarms[0].Now == "" {
+			t.Errorf("it has the alarms %v", alarms)
+		}
+	}
+}
+
+// A provider that comes from the disk alone is in no log that could be asked.
+func TestProvidersFromTheDisk(t *testing.T) {
+	m := newMachine(t, full(t))
+	m.write(".terraform.lock.hcl", "provider \"corp.example.com/corp/tool\" {\n version = \"1.0.0\"\n hashes = [\""+noH1+"\"]\n}\n")
+	for _, test := range []struct{ include, want string }{{"corp.example.com/*/*", "no log"}, {"other.example.com/*/*", "not on record"}} {
+		var err error
+		m.settings, err = clientconfig.ReadSettings([]byte(`provider_installation {
+  filesystem_mirror {
+    path    = "/usr/share/terraform/providers"
+    include = ["`+test.include+`"]
+  }
+  direct {
+    exclude = ["corp.example.com/*/*"]
+  }
+}`), "a")
+		m.must(err)
+		says(t, m.verify(), "corp.example.com/corp/tool 1.0.0 "+test.want)
+	}
+}
