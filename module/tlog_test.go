@@ -20,6 +20,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
@@ -279,10 +280,8 @@ func remove(t *testing.T, patterns ...string) {
 		if err != nil || len(names) == 0 {
 			t.Fatalf("there is no %s, %v", pattern, err)
 		}
-		for _, name := range names {
-			if err := os.RemoveAll(name); err != nil {
-				t.Fatal(err)
-			}
+		for _, name := range names { // a log that has been closed may still end a write
+			eventually(t, name+" is removed", func() bool { return os.RemoveAll(name) == nil })
 		}
 	}
 }
@@ -377,6 +376,42 @@ func TestWhatIsReplacedIsWithheld(t *testing.T) {
 	rescan(t, h)
 	if n := snapshot(t, h).Totals.Withheld[tree.Replaced]; n != 0 {
 		t.Errorf("it is withdrawn, and %d are replaced", n)
+	}
+}
+
+// A configuration that fails to start takes the log from the index of the one that goes on, and
+// gives it back.
+func TestAReloadThatFailsWithholdsStill(t *testing.T) {
+	for _, other := range []string{"without a log", "with another log"} {
+		t.Run(other, func(t *testing.T) {
+			root, off := treeToLog(t), &SigningKey{Off: true}
+			files := indextest.OnDisk(t, root).Write("modules/acme/dns/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# first"))
+			live := newConfiguration(t)
+			h := live.mustHandle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, SigningKey: off, Tlog: &Tlog{Folder: t.TempDir()}, Rescan: -1})
+			live.mustStart()
+			awaitEntry(t, h, "modules/acme/dns/aws/1.0.0")
+			files.Write("modules/acme/dns/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# other"))
+			rescan(t, h)
+			withheld := func() bool { return snapshot(t, h).Totals.Withheld[tree.Replaced] == 1 }
+			eventually(t, "it is withheld", withheld)
+
+			failing := newConfigurationIn(t, live.storage)
+			failing.generate = func() (*signing.Key, error) { return nil, errors.New("no entropy") }
+			o := Handler{Root: root, Hostnames: []string{"registry.example.com"}, SigningKey: off, Rescan: -1}
+			if other == "with another log" {
+				o.Tlog = &Tlog{Folder: t.TempDir(), Origin: "other.example.com/log"}
+			}
+			failing.mustHandle(o)
+			failing.mustHandle(Handler{Root: treeToLog(t), Hostnames: []string{"registry.example.com"}})
+			if err := failing.start(); err == nil {
+				t.Fatal("it starts")
+			}
+			failing.cancel()
+			eventually(t, "it is withheld again", withheld)
+			if status, _ := askLog(t, h, "/v1/modules/acme/dns/aws/1.0.0/download"); status != http.StatusNotFound {
+				t.Errorf("it is answered with %d", status)
+			}
+		})
 	}
 }
 

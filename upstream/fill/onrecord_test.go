@@ -38,3 +38,14 @@ func TestWhatAnOriginHasReplaced(t *testing.T) {
 	replaced[vpc.Namespace+" 1.0.0 _"] = true
 	begin(newModules(t, "").Client(t, upstream.Origin{}), withModules).mustRefuseModule(t, fill.ErrConflict, "is on record with other bytes")
 }
+
+// A module that somebody has swapped in the tree is not served for want of one in the index.
+func TestAReplacedModuleInTheTreeIsNotServed(t *testing.T) {
+	folders := indextest.New(t).Write("modules/"+vpc.String()+"/1.0.0.tar.gz", indextest.TarGz("main.tf", "# swapped in the tree"))
+	c := newModules(t, "").Client(t, upstream.Origin{})
+	m := (&mirroring{Tree: folders}).start(t, c, fill.Options{
+		Sources: sourceOf(c, withModules), Open: folders.Open,
+		Replaces: func(address.Address, string, address.Platform, string, wire.SHA256) time.Time { return time.Now() },
+	})
+	m.mustRefuseModule(t, fill.ErrConflict, "is on record with other bytes")
+}
