@@ -63,7 +63,7 @@ func TestTlogCommands(t *testing.T) {
 	if out, err := check(); err != nil {
 		t.Errorf("without the configuration, check says %q, %v", out, err)
 	}
-	if out, err := check("--config", file); commandtest.Status(err) != 1 || !strings.Contains(out, "is on record with other files since") {
+	if out, err := check("--config", file); commandtest.Status(err) != 1 || !strings.Contains(out, "is on record with other bytes since") {
 		t.Errorf("with the configuration, check says %q, %v", out, err)
 	}
 	indextest.OnDisk(t, roots+"/open").Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))

@@ -76,7 +76,7 @@ type App struct {
 
 	logging sync.Mutex // guards what follows: scans read it, for which closing an index waits
 	logs    map[tlogKey]*pooledTlog
-	logOf   map[*index.Index]*pooledTlog // by the index whose offers are entered
+	entered map[*index.Index]*pooledTlog // by the index whose offers are entered
 }
 
 // CaddyModule returns the Caddy module information.
@@ -105,7 +105,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.changes = make(map[*index.Index]*changeLog)
 	a.fillers = make(map[fillerKey]*pooledFiller)
 	a.logs = make(map[tlogKey]*pooledTlog)
-	a.logOf = make(map[*index.Index]*pooledTlog)
+	a.entered = make(map[*index.Index]*pooledTlog)
 	a.started = make(chan struct{})
 	a.generate = signing.Generate
 	a.passwords = newPasswordSlots()
@@ -214,7 +214,7 @@ func (a *App) Cleanup() error {
 	}
 	a.logging.Lock()
 	logs := a.logs
-	a.logs, a.logOf = nil, nil
+	a.logs, a.entered = nil, nil
 	a.logging.Unlock()
 	if err := tlogPool.release(a, logs); err != nil {
 		errs = append(errs, fmt.Errorf("closing a transparency log: %w", err))

@@ -143,7 +143,7 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 		Rewritten:   func(c index.ChangedVersion) { a.emitRewritten(t, c) },
 		Changed:     announce,
 	}})
-	a.log(pooled.Index, t)
+	a.enterOffers(pooled.Index, t)
 	go pooled.Compare() // the log may have told of something before the app had the index
 	pooled.Start()
 	return pooled.Index

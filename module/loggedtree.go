@@ -3,15 +3,10 @@ package module
 import (
 	"context"
 	"fmt"
-	"maps"
-	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/certmagic"
-	svchost "github.com/hashicorp/terraform-svchost"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -70,6 +65,9 @@ func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 		sameFolder := other.key.folder == key.folder && other.key.source.FS == key.source.FS
 		if other.key.origin == key.origin && !sameFolder {
 			return nil, fmt.Errorf("tlog: two logs are called %s, in the folders %s and %s: give one another origin", key.origin, other.key.folder, key.folder)
+		}
+		if other.key.source == key.source && !sameFolder {
+			return nil, fmt.Errorf("tlog: the tree has two logs, in the folders %s and %s: a tree has one", other.key.folder, key.folder)
 		}
 		if other.key != key && sameFolder {
 			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, signatures, origin and key, or name another folder", key.folder)
@@ -155,128 +153,64 @@ func (p *pooledTlog) tell(key tlogKey, s record.State) {
 	}
 }
 
-// replaces returns since when a log of a tree has a package with other bytes only; zero if none
-// has.
-func (a *App) replaces(source tree.Source, about address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
+// logOn returns the log of a tree; nil: it has none.
+func (a *App) logOn(source tree.Source) (of tlogKey, log *pooledTlog) {
 	a.logging.Lock()
 	defer a.logging.Unlock()
 	for key, p := range a.logs {
 		if key.source == source {
-			return p.Replaces(about, version, on, h1, sum)
+			return key, p
 		}
+	}
+	return tlogKey{}, nil
+}
+
+// replaces returns since when the log of a tree has a package with other bytes only; zero if it
+// has not.
+func (a *App) replaces(source tree.Source, about address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
+	if _, p := a.logOn(source); p != nil {
+		return p.Replaces(about, version, on, h1, sum)
 	}
 	return time.Time{}
 }
 
 // ledger returns what the offers of a tree are compared with; nil: they are not.
 func (a *App) ledger(source tree.Source) index.Ledger {
-	a.logging.Lock()
-	defer a.logging.Unlock()
-	for key, p := range a.logs {
-		if key.source == source {
-			return p
-		}
+	if _, p := a.logOn(source); p != nil {
+		return p
 	}
-	return nil
+	return nil // not a nil *pooledTlog
 }
 
-// log has the log of a handler's tree enter what an index offers. Of several indexes of the
-// tree, which may offer the same, one counts.
-func (a *App) log(x *index.Index, t servedTree) {
+// enterOffers has the log of a handler's tree enter what an index offers. Of several indexes of
+// the tree, which offer the same, one counts.
+func (a *App) enterOffers(x *index.Index, t servedTree) {
+	key, p := a.logOn(t.source)
+	if p == nil || key.require != t.require {
+		return
+	}
 	a.logging.Lock()
-	defer a.logging.Unlock()
-	for key, p := range a.logs {
-		if key.source != t.source || key.require != t.require || a.logOf[x] == p {
-			continue
+	for _, entering := range a.entered {
+		if entering == p {
+			a.logging.Unlock()
+			return
 		}
-		if slices.Contains(slices.Collect(maps.Values(a.logOf)), p) {
-			continue
-		}
-		a.logOf[x] = p
-		if s := x.Snapshot(); s != nil {
-			p.Offered(s, nil)
-		}
+	}
+	a.entered[x] = p
+	a.logging.Unlock()
+	if s := x.Snapshot(); s != nil {
+		p.Offered(s, nil)
 	}
 }
 
 // offered tells the log, if the index has one, what is offered.
 func (a *App) offered(x *index.Index, s *index.Snapshot, changed []address.Address) {
 	a.logging.Lock()
-	p := a.logOf[x]
+	p := a.entered[x]
 	a.logging.Unlock()
 	if p != nil {
 		p.Offered(s, changed)
 	}
-}
-
-var (
-	metricTlogEntries = prometheus.NewDesc("caddy_terraform_registry_tlog_entries",
-		"Entries of the transparency log, as it was signed last.", []string{"folder"}, nil)
-	metricTlogWaiting = prometheus.NewDesc("caddy_terraform_registry_tlog_waiting",
-		"Providers and modules with something that may have to be entered in the transparency log.", []string{"folder"}, nil)
-	metricTlogFailing = prometheus.NewDesc("caddy_terraform_registry_tlog_failing",
-		"Whether nothing can be added to the transparency log, by reason.", []string{"folder", "reason"}, nil)
-)
-
-// collectTlogs adds the metrics of all logs.
-func (a *App) collectTlogs(gauge func(d *prometheus.Desc, value float64, labels ...string)) {
-	a.logging.Lock()
-	logs := make(map[string]*pooledTlog, len(a.logs))
-	for _, t := range a.logged { // in the order of the configuration
-		p, folder := a.logs[t.key], t.key.folder
-		for n := 2; logs[folder] != nil && logs[folder] != p; n++ {
-			folder = fmt.Sprintf("%s#%d", t.key.folder, n)
-		}
-		if p != nil {
-			logs[folder] = p
-		}
-	}
-	a.logging.Unlock()
-	for folder, p := range logs {
-		if l := p.Log(); l != nil {
-			gauge(metricTlogEntries, float64(l.Head().Size), folder)
-		}
-		state := p.State()
-		gauge(metricTlogWaiting, float64(state.Waiting), folder)
-		for _, reason := range []record.Trouble{record.Behind, record.Forked, record.Failed} {
-			value := 0.0
-			if state.Trouble == reason {
-				value = 1
-			}
-			gauge(metricTlogFailing, value, folder, string(reason))
-		}
-	}
-}
-
-// A TlogFiles are the files of a log, for commands that read them.
-type TlogFiles struct {
-	Root      string // of the tree
-	Folder    string
-	Hostnames []svchost.Hostname // of the registry
-	Options   func(context.Context) (tlog.Options, error)
-}
-
-// Tlogs returns the logs of the configuration. It changes nothing in them.
-func (a *App) Tlogs() (all []TlogFiles) {
-	seen := make(map[tlogKey]bool)
-	for _, t := range a.logged {
-		if seen[t.key] {
-			continue
-		}
-		seen[t.key] = true
-		key := t.key
-		key.made = false
-		files := logOf(key, a.storageOf())
-		all = append(all, TlogFiles{t.key.source.Directories.Root, t.key.folder, t.key.names(), func(ctx context.Context) (tlog.Options, error) {
-			if t.key.made { // the server makes it
-				if _, err := os.Stat(t.key.folder); err != nil {
-					return tlog.Options{}, err
-				}
-			}
-			return files.Read(ctx)
-		}})
-	}
-	return all
 }
 
 // maxTlogCalls limits the calls that wait for a storage that hangs.

@@ -210,6 +210,9 @@ func TestTlogMistakes(t *testing.T) {
 	if _, err := c.handle(Handler{Root: treeToLog(t), Tlog: &Tlog{Folder: keys, Origin: "b"}}); err == nil || !strings.Contains(err.Error(), "two registries use the folder") {
 		t.Errorf("two trees with one folder: %v", err)
 	}
+	if _, err := c.handle(Handler{Root: root, Tlog: &Tlog{Folder: t.TempDir(), Origin: "b"}}); err == nil || !strings.Contains(err.Error(), "a tree has one") {
+		t.Errorf("one tree with two logs: %v", err)
+	}
 	for _, second := range []Tlog{{Folder: t.TempDir(), Origin: "a"}, {Origin: "a"}} {
 		if _, err := c.handle(Handler{Root: treeToLog(t), Tlog: &second}); err == nil || !strings.Contains(err.Error(), "two logs are called a") {
 			t.Errorf("two folders with logs of one name: %v", err)

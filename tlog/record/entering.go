@@ -14,7 +14,7 @@ import (
 // counts as begun. What becomes readable later is offered later.
 const beginPatience = time.Hour
 
-// enter adds what is left to enter.
+// enter adds what is pending.
 func (r *Recorder) enter(ctx context.Context, l *tlog.Log, s *index.Snapshot) (err error) {
 	defer r.waiting()
 	r.waiting()
@@ -28,7 +28,7 @@ func (r *Recorder) enter(ctx context.Context, l *tlog.Log, s *index.Snapshot) (e
 		event = tlog.Found
 	}
 	e := &entering{Recorder: r, log: l, snapshot: s, event: event, rested: r.resting.next(time.Now())}
-	for a := range r.left {
+	for a := range r.pending {
 		e.look(a)
 		if len(e.leaves) >= chunk {
 			if err := e.add(ctx); err != nil {
@@ -40,7 +40,7 @@ func (r *Recorder) enter(ctx context.Context, l *tlog.Log, s *index.Snapshot) (e
 		return err
 	}
 	r.resting = e.rested
-	if !r.begun && len(r.left) == 0 && (s.Complete() || time.Since(r.began) >= beginPatience) {
+	if !r.begun && len(r.pending) == 0 && (s.Complete() || time.Since(r.began) >= beginPatience) {
 		if err := l.SetBegun(ctx); err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ type entering struct {
 	event    tlog.Event // of what is new
 	rested   resting
 	leaves   []tlog.Leaf
-	whole    []address.Address // of which nothing is left once the leaves are added
+	done     []address.Address // pending no longer when the leaves have been added
 }
 
 // look collects the leaves of an address that the log has not.
@@ -77,7 +77,7 @@ func (e *entering) look(a address.Address) {
 		e.withdrawn.note(all, news)
 	}
 	if !rests {
-		e.whole = append(e.whole, a)
+		e.done = append(e.done, a)
 	}
 }
 
@@ -115,16 +115,17 @@ func (e *entering) add(ctx context.Context) error {
 	if err := e.log.Append(ctx, e.leaves...); err != nil {
 		return err
 	}
-	for _, a := range e.whole {
-		delete(e.left, a)
+	for _, a := range e.done {
+		delete(e.pending, a)
 	}
-	e.leaves, e.whole = nil, nil
+	e.leaves, e.done = nil, nil
 	e.waiting()
+	e.progressed()
 	return nil
 }
 
 func (r *Recorder) waiting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state.Waiting = len(r.left)
+	r.state.Waiting = len(r.pending)
 }

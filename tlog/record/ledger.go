@@ -36,7 +36,7 @@ func (r ledger) Package(a address.Address, version string, k *index.Package) (ti
 func (r ledger) ModuleVersion(a address.Address, v *index.ModuleVersion) (time.Time, *tree.Finding) {
 	c := r.compare(a, ofModule(v))
 	if c.Record == tlog.Replaced {
-		return time.Time{}, tree.Findingf(tree.Replaced, "the version is on record with other files since %s: put these back, or withdraw the version and publish another one",
+		return time.Time{}, tree.Findingf(tree.Replaced, "the version is on record with other bytes since %s: put these back, or withdraw the version and publish another one",
 			c.Since.Format(time.RFC3339))
 	}
 	return c.offered(), nil
@@ -60,7 +60,12 @@ func (r ledger) compare(folder address.Address, l tlog.Leaf) comparison {
 		return comparison{}
 	}
 	l.Event, l.Address = tlog.Offered, addressIn(placesOf(folder, r.hostnames)[0])
-	return comparison{log.Compare(l)}
+	c := log.Compare(l)
+	if c.Record == tlog.NotOnRecord && l.Address != folder { // entered before the hostname was the registry's own
+		l.Address = folder
+		c = log.Compare(l)
+	}
+	return comparison{c}
 }
 
 // Interface guards

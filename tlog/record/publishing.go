@@ -10,7 +10,7 @@ import (
 )
 
 // Replaces returns since when a package is on record with other bytes only; zero if it is not.
-// It is for addresses without HOSTNAME, which the registry hosts.
+// The address is the address of its folder.
 func (r *Recorder) Replaces(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
 	c := r.compare(a, tlog.Leaf{Version: version, Platform: on, Hashes: []string{h1, "zh:" + sum.String()}})
 	if c.Record != tlog.Replaced {
@@ -36,7 +36,7 @@ func (r *Recorder) Await(ctx context.Context, a address.Address, version string,
 	}
 }
 
-// nextProgress returns a channel that is closed after the next attempt.
+// nextProgress returns a channel that is closed when more has been entered, or could not be.
 func (r *Recorder) nextProgress() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,7 +46,7 @@ func (r *Recorder) nextProgress() <-chan struct{} {
 	return r.progress
 }
 
-// progressed wakes those who wait for an attempt.
+// progressed wakes those who wait.
 func (r *Recorder) progressed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -71,7 +71,7 @@ type Recorder struct {
 	ledger
 	options Options
 	opened  atomic.Pointer[tlog.Log]
-	some    chan struct{} // has an element when there is a snapshot to look at
+	wake    chan struct{} // has an element when there is a snapshot to look at
 	cancel  context.CancelFunc
 	ended   chan struct{}
 
@@ -79,10 +79,10 @@ type Recorder struct {
 	state    State
 	latest   *index.Snapshot
 	changed  map[address.Address]bool // since run has taken the snapshot before
-	progress chan struct{}            // closed after the next attempt; nil: nobody waits for it
+	progress chan struct{}            // closed when something has been entered, and after each attempt; nil: nobody waits for it
 
 	// What follows belongs to run.
-	left      map[address.Address]bool // addresses, without HOSTNAME, with something to enter
+	pending   map[address.Address]bool // addresses, without HOSTNAME, with something to enter
 	resting   resting
 	withdrawn withdrawn
 	began     time.Time // when the first snapshot came
@@ -94,7 +94,10 @@ type Recorder struct {
 // New returns a Recorder that works until it is closed.
 func New(o Options) *Recorder {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Recorder{options: o, some: make(chan struct{}, 1), cancel: cancel, ended: make(chan struct{}), changed: make(map[address.Address]bool), left: make(map[address.Address]bool), withdrawn: make(withdrawn)}
+	r := &Recorder{
+		options: o, wake: make(chan struct{}, 1), cancel: cancel, ended: make(chan struct{}),
+		changed: make(map[address.Address]bool), pending: make(map[address.Address]bool), withdrawn: make(withdrawn),
+	}
 	r.ledger = ledger{r.Log, o.Hostnames}
 	go r.run(ctx)
 	return r
@@ -115,17 +118,17 @@ func (r *Recorder) Offered(s *index.Snapshot, changed []address.Address) {
 	}
 	r.mu.Unlock()
 	select {
-	case r.some <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-// take returns the newest snapshot; nil if there is none yet. What has changed is left to
-// enter.
+// take returns the newest snapshot; nil if there is none yet. What has changed becomes
+// pending.
 func (r *Recorder) take() *index.Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.Copy(r.left, r.changed)
+	maps.Copy(r.pending, r.changed)
 	clear(r.changed)
 	if r.began.IsZero() && r.latest != nil {
 		r.began = time.Now()
@@ -164,9 +167,9 @@ func (r *Recorder) run(ctx context.Context) {
 			return
 		}
 		r.tell(err)
-		wait, some := refreshEvery, r.some
+		wait, wake := refreshEvery, r.wake
 		if err != nil {
-			wait, some = retry, nil // a snapshot does not mend a log
+			wait, wake = retry, nil // a snapshot does not mend a log
 			retry = min(2*retry, maxRetry)
 		} else {
 			retry = minRetry
@@ -176,7 +179,7 @@ func (r *Recorder) run(ctx context.Context) {
 		case <-ctx.Done():
 			timer.Stop()
 			return
-		case <-some:
+		case <-wake:
 			timer.Stop()
 		case <-timer.C:
 		}

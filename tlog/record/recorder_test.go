@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -244,6 +245,90 @@ func TestASnapshotThatIsOlderThanTheLog(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is withheld once the log has been read is no news of the snapshot before.
+func TestWhatIsWithheldIsNotEntered(t *testing.T) {
+	files, storage := indextest.New(t), tlogtest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# first"))
+	first := scan(t, files)
+	files.Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" { reason = "a backdoor" }`)
+	withdrawn := scan(t, files)
+	files.Remove("modules/acme/vpc/aws/registry.hcl")
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# other"))
+	swapped := scan(t, files)
+	files.Remove("modules/acme/vpc/aws/1.0.0.tar.gz")
+	without := scan(t, files) // as the index leaves it out
+	synctest.Test(t, func(t *testing.T) {
+		before := New(Options{Open: storage.Open})
+		before.Offered(first, nil)
+		time.Sleep(time.Minute)
+		before.Offered(withdrawn, nil)
+		time.Sleep(time.Minute)
+		before.Close()
+		var r *Recorder
+		made := make(chan struct{})
+		r = New(Options{Open: storage.Open, Learned: func(...address.Address) {
+			<-made
+			r.Offered(without, nil)
+		}})
+		close(made)
+		r.Offered(swapped, nil)
+		time.Sleep(time.Minute)
+		r.Close()
+		synctest.Wait()
+	})
+	if got := described(t, storage); got != "found acme/vpc/aws 1.0.0\nwithdrawn acme/vpc/aws 1.0.0" {
+		t.Errorf("it has %q", got)
+	}
+}
+
+// A publisher is told when the version is on record, although the index is busy with a scan and
+// cannot compare it yet.
+func TestAwaitWhileTheIndexIsBusy(t *testing.T) {
+	files, storage := indextest.New(t), tlogtest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	s, a := scan(t, files), address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+	synctest.Test(t, func(t *testing.T) {
+		scanned := make(chan struct{})
+		r := New(Options{Open: storage.Open, Learned: func(...address.Address) { <-scanned }})
+		r.Offered(s, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if !r.Await(ctx, a, "1.0.0", address.Platform{}) {
+			t.Error("it is not on record")
+		}
+		close(scanned)
+		r.Close()
+		synctest.Wait()
+	})
+}
+
+// A version that was entered before a hostname became the registry's own counts.
+func TestAVersionUnderAFormerHostname(t *testing.T) {
+	files, storage := indextest.New(t), tlogtest.New(t)
+	const name = "modules/registry.example.com/acme/vpc/aws/1.0.0.tar.gz"
+	files.Write(name, indextest.TarGz("main.tf", "# first"))
+	first := scan(t, files)
+	files.Write(name, indextest.TarGz("main.tf", "# other"))
+	other := scan(t, files)
+	synctest.Test(t, func(t *testing.T) {
+		r := New(Options{Open: storage.Open})
+		r.Offered(first, nil)
+		time.Sleep(time.Minute)
+		r.Close()
+		synctest.Wait()
+	})
+	l := NewLedger(storage.MustOpen(t), []svchost.Hostname{"registry.example.com"})
+	a := address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "vpc", System: "aws"}
+	for rule, test := range map[string]struct {
+		s        *index.Snapshot
+		replaced bool
+	}{"the same bytes": {first, false}, "other bytes": {other, true}} {
+		if _, bad := l.ModuleVersion(a, test.s.Module(index.PlaceOf(a)).Version("1.0.0")); (bad != nil) != test.replaced {
+			t.Errorf("%s: %v", rule, bad)
+		}
+	}
 }
 
 // What cannot be read does not keep a log from beginning for ever.
