@@ -220,8 +220,8 @@ func TestTlogMistakes(t *testing.T) {
 	}
 }
 
-// What is lost of a log is never begun again: nothing is added, and the log of the server
-// says so.
+// A log that has lost files is never begun again: nothing is added, and the server's log says
+// so.
 func TestALogThatHasLostSomething(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
@@ -307,7 +307,7 @@ func TestALogHasWhatItsSiteOffers(t *testing.T) {
 	}
 }
 
-// What is offered and not entered yet is no version that a log does not have.
+// A version that is offered and not entered yet is answered with 503, not as absent.
 func TestAVersionThatCannotBeEntered(t *testing.T) {
 	root, folder := treeToLog(t), t.TempDir()
 	c := newConfiguration(t)
@@ -371,7 +371,7 @@ func TestWhatIsReplacedIsWithheld(t *testing.T) {
 	files.Write(file, other)
 	_, h = begin(c.storage)
 	mustAnswer("replaced while nothing ran", h, http.StatusNotFound)
-	// What is on record is told all the same.
+	// Its entry is told all the same.
 	if body := awaitEntry(t, h, "modules/acme/dns/aws/1.0.0"); strings.Count(body, " h1:") != 1 {
 		t.Errorf("the version has the entries %s", body)
 	}
@@ -436,7 +436,7 @@ func TestALogThatIsTurnedOff(t *testing.T) {
 	eventually(t, "it is offered", func() bool { return snapshot(t, h).Totals.Withheld[tree.Replaced] == 0 })
 }
 
-// What is published is on record when the request is answered.
+// A published version is on record when the request is answered.
 func TestWhatIsPublishedIsOnRecord(t *testing.T) {
 	o, token := publishingHandler(t)
 	folder := t.TempDir()
@@ -474,7 +474,7 @@ func TestWhatIsPublishedIsOnRecord(t *testing.T) {
 	publish("/v1/modules/acme/vpc/aws/1.0.0.tar.gz", first, http.StatusCreated)
 	onRecord("1.0.0", vpc, address.Platform{})
 
-	// A file that somebody has removed comes back with the same bytes alone.
+	// A removed file can be published again with the same bytes only.
 	remove(t, o.Root+"/modules/acme/vpc/aws/1.0.0.tar.gz", o.Root+"/providers/acme/demo/*1.2.0*")
 	rescan(t, h)
 	if says := publish("/v1/modules/acme/vpc/aws/1.0.0.tar.gz", other, http.StatusConflict); !strings.Contains(says, "is on record with another 1.0.0.tar.gz since ") {

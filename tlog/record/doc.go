@@ -1,4 +1,4 @@
-// Package record enters in a transparency log what a registry offers.
+// Package record enters the offers of a registry in a transparency log.
 //
 // A Recorder is told of each snapshot of a tree. It compares the folders with those that it
 // has entered, makes leaves of what it does not know (leaves.go), and adds them to the log. It

@@ -11,7 +11,7 @@ import (
 )
 
 // beginPatience is how long a log waits for folders and files that cannot be read before it
-// counts as begun. What becomes readable later is offered later.
+// counts as begun. Versions in them that become readable later are entered as offered.
 const beginPatience = time.Hour
 
 // enter adds what is pending.
@@ -97,7 +97,8 @@ type version struct {
 	version string
 }
 
-// note notes what the leaves of a snapshot say, and which of them are news.
+// note adds the versions that a snapshot has as withdrawn, and drops the versions that are
+// restored on record: they are in all leaves, and not in the news.
 func (w withdrawn) note(all, news []tlog.Leaf) {
 	for _, leaf := range all {
 		switch v := (version{leaf.Address, leaf.Version}); leaf.Event {

@@ -15,7 +15,7 @@ import (
 // packed. Another list of such files gets another number.
 const packRule = 1
 
-// placesOf returns where clients find what a folder has. Hostnames are the registry's own: a
+// placesOf returns the places at which clients find the versions of a folder. Hostnames are the registry's own: a
 // folder under one of them is hosted, and merged with the folder without HOSTNAME.
 func placesOf(folder address.Address, hostnames []svchost.Hostname) (places []index.Place) {
 	switch {
@@ -30,8 +30,8 @@ func placesOf(folder address.Address, hostnames []svchost.Hostname) (places []in
 	return places
 }
 
-// leavesOf returns what the log should have of a folder: the packages that are offered, as
-// the event, and which versions are withdrawn. The log adds what is new in it.
+// leavesOf returns the leaves that the log should have of a folder: its packages with the
+// event, and withdrawn versions. The log adds the new ones.
 func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hostname, event tlog.Event) (leaves []tlog.Leaf) {
 	withdrawn := make(map[string]bool)
 	places := placesOf(folder, hostnames)
@@ -69,8 +69,7 @@ func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hos
 	return leaves
 }
 
-// addressIn returns the address by which a log has what is at a place: without HOSTNAME if it
-// is hosted.
+// addressIn returns the address of a place in a log: without HOSTNAME if it is hosted.
 func addressIn(p index.Place) address.Address {
 	if p.Hosted {
 		return p.At("")

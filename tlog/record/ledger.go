@@ -52,8 +52,8 @@ func (c comparison) offered() time.Time {
 	return c.Since
 }
 
-// compare returns what the log has of a package of a folder. While the log cannot be read,
-// nothing is known of it: a log that fails keeps nothing from being offered.
+// compare compares a package of a folder with the log. While the log cannot be read, nothing
+// is on record: a log that fails keeps nothing from being offered.
 func (r ledger) compare(folder address.Address, l tlog.Leaf) comparison {
 	log := r.log()
 	if log == nil {

@@ -50,7 +50,7 @@ type State struct {
 
 // Intervals of a Recorder.
 const (
-	// refreshEvery is how often it reads what other instances have added.
+	// refreshEvery is how often it reads entries of other instances.
 	refreshEvery = 5 * time.Second
 	tidyEvery    = time.Hour
 
@@ -221,12 +221,12 @@ func (r *Recorder) attempt(ctx context.Context) error {
 		r.opened.Store(l)
 	}
 	if err := l.Refresh(ctx); err != nil {
-		return errors.Join(err, r.learn(ctx, l)) // what was read before counts
+		return errors.Join(err, r.learn(ctx, l)) // entries that were read before count
 	}
 	if err := r.learn(ctx, l); err != nil {
 		return err
 	}
-	s := r.take() // what is on record with other bytes has been left out of it
+	s := r.take() // the index has left out versions that are on record with other bytes
 	if s != nil {
 		if err := r.enter(ctx, l, s); err != nil {
 			return err
@@ -237,7 +237,7 @@ func (r *Recorder) attempt(ctx context.Context) error {
 	}
 	if time.Since(r.tidied) >= tidyEvery {
 		r.tidied = time.Now()
-		_ = l.Tidy(ctx) // what is left over harms nobody for another hour
+		_ = l.Tidy(ctx) // old batches harm nobody for another hour
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func described(t *testing.T, s *tlogtest.Storage) string {
 	return strings.Join(lines, "\n")
 }
 
-// A step of a story: what is done to a tree, and what the log has gained by it.
+// A step changes a tree. adds are the entries that the log gets.
 type step struct {
 	rule string
 	do   func(*indextest.Tree)
@@ -149,8 +149,8 @@ func TestWhatIsEntered(t *testing.T) {
 	}
 }
 
-// What is on record stays, so a folder that is still being copied is not entered. Archives
-// are, beside it.
+// Entries stay, so a folder is not entered while it is still being copied. Archives beside it
+// are.
 func TestAFolderRestsBeforeItIsEntered(t *testing.T) {
 	files, storage := indextest.New(t), tlogtest.New(t)
 	scanWith := func(content string) *index.Snapshot {
@@ -247,7 +247,8 @@ func TestASnapshotThatIsOlderThanTheLog(t *testing.T) {
 	})
 }
 
-// What is withheld once the log has been read is no news of the snapshot before.
+// A version that the index withholds once the log has been read is not entered as restored, by
+// the snapshot before.
 func TestWhatIsWithheldIsNotEntered(t *testing.T) {
 	files, storage := indextest.New(t), tlogtest.New(t)
 	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# first"))
@@ -331,7 +332,7 @@ func TestAVersionUnderAFormerHostname(t *testing.T) {
 	}
 }
 
-// What cannot be read does not keep a log from beginning for ever.
+// A folder that cannot be read does not keep a log from beginning for ever.
 func TestAFolderThatCannotBeReadWhenALogIsBegun(t *testing.T) {
 	dir := t.TempDir()
 	files, storage := indextest.OnDisk(t, dir), tlogtest.New(t)

@@ -8,7 +8,7 @@ import (
 )
 
 // folderRest is how long a folder that the registry packs must stay the same before it is
-// entered. It may be offered before all of it has been copied, and what is on record stays.
+// entered. A folder may be offered before all of it has been copied, and an entry stays.
 const folderRest = time.Minute
 
 // Packed folders that are offered and not entered yet rest. The zero value has none.
@@ -25,7 +25,7 @@ type packed struct {
 	platform address.Platform
 }
 
-// What was seen of a folder: its files, and since when they are the same.
+// A seen folder has its files, by their hash, since a time.
 type seen struct {
 	files string
 	since time.Time
