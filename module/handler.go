@@ -191,8 +191,8 @@ type Handler struct {
 	// Default: off; files are published by copying them into the folder.
 	Publish *Publish `json:"publish,omitempty"`
 
-	// The transparency log, which has on record what was offered, so that everybody who
-	// may read it can check it later. Default: none.
+	// The transparency log: a record of all offered versions, with which clients can check
+	// later what they got. Default: none.
 	Tlog *Tlog `json:"tlog,omitempty"`
 
 	logger   *slog.Logger

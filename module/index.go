@@ -87,7 +87,7 @@ type pooledIndex struct {
 	users[indexUser]
 }
 
-// An indexUser is what an app uses an index with.
+// An indexUser has the observer and the ledger that an app gives an index.
 type indexUser struct {
 	observer *index.Observer
 	ledger   index.Ledger // nil: the app has no log of the tree

@@ -203,7 +203,7 @@ func (a *App) enterOffers(x *index.Index, t servedTree) {
 	}
 }
 
-// offered tells the log, if the index has one, what is offered.
+// offered hands the newest snapshot of an index to its log, if it has one.
 func (a *App) offered(x *index.Index, s *index.Snapshot, changed []address.Address) {
 	a.logging.Lock()
 	p := a.entered[x]

@@ -18,7 +18,7 @@ import (
 
 // Tlog puts on record what the registry offers, in a transparency log: a list to which
 // entries can be added and in which none can be changed unnoticed. Whoever may read a
-// provider or module can check that what it is now is what it was when it was first
+// provider or module can check that it has not changed since it was first
 // offered, with the entries of its versions and their proofs at:
 //
 //	PREFIX/tlog/lookup/modules/[HOSTNAME/]NAMESPACE/NAME/SYSTEM/VERSION

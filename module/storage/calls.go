@@ -20,7 +20,7 @@ type Calls struct {
 	calls   chan struct{}                     // has an element for each call
 }
 
-// NewCalls returns calls of which so many wait for the storage at once.
+// NewCalls returns calls to a storage. At most atOnce calls wait for it at the same time.
 func NewCalls(storage func() (certmagic.Storage, error), atOnce int) Calls {
 	return Calls{storage, make(chan struct{}, atOnce)}
 }

@@ -23,8 +23,8 @@ type Options struct {
 	// Hostnames are the registry's own.
 	Hostnames []svchost.Hostname
 
-	// Learned is called when the log has new entries of these addresses, or of any if there
-	// are none: what is offered has to be compared with them again. It may be nil.
+	// Learned is called when the log has new entries of these addresses, or of any without
+	// addresses: the offers have to be compared with them again. It may be nil.
 	Learned func(addresses ...address.Address)
 
 	// Changed is called when the State has got another Trouble. It may be nil.
@@ -79,7 +79,7 @@ type Recorder struct {
 	state    State
 	latest   *index.Snapshot
 	changed  map[address.Address]bool // since run has taken the snapshot before
-	progress chan struct{}            // closed when something has been entered, and after each attempt; nil: nobody waits for it
+	progress chan struct{}            // closed after each addition and each attempt; nil: no request waits for it
 
 	// What follows belongs to run.
 	pending   map[address.Address]bool // addresses, without HOSTNAME, with something to enter
@@ -103,8 +103,8 @@ func New(o Options) *Recorder {
 	return r
 }
 
-// Offered tells the recorder what is offered now, and of which addresses something has changed
-// since the last call; nil: of all. It does not wait.
+// Offered hands over the newest snapshot, and the addresses that have changed since the last
+// call; nil: all. It does not wait.
 func (r *Recorder) Offered(s *index.Snapshot, changed []address.Address) {
 	r.mu.Lock()
 	r.latest = s
@@ -237,7 +237,7 @@ func (r *Recorder) attempt(ctx context.Context) error {
 	}
 	if time.Since(r.tidied) >= tidyEvery {
 		r.tidied = time.Now()
-		_ = l.Tidy(ctx) // old batches harm nobody for another hour
+		_ = l.Tidy(ctx) // old batches do no harm for another hour
 	}
 	return nil
 }
