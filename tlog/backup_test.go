@@ -25,6 +25,7 @@ func TestAStoreFromABackup(t *testing.T) {
 	}{
 		{"the files only", 10, func(now, backup *memory) { now.files = backup.files }, nil, ErrBehind},
 		{"the files with a full bundle", 300, func(now, backup *memory) { now.files = backup.files }, nil, ErrBehind},
+		{"the files, and memory has the bundle that they lack", 505, func(now, backup *memory) { now.files = backup.files }, nil, ErrBehind},
 		{"all files are gone", 10, func(now, _ *memory) { now.files = make(map[string][]byte) }, ErrBehind, ErrBehind},
 		{"the checkpoint only", 10, func(now, backup *memory) { now.files[checkpointName] = backup.files[checkpointName] }, nil, nil},
 		{"the checkpoint is gone", 10, func(now, _ *memory) { delete(now.files, checkpointName) }, nil, nil},
@@ -42,6 +43,10 @@ func TestAStoreFromABackup(t *testing.T) {
 				mustAppend(t, running, leavesFrom(0, test.leaves)...)
 				backup := m.copy()
 				mustAppend(t, running, leavesFrom(test.leaves, test.leaves+7)...)
+				newest := moduleLeaf(test.leaves + 6)
+				if leaves, err := running.Leaves(t.Context(), running.Head(), newest.Address, newest.Version); err != nil || len(leaves) != 1 {
+					t.Fatalf("a look-up finds %v, %v", leaves, err)
+				}
 				test.restore(m, backup)
 				if err := appendPatiently(t, running); !errors.Is(err, test.appends) {
 					t.Errorf("what runs says %v", err)

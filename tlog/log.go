@@ -268,6 +268,7 @@ func (l *Log) endsWith(ctx context.Context, e *edge) error {
 	}
 	n := e.size - 1
 	first := n - n%BundleSize
+	l.files.bundles.Remove(n / BundleSize) // what is in memory may be gone from the store
 	entries, err := l.files.bundle(ctx, n/BundleSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		first = e.batch
