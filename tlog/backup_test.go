@@ -48,6 +48,12 @@ func TestAStoreFromABackup(t *testing.T) {
 					t.Fatalf("a look-up finds %v, %v", leaves, err)
 				}
 				test.restore(m, backup)
+				// Without a new leaf, the checkpoint shows it.
+				if c := m.files[checkpointName]; !bytes.Equal(c, running.Head().Signed) {
+					if err := running.Refresh(t.Context()); !errors.Is(err, test.appends) {
+						t.Errorf("what runs and adds nothing says %v", err)
+					}
+				}
 				if err := appendPatiently(t, running); !errors.Is(err, test.appends) {
 					t.Errorf("what runs says %v", err)
 				}

@@ -227,11 +227,8 @@ func (l *Log) keep(ctx context.Context) error {
 	if stored.Size == head.Size {
 		return nil
 	}
-	// A store from a backup keeps its own checkpoint, so that it can be served. Whoever adds
-	// to it is told.
-	if err := l.endsWith(ctx, head.edge); errors.Is(err, ErrBehind) || errors.Is(err, ErrForked) {
-		return nil
-	} else if err != nil {
+	// A store from a backup keeps its own checkpoint, so that it can be served.
+	if err := l.endsWith(ctx, head.edge); err != nil {
 		return err
 	}
 	return l.publish(ctx, head.Signed)
