@@ -141,8 +141,16 @@ func (f *files) write(ctx context.Context, full []file) error {
 		if err != nil {
 			return fmt.Errorf("writing the log: %w", err)
 		}
+		f.keep(file)
 	}
 	return nil
+}
+
+// keep keeps a tile in memory. A log that is only read does not write it.
+func (f *files) keep(full file) {
+	if t, err := ParseTilePath(full.name); err == nil && t.L >= 0 {
+		f.tiles.Put(tilePlace{t.L, t.N}, newTile(decodeHashes(full.content)), cache.UntilEvicted)
+	}
 }
 
 // tile returns a full tile.

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 )
 
 // A Health is what Fsck has found out about the files of a log.
@@ -190,9 +188,7 @@ func (f *fsck) add(ctx context.Context, name string, entries []string) error {
 				continue
 			}
 			f.note("%s is not written yet: a registry that runs writes it", want.name)
-			if t, err := ParseTilePath(want.name); err == nil && t.L >= 0 {
-				f.tiles.Put(tilePlace{t.L, t.N}, newTile(decodeHashes(want.content)), cache.UntilEvicted)
-			}
+			f.keep(want)
 		case err != nil:
 			return fmt.Errorf("reading hashes of the log: %w", err)
 		case !bytes.Equal(content, want.content):

@@ -83,7 +83,11 @@ func (x *Opening) read(ctx context.Context, l *Log) error {
 		return fmt.Errorf("%w: the first %d", ErrForked, checkpoint.Size)
 	}
 	l.head.Store(&Head{Checkpoint: checkpoint, Signed: signed, edge: e})
-	if e.size > checkpoint.Size {
+	switch {
+	case e.size == checkpoint.Size:
+	case len(l.options.Signers) == 0:
+		return l.showUnsigned(ctx, e)
+	default:
 		// Entries that were stored and not signed are in the edge, and not served before
 		// they are signed. If that fails now, it is tried again with the next batch.
 		_ = l.sign(ctx, e)
