@@ -65,8 +65,8 @@ func (f *files) bundle(ctx context.Context, n int64) ([]string, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		entries, err := DecodeBundle(content)
-		if err != nil || len(entries) != BundleSize {
+		entries, ok := decodeFull(content)
+		if !ok {
 			return nil, 0, fmt.Errorf("%w: %s is damaged", ErrForked, TilePath(fullTile(-1, n)))
 		}
 		// A bundle is written after its tile.
@@ -92,8 +92,8 @@ func (f *files) batch(ctx context.Context, first int64) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading entries of the log: %w", err)
 	}
-	entries, err := DecodeBundle(content)
-	if err != nil || len(entries) == 0 || first%BundleSize+int64(len(entries)) > BundleSize {
+	entries, ok := decodeBatch(first, content)
+	if !ok {
 		return nil, fmt.Errorf("%w: %s is damaged", ErrForked, batchName(first))
 	}
 	// The bundle is looked at after the batch: if the batch was created too late, the bundle
