@@ -87,6 +87,56 @@ func TestAStoreFromABackup(t *testing.T) {
 	}
 }
 
+// A backup is made of a log that grows: the checkpoint of the anchor, that of the store, and the
+// other files, one after the other.
+func TestABackupOfALogThatGrows(t *testing.T) {
+	anchor := func(from, to *memory) { to.anchor = from.anchor }
+	checkpoint := func(from, to *memory) { to.files[checkpointName] = from.files[checkpointName] }
+	others := func(from, to *memory) {
+		for name, content := range from.files {
+			if name != checkpointName {
+				to.files[name] = content
+			}
+		}
+	}
+	type part = func(from, to *memory)
+	for _, test := range []struct {
+		rule    string
+		parts   []part
+		appends error
+	}{
+		{"what is copied later continues it", []part{anchor, checkpoint, others}, nil},
+		{"the checkpoint of the store first", []part{checkpoint, anchor, others}, nil},
+		{"the anchor has entries that the copy lacks", []part{checkpoint, others, anchor}, ErrBehind},
+		{"the checkpoint has entries that the copy lacks", []part{anchor, others, checkpoint}, ErrBehind},
+	} {
+		for _, leaves := range []int{5, 300} {
+			synctest.Test(t, func(t *testing.T) {
+				m, backup := newMemory(), newMemory()
+				l := open(t, m)
+				for i, copy := range test.parts {
+					mustAppend(t, l, leavesFrom(i*leaves, (i+1)*leaves)...)
+					copy(m, backup)
+				}
+				l.Close()
+				var x Opening
+				opened, err := x.Open(t.Context(), optionsFor(&access{memory: backup}))
+				if err != nil {
+					time.Sleep(patience)
+					opened, err = x.Open(t.Context(), optionsFor(&access{memory: backup}))
+				}
+				if err == nil {
+					defer opened.Close()
+					err = appendPatiently(t, opened)
+				}
+				if !errors.Is(err, test.appends) {
+					t.Errorf("%s, by %d: it says %v", test.rule, leaves, err)
+				}
+			})
+		}
+	}
+}
+
 // appendPatiently adds a leaf, once more where other entries may not be visible yet.
 func appendPatiently(t *testing.T, l *Log) error {
 	t.Helper()
