@@ -312,7 +312,8 @@ func (l *Log) take(ctx context.Context) (end func(), err error) {
 // Leaves returns the leaves of a version that a head has, the oldest first, with their
 // numbers.
 func (l *Log) Leaves(ctx context.Context, h *Head, a address.Address, version string) (leaves []NumberedLeaf, err error) {
-	for _, n := range l.ledger.of(a, version, h.Size) {
+	numbers, _ := l.ledger.of(a, version, h.Size)
+	for _, n := range numbers {
 		entry, err := l.files.entry(ctx, h.edge, n)
 		if err != nil {
 			return nil, err
