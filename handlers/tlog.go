@@ -40,33 +40,23 @@ func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) erro
 	if l == nil {
 		return errNoLog
 	}
-	h, err := l.AtLeast(r.Context(), askedSize(path, r.URL.RawQuery))
-	if err != nil {
-		return logUnread(err)
-	}
 	c := Content{Type: textType, Caching: r.publicFor("max-age=2")}
+	var err error
 	switch {
 	case path == "checkpoint":
-		c.Body = h.Signed
+		c.Body = l.Head().Signed
 	case path == "key":
 		c.Body, c.Caching = []byte(l.Public()+"\n"), r.revalidate()
 	case path == "consistency":
-		if c.Body, err = consistency(r.Context(), l, h, r.URL.RawQuery); err != nil {
-			return err
-		}
+		c.Body, err = consistency(r.Context(), l, r.URL.RawQuery)
 	case tile:
-		t, err := tlog.ParseTilePath(path)
-		if err != nil {
-			return errNoTile
-		}
 		c.Type, c.Caching = "application/octet-stream", r.publicFor("max-age=31536000, immutable")
-		if c.Body, err = l.Tile(r.Context(), h, t); errors.Is(err, fs.ErrNotExist) {
-			return errNoTile
-		} else if err != nil {
-			return logUnread(err)
-		}
+		c.Body, err = tileAt(r.Context(), l, path)
 	default:
 		return errNotFound
+	}
+	if err != nil {
+		return err
 	}
 	return r.writeTagged(w, c)
 }
@@ -109,30 +99,42 @@ func (g *Registry) authorizeLog(r *request, everything bool) error {
 	return fail(http.StatusUnauthorized, "the transparency log is private: %s", g.howToAuthenticate(r))
 }
 
-// askedSize returns how many entries a log must have for a request to have an answer.
-func askedSize(path, query string) int64 {
-	if t, err := tlog.ParseTilePath(path); err == nil {
-		return tlog.SizeWith(t)
+// tileAt returns the content of a tile or bundle.
+func tileAt(ctx context.Context, l *tlog.Log, path string) ([]byte, error) {
+	t, err := tlog.ParseTilePath(path)
+	if err != nil {
+		return nil, errNoTile
 	}
-	if values, err := url.ParseQuery(query); err == nil && path == "consistency" {
-		size, _ := strconv.ParseInt(values.Get("from"), 10, 64)
-		return size
+	h, err := l.AtLeast(ctx, tlog.SizeWith(t))
+	if err != nil {
+		return nil, logUnread(err)
 	}
-	return 0
+	content, err := l.Tile(ctx, h, t)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errNoTile
+	case err != nil:
+		return nil, logUnread(err)
+	}
+	return content, nil
 }
 
-// consistency returns the proof that a head begins with the entries of an earlier checkpoint,
-// and the checkpoint of the head.
-func consistency(ctx context.Context, l *tlog.Log, h *tlog.Head, query string) ([]byte, error) {
+// consistency returns the proof that the log begins with the entries of an earlier checkpoint,
+// and the newest checkpoint.
+func consistency(ctx context.Context, l *tlog.Log, query string) ([]byte, error) {
 	values, err := url.ParseQuery(query)
 	from, number := int64(0), values.Get("from")
 	if err == nil {
 		from, err = strconv.ParseInt(number, 10, 64)
 	}
-	switch {
-	case err != nil || from < 0:
+	if err != nil || from < 0 {
 		return nil, fail(http.StatusBadRequest, "give the size of an earlier checkpoint: consistency?from=SIZE")
-	case from > h.Size:
+	}
+	h, err := l.AtLeast(ctx, from)
+	if err != nil {
+		return nil, logUnread(err)
+	}
+	if from > h.Size {
 		return nil, fail(http.StatusNotFound, "the transparency log has %d entries here: another instance may have more, or it has lost some", h.Size)
 	}
 	c, err := l.Consistency(ctx, h, from)

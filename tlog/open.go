@@ -10,6 +10,7 @@ import (
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 )
 
 // An Opening opens a log in several attempts. What an attempt has read, the next one need not
@@ -33,7 +34,7 @@ func (x *Opening) Open(ctx context.Context, o Options) (*Log, error) {
 	if x.edge == nil {
 		x.ledger, x.edge = new(ledger), &edge{batch: -1}
 	}
-	l := &Log{options: o, ledger: x.ledger, busy: make(chan struct{}, 1)}
+	l := &Log{options: o, ledger: x.ledger, busy: make(chan struct{}, 1), catchUps: rate.NewLimiter(rate.Every(catchUpEvery), 1)}
 	l.files.store = o.Store
 	l.files.tiles.MaxEntries, l.files.bundles.MaxEntries = keptTiles, keptBundles
 	err := x.read(ctx, l)

@@ -2,6 +2,7 @@ package tlog
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
@@ -31,6 +32,16 @@ func ParseTilePath(path string) (sumdb.Tile, error) {
 		return sumdb.Tile{}, fmt.Errorf("%.100q is no path of a tile", path)
 	}
 	return t, nil
+}
+
+// SizeWith returns the size of the smallest log that has a tile or bundle.
+func SizeWith(t sumdb.Tile) int64 {
+	level := max(t.L, 0)
+	hashes := t.N<<tileHeight + int64(t.W)
+	if level >= 7 || hashes > math.MaxInt64>>(tileHeight*level) {
+		return math.MaxInt64
+	}
+	return hashes << (tileHeight * level)
 }
 
 func fullTile(level int, n int64) sumdb.Tile {
