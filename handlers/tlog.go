@@ -24,9 +24,9 @@ import (
 //	lookup/modules/[:hostname/]:namespace/:name/:system/:version     who may read the module
 //	lookup/providers/[:hostname/]:namespace/:type/:version           who may read the provider
 //
-// Tiles have the names of everything. The others tell nothing of what a user may not read but
-// how much there is: in a log, hashes are of texts that nobody can guess. The rules decide
-// before anything is looked up, so the time of an answer tells nothing either.
+// Tiles have the names of everything. Of versions that a user may not read, the others tell
+// only how many entries there are: hashes in a log are of texts that cannot be guessed. The
+// rules decide before anything is looked up, so the time of an answer tells nothing either.
 func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) error {
 	r.Kind = KindTlog
 	if rest, ok := strings.CutPrefix(path, "lookup/"); ok {
@@ -189,7 +189,7 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 	}
 	t := &r.target
 	addresses := []address.Address{t.resource().Address}
-	if t.place.Merged { // what was entered before the hostname was the registry's own
+	if t.place.Merged { // of entries before the hostname was the registry's own
 		addresses = append(addresses, t.place.Address)
 	}
 	found, err := l.Lookup(r.Context(), l.Head(), t.version, addresses...)
@@ -212,8 +212,9 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 	return r.writeTagged(w, Content{Type: textType, Caching: r.revalidate(), Body: []byte(found.String())})
 }
 
-// Appearance returns the first entry that the transparency log has of a version, of an address
-// that the user may see, and where its proof is, if everybody may read it. ok is false without such an entry.
+// Appearance returns the first entry of a version in the transparency log, for an address that
+// the user may see, and the path of its proof, if it is public. ok is false without such an
+// entry.
 func (v *View) Appearance(a address.Address, version string) (first tlog.Appearance, proof string, ok bool) {
 	g := v.registry
 	if g.Log == nil {

@@ -20,8 +20,8 @@ func TestAStoreFromABackup(t *testing.T) {
 		rule    string
 		leaves  int // that the backup has
 		restore func(now, backup *memory)
-		opens   error // what opening it says
-		appends error // what an instance says that runs meanwhile, and one that opens it
+		opens   error // of opening it
+		appends error // of an instance that runs meanwhile, and of one that opens it
 	}{
 		{"the files only", 10, func(now, backup *memory) { now.files = backup.files }, nil, ErrBehind},
 		{"the files with a full bundle", 300, func(now, backup *memory) { now.files = backup.files }, nil, ErrBehind},
@@ -87,8 +87,8 @@ func TestAStoreFromABackup(t *testing.T) {
 	}
 }
 
-// A backup is made of a log that grows: the checkpoint of the anchor, that of the store, and the
-// other files, one after the other.
+// A backup is made of a log that grows: both checkpoints and the other files, one after the
+// other.
 func TestABackupOfALogThatGrows(t *testing.T) {
 	anchor := func(from, to *memory) { to.anchor = from.anchor }
 	checkpoint := func(from, to *memory) { to.files[checkpointName] = from.files[checkpointName] }

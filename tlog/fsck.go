@@ -11,13 +11,13 @@ import (
 	sumdb "golang.org/x/mod/sumdb/tlog"
 )
 
-// A Health is what Fsck has found out about the files of a log.
+// A Health has the findings of Fsck about the files of a log.
 type Health struct {
 	Entries int64 // that are stored
 	Signed  int64 // of these, how many the checkpoint has
 
-	// Faults are what contradicts the log: files that are damaged, missing or of another
-	// log. Notes are what is unusual and does no harm.
+	// Faults contradict the log: files that are damaged, missing or of another log. Notes
+	// are unusual and do no harm.
 	Faults, Notes []string
 }
 
@@ -57,7 +57,7 @@ func Fsck(ctx context.Context, o Options) (*Health, error) {
 	}
 	f.Entries = f.edge.size
 	if len(f.Faults) > 0 {
-		return &f.Health, nil // the hashes need not be those of the entries
+		return &f.Health, nil // the hashes may be of other entries
 	}
 	if signed == nil && anchored == nil && f.Entries == 0 {
 		f.note("there are no entries yet, and no checkpoint")

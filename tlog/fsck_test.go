@@ -142,7 +142,7 @@ func TestFsckOfALogThatGrows(t *testing.T) {
 	}
 }
 
-// What cannot be read is no fault of the log.
+// A file that cannot be read is no fault of the log.
 func TestFsckOfFilesThatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()

@@ -13,9 +13,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A ledger finds the leaves of a version by their numbers, and knows in short what they say:
-// what is offered is compared with them. It takes some fifty bytes a leaf and forty bytes a
-// version.
+// A ledger finds the leaves of a version by their numbers, and has them in short, to compare
+// packages with them. It takes some fifty bytes a leaf and forty bytes a version.
 type ledger struct {
 	mu        sync.RWMutex
 	newest    map[versionKey]int32 // the newest leaf of each version
@@ -23,7 +22,7 @@ type ledger struct {
 	platforms map[address.Platform]uint32
 }
 
-// A shortLeaf is what must be known of a leaf to tell whether another one says something new.
+// A shortLeaf has the parts of a leaf that tell whether another one says something new.
 type shortLeaf struct {
 	previous int32  // an older leaf of its version, or -1
 	seconds  uint32 // the time of the leaf
@@ -166,10 +165,10 @@ const (
 	// NotOnRecord: it has no package of the version, for the platform.
 	NotOnRecord Record = iota
 
-	// OnRecord: it has these bytes or, for a module, these files.
+	// OnRecord: it has these bytes, or both are packed folders with the same files.
 	OnRecord
 
-	// Replaced: it has others only.
+	// Replaced: it has only others.
 	Replaced
 )
 

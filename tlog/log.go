@@ -263,7 +263,7 @@ func (l *Log) endsWith(ctx context.Context, e *edge) error {
 	}
 	n := e.size - 1
 	first := n - n%BundleSize
-	l.files.bundles.Remove(n / BundleSize) // what is in memory may be gone from the store
+	l.files.bundles.Remove(n / BundleSize) // the store may have lost a bundle that is in memory
 	entries, err := l.files.bundle(ctx, n/BundleSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		first = e.batch
@@ -307,8 +307,8 @@ func (l *Log) take(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// Begun reports whether all that was there when the log was begun has been entered: what is
-// offered for the first time afterwards is new.
+// Begun reports whether all that was there when the log was begun has been entered. Versions
+// that are offered for the first time afterwards are new.
 func (l *Log) Begun(ctx context.Context) (bool, error) {
 	_, err := l.options.Store.Modified(ctx, begunName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -208,7 +208,7 @@ func TestATileWhoseFileIsGone(t *testing.T) {
 	}
 }
 
-// What a look-up costs, with a tile in memory.
+// A look-up with a tile in memory.
 func BenchmarkProof(b *testing.B) {
 	m := newMemory()
 	o := optionsFor(&access{memory: m})

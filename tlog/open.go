@@ -101,9 +101,9 @@ var atOnce = 16 // bundles are read at the same time
 const window = 1 << 7 // bundles are read before their leaves are added, in order
 
 // readBundles reads full bundles and checks them against all tiles. So many are known to be
-// full. They are read several at once, since a bucket takes its time for each, and those after
-// them one by one: what a network disk was asked for is absent there for a minute. A bundle
-// that is gone is made again of its batches, or is missing then.
+// full. They are read several at once, since a bucket takes its time for each. Later ones are
+// read one by one: a network disk that was asked for a file too early goes on for a minute to
+// say that it is absent. A bundle that is gone is made again of its batches, if these are there.
 func (x *Opening) readBundles(ctx context.Context, f *files, known int64) error {
 	for {
 		first := x.edge.full(0)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A log in a bucket is read in several attempts, each of which may take five minutes only.
+// A log in a bucket is read in several attempts. Each may take only five minutes.
 func TestALargeLogInASlowBucketIsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -72,7 +72,7 @@ func (s impatient) Read(ctx context.Context, name string) ([]byte, error) {
 	return content, err
 }
 
-// What an attempt has read is of a store that may be another one at the next attempt.
+// The store may be replaced between two attempts.
 func TestAStoreThatIsReplacedWhileItIsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := newMemory(), newMemory()

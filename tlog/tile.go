@@ -53,7 +53,7 @@ type tile struct {
 	levels [tileHeight + 1][]sumdb.Hash // from the tile's own hashes upwards
 }
 
-// newTile returns the tile with these hashes, of which it may have fewer than a full one.
+// newTile returns the tile with these hashes. It need not be full.
 func newTile(hashes []sumdb.Hash) *tile {
 	t := new(tile)
 	t.levels[0] = hashes

@@ -224,7 +224,7 @@ func (a anchor) check(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
-		// An absence is no answer here: what was just stored is gone.
+		// An absence is no answer here: the value was stored a moment ago.
 		return fmt.Errorf("asking Caddy's storage for the folder of the log: %v", err)
 	case string(folder) != a.folder:
 		return fmt.Errorf("%w here: %s lies in another folder, says %s in Caddy's storage", tlog.ErrBehind, a.log.Origin, name)
