@@ -83,6 +83,13 @@ func (f *files) bundle(ctx context.Context, n int64) ([]string, error) {
 	})
 }
 
+// storedBundle is bundle without what is in memory, for those who must know that the store has
+// it still.
+func (f *files) storedBundle(ctx context.Context, n int64) ([]string, error) {
+	f.bundles.Remove(n)
+	return f.bundle(ctx, n)
+}
+
 // batch returns the entries of the batch that begins with a number, and nil if there is none.
 func (f *files) batch(ctx context.Context, first int64) ([]string, error) {
 	content, err := f.store.Read(ctx, batchName(first))

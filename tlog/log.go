@@ -263,8 +263,7 @@ func (l *Log) endsWith(ctx context.Context, e *edge) error {
 	}
 	n := e.size - 1
 	first := n - n%BundleSize
-	l.files.bundles.Remove(n / BundleSize) // the store may have lost a bundle that is in memory
-	entries, err := l.files.bundle(ctx, n/BundleSize)
+	entries, err := l.files.storedBundle(ctx, n/BundleSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		first = e.batch
 		entries, err = l.files.batch(ctx, first)
