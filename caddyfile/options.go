@@ -104,16 +104,21 @@ func names(all []option) string {
 
 // text parses an option with one argument, which is not changed.
 func text(field func(*module.Handler) *string) func(*caddyfile.Dispenser, *module.Handler) error {
-	return func(d *caddyfile.Dispenser, h *module.Handler) error {
-		name := d.Val()
-		if !d.AllArgs(field(h)) {
-			return d.ArgErr()
-		}
-		if *field(h) == "" {
-			return d.Errf("%s is empty", name)
-		}
-		return nil
+	return func(d *caddyfile.Dispenser, h *module.Handler) error { return setText(d, field(h)) }
+}
+
+// setText parses a word with one argument, which may stand once.
+func setText(d *caddyfile.Dispenser, field *string) error {
+	word := d.Val()
+	switch {
+	case *field != "":
+		return d.Errf("%s is already specified", word)
+	case !d.AllArgs(field):
+		return d.ArgErr()
+	case *field == "":
+		return d.Errf("%s is empty", word)
 	}
+	return nil
 }
 
 func hostname(d *caddyfile.Dispenser, h *module.Handler) error {

@@ -195,7 +195,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"a host that allows repositories of another", "upstream a.example.com {\n\thost github.com {\n\t\ttoken x\n\t\tallow github.com/acme/* acme/vpc\n\t}\n}", "allow: \"acme/vpc\" is no pattern of repositories of github.com: write"},
 		{"a host that allows a path with dots", "upstream a.example.com {\n\thost github.com {\n\t\tallow github.com/acme/../x\n\t}\n}", "allow: \"github.com/acme/../x\" is no pattern of repositories of github.com"},
 		{"two tokens of a host", "upstream a.example.com {\n\thost a {\n\t\ttoken x\n\t\ttoken y\n\t}\n}", "token is already specified"},
-		{"a token of a host that is empty", "upstream a.example.com {\n\thost a {\n\t\ttoken \"\"\n\t}\n}", "wrong argument count"},
+		{"a token of a host that is empty", "upstream a.example.com {\n\thost a {\n\t\ttoken \"\"\n\t}\n}", "token is empty"},
 		{"publish with an argument", `publish on`, "wrong argument count"},
 		{"publish twice", "publish\npublish", "publish is already specified"},
 		{"an unknown word in tlog", "tlog {\n\trequire\n}", "unrecognized word 'require' in tlog, the allowed ones are: origin, key, at Testfile:3"},

@@ -23,18 +23,13 @@ func tlog(d *caddyfile.Dispenser, h *module.Handler) error {
 		return d.ArgErr()
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		words := map[string]*string{"origin": &t.Origin, "key": &t.Key}
-		word := d.Val()
-		value, ok := words[word]
-		switch {
-		case !ok:
-			return d.Errf("unrecognized word '%s' in tlog, the allowed ones are: origin, key", word)
-		case *value != "":
-			return d.Errf("%s is already specified", word)
-		case !d.AllArgs(value):
-			return d.ArgErr()
-		case *value == "":
-			return d.Errf("%s is empty", word)
+		texts := map[string]*string{"origin": &t.Origin, "key": &t.Key}
+		text, ok := texts[d.Val()]
+		if !ok {
+			return d.Errf("unrecognized word '%s' in tlog, the allowed ones are: origin, key", d.Val())
+		}
+		if err := setText(d, text); err != nil {
+			return err
 		}
 	}
 	h.Tlog = t

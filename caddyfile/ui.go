@@ -31,14 +31,8 @@ func ui(d *caddyfile.Dispenser, h *module.Handler) error {
 		texts := map[string]*string{"name": &u.Name, "logo": &u.Logo}
 		switch word := d.Val(); word {
 		case "name", "logo":
-			if *texts[word] != "" {
-				return d.Errf("%s is already specified", word)
-			}
-			if !d.AllArgs(texts[word]) {
-				return d.ArgErr()
-			}
-			if *texts[word] == "" {
-				return d.Errf("%s is empty", word)
+			if err := setText(d, texts[word]); err != nil {
+				return err
 			}
 		case "link":
 			var l module.UILink

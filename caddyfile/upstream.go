@@ -31,11 +31,8 @@ func upstream(d *caddyfile.Dispenser, h *module.Handler) error {
 				return err
 			}
 		case texts[word] != nil:
-			if *texts[word] != "" {
-				return d.Errf("%s is already specified", word)
-			}
-			if !d.AllArgs(texts[word]) || *texts[word] == "" {
-				return d.ArgErr()
+			if err := setText(d, texts[word]); err != nil {
+				return err
 			}
 		case lists[word] != nil:
 			words := d.RemainingArgs()
@@ -91,7 +88,7 @@ func upstreamHost(d *caddyfile.Dispenser, u *module.Upstream) error {
 	texts := map[string]*string{"user": &h.User, "token": &h.Token}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		word := d.Val()
-		switch text := texts[word]; {
+		switch {
 		case word == "allow":
 			patterns := d.RemainingArgs()
 			if len(patterns) == 0 {
@@ -103,12 +100,12 @@ func upstreamHost(d *caddyfile.Dispenser, u *module.Upstream) error {
 				}
 			}
 			h.Allow = append(h.Allow, patterns...)
-		case text == nil:
+		case texts[word] == nil:
 			return d.Errf("unrecognized word '%s' in host, the allowed ones are: user, token, allow", word)
-		case *text != "":
-			return d.Errf("%s is already specified", word)
-		case !d.AllArgs(text) || *text == "":
-			return d.ArgErr()
+		default:
+			if err := setText(d, texts[word]); err != nil {
+				return err
+			}
 		}
 	}
 	u.Hosts = append(u.Hosts, h)

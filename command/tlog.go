@@ -38,7 +38,8 @@ Prints the public key of the log, as a line that programs take which verify
 checkpoints: ORIGIN+HASH+KEY. Publish it where those look who verify the log,
 beside the registry and not only in it.
 
-The exit status is 1 if there is no log yet, and 2 if it cannot be read.`,
+The exit status is 1 if there is no log yet or its folder lacks the key, and 2
+if it cannot be read.`,
 		Example: `  caddy-terraform-registry tlog key --config /etc/caddy/Caddyfile`,
 		Args:    cli.Arguments(0, "it has no arguments"),
 		RunE:    cli.RunE(runTlogKey),
@@ -82,10 +83,12 @@ func withTlog(cmd *cobra.Command, do func(module.TlogFiles, tlog.Options) error)
 			return err
 		}
 		options, err := files.Options(cmd.Context())
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			return cli.Fail(cmd, cli.ExitProblem, fmt.Errorf("there is no log in %s yet: the server begins it", files.Folder))
-		}
-		if err != nil {
+		case errors.Is(err, tlog.ErrBehind):
+			return cli.Fail(cmd, cli.ExitProblem, err)
+		case err != nil:
 			return err
 		}
 		return do(files, options)

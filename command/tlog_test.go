@@ -82,6 +82,14 @@ func TestTlogCommands(t *testing.T) {
 	if out, err := run("fsck"); commandtest.Status(err) != 1 || !strings.Contains(out, "fault: the checkpoint has another root for 1 entries than the files\n") {
 		t.Errorf("with another entry it says %q, %v", out, err)
 	}
+	if err := os.Remove(filepath.Join(roots, "free", "key")); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"key", "fsck"} {
+		if out, err := run(command); commandtest.Status(err) != 1 || !strings.Contains(err.Error(), "no file key any more") {
+			t.Errorf("%s of a folder without its key: %q, %v", command, out, err)
+		}
+	}
 }
 
 func TestTlogMistakes(t *testing.T) {

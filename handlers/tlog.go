@@ -24,9 +24,9 @@ import (
 //	lookup/modules/[:hostname/]:namespace/:name/:system/:version     who may read the module
 //	lookup/providers/[:hostname/]:namespace/:type/:version           who may read the provider
 //
-// Tiles have the names of everything. The others tell nothing of what a user may not read but
-// how much there is: in a log, hashes are of texts that nobody can guess. The rules decide
-// before anything is looked up, so the time of an answer tells nothing either.
+// Tiles have the names of everything. Of versions that a user may not read, the others tell
+// only how many entries there are: hashes in a log are of texts that cannot be guessed. The
+// rules decide before anything is looked up, so the time of an answer tells nothing either.
 func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) error {
 	r.Kind = KindTlog
 	if rest, ok := strings.CutPrefix(path, "lookup/"); ok {
@@ -40,33 +40,23 @@ func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) erro
 	if l == nil {
 		return errNoLog
 	}
-	h, err := l.AtLeast(r.Context(), askedSize(path, r.URL.RawQuery))
-	if err != nil {
-		return logUnread(err)
-	}
 	c := Content{Type: textType, Caching: r.publicFor("max-age=2")}
+	var err error
 	switch {
 	case path == "checkpoint":
-		c.Body = h.Signed
+		c.Body = l.Head().Signed
 	case path == "key":
 		c.Body, c.Caching = []byte(l.Public()+"\n"), r.revalidate()
 	case path == "consistency":
-		if c.Body, err = consistency(r.Context(), l, h, r.URL.RawQuery); err != nil {
-			return err
-		}
+		c.Body, err = consistency(r.Context(), l, r.URL.RawQuery)
 	case tile:
-		t, err := tlog.ParseTilePath(path)
-		if err != nil {
-			return errNoTile
-		}
 		c.Type, c.Caching = "application/octet-stream", r.publicFor("max-age=31536000, immutable")
-		if c.Body, err = l.Tile(r.Context(), h, t); errors.Is(err, fs.ErrNotExist) {
-			return errNoTile
-		} else if err != nil {
-			return logUnread(err)
-		}
+		c.Body, err = tileAt(r.Context(), l, path)
 	default:
 		return errNotFound
+	}
+	if err != nil {
+		return err
 	}
 	return r.writeTagged(w, c)
 }
@@ -109,30 +99,42 @@ func (g *Registry) authorizeLog(r *request, everything bool) error {
 	return fail(http.StatusUnauthorized, "the transparency log is private: %s", g.howToAuthenticate(r))
 }
 
-// askedSize returns how many entries a log must have for a request to have an answer.
-func askedSize(path, query string) int64 {
-	if t, err := tlog.ParseTilePath(path); err == nil {
-		return tlog.SizeWith(t)
+// tileAt returns the content of a tile or bundle.
+func tileAt(ctx context.Context, l *tlog.Log, path string) ([]byte, error) {
+	t, err := tlog.ParseTilePath(path)
+	if err != nil {
+		return nil, errNoTile
 	}
-	if values, err := url.ParseQuery(query); err == nil && path == "consistency" {
-		size, _ := strconv.ParseInt(values.Get("from"), 10, 64)
-		return size
+	h, err := l.AtLeast(ctx, tlog.SizeWith(t))
+	if err != nil {
+		return nil, logUnread(err)
 	}
-	return 0
+	content, err := l.Tile(ctx, h, t)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errNoTile
+	case err != nil:
+		return nil, logUnread(err)
+	}
+	return content, nil
 }
 
-// consistency returns the proof that a head begins with the entries of an earlier checkpoint,
-// and the checkpoint of the head.
-func consistency(ctx context.Context, l *tlog.Log, h *tlog.Head, query string) ([]byte, error) {
+// consistency returns the proof that the log begins with the entries of an earlier checkpoint,
+// and the newest checkpoint.
+func consistency(ctx context.Context, l *tlog.Log, query string) ([]byte, error) {
 	values, err := url.ParseQuery(query)
 	from, number := int64(0), values.Get("from")
 	if err == nil {
 		from, err = strconv.ParseInt(number, 10, 64)
 	}
-	switch {
-	case err != nil || from < 0:
+	if err != nil || from < 0 {
 		return nil, fail(http.StatusBadRequest, "give the size of an earlier checkpoint: consistency?from=SIZE")
-	case from > h.Size:
+	}
+	h, err := l.AtLeast(ctx, from)
+	if err != nil {
+		return nil, logUnread(err)
+	}
+	if from > h.Size {
 		return nil, fail(http.StatusNotFound, "the transparency log has %d entries here: another instance may have more, or it has lost some", h.Size)
 	}
 	c, err := l.Consistency(ctx, h, from)
@@ -187,7 +189,7 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 	}
 	t := &r.target
 	addresses := []address.Address{t.resource().Address}
-	if t.place.Merged { // what was entered before the hostname was the registry's own
+	if t.place.Merged { // of entries before the hostname was the registry's own
 		addresses = append(addresses, t.place.Address)
 	}
 	found, err := l.Lookup(r.Context(), l.Head(), t.version, addresses...)
@@ -210,8 +212,9 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 	return r.writeTagged(w, Content{Type: textType, Caching: r.revalidate(), Body: []byte(found.String())})
 }
 
-// Appearance returns the first entry that the transparency log has of a version, of an address
-// that the user may see, and where its proof is, if everybody may read it. ok is false without such an entry.
+// Appearance returns the first entry of a version in the transparency log, for an address that
+// the user may see, and the path of its proof, if it is public. ok is false without such an
+// entry.
 func (v *View) Appearance(a address.Address, version string) (first tlog.Appearance, proof string, ok bool) {
 	g := v.registry
 	if g.Log == nil {

@@ -66,7 +66,7 @@ func (s *site) text(path string) string {
 	return a.body
 }
 
-// A logReader reads a log as somebody would who has only the formats of C2SP and RFC 6962.
+// A logReader reads a log, and knows only the formats of C2SP and RFC 6962.
 type logReader struct {
 	*site
 	size    int
@@ -388,7 +388,7 @@ func TestWhoMayReadALog(t *testing.T) {
 	}
 }
 
-// What a user may not read is in no answer: all answers are what they are without it.
+// Versions that a user may not read are in no answer: all answers are as without them.
 func TestALogHidesWhatMayNotBeRead(t *testing.T) {
 	g := private(t, "allow reader read acme")
 	storage := logged(t, g, 0)

@@ -12,7 +12,7 @@ import (
 // ends with its context.
 type silent struct {
 	*access
-	silent string // what is not answered; it is answered the next time
+	silent string // an operation that gets no answer the first time
 }
 
 func (s *silent) answers(ctx context.Context, does string) error {

@@ -44,8 +44,8 @@ func (l *Log) Append(ctx context.Context, leaves ...Leaf) error {
 func (l *Log) News(leaves []Leaf) (news []Leaf) {
 	size := l.Head().Size
 	for _, leaf := range leaves {
-		known, says := l.ledger.said(leaf, size)
-		if _, isNew := says.news(known); isNew {
+		_, known := l.ledger.of(leaf.Address, leaf.Version, size)
+		if _, isNew := shorten(leaf, l.ledger.platform(leaf.Platform)).news(known); isNew {
 			news = append(news, leaf)
 		}
 	}
@@ -214,9 +214,11 @@ func (l *Log) missing(e *edge, leaves []Leaf) (texts []string) {
 		version string
 	}
 	added := make(map[version][]shortLeaf)
+	l.ledger.number(leaves) // to tell two new platforms of a version apart
 	for _, leaf := range leaves {
 		v := version{leaf.Address, leaf.Version}
-		known, says := l.ledger.said(leaf, e.size)
+		_, known := l.ledger.of(leaf.Address, leaf.Version, e.size)
+		says := shorten(leaf, l.ledger.platform(leaf.Platform))
 		event, isNew := says.news(append(known, added[v]...))
 		if !isNew {
 			continue

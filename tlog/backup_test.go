@@ -20,11 +20,12 @@ func TestAStoreFromABackup(t *testing.T) {
 		rule    string
 		leaves  int // that the backup has
 		restore func(now, backup *memory)
-		opens   error // what opening it says
-		appends error // what an instance says that runs meanwhile, and one that opens it
+		opens   error // of opening it
+		appends error // of an instance that runs meanwhile, and of one that opens it
 	}{
 		{"the files only", 10, func(now, backup *memory) { now.files = backup.files }, nil, ErrBehind},
 		{"the files with a full bundle", 300, func(now, backup *memory) { now.files = backup.files }, nil, ErrBehind},
+		{"the files, and memory has the bundle that they lack", 505, func(now, backup *memory) { now.files = backup.files }, nil, ErrBehind},
 		{"all files are gone", 10, func(now, _ *memory) { now.files = make(map[string][]byte) }, ErrBehind, ErrBehind},
 		{"the checkpoint only", 10, func(now, backup *memory) { now.files[checkpointName] = backup.files[checkpointName] }, nil, nil},
 		{"the checkpoint is gone", 10, func(now, _ *memory) { delete(now.files, checkpointName) }, nil, nil},
@@ -42,7 +43,17 @@ func TestAStoreFromABackup(t *testing.T) {
 				mustAppend(t, running, leavesFrom(0, test.leaves)...)
 				backup := m.copy()
 				mustAppend(t, running, leavesFrom(test.leaves, test.leaves+7)...)
+				newest := moduleLeaf(test.leaves + 6)
+				if leaves, err := running.Leaves(t.Context(), running.Head(), newest.Address, newest.Version); err != nil || len(leaves) != 1 {
+					t.Fatalf("a look-up finds %v, %v", leaves, err)
+				}
 				test.restore(m, backup)
+				// Without a new leaf, the checkpoint shows it.
+				if c := m.files[checkpointName]; !bytes.Equal(c, running.Head().Signed) {
+					if err := running.Refresh(t.Context()); !errors.Is(err, test.appends) {
+						t.Errorf("what runs and adds nothing says %v", err)
+					}
+				}
 				if err := appendPatiently(t, running); !errors.Is(err, test.appends) {
 					t.Errorf("what runs says %v", err)
 				}
@@ -73,6 +84,56 @@ func TestAStoreFromABackup(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A backup is made of a log that grows: both checkpoints and the other files, one after the
+// other.
+func TestABackupOfALogThatGrows(t *testing.T) {
+	anchor := func(from, to *memory) { to.anchor = from.anchor }
+	checkpoint := func(from, to *memory) { to.files[checkpointName] = from.files[checkpointName] }
+	others := func(from, to *memory) {
+		for name, content := range from.files {
+			if name != checkpointName {
+				to.files[name] = content
+			}
+		}
+	}
+	type part = func(from, to *memory)
+	for _, test := range []struct {
+		rule    string
+		parts   []part
+		appends error
+	}{
+		{"what is copied later continues it", []part{anchor, checkpoint, others}, nil},
+		{"the checkpoint of the store first", []part{checkpoint, anchor, others}, nil},
+		{"the anchor has entries that the copy lacks", []part{checkpoint, others, anchor}, ErrBehind},
+		{"the checkpoint has entries that the copy lacks", []part{anchor, others, checkpoint}, ErrBehind},
+	} {
+		for _, leaves := range []int{5, 300} {
+			synctest.Test(t, func(t *testing.T) {
+				m, backup := newMemory(), newMemory()
+				l := open(t, m)
+				for i, copy := range test.parts {
+					mustAppend(t, l, leavesFrom(i*leaves, (i+1)*leaves)...)
+					copy(m, backup)
+				}
+				l.Close()
+				var x Opening
+				opened, err := x.Open(t.Context(), optionsFor(&access{memory: backup}))
+				if err != nil {
+					time.Sleep(patience)
+					opened, err = x.Open(t.Context(), optionsFor(&access{memory: backup}))
+				}
+				if err == nil {
+					defer opened.Close()
+					err = appendPatiently(t, opened)
+				}
+				if !errors.Is(err, test.appends) {
+					t.Errorf("%s, by %d: it says %v", test.rule, leaves, err)
+				}
+			})
+		}
 	}
 }
 

@@ -42,6 +42,19 @@ func DecodeBundle(b []byte) (entries []string, err error) {
 	return entries, nil
 }
 
+// decodeFull reads a full bundle. ok is false for other content.
+func decodeFull(b []byte) (entries []string, ok bool) {
+	entries, err := DecodeBundle(b)
+	return entries, err == nil && len(entries) == BundleSize
+}
+
+// decodeBatch reads the batch that begins with a number. It ends in the bundle that it begins
+// in. ok is false for other content.
+func decodeBatch(first int64, b []byte) (entries []string, ok bool) {
+	entries, err := DecodeBundle(b)
+	return entries, err == nil && len(entries) > 0 && first%BundleSize+int64(len(entries)) <= BundleSize
+}
+
 var errCutOff = errors.New("the entries are cut off")
 
 // leavesOf reads the leaves of entries. An entry that this release does not understand, such as

@@ -3,7 +3,7 @@
 //
 // An entry of the log is a Leaf, a line of text: the version of an address that was offered,
 // the time, and the hashes. The hashes of all leaves form a Merkle tree (RFC 6962). Its root
-// is one hash for the whole list, and a Checkpoint is the root with the number of leaves, signed.
+// stands for the whole list, and a Checkpoint is the root with the number of leaves, signed.
 // A reader who has a checkpoint can check
 //
 //   - that a leaf is in the list, with a Proof of a few hashes,

@@ -86,11 +86,3 @@ func (e *edge) hash(level, within int, place int64) (sumdb.Hash, bool) {
 
 // full returns the number of full tiles of a level.
 func (e *edge) full(level int) int64 { return e.size >> (tileHeight * (level + 1)) }
-
-// A Head is a log as a signed checkpoint has it. It is immutable.
-type Head struct {
-	Checkpoint
-	Signed []byte // the checkpoint with its signatures
-
-	edge *edge
-}

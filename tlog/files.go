@@ -65,8 +65,8 @@ func (f *files) bundle(ctx context.Context, n int64) ([]string, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		entries, err := DecodeBundle(content)
-		if err != nil || len(entries) != BundleSize {
+		entries, ok := decodeFull(content)
+		if !ok {
 			return nil, 0, fmt.Errorf("%w: %s is damaged", ErrForked, TilePath(fullTile(-1, n)))
 		}
 		// A bundle is written after its tile.
@@ -83,6 +83,13 @@ func (f *files) bundle(ctx context.Context, n int64) ([]string, error) {
 	})
 }
 
+// storedBundle is bundle without what is in memory, for those who must know that the store has
+// it still.
+func (f *files) storedBundle(ctx context.Context, n int64) ([]string, error) {
+	f.bundles.Remove(n)
+	return f.bundle(ctx, n)
+}
+
 // batch returns the entries of the batch that begins with a number, and nil if there is none.
 func (f *files) batch(ctx context.Context, first int64) ([]string, error) {
 	content, err := f.store.Read(ctx, batchName(first))
@@ -92,8 +99,8 @@ func (f *files) batch(ctx context.Context, first int64) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading entries of the log: %w", err)
 	}
-	entries, err := DecodeBundle(content)
-	if err != nil || len(entries) == 0 || first%BundleSize+int64(len(entries)) > BundleSize {
+	entries, ok := decodeBatch(first, content)
+	if !ok {
 		return nil, fmt.Errorf("%w: %s is damaged", ErrForked, batchName(first))
 	}
 	// The bundle is looked at after the batch: if the batch was created too late, the bundle
@@ -141,8 +148,16 @@ func (f *files) write(ctx context.Context, full []file) error {
 		if err != nil {
 			return fmt.Errorf("writing the log: %w", err)
 		}
+		f.keep(file)
 	}
 	return nil
+}
+
+// keep keeps a tile in memory. A log that is only read does not write it.
+func (f *files) keep(full file) {
+	if t, err := ParseTilePath(full.name); err == nil && t.L >= 0 {
+		f.tiles.Put(tilePlace{t.L, t.N}, newTile(decodeHashes(full.content)), cache.UntilEvicted)
+	}
 }
 
 // tile returns a full tile.

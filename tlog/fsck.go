@@ -9,17 +9,15 @@ import (
 	"strings"
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 )
 
-// A Health is what Fsck has found out about the files of a log.
+// A Health has the findings of Fsck about the files of a log.
 type Health struct {
 	Entries int64 // that are stored
 	Signed  int64 // of these, how many the checkpoint has
 
-	// Faults are what contradicts the log: files that are damaged, missing or of another
-	// log. Notes are what is unusual and does no harm.
+	// Faults contradict the log: files that are damaged, missing or of another log. Notes
+	// are unusual and do no harm.
 	Faults, Notes []string
 }
 
@@ -37,8 +35,7 @@ const maxFaults = 20
 
 // Fsck reads all files of a log, changes none, and compares them: bundles with tiles, tiles
 // with the tiles above, batches with bundles, the root with the checkpoint and its signature,
-// and with the checkpoint of the anchor, which may be nil. The error says that something
-// could not be read.
+// and with the checkpoint of the anchor. The error says that something could not be read.
 func Fsck(ctx context.Context, o Options) (*Health, error) {
 	f := &fsck{files: files{store: o.Store}, edge: &edge{levels: make([][]sumdb.Hash, 1), batch: -1}}
 	f.tiles.MaxEntries, f.bundles.MaxEntries = keptTiles, keptBundles
@@ -48,22 +45,23 @@ func Fsck(ctx context.Context, o Options) (*Health, error) {
 		return nil, fmt.Errorf("reading the checkpoint of the log: %w", err)
 	}
 	// So is the anchor's: a registry that runs adds entries and signs them meanwhile.
-	var anchored []byte
-	if o.Anchor != nil {
-		anchored, err = o.Anchor.Load(ctx)
-		switch {
-		case errors.Is(err, ErrBehind):
-			f.fault("%v", err)
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("reading the newest checkpoint of the log: %w", err)
-		}
+	anchored, err := o.Anchor.Load(ctx)
+	switch {
+	case errors.Is(err, ErrBehind):
+		f.fault("%v", err)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("reading the newest checkpoint of the log: %w", err)
 	}
 	if err := f.readEntries(ctx); err != nil {
 		return nil, err
 	}
 	f.Entries = f.edge.size
 	if len(f.Faults) > 0 {
-		return &f.Health, nil // the hashes need not be those of the entries
+		return &f.Health, nil // the hashes may be of other entries
+	}
+	if signed == nil && anchored == nil && f.Entries == 0 {
+		f.note("there are no entries yet, and no checkpoint")
+		return &f.Health, nil
 	}
 	if signed == nil {
 		f.fault("there is no checkpoint")
@@ -73,14 +71,11 @@ func Fsck(ctx context.Context, o Options) (*Health, error) {
 	if len(f.Faults) == 0 && f.Entries > f.Signed {
 		f.note("%d entries are stored and not signed yet: a registry that runs signs them", f.Entries-f.Signed)
 	}
-	switch {
-	case o.Anchor == nil:
-	case anchored == nil:
+	if anchored == nil {
 		f.note("there is no checkpoint in Caddy's storage to compare with")
-	default:
-		return &f.Health, f.checkCheckpoint(ctx, o, "the checkpoint in Caddy's storage", anchored, new(int64))
+		return &f.Health, nil
 	}
-	return &f.Health, nil
+	return &f.Health, f.checkCheckpoint(ctx, o, "the checkpoint in Caddy's storage", anchored, new(int64))
 }
 
 // An fsck adds all entries of a store to an edge, and compares what becomes full with the
@@ -102,8 +97,8 @@ func (f *fsck) readEntries(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("reading entries of the log: %w", err)
 		}
-		entries, err := DecodeBundle(content)
-		if err != nil || len(entries) != BundleSize {
+		entries, ok := decodeFull(content)
+		if !ok {
 			f.fault("%s has not %d entries", name, BundleSize)
 			return nil
 		}
@@ -136,8 +131,8 @@ func (f *fsck) readBatch(ctx context.Context, first, full int64) error {
 	if err != nil {
 		return fmt.Errorf("reading entries of the log: %w", err)
 	}
-	entries, err := DecodeBundle(content)
-	if err != nil || len(entries) == 0 || first%BundleSize+int64(len(entries)) > BundleSize {
+	entries, ok := decodeBatch(first, content)
+	if !ok {
 		f.fault("%s is damaged", name)
 		return nil
 	}
@@ -152,8 +147,8 @@ func (f *fsck) readBatch(ctx context.Context, first, full int64) error {
 	if content, err = f.store.Read(ctx, bundle); err != nil {
 		return fmt.Errorf("reading entries of the log: %w", err)
 	}
-	all, err := DecodeBundle(content)
-	if err != nil || len(all) != BundleSize {
+	all, ok := decodeFull(content)
+	if !ok {
 		f.fault("%s has changed meanwhile", bundle)
 		return nil
 	}
@@ -190,9 +185,7 @@ func (f *fsck) add(ctx context.Context, name string, entries []string) error {
 				continue
 			}
 			f.note("%s is not written yet: a registry that runs writes it", want.name)
-			if t, err := ParseTilePath(want.name); err == nil && t.L >= 0 {
-				f.tiles.Put(tilePlace{t.L, t.N}, newTile(decodeHashes(want.content)), cache.UntilEvicted)
-			}
+			f.keep(want)
 		case err != nil:
 			return fmt.Errorf("reading hashes of the log: %w", err)
 		case !bytes.Equal(content, want.content):

@@ -21,7 +21,8 @@ func TestFsck(t *testing.T) {
 		fault   string // empty: there is none
 		note    string
 	}{
-		{"a log without entries", 0, func(*memory) {}, "", ""},
+		{"a log without entries", 0, func(m *memory) { delete(m.files, checkpointName); m.anchor = nil }, "", "no entries yet"},
+		{"a checkpoint of no entries that is gone", 0, func(m *memory) { delete(m.files, checkpointName) }, "there is no checkpoint", ""},
 		{"a small log", 5, func(*memory) {}, "", ""},
 		{"a log with tiles on two levels", 66_000, func(*memory) {}, "", ""},
 		{"an entry that is another one", 700, func(m *memory) {
@@ -141,7 +142,7 @@ func TestFsckOfALogThatGrows(t *testing.T) {
 	}
 }
 
-// What cannot be read is no fault of the log.
+// A file that cannot be read is no fault of the log.
 func TestFsckOfFilesThatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()

@@ -73,7 +73,7 @@ func CheckOrigin(origin string) error {
 // of the Store. Of several instances that begin a log, one creates it.
 const keyName = "key"
 
-// A StoredKey is what a Store says of its log.
+// A StoredKey identifies the log of a Store.
 type StoredKey struct {
 	Public   string // the line by which others know the key
 	Verifier note.Verifier

@@ -48,24 +48,3 @@ func TestAnEntryOfALaterRelease(t *testing.T) {
 		checkMemory(t, m)
 	})
 }
-
-func TestALedgerTellsManyPlatformsApart(t *testing.T) {
-	var l ledger
-	platform := func(n int) Leaf {
-		leaf := Leaf{Event: Offered, Address: moduleLeaf(1).Address, Version: "1.0.0", Hashes: testHashes(n)}
-		leaf.Platform.OS, leaf.Platform.Arch = "linux", string(rune(0x10000+n))
-		return leaf
-	}
-	var leaves []Leaf
-	for n := range 1<<16 + 1 {
-		leaves = append(leaves, platform(n))
-	}
-	l.add(0, leaves)
-	seen := make(map[uint32]bool)
-	for _, s := range l.leaves {
-		seen[s.platform] = true
-	}
-	if len(seen) != 1<<16+1 {
-		t.Errorf("of %d platforms it knows %d", 1<<16+1, len(seen))
-	}
-}

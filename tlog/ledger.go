@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -12,9 +13,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A ledger finds the leaves of a version by their numbers, and knows in short what they say:
-// what is offered is compared with them. It takes some fifty bytes a leaf and forty bytes a
-// version.
+// A ledger finds the leaves of a version by their numbers, and has them in short, to compare
+// packages with them. It takes some fifty bytes a leaf and forty bytes a version.
 type ledger struct {
 	mu        sync.RWMutex
 	newest    map[versionKey]int32 // the newest leaf of each version
@@ -22,7 +22,7 @@ type ledger struct {
 	platforms map[address.Platform]uint32
 }
 
-// A shortLeaf is what must be known of a leaf to tell whether another one says something new.
+// A shortLeaf has the parts of a leaf that tell whether another one says something new.
 type shortLeaf struct {
 	previous int32  // an older leaf of its version, or -1
 	seconds  uint32 // the time of the leaf
@@ -37,17 +37,39 @@ type eventCode uint8
 
 func codeOf(e Event) eventCode { return eventCode(slices.Index(events, e)) }
 
-// shorten returns what must be known of a leaf.
-func (l *ledger) shorten(leaf Leaf) shortLeaf {
+// noPlatform is the number of a platform that no leaf has.
+const noPlatform = math.MaxUint32
+
+// platform returns the number of a platform. Leaves without one have the number 0.
+func (l *ledger) platform(p address.Platform) uint32 {
+	if p == (address.Platform{}) {
+		return 0
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if n, ok := l.platforms[p]; ok {
+		return n
+	}
+	return noPlatform
+}
+
+// number gives the platforms of leaves their numbers.
+func (l *ledger) number(leaves []Leaf) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.platforms == nil {
 		l.platforms = map[address.Platform]uint32{{}: 0}
 	}
-	n, ok := l.platforms[leaf.Platform]
-	if !ok {
-		n = uint32(len(l.platforms))
-		l.platforms[leaf.Platform] = n
+	for _, leaf := range leaves {
+		if _, ok := l.platforms[leaf.Platform]; !ok {
+			l.platforms[leaf.Platform] = uint32(len(l.platforms))
+		}
 	}
-	s := shortLeaf{seconds: uint32(leaf.Time.Unix()), platform: n, event: codeOf(leaf.Event), files: leaf.Pack != 0}
+}
+
+// shorten returns the parts of a leaf that say whether it is new.
+func shorten(leaf Leaf, platform uint32) shortLeaf {
+	s := shortLeaf{seconds: uint32(leaf.Time.Unix()), platform: platform, event: codeOf(leaf.Event), files: leaf.Pack != 0}
 	if last := len(leaf.Hashes) - 1; last > 0 {
 		h1, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(leaf.Hashes[0], "h1:"))
 		zh, _ := hex.DecodeString(strings.TrimPrefix(leaf.Hashes[last], "zh:"))
@@ -77,6 +99,7 @@ func keyOf(a address.Address, version string) (k versionKey) {
 
 // add adds leaves from the number on. It skips leaves that it has.
 func (l *ledger) add(first int64, leaves []Leaf) {
+	l.number(leaves)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.newest == nil {
@@ -92,7 +115,7 @@ func (l *ledger) add(first int64, leaves []Leaf) {
 			continue
 		}
 		k := keyOf(leaf.Address, leaf.Version)
-		short := l.shorten(leaf)
+		short := shorten(leaf, l.platforms[leaf.Platform])
 		var ok bool
 		if short.previous, ok = l.newest[k]; !ok {
 			short.previous = -1
@@ -120,18 +143,19 @@ func (l *ledger) truncate(size int64) {
 	l.leaves = l.leaves[:size]
 }
 
-// of returns the numbers below size of the leaves of a version, the oldest first.
-func (l *ledger) of(a address.Address, version string, size int64) (numbers []int64) {
+// of returns the leaves below size of a version, the oldest first, with their numbers.
+func (l *ledger) of(a address.Address, version string, size int64) (numbers []int64, leaves []shortLeaf) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	n, ok := l.newest[keyOf(a, version)]
 	for ; ok && n >= 0; n = l.leaves[n].previous {
 		if int64(n) < size {
-			numbers = append(numbers, int64(n))
+			numbers, leaves = append(numbers, int64(n)), append(leaves, l.leaves[n])
 		}
 	}
 	slices.Reverse(numbers)
-	return numbers
+	slices.Reverse(leaves)
+	return numbers, leaves
 }
 
 // A Record says what a log has of a package.
@@ -141,10 +165,10 @@ const (
 	// NotOnRecord: it has no package of the version, for the platform.
 	NotOnRecord Record = iota
 
-	// OnRecord: it has these bytes or, for a module, these files.
+	// OnRecord: it has these bytes, or both are packed folders with the same files.
 	OnRecord
 
-	// Replaced: it has others only.
+	// Replaced: it has only others.
 	Replaced
 )
 
@@ -157,7 +181,8 @@ type Comparison struct {
 
 // Compare returns what the log has of the package of a leaf. It reads nothing.
 func (l *Log) Compare(leaf Leaf) Comparison {
-	known, says := l.ledger.said(leaf, l.Head().Size)
+	_, known := l.ledger.of(leaf.Address, leaf.Version, l.Head().Size)
+	says := shorten(leaf, l.ledger.platform(leaf.Platform))
 	var first, same *shortLeaf
 	for i, k := range known {
 		if !events[k.event].HasPackage() || k.platform != says.platform {
@@ -186,9 +211,10 @@ func (s *shortLeaf) comparison(r Record) Comparison {
 // Has reports whether the log has a package of a version, for a platform unless it is zero. It
 // reads nothing.
 func (l *Log) Has(a address.Address, version string, on address.Platform) bool {
-	known, says := l.ledger.said(Leaf{Event: Offered, Address: a, Version: version, Platform: on}, l.Head().Size)
+	_, known := l.ledger.of(a, version, l.Head().Size)
+	platform := l.ledger.platform(on)
 	return slices.ContainsFunc(known, func(k shortLeaf) bool {
-		return events[k.event].HasPackage() && (on == address.Platform{} || k.platform == says.platform)
+		return events[k.event].HasPackage() && (on == address.Platform{} || k.platform == platform)
 	})
 }
 
@@ -201,9 +227,8 @@ type Appearance struct {
 
 // Appearance returns the first entry of a version with a package. It reads nothing.
 func (l *Log) Appearance(a address.Address, version string) (first Appearance, ok bool) {
-	numbers := l.ledger.of(a, version, l.Head().Size)
-	known, _ := l.ledger.said(Leaf{Event: Offered, Address: a, Version: version}, l.Head().Size)
-	for i, k := range known[:min(len(known), len(numbers))] {
+	numbers, known := l.ledger.of(a, version, l.Head().Size)
+	for i, k := range known {
 		if e := events[k.event]; e.HasPackage() {
 			return Appearance{numbers[i], time.Unix(int64(k.seconds), 0).UTC(), e == Found}, true
 		}
@@ -214,7 +239,7 @@ func (l *Log) Appearance(a address.Address, version string) (first Appearance, o
 // WithdrawnAt returns when a version was withdrawn; zero if it is not withdrawn, as far as the
 // log has it. It reads nothing.
 func (l *Log) WithdrawnAt(a address.Address, version string) (at time.Time) {
-	known, _ := l.ledger.said(Leaf{Event: Withdrawn, Address: a, Version: version}, l.Head().Size)
+	_, known := l.ledger.of(a, version, l.Head().Size)
 	for _, k := range known {
 		switch events[k.event] {
 		case Withdrawn:
@@ -224,16 +249,4 @@ func (l *Log) WithdrawnAt(a address.Address, version string) (at time.Time) {
 		}
 	}
 	return at
-}
-
-// said returns in short what the leaves below size say of the version of a leaf, the oldest
-// first, and what the leaf itself says.
-func (l *ledger) said(leaf Leaf, size int64) (known []shortLeaf, says shortLeaf) {
-	numbers := l.of(leaf.Address, leaf.Version, size)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, n := range numbers {
-		known = append(known, l.leaves[n])
-	}
-	return known, l.shorten(leaf)
 }

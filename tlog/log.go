@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
 	sumdb "golang.org/x/mod/sumdb/tlog"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"golang.org/x/time/rate"
 )
 
 var (
@@ -57,7 +55,7 @@ type Log struct {
 
 	busy     chan struct{} // has a value while the head is being replaced
 	lag      lag           // while busy
-	caughtUp atomic.Int64  // when AtLeast looked for entries last, in nanoseconds
+	catchUps *rate.Limiter // of AtLeast
 }
 
 // Close stops adding. Callers of Append get an error.
@@ -227,11 +225,8 @@ func (l *Log) keep(ctx context.Context) error {
 	if stored.Size == head.Size {
 		return nil
 	}
-	// A store from a backup keeps its own checkpoint, so that it can be served. Whoever adds
-	// to it is told.
-	if err := l.endsWith(ctx, head.edge); errors.Is(err, ErrBehind) || errors.Is(err, ErrForked) {
-		return nil
-	} else if err != nil {
+	// A store from a backup keeps its own checkpoint, so that it can be served.
+	if err := l.endsWith(ctx, head.edge); err != nil {
 		return err
 	}
 	return l.publish(ctx, head.Signed)
@@ -268,7 +263,7 @@ func (l *Log) endsWith(ctx context.Context, e *edge) error {
 	}
 	n := e.size - 1
 	first := n - n%BundleSize
-	entries, err := l.files.bundle(ctx, n/BundleSize)
+	entries, err := l.files.storedBundle(ctx, n/BundleSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		first = e.batch
 		entries, err = l.files.batch(ctx, first)
@@ -311,63 +306,8 @@ func (l *Log) take(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// Leaves returns the leaves of a version that a head has, the oldest first, with their
-// numbers.
-func (l *Log) Leaves(ctx context.Context, h *Head, a address.Address, version string) (leaves []NumberedLeaf, err error) {
-	for _, n := range l.ledger.of(a, version, h.Size) {
-		entry, err := l.files.entry(ctx, h.edge, n)
-		if err != nil {
-			return nil, err
-		}
-		leaf, err := ParseLeaf(entry)
-		if err != nil {
-			return nil, err
-		}
-		if leaf.Address == a && leaf.Version == version { // and no other one with that digest
-			leaves = append(leaves, NumberedLeaf{Number: n, Text: entry, Leaf: leaf})
-		}
-	}
-	return leaves, nil
-}
-
-// Addresses returns the addresses of the leaves of a head from a number on. It skips entries
-// that are no leaves.
-func (l *Log) Addresses(ctx context.Context, h *Head, from int64) (addresses []address.Address, err error) {
-	for n := from; n < h.Size; n++ {
-		entry, err := l.files.entry(ctx, h.edge, n)
-		if err != nil {
-			return nil, err
-		}
-		leaf, err := ParseLeaf(entry)
-		if err == nil && !slices.Contains(addresses, leaf.Address) {
-			addresses = append(addresses, leaf.Address)
-		}
-	}
-	return addresses, nil
-}
-
-// Lookup returns the leaves of a version under several addresses, in that order, and proofs
-// that a head has them.
-func (l *Log) Lookup(ctx context.Context, h *Head, version string, addresses ...address.Address) (Lookup, error) {
-	found := Lookup{Signed: h.Signed}
-	for _, a := range addresses {
-		leaves, err := l.Leaves(ctx, h, a, version)
-		if err != nil {
-			return Lookup{}, err
-		}
-		for _, leaf := range leaves {
-			p, err := l.Prove(ctx, h, leaf.Number)
-			if err != nil {
-				return Lookup{}, err
-			}
-			found.Entries = append(found.Entries, ProvenEntry{leaf.Text, p})
-		}
-	}
-	return found, nil
-}
-
-// Begun reports whether all that was there when the log was begun has been entered: what is
-// offered for the first time afterwards is new.
+// Begun reports whether all that was there when the log was begun has been entered. Versions
+// that are offered for the first time afterwards are new.
 func (l *Log) Begun(ctx context.Context) (bool, error) {
 	_, err := l.options.Store.Modified(ctx, begunName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -383,47 +323,4 @@ func (l *Log) SetBegun(ctx context.Context) error {
 		return fmt.Errorf("writing the log: %w", err)
 	}
 	return nil
-}
-
-// A NumberedLeaf is a leaf at its place in a log.
-type NumberedLeaf struct {
-	Leaf
-	Number int64
-	Text   string
-}
-
-// Prove returns the proof that a head has the entry with a number.
-func (l *Log) Prove(ctx context.Context, h *Head, number int64) (Proof, error) {
-	hashes, err := sumdb.ProveRecord(h.Size, number, l.files.hashes(ctx, h.edge))
-	return Proof{Index: number, Hashes: hashes}, err
-}
-
-// Consistency returns the proof that a head begins with its first entries.
-func (l *Log) Consistency(ctx context.Context, h *Head, size int64) (Consistency, error) {
-	if size == 0 || size == h.Size {
-		return Consistency{}, nil
-	}
-	hashes, err := sumdb.ProveTree(h.Size, size, l.files.hashes(ctx, h.edge))
-	return Consistency{Hashes: hashes}, err
-}
-
-// Tile returns a tile or a bundle of a head, perhaps a partial one. The error is
-// fs.ErrNotExist if the head has none like that.
-func (l *Log) Tile(ctx context.Context, h *Head, t sumdb.Tile) ([]byte, error) {
-	level := max(t.L, 0)
-	width := min(h.Size>>(tileHeight*level)-t.N<<tileHeight, BundleSize)
-	if t.H != tileHeight || t.L >= 8 || t.N > h.Size || int64(t.W) > width {
-		return nil, fs.ErrNotExist
-	}
-	if t.L < 0 {
-		entries := h.edge.entries
-		if t.N < h.edge.full(0) {
-			var err error
-			if entries, err = l.files.signedBundle(ctx, t.N); err != nil {
-				return nil, err
-			}
-		}
-		return EncodeBundle(entries[:t.W]), nil
-	}
-	return sumdb.ReadTileData(t, l.files.hashes(ctx, h.edge))
 }

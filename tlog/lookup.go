@@ -9,7 +9,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// A Lookup is what a log has of one version, with everything that is needed to check it.
+// A Lookup has the entries of one version, with everything that is needed to check them.
 type Lookup struct {
 	Entries []ProvenEntry
 

@@ -47,7 +47,7 @@ func (m *memory) set(name string, content []byte) {
 	}
 }
 
-// An operation is one that an instance is about to do.
+// An operation of an instance on its store or anchor.
 type operation struct {
 	does string
 	name string

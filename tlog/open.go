@@ -10,6 +10,7 @@ import (
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 )
 
 // An Opening opens a log in several attempts. What an attempt has read, the next one need not
@@ -33,7 +34,7 @@ func (x *Opening) Open(ctx context.Context, o Options) (*Log, error) {
 	if x.edge == nil {
 		x.ledger, x.edge = new(ledger), &edge{batch: -1}
 	}
-	l := &Log{options: o, ledger: x.ledger, busy: make(chan struct{}, 1)}
+	l := &Log{options: o, ledger: x.ledger, busy: make(chan struct{}, 1), catchUps: rate.NewLimiter(rate.Every(catchUpEvery), 1)}
 	l.files.store = o.Store
 	l.files.tiles.MaxEntries, l.files.bundles.MaxEntries = keptTiles, keptBundles
 	err := x.read(ctx, l)
@@ -83,7 +84,11 @@ func (x *Opening) read(ctx context.Context, l *Log) error {
 		return fmt.Errorf("%w: the first %d", ErrForked, checkpoint.Size)
 	}
 	l.head.Store(&Head{Checkpoint: checkpoint, Signed: signed, edge: e})
-	if e.size > checkpoint.Size {
+	switch {
+	case e.size == checkpoint.Size:
+	case len(l.options.Signers) == 0:
+		return l.showUnsigned(ctx, e)
+	default:
 		// Entries that were stored and not signed are in the edge, and not served before
 		// they are signed. If that fails now, it is tried again with the next batch.
 		_ = l.sign(ctx, e)
@@ -96,9 +101,9 @@ var atOnce = 16 // bundles are read at the same time
 const window = 1 << 7 // bundles are read before their leaves are added, in order
 
 // readBundles reads full bundles and checks them against all tiles. So many are known to be
-// full. They are read several at once, since a bucket takes its time for each, and those after
-// them one by one: what a network disk was asked for is absent there for a minute. A bundle
-// that is gone is made again of its batches, or is missing then.
+// full. They are read several at once, since a bucket takes its time for each. Later ones are
+// read one by one: a network disk that was asked for a file too early goes on for a minute to
+// say that it is absent. A bundle that is gone is made again of its batches, if these are there.
 func (x *Opening) readBundles(ctx context.Context, f *files, known int64) error {
 	for {
 		first := x.edge.full(0)

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// A log in a bucket is read in several attempts, each of which may take five minutes only.
+// A log in a bucket is read in several attempts. Each may take only five minutes.
 func TestALargeLogInASlowBucketIsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -73,7 +72,7 @@ func (s impatient) Read(ctx context.Context, name string) ([]byte, error) {
 	return content, err
 }
 
-// What an attempt has read is of a store that may be another one at the next attempt.
+// The store may be replaced between two attempts.
 func TestAStoreThatIsReplacedWhileItIsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := newMemory(), newMemory()
@@ -107,27 +106,6 @@ func TestAStoreThatIsReplacedWhileItIsOpened(t *testing.T) {
 			t.Errorf("of the other store's leaves %d are new", len(news))
 		}
 	})
-}
-
-func TestALedgerForgetsLeaves(t *testing.T) {
-	var l ledger
-	again := moduleLeaf(1)
-	again.Event, again.Hashes = Withdrawn, nil
-	l.add(0, []Leaf{moduleLeaf(1), moduleLeaf(2), again, moduleLeaf(3)})
-	l.truncate(2)
-	for _, test := range []struct {
-		n    int
-		want []int64
-	}{{1, []int64{0}}, {2, []int64{1}}, {3, nil}} {
-		leaf := moduleLeaf(test.n)
-		if got := l.of(leaf.Address, leaf.Version, 10); !slices.Equal(got, test.want) {
-			t.Errorf("of version %d it has the leaves %v", test.n, got)
-		}
-	}
-	l.add(2, []Leaf{moduleLeaf(3)})
-	if got := l.of(moduleLeaf(3).Address, moduleLeaf(3).Version, 10); !slices.Equal(got, []int64{2}) {
-		t.Errorf("later it has %v", got)
-	}
 }
 
 // A client of a network disk takes the batch of another instance for absent, because it has

@@ -14,8 +14,8 @@ import (
 // A reader of logs that shares no code with the package: it knows the formats of C2SP and RFC
 // 6962 only.
 
-// entriesOf reads the entries of a log: those of full bundles, and those of the batches that
-// follow them.
+// entriesOf reads the entries of a log, from full bundles and from the batches that follow
+// them.
 func entriesOf(t *testing.T, files map[string][]byte) (entries []string) {
 	t.Helper()
 	for n := 0; ; n++ {

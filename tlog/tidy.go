@@ -51,7 +51,7 @@ func (l *Log) removeBatches(ctx context.Context, n int64, firsts []int64) error 
 	case time.Since(written) < batchLife:
 		return nil
 	}
-	if _, err := l.files.bundle(ctx, n); err != nil {
+	if _, err := l.files.storedBundle(ctx, n); err != nil {
 		return err
 	}
 	for _, first := range firsts {

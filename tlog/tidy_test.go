@@ -66,7 +66,10 @@ func TestBatchesOfADamagedBundleStay(t *testing.T) {
 			l := open(t, m)
 			mustAppend(t, l, leavesFrom(0, 300)...)
 			defer l.Close()
-			l.files.bundles.Remove(0)
+			first := moduleLeaf(0)
+			if _, err := l.Leaves(t.Context(), l.Head(), first.Address, first.Version); err != nil { // it is in memory
+				t.Fatal(err)
+			}
 			if m.files["tile/entries/000"] = content; content == nil {
 				delete(m.files, "tile/entries/000")
 			}

@@ -2,6 +2,7 @@ package tlog
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	sumdb "golang.org/x/mod/sumdb/tlog"
@@ -33,6 +34,16 @@ func ParseTilePath(path string) (sumdb.Tile, error) {
 	return t, nil
 }
 
+// SizeWith returns the size of the smallest log that has a tile or bundle.
+func SizeWith(t sumdb.Tile) int64 {
+	level := max(t.L, 0)
+	hashes := t.N<<tileHeight + int64(t.W)
+	if level >= 7 || hashes > math.MaxInt64>>(tileHeight*level) {
+		return math.MaxInt64
+	}
+	return hashes << (tileHeight * level)
+}
+
 func fullTile(level int, n int64) sumdb.Tile {
 	return sumdb.Tile{H: tileHeight, L: level, N: n, W: BundleSize}
 }
@@ -42,7 +53,7 @@ type tile struct {
 	levels [tileHeight + 1][]sumdb.Hash // from the tile's own hashes upwards
 }
 
-// newTile returns the tile with these hashes, of which it may have fewer than a full one.
+// newTile returns the tile with these hashes. It need not be full.
 func newTile(hashes []sumdb.Hash) *tile {
 	t := new(tile)
 	t.levels[0] = hashes

@@ -42,6 +42,9 @@ type Log struct {
 // is no log yet.
 func (l Log) Read(ctx context.Context) (tlog.Options, error) {
 	k, err := tlog.ReadStoredKey(ctx, l.Files)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = l.withoutKey(ctx)
+	}
 	if err != nil {
 		return tlog.Options{}, err
 	}
@@ -50,6 +53,23 @@ func (l Log) Read(ctx context.Context) (tlog.Options, error) {
 	}
 	l.Origin = k.Verifier.Name()
 	return tlog.Options{Origin: l.Origin, Public: k.Public, Verifiers: []note.Verifier{k.Verifier}, Store: l.Files, Anchor: anchor{log: l, folder: k.ID}}, nil
+}
+
+// withoutKey returns the error of a store without a key: fs.ErrNotExist if no log was begun in
+// it.
+func (l Log) withoutKey(ctx context.Context) error {
+	empty, err := tlog.IsEmpty(ctx, l.Files)
+	if err != nil {
+		return fmt.Errorf("reading the log: %w", err)
+	}
+	_, err = l.Storage.Load(ctx, l.name("checkpoint"))
+	switch {
+	case err == nil || !empty:
+		return fmt.Errorf("%w: its folder has no file key any more, or the log lies in another folder", tlog.ErrBehind)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("reading the newest checkpoint of the log: %w", err)
+	}
+	return fs.ErrNotExist
 }
 
 // Open returns the options for a log that is added to. If there is no log yet, it begins one.
@@ -93,19 +113,9 @@ func (l Log) Open(ctx context.Context) (tlog.Options, error) {
 // private key is stored before, under a name of its own: of several instances that begin a
 // log at the same time, the one whose file is created has the key that counts.
 func (l Log) begin(ctx context.Context) error {
-	empty, err := tlog.IsEmpty(ctx, l.Files)
-	if err != nil {
-		return fmt.Errorf("reading the log: %w", err)
-	}
-	_, err = l.Storage.Load(ctx, l.name("checkpoint"))
-	switch {
-	case err == nil || !empty:
-		return fmt.Errorf("%w: its folder has no file key any more, or the log lies in another folder", tlog.ErrBehind)
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("reading the newest checkpoint of the log: %w", err)
-	}
 	private := l.Private
 	if private == "" {
+		var err error
 		if private, err = l.generated(ctx); err != nil {
 			return err
 		}
@@ -214,7 +224,7 @@ func (a anchor) check(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
-		// An absence is no answer here: what was just stored is gone.
+		// An absence is no answer here: the value was stored a moment ago.
 		return fmt.Errorf("asking Caddy's storage for the folder of the log: %v", err)
 	case string(folder) != a.folder:
 		return fmt.Errorf("%w here: %s lies in another folder, says %s in Caddy's storage", tlog.ErrBehind, a.log.Origin, name)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
@@ -265,5 +266,42 @@ func TestInstancesThatBeginALogWithOneGeneratedKey(t *testing.T) {
 		if _, err := l.Open(t.Context()); err != nil || len(storage.keys()) != 1 {
 			t.Errorf("afterwards: %v, with the keys %q", err, storage.keys())
 		}
+	}
+}
+
+// A folder that lacks its key, as after an incomplete restore, is no folder without a log.
+func TestAFolderWithoutItsKey(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		remain func(name string) bool // of the folder's files
+	}{
+		{"entries are there", func(name string) bool { return name != "log/key" }},
+		{"the folder is empty, and Caddy's storage has a checkpoint", func(string) bool { return false }},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				bucket := new(treetest.Bucket)
+				l := Log{Files: folderIn(bucket), Storage: newValues(), Origin: origin, Private: privateKey(t)}
+				if _, err := l.Read(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("before the log is begun, reading says %v", err)
+				}
+				if err := appendTo(t, l, "1.0.0"); err != nil {
+					t.Fatal(err)
+				}
+				restored := new(treetest.Bucket)
+				for name, content := range bucket.Contents() {
+					if test.remain(name) {
+						restored.Put(name, content, time.Now())
+					}
+				}
+				l.Files = folderIn(restored)
+				if _, err := l.Read(t.Context()); !errors.Is(err, tlog.ErrBehind) || errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("reading says %v", err)
+				}
+				if _, err := l.Open(t.Context()); !errors.Is(err, tlog.ErrBehind) {
+					t.Errorf("opening says %v", err)
+				}
+			})
+		})
 	}
 }
