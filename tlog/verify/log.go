@@ -63,7 +63,7 @@ func (l *Log) URL() string { return l.base.String() }
 
 func (l *Log) question(path string, limit int64) question {
 	u := l.base.JoinPath(path)
-	return question{u, l.hosts, limit}
+	return question{url: u, hosts: l.hosts, limit: limit}
 }
 
 // begin reads the newest checkpoint and finds the keys, once.

@@ -54,7 +54,7 @@ func (p place) providerFile(host, name string) *url.URL {
 }
 
 func (p place) ask(ctx context.Context, u *url.URL, limit int64) (answer, error) {
-	return p.log.client.ask(ctx, question{u, p.log.hosts, limit})
+	return p.log.client.ask(ctx, question{url: u, hosts: p.log.hosts, limit: limit})
 }
 
 // askFile asks for a file of a provider's release. What is hosted has a name of the registry
@@ -206,7 +206,7 @@ func (p place) fetchModule(ctx context.Context, version, format string, zhs []st
 	defer f.Close()
 	u := p.service(version, "archive."+format)
 	h := sha256.New()
-	size, err := p.log.client.download(ctx, question{u, p.log.hosts, maxModule}, io.MultiWriter(f, h))
+	size, err := p.log.client.download(ctx, question{url: u, hosts: p.log.hosts, limit: maxModule}, io.MultiWriter(f, h))
 	if err != nil {
 		return c, err
 	}

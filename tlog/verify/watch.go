@@ -123,6 +123,7 @@ func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict,
 // newest returns the newest checkpoint, which is not older than the one that was seen last.
 func (w *Watcher) newest(ctx context.Context) (head seen, err error) {
 	q := w.log.question("checkpoint", maxCheckpoint)
+	q.fresh = true // an old one would mean that nothing has been added
 	var before []byte
 	if w.last != nil {
 		before = w.last.Signed
@@ -196,7 +197,7 @@ const maxBundle = tlog.BundleSize * (2 + tlog.MaxLeaf)
 // bundle returns the first entries of a bundle. Full bundles never change.
 func (w *Watcher) bundle(ctx context.Context, n int64, width int, kept bool) (entries []string, cached bool, err error) {
 	t := sumdb.Tile{H: 8, L: -1, N: n, W: width}
-	q := question{w.log.base.ResolveReference(&url.URL{Path: tlog.TilePath(t)}), w.log.hosts, maxBundle}
+	q := question{url: w.log.base.ResolveReference(&url.URL{Path: tlog.TilePath(t)}), hosts: w.log.hosts, limit: maxBundle}
 	body, cached := w.log.client.answered(q)
 	if cached = cached && kept && width == tlog.BundleSize; !cached {
 		a, err := w.log.client.ask(ctx, q)

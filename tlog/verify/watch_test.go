@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -136,6 +137,35 @@ func TestWatchWithADamagedCache(t *testing.T) {
 	}
 	if news, conflicts, err := watched(t, m); len(news)+len(conflicts) > 0 || err != nil {
 		t.Errorf("new are %v, %v, %v", news, conflicts, err)
+	}
+}
+
+// A monitor that cannot reach the log says so: an older checkpoint does not mean that nothing has
+// been added. It goes on when the log can be reached again.
+func TestWatchWithoutANetwork(t *testing.T) {
+	r := newRegistry(t)
+	m := newMachine(t, r)
+	w, err := m.options().Watch(t.Context(), host)
+	m.must(err)
+	if _, _, _, err := w.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.must(r.log.Append(t.Context(), leafAt(t, "offered", 1, 1)))
+	server := m.servers[host]
+	delete(m.servers, host)
+	unreachable := func(err error) {
+		t.Helper()
+		if _, ok := errors.AsType[*verify.UnansweredError](err); !ok || !strings.Contains(err.Error(), "no route to host") {
+			t.Errorf("it says %v", err)
+		}
+	}
+	_, _, _, err = w.Next(t.Context())
+	unreachable(err)
+	_, _, err = watched(t, m)
+	unreachable(err)
+	m.servers[host] = server
+	if news, _, _, err := w.Next(t.Context()); len(news) != 1 || err != nil {
+		t.Errorf("new are %v, %v", news, err)
 	}
 }
 
