@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -151,36 +152,39 @@ func (r *run) judgeModules(ctx context.Context) error {
 			return ctx.Err()
 		}
 		for n, call := range m.calls {
-			r.judgeCall(ctx, m, record, call, m.contents[n], whole[m.subject])
+			if err := r.judgeCall(ctx, m, record, call, m.contents[n], whole[m.subject]); err != nil {
+				return err
+			}
 		}
 		return ctx.Err()
 	})
 }
 
-func (r *run) judgeCall(ctx context.Context, m *moduleItem, record *record, call Module, c, whole content) {
+func (r *run) judgeCall(ctx context.Context, m *moduleItem, record *record, call Module, c, whole content) error {
 	h1, zh := record.hashes(&address.Platform{})
 	if len(c.Links) == 0 && slices.Contains(h1, c.h1()) {
-		return
+		return nil
 	}
 	if whole.Files != nil && len(c.differences(whole)) == 0 {
-		return
+		return nil
 	}
+	const otherPackage = "it is not the package that is on record"
 	pack, err := record.place.modulePackage(ctx, m.version, h1, zh)
-	if failed, ok := errors.AsType[*UnansweredError](err); ok && failed.network && whole.Files == nil {
-		if m.Status == OK {
-			m.set(Unanswered, fmt.Sprintf("%s is not the package itself, which cannot be fetched to compare the files: %s", call.Folder, failed))
+	failed, isUnanswered := errors.AsType[*UnansweredError](err)
+	_, isAtFault := errors.AsType[*archive.PackageError](err)
+	switch {
+	case err == nil:
+		if differences := c.differences(pack); len(differences) > 0 {
+			m.find(OtherBytes, call.Folder, otherPackage, differences...)
 		}
-		return
+	case whole.Files != nil:
+		m.find(OtherBytes, call.Folder, otherPackage, c.differences(whole)...)
+	case isUnanswered:
+		m.set(Unanswered, fmt.Sprintf("%s is not the package itself, which cannot be fetched to compare the files: %s", call.Folder, failed))
+	case isAtFault || errors.Is(err, errNotServed) || errors.Is(err, errOtherServed):
+		m.find(OtherBytes, call.Folder, fmt.Sprintf("%s, and which files differ is not known: %s", otherPackage, err))
+	default:
+		return fmt.Errorf("fetching a module to compare the files: %w", err)
 	}
-	if err != nil {
-		if whole.Files != nil {
-			m.find(OtherBytes, call.Folder, "it is not the package that is on record", c.differences(whole)...)
-			return
-		}
-		m.find(OtherBytes, call.Folder, fmt.Sprintf("it is not the package that is on record, and which files differ is not known: %s", err))
-		return
-	}
-	if differences := c.differences(pack); len(differences) > 0 {
-		m.find(OtherBytes, call.Folder, "it is not the package that is on record", differences...)
-	}
+	return nil
 }

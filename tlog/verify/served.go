@@ -187,7 +187,7 @@ func (p place) modulePackage(ctx context.Context, version string, h1s, zhs []str
 	}
 	h1 := c.h1()
 	if !slices.Contains(h1s, h1) {
-		return content{}, errors.New("the registry serves other bytes now, too")
+		return content{}, errOtherServed
 	}
 	if kept, err := json.Marshal(c); err == nil {
 		cache.write(nameOf("package "+h1), kept)
@@ -195,7 +195,10 @@ func (p place) modulePackage(ctx context.Context, version string, h1s, zhs []str
 	return c, nil
 }
 
-var errNotServed = errors.New("the registry does not serve the package any more")
+var (
+	errNotServed   = errors.New("the registry does not serve the package any more")
+	errOtherServed = errors.New("the registry serves other bytes now, too")
+)
 
 func (p place) fetchModule(ctx context.Context, version, format string, zhs []string) (c content, err error) {
 	f, err := os.CreateTemp("", "caddy-terraform-registry-*."+format)
