@@ -187,6 +187,32 @@ func TestAZipThatClaimsTheFilesOfAnother(t *testing.T) {
 	}
 }
 
+// The files of an archive are not all that clients unpack: its "h1:" does not cover links. So an
+// entry with the files of an earlier one and other bytes is of another package.
+func TestAnArchiveThatClaimsTheFilesOfAnother(t *testing.T) {
+	for _, test := range []struct{ rule, pack, want string }{
+		{"another archive", "", "replaced"},
+		{"a folder that is packed in another way", " pack:1", "ok"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := newMachine(t, full(t))
+			foe := foeAt(m, host)
+			m.called("vpc", vpc, "", "1.0.0")
+			m.write(vpcPackage+"/main.tf", "# a module")
+			for _, digit := range []string{"1", "2"} {
+				foe.add("offered 1999-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s%s", h1(m, vpcPackage), strings.Repeat(digit, 64), test.pack)
+			}
+			report := m.verify()
+			says(t, report, vpc+" 1.0.0 "+test.want)
+			for _, f := range report.Items[0].Findings {
+				if f.Detail != "the log has two packages of it with other files or bytes" {
+					t.Errorf("it says %q", f.Detail)
+				}
+			}
+		})
+	}
+}
+
 // SHA256SUMS, which no entry proves, says nothing of a platform that has an entry.
 func TestSHA256SUMSAgainstAnEntry(t *testing.T) {
 	r := full(t)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
@@ -332,7 +333,11 @@ func (r *run) judgeVersion(item *Item, s subject, used func(packageRecord) bool)
 	}
 	for _, p := range record.packages {
 		if p.replaced {
-			item.find(Replaced, "", "the log has two packages of it with other files or bytes: "+strings.TrimSpace(p.platform.String()))
+			detail := "the log has two packages of it with other files or bytes"
+			if p.platform != (address.Platform{}) {
+				detail += ": " + p.platform.String()
+			}
+			item.find(Replaced, "", detail)
 		}
 	}
 	if since := record.since(used); !since.IsZero() {

@@ -24,8 +24,7 @@ type Entry struct {
 	Leaf  tlog.Leaf
 }
 
-// A Conflict means that a log has two packages of one version with other files or, of a
-// provider, other bytes.
+// A Conflict means that a log has two packages of one version with other files or bytes.
 type Conflict struct {
 	First  int64 `json:"first"` // numbers of the entries
 	Second Entry `json:"-"`
@@ -47,10 +46,10 @@ type firstPackage struct {
 	packed bool // of a folder, by the registry
 }
 
-// isSame reports whether a later entry may be of the same package. The bytes of a provider
-// count, unless the registry packs its folder.
-func (p firstPackage) isSame(later firstPackage, module bool) bool {
-	if !module && p.zh != later.zh && !(p.packed && later.packed) {
+// isSame reports whether a later entry may be of the same package. Its bytes count, unless the
+// registry packs its folder.
+func (p firstPackage) isSame(later firstPackage) bool {
+	if p.zh != later.zh && !(p.packed && later.packed) {
 		return false
 	}
 	for a := range slices.Chunk([]byte(p.h1), hashWidth) {
@@ -238,7 +237,7 @@ func (w *Watcher) conflicts(e Entry) (first int64, ok bool) {
 		w.first[key] = p
 		return 0, false
 	}
-	return known.index, !known.isSame(p, l.Address.IsModule())
+	return known.index, !known.isSame(p)
 }
 
 // peaks are the roots of the full subtrees of a tree, the largest first.

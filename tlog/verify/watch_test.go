@@ -239,6 +239,7 @@ func TestConflicts(t *testing.T) {
 		{"after it was found", []string{text("found", 1, 1), text("offered", 1, 2)}, "[0-1]"},
 		{"called the same files", []string{text("offered", 1, 1), text("repacked", 1, 2)}, "[0-1]"},
 		{"the same files", []string{text("offered", 1, 1), text("repacked", 1, 1)}, "[]"},
+		{"other bytes of a module, called the same files", []string{text("offered", 1, 1), strings.Replace(text("repacked", 1, 1), "zh:0", "zh:1", 1)}, "[0-1]"},
 		{"other bytes of a provider, called the same files", []string{zipAt("1", ""), zipAt("2", "")}, "[0-1]"},
 		{"a provider that is packed in another way", []string{zipAt("1", "pack:1 "), zipAt("2", "pack:2 ")}, "[]"},
 		{"a provider's packed folder, and then a zip", []string{zipAt("1", "pack:1 "), zipAt("2", "")}, "[0-1]"},
