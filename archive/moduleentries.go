@@ -29,7 +29,7 @@ func ReadModuleEntries(ctx context.Context, f interface {
 	if format == "zip" {
 		err = m.addZip(ctx, f, size)
 	} else {
-		err = tarEntries(ctx, f, maxUnpackedFrom(size), m)
+		err = tarEntries(ctx, f, size, m)
 	}
 	if err != nil {
 		return e, AsPackageError(archiveFinding(ctx, err))
