@@ -9,10 +9,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"io"
-	"maps"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -47,7 +45,7 @@ func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, forma
 		Leaks: m.leaks.first, LeaksTotal: m.leaks.total, packageNames: m.names(),
 	}
 	d.Content = encodeModuleContent(facts.encode(), m.docs.Summary(folder))
-	d.H1 = hash1(slices.Collect(maps.Keys(m.sums)), func(name string) wire.SHA256 { return m.sums[name] })
+	d.H1 = H1(m.sums)
 	return nil
 }
 

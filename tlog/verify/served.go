@@ -220,10 +220,7 @@ func (p place) fetchModule(ctx context.Context, version, format string, zhs []st
 	if err != nil {
 		return c, fmt.Errorf("the package that the registry serves cannot be read: %w", err)
 	}
-	c.Files = make(map[string]string)
-	for name, sum := range entries.Files {
-		c.Files[name] = sum.String()
-	}
+	c.Files = entries.Files
 	if slices.Contains(zhs, "zh:"+hex.EncodeToString(h.Sum(nil))) { // otherwise nothing vouches for the links
 		c.Links = entries.Links
 	}
