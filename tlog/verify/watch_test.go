@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	sumdb "golang.org/x/mod/sumdb/tlog"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
 )
@@ -186,42 +184,6 @@ func TestWatchWithoutRights(t *testing.T) {
 	}
 }
 
-// evilLog is a log with any entries, at most one bundle of them.
-func evilLog(t *testing.T, entries ...string) http.Handler {
-	t.Helper()
-	signer, public := newSigner(t, "registry.example.com/v1/tlog")
-	var hashes []sumdb.Hash
-	reader := sumdb.HashReaderFunc(func(indexes []int64) (list []sumdb.Hash, err error) {
-		for _, i := range indexes {
-			list = append(list, hashes[i])
-		}
-		return list, nil
-	})
-	for n, e := range entries {
-		more, err := sumdb.StoredHashes(int64(n), []byte(e), reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hashes = append(hashes, more...)
-	}
-	root, err := sumdb.TreeHash(int64(len(entries)), reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := tlog.Checkpoint{Origin: signer.Name(), Size: int64(len(entries)), Root: root}.Sign(signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	for path, body := range map[string]string{
-		"/.well-known/terraform.json": `{"tlog.v1":"/v1/tlog/"}`, "/v1/tlog/checkpoint": string(signed), "/v1/tlog/key": public,
-		fmt.Sprintf("/v1/tlog/tile/entries/000.p/%d", len(entries)): string(tlog.EncodeBundle(entries)),
-	} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(body)) })
-	}
-	return mux
-}
-
 // zipAt is an entry of a provider with always the same files.
 func zipAt(digit, pack string) string {
 	return fmt.Sprintf("offered 2000-01-01T00:00:00Z provider acme/demo 1.2.0 linux_amd64 %s zh:%s %s%s", noH1, strings.Repeat(digit, 64), pack, strings.Repeat(digit, 32))
@@ -246,7 +208,8 @@ func TestConflicts(t *testing.T) {
 		{"the same package of a provider twice", []string{zipAt("1", ""), zipAt("1", "")}, "[]"},
 		{"other versions, and an entry of a later release of the registry", []string{text("offered", 1, 1), "replaced in a form of its own", text("offered", 2, 2)}, "[]"},
 	} {
-		m := &machine{t: t, dir: t.TempDir(), cache: t.TempDir(), network: &network{servers: map[string]http.Handler{host: evilLog(t, test.entries...)}}}
+		m := &machine{t: t, dir: t.TempDir(), cache: t.TempDir(), network: &network{servers: make(map[string]http.Handler)}}
+		foeAt(m, host).Entries = test.entries
 		_, conflicts, err := watched(t, m)
 		got := []string{}
 		for _, c := range conflicts {
