@@ -5,13 +5,88 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
+
+func (r *run) judge(ctx context.Context) error {
+	workers := runtime.GOMAXPROCS(0)
+	err := parallel(ctx, workers, len(r.providers), func(i int) error { return r.judgeProvider(ctx, r.providers[i]) })
+	if err == nil {
+		err = parallel(ctx, workers, len(r.modules), func(i int) error { return r.readModule(ctx, r.modules[i]) })
+	}
+	if err == nil {
+		err = r.judgeModules(ctx)
+	}
+	return err
+}
+
+// judgeVersion judges what concerns the version, and reports whether it is on record, so that
+// its bytes can be compared. used tells which of its packages are used.
+func (r *run) judgeVersion(item *Item, s subject, used func(packageRecord) bool) (*record, bool) {
+	record := r.records[s]
+	var alarm *Alarm
+	if record.place.log != nil {
+		item.Log, alarm = record.place.log.URL(), r.alarms[record.place.log]
+	}
+	if alarm == nil {
+		alarm, _ = errors.AsType[*Alarm](record.err)
+	}
+	switch {
+	case alarm != nil:
+		item.find(Unproven, "", fmt.Sprintf("its log is not what it was: %s", alarm.Kind))
+		return record, false
+	case errors.Is(record.err, errUnproven):
+		item.find(Unproven, "", record.err.Error())
+		return record, false
+	case record.err != nil:
+		item.set(Unanswered, record.err.Error())
+		return record, false
+	case !record.found && len(record.without) > 0 && !record.sought:
+		item.set(NoLog, strings.Join(record.without, " and ")+" has no log")
+		if r.RequireLog {
+			item.find(WithoutLog, "", item.Why)
+		}
+		return record, false
+	case !record.found:
+		item.find(NotOnRecord, "", "the log has no entry of it that you may see")
+		return record, false
+	}
+	if record.withdrawn {
+		why := record.reason
+		if why == "" {
+			why = "the registry tells no reason"
+		}
+		item.find(Withdrawn, "", why)
+	}
+	if len(record.packages) == 0 {
+		item.find(NotOnRecord, "", "the log has no package of it")
+		return record, false
+	}
+	for _, p := range record.packages {
+		if p.replaced {
+			detail := "the log has two packages of it with other files or bytes"
+			if p.platform != (address.Platform{}) {
+				detail += ": " + p.platform.String()
+			}
+			item.find(Replaced, "", detail)
+		}
+	}
+	if since := record.since(used); !since.IsZero() {
+		item.Since = &since
+		if age := r.Now.Sub(since); age < r.MinAge {
+			item.find(TooYoung, "", fmt.Sprintf("it is offered since %s", since.Format(time.RFC3339)))
+		}
+	}
+	item.Deprecated = record.notice
+	return record, true
+}
 
 // named bounds how many hashes a finding names.
 const named = 3
