@@ -352,6 +352,16 @@ func TestHostsThatLoseTheirLog(t *testing.T) {
 	}
 }
 
+// A document that cannot be read does not say that there is no log.
+func TestDiscoveryThatCannotBeRead(t *testing.T) {
+	for _, document := range []string{"[]", "<html>", `{"tlog.v1":{"url":"/v1/tlog/"}}`, `{"tlog.v1":"ftp://example.com/"}`} {
+		m := installed(t, full(t))
+		m.servers[host] = discovering(document, m.servers[host])
+		t.Log(document)
+		says(t, m.verify(), demo+" 1.2.0 unanswered", vpc+" 1.0.0 unanswered")
+	}
+}
+
 // No proof shows that a look-up has all entries, but an earlier one shows which it had.
 func TestEntriesThatAreLeftOut(t *testing.T) {
 	m := newMachine(t, full(t))
