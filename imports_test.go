@@ -35,7 +35,7 @@ var layers = []layer{
 	{name: "tree", only: []string{"address", "wire"}},    // the files
 	{name: "tree/treetest"},
 	{name: "tlog", only: []string{"address", "cache", "tree"}}, // the log of what was offered
-	{name: "tlog/tlogtest"},
+	{name: "tlog/tlogtest", http: true},
 	{name: "tlog/vault", only: []string{"tlog"}},
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},

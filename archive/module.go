@@ -9,10 +9,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"io"
-	"maps"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -47,7 +45,7 @@ func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, forma
 		Leaks: m.leaks.first, LeaksTotal: m.leaks.total, packageNames: m.names(),
 	}
 	d.Content = encodeModuleContent(facts.encode(), m.docs.Summary(folder))
-	d.H1 = hash1(slices.Collect(maps.Keys(m.sums)), func(name string) wire.SHA256 { return m.sums[name] })
+	d.H1 = H1(m.sums)
 	return nil
 }
 
@@ -93,12 +91,16 @@ func readZip(ctx context.Context, f io.ReaderAt, size int64, w walked) (*moduleF
 		return w.module, nil
 	}
 	m := newModuleFinder()
-	for _, member := range z.File {
+	return m, m.addMembers(z.File)
+}
+
+func (m *moduleFinder) addMembers(members []*zip.File) error {
+	for _, member := range members {
 		if err := m.addMember(member); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return m, nil
+	return nil
 }
 
 func (m *moduleFinder) addMember(member *zip.File) error {
@@ -107,9 +109,12 @@ func (m *moduleFinder) addMember(member *zip.File) error {
 		return err
 	}
 	defer r.Close()
-	if !member.Mode().IsDir() {
-		if err := m.inspect(member.Name, r, member.Mode().IsRegular()); err != nil { // the content of a symlink is a path
+	if mode := member.Mode(); !mode.IsDir() {
+		if err := m.inspect(member.Name, r, mode.IsRegular()); err != nil {
 			return err
+		}
+		if !mode.IsRegular() { // the content of a symlink is its target
+			m.addLink(path.Clean(member.Name), tar.TypeSymlink, string(m.start))
 		}
 	}
 	if _, err := io.Copy(io.Discard, r); err != nil { // the zip reader compares the CRC

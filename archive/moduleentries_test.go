@@ -88,6 +88,23 @@ func TestEntriesOfAModule(t *testing.T) {
 	}
 }
 
+// The bound of what an archive unpacks to is the one of all checks.
+func TestEntriesOfAModuleAreBounded(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	if err := w.WriteHeader(&tar.Header{Name: "main.tf", Typeflag: tar.TypeReg, Size: 256<<20 + 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := archive.ReadModuleEntries(t.Context(), bytes.NewReader(b.Bytes()), int64(b.Len()), "tar.gz")
+	if err == nil || !strings.Contains(err.Error(), "unpacks to more than 268435456 bytes") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func FuzzReadModuleEntries(f *testing.F) {
 	f.Add(linkedTarGz(f), false)
 	f.Add(linkedZip(f), true)

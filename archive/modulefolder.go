@@ -437,11 +437,11 @@ func (c *contentSums) finish() {
 // h1 returns the hash of the whole folder.
 func (c *contentSums) h1(files []File) string {
 	c.finish()
-	sums, names := make(map[string]wire.SHA256, len(files)), make([]string, len(files))
+	sums := make(map[string]wire.SHA256, len(files))
 	for i, f := range files {
-		sums[f.Name], names[i] = c.sums[i], f.Name
+		sums[f.Name] = c.sums[i]
 	}
-	return hash1(names, func(name string) wire.SHA256 { return sums[name] })
+	return H1(sums)
 }
 
 // zero clears the first n bytes of p, or all of p if it is shorter.

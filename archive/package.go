@@ -158,6 +158,11 @@ func (w walkedEntries) digest(ctx context.Context, entry *zip.File) (sum wire.SH
 	return tree.DigestFile(ctx, r)
 }
 
+// H1 returns the hash of files by their names, as clients compute it of a folder.
+func H1(sums map[string]wire.SHA256) string {
+	return hash1(slices.Collect(maps.Keys(sums)), func(name string) wire.SHA256 { return sums[name] })
+}
+
 // hash1 is Hash1 of golang.org/x/mod/sumdb/dirhash for files whose digests are
 // known: the original would read each of them once more.
 func hash1(names []string, sum func(name string) wire.SHA256) string {

@@ -97,10 +97,8 @@ type zipMember struct {
 // fault.
 func (p *PackageFolder) Read(ctx context.Context, wait func()) (d Digest, err error) {
 	members := make([]zipMember, len(p.files))
-	names := make([]string, len(p.files))
 	sums := make(map[string]wire.SHA256, len(p.files))
 	for i, f := range p.files {
-		names[i] = f.Name
 		if members[i], sums[f.Name], err = readMember(ctx, p.part, f, wait); err != nil {
 			return d, changedWhileRead(err)
 		}
@@ -115,7 +113,7 @@ func (p *PackageFolder) Read(ctx context.Context, wait func()) (d Digest, err er
 		return d, changedWhileRead(err)
 	}
 	d.Size, d.Content = z.size, encodeMembers(members)
-	d.H1 = hash1(names, func(name string) wire.SHA256 { return sums[name] })
+	d.H1 = H1(sums)
 	return d, nil
 }
 

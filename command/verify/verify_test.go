@@ -2,7 +2,6 @@ package verify
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,22 +13,18 @@ import (
 	"time"
 
 	"golang.org/x/mod/sumdb/dirhash"
-	"golang.org/x/mod/sumdb/note"
-	sumdb "golang.org/x/mod/sumdb/tlog"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
-	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
 )
 
-// A server has a log with entries, of which it tells the lookups.
+// A server is a registry with a log.
 type server struct {
 	*httptest.Server
-	t       *testing.T
-	signer  note.Signer
-	public  string
-	entries []string
+	t   *testing.T
+	log *tlogtest.Scripted
 }
 
 // host is the name of the server in addresses.
@@ -39,85 +34,26 @@ func newServer(t *testing.T) *server {
 	t.Helper()
 	commandtest.NoClientConfiguration(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	s := &server{t: t}
+	s := &server{t: t, log: tlogtest.NewScripted(t, tlogtest.Origin)}
 	s.Server = httptest.NewTLSServer(s)
 	t.Cleanup(s.Close)
-	s.newKey()
 	return s
 }
 
+// newKey puts another log in the place of the log, with the same entries.
 func (s *server) newKey() {
 	s.t.Helper()
-	private, public, err := note.GenerateKey(rand.Reader, "registry.example.com/v1/tlog")
-	if err == nil {
-		s.public = public
-		s.signer, err = note.NewSigner(private)
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// add adds an entry without its last field.
-func (s *server) add(text string) {
-	s.entries = append(s.entries, fmt.Sprintf("%s %032x", text, len(s.entries)))
+	entries := s.log.Entries
+	s.log = tlogtest.NewScripted(s.t, tlogtest.Origin)
+	s.log.Entries = entries
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var hashes []sumdb.Hash
-	reader := sumdb.HashReaderFunc(func(indexes []int64) (list []sumdb.Hash, err error) {
-		for _, i := range indexes {
-			list = append(list, hashes[i])
-		}
-		return list, nil
-	})
-	for n, e := range s.entries {
-		more, err := sumdb.StoredHashes(int64(n), []byte(e), reader)
-		if err != nil {
-			s.t.Error(err)
-		}
-		hashes = append(hashes, more...)
-	}
-	size := int64(len(s.entries))
-	root, err := sumdb.TreeHash(size, reader)
-	if err != nil {
-		s.t.Error(err)
-	}
-	signed, err := tlog.Checkpoint{Origin: s.signer.Name(), Size: size, Root: root}.Sign(s.signer)
-	if err != nil {
-		s.t.Error(err)
-	}
-	path := strings.TrimPrefix(r.URL.Path, "/v1/tlog/")
-	switch version := path[strings.LastIndexByte(path, '/')+1:]; {
-	case r.URL.Path == "/.well-known/terraform.json":
-		fmt.Fprint(w, `{"tlog.v1":"/v1/tlog/"}`)
-	case path == "checkpoint":
-		w.Write(signed)
-	case path == "key":
-		fmt.Fprintln(w, s.public)
-	case strings.HasPrefix(path, "tile/entries/"):
-		w.Write(tlog.EncodeBundle(s.entries))
-	case strings.HasPrefix(path, "lookup/"):
-		l := tlog.Lookup{Signed: signed}
-		for n, e := range s.entries {
-			if strings.Contains(e, " "+version+" ") {
-				proof, err := sumdb.ProveRecord(size, int64(n), reader)
-				if err != nil {
-					s.t.Error(err)
-				}
-				l.Entries = append(l.Entries, tlog.ProvenEntry{Text: e, Proof: tlog.Proof{Index: int64(n), Hashes: proof}})
-			}
-		}
-		if len(l.Entries) == 0 {
-			http.NotFound(w, r)
-			return
-		}
-		fmt.Fprint(w, l)
-	case strings.HasSuffix(path, "/versions"):
+	if strings.HasSuffix(r.URL.Path, "/versions") {
 		fmt.Fprint(w, `{"modules":[{"versions":[{"version":"1.0.0","deprecation":{"reason":"use \u001b[31m2","link":""}}]}]}`)
-	default:
-		http.NotFound(w, r)
+		return
 	}
+	s.log.ServeHTTP(w, r)
 }
 
 // project is a folder with an installed module, and its h1.
@@ -144,7 +80,7 @@ const moduleEntry = "offered 2026-01-02T03:04:05Z module acme/vpc/aws 1.0.0 %s z
 func TestVerify(t *testing.T) {
 	s := newServer(t)
 	dir, h1 := s.project(t)
-	s.add(fmt.Sprintf(moduleEntry, h1))
+	s.log.Add(moduleEntry, h1)
 
 	says := func(rule string, want int, parts ...string) string {
 		t.Helper()
@@ -156,11 +92,11 @@ func TestVerify(t *testing.T) {
 		if before, _, alarm := strings.Cut(out, "THE LOG IS"); alarm { // checkpoints are copied whole
 			out = before
 		}
-		commandtest.Fits(t, strings.ReplaceAll(out, s.public, ""))
+		commandtest.Fits(t, strings.ReplaceAll(out, s.log.Public, ""))
 		return out
 	}
 	address := s.host() + "/acme/vpc/aws"
-	out := says("at the first use", 0, address+" 1.0.0 2026-01-02 ok", "As on record: 1 of 1 version.", "The log registry.example.com/v1/tlog is used for the first time here, with 1 entry.", s.public, "use ?[31m2")
+	out := says("at the first use", 0, address+" 1.0.0 2026-01-02 ok", "As on record: 1 of 1 version.", "The log registry.example.com/v1/tlog is used for the first time here, with 1 entry.", s.log.Public, "use ?[31m2")
 	if strings.Contains(out, "\x1b") {
 		t.Errorf("a sentence of the registry is printed as it came:\n%q", out)
 	}
@@ -214,7 +150,7 @@ func TestRecursive(t *testing.T) {
 	s := newServer(t)
 	one, h1 := s.project(t)
 	two, _ := s.project(t)
-	s.add(fmt.Sprintf(moduleEntry, h1))
+	s.log.Add(moduleEntry, h1)
 	root := t.TempDir()
 	for name, dir := range map[string]string{"a": one, "b/c": two} {
 		if err := os.CopyFS(filepath.Join(root, name), os.DirFS(dir)); err != nil {
@@ -244,18 +180,18 @@ func TestWatch(t *testing.T) {
 		return out, errs
 	}
 	h1 := func(letter string) string { return "h1:" + strings.Repeat(letter, 43) + "=" }
-	s.add(fmt.Sprintf(moduleEntry, h1("A")))
+	s.log.Add(moduleEntry, h1("A"))
 	out, errs := watch("the first time", 0)
 	commandtest.Says(t, errs, "It has 1 entry: only those that come later are printed.")
 	if out != "" {
 		t.Errorf("it prints\n%s", out)
 	}
-	s.add(strings.ReplaceAll(fmt.Sprintf(moduleEntry, h1("A")), "1.0.0", "1.1.0"))
-	s.add(strings.ReplaceAll(fmt.Sprintf(moduleEntry, h1("A")), "acme/", "other/"))
+	s.log.Add("%s", strings.ReplaceAll(fmt.Sprintf(moduleEntry, h1("A")), "1.0.0", "1.1.0"))
+	s.log.Add("%s", strings.ReplaceAll(fmt.Sprintf(moduleEntry, h1("A")), "acme/", "other/"))
 	if out, _ := watch("a namespace", 0, "--namespace", "acme"); out != "2026-01-02T03:04:05Z offered module acme/vpc/aws 1.1.0\n" {
 		t.Errorf("it prints\n%s", out)
 	}
-	s.add(fmt.Sprintf(moduleEntry, h1("E")))
+	s.log.Add(moduleEntry, h1("E"))
 	out, _ = watch("a conflict", 1, "--namespace", "other", "--json")
 	var entry watchedEntry
 	if err := json.NewDecoder(bytes.NewReader([]byte(out))).Decode(&entry); err != nil || entry.Index != 3 || entry.Conflict == nil || *entry.Conflict != 0 {
@@ -272,7 +208,7 @@ func TestWatch(t *testing.T) {
 func TestWhatCannotBeWritten(t *testing.T) {
 	s := newServer(t)
 	dir, h1 := s.project(t)
-	s.add(fmt.Sprintf(moduleEntry, h1))
+	s.log.Add(moduleEntry, h1)
 	file := filepath.Join(t.TempDir(), "none", "file")
 	_, errs, status := s.run(dir, "--checkpoint", file)
 	if status != 2 {

@@ -4,7 +4,6 @@ package tlogtest
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"io/fs"
 	"sync"
 	"testing"
@@ -36,15 +35,10 @@ type Storage struct {
 // New returns a storage without a log.
 func New(t testing.TB) *Storage {
 	t.Helper()
-	private, public, err := note.GenerateKey(rand.Reader, Origin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Storage{Bucket: new(treetest.Bucket), Public: public}
-	if s.signer, err = note.NewSigner(private); err != nil {
-		t.Fatal(err)
-	}
-	if s.Verifier, err = note.NewVerifier(public); err != nil {
+	s := &Storage{Bucket: new(treetest.Bucket)}
+	s.signer, s.Public = NewSigner(t, Origin)
+	var err error
+	if s.Verifier, err = note.NewVerifier(s.Public); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -21,12 +21,12 @@ const (
 )
 
 // onFoe installs a module of an attacker's registry, and puts it on his record.
-func onFoe(m *machine, name string) *foeLog {
+func onFoe(m *machine, name string) *tlogtest.Scripted {
 	m.t.Helper()
 	foe := foeAt(m, name)
 	m.write(".terraform/modules/foe/main.tf", "# of "+name)
 	m.called("foe", name+"/acme/foe/aws", "", "1.0.0")
-	foe.add("offered 2000-01-01T00:00:00Z module acme/foe/aws 1.0.0 %s zh:%s", h1(m, ".terraform/modules/foe"), zeros)
+	foe.Add("offered 2000-01-01T00:00:00Z module acme/foe/aws 1.0.0 %s zh:%s", h1(m, ".terraform/modules/foe"), zeros)
 	return foe
 }
 
@@ -117,7 +117,7 @@ func TestALogThatTheFileHasOfAnotherHost(t *testing.T) {
 			m.servers[host] = discovering(`{"tlog.v1":"https://`+name+`/v1/tlog/"}`, m.servers[host])
 			m.remove(".terraform.lock.hcl")
 			m.write(vpcPackage+"/main.tf", "# evil")
-			foe.add("offered 2000-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
+			foe.Add("offered 2000-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
 			report := m.verify()
 			if alarms := report.Alarms(); len(alarms) != 1 || alarms[0].Kind != verify.Renamed || report.Count(verify.OK) != 0 {
 				t.Errorf("it says %v, and %v", alarms, report.Items)
@@ -143,7 +143,7 @@ func TestNamesWithLineFeeds(t *testing.T) {
 func TestACheckpointThatCannotBeKept(t *testing.T) {
 	r := full(t)
 	m := installed(t, r)
-	signer, public := newSigner(t, tlogtest.Origin)
+	signer, public := tlogtest.NewSigner(t, tlogtest.Origin)
 	again, err := note.Sign(&note.Note{Text: r.log.Head().String() + "x\n\ny\n"}, signer)
 	m.must(err)
 	m.servers[host] = changed(m.servers[host], func(q *http.Request, body string) string {
@@ -181,8 +181,34 @@ func TestAZipThatClaimsTheFilesOfAnother(t *testing.T) {
 			m := newMachine(t, full(t))
 			foe := foeAt(m, host)
 			m.write(".terraform.lock.hcl", "provider \""+demo+"\" {\n version = \"1.2.0\"\n hashes = [\"zh:"+strings.Repeat("2", 64)+"\"]\n}\n")
-			foe.entries = []string{zipAt("1", test.pack), zipAt("2", test.pack)}
+			foe.Entries = []string{zipAt("1", test.pack), zipAt("2", test.pack)}
 			says(t, m.verify(), demo+" 1.2.0 "+test.want)
+		})
+	}
+}
+
+// The files of an archive are not all that clients unpack: its "h1:" does not cover links. So an
+// entry with the files of an earlier one and other bytes is of another package.
+func TestAnArchiveThatClaimsTheFilesOfAnother(t *testing.T) {
+	for _, test := range []struct{ rule, pack, want string }{
+		{"another archive", "", "replaced"},
+		{"a folder that is packed in another way", " pack:1", "ok"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := newMachine(t, full(t))
+			foe := foeAt(m, host)
+			m.called("vpc", vpc, "", "1.0.0")
+			m.write(vpcPackage+"/main.tf", "# a module")
+			for _, digit := range []string{"1", "2"} {
+				foe.Add("offered 1999-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s%s", h1(m, vpcPackage), strings.Repeat(digit, 64), test.pack)
+			}
+			report := m.verify()
+			says(t, report, vpc+" 1.0.0 "+test.want)
+			for _, f := range report.Items[0].Findings {
+				if f.Detail != "the log has two packages of it with other files or bytes" {
+					t.Errorf("it says %q", f.Detail)
+				}
+			}
 		})
 	}
 }
@@ -243,8 +269,8 @@ func TestAgeOfFurtherPlatforms(t *testing.T) {
 			m.write(amd64+"/terraform-provider-demo", "old")
 			m.write(arm64+"/terraform-provider-demo", "new")
 			foe := foeAt(m, host)
-			foe.add("offered 1999-01-01T00:00:00Z provider acme/demo 1.2.0 linux_amd64 %s zh:%s", h1(m, amd64), zeros)
-			foe.add("offered 2000-01-01T23:00:00Z provider acme/demo 1.2.0 linux_arm64 %s zh:%s", h1(m, arm64), strings.Repeat("1", 64))
+			foe.Add("offered 1999-01-01T00:00:00Z provider acme/demo 1.2.0 linux_amd64 %s zh:%s", h1(m, amd64), zeros)
+			foe.Add("offered 2000-01-01T23:00:00Z provider acme/demo 1.2.0 linux_arm64 %s zh:%s", h1(m, arm64), strings.Repeat("1", 64))
 			test.setup(m)
 			says(t, m.verify(func(o *verify.Options) { o.MinAge = 30 * 24 * time.Hour }), demo+" 1.2.0 "+test.want)
 		})
@@ -326,17 +352,27 @@ func TestHostsThatLoseTheirLog(t *testing.T) {
 	}
 }
 
+// A document that cannot be read does not say that there is no log.
+func TestDiscoveryThatCannotBeRead(t *testing.T) {
+	for _, document := range []string{"[]", "<html>", `{"tlog.v1":{"url":"/v1/tlog/"}}`, `{"tlog.v1":"ftp://example.com/"}`} {
+		m := installed(t, full(t))
+		m.servers[host] = discovering(document, m.servers[host])
+		t.Log(document)
+		says(t, m.verify(), demo+" 1.2.0 unanswered", vpc+" 1.0.0 unanswered")
+	}
+}
+
 // No proof shows that a look-up has all entries, but an earlier one shows which it had.
 func TestEntriesThatAreLeftOut(t *testing.T) {
 	m := newMachine(t, full(t))
 	foe := foeAt(m, host)
 	m.called("vpc", vpc, "", "1.0.0")
 	m.write(vpcPackage+"/main.tf", "# good")
-	foe.add("offered 1999-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
+	foe.Add("offered 1999-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
 	says(t, m.verify(), vpc+" 1.0.0 ok")
 	m.write(vpcPackage+"/main.tf", "# evil")
-	foe.add("offered 2000-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), strings.Repeat("1", 64))
-	foe.show = func(entry string) bool { return !strings.Contains(entry, zeros) }
+	foe.Add("offered 2000-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), strings.Repeat("1", 64))
+	foe.Tells = func(entry string) bool { return !strings.Contains(entry, zeros) }
 	for range 2 { // also the next time
 		report := m.verify(func(o *verify.Options) { o.Update = true })
 		says(t, report, vpc+" 1.0.0 unproven")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A Cache keeps answers of registries and the digests of large files in a folder of the user.
@@ -26,9 +27,9 @@ type Cache struct {
 
 // A keptDigest is the digest of a file that had this stamp.
 type keptDigest struct {
-	Stamp tree.Stamp `json:"stamp"`
-	Sum   string     `json:"sum"`
-	Used  time.Time  `json:"used"`
+	Stamp tree.Stamp  `json:"stamp"`
+	Sum   wire.SHA256 `json:"sum"`
+	Used  time.Time   `json:"used"`
 }
 
 // keptFor is how long what is not used is kept.
@@ -131,16 +132,16 @@ const smallFile = 1 << 20
 const young = 2 * time.Second
 
 // digest returns the digest of a file that has not changed since.
-func (c *Cache) digest(path string, stamp tree.Stamp) (sum string, ok bool) {
+func (c *Cache) digest(path string, stamp tree.Stamp) (sum wire.SHA256, ok bool) {
 	if c == nil || stamp.Size < smallFile {
-		return "", false
+		return sum, false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.load()
 	kept, ok := c.digests[path]
 	if !ok || kept.Stamp != stamp {
-		return "", false
+		return sum, false
 	}
 	if time.Since(kept.Used) > 24*time.Hour {
 		kept.Used, c.changed = time.Now(), true
@@ -149,7 +150,7 @@ func (c *Cache) digest(path string, stamp tree.Stamp) (sum string, ok bool) {
 	return kept.Sum, true
 }
 
-func (c *Cache) keepDigest(path string, stamp tree.Stamp, sum string) {
+func (c *Cache) keepDigest(path string, stamp tree.Stamp, sum wire.SHA256) {
 	if c == nil || stamp.Size < smallFile || time.Since(time.Unix(0, stamp.ModTime)) < young {
 		return
 	}

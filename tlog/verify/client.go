@@ -63,12 +63,16 @@ type question struct {
 	url   *url.URL
 	hosts []svchost.Hostname // whose token may be sent, the first that there is
 	limit int64
+	fresh bool // no kept answer counts, and a host is asked that could not be reached before
 }
 
 // ask asks a question. If the host cannot be reached, its last answer counts.
 func (c *Client) ask(ctx context.Context, q question) (a answer, err error) {
 	host := q.url.Host
 	c.mu.Lock()
+	if q.fresh {
+		delete(c.down, host)
+	}
 	err = c.down[host]
 	c.mu.Unlock()
 	if err == nil {
@@ -90,6 +94,9 @@ func (c *Client) ask(ctx context.Context, q question) (a answer, err error) {
 		c.down, c.kept = make(map[string]error), make(map[string]time.Time)
 	}
 	c.down[host] = err
+	if q.fresh {
+		return a, err
+	}
 	at, bad := url.Parse(last.At)
 	if !ok || bad != nil || int64(len(last.Body)) > q.limit {
 		return a, err

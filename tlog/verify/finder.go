@@ -218,13 +218,12 @@ func (f *Finder) ask(ctx context.Context, base *url.URL) (log *url.URL, kept boo
 		return nil, false, err
 	}
 	var services struct {
-		Tlog json.RawMessage `json:"tlog.v1"`
+		Tlog string `json:"tlog.v1"`
 	}
 	if a.status == http.StatusOK && json.Unmarshal(a.body, &services) != nil {
-		return nil, false, unanswered(base, "its discovery document is not a JSON object")
+		return nil, false, unanswered(base, "its discovery document is not a JSON object with the URL of a log")
 	}
-	var text string
-	if json.Unmarshal(services.Tlog, &text) == nil && text != "" {
+	if text := services.Tlog; text != "" {
 		u, err := a.at.Parse(text)
 		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != base.Scheme {
 			return nil, false, unanswered(base, "its discovery document has no usable URL of a log")

@@ -2,40 +2,35 @@ package verify
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A content is the files of a package, with their SHA256 in hexadecimal, and its links with
-// their targets. Names have slashes.
+// A content is the files of a package with their digests, and its links with their targets.
+// Names have slashes.
 type content struct {
-	Files map[string]string `json:"files"`
-	Links map[string]string `json:"links"`
+	Files map[string]wire.SHA256 `json:"files"`
+	Links map[string]string      `json:"links"`
 }
 
-// h1 returns Go's dirhash of the files, without the links: the hash of a text that has a line
+// h1 returns the hash of the files, without the links. It is the hash of a text that has a line
 // for each file. A name with a line feed could stand for other files: there is no hash then.
 func (c content) h1() string {
-	h := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(c.Files)) {
+	for name := range c.Files {
 		if hasLineFeed(name) {
 			return ""
 		}
-		fmt.Fprintf(h, "%s  %s\n", c.Files[name], name)
 	}
-	return "h1:" + base64.StdEncoding.EncodeToString(h.Sum(nil))
+	return archive.H1(c.Files)
 }
 
 func hasLineFeed(name string) bool { return strings.Contains(name, "\n") }
@@ -49,7 +44,7 @@ func readContent(ctx context.Context, cache *Cache, dir string, follow bool) (c 
 	if dir, err = filepath.Abs(dir); err != nil {
 		return c, err
 	}
-	c.Files, c.Links = make(map[string]string), make(map[string]string)
+	c.Files, c.Links = make(map[string]wire.SHA256), make(map[string]string)
 	err = filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -83,27 +78,25 @@ func readContent(ctx context.Context, cache *Cache, dir string, follow bool) (c 
 			c.Links[name] = "" // a pipe or a device: no package has one
 			return nil
 		}
-		c.Files[name], err = digestOf(cache, file, info)
+		c.Files[name], err = digestOf(ctx, cache, file, info)
 		return err
 	})
 	return c, err
 }
 
-func digestOf(cache *Cache, file string, info fs.FileInfo) (string, error) {
+func digestOf(ctx context.Context, cache *Cache, file string, info fs.FileInfo) (sum wire.SHA256, err error) {
 	stamp := tree.StampOf(info)
 	if sum, ok := cache.digest(file, stamp); ok {
 		return sum, nil
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return "", err
+		return sum, err
 	}
 	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
+	if sum, err = tree.DigestFile(ctx, f); err != nil {
+		return sum, err
 	}
-	sum := hex.EncodeToString(h.Sum(nil))
 	if after, err := f.Stat(); err == nil && tree.StampOf(after) == stamp {
 		cache.keepDigest(file, stamp, sum)
 	}
@@ -152,8 +145,8 @@ func isHidden(name string) bool {
 }
 
 // makes reports whether clients may make a file with that digest of a link in the package.
-func (c content) makes(name, sum string) bool {
-	if target, ok := c.Links[name]; ok && (sum == hexOf("") || sum == hexOf(target)) {
+func (c content) makes(name string, sum wire.SHA256) bool {
+	if target, ok := c.Links[name]; ok && (sum == wire.SHA256Of(nil) || sum == wire.SHA256Of([]byte(target))) {
 		return true
 	}
 	const maxLinks = 10
@@ -174,9 +167,4 @@ func (c content) makes(name, sum string) bool {
 		name = path.Join(path.Dir(at), target) + rest
 	}
 	return c.Files[name] == sum
-}
-
-func hexOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }

@@ -2,12 +2,15 @@ package verify
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"golang.org/x/mod/sumdb/dirhash"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // The hash of a folder is the one that clients compute.
@@ -43,19 +46,21 @@ func TestH1IsDirhash(t *testing.T) {
 }
 
 func TestDifferences(t *testing.T) {
+	const gone = "the file is missing"
+	of := func(text string) wire.SHA256 { return wire.SHA256Of([]byte(text)) }
 	pack := content{
-		Files: map[string]string{"main.tf": "1", "d/x.tf": "2", ".hidden": "3", "d/.h/y": "4"},
+		Files: map[string]wire.SHA256{"main.tf": of("1"), "d/x.tf": of("2"), ".hidden": of("3"), "d/.h/y": of("4")},
 		Links: map[string]string{"link.tf": "main.tf", "dir": "d", "two.tf": "link.tf", "round": "round"},
 	}
 	for _, test := range []struct {
 		rule         string
-		files, links map[string]string // further ones; an empty digest: the file is missing
+		files, links map[string]string // further ones
 		want         string
 	}{
 		{"the same", nil, nil, "[]"},
-		{"without hidden files", map[string]string{".hidden": "", "d/.h/y": ""}, nil, "[]"},
+		{"without hidden files", map[string]string{".hidden": gone, "d/.h/y": gone}, nil, "[]"},
 		{"another content", map[string]string{"main.tf": "9"}, nil, "[{main.tf changed}]"},
-		{"missing", map[string]string{"d/x.tf": ""}, nil, "[{d/x.tf missing}]"},
+		{"missing", map[string]string{"d/x.tf": gone}, nil, "[{d/x.tf missing}]"},
 		{"added", map[string]string{"new.tf": "1"}, nil, "[{new.tf added}]"},
 		{"a name with a line feed, which no package has", map[string]string{"x\n1  main.tf": "1"}, nil, "[{x\n1  main.tf added}]"},
 		{"a hidden file is added", map[string]string{".new": "1"}, nil, "[{.new added}]"},
@@ -65,18 +70,15 @@ func TestDifferences(t *testing.T) {
 		{"a link to a link", map[string]string{"two.tf": "1"}, nil, "[]"},
 		{"a link to a folder", map[string]string{"dir/x.tf": "2"}, nil, "[]"},
 		{"another file below a link to a folder", map[string]string{"dir/new.tf": "2"}, nil, "[{dir/new.tf added}]"},
-		{"an empty file for a link", map[string]string{"link.tf": hexOf("")}, nil, "[]"},
-		{"the target of a link as its content", map[string]string{"link.tf": hexOf("main.tf")}, nil, "[]"},
+		{"an empty file for a link", map[string]string{"link.tf": ""}, nil, "[]"},
+		{"the target of a link as its content", map[string]string{"link.tf": "main.tf"}, nil, "[]"},
 		{"another content for a link", map[string]string{"link.tf": "9"}, nil, "[{link.tf added}]"},
 		{"a link without end", map[string]string{"round": "9"}, nil, "[{round added}]"},
-		{"a link in the place of a file", map[string]string{"main.tf": ""}, map[string]string{"main.tf": "d/x.tf"}, "[{main.tf changed}]"},
+		{"a link in the place of a file", map[string]string{"main.tf": gone}, map[string]string{"main.tf": "d/x.tf"}, "[{main.tf changed}]"},
 	} {
-		c := content{Files: make(map[string]string), Links: test.links}
-		for name, sum := range pack.Files {
-			c.Files[name] = sum
-		}
-		for name, sum := range test.files {
-			if c.Files[name] = sum; sum == "" {
+		c := content{Files: maps.Clone(pack.Files), Links: test.links}
+		for name, text := range test.files {
+			if c.Files[name] = of(text); text == gone {
 				delete(c.Files, name)
 			}
 		}
@@ -99,12 +101,12 @@ func TestDigestsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	digest := func() (sum string, kept int) {
+	digest := func() (sum wire.SHA256, kept int) {
 		t.Helper()
 		cache := OpenCache(dir)
 		info, err := os.Stat(file)
 		if err == nil {
-			sum, err = digestOf(cache, file, info)
+			sum, err = digestOf(t.Context(), cache, file, info)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -5,12 +5,88 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
+
+func (r *run) judge(ctx context.Context) error {
+	workers := runtime.GOMAXPROCS(0)
+	err := parallel(ctx, workers, len(r.providers), func(i int) error { return r.judgeProvider(ctx, r.providers[i]) })
+	if err == nil {
+		err = parallel(ctx, workers, len(r.modules), func(i int) error { return r.readModule(ctx, r.modules[i]) })
+	}
+	if err == nil {
+		err = r.judgeModules(ctx)
+	}
+	return err
+}
+
+// judgeVersion judges what concerns the version, and reports whether it is on record, so that
+// its bytes can be compared. used tells which of its packages are used.
+func (r *run) judgeVersion(item *Item, s subject, used func(packageRecord) bool) (*record, bool) {
+	record := r.records[s]
+	var alarm *Alarm
+	if record.place.log != nil {
+		item.Log, alarm = record.place.log.URL(), r.alarms[record.place.log]
+	}
+	if alarm == nil {
+		alarm, _ = errors.AsType[*Alarm](record.err)
+	}
+	switch {
+	case alarm != nil:
+		item.find(Unproven, "", fmt.Sprintf("its log is not what it was: %s", alarm.Kind))
+		return record, false
+	case errors.Is(record.err, errUnproven):
+		item.find(Unproven, "", record.err.Error())
+		return record, false
+	case record.err != nil:
+		item.set(Unanswered, record.err.Error())
+		return record, false
+	case !record.found && len(record.without) > 0 && !record.sought:
+		item.set(NoLog, strings.Join(record.without, " and ")+" has no log")
+		if r.RequireLog {
+			item.find(WithoutLog, "", item.Why)
+		}
+		return record, false
+	case !record.found:
+		item.find(NotOnRecord, "", "the log has no entry of it that you may see")
+		return record, false
+	}
+	if record.withdrawn {
+		why := record.reason
+		if why == "" {
+			why = "the registry tells no reason"
+		}
+		item.find(Withdrawn, "", why)
+	}
+	if len(record.packages) == 0 {
+		item.find(NotOnRecord, "", "the log has no package of it")
+		return record, false
+	}
+	for _, p := range record.packages {
+		if p.replaced {
+			detail := "the log has two packages of it with other files or bytes"
+			if p.platform != (address.Platform{}) {
+				detail += ": " + p.platform.String()
+			}
+			item.find(Replaced, "", detail)
+		}
+	}
+	if since := record.since(used); !since.IsZero() {
+		item.Since = &since
+		if age := r.Now.Sub(since); age < r.MinAge {
+			item.find(TooYoung, "", fmt.Sprintf("it is offered since %s", since.Format(time.RFC3339)))
+		}
+	}
+	item.Deprecated = record.notice
+	return record, true
+}
 
 // named bounds how many hashes a finding names.
 const named = 3
@@ -151,36 +227,39 @@ func (r *run) judgeModules(ctx context.Context) error {
 			return ctx.Err()
 		}
 		for n, call := range m.calls {
-			r.judgeCall(ctx, m, record, call, m.contents[n], whole[m.subject])
+			if err := r.judgeCall(ctx, m, record, call, m.contents[n], whole[m.subject]); err != nil {
+				return err
+			}
 		}
 		return ctx.Err()
 	})
 }
 
-func (r *run) judgeCall(ctx context.Context, m *moduleItem, record *record, call Module, c, whole content) {
+func (r *run) judgeCall(ctx context.Context, m *moduleItem, record *record, call Module, c, whole content) error {
 	h1, zh := record.hashes(&address.Platform{})
 	if len(c.Links) == 0 && slices.Contains(h1, c.h1()) {
-		return
+		return nil
 	}
 	if whole.Files != nil && len(c.differences(whole)) == 0 {
-		return
+		return nil
 	}
+	const otherPackage = "it is not the package that is on record"
 	pack, err := record.place.modulePackage(ctx, m.version, h1, zh)
-	if failed, ok := errors.AsType[*UnansweredError](err); ok && failed.network && whole.Files == nil {
-		if m.Status == OK {
-			m.set(Unanswered, fmt.Sprintf("%s is not the package itself, which cannot be fetched to compare the files: %s", call.Folder, failed))
+	failed, isUnanswered := errors.AsType[*UnansweredError](err)
+	_, isAtFault := errors.AsType[*archive.PackageError](err)
+	switch {
+	case err == nil:
+		if differences := c.differences(pack); len(differences) > 0 {
+			m.find(OtherBytes, call.Folder, otherPackage, differences...)
 		}
-		return
+	case whole.Files != nil:
+		m.find(OtherBytes, call.Folder, otherPackage, c.differences(whole)...)
+	case isUnanswered:
+		m.set(Unanswered, fmt.Sprintf("%s is not the package itself, which cannot be fetched to compare the files: %s", call.Folder, failed))
+	case isAtFault || errors.Is(err, errNotServed) || errors.Is(err, errOtherServed):
+		m.find(OtherBytes, call.Folder, fmt.Sprintf("%s, and which files differ is not known: %s", otherPackage, err))
+	default:
+		return fmt.Errorf("fetching a module to compare the files: %w", err)
 	}
-	if err != nil {
-		if whole.Files != nil {
-			m.find(OtherBytes, call.Folder, "it is not the package that is on record", c.differences(whole)...)
-			return
-		}
-		m.find(OtherBytes, call.Folder, fmt.Sprintf("it is not the package that is on record, and which files differ is not known: %s", err))
-		return
-	}
-	if differences := c.differences(pack); len(differences) > 0 {
-		m.find(OtherBytes, call.Folder, "it is not the package that is on record", differences...)
-	}
+	return nil
 }

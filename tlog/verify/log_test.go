@@ -2,7 +2,6 @@ package verify_test
 
 import (
 	"bytes"
-	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -38,18 +37,6 @@ func changed(server http.Handler, change func(r *http.Request, body string) stri
 	})
 }
 
-func newSigner(t *testing.T, origin string) (signer note.Signer, public string) {
-	t.Helper()
-	private, public, err := note.GenerateKey(rand.Reader, origin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if signer, err = note.NewSigner(private); err != nil {
-		t.Fatal(err)
-	}
-	return signer, public
-}
-
 // A log that is not what it was when the repository saw it is an alarm, with both signed
 // checkpoints.
 func TestAlarms(t *testing.T) {
@@ -80,7 +67,7 @@ func TestAlarms(t *testing.T) {
 			m.servers[host] = served{full(t)}
 		}, verify.OtherKey, "the checkpoint is not signed by the key ", "\n4\n"},
 		{"another log in its place", func(t *testing.T, r *registry, m *machine) {
-			signer, public := newSigner(t, "evil.example.com/v1/tlog")
+			signer, public := tlogtest.NewSigner(t, "evil.example.com/v1/tlog")
 			signed, err := tlog.Checkpoint{Origin: signer.Name(), Size: 9}.Sign(signer)
 			m.must(err)
 			m.servers[host] = changed(m.servers[host], func(r *http.Request, body string) string {
@@ -91,7 +78,7 @@ func TestAlarms(t *testing.T) {
 			})
 		}, verify.Renamed, "the log here was registry.example.com/v1/tlog, and is evil.example.com/v1/tlog", "\n9\n"},
 		{"another log at another URL", func(t *testing.T, r *registry, m *machine) {
-			signer, public := newSigner(t, "evil.example.com/v1/tlog")
+			signer, public := tlogtest.NewSigner(t, "evil.example.com/v1/tlog")
 			signed, err := tlog.Checkpoint{Origin: signer.Name(), Size: 9}.Sign(signer)
 			m.must(err)
 			plain := m.servers[host]
@@ -240,7 +227,7 @@ func TestWhatIsKept(t *testing.T) {
 	pinned("updated", update)
 	pinned("unchanged", update)
 
-	signer, public := newSigner(t, tlogtest.Origin)
+	signer, public := tlogtest.NewSigner(t, tlogtest.Origin)
 	plain := m.servers[host]
 	m.servers[host] = changed(plain, func(q *http.Request, body string) string {
 		switch {
@@ -277,8 +264,8 @@ func TestWhatIsKept(t *testing.T) {
 func TestKeysThatTheUserNames(t *testing.T) {
 	r := full(t)
 	m := installed(t, r)
-	_, other := newSigner(t, tlogtest.Origin)
-	_, elsewhere := newSigner(t, "evil.example.com/v1/tlog")
+	_, other := tlogtest.NewSigner(t, tlogtest.Origin)
+	_, elsewhere := tlogtest.NewSigner(t, "evil.example.com/v1/tlog")
 	for _, test := range []struct{ rule, key, want string }{
 		{"the key of the log", r.storage.Public, "ok"},
 		{"another key", other, "unproven"},

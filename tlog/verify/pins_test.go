@@ -18,7 +18,7 @@ func TestPins(t *testing.T) {
 	name := m.path(verify.PinsName)
 	content, err := os.ReadFile(name)
 	m.must(err)
-	_, other := newSigner(t, tlogtest.Origin)
+	_, other := tlogtest.NewSigner(t, tlogtest.Origin)
 	for _, test := range []struct{ rule, from, to, want string }{
 		{"other ends of lines", "\n", "\r\n", ""},
 		{"no comment", "# Commit", "# commit", ""},

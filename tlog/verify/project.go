@@ -157,7 +157,7 @@ func folders(dir string) (names []string, err error) {
 }
 
 // FindProjects returns the folders below root, and root itself, in which init has left
-// something. It follows no links.
+// something. It follows no links, and does not look into the folders of clients.
 func FindProjects(root, data string) (found []string, err error) {
 	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -165,19 +165,18 @@ func FindProjects(root, data string) (found []string, err error) {
 			return err
 		case !e.IsDir():
 			return nil
-		case path != root && (e.Name() == ".git" || e.Name() == DefaultData || e.Name() == filepath.Base(data)):
+		case path != root && (e.Name() == ".git" || e.Name() == DefaultData || isData(path, data)):
 			return filepath.SkipDir
 		}
-		inData := data
-		if !filepath.IsAbs(data) {
-			inData = filepath.Join(path, data)
-		} else if path != root {
-			inData = "" // it belongs to the folder in which the client runs
-		}
-		for _, name := range []string{filepath.Join(path, lockfile.Name), filepath.Join(inData, "modules", "modules.json"), filepath.Join(inData, "providers"), filepath.Join(inData, "plugins")} {
-			if inData == "" && filepath.Base(name) != lockfile.Name {
-				continue
+		names := []string{filepath.Join(path, lockfile.Name)}
+		if !filepath.IsAbs(data) || path == root { // an absolute one belongs to the folder in which the client runs
+			in := data
+			if !filepath.IsAbs(in) {
+				in = filepath.Join(path, in)
 			}
+			names = append(names, filepath.Join(in, "modules", "modules.json"), filepath.Join(in, "providers"), filepath.Join(in, "plugins"))
+		}
+		for _, name := range names {
 			_, err := os.Stat(name)
 			if err == nil {
 				found = append(found, path)
@@ -193,4 +192,14 @@ func FindProjects(root, data string) (found []string, err error) {
 		return nil, fmt.Errorf("looking for projects: %w", err)
 	}
 	return found, nil
+}
+
+// isData reports whether a path may be the folder of a client: data is absolute, or relative to
+// the folder of a configuration.
+func isData(path, data string) bool {
+	path, err := filepath.Abs(path)
+	if filepath.IsAbs(data) {
+		return err == nil && path == filepath.Clean(data)
+	}
+	return err == nil && strings.HasSuffix(path, string(filepath.Separator)+filepath.Clean(data))
 }

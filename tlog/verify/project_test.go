@@ -22,6 +22,8 @@ func TestFindProjects(t *testing.T) {
 		{"the folder itself", ".terraform", []string{"." + lock}, "[.]"},
 		{"Terragrunt's folders", ".terraform", []string{"live/.terragrunt-cache/x/y" + lock, "live/.terragrunt-cache/x/y" + modules, "live" + lock}, "[live live/.terragrunt-cache/x/y]"},
 		{"another folder of data", "data", []string{"a/data/modules/modules.json", "a/data/modules/vpc" + lock, "b" + modules}, "[a]"},
+		{"another folder of data, further down", "tmp/prod", []string{"a/tmp/prod/modules/modules.json", "a/tmp/prod/modules/vpc" + lock, "live/prod" + lock}, "[a live/prod]"},
+		{"an absolute folder of data", "/prod", []string{"prod/modules/vpc" + lock, "live/prod" + lock}, "[live/prod]"},
 		{"not what modules have with them", ".terraform", []string{"a" + lock, "a/.terraform/modules/vpc" + lock}, "[a]"},
 		{"not what Git has", ".terraform", []string{".git" + lock}, "[]"},
 		{"of Terraform 0.13", ".terraform", []string{"a/.terraform/plugins/selections.json"}, "[a]"},
@@ -36,7 +38,11 @@ func TestFindProjects(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		found, err := verify.FindProjects(root, test.data)
+		data := test.data
+		if strings.HasPrefix(data, "/") {
+			data = filepath.Join(root, filepath.FromSlash(data))
+		}
+		found, err := verify.FindProjects(root, data)
 		for i, path := range found {
 			relative, _ := filepath.Rel(root, path)
 			found[i] = filepath.ToSlash(relative)

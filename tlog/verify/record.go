@@ -33,10 +33,10 @@ type record struct {
 }
 
 // A packageRecord has the hashes on record of the package for a platform: from the first
-// entry, and from entries that say that the same files were packed otherwise. A later entry
-// with other files would be another package in its place, and does not count. Neither does one
-// with other bytes of a provider, unless the registry packs its folder: nothing proves that
-// the files in a zip are those of its "h1:".
+// entry, and from entries that say that the registry has packed the same files of a folder
+// otherwise. A later entry with other files or bytes would be another package in its place, and
+// does not count: "h1:" covers neither links nor all else that clients unpack, and nothing proves
+// that it is the hash of the files in the archive.
 type packageRecord struct {
 	address  address.Address
 	platform address.Platform
@@ -119,7 +119,7 @@ func (r *record) add(l tlog.Leaf) {
 		case !slices.ContainsFunc(h1, func(h string) bool { return slices.Contains(p.h1, h) }):
 			p.replaced = true
 		case slices.Contains(p.zh, zh):
-		case l.Address.IsModule() || p.packed && l.Pack > 0:
+		case p.packed && l.Pack > 0:
 			p.zh = append(p.zh, zh)
 		default:
 			p.replaced = true

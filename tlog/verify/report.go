@@ -29,7 +29,7 @@ const (
 	// OtherBytes: a hash or a file is not the one on record.
 	OtherBytes FindingKind = "other bytes"
 
-	// Replaced: the log has two packages of the version with other files.
+	// Replaced: the log has two packages of the version with other files or bytes.
 	Replaced FindingKind = "replaced"
 
 	// Withdrawn: the registry does not offer the version any more.

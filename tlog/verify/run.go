@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -274,73 +273,4 @@ func (r *run) items() []*Item {
 	items = append(items, r.strays...)
 	slices.SortStableFunc(items, func(a, b *Item) int { return strings.Compare(a.Folder, b.Folder) })
 	return items
-}
-
-func (r *run) judge(ctx context.Context) error {
-	workers := runtime.GOMAXPROCS(0)
-	err := parallel(ctx, workers, len(r.providers), func(i int) error { return r.judgeProvider(ctx, r.providers[i]) })
-	if err == nil {
-		err = parallel(ctx, workers, len(r.modules), func(i int) error { return r.readModule(ctx, r.modules[i]) })
-	}
-	if err == nil {
-		err = r.judgeModules(ctx)
-	}
-	return err
-}
-
-// judgeVersion judges what concerns the version, and reports whether it is on record, so that
-// its bytes can be compared. used tells which of its packages are used.
-func (r *run) judgeVersion(item *Item, s subject, used func(packageRecord) bool) (*record, bool) {
-	record := r.records[s]
-	var alarm *Alarm
-	if record.place.log != nil {
-		item.Log, alarm = record.place.log.URL(), r.alarms[record.place.log]
-	}
-	if alarm == nil {
-		alarm, _ = errors.AsType[*Alarm](record.err)
-	}
-	switch {
-	case alarm != nil:
-		item.find(Unproven, "", fmt.Sprintf("its log is not what it was: %s", alarm.Kind))
-		return record, false
-	case errors.Is(record.err, errUnproven):
-		item.find(Unproven, "", record.err.Error())
-		return record, false
-	case record.err != nil:
-		item.set(Unanswered, record.err.Error())
-		return record, false
-	case !record.found && len(record.without) > 0 && !record.sought:
-		item.set(NoLog, strings.Join(record.without, " and ")+" has no log")
-		if r.RequireLog {
-			item.find(WithoutLog, "", item.Why)
-		}
-		return record, false
-	case !record.found:
-		item.find(NotOnRecord, "", "the log has no entry of it that you may see")
-		return record, false
-	}
-	if record.withdrawn {
-		why := record.reason
-		if why == "" {
-			why = "the registry tells no reason"
-		}
-		item.find(Withdrawn, "", why)
-	}
-	if len(record.packages) == 0 {
-		item.find(NotOnRecord, "", "the log has no package of it")
-		return record, false
-	}
-	for _, p := range record.packages {
-		if p.replaced {
-			item.find(Replaced, "", "the log has two packages of it with other files or bytes: "+strings.TrimSpace(p.platform.String()))
-		}
-	}
-	if since := record.since(used); !since.IsZero() {
-		item.Since = &since
-		if age := r.Now.Sub(since); age < r.MinAge {
-			item.find(TooYoung, "", fmt.Sprintf("it is offered since %s", since.Format(time.RFC3339)))
-		}
-	}
-	item.Deprecated = record.notice
-	return record, true
 }

@@ -273,6 +273,52 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// A copy of a package, which lacks hidden files, is compared with the package. Nothing is found
+// because the package could not be had.
+func TestPackagesThatCannotBeFetched(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		status int
+		want   string
+	}{
+		{"the registry fails", http.StatusServiceUnavailable, "unanswered"},
+		{"the registry refuses it", http.StatusForbidden, "unanswered"},
+		{"the registry does not serve it any more", http.StatusNotFound, "other bytes"},
+		{"the registry serves something else", http.StatusOK, "other bytes"},
+	} {
+		r := full(t)
+		m := newMachine(t, r)
+		m.module(r, "vpc", vpc, "1.0.0")
+		m.remove(vpcPackage + "/.hidden")
+		plain := m.servers[host]
+		m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if strings.Contains(q.URL.Path, "/archive.") {
+				w.WriteHeader(test.status)
+				return
+			}
+			plain.ServeHTTP(w, q)
+		})
+		t.Log(test.rule)
+		says(t, m.verify(), vpc+" 1.0.0 "+test.want)
+		m.servers[host] = plain
+		says(t, m.verify(), vpc+" 1.0.0 ok")
+	}
+}
+
+// A disk without room for the package says nothing of the module.
+func TestAPackageThatCannotBeWritten(t *testing.T) {
+	r := full(t)
+	m := newMachine(t, r)
+	m.module(r, "vpc", vpc, "1.0.0")
+	m.remove(vpcPackage + "/.hidden")
+	t.Setenv("TMPDIR", m.path("none"))
+	p, _, err := verify.ReadProject(m.dir, verify.DefaultData)
+	m.must(err)
+	if report, _, _, err := verify.Run(t.Context(), m.options(), []verify.Project{p}); err == nil || !strings.Contains(err.Error(), m.path("none")) {
+		t.Errorf("it says %v, %v", report, err)
+	}
+}
+
 func TestAge(t *testing.T) {
 	m := installed(t, full(t))
 	for _, test := range []struct {

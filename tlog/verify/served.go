@@ -54,7 +54,7 @@ func (p place) providerFile(host, name string) *url.URL {
 }
 
 func (p place) ask(ctx context.Context, u *url.URL, limit int64) (answer, error) {
-	return p.log.client.ask(ctx, question{u, p.log.hosts, limit})
+	return p.log.client.ask(ctx, question{url: u, hosts: p.log.hosts, limit: limit})
 }
 
 // askFile asks for a file of a provider's release. What is hosted has a name of the registry
@@ -187,7 +187,7 @@ func (p place) modulePackage(ctx context.Context, version string, h1s, zhs []str
 	}
 	h1 := c.h1()
 	if !slices.Contains(h1s, h1) {
-		return content{}, errors.New("the registry serves other bytes now, too")
+		return content{}, errOtherServed
 	}
 	if kept, err := json.Marshal(c); err == nil {
 		cache.write(nameOf("package "+h1), kept)
@@ -195,7 +195,10 @@ func (p place) modulePackage(ctx context.Context, version string, h1s, zhs []str
 	return c, nil
 }
 
-var errNotServed = errors.New("the registry does not serve the package any more")
+var (
+	errNotServed   = errors.New("the registry does not serve the package any more")
+	errOtherServed = errors.New("the registry serves other bytes now, too")
+)
 
 func (p place) fetchModule(ctx context.Context, version, format string, zhs []string) (c content, err error) {
 	f, err := os.CreateTemp("", "caddy-terraform-registry-*."+format)
@@ -206,7 +209,7 @@ func (p place) fetchModule(ctx context.Context, version, format string, zhs []st
 	defer f.Close()
 	u := p.service(version, "archive."+format)
 	h := sha256.New()
-	size, err := p.log.client.download(ctx, question{u, p.log.hosts, maxModule}, io.MultiWriter(f, h))
+	size, err := p.log.client.download(ctx, question{url: u, hosts: p.log.hosts, limit: maxModule}, io.MultiWriter(f, h))
 	if err != nil {
 		return c, err
 	}
@@ -217,10 +220,7 @@ func (p place) fetchModule(ctx context.Context, version, format string, zhs []st
 	if err != nil {
 		return c, fmt.Errorf("the package that the registry serves cannot be read: %w", err)
 	}
-	c.Files = make(map[string]string)
-	for name, sum := range entries.Files {
-		c.Files[name] = sum.String()
-	}
+	c.Files = entries.Files
 	if slices.Contains(zhs, "zh:"+hex.EncodeToString(h.Sum(nil))) { // otherwise nothing vouches for the links
 		c.Links = entries.Links
 	}

@@ -24,8 +24,7 @@ type Entry struct {
 	Leaf  tlog.Leaf
 }
 
-// A Conflict means that a log has two packages of one version with other files or, of a
-// provider, other bytes.
+// A Conflict means that a log has two packages of one version with other files or bytes.
 type Conflict struct {
 	First  int64 `json:"first"` // numbers of the entries
 	Second Entry `json:"-"`
@@ -47,10 +46,10 @@ type firstPackage struct {
 	packed bool // of a folder, by the registry
 }
 
-// isSame reports whether a later entry may be of the same package. The bytes of a provider
-// count, unless the registry packs its folder.
-func (p firstPackage) isSame(later firstPackage, module bool) bool {
-	if !module && p.zh != later.zh && !(p.packed && later.packed) {
+// isSame reports whether a later entry may be of the same package. Its bytes count, unless the
+// registry packs its folder.
+func (p firstPackage) isSame(later firstPackage) bool {
+	if p.zh != later.zh && !(p.packed && later.packed) {
 		return false
 	}
 	for a := range slices.Chunk([]byte(p.h1), hashWidth) {
@@ -123,6 +122,7 @@ func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict,
 // newest returns the newest checkpoint, which is not older than the one that was seen last.
 func (w *Watcher) newest(ctx context.Context) (head seen, err error) {
 	q := w.log.question("checkpoint", maxCheckpoint)
+	q.fresh = true // an old one would mean that nothing has been added
 	var before []byte
 	if w.last != nil {
 		before = w.last.Signed
@@ -196,7 +196,7 @@ const maxBundle = tlog.BundleSize * (2 + tlog.MaxLeaf)
 // bundle returns the first entries of a bundle. Full bundles never change.
 func (w *Watcher) bundle(ctx context.Context, n int64, width int, kept bool) (entries []string, cached bool, err error) {
 	t := sumdb.Tile{H: 8, L: -1, N: n, W: width}
-	q := question{w.log.base.ResolveReference(&url.URL{Path: tlog.TilePath(t)}), w.log.hosts, maxBundle}
+	q := question{url: w.log.base.ResolveReference(&url.URL{Path: tlog.TilePath(t)}), hosts: w.log.hosts, limit: maxBundle}
 	body, cached := w.log.client.answered(q)
 	if cached = cached && kept && width == tlog.BundleSize; !cached {
 		a, err := w.log.client.ask(ctx, q)
@@ -237,7 +237,7 @@ func (w *Watcher) conflicts(e Entry) (first int64, ok bool) {
 		w.first[key] = p
 		return 0, false
 	}
-	return known.index, !known.isSame(p, l.Address.IsModule())
+	return known.index, !known.isSame(p)
 }
 
 // peaks are the roots of the full subtrees of a tree, the largest first.

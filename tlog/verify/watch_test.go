@@ -1,14 +1,13 @@
 package verify_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	sumdb "golang.org/x/mod/sumdb/tlog"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
@@ -139,6 +138,35 @@ func TestWatchWithADamagedCache(t *testing.T) {
 	}
 }
 
+// A monitor that cannot reach the log says so: an older checkpoint does not mean that nothing has
+// been added. It goes on when the log can be reached again.
+func TestWatchWithoutANetwork(t *testing.T) {
+	r := newRegistry(t)
+	m := newMachine(t, r)
+	w, err := m.options().Watch(t.Context(), host)
+	m.must(err)
+	if _, _, _, err := w.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.must(r.log.Append(t.Context(), leafAt(t, "offered", 1, 1)))
+	server := m.servers[host]
+	delete(m.servers, host)
+	unreachable := func(err error) {
+		t.Helper()
+		if _, ok := errors.AsType[*verify.UnansweredError](err); !ok || !strings.Contains(err.Error(), "no route to host") {
+			t.Errorf("it says %v", err)
+		}
+	}
+	_, _, _, err = w.Next(t.Context())
+	unreachable(err)
+	_, _, err = watched(t, m)
+	unreachable(err)
+	m.servers[host] = server
+	if news, _, _, err := w.Next(t.Context()); len(news) != 1 || err != nil {
+		t.Errorf("new are %v, %v", news, err)
+	}
+}
+
 // Who may not read everything is told so.
 func TestWatchWithoutRights(t *testing.T) {
 	r := newRegistry(t)
@@ -154,42 +182,6 @@ func TestWatchWithoutRights(t *testing.T) {
 	if _, _, err := watched(t, m); err == nil || !strings.Contains(err.Error(), "who watches a log must be allowed to read everything") {
 		t.Errorf("it says %v", err)
 	}
-}
-
-// evilLog is a log with any entries, at most one bundle of them.
-func evilLog(t *testing.T, entries ...string) http.Handler {
-	t.Helper()
-	signer, public := newSigner(t, "registry.example.com/v1/tlog")
-	var hashes []sumdb.Hash
-	reader := sumdb.HashReaderFunc(func(indexes []int64) (list []sumdb.Hash, err error) {
-		for _, i := range indexes {
-			list = append(list, hashes[i])
-		}
-		return list, nil
-	})
-	for n, e := range entries {
-		more, err := sumdb.StoredHashes(int64(n), []byte(e), reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hashes = append(hashes, more...)
-	}
-	root, err := sumdb.TreeHash(int64(len(entries)), reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := tlog.Checkpoint{Origin: signer.Name(), Size: int64(len(entries)), Root: root}.Sign(signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	for path, body := range map[string]string{
-		"/.well-known/terraform.json": `{"tlog.v1":"/v1/tlog/"}`, "/v1/tlog/checkpoint": string(signed), "/v1/tlog/key": public,
-		fmt.Sprintf("/v1/tlog/tile/entries/000.p/%d", len(entries)): string(tlog.EncodeBundle(entries)),
-	} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(body)) })
-	}
-	return mux
 }
 
 // zipAt is an entry of a provider with always the same files.
@@ -209,13 +201,15 @@ func TestConflicts(t *testing.T) {
 		{"after it was found", []string{text("found", 1, 1), text("offered", 1, 2)}, "[0-1]"},
 		{"called the same files", []string{text("offered", 1, 1), text("repacked", 1, 2)}, "[0-1]"},
 		{"the same files", []string{text("offered", 1, 1), text("repacked", 1, 1)}, "[]"},
+		{"other bytes of a module, called the same files", []string{text("offered", 1, 1), strings.Replace(text("repacked", 1, 1), "zh:0", "zh:1", 1)}, "[0-1]"},
 		{"other bytes of a provider, called the same files", []string{zipAt("1", ""), zipAt("2", "")}, "[0-1]"},
 		{"a provider that is packed in another way", []string{zipAt("1", "pack:1 "), zipAt("2", "pack:2 ")}, "[]"},
 		{"a provider's packed folder, and then a zip", []string{zipAt("1", "pack:1 "), zipAt("2", "")}, "[0-1]"},
 		{"the same package of a provider twice", []string{zipAt("1", ""), zipAt("1", "")}, "[]"},
 		{"other versions, and an entry of a later release of the registry", []string{text("offered", 1, 1), "replaced in a form of its own", text("offered", 2, 2)}, "[]"},
 	} {
-		m := &machine{t: t, dir: t.TempDir(), cache: t.TempDir(), network: &network{servers: map[string]http.Handler{host: evilLog(t, test.entries...)}}}
+		m := &machine{t: t, dir: t.TempDir(), cache: t.TempDir(), network: &network{servers: make(map[string]http.Handler)}}
+		foeAt(m, host).Entries = test.entries
 		_, conflicts, err := watched(t, m)
 		got := []string{}
 		for _, c := range conflicts {
