@@ -76,7 +76,7 @@ func (x *Index) takeRead(s *Snapshot) (folders [][]string) {
 // are still to be read.
 func (s *Snapshot) isUnread(report string) bool {
 	for _, root := range []layout.Folder{layout.Providers(s.tree), layout.Modules(s.tree)} {
-		if f, ok := folderAt(root, report); ok {
+		if f, ok := root.FolderOf(report); ok {
 			return slices.ContainsFunc(s.group(f.Address).all(), (*entry).isUnread)
 		}
 	}

@@ -39,11 +39,11 @@ type Index struct {
 	resting  bool          // a scan will follow of files that are too young, or may still be written
 	watch    func(context.Context, func(error)) (*watch.Watcher, error)
 
-	reported   *Snapshot       // the last snapshot that the observer knows
-	unreported difference      // the changes since then
-	began      time.Time       // when the first scan since then began
-	read       int             // archives that have been read since then
-	unfinished map[string]bool // by path, files that are withheld but may still be written
+	reported   *Snapshot  // the last snapshot that the observer knows
+	unreported difference // the changes since then
+	began      time.Time  // when the first scan since then began
+	read       int        // archives that have been read since then
+	unfinished report.Unfinished
 
 	announcing   sync.Mutex
 	stale        stale      // paths that may have changed since the last scan

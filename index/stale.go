@@ -2,9 +2,7 @@ package index
 
 import (
 	"slices"
-	"strings"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -69,7 +67,7 @@ func (v *wayWalk) sort() {
 // addKnown adds the folders of the address in which a path lies, and reports whether it has
 // found the folder of that path.
 func (v *wayWalk) addKnown(root layout.Folder, report string) (found bool) {
-	f, ok := folderAt(root, report)
+	f, ok := root.FolderOf(report)
 	if !ok {
 		return false
 	}
@@ -88,29 +86,9 @@ func (v *wayWalk) addKnown(root layout.Folder, report string) (found bool) {
 	return found
 }
 
-// folderAt returns the folder of an address below root in which a path of a report lies. ok
-// reports whether the path lies in one.
-func folderAt(root layout.Folder, report string) (f layout.Folder, ok bool) {
-	if !tree.IsBelow(report, root.Report) {
-		return f, false
-	}
-	f = root
-	for _, name := range tree.SplitPath(strings.TrimPrefix(report, root.Report)) {
-		if !f.IsWhole() {
-			f = f.Below(name)
-		}
-	}
-	if !f.IsWhole() {
-		return f, false
-	}
-	var err error
-	f.Address, err = f.ParseAddress()
-	return f, err == nil
-}
-
 // passes reports whether the walk passes a folder, since nothing in it has changed.
 func (v *wayWalk) passes(f layout.Folder) bool {
-	if v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return isOnWay(f.Report, s) || isOnWay(s, f.Report) }) {
+	if v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return layout.IsOnWay(f.Report, s) || layout.IsOnWay(s, f.Report) }) {
 		return false
 	}
 	if v.scan.last.way[f.Report] != nil {
@@ -121,12 +99,6 @@ func (v *wayWalk) passes(f layout.Folder) bool {
 	}
 	a, err := f.ParseAddress()
 	return err == nil && v.scan.last.group(a).entryOf(f.Report) != nil
-}
-
-// isOnWay reports whether a path lies at or below a folder, in any spelling.
-func isOnWay(folder, report string) bool {
-	names, above := strings.Split(report, "/"), strings.Split(folder, "/")
-	return len(above) <= len(names) && slices.EqualFunc(above, names[:len(above)], address.SameName)
 }
 
 // addOfKeys adds the folders of all providers whose namespace has other keys now.
