@@ -39,6 +39,7 @@ var layers = []layer{
 	{name: "tlog/vault", only: []string{"tlog"}},
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
+	{name: "index/changes", only: []string{"tree"}},
 	{name: "index/watch", only: []string{"tree", "archive"}},
 	{name: "index/memo", only: []string{"wire", "signing", "cache", "tree", "archive"}},
 	{name: "index/content", only: []string{"address", "wire", "cache", "tree", "archive", "index/moduledoc"}},

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
@@ -45,12 +46,7 @@ type Index struct {
 	read       int        // archives that have been read since then
 	unfinished report.Unfinished
 
-	announcing   sync.Mutex
-	stale        stale      // paths that may have changed since the last scan
-	unscanned    [][]string // folders that this process has changed, since the last scan
-	unannounced  [][]string // such folders of earlier scans, which other instances do not know of yet
-	changes      Change     // the last of these changes
-	sharingEnded bool       // by Close
+	changes *changes.Log
 
 	counting sync.Mutex
 	stats    Stats
@@ -67,9 +63,11 @@ type Index struct {
 	renewing sync.Mutex
 	renewed  chan struct{} // closed with the next snapshot; nil without a waiting request
 
-	sharings    sync.WaitGroup  // running in the background
-	sharingCtx  context.Context // ends when Close does
-	stopSharing context.CancelFunc
+	sharing      sync.Mutex      // guards sharingEnded
+	sharingEnded bool            // by Close
+	sharings     sync.WaitGroup  // running in the background
+	sharingCtx   context.Context // ends when Close does
+	stopSharing  context.CancelFunc
 }
 
 // New makes an Index that has not scanned anything yet.
@@ -87,7 +85,7 @@ func New(o Options) *Index {
 		queue:   queue.New[*job, readResult](ctx, o.workers()),
 		ready:   make(chan struct{}),
 		hints:   make(chan struct{}, 1),
-		stale:   everything(),
+		changes: changes.NewLog(),
 
 		unreported: newDifference(),
 		ctx:        ctx,
@@ -125,19 +123,12 @@ func (x *Index) Digests() *Digests { return x.options.Digests }
 func (x *Index) Progress() *Progress { return x.queue.Progress() }
 
 // Hint asks for a scan of everything soon and returns at once.
-func (x *Index) Hint() { x.request(everything()) }
+func (x *Index) Hint() { x.request(changes.Everything()) }
 
 // request asks for a scan of what may have changed, soon, and returns at once.
-func (x *Index) request(changed stale) {
-	x.restore(changed)
+func (x *Index) request(changed changes.Paths) {
+	x.changes.Add(changed)
 	x.wake()
-}
-
-// restore adds what a scan has not seen to what has to be scanned.
-func (x *Index) restore(changed stale) {
-	x.announcing.Lock()
-	defer x.announcing.Unlock()
-	maps.Copy(x.stale, changed)
 }
 
 func (x *Index) wake() {
@@ -147,21 +138,13 @@ func (x *Index) wake() {
 	}
 }
 
-// A Change numbers the calls of Index.Changed: a later call has a larger number.
-type Change uint64
-
 // Changed is called after this process has changed files in folders of the tree. It requests
 // a scan and returns immediately. The Snapshot of that scan sees the Change, and the
 // observer is called after it. Folders are the folders of addresses, by their path in the
 // report, such as providers/acme/demo, and keys.
 func (x *Index) Changed(folders ...string) Change {
 	x.forget(folders...) // before a scan can count it
-	x.announcing.Lock()
-	x.unscanned = append(x.unscanned, folders)
-	maps.Copy(x.stale, staleFolders(folders))
-	x.changes++
-	c := x.changes
-	x.announcing.Unlock()
+	c := x.changes.AddOwn(folders)
 	x.wake()
 	return c
 }
@@ -170,7 +153,7 @@ func (x *Index) Changed(folders ...string) Change {
 // tree, or anywhere if there are no folders. It returns immediately.
 func (x *Index) Refresh(folders ...string) {
 	x.forget(folders...)
-	x.request(staleFolders(folders))
+	x.request(changes.PathsOf(folders))
 }
 
 // forget has folders listed again if they are not listed in each scan.
@@ -289,7 +272,7 @@ func (x *Index) recall() bool {
 // scans would take it for a volume that is not mounted.
 func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	x.forget()
-	if _, err := x.scan(ctx, everything(), true); err != nil {
+	if _, err := x.scan(ctx, changes.Everything(), true); err != nil {
 		return nil, err
 	}
 	if err := x.queue.Wait(ctx); err != nil {
@@ -302,7 +285,7 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 
 // scan scans what may have changed, and further folders, and publishes the snapshot. Archives
 // that have to be read are queued.
-func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapshot, error) {
+func (x *Index) scan(ctx context.Context, further changes.Paths, accepts bool) (*Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -319,7 +302,7 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 	x.prepare.Do(func() { x.startSharing(x.recall()) })
 	started := x.startWatching()
 
-	changed, last, calls := x.takeChanged()
+	changed, last, unscanned := x.changes.Take()
 	what := maps.Clone(changed)
 	maps.Copy(what, further)
 	if started {
@@ -335,11 +318,11 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 	s, err := x.scanner.scan(ctx, what, accepts, last)
 	if err != nil {
 		x.count(nil, time.Since(began))
-		x.restore(changed)
+		x.changes.Add(changed)
 		switch {
 		case ctx.Err() == nil:
 			x.logFailure(slog.LevelError, "scan failed, what was offered before stays offered", err.Error())
-			x.scanAgain(everything())
+			x.scanAgain(changes.Everything())
 		case x.ctx.Err() == nil: // only the caller has given up
 			x.wake()
 		}
@@ -349,7 +332,7 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 		x.took.Store(int64(time.Since(began)))
 	}
 	x.publish(before, s, nil)
-	x.hasScanned(calls)
+	x.changes.HasScanned(unscanned)
 	x.shareRead()
 	return s, nil
 }
@@ -440,8 +423,8 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 
 // newlyChosen returns folders that were not offered before, since another folder with the
 // same address was. Keys are copied for the folders that are offered only.
-func (s *Snapshot) newlyChosen(before *Snapshot) stale {
-	chosen := make(stale)
+func (s *Snapshot) newlyChosen(before *Snapshot) changes.Paths {
+	chosen := make(changes.Paths)
 	for a := range s.differs.groups {
 		if before == nil {
 			break
@@ -463,7 +446,7 @@ func (x *Index) scanResting(after time.Duration) {
 		x.scanning.Lock()
 		defer x.scanning.Unlock()
 		x.resting = false
-		resting := make(stale)
+		resting := make(changes.Paths)
 		for _, report := range x.scanner.last.young {
 			resting[report] = true
 		}
@@ -517,7 +500,7 @@ func unread(before, now *Snapshot) (added, dropped []*job, left int) {
 func (x *Index) readArchive(a *job) readResult { return x.scanner.readArchive(x.ctx, a) }
 
 // scanAgain has a scan of what could not be read follow, earlier than the next one is due.
-func (x *Index) scanAgain(unreadable stale) {
+func (x *Index) scanAgain(unreadable changes.Paths) {
 	switch {
 	case len(unreadable) == 0:
 		x.retry = firstRetry
@@ -534,11 +517,11 @@ func (x *Index) scanAgain(unreadable stale) {
 }
 
 // unreadable returns what could not be read, and may be readable a moment later.
-func (s *Snapshot) unreadable() stale {
+func (s *Snapshot) unreadable() changes.Paths {
 	if s.keysFailed != "" { // releases of the namespace may wait for it
-		return everything()
+		return changes.Everything()
 	}
-	unreadable := make(stale)
+	unreadable := make(changes.Paths)
 	for _, report := range s.faulty {
 		unreadable[report] = true
 	}

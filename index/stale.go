@@ -5,43 +5,10 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A scan of some folders makes only the entries of these folders again: a change must not cost
 // more in a large tree than in a small one.
-
-// stale has the folders and files that may have changed, by their path in the report, with
-// everything below them. An empty path is the whole tree.
-type stale map[string]bool
-
-func everything() stale { return stale{"": true} }
-
-// staleFolders returns folders that may have changed: without folders, the whole tree.
-func staleFolders(folders []string) stale {
-	if len(folders) == 0 {
-		return everything()
-	}
-	s := make(stale, len(folders))
-	for _, report := range folders {
-		s[report] = true
-	}
-	return s
-}
-
-// in returns the paths that lie in a part of the tree.
-func (s stale) in(part string) (paths []string) {
-	for report := range s {
-		if tree.IsBelow(report, part) {
-			paths = append(paths, report)
-		}
-	}
-	slices.Sort(paths)
-	return paths
-}
-
-// has reports whether something has changed in a part of the tree.
-func (s stale) has(part string) bool { return s[""] || len(s.in(part)) > 0 }
 
 // walkStale finds the folders of addresses that may have changed. It lists a folder on the
 // way to an address only if a folder in it is new or gone: the folder of a provider that is
