@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -64,7 +65,7 @@ type scanner struct {
 type shared struct {
 	content     content.Reader
 	derivedLast derivedLast
-	unchanged   unchangedObjects
+	signedURLs  offer.SignedURLs
 }
 
 // A scan has the inputs of all steps of one scan.
