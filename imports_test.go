@@ -157,7 +157,7 @@ const (
 
 // own limits of packages: these may be as large as this, and no larger.
 var own = map[string]struct{ lines, files int }{
-	"index": {5240, 30}, // on its way to 5,000
+	"index": {5000, 35}, // what everything else stands on
 }
 
 func TestPackagesAreSmall(t *testing.T) {
