@@ -39,6 +39,7 @@ var layers = []layer{
 	{name: "tlog/vault", only: []string{"tlog"}},
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
+	{name: "index/changes", only: []string{"tree"}},
 	{name: "index/watch", only: []string{"tree", "archive"}},
 	{name: "index/memo", only: []string{"wire", "signing", "cache", "tree", "archive"}},
 	{name: "index/content", only: []string{"address", "wire", "cache", "tree", "archive", "index/moduledoc"}},
@@ -47,7 +48,8 @@ var layers = []layer{
 	{name: "index/keys", only: []string{"address", "wire", "signing", "tree", "archive", "index/memo", "index/report", "index/layout"}},
 	{name: "index/metadata", only: []string{"wire", "tree", "archive", "registryhcl", "index/memo", "index/layout"}},
 	{name: "index/queue", only: []string{"address"}},
-	{name: "index/offer", only: []string{"address", "wire", "signing", "tree", "archive", "registryhcl", "index/moduledoc", "index/memo", "index/content", "index/report"}},
+	{name: "index/offer", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/moduledoc", "index/memo", "index/content", "index/report"}},
+	{name: "index/ledger", only: []string{"address", "tree", "index/report", "index/layout", "index/offer"}},
 	{name: "index/scanlog", only: []string{"address", "tree", "registryhcl", "index/report", "index/keys", "index/queue", "index/offer"}},
 	{name: "index"},
 	{name: "tlog/record", only: []string{"address", "wire", "tree", "index", "index/offer", "tlog"}}, // enters what is offered
@@ -155,7 +157,7 @@ const (
 
 // own limits of packages: these may be as large as this, and no larger.
 var own = map[string]struct{ lines, files int }{
-	"index": {5240, 30}, // on its way to 5,000
+	"index": {5000, 35}, // what everything else stands on
 }
 
 func TestPackagesAreSmall(t *testing.T) {
@@ -165,16 +167,16 @@ func TestPackagesAreSmall(t *testing.T) {
 		if l, ok := own[name]; ok {
 			limit = l
 		}
-		lines := 0
-		for _, file := range p.GoFiles {
+		lines, files := 0, p.filesOfAllSystems()
+		for _, file := range files {
 			content, err := os.ReadFile(filepath.Join(p.Dir, file))
 			if err != nil {
 				t.Fatal(err)
 			}
 			lines += bytes.Count(content, []byte("\n"))
 		}
-		if lines > limit.lines || len(p.GoFiles) > limit.files {
-			t.Errorf("%s has %d lines in %d files, more than %d in %d: move a concept to a package of its own", name, lines, len(p.GoFiles), limit.lines, limit.files)
+		if lines > limit.lines || len(files) > limit.files {
+			t.Errorf("%s has %d lines in %d files, more than %d in %d: move a concept to a package of its own", name, lines, len(files), limit.lines, limit.files)
 		}
 	}
 }
@@ -189,7 +191,7 @@ func TestOnlyTreeKnowsWhereFilesLie(t *testing.T) {
 		if !slices.Contains(p.Imports, modulePath+"/tree") || slices.Contains([]string{"index", "index/indextest", "index/layout", "index/watch", "tree/treetest", "tlog/tlogtest"}, strings.TrimPrefix(p.ImportPath, modulePath+"/")) {
 			continue
 		}
-		for _, file := range p.GoFiles {
+		for _, file := range p.filesOfAllSystems() {
 			content, err := os.ReadFile(filepath.Join(p.Dir, file))
 			if err != nil {
 				t.Fatal(err)
@@ -217,13 +219,21 @@ func TestDependenciesAreChosen(t *testing.T) {
 type listedPackage struct {
 	ImportPath, Dir string
 	GoFiles         []string
+	IgnoredGoFiles  []string // files for other systems
 	Imports         []string
+}
+
+// filesOfAllSystems returns the package's files without tests.
+func (p *listedPackage) filesOfAllSystems() []string {
+	return slices.DeleteFunc(slices.Concat(p.GoFiles, p.IgnoredGoFiles), func(file string) bool {
+		return strings.HasSuffix(file, "_test.go")
+	})
 }
 
 // packages lists the module's packages with their imports, without tests.
 func packages(t *testing.T) []listedPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,IgnoredGoFiles,Imports", "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

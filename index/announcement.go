@@ -18,8 +18,8 @@ func (x *Index) share(changed [][]string) {
 	if sharing == nil && len(changed) == 0 {
 		return
 	}
-	x.announcing.Lock()
-	defer x.announcing.Unlock()
+	x.sharing.Lock()
+	defer x.sharing.Unlock()
 	if x.sharingEnded {
 		return
 	}
@@ -37,46 +37,18 @@ func (x *Index) share(changed [][]string) {
 }
 
 // shareRead shares the results, and announces the folders whose archives have been read.
-func (x *Index) shareRead() { x.share(x.takeRead(x.scanner.last)) }
-
-// takeChanged returns what may have changed since the last scan, the last Change, and the
-// number of calls of Changed until now.
-func (x *Index) takeChanged() (changed stale, last Change, calls int) {
-	x.announcing.Lock()
-	defer x.announcing.Unlock()
-	changed, x.stale = x.stale, make(stale)
-	return changed, x.changes, len(x.unscanned)
-}
-
-// hasScanned notes that a scan has seen the folders of so many calls of Changed.
-func (x *Index) hasScanned(calls int) {
-	x.announcing.Lock()
-	defer x.announcing.Unlock()
-	x.unannounced = append(x.unannounced, x.unscanned[:calls]...)
-	x.unscanned = slices.Clone(x.unscanned[calls:])
-}
-
-// takeRead returns the folders that a scan has seen and whose archives have been read, for
-// each call of Changed.
-func (x *Index) takeRead(s *Snapshot) (folders [][]string) {
+func (x *Index) shareRead() {
 	_, current := x.queue.IsRead()
-	x.announcing.Lock()
-	defer x.announcing.Unlock()
-	x.unannounced = slices.DeleteFunc(x.unannounced, func(changed []string) bool {
-		isUnread := len(changed) == 0 && !current || slices.ContainsFunc(changed, s.isUnread)
-		if !isUnread {
-			folders = append(folders, changed)
-		}
-		return !isUnread
-	})
-	return folders
+	x.share(x.changes.TakeRead(func(folders []string) bool {
+		return len(folders) == 0 && !current || slices.ContainsFunc(folders, x.scanner.last.isUnread)
+	}))
 }
 
 // isUnread reports whether archives in the folder of an address, by its path in the report,
 // are still to be read.
 func (s *Snapshot) isUnread(report string) bool {
 	for _, root := range []layout.Folder{layout.Providers(s.tree), layout.Modules(s.tree)} {
-		if f, ok := folderAt(root, report); ok {
+		if f, ok := root.FolderOf(report); ok {
 			return slices.ContainsFunc(s.group(f.Address).all(), (*entry).isUnread)
 		}
 	}
@@ -96,14 +68,10 @@ const closePatience = 2 * time.Second
 func (x *Index) finishSharing() {
 	defer x.stopSharing()
 	x.prepare.Do(func() {}) // sharing that has not begun does not begin any more
-	x.announcing.Lock()
-	folders := slices.Concat(x.unannounced, x.unscanned)
-	x.unannounced, x.unscanned = nil, nil
-	x.announcing.Unlock()
-	x.share(folders)
-	x.announcing.Lock()
+	x.share(x.changes.End())
+	x.sharing.Lock()
 	x.sharingEnded = true
-	x.announcing.Unlock()
+	x.sharing.Unlock()
 	finished := make(chan struct{})
 	go func() {
 		x.sharings.Wait()

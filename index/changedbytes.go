@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 )
 
 // Clients trust a version not to change: lock files have the hashes of its packages. Nothing
@@ -60,23 +61,12 @@ func (e *entry) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
 	if e == nil {
 		return nil, nil
 	}
-	report, name := a.ReportPath(), a.Path()
 	for _, c := range e.changed() {
-		if c.Path == report {
+		if c.Path == a.ReportPath() {
 			before = c.First
 		}
 	}
-	if v := e.module.Version(a.Version); v != nil && v.Archive.Path() == name {
-		offered = &memo.EarlierBytes{SHA256: v.Archive.SHA256, H1: v.H1}
-	}
-	if r := e.provider.Release(a.Version); r != nil {
-		for _, k := range r.Packages {
-			if k.File.Path() == name {
-				offered = &memo.EarlierBytes{SHA256: k.File.SHA256, H1: k.H1}
-			}
-		}
-	}
-	return offered, before
+	return offer.BytesOf(e.module.Version(a.Version), e.provider.Release(a.Version), a.Path()), before
 }
 
 // changedBytes returns the change of an archive, or nil if it has not changed.

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -130,8 +131,8 @@ func (x *scanner) readTitles(ctx context.Context, a *job) (r readResult) {
 
 // untitled returns the folders of the releases that are the latest of a merged provider, and
 // whose titles have not been asked for, since they are not the latest in their folder.
-func (s *Snapshot) untitled() stale {
-	folders := make(stale)
+func (s *Snapshot) untitled() changes.Paths {
+	folders := make(changes.Paths)
 	for a := range s.differs.groups {
 		for _, m := range s.groups[a].allMerged() {
 			e, docs := m.latestDocs()

@@ -9,6 +9,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
@@ -19,7 +20,7 @@ import (
 // Of several spellings of an address it returns the one that is offered.
 func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	x := &scanner{once: true}
-	s := &scan{scanner: x, ctx: ctx, tree: t, now: time.Now(), stale: everything()}
+	s := &scan{scanner: x, ctx: ctx, tree: t, now: time.Now(), stale: changes.Everything()}
 	x.memo.Begin(s.now)
 	var listings []*listing
 	report := report.New()

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/ledger"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
@@ -60,6 +62,12 @@ type (
 
 	// Digests remembers the digests of packages that were read outside of scans.
 	Digests = memo.Digests
+
+	// A Ledger has on record what clients were offered before.
+	Ledger = ledger.Ledger
+
+	// A Change numbers the calls of Index.Changed: a later call has a larger number.
+	Change = changes.Number
 
 	// A Selection names the archives that a request waits for.
 	Selection = queue.Selection

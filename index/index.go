@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
@@ -39,18 +39,13 @@ type Index struct {
 	resting  bool          // a scan will follow of files that are too young, or may still be written
 	watch    func(context.Context, func(error)) (*watch.Watcher, error)
 
-	reported   *Snapshot       // the last snapshot that the observer knows
-	unreported difference      // the changes since then
-	began      time.Time       // when the first scan since then began
-	read       int             // archives that have been read since then
-	unfinished map[string]bool // by path, files that are withheld but may still be written
+	reported   *Snapshot  // the last snapshot that the observer knows
+	unreported difference // the changes since then
+	began      time.Time  // when the first scan since then began
+	read       int        // archives that have been read since then
+	unfinished report.Unfinished
 
-	announcing   sync.Mutex
-	stale        stale      // paths that may have changed since the last scan
-	unscanned    [][]string // folders that this process has changed, since the last scan
-	unannounced  [][]string // such folders of earlier scans, which other instances do not know of yet
-	changes      Change     // the last of these changes
-	sharingEnded bool       // by Close
+	changes *changes.Log
 
 	counting sync.Mutex
 	stats    Stats
@@ -67,9 +62,11 @@ type Index struct {
 	renewing sync.Mutex
 	renewed  chan struct{} // closed with the next snapshot; nil without a waiting request
 
-	sharings    sync.WaitGroup  // running in the background
-	sharingCtx  context.Context // ends when Close does
-	stopSharing context.CancelFunc
+	sharing      sync.Mutex      // guards sharingEnded
+	sharingEnded bool            // by Close
+	sharings     sync.WaitGroup  // running in the background
+	sharingCtx   context.Context // ends when Close does
+	stopSharing  context.CancelFunc
 }
 
 // New makes an Index that has not scanned anything yet.
@@ -87,7 +84,7 @@ func New(o Options) *Index {
 		queue:   queue.New[*job, readResult](ctx, o.workers()),
 		ready:   make(chan struct{}),
 		hints:   make(chan struct{}, 1),
-		stale:   everything(),
+		changes: changes.NewLog(),
 
 		unreported: newDifference(),
 		ctx:        ctx,
@@ -125,19 +122,12 @@ func (x *Index) Digests() *Digests { return x.options.Digests }
 func (x *Index) Progress() *Progress { return x.queue.Progress() }
 
 // Hint asks for a scan of everything soon and returns at once.
-func (x *Index) Hint() { x.request(everything()) }
+func (x *Index) Hint() { x.request(changes.Everything()) }
 
 // request asks for a scan of what may have changed, soon, and returns at once.
-func (x *Index) request(changed stale) {
-	x.restore(changed)
+func (x *Index) request(changed changes.Paths) {
+	x.changes.Add(changed)
 	x.wake()
-}
-
-// restore adds what a scan has not seen to what has to be scanned.
-func (x *Index) restore(changed stale) {
-	x.announcing.Lock()
-	defer x.announcing.Unlock()
-	maps.Copy(x.stale, changed)
 }
 
 func (x *Index) wake() {
@@ -147,21 +137,13 @@ func (x *Index) wake() {
 	}
 }
 
-// A Change numbers the calls of Index.Changed: a later call has a larger number.
-type Change uint64
-
 // Changed is called after this process has changed files in folders of the tree. It requests
 // a scan and returns immediately. The Snapshot of that scan sees the Change, and the
 // observer is called after it. Folders are the folders of addresses, by their path in the
 // report, such as providers/acme/demo, and keys.
 func (x *Index) Changed(folders ...string) Change {
 	x.forget(folders...) // before a scan can count it
-	x.announcing.Lock()
-	x.unscanned = append(x.unscanned, folders)
-	maps.Copy(x.stale, staleFolders(folders))
-	x.changes++
-	c := x.changes
-	x.announcing.Unlock()
+	c := x.changes.AddOwn(folders)
 	x.wake()
 	return c
 }
@@ -170,7 +152,7 @@ func (x *Index) Changed(folders ...string) Change {
 // tree, or anywhere if there are no folders. It returns immediately.
 func (x *Index) Refresh(folders ...string) {
 	x.forget(folders...)
-	x.request(staleFolders(folders))
+	x.request(changes.PathsOf(folders))
 }
 
 // forget has folders listed again if they are not listed in each scan.
@@ -195,82 +177,6 @@ func (x *Index) Close() error {
 // Destruct is Close, for caddy.UsagePool.
 func (x *Index) Destruct() error { return x.Close() }
 
-// A scan that fails as a whole, because the root is gone, is repeated earlier than the next
-// one is due.
-const (
-	firstRetry = time.Second
-	lastRetry  = 30 * time.Second
-)
-
-// young is the time until the next scan if files were too young to be remembered or offered:
-// slightly more than module folders must stay unchanged.
-const young = folderRest + 50*time.Millisecond
-
-func (x *Index) run() {
-	for {
-		_, _ = x.scan(x.ctx, nil, false) // the error has been logged
-		w := x.watcher()
-		var tick <-chan time.Time
-		if x.options.Rescan > 0 {
-			tick = time.After(x.untilRescan(w.IsBlind()))
-		}
-		select {
-		case <-x.ctx.Done():
-			return
-		case <-tick:
-			x.Refresh()
-		case <-x.hints:
-		case <-w.Changes():
-			w.Settle(x.ctx, x.hints)
-			x.request(w.Take())
-		}
-	}
-}
-
-// Where changes are not noticed by events, the tree is scanned again and again: the scans
-// take at most a fiftieth of the time.
-const (
-	pollPause = 50
-	firstPoll = 2 * time.Second
-)
-
-// untilRescan returns the time until everything is scanned again. blind reports whether some
-// changes raise no events.
-func (x *Index) untilRescan(blind bool) time.Duration {
-	if !x.options.Watch || !blind {
-		return x.options.Rescan
-	}
-	return min(max(pollPause*time.Duration(x.took.Load()), firstPoll), x.options.Rescan)
-}
-
-func (x *Index) watcher() *watch.Watcher {
-	x.scanning.Lock()
-	defer x.scanning.Unlock()
-	return x.scanner.watch
-}
-
-// startWatching tries to watch the tree, before each scan until it succeeds: a system may
-// have reached its limits only for a while. It reports whether it has begun to.
-func (x *Index) startWatching() (started bool) {
-	if !x.options.Watch || x.scanner.watch != nil {
-		return false
-	}
-	w, err := x.watch(x.ctx, x.warnPolling)
-	if err == nil {
-		x.scanner.watch, x.polling = w, ""
-		return true
-	}
-	if reason := err.Error(); reason != x.polling {
-		x.polling = reason
-		x.warnPolling(err)
-	}
-	return false
-}
-
-func (x *Index) warnPolling(err error) {
-	x.log(slog.LevelWarn, "changes are not noticed at once, but when the tree is scanned again", "reason", err.Error(), "rescan", x.options.Rescan)
-}
-
 // recall loads the memo from the store, and reports whether the store had one.
 func (x *Index) recall() bool {
 	if x.options.Store == nil {
@@ -289,7 +195,7 @@ func (x *Index) recall() bool {
 // scans would take it for a volume that is not mounted.
 func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	x.forget()
-	if _, err := x.scan(ctx, everything(), true); err != nil {
+	if _, err := x.scan(ctx, changes.Everything(), true); err != nil {
 		return nil, err
 	}
 	if err := x.queue.Wait(ctx); err != nil {
@@ -302,7 +208,7 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 
 // scan scans what may have changed, and further folders, and publishes the snapshot. Archives
 // that have to be read are queued.
-func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapshot, error) {
+func (x *Index) scan(ctx context.Context, further changes.Paths, accepts bool) (*Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -319,7 +225,7 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 	x.prepare.Do(func() { x.startSharing(x.recall()) })
 	started := x.startWatching()
 
-	changed, last, calls := x.takeChanged()
+	changed, last, unscanned := x.changes.Take()
 	what := maps.Clone(changed)
 	maps.Copy(what, further)
 	if started {
@@ -335,11 +241,11 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 	s, err := x.scanner.scan(ctx, what, accepts, last)
 	if err != nil {
 		x.count(nil, time.Since(began))
-		x.restore(changed)
+		x.changes.Add(changed)
 		switch {
 		case ctx.Err() == nil:
 			x.logFailure(slog.LevelError, "scan failed, what was offered before stays offered", err.Error())
-			x.scanAgain(everything())
+			x.scanAgain(changes.Everything())
 		case x.ctx.Err() == nil: // only the caller has given up
 			x.wake()
 		}
@@ -349,222 +255,9 @@ func (x *Index) scan(ctx context.Context, further stale, accepts bool) (*Snapsho
 		x.took.Store(int64(time.Since(began)))
 	}
 	x.publish(before, s, nil)
-	x.hasScanned(calls)
+	x.changes.HasScanned(unscanned)
 	x.shareRead()
 	return s, nil
-}
-
-// begin notes when the work began that the observer is told of next.
-func (x *Index) begin(now time.Time) {
-	if x.began.IsZero() {
-		x.began = now
-	}
-}
-
-// commit publishes a snapshot with the archives that have been read.
-func (x *Index) commit() {
-	x.scanning.Lock()
-	defer x.scanning.Unlock()
-	if x.ctx.Err() == nil {
-		x.commitRead()
-		x.shareRead()
-	}
-}
-
-func (x *Index) commitRead() {
-	done := x.queue.TakeFinished()
-	if len(done) == 0 {
-		x.queue.Update(nil, nil, false)
-		return
-	}
-	listings := make(map[*listing]bool)
-	for _, f := range done {
-		f.Archive.apply(f.Result)
-		listings[f.Archive.listing] = true
-		if !f.Archive.Background {
-			x.begin(time.Now())
-			x.read++
-		}
-	}
-	before := x.scanner.last
-	x.publish(before, x.scanner.complete(x.ctx, slices.Collect(maps.Keys(listings))), done)
-}
-
-// publish publishes a snapshot. The archives that it lacks are queued. The observer is told
-// of changes when their archives have been read, and of the first scan when all have been.
-// read are the archives that have been read for it.
-func (x *Index) publish(before, s *Snapshot, read []finished) {
-	s.Read = x.read
-	x.unreported.add(s.differs)
-	if x.snapshot.Swap(s) == nil {
-		close(x.ready)
-	}
-	added, dropped, left := unread(before, s)
-	x.queue.Update(added, dropped, before == nil)
-	x.renew()
-	x.saving.Changed() // a crash does not lose the new records
-	idle, current := x.queue.IsRead()
-	x.logFaults(s, idle)
-	archives := slices.DeleteFunc(slices.Clone(read), func(f finished) bool { return f.Archive.Background })
-	isChange := left == 0 && before != nil
-	if len(read) > 0 {
-		isChange = slices.ContainsFunc(archives, func(f finished) bool { return !f.Archive.IsFirst() })
-	}
-	isNews := len(read) == 0 || len(archives) > 0 // and not only from the background
-	if isNews && (idle || current && isChange) {
-		took := time.Since(x.began)
-		x.count(s, took)
-		x.report(x.reported, s, took)
-		x.reported, x.unreported, x.began, x.read = s, newDifference(), time.Time{}, 0
-		if !idle { // the remaining reading has begun already
-			x.began = time.Now()
-		}
-	}
-	if x.scanner.once {
-		return
-	}
-	x.scanAgain(s.unreadable())
-	again := s.newlyChosen(before)
-	maps.Copy(again, s.untitled())
-	if len(again) > 0 {
-		x.request(again)
-	}
-	switch {
-	case x.resting:
-	case len(s.young) > 0:
-		x.scanResting(young)
-	case len(x.unfinished) > 0:
-		x.scanResting(report.CopyRest)
-	}
-}
-
-// newlyChosen returns folders that were not offered before, since another folder with the
-// same address was. Keys are copied for the folders that are offered only.
-func (s *Snapshot) newlyChosen(before *Snapshot) stale {
-	chosen := make(stale)
-	for a := range s.differs.groups {
-		if before == nil {
-			break
-		}
-		for _, e := range s.groups[a].allOffered() {
-			g, report := before.groups[a], e.folder.Report
-			if last := g.at(e.folder.Address.Hostname); g.entryOf(report) != nil && last.folder.Report != report {
-				chosen[report] = true
-			}
-		}
-	}
-	return chosen
-}
-
-// scanResting has a scan of the files follow that are too young, or may still be written.
-func (x *Index) scanResting(after time.Duration) {
-	x.resting = true
-	time.AfterFunc(after, func() {
-		x.scanning.Lock()
-		defer x.scanning.Unlock()
-		x.resting = false
-		resting := make(stale)
-		for _, report := range x.scanner.last.young {
-			resting[report] = true
-		}
-		for report := range x.unfinished {
-			resting[report] = true
-		}
-		x.request(resting)
-	})
-}
-
-// unread returns the archives that are to be read for a snapshot and were not for the one
-// before, which may be nil, and the other way round. left counts the unread archives of all
-// addresses that differ.
-func unread(before, now *Snapshot) (added, dropped []*job, left int) {
-	archives := func(g *group, each func(*job)) {
-		if g == nil {
-			return
-		}
-		for _, e := range g.offered {
-			if e.listing != nil {
-				for _, a := range e.listing.walker.unread {
-					each(a)
-				}
-			}
-		}
-	}
-	known := make(map[*job]bool)
-	if before != nil {
-		for a := range now.differs.groups {
-			archives(before.groups[a], func(a *job) { known[a] = true })
-		}
-	}
-	for a := range now.differs.groups {
-		archives(now.groups[a], func(a *job) {
-			if !a.finished && !a.Background {
-				left++
-			}
-			if !a.finished && (!known[a] || !a.IsQueued()) { // the same listing may have further ones
-				added = append(added, a)
-			}
-			delete(known, a)
-		})
-	}
-	for a := range known {
-		dropped = append(dropped, a)
-	}
-	return added, dropped, left
-}
-
-// readArchive reads an archive for the queue.
-func (x *Index) readArchive(a *job) readResult { return x.scanner.readArchive(x.ctx, a) }
-
-// scanAgain has a scan of what could not be read follow, earlier than the next one is due.
-func (x *Index) scanAgain(unreadable stale) {
-	switch {
-	case len(unreadable) == 0:
-		x.retry = firstRetry
-	case !x.retrying:
-		x.retrying = true
-		time.AfterFunc(x.retry, func() {
-			x.scanning.Lock()
-			defer x.scanning.Unlock()
-			x.retrying = false
-			x.request(unreadable)
-		})
-		x.retry = min(2*x.retry, lastRetry)
-	}
-}
-
-// unreadable returns what could not be read, and may be readable a moment later.
-func (s *Snapshot) unreadable() stale {
-	if s.keysFailed != "" { // releases of the namespace may wait for it
-		return everything()
-	}
-	unreadable := make(stale)
-	for _, report := range s.faulty {
-		unreadable[report] = true
-	}
-	return unreadable
-}
-
-// logFaults logs that archives or copies of keys could not be read. all reports whether
-// everything has been read that could be.
-func (x *Index) logFaults(s *Snapshot, all bool) {
-	switch {
-	case s.failed != "":
-		x.logFailure(slog.LevelWarn, "some archives could not be read, they are tried again", s.failed)
-	case s.keysFailed != "":
-		x.logFailure(slog.LevelWarn, "the copies of keys cannot be read or written, they are tried again", s.keysFailed)
-	case all:
-		x.failing = ""
-	}
-}
-
-// logFailure logs why a scan failed, once until a scan succeeds or fails for another reason:
-// scans are repeated for as long as a store is down.
-func (x *Index) logFailure(level slog.Level, message, reason string) {
-	if failing := message + reason; failing != x.failing {
-		x.failing = failing
-		x.log(level, message, "error", reason)
-	}
 }
 
 // renew wakes the requests that wait for a snapshot.

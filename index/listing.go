@@ -1,6 +1,7 @@
 package index
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -176,9 +177,7 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 func packedFolders(archives []*job, w *walker) map[string]tree.Stamp {
 	packed := make(map[string]tree.Stamp)
 	if w.faulty && w.before != nil {
-		for report, stamp := range w.before.packed {
-			packed[report] = stamp
-		}
+		maps.Copy(packed, w.before.packed)
 	}
 	for _, a := range archives {
 		if a.isFolder() && !a.pending && a.Bad == nil {

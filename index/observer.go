@@ -3,7 +3,6 @@ package index
 import (
 	"io/fs"
 	"log/slog"
-	"maps"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -147,34 +146,13 @@ func changedMetadata(before, now *Snapshot, d *difference) (changed []address.Ad
 	return changed
 }
 
-// reportWithheld logs each problem once, and returns the new problems. A file that may still
-// be being written is a problem only if it stays in this state. A file that cannot be read
-// at the moment is no problem.
+// reportWithheld logs each problem once, and returns the new problems.
 func (x *Index) reportWithheld(now *Snapshot, was, is *Report) (problems []Problem) {
-	known, before := x.unfinished, make(map[Problem]bool, len(was.Withheld))
-	x.unfinished = maps.Clone(known)
-	for _, p := range was.Withheld {
-		before[p] = true
-		delete(x.unfinished, p.Path)
-	}
-	var unread []Problem
-	for _, p := range is.Withheld {
-		isNew := !before[p]
-		switch {
-		case !isNew && !known[p.Path]:
-		case p.Passes():
-			unread = append(unread, p)
-		case !now.beingWritten(p, x.options.now()):
-			problems = append(problems, p)
-		default:
-			if x.unfinished == nil {
-				x.unfinished = make(map[string]bool)
-			}
-			x.unfinished[p.Path] = true
-			if !known[p.Path] {
-				x.log(slog.LevelInfo, "still being written", "path", p.Path)
-			}
-		}
+	mayPass := func(p Problem) bool { return now.beingWritten(p, x.options.now()) }
+	var unread, began []Problem
+	x.unfinished, problems, unread, began = x.unfinished.Next(was.Withheld, is.Withheld, mayPass)
+	for _, p := range began {
+		x.log(slog.LevelInfo, "still being written", "path", p.Path)
 	}
 	log := x.scanLog()
 	log.Unread(unread)

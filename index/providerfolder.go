@@ -115,7 +115,7 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 	}
 	for _, e := range unreadable {
 		w.faulty = w.faulty || e.Bad.Passes()
-		v := p.versionOf(e.Name, only)
+		v := layout.VersionOf(&p.parser, e.Name, only)
 		w.report.Withhold(tree.InFolder(report, e.Name), p.Address, v, e.Bad)
 		p.keepVersion(v, e.Bad)
 	}
@@ -158,7 +158,7 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 			w.strays().FileInProvider(p.Folder, report, only, e, beside)
 			continue
 		case err != nil:
-			problem(badReleaseName(err), "")
+			problem(layout.BadReleaseName(err), "")
 			continue
 		case only != "" && f.Text != only:
 			problem(tree.Findingf(tree.NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.Text, only), f.Text)
@@ -167,23 +167,6 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 		w.addReleaseFile(p, f, report, e)
 	}
 	return nil
-}
-
-// versionOf returns the version of an entry that cannot be read; empty if the entry does not
-// belong to a release. only is the version of the folder around it, if there is one.
-func (p *providerFolder) versionOf(name, only string) string {
-	if v, err := p.parser.ParseVersion(name); err == nil && only == "" {
-		return v.String()
-	}
-	f, err := p.parser.Parse(name)
-	_, isPlatform := layout.PlatformOfFolder(name)
-	switch {
-	case only == "" && err == nil:
-		return f.Text
-	case only != "" && (err == nil || isPlatform || name == tree.UploadName):
-		return only
-	}
-	return ""
 }
 
 // keepVersion keeps the earlier state of a version, unless its name is empty.
@@ -198,17 +181,6 @@ func (r *releaseFiles) keep(bad *tree.Finding) {
 	if !r.bad.Passes() {
 		r.bad = bad
 	}
-}
-
-// badReleaseName is the finding for a name that ParseReleaseFile refuses.
-func badReleaseName(err error) *tree.Finding {
-	switch {
-	case errors.Is(err, address.ErrOtherProvider):
-		return tree.Findingf(tree.NameMismatch, "%v", err)
-	case errors.Is(err, address.ErrPackageName):
-		return tree.Findingf(tree.BadName, "%v", err)
-	}
-	return tree.Findingf(tree.BadVersion, "%v", err)
 }
 
 // addReleaseFile adds a file in a folder, which a report calls report, to the release of its

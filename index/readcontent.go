@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
@@ -64,4 +65,13 @@ func (s *Snapshot) Docs(ctx context.Context, r *Release) (*content.Docs, error) 
 // is too long. The error is fs.ErrNotExist if the file has been removed meanwhile.
 func (s *Snapshot) ReadDoc(ctx context.Context, p *content.DocPage) (text string, cut bool, err error) {
 	return s.content.ReadDoc(ctx, s.tree.Providers, p)
+}
+
+// CanRedirect reports whether the store of a Bucket can serve a file.
+func (s *Snapshot) CanRedirect(f *File) bool { return f.CanRedirect(&s.tree) }
+
+// SignedURL returns a URL at which the store gives a file to anyone during its life.
+// CanRedirect must be true for the file. The error is ErrChanged if the file has changed.
+func (s *Snapshot) SignedURL(ctx context.Context, f *File, life time.Duration) (string, error) {
+	return s.shared.signedURLs.Of(ctx, &s.tree, f, life)
 }

@@ -10,10 +10,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -63,7 +65,7 @@ type scanner struct {
 type shared struct {
 	content     content.Reader
 	derivedLast derivedLast
-	unchanged   unchangedObjects
+	signedURLs  offer.SignedURLs
 }
 
 // A scan has the inputs of all steps of one scan.
@@ -71,15 +73,15 @@ type scan struct {
 	*scanner
 	ctx     context.Context
 	tree    tree.Tree
-	now     time.Time // when the scan began
-	accepts bool      // a part of the tree may be empty all at once
-	stale   stale     // paths that may have changed since the last scan
+	now     time.Time     // when the scan began
+	accepts bool          // a part of the tree may be empty all at once
+	stale   changes.Paths // paths that may have changed since the last scan
 }
 
 // scan makes the entries of all folders again that may have changed. Archives that the memo
-// does not know are left to be read: see unread. changes is the last change that the scan
+// does not know are left to be read: see unread. last is the last change that the scan
 // sees.
-func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes Change) (*Snapshot, error) {
+func (x *scanner) scan(ctx context.Context, changed changes.Paths, accepts bool, last Change) (*Snapshot, error) {
 	// The time is taken first: the listing of a Bucket may or may not have later changes.
 	s := &scan{scanner: x, ctx: ctx, now: x.options.now(), accepts: accepts, stale: changed}
 	if err := s.open(); err != nil {
@@ -91,7 +93,7 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 	}
 
 	known := s.lastKeys()
-	if s.stale.has("keys") {
+	if s.stale.Has("keys") {
 		known = s.readKeys()
 	}
 	providers, modules := s.walkFolders(layout.Providers(s.tree)), s.walkFolders(layout.Modules(s.tree))
@@ -121,7 +123,7 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 		return nil, err
 	}
 	n := s.next(found{entries: entries, way: []*wayWalk{providers, modules}, keys: known})
-	n.changes, n.Recalled, n.keysFailed = changes, recalled, cmp.Or(known.Failed, failed)
+	n.changes, n.Recalled, n.keysFailed = last, recalled, cmp.Or(known.Failed, failed)
 	if n.isEmpty() {
 		if n.Hint = layout.Hint(s.tree); n.Hint == layout.NothingYet && !known.IsEmpty() {
 			n.Hint = "" // the keys came first
@@ -141,7 +143,7 @@ func (x *scanner) scan(ctx context.Context, changed stale, accepts bool, changes
 // directory has taken its place: then it becomes a scan of everything.
 func (s *scan) open() (err error) {
 	if s.last == nil || s.options.Listed == nil && !s.last.tree.Same() {
-		s.stale = everything()
+		s.stale = changes.Everything()
 	}
 	if !s.stale[""] && s.options.Listed == nil {
 		s.tree = s.last.tree

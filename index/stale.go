@@ -2,48 +2,13 @@ package index
 
 import (
 	"slices"
-	"strings"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A scan of some folders makes only the entries of these folders again: a change must not cost
 // more in a large tree than in a small one.
-
-// stale has the folders and files that may have changed, by their path in the report, with
-// everything below them. An empty path is the whole tree.
-type stale map[string]bool
-
-func everything() stale { return stale{"": true} }
-
-// staleFolders returns folders that may have changed: without folders, the whole tree.
-func staleFolders(folders []string) stale {
-	if len(folders) == 0 {
-		return everything()
-	}
-	s := make(stale, len(folders))
-	for _, report := range folders {
-		s[report] = true
-	}
-	return s
-}
-
-// in returns the paths that lie in a part of the tree.
-func (s stale) in(part string) (paths []string) {
-	for report := range s {
-		if tree.IsBelow(report, part) {
-			paths = append(paths, report)
-		}
-	}
-	slices.Sort(paths)
-	return paths
-}
-
-// has reports whether something has changed in a part of the tree.
-func (s stale) has(part string) bool { return s[""] || len(s.in(part)) > 0 }
 
 // walkStale finds the folders of addresses that may have changed. It lists a folder on the
 // way to an address only if a folder in it is new or gone: the folder of a provider that is
@@ -69,7 +34,7 @@ func (v *wayWalk) sort() {
 // addKnown adds the folders of the address in which a path lies, and reports whether it has
 // found the folder of that path.
 func (v *wayWalk) addKnown(root layout.Folder, report string) (found bool) {
-	f, ok := folderAt(root, report)
+	f, ok := root.FolderOf(report)
 	if !ok {
 		return false
 	}
@@ -88,29 +53,9 @@ func (v *wayWalk) addKnown(root layout.Folder, report string) (found bool) {
 	return found
 }
 
-// folderAt returns the folder of an address below root in which a path of a report lies. ok
-// reports whether the path lies in one.
-func folderAt(root layout.Folder, report string) (f layout.Folder, ok bool) {
-	if !tree.IsBelow(report, root.Report) {
-		return f, false
-	}
-	f = root
-	for _, name := range tree.SplitPath(strings.TrimPrefix(report, root.Report)) {
-		if !f.IsWhole() {
-			f = f.Below(name)
-		}
-	}
-	if !f.IsWhole() {
-		return f, false
-	}
-	var err error
-	f.Address, err = f.ParseAddress()
-	return f, err == nil
-}
-
 // passes reports whether the walk passes a folder, since nothing in it has changed.
 func (v *wayWalk) passes(f layout.Folder) bool {
-	if v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return isOnWay(f.Report, s) || isOnWay(s, f.Report) }) {
+	if v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return layout.IsOnWay(f.Report, s) || layout.IsOnWay(s, f.Report) }) {
 		return false
 	}
 	if v.scan.last.way[f.Report] != nil {
@@ -121,12 +66,6 @@ func (v *wayWalk) passes(f layout.Folder) bool {
 	}
 	a, err := f.ParseAddress()
 	return err == nil && v.scan.last.group(a).entryOf(f.Report) != nil
-}
-
-// isOnWay reports whether a path lies at or below a folder, in any spelling.
-func isOnWay(folder, report string) bool {
-	names, above := strings.Split(report, "/"), strings.Split(folder, "/")
-	return len(above) <= len(names) && slices.EqualFunc(above, names[:len(above)], address.SameName)
 }
 
 // addOfKeys adds the folders of all providers whose namespace has other keys now.

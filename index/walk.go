@@ -57,7 +57,7 @@ func (s *scan) walkFolders(root layout.Folder) *wayWalk {
 	if s.stale[""] {
 		v.walk(root)
 	} else {
-		v.walkStale(root, s.stale.in(root.Report))
+		v.walkStale(root, s.stale.In(root.Report))
 	}
 	return v
 }

@@ -77,6 +77,32 @@ func (f Folder) Below(name string) Folder {
 	return next
 }
 
+// FolderOf returns the folder of an address below f in which a path of a report lies. ok reports
+// whether the path lies in one.
+func (f Folder) FolderOf(report string) (found Folder, ok bool) {
+	if !tree.IsBelow(report, f.Report) {
+		return f, false
+	}
+	found = f
+	for _, name := range tree.SplitPath(strings.TrimPrefix(report, f.Report)) {
+		if !found.IsWhole() {
+			found = found.Below(name)
+		}
+	}
+	if !found.IsWhole() {
+		return found, false
+	}
+	var err error
+	found.Address, err = found.ParseAddress()
+	return found, err == nil
+}
+
+// IsOnWay reports whether a path lies at or below a folder, in any spelling.
+func IsOnWay(folder, report string) bool {
+	names, above := strings.Split(report, "/"), strings.Split(folder, "/")
+	return len(above) <= len(names) && slices.EqualFunc(above, names[:len(above)], address.SameName)
+}
+
 // Covers reports whether an address may lie in a folder whose path is the beginning of an
 // address.
 func (f *Folder) Covers(a address.Address) bool {

@@ -57,3 +57,19 @@ func NewlyChanged(before, now []ChangedVersion) (list []ChangedVersion) {
 	}
 	return list
 }
+
+// BytesOf returns the bytes of a file, by its path, that clients can download of the version of
+// a module or of a release; each may be nil. It returns nil if there is no such file.
+func BytesOf(v *ModuleVersion, r *Release, name string) *memo.EarlierBytes {
+	if v != nil && v.Archive.Path() == name {
+		return &memo.EarlierBytes{SHA256: v.Archive.SHA256, H1: v.H1}
+	}
+	if r != nil {
+		for _, k := range r.Packages {
+			if k.File.Path() == name {
+				return &memo.EarlierBytes{SHA256: k.File.SHA256, H1: k.H1}
+			}
+		}
+	}
+	return nil
+}

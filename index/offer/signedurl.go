@@ -1,4 +1,4 @@
-package index
+package offer
 
 import (
 	"context"
@@ -15,9 +15,11 @@ import (
 // in the store may be downloaded unverified for that time.
 const trustFor = time.Minute
 
-// unchangedObjects are the files in a Bucket that were checked recently. The zero value is
-// ready for use.
-type unchangedObjects = cache.Cache[objectID, struct{}]
+// SignedURLs makes URLs of files in a Bucket, and remembers which files were checked recently.
+// The zero value is ready for use.
+type SignedURLs struct {
+	unchanged cache.Cache[objectID, struct{}]
+}
 
 // An objectID identifies a verified file.
 type objectID struct {
@@ -27,18 +29,18 @@ type objectID struct {
 
 // CanRedirect reports whether a file lies in a Bucket in the form that clients download, so
 // that the store can serve it.
-func (s *Snapshot) CanRedirect(f *File) bool {
-	part, ok := f.In(&s.tree)
+func (f *File) CanRedirect(t *tree.Tree) bool {
+	part, ok := f.In(t)
 	return ok && f.Immutable() && part.SignsURLs()
 }
 
-// SignedURL returns a URL at which the store of a Bucket gives a file to anyone during its
-// life. CanRedirect must be true for the file. The error is ErrChanged if the file is no
-// longer the verified file, which is checked once a minute.
-func (s *Snapshot) SignedURL(ctx context.Context, f *File, life time.Duration) (string, error) {
-	part, _ := f.In(&s.tree)
+// Of returns a URL at which the store gives a file to anyone during its life. CanRedirect must
+// be true for the file. The error is ErrChanged if the file is no longer the verified file,
+// which is checked once a minute.
+func (u *SignedURLs) Of(ctx context.Context, t *tree.Tree, f *File, life time.Duration) (string, error) {
+	part, _ := f.In(t)
 	id := objectID{path.Join(part.Dir, f.Path()), f.Stamp()}
-	_, err := s.shared.unchanged.Load(ctx, id, func(context.Context) (nothing struct{}, life time.Duration, err error) {
+	_, err := u.unchanged.Load(ctx, id, func(context.Context) (nothing struct{}, life time.Duration, err error) {
 		return nothing, trustFor, part.CheckObject(f.Path(), id.Stamp)
 	})
 	if err != nil {

@@ -1,0 +1,37 @@
+package layout
+
+import (
+	"errors"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// VersionOf returns the version of an entry of a provider's folder, by its name alone, since the
+// entry cannot be read; empty if the entry does not belong to a release. only is the version of
+// the folder around it, if there is one.
+func VersionOf(p *address.ReleaseFileParser, name, only string) string {
+	if v, err := p.ParseVersion(name); err == nil && only == "" {
+		return v.String()
+	}
+	f, err := p.Parse(name)
+	_, isPlatform := PlatformOfFolder(name)
+	switch {
+	case only == "" && err == nil:
+		return f.Text
+	case only != "" && (err == nil || isPlatform || name == tree.UploadName):
+		return only
+	}
+	return ""
+}
+
+// BadReleaseName returns the finding for a name that the parser of release files refuses.
+func BadReleaseName(err error) *tree.Finding {
+	switch {
+	case errors.Is(err, address.ErrOtherProvider):
+		return tree.Findingf(tree.NameMismatch, "%v", err)
+	case errors.Is(err, address.ErrPackageName):
+		return tree.Findingf(tree.BadName, "%v", err)
+	}
+	return tree.Findingf(tree.BadVersion, "%v", err)
+}

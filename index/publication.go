@@ -1,0 +1,179 @@
+package index
+
+import (
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
+)
+
+// A snapshot is published at the end of each scan, and again when archives have been read.
+
+// begin notes when the work began that the observer is told of next.
+func (x *Index) begin(now time.Time) {
+	if x.began.IsZero() {
+		x.began = now
+	}
+}
+
+// commit publishes a snapshot with the archives that have been read.
+func (x *Index) commit() {
+	x.scanning.Lock()
+	defer x.scanning.Unlock()
+	if x.ctx.Err() == nil {
+		x.commitRead()
+		x.shareRead()
+	}
+}
+
+func (x *Index) commitRead() {
+	done := x.queue.TakeFinished()
+	if len(done) == 0 {
+		x.queue.Update(nil, nil, false)
+		return
+	}
+	listings := make(map[*listing]bool)
+	for _, f := range done {
+		f.Archive.apply(f.Result)
+		listings[f.Archive.listing] = true
+		if !f.Archive.Background {
+			x.begin(time.Now())
+			x.read++
+		}
+	}
+	before := x.scanner.last
+	x.publish(before, x.scanner.complete(x.ctx, slices.Collect(maps.Keys(listings))), done)
+}
+
+// publish publishes a snapshot. The archives that it lacks are queued. The observer is told
+// of changes when their archives have been read, and of the first scan when all have been.
+// read are the archives that have been read for it.
+func (x *Index) publish(before, s *Snapshot, read []finished) {
+	s.Read = x.read
+	x.unreported.add(s.differs)
+	if x.snapshot.Swap(s) == nil {
+		close(x.ready)
+	}
+	added, dropped, left := unread(before, s)
+	x.queue.Update(added, dropped, before == nil)
+	x.renew()
+	x.saving.Changed() // a crash does not lose the new records
+	idle, current := x.queue.IsRead()
+	x.logFaults(s, idle)
+	archives := slices.DeleteFunc(slices.Clone(read), func(f finished) bool { return f.Archive.Background })
+	isChange := left == 0 && before != nil
+	if len(read) > 0 {
+		isChange = slices.ContainsFunc(archives, func(f finished) bool { return !f.Archive.IsFirst() })
+	}
+	isNews := len(read) == 0 || len(archives) > 0 // and not only from the background
+	if isNews && (idle || current && isChange) {
+		took := time.Since(x.began)
+		x.count(s, took)
+		x.report(x.reported, s, took)
+		x.reported, x.unreported, x.began, x.read = s, newDifference(), time.Time{}, 0
+		if !idle { // the remaining reading has begun already
+			x.began = time.Now()
+		}
+	}
+	if x.scanner.once {
+		return
+	}
+	x.scanAgain(s.unreadable())
+	again := s.newlyChosen(before)
+	maps.Copy(again, s.untitled())
+	if len(again) > 0 {
+		x.request(again)
+	}
+	switch {
+	case x.resting:
+	case len(s.young) > 0:
+		x.scanResting(young)
+	case len(x.unfinished) > 0:
+		x.scanResting(report.CopyRest)
+	}
+}
+
+// newlyChosen returns folders that were not offered before, since another folder with the
+// same address was. Keys are copied for the folders that are offered only.
+func (s *Snapshot) newlyChosen(before *Snapshot) changes.Paths {
+	chosen := make(changes.Paths)
+	for a := range s.differs.groups {
+		if before == nil {
+			break
+		}
+		for _, e := range s.groups[a].allOffered() {
+			g, report := before.groups[a], e.folder.Report
+			if last := g.at(e.folder.Address.Hostname); g.entryOf(report) != nil && last.folder.Report != report {
+				chosen[report] = true
+			}
+		}
+	}
+	return chosen
+}
+
+// unread returns the archives that are to be read for a snapshot and were not for the one
+// before, which may be nil, and the other way round. left counts the unread archives of all
+// addresses that differ.
+func unread(before, now *Snapshot) (added, dropped []*job, left int) {
+	archives := func(g *group, each func(*job)) {
+		if g == nil {
+			return
+		}
+		for _, e := range g.offered {
+			if e.listing != nil {
+				for _, a := range e.listing.walker.unread {
+					each(a)
+				}
+			}
+		}
+	}
+	known := make(map[*job]bool)
+	if before != nil {
+		for a := range now.differs.groups {
+			archives(before.groups[a], func(a *job) { known[a] = true })
+		}
+	}
+	for a := range now.differs.groups {
+		archives(now.groups[a], func(a *job) {
+			if !a.finished && !a.Background {
+				left++
+			}
+			if !a.finished && (!known[a] || !a.IsQueued()) { // the same listing may have further ones
+				added = append(added, a)
+			}
+			delete(known, a)
+		})
+	}
+	for a := range known {
+		dropped = append(dropped, a)
+	}
+	return added, dropped, left
+}
+
+// readArchive reads an archive for the queue.
+func (x *Index) readArchive(a *job) readResult { return x.scanner.readArchive(x.ctx, a) }
+
+// logFaults logs that archives or copies of keys could not be read. all reports whether
+// everything has been read that could be.
+func (x *Index) logFaults(s *Snapshot, all bool) {
+	switch {
+	case s.failed != "":
+		x.logFailure(slog.LevelWarn, "some archives could not be read, they are tried again", s.failed)
+	case s.keysFailed != "":
+		x.logFailure(slog.LevelWarn, "the copies of keys cannot be read or written, they are tried again", s.keysFailed)
+	case all:
+		x.failing = ""
+	}
+}
+
+// logFailure logs why a scan failed, once until a scan succeeds or fails for another reason:
+// scans are repeated for as long as a store is down.
+func (x *Index) logFailure(level slog.Level, message, reason string) {
+	if failing := message + reason; failing != x.failing {
+		x.failing = failing
+		x.log(level, message, "error", reason)
+	}
+}

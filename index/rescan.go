@@ -1,0 +1,135 @@
+package index
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
+)
+
+// Scans follow each other for as long as the Index lives: when something has changed, after some
+// time, and soon if something could not be read or may still change.
+
+// A scan that fails as a whole, because the root is gone, is repeated earlier than the next
+// one is due.
+const (
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// young is the time until the next scan if files were too young to be remembered or offered:
+// slightly more than module folders must stay unchanged.
+const young = folderRest + 50*time.Millisecond
+
+func (x *Index) run() {
+	for {
+		_, _ = x.scan(x.ctx, nil, false) // the error has been logged
+		w := x.watcher()
+		var tick <-chan time.Time
+		if x.options.Rescan > 0 {
+			tick = time.After(x.untilRescan(w.IsBlind()))
+		}
+		select {
+		case <-x.ctx.Done():
+			return
+		case <-tick:
+			x.Refresh()
+		case <-x.hints:
+		case <-w.Changes():
+			w.Settle(x.ctx, x.hints)
+			x.request(w.Take())
+		}
+	}
+}
+
+// Where changes are not noticed by events, the tree is scanned again and again: the scans
+// take at most a fiftieth of the time.
+const (
+	pollPause = 50
+	firstPoll = 2 * time.Second
+)
+
+// untilRescan returns the time until everything is scanned again. blind reports whether some
+// changes raise no events.
+func (x *Index) untilRescan(blind bool) time.Duration {
+	if !x.options.Watch || !blind {
+		return x.options.Rescan
+	}
+	return min(max(pollPause*time.Duration(x.took.Load()), firstPoll), x.options.Rescan)
+}
+
+func (x *Index) watcher() *watch.Watcher {
+	x.scanning.Lock()
+	defer x.scanning.Unlock()
+	return x.scanner.watch
+}
+
+// startWatching tries to watch the tree, before each scan until it succeeds: a system may
+// have reached its limits only for a while. It reports whether it has begun to.
+func (x *Index) startWatching() (started bool) {
+	if !x.options.Watch || x.scanner.watch != nil {
+		return false
+	}
+	w, err := x.watch(x.ctx, x.warnPolling)
+	if err == nil {
+		x.scanner.watch, x.polling = w, ""
+		return true
+	}
+	if reason := err.Error(); reason != x.polling {
+		x.polling = reason
+		x.warnPolling(err)
+	}
+	return false
+}
+
+func (x *Index) warnPolling(err error) {
+	x.log(slog.LevelWarn, "changes are not noticed at once, but when the tree is scanned again", "reason", err.Error(), "rescan", x.options.Rescan)
+}
+
+// scanResting has a scan of the files follow that are too young, or may still be written.
+func (x *Index) scanResting(after time.Duration) {
+	x.resting = true
+	time.AfterFunc(after, func() {
+		x.scanning.Lock()
+		defer x.scanning.Unlock()
+		x.resting = false
+		resting := make(changes.Paths)
+		for _, report := range x.scanner.last.young {
+			resting[report] = true
+		}
+		for report := range x.unfinished {
+			resting[report] = true
+		}
+		x.request(resting)
+	})
+}
+
+// scanAgain has a scan of what could not be read follow, earlier than the next one is due.
+func (x *Index) scanAgain(unreadable changes.Paths) {
+	switch {
+	case len(unreadable) == 0:
+		x.retry = firstRetry
+	case !x.retrying:
+		x.retrying = true
+		time.AfterFunc(x.retry, func() {
+			x.scanning.Lock()
+			defer x.scanning.Unlock()
+			x.retrying = false
+			x.request(unreadable)
+		})
+		x.retry = min(2*x.retry, lastRetry)
+	}
+}
+
+// unreadable returns what could not be read, and may be readable a moment later.
+func (s *Snapshot) unreadable() changes.Paths {
+	if s.keysFailed != "" { // releases of the namespace may wait for it
+		return changes.Everything()
+	}
+	unreadable := make(changes.Paths)
+	for _, report := range s.faulty {
+		unreadable[report] = true
+	}
+	return unreadable
+}
