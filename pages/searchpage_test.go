@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // searchSite has forty modules that require a provider with documentation, and call a module.
@@ -143,6 +145,41 @@ func TestCostOfManyResults(t *testing.T) {
 	}
 	if few, many := cost(40), cost(640); many > few+100 {
 		t.Errorf("results among 640 cost %v allocations, and among 40 they cost %v", many, few)
+	}
+}
+
+// A pasted part of a module leads to its page, also while the package or another version of the
+// module cannot be read.
+func TestAPartIsFoundWhileFilesCannotBeRead(t *testing.T) {
+	for _, test := range []struct{ rule, unreadable string }{
+		{"the package", "1.0.0.zip"},
+		{"another version", "1.1.0.zip"},
+	} {
+		files := indextest.New(t)
+		files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "", "examples/full/main.tf", "# an example"))
+		if test.unreadable == "1.1.0.zip" {
+			files.Write("modules/acme/vpc/aws/1.1.0.zip", indextest.Zip("main.tf", "# a module"))
+		}
+		var faults treetest.Faults
+		fail := func() {
+			faults.When(func(_ int, o treetest.Operation) error {
+				if strings.HasSuffix(o.Path, test.unreadable) && o.Name != "stat" {
+					return syscall.EIO
+				}
+				return nil
+			})
+		}
+		if test.unreadable == "1.1.0.zip" {
+			fail()
+		}
+		x := index.New(index.Options{Open: faults.Open(files.Open)})
+		t.Cleanup(func() { x.Close() })
+		s := siteOf(t, indextest.Rescan(t, x))
+		fail()
+		w := s.get("/search?q=registry.example.com/acme/vpc/aws//examples/full", "")
+		if want := `href="/modules/acme/vpc/aws/latest/examples/full"`; !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s cannot be read: no %s in %d %s", test.rule, want, w.Code, w.Body)
+		}
 	}
 }
 
