@@ -138,12 +138,8 @@ func (v *visit) eventsOf(a address.Address) (events []feed.Event, err error) {
 	if err != nil {
 		return nil, err
 	}
-	said, err := v.view.Metadata(a)
-	if err != nil {
-		return nil, err
-	}
 	var noticed time.Time
-	if said != nil {
+	if said := v.view.Metadata(); said != nil {
 		noticed = said.Changed
 	}
 	var deprecated, gone []feed.Noticed
