@@ -283,7 +283,7 @@ var docKinds = map[content.DocCategory]string{
 // A suggestion is a result of a search while the query is still being typed.
 type suggestion struct {
 	Text string `json:"text"`
-	Of   string `json:"of"` // what it is, and why it was found
+	Of   string `json:"of"` // the kind of the result, and why it was found
 	URL  string `json:"url"`
 }
 

@@ -66,7 +66,7 @@ func scanned(t *testing.T, files *indextest.Tree) *index.Snapshot {
 	return indextest.Rescan(t, x)
 }
 
-// A result says why it is one; results can be filtered, and have pages.
+// A result says why it was found; results can be filtered, and have pages.
 func TestSearchPage(t *testing.T) {
 	s := searchSite(t)
 	for _, test := range []struct {
@@ -124,8 +124,8 @@ func TestSearchPage(t *testing.T) {
 	}
 }
 
-// What a page of results costs depends on the results that it shows, not on all pages of the
-// documentation that was found.
+// The cost of a page of results depends on the results that it shows, not on all pages of
+// documentation that were found.
 func TestCostOfManyResults(t *testing.T) {
 	cost := func(pages int) float64 {
 		var docs []string
