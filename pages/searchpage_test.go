@@ -99,6 +99,7 @@ func TestSearchPage(t *testing.T) {
 		}, nil},
 		{"who requires a provider", "/providers/acme/demo?tab=used-by", []string{"team0/<wbr>storage00/<wbr>aws", ">any<", "takes 1.0.0"}, nil},
 		{"each module counts once", "/modules/acme/labels/null?tab=used-by", []string{`Used by <span class="tally">40</span>`, "storage11/<wbr>aws/<wbr>/<wbr>modules/<wbr>inner"}, []string{`<span class="tally">41</span>`}},
+		{"who calls it, by the registry's own name", "/registries/registry.example.com/modules/acme/labels/null?tab=used-by", []string{`Used by <span class="tally">40</span>`}, nil},
 		{"nobody", "/modules/team0/storage00/aws?tab=used-by", []string{"No module here uses it."}, nil},
 		{"a resource leads to its documentation", "/modules/team0/storage00/aws?tab=resources", []string{
 			`<a href="/providers/acme/demo/latest/docs/resources/bucket"><code>demo_<wbr>bucket</code></a>`, `<th scope="row"><code>demo_<wbr>unknown</code>`,
