@@ -184,7 +184,7 @@ func notFetched(what string, err error) error {
 }
 
 // upstreamFailed returns the answer if an origin failed, or the tree could not store
-// what the origin sent. The error of an Upstream names only hosts and statuses.
+// the files. The error of an Upstream names only hosts and statuses.
 func upstreamFailed(err error) error {
 	status := http.StatusBadGateway
 	switch {

@@ -21,8 +21,7 @@ import (
 // 	modules/:namespace/:name/:system/registry.hcl
 //
 // Its ETag is the SHA-256 of its content. A client that replaces a registry.hcl names the
-// version that it has changed with If-Match, so that it undoes no change that it has not
-// seen.
+// version that it has changed with If-Match, so that no unseen change is undone.
 
 // namesMetadata reports whether the path of a protocol names a registry.hcl.
 func namesMetadata(protocol string, s []string) bool {

@@ -16,8 +16,8 @@ import (
 
 // Offers are what a request may be given. A snapshot has what is in the tree. The
 // *fill.Offers around it also have what can be fetched from an origin, and no handler
-// asks which of the two it has. The error is fill.ErrNotOffered for what nobody has; others are
-// those of an Upstream.
+// asks which of the two it has. The error is fill.ErrNotOffered if neither the tree nor an origin
+// has something; other errors come from an Upstream.
 type Offers interface {
 	// Provider returns a provider, whose lists, latest version and age count: versions that
 	// are not in the tree have no packages.

@@ -95,8 +95,10 @@ func (v *View) Search(q catalog.Query) (s Search, err error) {
 		return s, err
 	}
 	ctx := v.request.Context()
-	for _, q := range []catalog.Query{q, q.Loosen()} {
-		s = Search{Similar: s.Modules.listed != nil}
+	for _, similar := range []bool{false, true} {
+		if s = (Search{Similar: similar}); similar {
+			q = q.Loosen()
+		}
 		if s.Modules, _, err = l.modules.search(ctx, q, anything); err != nil {
 			return Search{}, err
 		}
@@ -110,8 +112,7 @@ func (v *View) Search(q catalog.Query) (s Search, err error) {
 			return s, nil
 		}
 	}
-	s.Similar = false
-	return s, nil
+	return Search{}, nil
 }
 
 func anything(*Listed) bool { return true }
@@ -223,16 +224,16 @@ func (v *View) OtherSystems(a address.Address) ([]Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := a
-	name.System = ""
-	at, _ := l.modules.find(name)
+	first := a
+	first.System = ""
+	at, _ := l.modules.find(first)
 	var others []Listed
 	for _, m := range l.modules.entries()[at:] {
-		system := m.Address.System
-		if m.Address.System = ""; m.Address != name {
-			break
+		ofSystem := a
+		if ofSystem.System = m.Address.System; m.Address != ofSystem {
+			break // it has another name
 		}
-		if m.Address.System = system; m.Address != a {
+		if m.Address != a {
 			others = append(others, m)
 		}
 	}

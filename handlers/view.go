@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"time"
@@ -76,15 +77,18 @@ func (v *View) ServicesURL() string {
 // Origin returns the scheme and host at which browsers reach the registry, for pages to
 // which another site sends them back.
 func (g *Registry) Origin(r *http.Request) string {
+	return cmp.Or(g.KnownOrigin(r), "https://"+string(g.Hostname(r)))
+}
+
+// KnownOrigin is Origin where it is known for certain, else empty.
+func (g *Registry) KnownOrigin(r *http.Request) string {
 	if u, err := url.Parse(g.PublicURL); g.PublicURL != "" && err == nil {
 		return u.Scheme + "://" + u.Host
 	}
 	if g.BaseURL != nil {
-		if base := g.BaseURL(r); base != "" {
-			return base
-		}
+		return g.BaseURL(r)
 	}
-	return "https://" + string(g.Hostname(r))
+	return ""
 }
 
 // LinkQuery returns the query that makes the URL of a file of the last look-up a signed
@@ -214,8 +218,9 @@ func (v *View) Folded(a address.Address) address.Address {
 	return a
 }
 
-// Withdrawals returns the modules and providers that the user may see and of which no version
-// is offered any more, like Modules. Some may be in those lists too.
+// Withdrawals returns the modules and providers that the user may see and whose versions are
+// all withdrawn, like Modules. Some may also be in the lists of Modules and Providers, see
+// catalog.Catalog.
 func (v *View) Withdrawals() ([]Listed, error) {
 	l, err := v.listing()
 	if err != nil {

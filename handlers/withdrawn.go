@@ -41,13 +41,9 @@ func (v *View) Withdrawn(a address.Address) ([]index.WithdrawnVersion, error) {
 	return v.request.withdrawnVersions(), nil
 }
 
-// Metadata returns the registry.hcl of a provider or module, or nil, even if no version is
-// offered. Its errors are the errors of Module and Provider.
-func (v *View) Metadata(a address.Address) (*registryhcl.File, error) {
-	if _, err := v.Withdrawn(a); err != nil {
-		return nil, err
-	}
-	return v.request.snapshot.Metadata(v.request.target.place), nil
+// Metadata returns the registry.hcl of the last look-up, or nil, even if no version is offered.
+func (v *View) Metadata() *registryhcl.File {
+	return v.request.snapshot.Metadata(v.request.target.place)
 }
 
 // withdrawnVersions returns the versions of the target that are in the tree and

@@ -28,10 +28,7 @@ func (v *visit) feed() (*answer, error) {
 		ID: v.tag(page), Title: "New in " + v.site.identity(v.view.Hostname()).Name, Author: address.DisplayHostname(v.view.Hostname()),
 		Self: v.absolute(v.route), About: v.absolute(page),
 	}
-	at := v.route.address
-	if at.Hostname == v.view.Hostname() {
-		at.Hostname = ""
-	}
+	at := v.at()
 	if at != (address.Address{}) {
 		f.Title = "New in " + cmp.Or(at.String(), address.DisplayHostname(at.Hostname))
 	}
@@ -138,12 +135,8 @@ func (v *visit) eventsOf(a address.Address) (events []feed.Event, err error) {
 	if err != nil {
 		return nil, err
 	}
-	said, err := v.view.Metadata(a)
-	if err != nil {
-		return nil, err
-	}
 	var noticed time.Time
-	if said != nil {
+	if said := v.view.Metadata(); said != nil {
 		noticed = said.Changed
 	}
 	var deprecated, gone []feed.Noticed
@@ -192,14 +185,17 @@ func (v *visit) tag(of route) string {
 // absolute returns the URL of a route with the scheme and host.
 func (v *visit) absolute(r route) string { return v.site.origin(v.request) + v.url(r) }
 
-// origin returns the scheme and host of links that are followed from elsewhere. Without
-// another sign, the scheme is the one of the connection.
+// origin returns the scheme and host of links that are followed from elsewhere. Where they
+// are not known for certain, the scheme is the one of the connection.
 func (s *Site) origin(r *http.Request) string {
-	origin := s.Registry.Origin(r)
-	if r.TLS == nil && r.Header.Get("X-Forwarded-Proto") != "https" && s.Registry.PublicURL == "" && (s.Registry.BaseURL == nil || s.Registry.BaseURL(r) == "") {
-		return "http://" + strings.TrimPrefix(origin, "https://")
+	if known := s.Registry.KnownOrigin(r); known != "" {
+		return known
 	}
-	return origin
+	scheme := "http"
+	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+		scheme = "https"
+	}
+	return scheme + "://" + string(s.Registry.Hostname(r))
 }
 
 // isAt reports whether an address lies at a place: a hostname, a namespace, or the modules of

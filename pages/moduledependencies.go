@@ -108,8 +108,8 @@ type documentedTypes struct {
 	pages map[string]content.DocTitle
 }
 
-// documentedBy returns the types that a provider documents. There are none where that cannot
-// be known.
+// documentedBy returns the types that a provider documents. If its documentation
+// cannot be looked up, there are no links.
 func (v *visit) documentedBy(a address.Address) *documentedTypes {
 	d := &documentedTypes{a, make(map[string]content.DocTitle)}
 	titles, err := v.view.DocTitles(a)

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 )
 
-// A page says where the transparency log has its version, with a link to the proof for
-// everybody who may read it.
+// A page says where the transparency log has its version. Visitors who can read the proof get a
+// link to it.
 func TestWhereAVersionIsOnRecord(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")

@@ -27,13 +27,19 @@ type placeList struct {
 	All   string // the list of all; empty if all are shown
 }
 
+// at returns the address of the route, or its beginning, as lists have it: what the registry
+// hosts has no HOSTNAME.
+func (v *visit) at() address.Address {
+	if a := v.route.address; a.Hostname != v.view.Hostname() {
+		return a
+	}
+	return v.route.address.At("")
+}
+
 // place answers with the modules and providers below the beginning of an address. If the
 // visitor sees none, there is no such page.
 func (v *visit) place() (*answer, error) {
-	at := v.route.address
-	if at.Hostname == v.view.Hostname() {
-		at.Hostname = ""
-	}
+	at := v.at()
 	p := placePage{Heading: at.Namespace, Crumbs: []link{{v.route.rest, v.site.Path + "/browse/" + v.route.rest}}}
 	switch {
 	case at.Namespace == "":
@@ -151,13 +157,10 @@ const maxNear = 5
 // near returns links to what the visitor sees that comes near to an address that is not
 // there: the same module for other systems, or else its namespace.
 func (v *visit) near() []link {
-	a := v.route.address
-	if v.view == nil || a.Namespace == "" {
+	if v.view == nil || v.route.address.Namespace == "" {
 		return nil
 	}
-	if a.Hostname == v.view.Hostname() {
-		a.Hostname = ""
-	}
+	a := v.at()
 	modules, providers, err := v.everything()
 	if err != nil {
 		return nil // the page of the error does without

@@ -39,7 +39,7 @@ var privateRules = []string{
 }
 
 // allPaths returns paths of every kind of page, for packages that exist and others. The name of
-// the namespace alone finds the module that everybody sees, since it requires a provider there.
+// the namespace alone finds the public module, which requires a provider there.
 func allPaths(namespace string) []string {
 	m := "/modules/" + namespace + "/vault/aws"
 	return []string{

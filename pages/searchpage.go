@@ -240,14 +240,15 @@ func (v *visit) foundEntry(q catalog.Query, l *handlers.Listed) foundItem {
 }
 
 // hasPart reports whether the latest version of a module has a submodule or an example. Where
-// its summary does not tell, the package does.
+// its summary does not tell, the package does. While the package cannot be read, it may have
+// the part, whose page says so.
 func (v *visit) hasPart(l *handlers.Listed, part string) bool {
-	m, err := v.view.Module(l.Address)
-	if err != nil || !m.Latest().Summary().MayHave(part) {
+	m, _ := v.view.Module(l.Address) // there is an error also if other versions are unread
+	if m == nil || !m.Latest().Summary().MayHave(part) {
 		return false
 	}
 	whole, err := v.view.Describe(m.Latest())
-	return err == nil && whole.Module(part) != nil
+	return err != nil || whole.Module(part) != nil
 }
 
 func (v *visit) foundDoc(list handlers.FoundList, i int) foundItem {
@@ -282,7 +283,7 @@ var docKinds = map[content.DocCategory]string{
 // A suggestion is a result of a search while the query is still being typed.
 type suggestion struct {
 	Text string `json:"text"`
-	Of   string `json:"of"` // what it is, and why it was found
+	Of   string `json:"of"` // the kind of the result, and why it was found
 	URL  string `json:"url"`
 }
 

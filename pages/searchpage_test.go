@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // searchSite has forty modules that require a provider with documentation, and call a module.
@@ -64,7 +66,7 @@ func scanned(t *testing.T, files *indextest.Tree) *index.Snapshot {
 	return indextest.Rescan(t, x)
 }
 
-// A result says why it is one; results can be filtered, and have pages.
+// A result says why it was found; results can be filtered, and have pages.
 func TestSearchPage(t *testing.T) {
 	s := searchSite(t)
 	for _, test := range []struct {
@@ -97,6 +99,7 @@ func TestSearchPage(t *testing.T) {
 		}, nil},
 		{"who requires a provider", "/providers/acme/demo?tab=used-by", []string{"team0/<wbr>storage00/<wbr>aws", ">any<", "takes 1.0.0"}, nil},
 		{"each module counts once", "/modules/acme/labels/null?tab=used-by", []string{`Used by <span class="tally">40</span>`, "storage11/<wbr>aws/<wbr>/<wbr>modules/<wbr>inner"}, []string{`<span class="tally">41</span>`}},
+		{"who calls it, by the registry's own name", "/registries/registry.example.com/modules/acme/labels/null?tab=used-by", []string{`Used by <span class="tally">40</span>`}, nil},
 		{"nobody", "/modules/team0/storage00/aws?tab=used-by", []string{"No module here uses it."}, nil},
 		{"a resource leads to its documentation", "/modules/team0/storage00/aws?tab=resources", []string{
 			`<a href="/providers/acme/demo/latest/docs/resources/bucket"><code>demo_<wbr>bucket</code></a>`, `<th scope="row"><code>demo_<wbr>unknown</code>`,
@@ -122,8 +125,8 @@ func TestSearchPage(t *testing.T) {
 	}
 }
 
-// What a page of results costs depends on the results that it shows, not on all pages of the
-// documentation that was found.
+// The cost of a page of results depends on the results that it shows, not on all pages of
+// documentation that were found.
 func TestCostOfManyResults(t *testing.T) {
 	cost := func(pages int) float64 {
 		var docs []string
@@ -143,6 +146,41 @@ func TestCostOfManyResults(t *testing.T) {
 	}
 	if few, many := cost(40), cost(640); many > few+100 {
 		t.Errorf("results among 640 cost %v allocations, and among 40 they cost %v", many, few)
+	}
+}
+
+// A pasted part of a module leads to its page, also while the package or another version of the
+// module cannot be read.
+func TestAPartIsFoundWhileFilesCannotBeRead(t *testing.T) {
+	for _, test := range []struct{ rule, unreadable string }{
+		{"the package", "1.0.0.zip"},
+		{"another version", "1.1.0.zip"},
+	} {
+		files := indextest.New(t)
+		files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "", "examples/full/main.tf", "# an example"))
+		if test.unreadable == "1.1.0.zip" {
+			files.Write("modules/acme/vpc/aws/1.1.0.zip", indextest.Zip("main.tf", "# a module"))
+		}
+		var faults treetest.Faults
+		fail := func() {
+			faults.When(func(_ int, o treetest.Operation) error {
+				if strings.HasSuffix(o.Path, test.unreadable) && o.Name != "stat" {
+					return syscall.EIO
+				}
+				return nil
+			})
+		}
+		if test.unreadable == "1.1.0.zip" {
+			fail()
+		}
+		x := index.New(index.Options{Open: faults.Open(files.Open)})
+		t.Cleanup(func() { x.Close() })
+		s := siteOf(t, indextest.Rescan(t, x))
+		fail()
+		w := s.get("/search?q=registry.example.com/acme/vpc/aws//examples/full", "")
+		if want := `href="/modules/acme/vpc/aws/latest/examples/full"`; !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s cannot be read: no %s in %d %s", test.rule, want, w.Code, w.Body)
+		}
 	}
 }
 

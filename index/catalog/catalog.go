@@ -16,8 +16,8 @@ type Catalog struct {
 	// Modules and Providers are ordered by address.
 	Modules, Providers []*Entry
 
-	// Withdrawn are modules and providers of which a snapshot offers no version any more. An
-	// address that is found with and without HOSTNAME can be among them and be offered too.
+	// Withdrawn are modules and providers whose versions are all withdrawn. An address that
+	// lies in the tree with and without HOSTNAME can be here and be offered too.
 	Withdrawn []*Entry
 
 	merged    map[address.Address]*Entry // see Merged
@@ -33,13 +33,6 @@ type Catalog struct {
 // For returns the catalog of a snapshot, which is made on the first request for it.
 func For(s *index.Snapshot) *Catalog {
 	return index.Derived(s, func(before *Catalog) *Catalog { return newCatalog(s, before) })
-}
-
-// addWithdrawn adds a place whose versions are all withdrawn.
-func (c *Catalog) addWithdrawn(s *index.Snapshot, p index.Place) {
-	if len(s.WithdrawnVersions(p)) > 0 && s.Module(p) == nil && s.Provider(p) == nil {
-		c.Withdrawn = append(c.Withdrawn, newWithdrawnEntry(p.Address, s.Metadata(p)))
-	}
 }
 
 // newCatalog returns the catalog of a snapshot. before is the catalog of an earlier one, or
@@ -89,6 +82,13 @@ func newCatalog(s *index.Snapshot, before *Catalog) *Catalog {
 	slices.SortFunc(c.Providers, byAddress)
 	c.index()
 	return c
+}
+
+// addWithdrawn adds a place whose versions are all withdrawn.
+func (c *Catalog) addWithdrawn(s *index.Snapshot, p index.Place) {
+	if len(s.WithdrawnVersions(p)) > 0 && s.Module(p) == nil && s.Provider(p) == nil {
+		c.Withdrawn = append(c.Withdrawn, newWithdrawnEntry(p.Address, s.Metadata(p)))
+	}
 }
 
 // lastIndexes have the indexes of the catalog that was searched last.

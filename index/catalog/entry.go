@@ -25,8 +25,7 @@ type Entry struct {
 	Description   string
 	Source, Owner string
 
-	// Published is when the latest version was published, as far as the tree shows: the time
-	// of its newest file.
+	// Published is when the latest version was published (see index.ModuleVersion.Published).
 	Published time.Time
 
 	// Updated is when there was something new: a version, or what registry.hcl says of

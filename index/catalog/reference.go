@@ -79,7 +79,7 @@ func (q *Query) readReference(text string, own []svchost.Hostname) (names []stri
 	}
 	names = slices.DeleteFunc([]string{a.Namespace, a.Name, a.System, r.Slug}, func(s string) bool { return s == "" })
 	if a.Hostname != "" && !isPage {
-		names = slices.Insert(names, 0, string(a.Hostname)) // it is found by it, too
+		names = slices.Insert(names, 0, string(a.Hostname)) // searches find hostnames, too
 	}
 	return names, true
 }
@@ -109,7 +109,7 @@ func readLocation(text string) (l location) {
 	text, l.part, _ = strings.Cut(text, "//")
 	l.part = strings.Trim(l.part, "/")
 	for segment := range strings.SplitSeq(text, "/") {
-		// Nobody means a NUL, or a slash in a name.
+		// An escaped NUL or slash in a name is no text that people look for.
 		if decoded, err := url.PathUnescape(segment); err == nil && isText(decoded) && !strings.Contains(decoded, "/") {
 			segment = decoded
 		}
@@ -172,7 +172,7 @@ func (r *Reference) readPage(l location) bool {
 		return false
 	}
 	r.Address = r.Address.At(hostname)
-	if rest = rest[names:]; len(rest) < 3 { // the version, and what of it
+	if rest = rest[names:]; len(rest) < 3 { // the version, and a part of it
 		return true
 	}
 	switch rest[1] {

@@ -136,7 +136,8 @@ func TestWorkOfASearchIsBounded(t *testing.T) {
 	}
 }
 
-// What an index has of a text is a small multiple of the text, whatever others have written.
+// The tokens of a text are together a small multiple of the text, whatever its author has
+// written.
 func TestTokensAreBounded(t *testing.T) {
 	for _, test := range []struct{ rule, text string }{
 		{"many ends of a name", strings.Repeat("a_", 8<<10)},
@@ -160,7 +161,7 @@ func TestTokensAreBounded(t *testing.T) {
 	}
 }
 
-// What is hidden is not ranked: a search does the same as where there is nothing else.
+// Hidden entries are not ranked: a search does the same as where there are none.
 func TestWhatIsHiddenIsNotRanked(t *testing.T) {
 	entries := manyEntries(400)
 	both, visible := &Catalog{Modules: entries, last: new(lastIndexes)}, &Catalog{Modules: entries[:40], last: new(lastIndexes)}
@@ -286,7 +287,7 @@ func BenchmarkSearchIndex(b *testing.B) {
 	})
 }
 
-// What an index takes in memory, without what it is made of.
+// The memory of an index, without the entries that it is made of.
 func BenchmarkSearchIndexHeap(b *testing.B) {
 	heap := func() uint64 {
 		var m runtime.MemStats

@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// A module of the search tests: what it says of itself.
+// A module of the search tests, with its own texts.
 type documented struct {
 	address, description, readme, input, submodule string
 }

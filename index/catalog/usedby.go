@@ -25,7 +25,7 @@ func (e *Entry) addUses(u *moduledoc.Uses, path string) {
 			return
 		}
 		one := use{unique.Make(a.Clone()), unique.Make(path), unique.Make(constraint)}
-		if !slices.Contains(e.uses[own:], one) { // as of two submodules of one package
+		if !slices.Contains(e.uses[own:], one) { // two submodules of one package may be called
 			e.uses = append(e.uses, one)
 		}
 	}
@@ -39,7 +39,7 @@ func (e *Entry) addUses(u *moduledoc.Uses, path string) {
 
 // A UsedBy says which modules use a module or provider. It never changes.
 type UsedBy struct {
-	users map[unique.Handle[address.Address]]*Users
+	users map[unique.Handle[address.Address]][]Caller // in the order of entries
 }
 
 // A Caller is a module that calls a module or requires a provider.
@@ -52,23 +52,14 @@ type Caller struct {
 // Users are the modules that use a module or provider.
 type Users struct {
 	callers []Caller // in the order of entries
-	modules int
 }
 
 // NewUsedBy returns what these modules use, of their latest versions.
 func NewUsedBy(entries []*Entry) *UsedBy {
-	u := &UsedBy{users: make(map[unique.Handle[address.Address]]*Users)}
+	u := &UsedBy{users: make(map[unique.Handle[address.Address]][]Caller)}
 	for i, e := range entries {
 		for _, use := range e.uses {
-			of := u.users[use.of]
-			if of == nil {
-				of = new(Users)
-				u.users[use.of] = of
-			}
-			if n := len(of.callers); n == 0 || of.callers[n-1].Entry != i {
-				of.modules++
-			}
-			of.callers = append(of.callers, Caller{i, use.by.Value(), use.with.Value()})
+			u.users[use.of] = append(u.users[use.of], Caller{i, use.by.Value(), use.with.Value()})
 		}
 	}
 	return u
@@ -78,30 +69,29 @@ func NewUsedBy(entries []*Entry) *UsedBy {
 // configurations name it.
 func (u *UsedBy) Of(addresses ...address.Address) (of Users) {
 	for _, a := range addresses {
-		if one := u.users[unique.Make(a)]; one != nil {
-			of = of.and(one)
+		one := u.users[unique.Make(a)]
+		switch {
+		case one == nil:
+		case of.callers == nil:
+			of.callers = one
+		default:
+			of.callers = slices.Concat(of.callers, one)
+			slices.SortStableFunc(of.callers, func(a, b Caller) int { return a.Entry - b.Entry })
 		}
 	}
 	return of
 }
 
-// and returns the users of one or the other. A user of both counts once.
-func (u Users) and(other *Users) Users {
-	if u.callers == nil {
-		return *other
-	}
-	both := Users{callers: slices.Concat(u.callers, other.callers)}
-	slices.SortStableFunc(both.callers, func(a, b Caller) int { return a.Entry - b.Entry })
-	for i := range both.callers {
-		if i == 0 || both.callers[i-1].Entry != both.callers[i].Entry {
-			both.modules++
+// Modules returns the number of modules. A module counts once, even if several of its submodules are
+// callers.
+func (u Users) Modules() (modules int) {
+	for i, c := range u.callers {
+		if i == 0 || u.callers[i-1].Entry != c.Entry {
+			modules++
 		}
 	}
-	return both
+	return modules
 }
-
-// Modules returns the number of modules.
-func (u Users) Modules() int { return u.modules }
 
 // Callers returns each use, in the order of the entries.
 func (u Users) Callers() iter.Seq[Caller] { return slices.Values(u.callers) }
