@@ -93,12 +93,16 @@ func readZip(ctx context.Context, f io.ReaderAt, size int64, w walked) (*moduleF
 		return w.module, nil
 	}
 	m := newModuleFinder()
+	return m, m.addMembers(z)
+}
+
+func (m *moduleFinder) addMembers(z *zip.Reader) error {
 	for _, member := range z.File {
 		if err := m.addMember(member); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return m, nil
+	return nil
 }
 
 func (m *moduleFinder) addMember(member *zip.File) error {
@@ -108,8 +112,12 @@ func (m *moduleFinder) addMember(member *zip.File) error {
 	}
 	defer r.Close()
 	if !member.Mode().IsDir() {
-		if err := m.inspect(member.Name, r, member.Mode().IsRegular()); err != nil { // the content of a symlink is a path
+		regular := member.Mode().IsRegular()
+		if err := m.inspect(member.Name, r, regular); err != nil {
 			return err
+		}
+		if !regular { // the content of a symlink is a path
+			m.addLink(path.Clean(member.Name), tar.TypeSymlink, string(m.start))
 		}
 	}
 	if _, err := io.Copy(io.Discard, r); err != nil { // the zip reader compares the CRC

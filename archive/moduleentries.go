@@ -2,9 +2,9 @@ package archive
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"context"
 	"io"
-	"path"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -27,47 +27,18 @@ func ReadModuleEntries(ctx context.Context, f interface {
 	m := newModuleFinder()
 	m.links = make(map[string]string)
 	if format == "zip" {
-		err = m.addZip(ctx, f, size)
+		var z *zip.Reader
+		if z, err = openZip(ctx, f, size); err == nil {
+			err = m.addMembers(z)
+		}
 	} else {
-		err = tarEntries(ctx, f, maxUnpackedFrom(size), m)
+		err = tarEntries(ctx, f, size, m)
 	}
 	if err != nil {
 		return e, AsPackageError(archiveFinding(ctx, err))
 	}
 	return ModuleEntries{Files: m.sums, Links: m.links}, nil
 }
-
-func (m *moduleFinder) addZip(ctx context.Context, f io.ReaderAt, size int64) error {
-	z, err := openZip(ctx, f, size)
-	if err != nil {
-		return err
-	}
-	for _, member := range z.File {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if !member.Mode().IsRegular() && !member.Mode().IsDir() {
-			r, err := member.Open()
-			if err != nil {
-				return err
-			}
-			target, err := io.ReadAll(io.LimitReader(r, maxLinkTarget))
-			r.Close()
-			if err != nil {
-				return err
-			}
-			m.addLink(path.Clean(member.Name), tar.TypeSymlink, string(target))
-			continue
-		}
-		if err := m.addMember(member); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// maxLinkTarget bounds the target of a link in a zip, whose content it is.
-const maxLinkTarget = 4096
 
 // addLink notes an entry if it is a link, and links are kept.
 func (m *moduleFinder) addLink(name string, kind byte, target string) {

@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -85,6 +87,25 @@ func TestEntriesOfAModule(t *testing.T) {
 	}
 	if _, err := archive.ReadModuleEntries(t.Context(), strings.NewReader("no archive"), 10, "tar.gz"); err == nil {
 		t.Error("no archive is read")
+	}
+}
+
+// A registry that is checked may send anything: its packages unpack to no more than packages
+// that are published.
+func TestEntriesOfAModuleThatUnpacksWithoutEnd(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	const size = 1 << 30
+	if err := tar.NewWriter(z).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "zeros", Size: size}); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := archive.ReadModuleEntries(t.Context(), bytes.NewReader(b.Bytes()), int64(b.Len()), "tar.gz")
+	var bad *archive.PackageError
+	if !errors.As(err, &bad) || bad.Reason != tree.TooLarge {
+		t.Errorf("got %v", err)
 	}
 }
 
