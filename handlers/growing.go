@@ -36,19 +36,17 @@ func (g *Registry) writeGrowing(w http.ResponseWriter, r *request, offers fileOf
 		return
 	}
 	to := &follower{to: w, controller: http.NewResponseController(w)}
-	sent, verified, followErr := offers.Follow(r.Context(), f, to)
-	err := followErr
-	if err == nil {
-		var rest int64
-		rest, err = sendRest(w, r, offers, verified, sent)
-		sent += rest
+	sent, verified, err := offers.Follow(r.Context(), f, to)
+	if err != nil {
+		r.answered(r.Request, http.StatusOK, sent)
+		if to.left || r.Context().Err() != nil { // an error of the origin may look like one of the client
+			return
+		}
+		panic(http.ErrAbortHandler) // the Upstream logs it once, rather than once a follower
 	}
-	r.answered(r.Request, http.StatusOK, sent)
-	switch {
-	case err == nil, to.left, leftBy(r.Request, err):
-	case followErr != nil: // the Upstream logs it once, rather than once a follower
-		panic(http.ErrAbortHandler)
-	default:
+	rest, err := sendRest(w, r, offers, verified, sent)
+	r.answered(r.Request, http.StatusOK, sent+rest)
+	if err != nil && !leftBy(r.Request, err) {
 		g.breakOff(r, f, err)
 	}
 }

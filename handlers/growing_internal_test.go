@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -65,15 +66,17 @@ func TestEndsOfAGrowingPackage(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
 		content io.ReadSeeker
-		leaves  bool // while it follows
+		fails   error // while it follows
+		leaves  bool  // while it follows
 		whole   bool
 		broken  bool
 	}{
-		{"all of it is there", bytes.NewReader(make([]byte, size)), false, true, false},
-		{"the client has left", bytes.NewReader(make([]byte, size)), true, false, false},
-		{"the file is too short", half, false, false, true},
-		{"the file cannot be read", brokenFile{half, syscall.EIO}, false, false, true},
-		{"the connection to the store is reset", brokenFile{half, tree.StoreError(&net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})}, false, false, true},
+		{"all of it is there", bytes.NewReader(make([]byte, size)), nil, false, true, false},
+		{"the client has left", bytes.NewReader(make([]byte, size)), nil, true, false, false},
+		{"the file is too short", half, nil, false, false, true},
+		{"the file cannot be read", brokenFile{half, syscall.EIO}, nil, false, false, true},
+		{"the connection to the store is reset", brokenFile{half, tree.StoreError(&net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})}, nil, false, false, true},
+		{"a connection behind the registry is reset", bytes.NewReader(make([]byte, size)), &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}, false, false, true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
@@ -82,7 +85,8 @@ func TestEndsOfAGrowingPackage(t *testing.T) {
 				if test.leaves {
 					leave()
 				}
-				return to.Send(bytes.NewReader(make([]byte, size/4)))
+				sent, err := to.Send(bytes.NewReader(make([]byte, size/4)))
+				return sent, cmp.Or(test.fails, err)
 			}}
 			w := httptest.NewRecorder()
 			r := &request{Request: httptest.NewRequest(http.MethodGet, "/", nil).WithContext(ctx), Exchange: new(Exchange)}

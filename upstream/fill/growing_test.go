@@ -193,10 +193,14 @@ func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
 		for range 200 {
 			followers = append(followers, m.ask(background()))
 		}
+		const date = "Thu, 01 Jan 2026 00:00:00 GMT"
 		waiting := []*client{
 			m.ask(background(), "Range", "bytes=10-19"),
-			m.ask(background(), "If-Range", `"x"`, "Range", "bytes=10-19"),
+			m.ask(background(), "If-Match", `"x"`),
+			m.ask(background(), "If-Range", `"x"`),
 			m.ask(background(), "If-None-Match", `"x"`),
+			m.ask(background(), "If-Modified-Since", date),
+			m.ask(background(), "If-Unmodified-Since", date),
 		}
 		head := m.askBy(background(), http.MethodHead)
 		leaving, leave := context.WithCancel(background())
@@ -254,7 +258,10 @@ func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
 		if w := waiting[0]; w.now().code != http.StatusPartialContent || w.now().body != s.content[10:20] || w.header.Get("Etag") == "" {
 			t.Errorf("a range: got %d, %d bytes", w.now().code, len(w.now().body))
 		}
-		for _, w := range waiting[1:] {
+		if w := waiting[1]; w.now().code != http.StatusPreconditionFailed {
+			t.Errorf("another package than the client has: got %d", w.now().code)
+		}
+		for _, w := range waiting[2:] {
 			if w.now().code != http.StatusOK || w.now().body != s.content || w.header.Get("Etag") == "" {
 				t.Errorf("a condition: got %d, %d bytes", w.now().code, len(w.now().body))
 			}
@@ -263,6 +270,50 @@ func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
 			t.Errorf("the package was requested %d times", n)
 		}
 	})
+}
+
+// Clients follow a package only if they can know that it is wrong, and if there is something to
+// follow. Otherwise they get nothing before it has been verified.
+func TestWhichPackagesAreFollowed(t *testing.T) {
+	large := indextest.Zip("terraform-provider-demo", noise(1<<20))
+	for _, test := range []struct {
+		rule    string
+		content string
+		hashes  []string // edits of what a mirror without SHA256SUMS says; nil: a registry
+		follows bool
+	}{
+		{"one of a registry", large, nil, true},
+		{"one of less than 64 KiB", indextest.Zip("terraform-provider-demo", noise(1<<15)), nil, false},
+		{"one whose mirror has a sha256", large, []string{}, true},
+		{"one whose mirror has an h1 alone", large, []string{`"zh:`, `"other:`}, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newSlowSite(t, test.content)
+			var origin upstream.Origin
+			if test.hashes != nil {
+				origin.Mirror = mirrorBase
+				s.Fault(sumsFile, status(404))
+				s.Fault(files+"1.0.0.json", s.Edited(test.hashes...))
+			}
+			s.InBubble(t, origin, func(t *testing.T, c *upstream.Client) {
+				s.goOn = make(chan struct{})
+				m := newMirror(t, onDisk(t, c, fill.Policy{Signatures: fill.PreferSignatures}))
+				defer m.filler.Close()
+				f := m.ask(background())
+				time.Sleep(followAfter + time.Millisecond)
+				synctest.Wait()
+				if got := f.now(); (got.code != 0) != test.follows || (len(got.body) != 0) != test.follows {
+					t.Errorf("before it has been verified: got %d, %d bytes", got.code, len(got.body))
+				}
+				close(s.goOn)
+				m.all.Wait()
+				synctest.Wait()
+				if got := f.now(); got.body != test.content || got.broken {
+					t.Errorf("it has %d bytes of %d, status %d: %.200s", len(got.body), len(test.content), got.code, got.body)
+				}
+			})
+		})
+	}
 }
 
 // The end of a package is kept back until it has been verified.
