@@ -61,7 +61,7 @@ var layers = []layer{
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips
-	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream"}},
+	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
@@ -79,7 +79,7 @@ var layers = []layer{
 	{name: "command/remote", http: true, caddy: true, only: []string{"address", "wire", "clientconfig", "handlers", "command/cli"}},
 	{name: "command/verify", caddy: true, only: []string{"tlog/verify", "command/cli", "command/remote"}},
 	{name: "command/publish", http: true, caddy: true, only: []string{"address", "wire", "tree", "archive", "index", "index/moduledoc", "upstream/git", "publish", "command/cli", "command/remote"}},
-	{name: "command/mirror", caddy: true, only: []string{"address", "wire", "tree", "registryhcl", "index", "upstream", "upstream/fill", "upstream/lockfile", "module", "command/cli", "command/remote"}},
+	{name: "command/mirror", caddy: true, only: []string{"address", "wire", "tree", "registryhcl", "index", "upstream", "pull", "upstream/lockfile", "module", "command/cli", "command/remote"}},
 	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},
 }

@@ -22,7 +22,7 @@ import (
 // errors.
 var explained = []string{
 	"address", "wire", "signing", "tlog/anchor.go", "tlog/append.go", "tlog/checkpoint.go", "tlog/files.go", "tlog/folder.go", "tlog/key.go", "tlog/lag.go", "tlog/log.go", "tlog/open.go", "tlog/tidy.go", "tlog/record", "tlog/vault", "tlog/verify", "tree", "archive", "registryhcl", "index", "index/changes", "index/ledger", "index/metadata", "index/scanlog", "index/report", "index/layout", "index/keys", "index/queue", "index/offer", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
-	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "module/storage", "caddyfile", "blob",
+	"upstream", "upstream/git", "pull", "publish", "handlers", "module", "module/storage", "caddyfile", "blob",
 	"pages/errorpage.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",
 }
@@ -244,8 +244,8 @@ func TestEveryReasonIsExplained(t *testing.T) {
 // The events of upstreams and the reasons why they fail are labels of metrics.
 func TestEveryEventOfUpstreamsIsExplained(t *testing.T) {
 	spans := codeSpans(t, "docs/operate.md")
-	words := slices.Collect(maps.Values(constants(t, "upstream/fill/events.go", "EventKind")))
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash("upstream/fill/errors.go"), nil, 0)
+	words := slices.Collect(maps.Values(constants(t, "pull/events.go", "EventKind")))
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash("pull/errors.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 func checkCommand() *cobra.Command {
@@ -54,12 +54,12 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	signatures, err := fill.ParseSignatures(fl.String("signatures"))
+	signatures, err := pull.ParseSignatures(fl.String("signatures"))
 	if err != nil {
 		return fmt.Errorf("--signatures: %w", err)
 	}
 	finish := func(l index.Ledger) error {
-		report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures, l)
+		report, err := check(cmd.Context(), directories, signatures == pull.RequireSignatures, l)
 		if err != nil {
 			return err
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // An answerError is an error as the client sees it: the status, and sentences that say
@@ -118,13 +118,13 @@ func (g *Registry) versionFailed(r *request, err error) error {
 		a = *r.address
 	}
 	switch {
-	case errors.Is(err, fill.ErrNotOffered):
+	case errors.Is(err, pull.ErrNotOffered):
 		return g.versionNotFound(nil, r, known)
-	case errors.Is(err, fill.ErrNoPackage):
+	case errors.Is(err, pull.ErrNoPackage):
 		return fail(http.StatusNotFound, "%s %s has no package for this platform", a, t.version)
-	case errors.Is(err, fill.ErrNoneFetched):
+	case errors.Is(err, pull.ErrNoneFetched):
 		return fail(http.StatusNotFound, "%s %s has no package for %s that this registry may fetch", a, t.version, t.platform)
-	case errors.Is(err, fill.ErrNotSigned):
+	case errors.Is(err, pull.ErrNotSigned):
 		return fail(http.StatusNotFound, "%s %s is not signed, so that only the network mirror offers it", a, t.version)
 	case t.IsModule():
 		return moduleNotFetched(a, t.version, err)
@@ -136,9 +136,9 @@ func (g *Registry) versionFailed(r *request, err error) error {
 func (g *Registry) listFailed(w http.ResponseWriter, r *request, err error) error {
 	a := r.target.Address
 	switch {
-	case errors.Is(err, fill.ErrNotOffered):
+	case errors.Is(err, pull.ErrNotOffered):
 		return g.listNotFound(w, r)
-	case errors.Is(err, fill.ErrNoneLeft):
+	case errors.Is(err, pull.ErrNoneLeft):
 		return fail(http.StatusNotFound, "this registry has no version of %s, and those that its origin lists are withdrawn here or too young", a)
 	case !errors.Is(err, upstream.ErrNotFound):
 		return upstreamFailed(err)
@@ -169,11 +169,11 @@ func notFetched(what string, err error) error {
 		status int
 		text   string
 	}{
-		{fill.ErrTooYoung, http.StatusNotFound, "it was published too recently to be mirrored: try again later"},
-		{fill.ErrWithdrawn, http.StatusGone, "the version is withdrawn: use another one"},
-		{fill.ErrExcluded, http.StatusNotFound, "its configuration excludes it from what is fetched"},
-		{fill.ErrNotMirrored, http.StatusNotFound, "does not fetch it from its origin"},
-		{fill.ErrUnlisted, http.StatusNotFound, "its origin does not list it"},
+		{pull.ErrTooYoung, http.StatusNotFound, "it was published too recently to be mirrored: try again later"},
+		{pull.ErrWithdrawn, http.StatusGone, "the version is withdrawn: use another one"},
+		{pull.ErrExcluded, http.StatusNotFound, "its configuration excludes it from what is fetched"},
+		{pull.ErrNotMirrored, http.StatusNotFound, "does not fetch it from its origin"},
+		{pull.ErrUnlisted, http.StatusNotFound, "its origin does not list it"},
 		{upstream.ErrNotFound, http.StatusNotFound, "neither has its origin: see which versions and platforms there are"},
 	} {
 		if errors.Is(err, absent.kind) {
@@ -190,17 +190,17 @@ func upstreamFailed(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return errTooSlow
-	case errors.Is(err, fill.ErrNotYet):
+	case errors.Is(err, pull.ErrNotYet):
 		return errPending
-	case errors.Is(err, fill.ErrUnfinished):
+	case errors.Is(err, pull.ErrUnfinished):
 		return errStillFetching
-	case errors.Is(err, fill.ErrPanicked):
+	case errors.Is(err, pull.ErrPanicked):
 		return err
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("too many requests are waiting for the origin: try again in a moment", nil)
 	case errors.Is(err, tree.ErrChanged): // the next snapshot need not end it
 		return unavailable(errReplaced.Error(), nil)
-	case errors.Is(err, fill.ErrUnread):
+	case errors.Is(err, pull.ErrUnread):
 		return unavailable("the mirror cannot read its files at the moment: try again in a moment, and tell its operator if it goes on", nil)
 	case errors.Is(err, tree.ErrDiskFull), errors.Is(err, tree.ErrNotWritable):
 		// The Upstream logs it once, rather than once a request.

@@ -15,15 +15,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A moduleOrigin is an upstream with modules, which it packs into the tree.
 type moduleOrigin struct {
-	fill.Upstream
+	pull.Upstream
 	t        *testing.T
 	tree     *indextest.Tree
 	versions []string // the versions of every module
@@ -34,15 +34,15 @@ type moduleOrigin struct {
 
 func (o *moduleOrigin) Mirrors(a address.Address) bool { return a.IsModule() && a.Namespace == "acme" }
 
-func (o *moduleOrigin) Versions(context.Context, address.Address) (fill.Offering, error) {
-	offering := fill.Offering{Age: time.Second}
+func (o *moduleOrigin) Versions(context.Context, address.Address) (pull.Offering, error) {
+	offering := pull.Offering{Age: time.Second}
 	for _, v := range o.versions {
 		offering.Versions = append(offering.Versions, wire.ProviderVersion{Version: v})
 	}
 	return offering, o.fails
 }
 
-func (o *moduleOrigin) FillModule(ctx context.Context, a address.Address, version string, _ *index.Module) (*fill.FilledModule, error) {
+func (o *moduleOrigin) FillModule(ctx context.Context, a address.Address, version string, _ *index.Module) (*pull.FilledModule, error) {
 	o.filled = append(o.filled, version)
 	switch {
 	case o.fails != nil:
@@ -55,7 +55,7 @@ func (o *moduleOrigin) FillModule(ctx context.Context, a address.Address, versio
 	}
 	o.tree.Write(fmt.Sprintf("modules/%s/%s.tar.gz", a, version), indextest.TarGz("sub/main.tf", "# "+version))
 	v := scan(o.t, o.tree).Module(index.PlaceOf(a)).Version(version)
-	return &fill.FilledModule{Filled: fill.Filled{File: v.Archive, New: true}, Folder: v.Folder}, nil
+	return &pull.FilledModule{Filled: pull.Filled{File: v.Archive, New: true}, Folder: v.Folder}, nil
 }
 
 func (o *moduleOrigin) ModuleFolder(context.Context, address.Address, string) (string, error) {
@@ -228,12 +228,12 @@ func TestModulesThatCannotBeFetched(t *testing.T) {
 		says   string
 	}{
 		{"no such version", upstream.ErrNotFound, http.StatusNotFound, "this registry has no " + originHost + "/acme/vpc/aws 1.0.0, and neither has its origin"},
-		{"not mirrored", fill.ErrNotMirrored, http.StatusNotFound, "does not fetch it from its origin"},
-		{"excluded", fill.ErrExcluded, http.StatusNotFound, "its configuration excludes it"},
-		{"withdrawn since the last scan", fill.ErrWithdrawn, http.StatusGone, "the version is withdrawn"},
-		{"too young", fill.ErrTooYoung, http.StatusNotFound, "published too recently"},
-		{"moved", fmt.Errorf("%w: the tag has moved", fill.ErrConflict), http.StatusUnprocessableEntity, "the tag has moved"},
-		{"not to be read at the moment", fmt.Errorf("%w: %w", fill.ErrUnread, tree.ErrNotWritable), http.StatusServiceUnavailable, "the mirror cannot read its files at the moment: try again in a moment"},
+		{"not mirrored", pull.ErrNotMirrored, http.StatusNotFound, "does not fetch it from its origin"},
+		{"excluded", pull.ErrExcluded, http.StatusNotFound, "its configuration excludes it"},
+		{"withdrawn since the last scan", pull.ErrWithdrawn, http.StatusGone, "the version is withdrawn"},
+		{"too young", pull.ErrTooYoung, http.StatusNotFound, "published too recently"},
+		{"moved", fmt.Errorf("%w: the tag has moved", pull.ErrConflict), http.StatusUnprocessableEntity, "the tag has moved"},
+		{"not to be read at the moment", fmt.Errorf("%w: %w", pull.ErrUnread, tree.ErrNotWritable), http.StatusServiceUnavailable, "the mirror cannot read its files at the moment: try again in a moment"},
 		{"written to at the moment", tree.ErrChanged, http.StatusServiceUnavailable, "the file is being replaced: try again in a moment"},
 		{"unsafe", host(upstream.ErrUnsafe, "it is in a private network"), http.StatusUnprocessableEntity, "git.example.com: it is not safe to go there: it is in a private network"},
 		{"too large", host(upstream.ErrTooLarge, ""), http.StatusUnprocessableEntity, "git.example.com: its answer is too large"},
@@ -279,7 +279,7 @@ func TestStandInFetchesModulesOfARegistry(t *testing.T) {
 	origin, _ := signedTree(t)
 	origin.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module")
 	origin.Write("modules/acme/vpc/aws/1.0.0/modules/sub/main.tf", "# a submodule")
-	p := pull(t, origin, fill.Policy{Modules: true}, nil)
+	p := pullThrough(t, origin, pull.Policy{Modules: true}, nil)
 	p.site.original = originHost
 	for _, down := range []bool{false, true} {
 		p.down.Store(down)

@@ -14,9 +14,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -26,11 +26,11 @@ const originStandIn = "/v1/registries/" + originHost
 // packages the tree has, and whether the origin answers or not.
 func TestStandInPullsThrough(t *testing.T) {
 	origin, publisher := signedTree(t)
-	denied, err := fill.ParsePattern("acme/denied")
+	denied, err := pull.ParsePattern("acme/denied")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := pull(t, origin, fill.Policy{Deny: []address.Pattern{denied}}, nil)
+	p := pullThrough(t, origin, pull.Policy{Deny: []address.Pattern{denied}}, nil)
 	p.site.original = originHost
 	const linux, darwin = "acme/demo/1.0.0/download/linux/amd64", "acme/demo/1.0.0/download/darwin/arm64"
 
@@ -90,7 +90,7 @@ func TestStandInPullsThrough(t *testing.T) {
 // deprecated one, whether or not the tree has the version.
 func TestStandInNoticesOfTheOperator(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+	p := pullThrough(t, origin, pull.Policy{}, func(files *indextest.Tree) {
 		files.Write("providers/"+originHost+"/acme/demo/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"CVE-2026-1\"\n}\ndeprecated \"1.0.0\" {\n  reason = \"use 2.0\"\n}\n")
 	})
 	p.site.original = originHost
@@ -105,7 +105,7 @@ func TestStandInNoticesOfTheOperator(t *testing.T) {
 // empty then. A 404 would send clients elsewhere, or stop them.
 func TestIndexOfVersionsThatAreAllWithdrawn(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+	p := pullThrough(t, origin, pull.Policy{}, func(files *indextest.Tree) {
 		files.Write("providers/"+originHost+"/acme/demo/registry.hcl", "withdrawn \">= 0\" {}\n")
 	})
 	if a := p.get(originPath + "demo/index.json"); a.StatusCode != http.StatusOK || string(a.body) != `{"versions":{}}` {
@@ -117,7 +117,7 @@ func TestIndexOfVersionsThatAreAllWithdrawn(t *testing.T) {
 // The latest version of a provider that is not in the tree is not a deprecated one.
 func TestDetailFetchesNoDeprecatedVersion(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+	p := pullThrough(t, origin, pull.Policy{}, func(files *indextest.Tree) {
 		files.Write("providers/"+originHost+"/acme/demo/registry.hcl", "deprecated \"1.1.0\" {}\n")
 	})
 	p.registry.Next = func(context.Context, *index.Snapshot, ...index.Selection) *index.Snapshot {
@@ -134,7 +134,7 @@ func TestDetailFetchesNoDeprecatedVersion(t *testing.T) {
 // package of it.
 func TestStandInFetchesWhatItDescribes(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, nil)
+	p := pullThrough(t, origin, pull.Policy{}, nil)
 	p.registry.Next = func(_ context.Context, after *index.Snapshot, _ ...index.Selection) *index.Snapshot {
 		if p.registry.Snapshot() == after {
 			p.registry.Changed()
@@ -159,16 +159,16 @@ func TestStandInFetchesWhatItDescribes(t *testing.T) {
 
 // A releasing is an upstream with one release. It fetches no package by itself.
 type releasing struct {
-	fill.Upstream
+	pull.Upstream
 	release *upstream.Release
 	fails   error
-	fill    func(name string) (*fill.Filled, error)
+	fill    func(name string) (*pull.Filled, error)
 }
 
 func (releasing) Mirrors(address.Address) bool { return true }
 
-func (u releasing) Versions(context.Context, address.Address) (fill.Offering, error) {
-	return fill.Offering{Versions: []wire.ProviderVersion{{Version: u.release.Version}}, Age: time.Second}, u.fails
+func (u releasing) Versions(context.Context, address.Address) (pull.Offering, error) {
+	return pull.Offering{Versions: []wire.ProviderVersion{{Version: u.release.Version}}, Age: time.Second}, u.fails
 }
 
 func (u releasing) ReleaseFor(context.Context, address.Address, string, address.Platform, *index.Release) (*upstream.Release, error) {
@@ -186,11 +186,11 @@ func (u releasing) Available(context.Context, address.Address, string, *index.Re
 	return list, u.fails
 }
 
-func (u releasing) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*fill.Filled, error) {
+func (u releasing) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {
 	return u.Fill(ctx, a, name, present)
 }
 
-func (u releasing) Fill(_ context.Context, _ address.Address, name string, _ *index.Provider) (*fill.Filled, error) {
+func (u releasing) Fill(_ context.Context, _ address.Address, name string, _ *index.Provider) (*pull.Filled, error) {
 	if u.fill == nil {
 		return nil, upstream.ErrNotFound
 	}
@@ -386,9 +386,9 @@ func TestPackagesWithoutASHA256AreFetchedFirst(t *testing.T) {
 	snapshot := scanWith(t, o)
 	linux := address.Platform{OS: "linux", Arch: "amd64"}
 	u := releasing{release: &upstream.Release{Address: demoOfOrigin, Version: "1.0.0", Packages: []upstream.Package{{Platform: linux, Name: name, H1: []string{"h1:x"}}}}}
-	u.fill = func(string) (*fill.Filled, error) {
+	u.fill = func(string) (*pull.Filled, error) {
 		files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
-		return &fill.Filled{New: true}, nil
+		return &pull.Filled{New: true}, nil
 	}
 	g := &handlers.Registry{
 		Snapshot: func() *index.Snapshot { return snapshot }, Upstream: u,
@@ -411,11 +411,11 @@ func TestStandInSaysWhyThereIsNoVersion(t *testing.T) {
 		says   string
 	}{
 		{upstream.ErrNotFound, http.StatusNotFound, "neither has its origin"},
-		{fill.ErrNotMirrored, http.StatusNotFound, "does not fetch it"},
-		{fill.ErrExcluded, http.StatusNotFound, "its configuration excludes it"},
-		{fill.ErrUnlisted, http.StatusNotFound, "its origin does not list it"},
-		{fill.ErrTooYoung, http.StatusNotFound, "published too recently"},
-		{fill.ErrWithdrawn, http.StatusGone, "the version is withdrawn"},
+		{pull.ErrNotMirrored, http.StatusNotFound, "does not fetch it"},
+		{pull.ErrExcluded, http.StatusNotFound, "its configuration excludes it"},
+		{pull.ErrUnlisted, http.StatusNotFound, "its origin does not list it"},
+		{pull.ErrTooYoung, http.StatusNotFound, "published too recently"},
+		{pull.ErrWithdrawn, http.StatusGone, "the version is withdrawn"},
 		{upstream.ErrUnavailable, http.StatusBadGateway, "could not fetch it"},
 	} {
 		g := registry(scan(t, indextest.New(t)))

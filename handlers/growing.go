@@ -72,7 +72,7 @@ type follower struct {
 	left       bool // it cannot be written to any more
 }
 
-// Send implements fill.Follower. It has a buffer only as long as there is something to send:
+// Send implements pull.Follower. It has a buffer only as long as there is something to send:
 // most followers wait for an origin most of the time.
 func (f *follower) Send(part io.Reader) (int64, error) {
 	buffer := bodyBuffers.Get().(*[bodySize]byte)
@@ -86,7 +86,7 @@ func (f *follower) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// FlushError implements fill.Follower.
+// FlushError implements pull.Follower.
 func (f *follower) FlushError() error {
 	err := f.controller.Flush()
 	if errors.Is(err, http.ErrNotSupported) {

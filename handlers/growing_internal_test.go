@@ -12,19 +12,19 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // A verifiedPackage offers a package that has been verified while its client followed it.
 type verifiedPackage struct {
 	fileOffers
 	content io.ReadSeeker
-	follow  func(to fill.Follower) (sent int64, err error)
+	follow  func(to pull.Follower) (sent int64, err error)
 	open    int
 }
 
-func (v *verifiedPackage) Follow(_ context.Context, f *index.File, to fill.Follower) (int64, *index.File, error) {
+func (v *verifiedPackage) Follow(_ context.Context, f *index.File, to pull.Follower) (int64, *index.File, error) {
 	sent, err := v.follow(to)
 	return sent, f, err
 }
@@ -81,7 +81,7 @@ func TestEndsOfAGrowingPackage(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
-			v := &verifiedPackage{content: test.content, follow: func(to fill.Follower) (int64, error) {
+			v := &verifiedPackage{content: test.content, follow: func(to pull.Follower) (int64, error) {
 				if test.leaves {
 					leave()
 				}

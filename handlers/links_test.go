@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
 
 // namesakes is a tree in which a hosted and a mirrored provider have the same name
@@ -181,7 +181,7 @@ func TestURLsAreOfTheFilesDescribed(t *testing.T) {
 // hash is not the one in the document.
 func TestHostedFilesDoNotReplaceUpstream(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+	p := pullThrough(t, origin, pull.Policy{}, func(files *indextest.Tree) {
 		files.Write("providers/"+namesakeZip, indextest.ProviderZip("demo", "1.0.0", "hosted"))
 	})
 	want := origin.Read("providers/" + namesakeZip)

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -70,9 +70,9 @@ func (g *Registry) answerMirrorIndex(w http.ResponseWriter, r *request) error {
 	}
 	p, err := g.offers(r).Provider(r.target.place)
 	switch {
-	case errors.Is(err, fill.ErrNotOffered):
+	case errors.Is(err, pull.ErrNotOffered):
 		return g.pendingOrNotFound(w, r)
-	case errors.Is(err, fill.ErrNoneLeft):
+	case errors.Is(err, pull.ErrNoneLeft):
 		return g.writeDocument(w, r, emptyIndex, links{})
 	case err != nil:
 		return g.listFailed(w, r, err)
@@ -93,7 +93,7 @@ func (g *Registry) answerMirrorArchives(w http.ResponseWriter, r *request) error
 	}
 	d, err := g.offers(r).Archives(t.place, t.version, r.knowsH1Only())
 	switch {
-	case errors.Is(err, fill.ErrNotOffered):
+	case errors.Is(err, pull.ErrNotOffered):
 		return g.pendingOrNotFound(w, r)
 	case errors.Is(err, upstream.ErrNotFound):
 		return g.notFound(w, r)
@@ -115,9 +115,9 @@ func (g *Registry) answerProviderFile(w http.ResponseWriter, r *request) error {
 		r.fileVersion() // the version that the answer is about, and that the request waits for
 	}
 	switch {
-	case errors.Is(err, fill.ErrNotOffered):
+	case errors.Is(err, pull.ErrNotOffered):
 		return g.pendingOrNotFound(w, r)
-	case errors.Is(err, fill.ErrNotSigned):
+	case errors.Is(err, pull.ErrNotSigned):
 		return g.versionFailed(r, err)
 	case err != nil:
 		return fileNotFetched(r.target.Address, err)

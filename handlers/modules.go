@@ -10,7 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
 
 // resolveModules resolves a request of the module registry protocol, or of the API
@@ -88,7 +88,7 @@ func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
 	}
 	m, err := g.offers(r).Module(r.target.place)
 	switch {
-	case errors.Is(err, fill.ErrNotOffered):
+	case errors.Is(err, pull.ErrNotOffered):
 		return g.pendingOrNotFound(w, r)
 	case err != nil:
 		return g.listFailed(w, r, err)
@@ -113,7 +113,7 @@ func (g *Registry) answerModuleDownload(w http.ResponseWriter, r *request) error
 	switch {
 	case err == nil:
 		p = modulePackage{t.place.At(v.Hostname), v.Version, v.Archive.Name, v.Folder, v.Archive.Size}
-	case errors.Is(err, fill.ErrUnfinished):
+	case errors.Is(err, pull.ErrUnfinished):
 		if p.archive, p.folder, err = offers.ModuleFolder(t.place, t.version); err != nil {
 			return moduleNotFetched(t.Address, t.version, err)
 		}

@@ -9,14 +9,14 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // Offers are what a request may be given. A snapshot has what is in the tree. The
-// *fill.Offers around it also have what can be fetched from an origin, and no handler
-// asks which of the two it has. The error is fill.ErrNotOffered if neither the tree nor an origin
+// *pull.Offers around it also have what can be fetched from an origin, and no handler
+// asks which of the two it has. The error is pull.ErrNotOffered if neither the tree nor an origin
 // has something; other errors come from an Upstream.
 type Offers interface {
 	// Provider returns a provider, whose lists, latest version and age count: versions that
@@ -40,7 +40,7 @@ type Offers interface {
 	// not in the tree have no package.
 	Module(index.Place) (*index.Module, error)
 
-	// ModuleVersion returns a version of a module. The error is fill.ErrUnfinished if
+	// ModuleVersion returns a version of a module. The error is pull.ErrUnfinished if
 	// its package will be there later than the client waits for an answer.
 	ModuleVersion(p index.Place, version string) (*index.ModuleVersion, error)
 
@@ -64,7 +64,7 @@ type fileOffers interface {
 	// Grows reports whether a file is still being received, and is not verified. Then Follow
 	// sends its beginning, and returns the file to open when it is verified.
 	Grows(*index.File) bool
-	Follow(ctx context.Context, f *index.File, to fill.Follower) (sent int64, verified *index.File, err error)
+	Follow(ctx context.Context, f *index.File, to pull.Follower) (sent int64, verified *index.File, err error)
 }
 
 // offers returns what r may be given. A visit reads what is in the tree, and fetches nothing:
@@ -102,24 +102,24 @@ type treeOffers struct{ *index.Snapshot }
 
 func (s treeOffers) Grows(*index.File) bool { return false }
 
-func (s treeOffers) Follow(context.Context, *index.File, fill.Follower) (int64, *index.File, error) {
-	return 0, nil, fill.ErrNotOffered
+func (s treeOffers) Follow(context.Context, *index.File, pull.Follower) (int64, *index.File, error) {
+	return 0, nil, pull.ErrNotOffered
 }
 
 func (s treeOffers) Provider(p index.Place) (*index.Provider, error) {
 	if provider := s.Snapshot.Provider(p); provider != nil {
 		return provider, nil
 	}
-	return nil, fill.ErrNotOffered
+	return nil, pull.ErrNotOffered
 }
 
-func (s treeOffers) FetchRelease(index.Place, string) error { return fill.ErrNotOffered }
+func (s treeOffers) FetchRelease(index.Place, string) error { return pull.ErrNotOffered }
 
 func (s treeOffers) release(p index.Place, version string) (*index.Release, error) {
 	if r := s.Snapshot.Provider(p).Release(version); r != nil {
 		return r, nil
 	}
-	return nil, fill.ErrNotOffered
+	return nil, pull.ErrNotOffered
 }
 
 func (s treeOffers) Archives(p index.Place, version string, _ bool) (*wire.Document, error) {
@@ -137,7 +137,7 @@ func (s treeOffers) Download(p index.Place, version string, platform address.Pla
 	}
 	k := r.Package(platform.OS, platform.Arch)
 	if k == nil || k.Download() == nil {
-		return nil, fill.ErrNoPackage
+		return nil, pull.ErrNoPackage
 	}
 	return k.Download(), nil
 }
@@ -148,21 +148,21 @@ func (s treeOffers) ProviderFile(p index.Place, name string, _ bool) (*index.Fil
 			return f, nil
 		}
 	}
-	return nil, fill.ErrNotOffered
+	return nil, pull.ErrNotOffered
 }
 
 func (s treeOffers) Module(p index.Place) (*index.Module, error) {
 	if m := s.Snapshot.Module(p); m != nil {
 		return m, nil
 	}
-	return nil, fill.ErrNotOffered
+	return nil, pull.ErrNotOffered
 }
 
 func (s treeOffers) ModuleVersion(p index.Place, version string) (*index.ModuleVersion, error) {
 	if v := s.Snapshot.Module(p).Version(version); v != nil {
 		return v, nil
 	}
-	return nil, fill.ErrNotOffered
+	return nil, pull.ErrNotOffered
 }
 
 func (s treeOffers) ModuleFolder(p index.Place, version string) (archive, folder string, err error) {
@@ -194,7 +194,7 @@ func (g *Registry) requireVersion(r *request, version string, found bool, latest
 	if version == "" {
 		var err error
 		switch version, err = latest(); {
-		case errors.Is(err, fill.ErrNotOffered):
+		case errors.Is(err, pull.ErrNotOffered):
 			return g.pendingOrNotFound(nil, r)
 		case err != nil:
 			return g.listFailed(nil, r, err)

@@ -18,9 +18,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -90,7 +90,7 @@ type Registry struct {
 
 	// Upstream fetches packages that the mirror does not have. Nil: only the tree is
 	// offered.
-	Upstream fill.Upstream
+	Upstream pull.Upstream
 
 	// Publisher takes files that clients send into the tree. Without Rules it accepts
 	// none. Nil: nothing is published over HTTP.
@@ -137,7 +137,7 @@ type Registry struct {
 	requests sync.Pool // of *request
 	buffers  sync.Pool // of *[]byte
 
-	pull   *fill.PullThrough // of the Upstream
+	pull   *pull.PullThrough // of the Upstream
 	signed cache.Cache[signedID, []byte]
 
 	derivation atomic.Pointer[derivation] // of the snapshot that was asked for last
@@ -158,7 +158,7 @@ func (g *Registry) prepare() {
 	}
 	g.rules = g.Rules.WithHostnames(g.Hostnames)
 	g.open = g.Rules == nil || g.rules.AllowsAll(access.Subject{}, access.Read)
-	g.pull = fill.NewPullThrough(g.Upstream, g.fetched)
+	g.pull = pull.NewPullThrough(g.Upstream, g.fetched)
 	g.signed.MaxBytes, g.signed.Size = maxSigned, func(body []byte) int { return len(body) }
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
 
 // hostTree has one provider and one module, without a hostname and under several. The
@@ -262,7 +262,7 @@ func TestLinkIsToOneModule(t *testing.T) {
 // providers from hosted ones of the same name.
 func TestPullThroughUnderPublicURL(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+	p := pullThrough(t, origin, pull.Policy{}, func(files *indextest.Tree) {
 		files.Provider("acme/demo", "3.0.0", "linux_amd64")
 	})
 	const zip = originPath + "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"

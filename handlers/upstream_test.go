@@ -22,10 +22,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -45,9 +45,9 @@ type pulling struct {
 	asked    []string // requests to the origin
 }
 
-// pull starts a mirror of the origin's tree. prepare writes the files that it has
+// pullThrough starts a mirror of the origin's tree. prepare writes the files that it has
 // before.
-func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func(*indextest.Tree)) *pulling {
+func pullThrough(t *testing.T, origin *indextest.Tree, policy pull.Policy, prepare func(*indextest.Tree)) *pulling {
 	t.Helper()
 	p := new(pulling)
 	behind := handler{&handlers.Registry{Snapshot: registry(scan(t, origin)).Snapshot, Hostnames: hostnames(t, originHost)}}
@@ -74,8 +74,8 @@ func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func
 	if prepare != nil {
 		prepare(p.tree)
 	}
-	filler, err := fill.New(fill.Options{
-		Sources: map[svchost.Hostname]fill.Source{originHost: {Client: client, Policy: policy}},
+	filler, err := pull.New(pull.Options{
+		Sources: map[svchost.Hostname]pull.Source{originHost: {Client: client, Policy: policy}},
 		Open:    p.faults.Open(tree.Directories{Root: root}.Open),
 	})
 	if err != nil {
@@ -125,11 +125,11 @@ func signedTree(t *testing.T) (*indextest.Tree, *indextest.Publisher) {
 // A client does not see which packages the mirror has and which it can fetch.
 func TestPullThrough(t *testing.T) {
 	origin, _ := signedTree(t)
-	denied, err := fill.ParsePattern("acme/denied")
+	denied, err := pull.ParsePattern("acme/denied")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := pull(t, origin, fill.Policy{Deny: []address.Pattern{denied}}, nil)
+	p := pullThrough(t, origin, pull.Policy{Deny: []address.Pattern{denied}}, nil)
 	const zip = "terraform-provider-demo_1.0.0_linux_amd64.zip"
 
 	p.rule("versions are the origin's", func(t *testing.T, s *site) {
@@ -212,7 +212,7 @@ func TestPullThrough(t *testing.T) {
 // package without a list (checklist 68). Other clients get the hashes.
 func TestPullThroughForTerraform013(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, nil)
+	p := pullThrough(t, origin, pull.Policy{}, nil)
 	const old, new = "User-Agent: Terraform/0.13.7", "User-Agent: Terraform/1.16.0"
 	document := func(client string) (string, string) {
 		a := p.get(originPath+"demo/1.0.0.json", client)
@@ -247,7 +247,7 @@ func TestPullThroughForTerraform013(t *testing.T) {
 // that only the origin has are offered as well.
 func TestPullThroughOfPackagesAlone(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+	p := pullThrough(t, origin, pull.Policy{}, func(files *indextest.Tree) {
 		files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64") // as `terraform providers mirror` writes it
 	})
 	got := p.hashes(originPath + "demo/1.0.0.json")
@@ -259,7 +259,7 @@ func TestPullThroughOfPackagesAlone(t *testing.T) {
 // A request for SHA256SUMS or its signature writes nothing, so it triggers no scan.
 func TestPullThroughOfDocumentsScansNothing(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, nil)
+	p := pullThrough(t, origin, pull.Policy{}, nil)
 	scans := 0
 	s := serve(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: func(...string) { scans++ }})
 	for range 3 {
@@ -294,13 +294,13 @@ func TestPullThroughFromAnOriginThatHangs(t *testing.T) {
 }
 
 // hanging is an upstream that never answers. A real one would need real seconds.
-type hanging struct{ fill.Upstream }
+type hanging struct{ pull.Upstream }
 
 func (hanging) Mirrors(address.Address) bool { return true }
 
-func (hanging) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
+func (hanging) Versions(ctx context.Context, _ address.Address) (pull.Offering, error) {
 	<-ctx.Done()
-	return fill.Offering{}, ctx.Err()
+	return pull.Offering{}, ctx.Err()
 }
 
 func (hanging) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, error) {
@@ -312,7 +312,7 @@ func (hanging) Available(ctx context.Context, _ address.Address, _ string, _ *in
 // others say why they are not.
 func TestPullThroughWithoutOrigin(t *testing.T) {
 	origin, publisher := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+	p := pullThrough(t, origin, pull.Policy{}, func(files *indextest.Tree) {
 		files.Keys(originHost+"/acme", publisher)
 		files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
 	})
@@ -339,7 +339,7 @@ func TestPullThroughWithoutOrigin(t *testing.T) {
 // The origin is not asked on behalf of requests that the rules refuse.
 func TestPullThroughAsksRulesFirst(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, nil)
+	p := pullThrough(t, origin, pull.Policy{}, nil)
 	g := privately(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: p.registry.Changed},
 		"allow reader read "+originHost+"/acme")
 	s := serve(t, g)
@@ -369,7 +369,7 @@ func TestPullThroughAsksRulesFirst(t *testing.T) {
 
 // crowded is an upstream with too many requests, and records the client.
 type crowded struct {
-	fill.Upstream
+	pull.Upstream
 	client string
 }
 
@@ -377,9 +377,9 @@ var errCrowded = &upstream.Failure{Host: originHost, Kind: upstream.ErrBusy}
 
 func (*crowded) Mirrors(address.Address) bool { return true }
 
-func (u *crowded) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
+func (u *crowded) Versions(ctx context.Context, _ address.Address) (pull.Offering, error) {
 	u.client = upstream.ClientOf(ctx)
-	return fill.Offering{}, errCrowded
+	return pull.Offering{}, errCrowded
 }
 
 func (u *crowded) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, error) {
@@ -387,11 +387,11 @@ func (u *crowded) Available(ctx context.Context, _ address.Address, _ string, _ 
 	return nil, errCrowded
 }
 
-func (u *crowded) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*fill.Filled, error) {
+func (u *crowded) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {
 	return u.Fill(ctx, a, name, present)
 }
 
-func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*fill.Filled, error) {
+func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*pull.Filled, error) {
 	u.client = upstream.ClientOf(ctx)
 	return nil, errCrowded
 }
@@ -428,7 +428,7 @@ func TestPullThroughKnowsItsClients(t *testing.T) {
 
 // grown is an upstream that has one more platform of a release.
 type grown struct {
-	fill.Upstream
+	pull.Upstream
 	more  bool // than the tree
 	fails error
 }
@@ -443,11 +443,11 @@ func (grown) Available(context.Context, address.Address, string, *index.Release)
 	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, nil
 }
 
-func (u grown) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*fill.Filled, error) {
+func (u grown) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {
 	return u.Fill(ctx, a, name, present)
 }
 
-func (u grown) Fill(context.Context, address.Address, string, *index.Provider) (*fill.Filled, error) {
+func (u grown) Fill(context.Context, address.Address, string, *index.Provider) (*pull.Filled, error) {
 	return nil, u.fails
 }
 
@@ -476,10 +476,10 @@ func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
 		says  string
 	}{
 		{upstream.ErrNotFound, "this registry has no such file of " + originHost + "/acme/demo, and neither has its origin"},
-		{fill.ErrNotMirrored, "does not fetch it from its origin"},
-		{fill.ErrExcluded, "its configuration excludes it"},
-		{fill.ErrUnlisted, "its origin does not list it"},
-		{fill.ErrTooYoung, "published too recently"},
+		{pull.ErrNotMirrored, "does not fetch it from its origin"},
+		{pull.ErrExcluded, "its configuration excludes it"},
+		{pull.ErrUnlisted, "its origin does not list it"},
+		{pull.ErrTooYoung, "published too recently"},
 	} {
 		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{fails: test.fails}})
 		a := s.get(originPath + "demo/terraform-provider-demo_1.0.0_plan9_386.zip")
@@ -494,7 +494,7 @@ func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
 // been replaced by a rename since.
 func TestPullThroughIntoARootThatWasReplaced(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, nil)
+	p := pullThrough(t, origin, pull.Policy{}, nil)
 	root, err := p.tree.Fs.(*afero.BasePathFs).RealPath(".")
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -152,7 +152,7 @@ func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
 // unreachable is an upstream whose origin cannot be reached. It fails, or hangs as
 // behind some firewalls.
 type unreachable struct {
-	fill.Upstream
+	pull.Upstream
 	hangs bool
 }
 
@@ -166,8 +166,8 @@ func (u unreachable) fail(ctx context.Context) error {
 
 func (unreachable) Mirrors(address.Address) bool { return true }
 
-func (u unreachable) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
-	return fill.Offering{}, u.fail(ctx)
+func (u unreachable) Versions(ctx context.Context, _ address.Address) (pull.Offering, error) {
+	return pull.Offering{}, u.fail(ctx)
 }
 
 func (u unreachable) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, error) {
@@ -178,11 +178,11 @@ func (unreachable) MayHaveMore(address.Address, *index.Release) bool {
 	return false
 }
 
-func (u unreachable) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*fill.Filled, error) {
+func (u unreachable) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {
 	return u.Fill(ctx, a, name, present)
 }
 
-func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*fill.Filled, error) {
+func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*pull.Filled, error) {
 	return nil, u.fail(ctx)
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 const notices = `
@@ -182,7 +182,7 @@ func TestWithdrawnWhileTheTreeCannotBeRead(t *testing.T) {
 	for _, unread := range []string{folder + "/registry.hcl", folder, "providers/" + originHost + "/acme", moduleFolder + "/registry.hcl", moduleFolder, "modules/" + originHost + "/acme/vpc"} {
 		for _, there := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, in the tree: %v", unread, there), func(t *testing.T) {
-				p := pull(t, origin, fill.Policy{Modules: true}, func(files *indextest.Tree) {
+				p := pullThrough(t, origin, pull.Policy{Modules: true}, func(files *indextest.Tree) {
 					for _, folder := range []string{folder, moduleFolder} {
 						files.Write(folder+"/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
 					}
@@ -333,7 +333,7 @@ func TestWithdrawnFromAnOrigin(t *testing.T) {
 	origin, publisher := signedTree(t)
 	origin.Provider("acme/demo", "1.2.0", "linux_amd64").Signed(publisher)
 	const zip = "terraform-provider-demo_1.2.0_linux_amd64.zip"
-	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+	p := pullThrough(t, origin, pull.Policy{}, func(files *indextest.Tree) {
 		files.Write("providers/"+originHost+"/acme/demo/registry.hcl", notices)
 	})
 	p.rule("index.json does not have it", func(t *testing.T, s *site) {
@@ -367,7 +367,7 @@ func TestWhatCannotBeReadIsNotFetched(t *testing.T) {
 	for _, folder := range []string{"providers", "providers/" + originHost, "providers/" + originHost + "/acme", "providers/" + originHost + "/acme/demo", "providers/" + originHost + "/acme/demo/registry.hcl"} {
 		t.Run(folder, func(t *testing.T) {
 			origin, _ := signedTree(t)
-			p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+			p := pullThrough(t, origin, pull.Policy{}, func(files *indextest.Tree) {
 				files.Write("providers/"+originHost+"/acme/demo/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
 			})
 			var faults treetest.Faults

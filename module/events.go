@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
 
 // The events of the registry, for handlers in Caddy's `events` app.
@@ -143,10 +143,10 @@ func (a *App) emitRewritten(t servedTree, c index.ChangedVersion) {
 }
 
 // emitUpstream emits an event about the keys or signatures of an upstream.
-func (a *App) emitUpstream(e fill.Event) {
+func (a *App) emitUpstream(e pull.Event) {
 	data := map[string]any{"hostname": e.Hostname.ForDisplay(), "namespace": e.Namespace}
 	name := eventSignatureLost
-	if e.Kind == fill.KeyAdded {
+	if e.Kind == pull.KeyAdded {
 		name, data["keys"] = eventKeyAdded, e.Keys
 	}
 	if a.ctx.Err() == nil && a.events.ShouldEmit(name) {

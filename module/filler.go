@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -30,7 +30,7 @@ const closeDelay = 10 * time.Minute
 
 // A pooledFiller is a filler and the apps that use it.
 type pooledFiller struct {
-	*fill.Filler
+	*pull.Filler
 	users[struct{}]
 
 	cleaning sync.Once
@@ -42,7 +42,7 @@ type pooledFiller struct {
 
 // acquireFiller returns the filler with a key. The app holds one reference to it,
 // however many of its handlers use it.
-func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error)) (*pooledFiller, error) {
+func (a *App) acquireFiller(key fillerKey, options func() (pull.Options, error)) (*pooledFiller, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if acquired := a.fillers[key]; acquired != nil {
@@ -64,7 +64,7 @@ func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error))
 			return app.replaces(key.source, a, version, on, h1, sum)
 		}
 		o.Digests = func() []*index.Digests { return p.digests(key) }
-		p.Filler, err = fill.New(o)
+		p.Filler, err = pull.New(o)
 		return p, err
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
 
 // The metrics of the indexes, collected at each scrape. Their labels have few values:
@@ -197,7 +197,7 @@ func (t *traffic) collect(to chan<- prometheus.Metric) {
 // reasons.
 type fillEvent struct {
 	hostname string
-	kind     fill.EventKind
+	kind     pull.EventKind
 	reason   string
 }
 
@@ -208,9 +208,9 @@ type fillCounter struct {
 }
 
 // observe counts an event of the filler, and emits events about signatures and keys.
-func (p *pooledFiller) observe(e fill.Event) {
+func (p *pooledFiller) observe(e pull.Event) {
 	p.count(e)
-	if e.Kind != fill.KeyAdded && e.Kind != fill.SignatureLost {
+	if e.Kind != pull.KeyAdded && e.Kind != pull.SignatureLost {
 		return
 	}
 	if app := p.newest(); app != nil {
@@ -218,7 +218,7 @@ func (p *pooledFiller) observe(e fill.Event) {
 	}
 }
 
-func (p *pooledFiller) count(e fill.Event) {
+func (p *pooledFiller) count(e pull.Event) {
 	p.counting.Lock()
 	defer p.counting.Unlock()
 	id := fillEvent{e.Hostname.ForDisplay(), e.Kind, e.Reason}
@@ -249,7 +249,7 @@ func (a *App) collectFillers(to chan<- prometheus.Metric) {
 		p.counting.Lock()
 		for id, c := range p.counters {
 			sums[id] += c.events
-			if id.kind != fill.PackageFilled || id.reason != "" {
+			if id.kind != pull.PackageFilled || id.reason != "" {
 				continue
 			}
 			if filled[id.hostname] == nil {

@@ -11,8 +11,8 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // Upstream fills the mirror with providers of other registries, and modules if they are
@@ -201,7 +201,7 @@ func (u *Upstream) checkModules() error {
 }
 
 // addSources adds the source of each hostname.
-func (u *Upstream) addSources(to map[svchost.Hostname]fill.Source) error {
+func (u *Upstream) addSources(to map[svchost.Hostname]pull.Source) error {
 	policy, err := u.policy()
 	if err != nil {
 		return err
@@ -229,9 +229,9 @@ func (u *Upstream) addSources(to map[svchost.Hostname]fill.Source) error {
 		}
 		hosts = append(hosts, host)
 	}
-	var quota *fill.Quota // nil: no limit
+	var quota *pull.Quota // nil: no limit
 	if u.MaxHeld > 0 {
-		quota = fill.NewQuota(u.MaxHeld, hostnames)
+		quota = pull.NewQuota(u.MaxHeld, hostnames)
 	}
 	for _, hostname := range hostnames {
 		if _, twice := to[hostname]; twice {
@@ -247,12 +247,12 @@ func (u *Upstream) addSources(to map[svchost.Hostname]fill.Source) error {
 		if u.Modules && !client.HasModules() {
 			return errors.New("modules: a mirror has none, and beside a url with a path they are not found: add the URL of the module service, such as https://registry.terraform.io/v1/modules/")
 		}
-		to[hostname] = fill.Source{Client: client, Policy: policy, Quota: quota}
+		to[hostname] = pull.Source{Client: client, Policy: policy, Quota: quota}
 	}
 	return nil
 }
 
-func (u *Upstream) policy() (p fill.Policy, err error) {
+func (u *Upstream) policy() (p pull.Policy, err error) {
 	if p.Allow, err = parsePatterns(u.Allow); err != nil {
 		return p, fmt.Errorf("allow: %w", err)
 	}
@@ -263,7 +263,7 @@ func (u *Upstream) policy() (p fill.Policy, err error) {
 		return p, fmt.Errorf("platforms: %w", err)
 	}
 	if u.Signatures != "" {
-		if p.Signatures, err = fill.ParseSignatures(u.Signatures); err != nil {
+		if p.Signatures, err = pull.ParseSignatures(u.Signatures); err != nil {
 			return p, fmt.Errorf("signatures: %w", err)
 		}
 	}
@@ -274,7 +274,7 @@ func (u *Upstream) policy() (p fill.Policy, err error) {
 func parsePatterns(words []string) ([]address.Pattern, error) {
 	var patterns []address.Pattern
 	for _, word := range words {
-		p, err := fill.ParsePattern(word)
+		p, err := pull.ParsePattern(word)
 		if err != nil {
 			return nil, err
 		}
@@ -304,14 +304,14 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t servedTre
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
-	filler, err := app.acquireFiller(fillerKey{t.source, t.identity(), string(options)}, func() (fill.Options, error) {
-		sources := make(map[svchost.Hostname]fill.Source)
+	filler, err := app.acquireFiller(fillerKey{t.source, t.identity(), string(options)}, func() (pull.Options, error) {
+		sources := make(map[svchost.Hostname]pull.Source)
 		for _, u := range h.Upstreams {
 			if err := u.addSources(sources); err != nil {
-				return fill.Options{}, err
+				return pull.Options{}, err
 			}
 		}
-		return fill.Options{
+		return pull.Options{
 			Sources: sources, Open: t.source.Open, FreeSpace: t.source.FreeSpace,
 		}, nil
 	})

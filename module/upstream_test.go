@@ -12,7 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
 
 func TestProvisionUpstreamsRefuses(t *testing.T) {
@@ -155,9 +155,9 @@ func TestUpstreamMetrics(t *testing.T) {
 	h := c.mustHandle(Handler{Root: sampleTree(t), Upstreams: mirrored(time.Minute)})
 	c.mustStart()
 	p := h.registry.Upstream.(*pooledFiller)
-	p.observe(fill.Event{Kind: fill.PackageFilled, Hostname: "origin.example.com", Bytes: 1000, Took: 2 * time.Second})
-	p.observe(fill.Event{Kind: fill.PackageFilled, Hostname: "origin.example.com", Bytes: 500, Took: time.Second})
-	p.observe(fill.Event{Kind: fill.PackageFilled, Hostname: "origin.example.com", Reason: "timeout"})
+	p.observe(pull.Event{Kind: pull.PackageFilled, Hostname: "origin.example.com", Bytes: 1000, Took: 2 * time.Second})
+	p.observe(pull.Event{Kind: pull.PackageFilled, Hostname: "origin.example.com", Bytes: 500, Took: time.Second})
+	p.observe(pull.Event{Kind: pull.PackageFilled, Hostname: "origin.example.com", Reason: "timeout"})
 	got := c.gathered()
 	for name, want := range map[string]float64{
 		"upstream_total event=package_filled hostname=origin.example.com reason=":        2,
@@ -178,9 +178,9 @@ func TestUpstreamEvents(t *testing.T) {
 	h := c.mustHandle(Handler{Root: sampleTree(t), Upstreams: mirrored(time.Minute)})
 	c.mustStart()
 	p := h.registry.Upstream.(*pooledFiller)
-	p.observe(fill.Event{Kind: fill.KeyAdded, Hostname: "origin.example.com", Namespace: "acme", Keys: []string{"ABCD"}})
-	p.observe(fill.Event{Kind: fill.SignatureLost, Hostname: "origin.example.com", Namespace: "acme"})
-	p.observe(fill.Event{Kind: fill.PackageFilled, Hostname: "origin.example.com"})
+	p.observe(pull.Event{Kind: pull.KeyAdded, Hostname: "origin.example.com", Namespace: "acme", Keys: []string{"ABCD"}})
+	p.observe(pull.Event{Kind: pull.SignatureLost, Hostname: "origin.example.com", Namespace: "acme"})
+	p.observe(pull.Event{Kind: pull.PackageFilled, Hostname: "origin.example.com"})
 	if e := added.take(); len(e) != 1 || e[0].Data["hostname"] != "origin.example.com" || e[0].Data["namespace"] != "acme" || !slices.Equal(e[0].Data["keys"].([]string), []string{"ABCD"}) {
 		t.Errorf("for a key: %v", e)
 	}
@@ -188,7 +188,7 @@ func TestUpstreamEvents(t *testing.T) {
 		t.Errorf("for a signature: %v", e)
 	}
 	c.cancel()
-	p.observe(fill.Event{Kind: fill.KeyAdded, Hostname: "origin.example.com"}) // without an app
+	p.observe(pull.Event{Kind: pull.KeyAdded, Hostname: "origin.example.com"}) // without an app
 }
 
 // The address of a client is the one that Caddy determines.

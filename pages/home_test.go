@@ -7,7 +7,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
 
 // The home page stands in for the registries whose packages the visitor may have from
@@ -20,7 +20,7 @@ func TestTheHomePageStandsIn(t *testing.T) {
 	for _, test := range []struct {
 		rule       string
 		files      func(*indextest.Tree)
-		origins    []fill.Origin
+		origins    []pull.Origin
 		rules      []string
 		user       string
 		want, lack []string
@@ -33,15 +33,15 @@ func TestTheHomePageStandsIn(t *testing.T) {
 			files.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0/main.tf", "# a")
 		}, nil, public, "",
 			[]string{hosts, modules}, []string{providers}},
-		{"for an upstream, before anything of it is here", nil, []fill.Origin{{Hostname: "registry.terraform.io"}}, public, "",
+		{"for an upstream, before anything of it is here", nil, []pull.Origin{{Hostname: "registry.terraform.io"}}, public, "",
 			[]string{"Network mirror", hosts, providers}, []string{modules}},
-		{"for an upstream with modules", nil, []fill.Origin{{Hostname: "registry.terraform.io", Modules: true}}, public, "",
+		{"for an upstream with modules", nil, []pull.Origin{{Hostname: "registry.terraform.io", Modules: true}}, public, "",
 			[]string{hosts, providers, modules}, []string{"credentials"}},
-		{"with a token where that is private", nil, []fill.Origin{{Hostname: "registry.terraform.io"}}, private, "ann",
+		{"with a token where that is private", nil, []pull.Origin{{Hostname: "registry.terraform.io"}}, private, "ann",
 			[]string{hosts, `credentials "registry.terraform.io"`}, nil},
-		{"for nobody who is not known", func(files *indextest.Tree) { files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64") }, []fill.Origin{{Hostname: "intern.example.net"}}, private, "",
+		{"for nobody who is not known", func(files *indextest.Tree) { files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64") }, []pull.Origin{{Hostname: "intern.example.net"}}, private, "",
 			nil, []string{"registry.terraform.io", "intern.example.net"}},
-		{"for everyone where that is public", nil, []fill.Origin{{Hostname: "registry.terraform.io"}, {Hostname: "intern.example.net"}}, []string{"allow anonymous read registry.terraform.io"}, "",
+		{"for everyone where that is public", nil, []pull.Origin{{Hostname: "registry.terraform.io"}, {Hostname: "intern.example.net"}}, []string{"allow anonymous read registry.terraform.io"}, "",
 			[]string{hosts, providers}, []string{`credentials "registry.terraform.io"`, "intern.example.net"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -85,8 +85,8 @@ func TestUnsignedProvidersAreNotExcludedFromTheMirror(t *testing.T) {
 
 // An originsOnly is an upstream that only has origins.
 type originsOnly struct {
-	fill.Upstream
-	origins []fill.Origin
+	pull.Upstream
+	origins []pull.Origin
 }
 
-func (o originsOnly) Origins() []fill.Origin { return o.origins }
+func (o originsOnly) Origins() []pull.Origin { return o.origins }

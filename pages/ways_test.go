@@ -12,7 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
 
 // versionMenuOf returns the links of the menu with the versions.
@@ -162,7 +162,7 @@ func TestTheBlockOfALockFileIsOnThePage(t *testing.T) {
 
 // An origin has everything of a hostname. Whatever else is asked of it is a mistake.
 type origin struct {
-	fill.Upstream
+	pull.Upstream
 	hostname svchost.Hostname
 }
 

@@ -8,8 +8,8 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // fillers fill a tree from the registries of providers and modules. Which registries modules
@@ -17,10 +17,10 @@ import (
 type fillers struct {
 	origins *origins
 	network upstream.Network
-	options fill.Options // but for their sources
+	options pull.Options // but for their sources
 
 	mutex  sync.Mutex
-	all    map[fillerID]*fill.Filler
+	all    map[fillerID]*pull.Filler
 	closed bool
 }
 
@@ -33,7 +33,7 @@ type fillerID struct {
 
 // of returns the filler of a provider's or module's registry. A new filler removes files that
 // killed runs have left behind.
-func (f *fillers) of(ctx context.Context, a address.Address) (*fill.Filler, error) {
+func (f *fillers) of(ctx context.Context, a address.Address) (*pull.Filler, error) {
 	id := fillerID{a.Hostname, a.IsModule()}
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -48,8 +48,8 @@ func (f *fillers) of(ctx context.Context, a address.Address) (*fill.Filler, erro
 		return nil, fmt.Errorf("%s: %w", id.hostname.ForDisplay(), err)
 	}
 	options := f.options
-	options.Sources = map[svchost.Hostname]fill.Source{id.hostname: {Client: client, Policy: f.origins.policy(id)}}
-	filler, err := fill.New(options)
+	options.Sources = map[svchost.Hostname]pull.Source{id.hostname: {Client: client, Policy: f.origins.policy(id)}}
+	filler, err := pull.New(options)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (f *fillers) of(ctx context.Context, a address.Address) (*fill.Filler, erro
 		filler.RemoveLeftovers(ctx)
 	}
 	if f.all == nil {
-		f.all = make(map[fillerID]*fill.Filler)
+		f.all = make(map[fillerID]*pull.Filler)
 	}
 	f.all[id] = filler
 	return filler, nil

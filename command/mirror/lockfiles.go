@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
@@ -26,7 +26,7 @@ func readLockFile(name string) ([]lockfile.Locked, error) {
 // modules, it also returns the folders with configurations, as a lock file does not say which
 // modules are called. If a lock file cannot be read that is an error: releases that it names
 // would be removed.
-func readProjects(args []string, modules bool) (locks [][]fill.Lock, configurations []string, err error) {
+func readProjects(args []string, modules bool) (locks [][]pull.Lock, configurations []string, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		switch {
@@ -51,9 +51,9 @@ func readProjects(args []string, modules bool) (locks [][]fill.Lock, configurati
 			if err != nil {
 				return nil, nil, err
 			}
-			releases := make([]fill.Lock, len(locked))
+			releases := make([]pull.Lock, len(locked))
 			for i, l := range locked {
-				releases[i] = fill.Lock{Address: l.Address, Version: l.Version}
+				releases[i] = pull.Lock{Address: l.Address, Version: l.Version}
 			}
 			locks = append(locks, releases)
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // Command returns the command mirror. Tests pass a network that trusts their origins.
@@ -146,7 +146,7 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 	if withModules {
 		m.modulesInto = directories.Paths()[2]
 	}
-	m.fillers = fillers{origins: o, network: network, options: fill.Options{
+	m.fillers = fillers{origins: o, network: network, options: pull.Options{
 		Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
 		FreeSpace: directories.FreeSpace,
 	}}

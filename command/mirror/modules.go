@@ -15,8 +15,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
@@ -43,7 +43,7 @@ func (id moduleID) String() string { return id.Address.String() + "@" + id.versi
 type mirroredModule struct {
 	moduleID
 	requiredBy []string
-	file       *fill.FilledModule
+	file       *pull.FilledModule
 	added      bool
 	err        error
 }
@@ -184,7 +184,7 @@ func (r *modulesRun) fetchModule(ctx context.Context, m *mirroredModule) {
 	if err == nil {
 		m.file, err = filler.FillModule(context.WithoutCancel(ctx), m.Address, m.version, nil)
 	}
-	if errors.Is(err, fill.ErrWouldFill) {
+	if errors.Is(err, pull.ErrWouldFill) {
 		m.file, err = r.scratch.fetch(ctx, m.moduleID)
 	}
 	if err == nil && present {
@@ -208,7 +208,7 @@ func (r *modulesRun) readModule(ctx context.Context, call *projectCall, m *mirro
 }
 
 // readModulePackage reads the configuration files of a module.
-func readModulePackage(ctx context.Context, name string, f *fill.FilledModule) (*lockfile.Package, error) {
+func readModulePackage(ctx context.Context, name string, f *pull.FilledModule) (*lockfile.Package, error) {
 	r, err := f.Open()
 	if err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ type scratchTree struct {
 	err  error
 }
 
-func (s *scratchTree) fetch(ctx context.Context, id moduleID) (*fill.FilledModule, error) {
+func (s *scratchTree) fetch(ctx context.Context, id moduleID) (*pull.FilledModule, error) {
 	s.once.Do(func() {
 		if s.dir, s.err = os.MkdirTemp("", "terraform-registry-mirror-"); s.err == nil {
 			s.options.Open = tree.Directories{Root: s.dir, Modules: "."}.Open

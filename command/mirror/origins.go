@@ -14,8 +14,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // origins are the registries and mirrors that the mirror command fetches from.
@@ -24,7 +24,7 @@ type origins struct {
 	urls       map[svchost.Hostname]string // other addresses of registries
 	moduleURLs map[svchost.Hostname]string // of their module services
 	private    []string
-	signatures fill.Signatures
+	signatures pull.Signatures
 	tokens     map[svchost.Hostname]string // by the host that gets the request
 }
 
@@ -52,7 +52,7 @@ func originFlags(fl caddycmd.Flags) (*origins, error) {
 	if o.private, err = fl.GetStringSlice("private"); err != nil {
 		return nil, fmt.Errorf("--private: %w", err)
 	}
-	if o.signatures, err = fill.ParseSignatures(fl.String("signatures")); err != nil {
+	if o.signatures, err = pull.ParseSignatures(fl.String("signatures")); err != nil {
 		return nil, fmt.Errorf("--signatures: %w", err)
 	}
 	o.tokens = remote.EnvironmentTokens(os.Environ())
@@ -146,6 +146,6 @@ func (o *origins) hosts(except svchost.Hostname) (hosts []upstream.Host) {
 	return hosts
 }
 
-func (o *origins) policy(id fillerID) fill.Policy {
-	return fill.Policy{VersionsTTL: versionsTTL, Signatures: o.signatures, Modules: id.modules}
+func (o *origins) policy(id fillerID) pull.Policy {
+	return pull.Policy{VersionsTTL: versionsTTL, Signatures: o.signatures, Modules: id.modules}
 }

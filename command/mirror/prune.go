@@ -15,8 +15,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // PruneCommand returns the command prune.
@@ -81,7 +81,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	var options fill.PruneOptions
+	var options pull.PruneOptions
 	if options.Own, err = cli.HostnamesFlag(fl, "own"); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	providers := &pruning{treeReleases: releases, noun: "release", from: directories.Paths()[1]}
-	if providers.plan, err = fill.PlanPruning(providers.all, locks, options); err != nil {
+	if providers.plan, err = pull.PlanPruning(providers.all, locks, options); err != nil {
 		return err
 	}
 	result.parts = append(result.parts, providers)
@@ -108,7 +108,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 		modules := &pruning{treeReleases: moduleVersionsOf(files.Modules, snapshot), noun: "module version", from: directories.Paths()[2]}
 		needed, err := neededModules(cmd.Context(), configurations, snapshot, options.Own)
 		if err == nil {
-			modules.plan, err = fill.PlanModulePruning(modules.all, needed, options)
+			modules.plan, err = pull.PlanModulePruning(modules.all, needed, options)
 		}
 		if err != nil {
 			return err
@@ -148,7 +148,7 @@ func scanToPrune(ctx context.Context, directories tree.Directories, modules bool
 // their files.
 type treeReleases struct {
 	in       tree.Part
-	all      []fill.StoredRelease
+	all      []pull.StoredRelease
 	sizes    map[string]int64 // of packages in bytes, by path
 	unpacked map[string]bool  // packages that are folders
 }
@@ -177,7 +177,7 @@ func moduleVersionsOf(in tree.Part, s *index.Snapshot) *treeReleases {
 	t := newTreeReleases(in)
 	for m := range s.Modules() {
 		for _, v := range m.Versions {
-			t.all = append(t.all, fill.StoredRelease{Address: m.Address, Version: v.Version, Files: []string{t.notePackage(v.Archive)}})
+			t.all = append(t.all, pull.StoredRelease{Address: m.Address, Version: v.Version, Files: []string{t.notePackage(v.Archive)}})
 		}
 	}
 	return t
@@ -190,8 +190,8 @@ func (t *treeReleases) notePackage(f *index.File) string {
 }
 
 // filesOf lists the files of a release: its packages, then its documents.
-func (t *treeReleases) filesOf(a address.Address, r *index.Release) (fill.StoredRelease, error) {
-	stored := fill.StoredRelease{Address: a, Version: r.Version}
+func (t *treeReleases) filesOf(a address.Address, r *index.Release) (pull.StoredRelease, error) {
+	stored := pull.StoredRelease{Address: a, Version: r.Version}
 	for _, p := range r.Packages {
 		stored.Files = append(stored.Files, t.notePackage(p.File))
 	}
@@ -233,7 +233,7 @@ func providerDirectory(file string) string {
 type pruning struct {
 	*treeReleases
 	noun         string
-	plan         fill.Pruning
+	plan         pull.Pruning
 	from         string   // the folder of the providers or the modules
 	shared       []string // files that stay, since they have another name too
 	keptUnpacked []string // packages that stay, since they are folders
@@ -268,7 +268,7 @@ func (p *pruning) keepShared() error {
 		info := going[name]
 		return info != nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
 	}
-	var remove []fill.StoredRelease
+	var remove []pull.StoredRelease
 	for _, h := range p.plan.Remove {
 		var files []string
 		packages, kept := 0, 0
@@ -319,7 +319,7 @@ func (p *pruning) size() (sum int64) {
 // remove carries out the plan. After a failure it goes on with the next release, and does not
 // report the failed release as removed.
 func (p *pruning) remove() {
-	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h fill.StoredRelease) bool {
+	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h pull.StoredRelease) bool {
 		failed := len(p.failed)
 		p.removeRelease(h)
 		return len(p.failed) > failed
@@ -329,7 +329,7 @@ func (p *pruning) remove() {
 // removeRelease removes the packages first, and the documents only if no package is
 // left: without them, a package that is withheld because it does not match its
 // checksum would be offered.
-func (p *pruning) removeRelease(h fill.StoredRelease) {
+func (p *pruning) removeRelease(h pull.StoredRelease) {
 	var documents []string
 	for _, file := range h.Files {
 		if !isPackage(file) {
@@ -367,7 +367,7 @@ func (p *pruning) removeFile(name string) bool {
 }
 
 // hasPackages reports whether a folder has packages of a release, offered or not.
-func (p *pruning) hasPackages(dir string, h fill.StoredRelease) bool {
+func (p *pruning) hasPackages(dir string, h pull.StoredRelease) bool {
 	entries, err := p.in.Entries(dir)
 	return err != nil || slices.ContainsFunc(entries, func(e tree.Entry) bool {
 		return strings.HasPrefix(e.Name, address.ReleaseFileName(h.Address.Name, h.Version, "")) && isPackage(e.Name)

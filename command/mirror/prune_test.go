@@ -18,8 +18,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 const mirroredDir = "providers/registry.terraform.io/acme/"
@@ -332,7 +332,7 @@ func TestPruneReportsWhatItLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pruning{treeReleases: h, noun: "release", plan: fill.Pruning{Remove: h.all}}
+	p := &pruning{treeReleases: h, noun: "release", plan: pull.Pruning{Remove: h.all}}
 	p.remove()
 	var out, errs strings.Builder
 	if err := (&pruneResult{parts: []*pruning{p}}).WriteText(&out, &errs); err != nil {
@@ -364,7 +364,7 @@ func TestPruneRemovesNothingWithoutAWholeView(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		p := &pruning{treeReleases: releases, plan: fill.Pruning{Remove: releases.all}}
+		p := &pruning{treeReleases: releases, plan: pull.Pruning{Remove: releases.all}}
 		return p.keepShared()
 	}
 	var faults treetest.Faults

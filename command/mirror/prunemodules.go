@@ -11,7 +11,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
@@ -22,7 +22,7 @@ const maxUnknown = 10
 type moduleSurvey struct {
 	snapshot *index.Snapshot
 	own      []svchost.Hostname
-	needed   map[fill.Lock]bool
+	needed   map[pull.Lock]bool
 
 	readings []moduleReading
 }
@@ -40,8 +40,8 @@ type moduleReading struct {
 // allows, which init would install next. As a configuration does not name its client, it is
 // read as by Terraform and as by OpenTofu. It is an error if the needs of a configuration are
 // unknown: modules that it needs would be removed.
-func neededModules(ctx context.Context, dirs []string, snapshot *index.Snapshot, own []svchost.Hostname) ([]fill.Lock, error) {
-	s := moduleSurvey{snapshot: snapshot, own: own, needed: make(map[fill.Lock]bool)}
+func neededModules(ctx context.Context, dirs []string, snapshot *index.Snapshot, own []svchost.Hostname) ([]pull.Lock, error) {
+	s := moduleSurvey{snapshot: snapshot, own: own, needed: make(map[pull.Lock]bool)}
 	for _, dir := range dirs {
 		for _, tofu := range []bool{false, true} {
 			c, err := lockfile.ReadConfiguration(dir, tofu)
@@ -60,7 +60,7 @@ func neededModules(ctx context.Context, dirs []string, snapshot *index.Snapshot,
 		return nil, fmt.Errorf("it is not known which modules these calls need, which could be removed then: run `init` in the folders of their configurations, so that %s lists them all:\n%s",
 			lockfile.InstalledName, strings.Join(unknown, "\n"))
 	}
-	needed := make([]fill.Lock, 0, len(s.needed))
+	needed := make([]pull.Lock, 0, len(s.needed))
 	for l := range s.needed {
 		needed = append(needed, l)
 	}
@@ -72,7 +72,7 @@ func (s *moduleSurvey) follow(ctx context.Context, dir string, c *lockfile.Confi
 	installed, known := c.Installed()
 	r := moduleReading{dir: dir, folders: c.Folders(), known: known}
 	for _, m := range installed {
-		s.need(fill.Lock{Address: m.Address, Version: m.Version})
+		s.need(pull.Lock{Address: m.Address, Version: m.Version})
 	}
 	for calls := c.Calls(); len(calls) > 0; calls = c.Calls() {
 		for _, call := range calls {
@@ -96,7 +96,7 @@ func (s *moduleSurvey) follow(ctx context.Context, dir string, c *lockfile.Confi
 
 // need notes a module, and returns it if the tree offers it. The module of one of the
 // registry's own hostnames may lie under no hostname.
-func (s *moduleSurvey) need(l fill.Lock) *index.ModuleVersion {
+func (s *moduleSurvey) need(l pull.Lock) *index.ModuleVersion {
 	s.needed[l] = true
 	m := s.snapshot.Module(index.PlaceOf(l.Address)).Version(l.Version)
 	if m == nil && slices.Contains(s.own, l.Address.Hostname) {
@@ -121,7 +121,7 @@ func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.Module
 		wanted = append(wanted, newest)
 	}
 	for _, version := range wanted {
-		if m := s.need(fill.Lock{Address: call.Address, Version: version}); m != nil && !slices.Contains(found, m) {
+		if m := s.need(pull.Lock{Address: call.Address, Version: version}); m != nil && !slices.Contains(found, m) {
 			found = append(found, m)
 		}
 	}

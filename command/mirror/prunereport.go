@@ -9,7 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
@@ -42,7 +42,7 @@ func (r *pruneResult) requireOwn(given bool) error {
 }
 
 // removed returns what is removed of all parts.
-func (r *pruneResult) removed() (all []fill.StoredRelease) {
+func (r *pruneResult) removed() (all []pull.StoredRelease) {
 	for _, p := range r.parts {
 		all = append(all, p.plan.Remove...)
 	}
@@ -61,7 +61,7 @@ func (r *pruneResult) WriteText(out, errs io.Writer) error {
 	if r.dry {
 		heading = "WOULD BE REMOVED"
 	}
-	cli.WriteSection(out, heading, r.removed(), func(h fill.StoredRelease) string {
+	cli.WriteSection(out, heading, r.removed(), func(h pull.StoredRelease) string {
 		text := fmt.Sprintf("%s %s\n", h.Address, h.Version)
 		for _, file := range h.Files {
 			text += fmt.Sprintf("  %s\n", cli.Printable(strings.TrimPrefix(file, h.Address.String()+"/")))

@@ -10,8 +10,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -137,7 +137,7 @@ func (m *mirrorRun) newest(ctx context.Context, a address.Address, from []string
 		return "", "", ctx.Err()
 	}
 	filler, err := m.fillers.of(ctx, a)
-	var offering fill.Offering
+	var offering pull.Offering
 	if err == nil {
 		offering, err = filler.Versions(ctx, a)
 	}
@@ -183,7 +183,7 @@ func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platf
 	}
 	filled, err := filler.FillWatched(context.WithoutCancel(ctx), r.address, k.Name, progress.Update)
 	switch {
-	case errors.Is(err, fill.ErrWouldFill):
+	case errors.Is(err, pull.ErrWouldFill):
 		return 0, true, nil
 	case err != nil:
 		return 0, false, err

@@ -1,0 +1,17 @@
+package pull
+
+import "github.com/caddy-terraform/caddy-terraform-registry/tree"
+
+// Limits, for tests outside of the package.
+const (
+	Spare    = spare
+	MaxDates = maxDates
+)
+
+// MeasureNow adds up the mirrored files at once, as a fill has it done in the background when
+// the sum is old.
+func (q *Quota) MeasureNow(in ...tree.Part) {
+	q.measuring.Lock()
+	defer q.measuring.Unlock()
+	q.walk(in)
+}

@@ -1,0 +1,224 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A Source is the origin of a hostname's providers and modules, and the policy for
+// mirroring them.
+type Source struct {
+	Client *upstream.Client
+	Policy Policy
+
+	// Quota limits the size of the mirrored files, together with other sources that
+	// have the same Quota. If it is nil, only the disk limits it.
+	Quota *Quota
+}
+
+// Options of a Filler.
+type Options struct {
+	// Sources by the hostname of their addresses.
+	Sources map[svchost.Hostname]Source
+
+	// Open opens the tree. It is called again for work that begins more than a second
+	// later, so that the Filler follows a root that is replaced by a rename.
+	Open func() (tree.Tree, error)
+
+	// Digests returns the digests of the tree's indexes, so that these need not read
+	// new files again. Nil: there are none.
+	Digests func() []*index.Digests
+
+	// KeyCopies are the copies of keys of the tree's indexes. Nothing is fetched for a
+	// namespace that had keys and has no keys file. Nil: there are none.
+	KeyCopies keys.Copies
+
+	// Replaces returns since when a package is on record with other bytes only, in a
+	// transparency log; zero if it may be offered. The platform of a module is zero. h1 is the
+	// hash of the files. Nil: there is no record.
+	Replaces func(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time
+
+	// FreeSpace returns the free bytes on the disk of a provider or module. Nil: the
+	// Filler does not know before the disk is full.
+	FreeSpace func(address.Address) (int64, error)
+
+	// Lock makes one of several instances that share a tree do something. It waits for
+	// the lock with that name, or the end of ctx. Nil: this is the only instance.
+	Lock func(ctx context.Context, name string) (unlock func(), err error)
+
+	// ReadOnly means that nothing is written. A fill of a missing package ends with
+	// ErrWouldFill before it begins.
+	ReadOnly bool
+
+	// Observe receives events, from several goroutines. May be nil.
+	Observe func(Event)
+
+	// Logger logs outages, refusals, and files that cannot be written. May be nil.
+	Logger *slog.Logger
+}
+
+// A Filler fills a tree from origins when packages are requested. It is safe for
+// concurrent use.
+type Filler struct {
+	options Options
+	sources map[svchost.Hostname]Source
+	opener  *tree.Opener
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+
+	catalogs cache.Cache[address.Address, *catalog]
+	opening  openingCatalogs
+	unlisted cache.Cache[address.Address, error]
+
+	releases   cache.Cache[releaseID, *approved]
+	approving  flights[*approved]
+	unapproved cache.Cache[releaseID, error]
+	extending  flights[*approved]
+	unextended cache.Cache[releaseID, error]
+
+	filled   cache.Cache[fileID, *Filled]
+	filling  flights[*Filled]
+	unfilled cache.Cache[fileID, error]
+	watchers watchers
+	writing  keyedMutex // of documents, by namespace
+
+	modules        cache.Cache[releaseID, *FilledModule]
+	fillingModules flights[*FilledModule]
+	folders        cache.Cache[releaseID, string] // of modules
+	locating       flights[string]
+
+	outages  outages
+	refusals refusals
+}
+
+// A releaseID names a release, a fileID names a file of a release.
+type (
+	releaseID struct {
+		address.Address
+		version string
+	}
+	fileID struct {
+		address.Address
+		name string
+	}
+)
+
+// String returns a unique name of the release.
+func (id releaseID) String() string { return id.Address.String() + " " + id.version }
+
+// String returns a unique name of the file.
+func (id fileID) String() string { return id.Address.String() + " " + id.name }
+
+// Limits of memory. A provider's list takes some ten kilobytes, a release less,
+// everything else little. Names that do not exist are remembered separately, so that a
+// flood of them does not evict real ones.
+const (
+	maxCatalogs     = 4096
+	maxCatalogBytes = 64 << 20
+	maxUnlisted     = 4096
+	maxReleases     = 1024
+	maxReleaseBytes = 64 << 20
+	maxFiles        = 8192
+)
+
+// New makes a Filler. It sends no requests yet.
+func New(o Options) (*Filler, error) {
+	sources := maps.Clone(o.Sources)
+	for hostname, s := range sources {
+		// The index distinguishes hostnames from namespaces in this way.
+		if name := hostname.ForDisplay(); name != "localhost" && !strings.ContainsAny(name, ".:") {
+			return nil, fmt.Errorf("%s: a tree has no folder for a hostname without a dot", name)
+		}
+		if s.Client == nil || s.Client.Hostname() != hostname {
+			return nil, fmt.Errorf("%s: there is no client for its origin", hostname.ForDisplay())
+		}
+		var err error
+		if s.Policy, err = s.Policy.withDefaults(); err != nil {
+			return nil, fmt.Errorf("%s: %w", hostname.ForDisplay(), err)
+		}
+		sources[hostname] = s
+	}
+	if o.Open == nil {
+		return nil, errors.New("there is no tree to fill")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &Filler{
+		options: o, sources: sources, opener: tree.NewOpener(o.Open), ctx: ctx, cancel: cancel,
+		catalogs:   cache.Cache[address.Address, *catalog]{MaxEntries: maxCatalogs, MaxBytes: maxCatalogBytes, Size: (*catalog).weigh},
+		opening:    openingCatalogs{catalogs: make(map[address.Address]*catalog)},
+		unlisted:   cache.Cache[address.Address, error]{MaxEntries: maxUnlisted},
+		releases:   cache.Cache[releaseID, *approved]{MaxEntries: maxReleases, MaxBytes: maxReleaseBytes, Size: (*approved).weigh},
+		unapproved: cache.Cache[releaseID, error]{MaxEntries: maxFiles},
+		unextended: cache.Cache[releaseID, error]{MaxEntries: maxFiles},
+		filled:     cache.Cache[fileID, *Filled]{MaxEntries: maxFiles},
+		unfilled:   cache.Cache[fileID, error]{MaxEntries: maxFiles},
+		modules:    cache.Cache[releaseID, *FilledModule]{MaxEntries: maxFiles},
+		folders:    cache.Cache[releaseID, string]{MaxEntries: maxFiles},
+	}
+	f.approving.panicked, f.extending.panicked, f.filling.panicked = f.notePanic, f.notePanic, f.notePanic
+	f.fillingModules.panicked, f.locating.panicked = f.notePanic, f.notePanic
+	return f, nil
+}
+
+// digests returns the digests of the tree's indexes.
+func (f *Filler) digests() []*index.Digests {
+	if f.options.Digests == nil {
+		return nil
+	}
+	return f.options.Digests()
+}
+
+// Close ends all work in progress without waiting for it. Interrupted fills leave
+// nothing behind.
+func (f *Filler) Close() { f.cancel() }
+
+// Mirrors reports whether the Filler fetches packages of a provider or module.
+func (f *Filler) Mirrors(a address.Address) bool {
+	_, err := f.source(a)
+	return err == nil
+}
+
+// source returns the source of a provider or module, or ErrNotMirrored, or ErrExcluded.
+func (f *Filler) source(a address.Address) (*Source, error) {
+	s, ok := f.sources[a.Hostname]
+	switch {
+	case !ok || a.IsModule() && !s.Policy.Modules:
+		return nil, ErrNotMirrored
+	case !s.Policy.includes(a):
+		return nil, ErrExcluded
+	}
+	return &s, nil
+}
+
+// lock waits for other instances. Without the lock the work is done nevertheless, since
+// the lock only avoids doing it twice.
+func (f *Filler) lock(name string) (unlock func(), err error) {
+	if f.options.Lock == nil {
+		return func() {}, nil
+	}
+	unlock, err = f.options.Lock(f.ctx, "terraform_registry/upstream/"+name)
+	switch {
+	case err == nil:
+		return unlock, nil
+	case f.ctx.Err() != nil:
+		return nil, f.ctx.Err()
+	}
+	f.log(slog.LevelWarn, "the lock that instances share is not available, going on without", "lock", name, "error", err.Error())
+	return func() {}, nil
+}

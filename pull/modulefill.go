@@ -1,0 +1,223 @@
+package pull
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// fillModule finds the package of a module in the tree, or fetches it when it gets a
+// slot. It takes no lock before that, since others wait for the locks.
+func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.ModuleVersion, fetched bool, err error) {
+	if err := f.withdrawn(w.Address, w.number); err != nil {
+		return nil, false, err
+	}
+	if v, err = f.presentModule(w); v != nil || err != nil {
+		f.settleSource(w, v)
+		return v, false, err
+	}
+	if err := f.mayCome(ctx, w); err != nil {
+		return nil, false, err
+	}
+	if f.options.ReadOnly {
+		return nil, false, ErrWouldFill
+	}
+	source, err := f.locate(ctx, w)
+	if err != nil {
+		return nil, false, err
+	}
+	release, err := w.Client.ReserveModule(ctx, source)
+	if err != nil {
+		return nil, false, err
+	}
+	defer release()
+	unlock, err := f.lock(path.Join(string(w.Hostname), w.Namespace, w.Name, w.System, w.version))
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	for range maxAttempts {
+		if v, err = f.presentModule(w); v != nil || err != nil {
+			return v, false, err
+		}
+		if v, err = f.fetchModule(ctx, w, source); !errors.Is(err, tree.ErrReplaced) {
+			break
+		}
+		f.opener.Forget() // open the tree again
+	}
+	if !errors.Is(err, tree.ErrChanged) {
+		return v, true, err
+	}
+	// Another instance or the operator has added the package meanwhile. It counts.
+	if v, err = f.presentModule(w); v == nil && err == nil {
+		err = unread(tree.ErrChanged)
+	}
+	return v, false, err
+}
+
+// presentModule returns a package that was added to the tree in another way: another
+// instance has filled it, or the index has not read it yet. It may be a folder, or
+// another kind of archive. If there is none, presentModule returns nil.
+func (f *Filler) presentModule(w *moduleRequest) (*index.ModuleVersion, error) {
+	files, _, _, err := f.folder(w.Address)
+	if err != nil {
+		return nil, err
+	}
+	v, err := index.ReadVersion(f.ctx, files, w.Address, w.number)
+	var bad *archive.PackageError
+	switch {
+	case errors.As(err, &bad):
+		return nil, fmt.Errorf("%w: the tree has it and cannot offer it: %s", ErrConflict, bad.Detail)
+	case errors.Is(err, tree.ErrNotWritable):
+		return nil, unread(err)
+	case v == nil || err != nil:
+		return nil, err
+	}
+	if err := f.checkRecord(w.Address, w.version, address.Platform{}, v.H1, v.Archive.SHA256); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// fetchModule fetches the files of a module from its origin, and adds its package to
+// the tree.
+func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstream.ModuleSource) (*index.ModuleVersion, error) {
+	before, _, _, err := f.folder(w.Address)
+	if err != nil {
+		return nil, err
+	}
+	room := f.reserve(w.Source, before, w.Address)
+	kept := false
+	defer func() { room.end(kept) }()
+	if err := room.expect(1); err != nil { // before megabytes are received for nothing
+		return nil, err
+	}
+	from, err := newScratch()
+	if err != nil {
+		return nil, err
+	}
+	defer from.remove()
+	content, err := w.Client.FetchModule(ctx, source, from.files())
+	var failure *upstream.Failure
+	switch {
+	case err != nil && ctx.Err() == nil && !errors.As(err, &failure): // an error of the local disk
+		return nil, tree.StorageError(err)
+	case err != nil:
+		return nil, err
+	}
+	_, in, dir, err := f.folder(w.Address)
+	if err != nil {
+		return nil, err
+	}
+	if err := room.checkDisk(0); err != nil {
+		return nil, err
+	}
+	name := path.Join(dir, w.version+".tar.gz")
+	temporary, err := in.NewTemporary(f.ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer temporary.Discard()
+	files := archive.FetchedModule{Dir: from.files(), Commit: content.Commit, Folder: source.Folder}
+	digest, err := f.packModule(w, files, &reservedPackage{temporary, room})
+	if err != nil {
+		return nil, err
+	}
+	record := newSourceRecord(source, content, digest.SHA256)
+	pending, err := keepSource(ctx, in, dir, w.version, record)
+	if err != nil {
+		return nil, err
+	}
+	info, err := temporary.Create(f.ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	kept = true
+	if pending { // if this fails, the next request for the package does it
+		in.WriteFile(path.Join(dir, tree.SourceName(w.version)), record.settled().encode())
+	}
+	for _, d := range f.digests() {
+		d.AddModule(info, digest)
+	}
+	return index.NewModuleVersion(w.Address, w.number, name, info, digest), nil
+}
+
+// packModule writes the package of a module, and checks it as a scan will. It refuses a
+// package that the index would withhold.
+func (f *Filler) packModule(w *moduleRequest, files archive.FetchedModule, to *reservedPackage) (archive.ModuleDigest, error) {
+	hash, name := sha256.New(), w.version+".tar.gz"
+	arriving := archive.NewArrivingModule(name)
+	defer arriving.Close()
+	err := files.Pack(f.ctx, io.MultiWriter(to, hash, arriving))
+	var digest archive.ModuleDigest
+	if err == nil {
+		to.SyncAhead()
+		digest, err = arriving.CheckModule(f.ctx, to, to.reservation.received, name, wire.SHA256(hash.Sum(nil)))
+	}
+	var bad *archive.PackageError
+	switch {
+	case err == nil:
+		return digest, f.checkRecord(w.Address, w.version, address.Platform{}, digest.H1, digest.SHA256)
+	case errors.As(err, &bad):
+		return digest, &upstream.Failure{Host: w.Hostname.ForDisplay(), Kind: upstream.ErrMalformed, Detail: "version " + w.version + " of the module: " + bad.Detail}
+	case f.ctx.Err() != nil:
+		return digest, f.ctx.Err()
+	}
+	return digest, tree.StorageError(err)
+}
+
+// keepSource records the source of a module, unless there is a record that agrees. If
+// there is one that disagrees, it returns ErrConflict. The package does not exist yet:
+// a pending record is replaced, and the new one is pending.
+func keepSource(ctx context.Context, in tree.Part, dir, version string, now *sourceRecord) (pending bool, err error) {
+	name := path.Join(dir, tree.SourceName(version))
+	now.Pending = true
+	for range maxAttempts {
+		before, err := readSourceRecord(in, dir, version)
+		switch {
+		case err != nil:
+			return false, err
+		case before == nil:
+		case before.Pending && before.Package == now.Package:
+			return true, nil
+		case before.Pending:
+			return true, in.WriteFile(name, now.encode())
+		case now.agrees(before):
+			return false, nil
+		default:
+			return false, now.conflict(before)
+		}
+		// If another instance writes a record at this moment, that record counts.
+		err = in.CreateFile(ctx, name, now.encode())
+		if !errors.Is(err, tree.ErrChanged) {
+			return true, err
+		}
+	}
+	return false, unread(tree.ErrChanged)
+}
+
+// settleSource completes the record of a package in the tree if its fetch could not.
+// Errors are ignored: a pending record counts if its package is in the tree.
+func (f *Filler) settleSource(w *moduleRequest, v *index.ModuleVersion) {
+	if v == nil || f.options.ReadOnly {
+		return
+	}
+	_, in, dir, err := f.folder(w.Address)
+	if err != nil {
+		return
+	}
+	r, err := readSourceRecord(in, dir, w.version)
+	if err == nil && r != nil && r.Pending && r.Package == v.Archive.SHA256.String() {
+		in.WriteFile(path.Join(dir, tree.SourceName(w.version)), r.settled().encode())
+	}
+}

@@ -1,0 +1,124 @@
+package pull
+
+import (
+	"context"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+)
+
+// folderPatience is how long a request waits for the folder of a module in a package
+// after it has waited for the package. Both are within the ten seconds that clients allow
+// (checklist 25).
+const folderPatience = time.Second
+
+// A mergedModule merges the list of a module in the tree with the origin's. It is valid
+// for a while, as long as the tree does not change.
+type mergedModule struct {
+	present presentModule
+	*index.Module
+}
+
+func (m mergedModule) size() int { return len(m.List().Head) + len(m.List().Tail) }
+
+// A presentModule is a module in the tree, and its metadata. Both may be nil.
+type presentModule struct {
+	*index.Module
+	metadata *registryhcl.File
+}
+
+// Module returns a module with all versions of the tree and of the origin. If the origin
+// fails, the list may be the tree's.
+func (o *Offers) Module(p index.Place) (*index.Module, error) {
+	p.Address = p.Clone() // it stays in memory longer than the request
+	present := presentModule{o.tree.Module(p), o.tree.Metadata(p)}
+	if m, ok := o.modules.Get(p.Address); ok && m.present == present {
+		return m.Module, nil
+	}
+	offering, err := o.further(p, present.Module != nil)
+	switch {
+	case err != nil && present.Module != nil:
+		return present.Module, nil
+	case err != nil:
+		return nil, err
+	}
+	further, _ := offer.WithoutWithdrawn(present.metadata, offering.Versions, nil)
+	m := offer.MergedModule(p.Address, present.Module, further, present.metadata, offering.listAge())
+	if m == nil {
+		return nil, ErrNoneLeft
+	}
+	o.modules.Put(p.Address, mergedModule{present, m}, min(mergedListLife, offering.Age))
+	return m, nil
+}
+
+// fetchedArchive is the name of every package of a module that an Upstream fetches.
+const fetchedArchive = "archive.tar.gz"
+
+// ModuleVersion returns a version of a module once its package is in the tree. The error
+// is ErrUnfinished if that takes longer than the client waits.
+func (o *Offers) ModuleVersion(p index.Place, version string) (*index.ModuleVersion, error) {
+	m := o.tree.Module(p)
+	if v := m.Version(version); v != nil {
+		return v, nil
+	}
+	if !o.mayFetch(p, version) {
+		return nil, ErrNotOffered
+	}
+	ctx, cancel := o.patient()
+	defer cancel()
+	filled, err := o.fillModule(ctx, p, version, m)
+	if err != nil {
+		return nil, err
+	}
+	number, err := address.ParseModuleVersion(version)
+	if err != nil {
+		return nil, ErrNotOffered
+	}
+	return offer.NewModuleVersion(offer.ModuleParts{Hostname: p.Hostname, Version: number, Archive: filled.File, Folder: filled.Folder}), nil
+}
+
+// ModuleFolder returns the name of the package of a version of a module, and the folder
+// of the module in it. It does not wait for the package.
+func (o *Offers) ModuleFolder(p index.Place, version string) (archive, folder string, err error) {
+	client, _ := o.ask()
+	ctx, cancel := context.WithTimeout(client, folderPatience)
+	defer cancel()
+	folder, err = o.upstream.ModuleFolder(ctx, p.Address, version)
+	return fetchedArchive, folder, err
+}
+
+// ModulePackage returns the package of a version of a module once it is in the tree,
+// however long that takes. If the package has another name, it is not fetched: of the
+// returned file only the name is known.
+func (o *Offers) ModulePackage(p index.Place, version, name string) (*index.File, error) {
+	m := o.tree.Module(p)
+	switch v := m.Version(version); {
+	case v != nil:
+		return v.Archive, nil
+	case !o.mayFetch(p, version):
+		return nil, ErrNotOffered
+	case name != fetchedArchive:
+		return &index.File{Name: fetchedArchive}, nil
+	}
+	client, _ := o.ask()
+	filled, err := o.fillModule(client, p, version, m)
+	if err != nil {
+		return nil, err
+	}
+	o.fetched = &filled.Filled
+	return filled.File, nil
+}
+
+func (o *Offers) fillModule(ctx context.Context, p index.Place, version string, present *index.Module) (*FilledModule, error) {
+	filled, err := o.upstream.FillModule(ctx, p.Address, version, present)
+	if err != nil {
+		return nil, o.failed(ctx, p, version, err)
+	}
+	if filled.New {
+		o.added(p.Address)
+	}
+	return filled, nil
+}

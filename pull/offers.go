@@ -1,0 +1,235 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// An Upstream fetches files that a mirror does not have from its origins. Usually it is
+// a *Filler, and has the errors of a Filler.
+type Upstream interface {
+	// Origins returns the registries that have an origin.
+	Origins() []Origin
+
+	// Mirrors reports whether a provider has an origin.
+	Mirrors(address.Address) bool
+
+	// Versions returns the versions of a provider that its origin offers.
+	Versions(context.Context, address.Address) (Offering, error)
+
+	// Available returns the packages of a version that the origin offers. present is
+	// the release in the snapshot, or nil.
+	Available(ctx context.Context, a address.Address, version string, present *index.Release) ([]wire.Archive, error)
+
+	// MayHaveMore reports whether the origin may offer platforms of the release that
+	// the tree does not have. It does not ask the origin.
+	MayHaveMore(a address.Address, present *index.Release) bool
+
+	// Fill returns a file of a provider once it is in the tree. present is the provider
+	// in the snapshot, or nil.
+	Fill(ctx context.Context, a address.Address, file string, present *index.Provider) (*Filled, error)
+
+	// Follow is Fill for a client that may get the file while it arrives, unverified: see
+	// Offers.Follow.
+	Follow(ctx context.Context, a address.Address, file string, present *index.Provider) (*Filled, error)
+
+	// ReleaseFor returns a release in the form that clients verify, from the tree or
+	// else from the origin. present is the release in the snapshot, or nil.
+	ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error)
+
+	// FillModule returns the package of a version of a module once it is in the tree.
+	// present is the module in the snapshot, or nil.
+	FillModule(ctx context.Context, a address.Address, version string, present *index.Module) (*FilledModule, error)
+
+	// ModuleFolder returns the folder of the module in the package that FillModule
+	// fetches, without waiting for the package. It is empty for the package's root.
+	ModuleFolder(ctx context.Context, a address.Address, version string) (string, error)
+}
+
+// The errors of Offers, in addition to the errors of the Upstream.
+var (
+	// ErrNotOffered: the tree does not have it, and it may not be fetched.
+	ErrNotOffered = errors.New("it is not offered")
+
+	// ErrNoneLeft: the origin has versions, but none may be fetched.
+	ErrNoneLeft = errors.New("all versions of the origin are withdrawn here or too young")
+
+	// ErrNotYet: the tree has it, or may have it, and the next snapshot will tell.
+	ErrNotYet = errors.New("the tree may have it in a moment")
+
+	// ErrNoPackage: the release has no package for the platform.
+	ErrNoPackage = errors.New("there is no package for the platform")
+
+	// ErrNoneFetched: no package for the platform may be fetched.
+	ErrNoneFetched = errors.New("no package for the platform may be fetched")
+
+	// ErrNotSigned: the release has no signature, so that only the network mirror offers it.
+	ErrNotSigned = errors.New("the release is not signed")
+
+	// ErrUnfinished: the package is still being fetched, and the client waits no longer.
+	ErrUnfinished = errors.New("it is still being fetched")
+)
+
+// presentPatience is how long a request waits for an origin if the tree has an answer, now
+// or as soon as it has been read. Clients give an attempt ten seconds, and OpenTofu asks a
+// mirror only once (checklist 25, 72).
+const presentPatience = 3 * time.Second
+
+// An origin's description of a version does not change, so VERSION.json is kept for a
+// minute. Lists of versions are kept only for a second. An Upstream renews its lists in
+// the background when requests use them, so the requests have to reach it. A list is kept
+// no longer than its own age either: if an Upstream renews its lists on every request, it
+// gets every request.
+const (
+	mergedLife     = time.Minute
+	mergedListLife = time.Second
+)
+
+// maxAge is the largest Age that caches understand (RFC 9111 §1.2.2).
+const maxAge = (1<<31 - 1) * time.Second
+
+// maxMerged bounds the merged lists of modules and of providers, and the merged
+// descriptions of releases, in bytes each. Making one again takes microseconds.
+const maxMerged = 32 << 20
+
+// A PullThrough offers what its Upstream has together with what is in a tree.
+type PullThrough struct {
+	upstream  Upstream
+	added     func(address.Address) // called when a package has come into the tree
+	modules   cache.Cache[address.Address, mergedModule]
+	providers cache.Cache[address.Address, mergedProvider]
+	documents cache.Cache[documentID, mergedDocument]
+	vouchers  cache.Cache[voucherID, *index.SignedChecksums]
+}
+
+// NewPullThrough makes a PullThrough. It calls added with the address of a package that
+// has come into the tree.
+func NewPullThrough(u Upstream, added func(address.Address)) *PullThrough {
+	return &PullThrough{
+		upstream: u, added: added,
+		modules:   cache.Cache[address.Address, mergedModule]{MaxBytes: maxMerged, Size: mergedModule.size},
+		providers: cache.Cache[address.Address, mergedProvider]{MaxBytes: maxMerged, Size: mergedProvider.weigh},
+		documents: cache.Cache[documentID, mergedDocument]{MaxBytes: maxMerged, Size: mergedDocument.size},
+		vouchers:  cache.Cache[voucherID, *index.SignedChecksums]{MaxBytes: maxVouchers, Size: voucherSize},
+	}
+}
+
+// Around returns the offers of a snapshot and of the Upstream for one request about a
+// mirrored package. ask returns the context for asking the Upstream, and the time when
+// the client stops waiting for an answer. It is called only if the Upstream is asked.
+func (p *PullThrough) Around(s *index.Snapshot, ask func() (client context.Context, until time.Time)) *Offers {
+	return &Offers{PullThrough: p, tree: s, ask: ask}
+}
+
+// Offers are the content of the tree together with all that the Upstream can fetch, for one
+// request.
+type Offers struct {
+	*PullThrough
+	tree    *index.Snapshot
+	ask     func() (client context.Context, until time.Time)
+	fetched *Filled // the file that was fetched, which no snapshot has yet; nil: none
+
+	fetchedFor address.Address // whose file it is
+}
+
+// further returns the versions that the origin lists. have reports whether the tree has
+// versions.
+func (o *Offers) further(p index.Place, have bool) (Offering, error) {
+	ctx, cancel := o.impatient(have)
+	defer cancel()
+	offering, err := o.upstream.Versions(ctx, p.Address)
+	if err != nil {
+		return offering, o.failed(ctx, p, "", err)
+	}
+	offering.Age = min(offering.Age, maxAge) // larger if the clock has been set
+	return offering, nil
+}
+
+// impatient returns a context for asking the Upstream, with a limit if the tree has an
+// answer too, or may have one in a moment. The Upstream continues its work after the
+// limit.
+func (o *Offers) impatient(present bool) (context.Context, context.CancelFunc) {
+	client, _ := o.ask()
+	if !present {
+		return client, func() {}
+	}
+	return context.WithTimeoutCause(client, presentPatience, ErrNotYet)
+}
+
+// patient returns a context for asking the Upstream that ends when the client stops
+// waiting.
+func (o *Offers) patient() (context.Context, context.CancelFunc) {
+	client, until := o.ask()
+	return context.WithDeadlineCause(client, until, ErrUnfinished)
+}
+
+// failed returns the error if the Upstream has failed: because ctx ended, while the tree
+// may have the version, or by itself.
+func (o *Offers) failed(ctx context.Context, p index.Place, version string, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		if cause := context.Cause(ctx); errors.Is(cause, ErrNotYet) || errors.Is(cause, ErrUnfinished) {
+			return cause
+		}
+		return ctx.Err() // whatever else has ended the request
+	case o.tree.Pending(p, version):
+		return ErrNotYet
+	}
+	return err
+}
+
+// mayFetch reports whether to ask the Upstream for a version that is not in the tree. The
+// version has to be written as in lists, and must not be withdrawn.
+func (o *Offers) mayFetch(p index.Place, text string) bool {
+	parse := address.ParseProviderVersion
+	if p.IsModule() {
+		parse = address.ParseModuleVersion
+	}
+	v, err := parse(text)
+	return err == nil && v.String() == text && o.tree.Metadata(p).WithdrawnVersion(v) == nil
+}
+
+// Open opens a file that was returned. If it was fetched, it is opened in the present
+// tree: the snapshot's may be a root that has been replaced since.
+func (o *Offers) Open(f *index.File) (*index.OpenFile, error) {
+	if o.isFetched(f) {
+		return o.fetched.Open()
+	}
+	return o.tree.Open(f)
+}
+
+// OpenRange opens a file to read a part of it.
+func (o *Offers) OpenRange(f *index.File) (*index.OpenFile, error) {
+	if o.isFetched(f) {
+		return o.fetched.Open()
+	}
+	return o.tree.OpenRange(f)
+}
+
+// Grows reports whether a file that was returned is still being received.
+func (o *Offers) Grows(f *index.File) bool { return o.isFetched(f) && o.fetched.growing != nil }
+
+// Follow sends the beginning of a file that grows. When the whole file has been verified, it
+// returns how many bytes it has sent, and the file to open for the rest. The error is the
+// follower's, or of ctx, or says why the file has not come.
+func (o *Offers) Follow(ctx context.Context, f *index.File, to Follower) (sent int64, verified *index.File, err error) {
+	sent, filled, err := o.fetched.growing.follow(ctx, to)
+	if err != nil {
+		return sent, nil, err
+	}
+	o.fetched = filled
+	o.added(o.fetchedFor)
+	return sent, filled.File, nil
+}
+
+// CanRedirect reports whether clients can fetch a file from the store that has it.
+func (o *Offers) CanRedirect(f *index.File) bool { return !o.isFetched(f) && o.tree.CanRedirect(f) }
+
+func (o *Offers) isFetched(f *index.File) bool { return o.fetched != nil && o.fetched.File == f }

@@ -1,0 +1,51 @@
+package pull_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// What an origin sends and the record has with other bytes is not kept, and nobody gets it. A
+// package that the record has not, or has with these bytes, is fetched as ever.
+func TestWhatAnOriginHasReplaced(t *testing.T) {
+	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	replaced := make(map[string]bool)
+	begin := func(c *upstream.Client, policy pull.Policy) *mirroring {
+		folders := indextest.New(t)
+		return (&mirroring{Tree: folders}).start(t, c, pull.Options{
+			Sources: sourceOf(c, policy), Open: folders.Open,
+			Replaces: func(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
+				if a.Hostname != host || h1 == "" || sum == (wire.SHA256{}) {
+					t.Errorf("asked is %s %s %s %s %s", a, version, on, h1, sum)
+				}
+				if replaced[a.Namespace+" "+version+" "+on.String()] {
+					return since
+				}
+				return time.Time{}
+			},
+		})
+	}
+	replaced["acme 1.0.0 linux_amd64"] = true
+	m := begin(newAcme(t).Client(t, upstream.Origin{}), pull.Policy{})
+	m.mustRefuse(t, linuxZip, pull.ErrConflict, "version 1.0.0 is on record with other bytes since 2026-01-02T03:04:05Z")
+	m.fill(t, darwinZip)
+	replaced[vpc.Namespace+" 1.0.0 _"] = true
+	begin(newModules(t, "").Client(t, upstream.Origin{}), withModules).mustRefuseModule(t, pull.ErrConflict, "is on record with other bytes")
+}
+
+// A module that somebody has swapped in the tree is not served for want of one in the index.
+func TestAReplacedModuleInTheTreeIsNotServed(t *testing.T) {
+	folders := indextest.New(t).Write("modules/"+vpc.String()+"/1.0.0.tar.gz", indextest.TarGz("main.tf", "# swapped in the tree"))
+	c := newModules(t, "").Client(t, upstream.Origin{})
+	m := (&mirroring{Tree: folders}).start(t, c, pull.Options{
+		Sources: sourceOf(c, withModules), Open: folders.Open,
+		Replaces: func(address.Address, string, address.Platform, string, wire.SHA256) time.Time { return time.Now() },
+	})
+	m.mustRefuseModule(t, pull.ErrConflict, "is on record with other bytes")
+}

@@ -1,0 +1,111 @@
+package pull
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// A measuredDisk is slow to list folders, or fails for some of them.
+type measuredDisk struct {
+	afero.Fs
+	takes  time.Duration
+	fails  string // for names with this suffix; empty: none
+	listed int
+}
+
+func (d *measuredDisk) Open(name string) (afero.File, error) {
+	time.Sleep(d.takes)
+	d.listed++
+	if d.fails != "" && strings.HasSuffix(name, d.fails) {
+		return nil, syscall.EIO
+	}
+	return d.Fs.Open(name)
+}
+
+func newMeasured(t *testing.T) (*measuredDisk, tree.Part, *Quota) {
+	t.Helper()
+	d := &measuredDisk{Fs: afero.NewMemMapFs()}
+	if err := afero.WriteFile(d.Fs, "providers/registry.example.com/acme/demo/a.zip", make([]byte, 10), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return d, tree.Part{Fs: d, Dir: "providers"}, NewQuota(10, []svchost.Hostname{"registry.example.com"})
+}
+
+// Mirrored files are not added up again at once, even if this takes longer than the sum
+// is valid.
+func TestASlowDiskIsMeasuredOnceInAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, in, q := newMeasured(t)
+		d.takes = measuredFor
+		q.measure(in)
+		once := d.listed
+		q.measure(in)
+		synctest.Wait()
+		if d.listed != once {
+			t.Error("it is measured again at once")
+		}
+		time.Sleep(measuredFor)
+		q.measure(in)
+		time.Sleep(time.Duration(once) * d.takes)
+		synctest.Wait()
+		if d.listed != 2*once {
+			t.Error("it is not measured again")
+		}
+	})
+}
+
+// While the files are added up again, fills use the previous sum, and are counted.
+func TestFillsDoNotWaitForASlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, in, q := newMeasured(t)
+		q.max = 30
+		q.measure(in)
+		time.Sleep(measuredFor)
+		d.takes = time.Hour
+		began := time.Now()
+		q.measure(in)
+		synctest.Wait()
+		for range 2 {
+			q.measure(in)
+			if err := q.reserve(10); err != nil {
+				t.Fatal(err)
+			}
+			q.end(10, 10)
+		}
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("they wait %v", waited)
+		}
+		time.Sleep(24 * time.Hour)
+		if err := q.reserve(1); !errors.Is(err, ErrMaxHeld) {
+			t.Errorf("packages filled meanwhile do not count: %v", err)
+		}
+	})
+}
+
+// Files that cannot be read still count.
+func TestFilesThatCannotBeReadStillCount(t *testing.T) {
+	for _, fails := range []string{"providers", "registry.example.com", "demo"} {
+		t.Run(fails, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, in, q := newMeasured(t)
+				q.measure(in)
+				time.Sleep(measuredFor)
+				d.fails = fails
+				q.measure(in)
+				synctest.Wait()
+				if err := q.reserve(1); !errors.Is(err, ErrMaxHeld) {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package pull
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+var sampleRecord = &record{
+	Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+	Versions: []datedVersion{
+		{wire.ProviderVersion{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.1"}, Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2025, 1, 3, 0, 0, 0, 0, time.UTC), true},
+		{wire.ProviderVersion{Version: "1.0.0"}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC), false},
+	},
+	Missing: []missingVersion{
+		{datedVersion{wire.ProviderVersion{Version: "0.9.0"}, time.Time{}, time.Date(2025, 11, 2, 3, 4, 5, 0, time.UTC), true}, time.Date(2025, 12, 30, 0, 0, 0, 0, time.UTC)},
+	},
+}
+
+func TestRecords(t *testing.T) {
+	got, err := decodeRecord(sampleRecord.encode())
+	if err != nil || !reflect.DeepEqual(got, sampleRecord) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, test := range []struct{ rule, old, new string }{
+		{"another format", `"format":1`, `"format":2`},
+		{"no time", `"fetched":"2026-01-02T03:04:05.000000006Z"`, `"fetched":"0001-01-01T00:00:00Z"`},
+		{"an invalid time", `2026-01-02`, `2026-13-02`},
+		{"an invalid version", `"1.0.0"`, `"1.0"`},
+		{"a version twice", `"1.0.0"`, `"1.1.0-rc.1"`},
+		{"an invalid protocol", `"6.1"`, `"six"`},
+		{"an invalid platform", `"linux"`, `"../"`},
+		{"trailing data", `}]}`, `}]}{}`},
+		{"an invalid version that is missing", `"0.9.0"`, `"0.9"`},
+		{"a missing version without the time of its last list", `,"listed":"2025-12-30T00:00:00Z"`, ``},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			content := bytes.Replace(sampleRecord.encode(), []byte(test.old), []byte(test.new), 1)
+			if bytes.Equal(content, sampleRecord.encode()) {
+				t.Fatal("the sample does not have it")
+			}
+			if r, err := decodeRecord(content); err == nil {
+				t.Errorf("it is accepted as %+v", r)
+			}
+		})
+	}
+}
+
+// Versions keep their dates, even in a record of an earlier release.
+func TestRecordsInAnotherOrder(t *testing.T) {
+	seen := func(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC) }
+	dated := func(version string, day int) datedVersion {
+		return datedVersion{ProviderVersion: wire.ProviderVersion{Version: version}, Seen: seen(day)}
+	}
+	for _, test := range []struct {
+		rule     string
+		versions []datedVersion
+	}{
+		{"builds before the plain version", []datedVersion{dated("1.0.0+b", 2), dated("1.0.0+a", 3), dated("1.0.0", 1)}},
+		{"none", []datedVersion{dated("1.0.0+a", 3), dated("1.0.0", 1), dated("1.0.0+b", 2)}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r, err := decodeRecord((&record{Fetched: seen(4), Versions: test.versions}).encode())
+			if want := []datedVersion{dated("1.0.0", 1), dated("1.0.0+b", 2), dated("1.0.0+a", 3)}; err != nil || !reflect.DeepEqual(r.Versions, want) {
+				t.Errorf("got %+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// A limited number of versions that a list lacks keep their dates for some time.
+func TestMissingVersions(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	listOf := func(versions ...string) (list []wire.ProviderVersion) {
+		for _, v := range versions {
+			list = append(list, wire.ProviderVersion{Version: v})
+		}
+		return list
+	}
+	first := newRecord(listOf("1.1.0", "1.0.0"), nil, start)
+	for _, test := range []struct {
+		rule    string
+		missing time.Duration
+		seen    time.Time
+	}{
+		{"they keep when they were first seen", missingFor - time.Hour, start},
+		{"after some time they are new", missingFor + time.Hour, start.Add(missingFor + time.Hour)},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			last := start.Add(test.missing / 2)
+			r := newRecord(listOf("1.1.0"), first, last)
+			for _, again := range []func() (*record, error){
+				func() (*record, error) { return decodeRecord(r.encode()) },
+				func() (*record, error) { return r.withPastOf(first), nil },
+				func() (*record, error) { return newRecord(listOf(), r, last), nil },
+			} {
+				kept, err := again()
+				if err != nil {
+					t.Fatal(err)
+				}
+				now := newRecord(listOf("1.1.0", "1.0.0"), kept, start.Add(test.missing))
+				if d, ok := now.version("1.0.0"); !ok || !d.Seen.Equal(test.seen) || len(now.Missing) > 0 {
+					t.Errorf("got %+v, want %v, and %+v is missing", d, test.seen, now.Missing)
+				}
+			}
+		})
+	}
+	t.Run("their number is bounded", func(t *testing.T) {
+		var many []wire.ProviderVersion
+		for i := 3 * maxMissing; i > 0; i-- {
+			many = append(many, wire.ProviderVersion{Version: fmt.Sprintf("1.%d.0", i)})
+		}
+		r := newRecord(many, nil, start)
+		r = newRecord(nil, newRecord(many[:10], r, start.Add(time.Hour)), start.Add(2*time.Hour))
+		if len(r.Missing) != maxMissing || r.Missing[0].Listed != start.Add(time.Hour) {
+			t.Errorf("there are %d, and %+v first", len(r.Missing), r.Missing[0])
+		}
+	})
+}
+
+// A decoded record encodes to the same bytes, and its versions are valid.
+func FuzzDecodeRecord(f *testing.F) {
+	f.Add(sampleRecord.encode())
+	f.Add([]byte(`{"format":1,"fetched":"2026-01-02T03:04:05Z","versions":[]}`))
+	f.Add([]byte(`{"format":1,"fetched":"2026-01-02T03:04:05+14:00","versions":[{"version":"1.0.0+build","platforms":[{"os":"linux"}]}]}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		r, err := decodeRecord(content)
+		if err != nil {
+			return
+		}
+		again, err := decodeRecord(r.encode())
+		if err != nil {
+			t.Fatalf("%v in %s", err, r.encode())
+		}
+		if !bytes.Equal(again.encode(), r.encode()) {
+			t.Fatalf("%s became %s", r.encode(), again.encode())
+		}
+		for _, d := range r.Versions {
+			if _, err := address.ParseProviderVersion(d.ProviderVersion.Version); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,409 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// patience is how long a request waits for the renewal of a list that is far out of
+// date, before it is answered with the old list.
+const patience = 3 * time.Second
+
+// An origin sends the publication date of one version a request. A provider may have
+// hundreds of versions, so only this many are requested each time its list is renewed,
+// newest first. The rest follow with the next requests for the list.
+const (
+	maxDates      = 128
+	parallelDates = 8 // fewer than an origin's slots, so that lists are still renewed
+)
+
+// An Offering lists the versions of a provider or module that can be mirrored.
+type Offering struct {
+	// Versions are ordered newest first. They are not changed. Versions of a module
+	// have only a number.
+	Versions []wire.ProviderVersion
+
+	// Age is the time since the origin sent the list.
+	Age time.Duration
+
+	// Stale reports whether the list should have been renewed by now.
+	Stale bool
+}
+
+// listAge returns the Age of a list that should have been renewed by now; zero for others.
+func (o Offering) listAge() time.Duration {
+	if !o.Stale {
+		return 0
+	}
+	return o.Age
+}
+
+// Versions returns the versions of a provider or module that its origin lists and that
+// have the minimum release age. The origin is asked once for all callers, and the
+// request continues when they have left. A known list is returned at once, even if the
+// origin fails. If the list is more than twice as old as it should be, Versions first
+// waits a moment for a new one.
+func (f *Filler) Versions(ctx context.Context, a address.Address) (Offering, error) {
+	c, err := f.catalog(a)
+	if err != nil {
+		return Offering{}, err
+	}
+	if err := c.wait(ctx); err != nil {
+		return Offering{}, err
+	}
+	return c.offering()
+}
+
+// listed finds a version in the list. The error is ErrTooYoung if the version has not
+// reached the minimum release age.
+func (f *Filler) listed(ctx context.Context, a address.Address, version string) (v wire.ProviderVersion, ok bool, err error) {
+	c, err := f.catalog(a)
+	if err != nil {
+		return v, false, err
+	}
+	if err := c.wait(ctx); err != nil {
+		return v, false, err
+	}
+	d, ok := c.version(version)
+	if ok && c.needsDate(d, time.Now()) {
+		if err := c.fetchDate(ctx, version); err != nil {
+			return v, false, err
+		}
+		d, ok = c.version(version)
+	}
+	if ok && d.matures(c.source.Policy.MinAge).After(time.Now()) {
+		return v, false, ErrTooYoung
+	}
+	return d.ProviderVersion, ok, nil
+}
+
+// catalog returns the catalog of a provider or module. The error says why it has no
+// list.
+func (f *Filler) catalog(a address.Address) (*catalog, error) {
+	s, err := f.source(a)
+	if err != nil {
+		return nil, err
+	}
+	f.opening.mutex.Lock() // a catalog that is no longer opening is in one of the caches
+	defer f.opening.mutex.Unlock()
+	if c := f.opening.catalogs[a]; c != nil {
+		return c, nil
+	}
+	if c, ok := f.catalogs.Get(a); ok {
+		return c, nil
+	}
+	if err, ok := f.unlisted.Get(a); ok {
+		return nil, err
+	}
+	c := &catalog{Filler: f, source: s, address: a}
+	f.opening.catalogs[a] = c
+	return c, nil
+}
+
+// openingCatalogs are the catalogs without a list so far. They are kept separately so
+// that requests for names that do not exist evict no list.
+type openingCatalogs struct {
+	mutex    sync.Mutex
+	catalogs map[address.Address]*catalog
+}
+
+func (o *openingCatalogs) remove(c *catalog) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.catalogs[c.address] == c {
+		delete(o.catalogs, c.address)
+	}
+}
+
+// opened moves a catalog to the catalogs with a list, or remembers why it has none.
+func (c *catalog) opened(listed bool, err error) {
+	switch {
+	case listed:
+		c.catalogs.Put(c.address, c, cache.UntilEvicted)
+	case err != nil && !isForgotten(err):
+		c.unlisted.Put(c.address, err, lifetimeOf(err))
+	}
+	c.opening.remove(c)
+}
+
+// A catalog has the known versions of a provider or module.
+type catalog struct {
+	*Filler
+	source  *Source
+	address address.Address
+
+	mutex   sync.Mutex
+	loaded  bool    // the record in the tree has been read, or there is no usable one
+	record  *record // nil: nothing is known
+	failure error   // of the last refresh, or request for a date
+	retry   time.Time
+	refresh flights[struct{}]
+	dating  flights[struct{}] // by version
+
+	keeping sync.Mutex // while the record in the tree is written
+
+	size atomic.Int64 // of record, in bytes
+	kept atomic.Bool  // the tree has a record
+
+	offered      []wire.ProviderVersion // of record; nil: unknown
+	offeredUntil time.Time              // zero: as long as the record
+}
+
+// weigh estimates how many bytes a catalog takes in memory.
+func (c *catalog) weigh() int { return int(c.size.Load()) }
+
+// set replaces the record. The caller holds the mutex.
+func (c *catalog) set(r *record) {
+	c.record, c.offered = r, nil
+	c.size.Store(r.weigh())
+}
+
+// version finds a version in the record.
+func (c *catalog) version(text string) (datedVersion, bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.record == nil {
+		return datedVersion{}, false
+	}
+	return c.record.version(text)
+}
+
+// wait returns when there is a usable record. Otherwise the error is the failure to get
+// one.
+func (c *catalog) wait(ctx context.Context) error {
+	c.mutex.Lock()
+	if !c.loaded && c.record == nil {
+		r, err := c.readRecord()
+		if c.loaded = !errors.Is(err, ErrUnread); r != nil {
+			c.set(r)
+			c.opened(true, nil)
+		}
+	}
+	now := time.Now()
+	known, age, ttl := c.record != nil, c.age(now), c.source.Policy.VersionsTTL
+	switch {
+	case known && age <= ttl && !c.lacksDates(c.record, now):
+		c.mutex.Unlock()
+		return nil
+	case c.failure != nil && now.Before(c.retry):
+		defer c.mutex.Unlock()
+		if known {
+			return nil
+		}
+		return c.failure
+	}
+	refreshed := c.refresh.start(ctx, "", c.fetchRecord)
+	usable := known && age <= 2*ttl && len(c.mature(now)) > 0
+	c.mutex.Unlock()
+	var enough <-chan time.Time
+	switch {
+	case usable:
+		return nil
+	case known:
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		enough = timer.C
+	}
+	select {
+	case <-refreshed:
+	case <-enough:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.record != nil {
+		return nil
+	}
+	return c.failure
+}
+
+// age returns the age of the record. A record from the future is infinitely old: a
+// clock was wrong, and the difference is unknown.
+func (c *catalog) age(now time.Time) time.Duration {
+	if c.record == nil || c.record.Fetched.After(now) {
+		return 1<<63 - 1
+	}
+	return now.Sub(c.record.Fetched)
+}
+
+// offering returns the versions that can be mirrored, after wait.
+func (c *catalog) offering() (Offering, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	now := time.Now()
+	list := c.mature(now)
+	if len(list) == 0 && c.lacksDates(c.record, now) { // versions may exist although none is mature
+		if c.failure != nil {
+			return Offering{}, c.failure
+		}
+		return Offering{}, &upstream.Failure{Host: c.address.Hostname.ForDisplay(), Kind: upstream.ErrTimeout, Detail: "it is still being asked for the dates of the versions"}
+	}
+	o := Offering{Versions: list, Age: c.age(now)}
+	if o.Stale = o.Age > c.source.Policy.VersionsTTL; o.Stale {
+		c.observe(Event{Kind: VersionsStale, Hostname: c.address.Hostname}, nil)
+	}
+	return o, nil
+}
+
+// mature returns the versions with the minimum release age. The caller holds the mutex.
+func (c *catalog) mature(now time.Time) []wire.ProviderVersion {
+	if c.offered == nil || !c.offeredUntil.IsZero() && !now.Before(c.offeredUntil) {
+		c.offered, c.offeredUntil = c.record.mature(c.source.Policy.MinAge, now)
+	}
+	return c.offered
+}
+
+// fetchRecord asks the origin for its list, unless another instance has done so.
+func (c *catalog) fetchRecord(clients *upstream.Clients) (struct{}, error) {
+	c.mutex.Lock()
+	before := c.record
+	c.mutex.Unlock()
+	r, err := c.fetch(clients.Context(c.ctx), before)
+	c.mutex.Lock()
+	if r != nil {
+		if c.record != nil {
+			r = r.withPastOf(c.record) // dates may have been requested meanwhile
+		}
+		c.set(r)
+	}
+	if c.failure = err; err != nil && !isForgotten(err) {
+		c.retry = time.Now().Add(lifetimeOf(err))
+	}
+	listed := c.record != nil
+	c.mutex.Unlock()
+	c.opened(listed, err)
+	c.noteRefresh(c.address, before != nil, err)
+	return struct{}{}, err
+}
+
+// fetch fetches the list. If dates are missing, it returns both a record and an error.
+func (c *catalog) fetch(ctx context.Context, before *record) (*record, error) {
+	kept, err := c.readRecord()
+	if errors.Is(err, errBadRecord) && before == nil {
+		before, err = c.provenRecord()
+	}
+	if err != nil && before == nil && c.source.Policy.MinAge > 0 {
+		return nil, err // without the record all versions would count as first seen today
+	}
+	switch {
+	case kept != nil && before != nil && before.Fetched.After(kept.Fetched):
+		before = before.withPastOf(kept)
+	case kept != nil && before != nil:
+		before = kept.withPastOf(before)
+	case kept != nil:
+		before = kept
+	}
+	if kept != nil && before.Fetched.Equal(kept.Fetched) { // another instance may have asked
+		now := time.Now()
+		since := now.Sub(kept.Fetched)
+		if since >= 0 && since <= c.source.Policy.VersionsTTL && !c.lacksDates(before, now) {
+			return before, nil
+		}
+	}
+	began := time.Now()
+	list, err := c.source.Client.Versions(ctx, c.address)
+	c.observe(Event{Kind: VersionsFetched, Hostname: c.address.Hostname, Took: time.Since(began)}, err)
+	if err != nil {
+		return nil, err
+	}
+	r := newRecord(list, before, time.Now())
+	err = c.fetchDates(ctx, r)
+	c.keep(r)
+	return r, err
+}
+
+// keep writes a record. Nothing depends on its success.
+func (c *catalog) keep(r *record) {
+	if err := c.keepRecord(r); err != nil && c.outages.begin("keeping") {
+		c.log(slog.LevelWarn, "lists of versions cannot be kept, they will be requested again after a restart", "error", err.Error())
+	}
+}
+
+// needsDate reports whether the origin may know an earlier date for a version than this
+// mirror does.
+func (c *catalog) needsDate(d datedVersion, now time.Time) bool {
+	return !d.Asked && d.matures(c.source.Policy.MinAge).After(now)
+}
+
+func (c *catalog) lacksDates(r *record, now time.Time) bool {
+	return slices.ContainsFunc(r.Versions, func(d datedVersion) bool { return c.needsDate(d, now) })
+}
+
+// fetchDates adds dates to a record that is not shared yet. If there is an error,
+// versions without a date count from when they were first seen.
+func (c *catalog) fetchDates(ctx context.Context, r *record) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(parallelDates)
+	asked := 0
+	for i := range r.Versions {
+		d := &r.Versions[i]
+		if !c.needsDate(*d, r.Fetched) || asked == maxDates {
+			continue
+		}
+		asked++
+		all.Go(func() (err error) {
+			*d, err = c.dated(upstream.NewClients(ctx).Context(ctx), *d)
+			return err
+		})
+	}
+	return all.Wait()
+}
+
+// fetchDate adds the date of a version that is requested before its turn.
+func (c *catalog) fetchDate(ctx context.Context, version string) error {
+	_, err := c.dating.do(ctx, version, func(clients *upstream.Clients) (struct{}, error) {
+		d, ok := c.version(version)
+		if !ok || d.Asked {
+			return struct{}{}, nil
+		}
+		c.mutex.Lock()
+		failure, retry := c.failure, c.retry
+		c.mutex.Unlock()
+		if upstream.IsKind(failure, upstream.ErrUnavailable, upstream.ErrTimeout) && time.Now().Before(retry) {
+			return struct{}{}, failure
+		}
+		d, err := c.dated(clients.Context(c.ctx), d)
+		if err != nil {
+			if !isForgotten(err) {
+				c.mutex.Lock()
+				c.failure, c.retry = err, time.Now().Add(lifetimeOf(err))
+				c.mutex.Unlock()
+			}
+			return struct{}{}, err
+		}
+		c.mutex.Lock()
+		r := c.record.withPastOf(&record{Versions: []datedVersion{d}})
+		c.set(r)
+		c.mutex.Unlock()
+		c.keep(r)
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// dated asks the origin when a version was published. The error means that the origin
+// may say so another time.
+func (c *catalog) dated(ctx context.Context, d datedVersion) (datedVersion, error) {
+	date, err := c.source.Client.Published(ctx, c.address, d.Version)
+	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout) || isCanceled(err) {
+		return d, err
+	}
+	d.Asked = true
+	if err == nil {
+		d.Published = date
+	}
+	return d, nil
+}
