@@ -177,7 +177,7 @@ func (p place) modulePackage(ctx context.Context, version string, h1s, zhs []str
 			return c, nil
 		}
 	}
-	for _, format := range []string{"tar.gz", "zip"} {
+	for _, format := range address.DistinctModuleFormats() {
 		if c, err = p.fetchModule(ctx, version, format, zhs); err == nil || !errors.Is(err, errNotServed) {
 			break
 		}
