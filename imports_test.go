@@ -34,7 +34,7 @@ var layers = []layer{
 	{name: "index/moduledoc", only: []string{"address"}}, // archive keeps its short form
 	{name: "tree", only: []string{"address", "wire"}},    // the files
 	{name: "tree/treetest"},
-	{name: "tlog", only: []string{"address", "cache", "tree"}}, // the log of what was offered
+	{name: "tlog", only: []string{"address", "wire", "cache", "tree"}}, // the log of what was offered
 	{name: "tlog/tlogtest", http: true},
 	{name: "tlog/vault", only: []string{"tlog"}},
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
@@ -62,7 +62,7 @@ var layers = []layer{
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips
 	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream"}},
-	{name: "upstream/lockfile", only: []string{"address"}},
+	{name: "upstream/lockfile", only: []string{"address", "wire"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
 	{name: "handlers", http: true},
