@@ -32,6 +32,7 @@ func experiments() []experiment {
 		{"publish", renamedIn},
 		{"change", folderChanges},
 		{"million", million},
+		{"record", recording},
 		{"upload", uploading},
 		{"large", largePackage},
 		{"fill", pullThrough},
