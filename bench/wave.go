@@ -67,6 +67,7 @@ type initialization struct {
 type waveUsage struct {
 	cpu    time.Duration   // of the server
 	memory int64           // of the server at its peak, in bytes
+	own    int64           // memory without files, such as the program, at its peak, in bytes
 	times  []time.Duration // of the clients, the fastest first
 }
 
@@ -131,6 +132,7 @@ func wave(ctx context.Context, s server, clients int, http2 bool) (u waveUsage, 
 		all    sync.WaitGroup
 	)
 	u.times = make([]time.Duration, clients)
+	own := watchOwnMemory(s.pids)
 	before := s.cpuTime()
 	for n := range clients {
 		all.Go(func() {
@@ -145,6 +147,7 @@ func wave(ctx context.Context, s server, clients int, http2 bool) (u waveUsage, 
 	close(start)
 	all.Wait()
 	u.cpu = s.cpuTime() - before
+	u.own = own()
 	for _, pid := range s.pids {
 		u.memory += peakMemory(pid)
 	}
