@@ -76,41 +76,6 @@ func (u waveUsage) within(part float64) float64 {
 	return u.times[int(part*float64(len(u.times)-1))].Seconds()
 }
 
-// A recorder keeps the results of each round for the rows that follow the measuring
-// row.
-type recorder struct {
-	take   func(context.Context) (waveUsage, error)
-	usages []waveUsage
-}
-
-// measuring returns a measurement that is recorded. It returns nil for a nil recorder.
-func (r *recorder) measuring(value func(waveUsage) float64) measurement {
-	if r == nil {
-		return nil
-	}
-	return func(ctx context.Context) (float64, error) {
-		u, err := r.take(ctx)
-		if err != nil {
-			return 0, err
-		}
-		r.usages = append(r.usages, u)
-		return value(u), nil
-	}
-}
-
-// recorded returns the measurements so far, one after the other.
-func (r *recorder) recorded(value func(waveUsage) float64) measurement {
-	if r == nil {
-		return nil
-	}
-	next := 0
-	return func(context.Context) (float64, error) {
-		u := r.usages[next]
-		next++
-		return value(u), nil
-	}
-}
-
 // wave measures that many clients, which start together. One client goes before them
 // and compares the answers as a whole. The others compare their status and length.
 func wave(ctx context.Context, s server, clients int, http2 bool) (u waveUsage, err error) {
