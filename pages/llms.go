@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
 
 // maxLLMs is how many modules, and how many providers, llms.txt lists. The rest is in the
@@ -28,7 +29,7 @@ func (v *visit) llms() (*answer, error) {
 	fmt.Fprintf(&b, "\n## More\n\n- [Search](%s/search?format=md&q=): put words, a resource type or a source at the end of the query\n", v.site.Path)
 	fmt.Fprintf(&b, "- [How to use this registry](%s/?format=md)\n- [What is new](%s/feed.atom)\n", v.site.Path, v.site.Path)
 	body := []byte(b.String())
-	return v.orSignIn(&answer{status: http.StatusOK, contentType: "text/plain; charset=utf-8", body: body, tag: contentTag(body)}, nil)
+	return v.orSignIn(&answer{status: http.StatusOK, contentType: "text/plain; charset=utf-8", body: body, tag: assets.Tag(body)}, nil)
 }
 
 func (v *visit) llmsSection(b *strings.Builder, title, kind string, list []handlers.Listed) {

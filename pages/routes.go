@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
 
 // A route is a parsed path of a page. Routes are comparable.
@@ -105,8 +106,8 @@ func parseRoute(escaped string) (r route, ok bool) {
 	if kind, ok := cutRoutes[escaped]; ok {
 		return route{kind: kind}, true
 	}
-	if name, ok := strings.CutPrefix(escaped, assetFolder); ok {
-		_, known := embedded().byName[name]
+	if name, ok := strings.CutPrefix(escaped, assets.Folder); ok {
+		_, known := assets.Named(name)
 		return route{kind: assetRoute, rest: name}, known
 	}
 	segments, ok := decodeSegments(escaped)
@@ -296,7 +297,7 @@ func (r route) path() string {
 	}
 	switch r.kind {
 	case assetRoute:
-		return assetFolder + r.rest
+		return assets.Folder + r.rest
 	case moduleRoute, moduleFileRoute, moduleCodeRoute, providerRoute, placeRoute, lostRoute:
 	default:
 		for p, kind := range plainRoutes {
