@@ -212,29 +212,6 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 	return r.writeTagged(w, Content{Type: textType, Caching: r.revalidate(), Body: []byte(found.String())})
 }
 
-// Appearance returns the first entry of a version in the transparency log, for an address that
-// the user may see, and the path of its proof, if it is public. ok is false without such an
-// entry.
-func (v *View) Appearance(a address.Address, version string) (first tlog.Appearance, proof string, ok bool) {
-	g := v.registry
-	if g.Log == nil {
-		return first, "", false
-	}
-	l := g.Log()
-	if l == nil {
-		return first, "", false
-	}
-	first, ok = l.Appearance(a, version)
-	kind := "providers"
-	if a.IsModule() {
-		kind = "modules"
-	}
-	if !v.PublicUnder(a.Hostname) { // a browser that has signed in has no credentials for it
-		return first, "", ok
-	}
-	return first, g.base + "/tlog/lookup/" + kind + "/" + a.String() + "/" + url.PathEscape(version), ok
-}
-
 // offers reports whether a snapshot offers the version.
 func (t *target) offers(s *index.Snapshot) bool {
 	return s.Provider(t.place).Release(t.version) != nil || s.Module(t.place).Version(t.version) != nil

@@ -27,6 +27,9 @@ func (v *visit) llms() (*answer, error) {
 	v.llmsSection(&b, "Modules", "modules", modules)
 	v.llmsSection(&b, "Providers", "providers", providers)
 	fmt.Fprintf(&b, "\n## More\n\n- [Search](%s/search?format=md&q=): put words, a resource type or a source at the end of the query\n", v.site.Path)
+	if v.view.SeesLog() {
+		fmt.Fprintf(&b, "- [Transparency log](%s): what was offered since when, and how to verify it\n", v.markdownURL(v.url(route{kind: logRoute})))
+	}
 	fmt.Fprintf(&b, "- [How to use this registry](%s/?format=md)\n- [What is new](%s/feed.atom)\n", v.site.Path, v.site.Path)
 	body := []byte(b.String())
 	return v.orSignIn(&answer{status: http.StatusOK, contentType: "text/plain; charset=utf-8", body: body, tag: assets.Tag(body)}, nil)

@@ -59,8 +59,9 @@ type identity struct {
 	// in here.
 	SignOut string
 
-	// Report reports that the visitor may read the report for operators.
-	Report bool
+	// Report reports that the visitor may read the report for operators, and Log that there
+	// is a page of the transparency log.
+	Report, Log bool
 }
 
 // An alternate is the content of a page in another form.
@@ -146,6 +147,7 @@ type fact struct {
 	Text string
 	URL  string    // a link for the text; empty: the text has none
 	More string    // shown after the text
+	Also link      // shown at the end
 	Time time.Time // shown in place of the text
 
 	// Full is the whole value of a text that is shortened. It can be copied. The text

@@ -58,6 +58,7 @@ const (
 	callbackRoute
 	logoutRoute
 	llmsRoute
+	logRoute
 )
 
 // Longer paths are not paths of pages.
@@ -76,7 +77,7 @@ var plainRoutes = map[string]routeKind{
 	"/": homeRoute, "/browse/modules": modulesRoute, "/browse/providers": providersRoute,
 	"/search": searchRoute, "/search/modules": searchModulesRoute, "/search/providers": searchProvidersRoute,
 	"/search/documentation": searchDocsRoute, "/search/suggestions": suggestionsRoute,
-	"/_registry/report": reportRoute, "/_registry/login": loginRoute, callbackPath: callbackRoute, logoutPath: logoutRoute,
+	"/_registry/report": reportRoute, "/_registry/log": logRoute, "/_registry/login": loginRoute, callbackPath: callbackRoute, logoutPath: logoutRoute,
 	"/llms.txt": llmsRoute,
 }
 

@@ -162,7 +162,7 @@ type visit struct {
 // answer renders a page, or takes it from the cache if the page is the same for
 // everyone.
 func (s *Site) answer(v *visit) (*answer, error) {
-	if !v.view.Public() || !v.query.cacheable() {
+	if !v.view.Public() || !v.query.cacheable() || v.route.kind == logRoute { // the log grows without a new snapshot
 		return s.render(v)
 	}
 	if subject, err := v.subject(); err != nil || !subject.Anonymous() {
@@ -244,6 +244,8 @@ func (s *Site) renderPage(v *visit) (*answer, error) {
 		return v.lost()
 	case reportRoute:
 		return v.report()
+	case logRoute:
+		return v.log()
 	case loginRoute:
 		if s.Challenge == nil {
 			return nil, fs.ErrNotExist
@@ -299,6 +301,7 @@ func (v *visit) subject() (access.Subject, error) {
 func (v *visit) page(title string) (page, error) {
 	p := page{Site: v.site.identity(v.view.Hostname()), Title: title}
 	p.Canonical, p.Alternates = v.canonical(), v.alternates()
+	p.Site.Log = v.view.SeesLog()
 	subject, err := v.subject()
 	switch {
 	case err != nil:
