@@ -230,11 +230,11 @@ func (r *Registry) awaitLog(t *testing.T) {
 // From the page of a version to the log, and back.
 func pagesLog(t *testing.T, registry *Registry) {
 	tab := openTab(t, registry)
-	tab.Open(pagesSite + "/providers/acme/demo/1.0.0?tab=packages")
-	if facts := tab.Text(".facts"); !strings.Contains(facts, "On record") {
+	tab.Open(pagesSite + "/providers/acme/demo/1.0.0")
+	if facts := tab.Text(".about .facts"); !strings.Contains(facts, "On record") {
 		t.Fatalf("the page says nothing of the log:\n%s", facts)
 	}
-	tab.Follow(`.facts a[href$="` + logPage + `"]`)
+	tab.Follow(`.about .facts a[href$="` + logPage + `"]`)
 	for _, text := range []string{"registry.example.com/v1/tlog", "caddy-terraform-registry verify --watch registry.example.com", "acme/demo 1.0.0", "found"} {
 		if !strings.Contains(tab.Text("main"), text) {
 			t.Errorf("the page of the log lacks %q:\n%s", text, tab.Text("main"))
