@@ -50,15 +50,14 @@ func (v *visit) log() (*answer, error) {
 		return nil, err
 	}
 	p := logPage{page: frame, Whole: seen.Whole, Looked: int(seen.Looked), Entries: v.logRows(seen.Latest)}
-	checkpoint := ""
-	if seen.Path != "" {
-		checkpoint = seen.Path + "/checkpoint"
-	}
 	p.Facts = []fact{
 		{Term: "Name", Text: seen.Origin},
-		{Term: "Entries", Text: humanize.Comma(seen.Size), Also: link{"signed", checkpoint}},
+		{Term: "Entries", Text: humanize.Comma(seen.Size)},
 		{Term: "Root hash", Text: abbreviated(seen.Root.String()), Full: seen.Root.String()},
 		{Term: "Key", Text: seen.Key, Full: seen.Key},
+	}
+	if seen.Path != "" {
+		p.Facts = append(p.Facts, fact{Term: "Checkpoint", Text: "as it is signed", URL: seen.Path + "/checkpoint"})
 	}
 	host := address.DisplayHostname(v.view.Hostname())
 	p.Verify.Text = "terraform init\ncaddy-terraform-registry verify"

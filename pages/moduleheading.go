@@ -201,10 +201,10 @@ func (v *visit) recordFacts(a address.Address, version string) []fact {
 	}
 	since := ", since " + first.Time.Format("2 January 2006")
 	if first.Found {
-		since = ", there before the log"
+		since = ", there when it was begun"
 	}
 	f := fact{Term: "On record", Text: "entry " + humanize.Comma(first.Number), URL: proof, More: since}
-	f.Also = link{"the log", v.url(route{kind: logRoute})}
+	f.Of = link{"the log", v.url(route{kind: logRoute})}
 	return []fact{f}
 }
 

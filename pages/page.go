@@ -146,8 +146,8 @@ type fact struct {
 	Term string
 	Text string
 	URL  string    // a link for the text; empty: the text has none
-	More string    // shown after the text
-	Also link      // shown at the end
+	Of   link      // what the text is of, shown after it
+	More string    // shown at the end
 	Time time.Time // shown in place of the text
 
 	// Full is the whole value of a text that is shortened. It can be copied. The text
