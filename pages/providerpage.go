@@ -218,7 +218,7 @@ func (p *providerView) sidebar() sidebar {
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: p.release.Published()},
 	)
-	b.Facts = append(b.Facts, recordFacts(p.view, a, p.release.Version)...)
+	b.Facts = append(b.Facts, p.recordFacts(a, p.release.Version)...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Protocol", Text: strings.Join(p.release.Protocols(), ", ")},
 		fact{Term: "Signed by", Text: signer(p.release)},

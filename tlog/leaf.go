@@ -76,8 +76,8 @@ type Leaf struct {
 	// digits; empty: the registry has signed it.
 	Key string
 
-	// Origin is when the package was published by the account of the registry that it is
-	// mirrored from; zero: it does not say.
+	// Origin is when the package was published, by the account of the registry that it is
+	// mirrored from, as far as its own lists did not contradict that; zero: not known.
 	Origin time.Time
 
 	// Nonce makes the hash of a leaf impossible to guess: the hashes in a proof must not
