@@ -62,9 +62,11 @@ var layers = []layer{
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips
 	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream"}},
+	{name: "pull/follow", only: []string{"address", "registryhcl", "index", "pull"}}, // has the repositories of modules looked at
 	{name: "upstream/lockfile", only: []string{"address", "wire"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
+	{name: "handlers/webhook", http: true, only: []string{}},
 	{name: "handlers", http: true},
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out, and back
 	{name: "pages/accept", only: []string{}},

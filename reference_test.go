@@ -38,6 +38,8 @@ var reference = []configured{
 	{"module", "Login", "`login`", ""},
 	{"module", "Upstream", "`upstream`", "In a Caddyfile the hostnames are arguments, `modules` may have the URL as its argument, and each of the hosts is a block `host`."},
 	{"module", "UpstreamHost", "`host` of `upstream`", "In a Caddyfile the name is an argument."},
+	{"module", "Git", "`git`", "In a Caddyfile each of the hosts is a block `host`."},
+	{"module", "GitHost", "`host` of `git`", "In a Caddyfile the name is an argument."},
 	{"module", "UI", "`ui`", "In a Caddyfile the path is an argument, and each of the links is a line `link`."},
 	{"module", "UILink", "`link` of `ui`", "In a Caddyfile these are arguments."},
 	{"module", "Publish", "`publish`", ""},

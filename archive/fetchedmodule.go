@@ -44,11 +44,14 @@ type FetchedModule struct {
 
 	// Folder in Dir in which the module lies, with slashes; empty for Dir itself.
 	Folder string
+
+	// Published means that this registry is where the module is published: what PackModule leaves
+	// out is left out, also by the .terraformignore in Folder. Clients of an origin get everything.
+	Published bool
 }
 
 // Pack writes the package of the module: all files but git's, at the same paths. Unlike
-// PackModule it leaves nothing out, since clients of the origin get everything too. Symlinks
-// are followed. The same files result in the same bytes. The error is a *PackageError if the
+// PackModule it leaves nothing else out, unless the module is Published. Symlinks are followed. The same files result in the same bytes. The error is a *PackageError if the
 // files cannot be packed, and otherwise an error of ctx, of the folder, or of writing.
 func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	root, err := os.OpenRoot(m.Dir)
@@ -61,7 +64,11 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 		return err
 	}
 	part := tree.NewPart(root, disk)
-	files, bad := walkPacked(part, ".", fetchedRules{}, func(string) {})
+	var rules packingRules = fetchedRules{}
+	if m.Published {
+		rules = &publishedRules{folder: m.Folder}
+	}
+	files, bad := walkPacked(part, ".", rules, func(string) {})
 	if bad != nil {
 		return AsPackageError(bad)
 	}
@@ -137,6 +144,38 @@ func (fetchedRules) begin(tree.Part, []tree.Entry) *tree.Finding { return nil }
 
 func (fetchedRules) leavesOut(e tree.Entry, _ string, _ folderMatch) (leftOut bool, within folderMatch, bad *tree.Finding) {
 	return e.Name == ".git" || e.Gone, folderMatch{}, nil
+}
+
+// publishedRules leave out what fetchedRules and moduleRules do. The .terraformignore is the one of the
+// module, and is about the files in its folder.
+type publishedRules struct {
+	folder string
+	moduleRules
+}
+
+func (r *publishedRules) begin(p tree.Part, entries []tree.Entry) *tree.Finding {
+	if r.folder == "" {
+		return r.moduleRules.begin(p, entries)
+	}
+	entries, err := p.Entries(r.folder)
+	if err != nil {
+		return tree.AsFinding(err)
+	}
+	return r.moduleRules.begin(p, entries)
+}
+
+func (r *publishedRules) leavesOut(e tree.Entry, name string, in folderMatch) (leftOut bool, within folderMatch, bad *tree.Finding) {
+	if e.Gone {
+		return true, folderMatch{}, nil
+	}
+	relative, inside := name, true
+	if r.folder != "" {
+		relative, inside = strings.CutPrefix(name, r.folder+"/")
+	}
+	if !inside {
+		return IsLeftOut(e.Name), folderMatch{}, nil
+	}
+	return r.moduleRules.leavesOut(e, relative, in)
 }
 
 // useFolder takes the folder of the module that the package records; empty if it records

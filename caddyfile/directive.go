@@ -59,6 +59,16 @@
 //	            allow <repository pattern...>
 //	        }
 //	    }
+//	    git {
+//	        host <name> {
+//	            user    <user>
+//	            token   <token>
+//	            allow   <repository pattern...>
+//	            webhook <secret>
+//	        }
+//	        private <host...>
+//	        poll    <duration>
+//	    }
 //	    ui          [<path>] {
 //	        name <name>
 //	        logo <file>

@@ -45,6 +45,7 @@ func options() []option {
 		{name: "redirect", parse: redirect},
 		{name: "login", parse: login, block: true},
 		{name: "upstream", parse: upstream, list: true, block: true},
+		{name: "git", parse: git, block: true},
 		{name: "ui", parse: ui, block: true},
 		{name: "publish", parse: publish, block: true},
 		{name: "tlog", parse: tlog, block: true},

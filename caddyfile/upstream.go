@@ -2,6 +2,8 @@ package caddyfile
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -82,10 +84,17 @@ func upstreamModules(d *caddyfile.Dispenser, u *module.Upstream) error {
 // upstreamHost parses the name of a host and the block of its credentials.
 func upstreamHost(d *caddyfile.Dispenser, u *module.Upstream) error {
 	h := new(module.UpstreamHost)
-	if !d.AllArgs(&h.Name) || h.Name == "" {
+	err := hostBlock(d, &h.Name, &h.Allow, h.CheckAllow, []string{"user", "token"}, &h.User, &h.Token)
+	u.Hosts = append(u.Hosts, h)
+	return err
+}
+
+// hostBlock parses the name of a host of repositories, and a block with the repositories that its
+// credentials are for, and with words that have one argument.
+func hostBlock(d *caddyfile.Dispenser, name *string, allow *[]string, check func(string) error, words []string, fields ...*string) error {
+	if !d.AllArgs(name) || *name == "" {
 		return d.Err("host needs one name, such as git.example.com")
 	}
-	texts := map[string]*string{"user": &h.User, "token": &h.Token}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		word := d.Val()
 		switch {
@@ -95,19 +104,18 @@ func upstreamHost(d *caddyfile.Dispenser, u *module.Upstream) error {
 				return d.ArgErr()
 			}
 			for _, pattern := range patterns {
-				if err := h.CheckAllow(pattern); err != nil {
+				if err := check(pattern); err != nil {
 					return d.WrapErr(fmt.Errorf("allow: %w", err))
 				}
 			}
-			h.Allow = append(h.Allow, patterns...)
-		case texts[word] == nil:
-			return d.Errf("unrecognized word '%s' in host, the allowed ones are: user, token, allow", word)
+			*allow = append(*allow, patterns...)
+		case !slices.Contains(words, word):
+			return d.Errf("unrecognized word '%s' in host, the allowed ones are: %s, allow", word, strings.Join(words, ", "))
 		default:
-			if err := setText(d, texts[word]); err != nil {
+			if err := setText(d, fields[slices.Index(words, word)]); err != nil {
 				return err
 			}
 		}
 	}
-	u.Hosts = append(u.Hosts, h)
 	return nil
 }

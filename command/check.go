@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -59,11 +60,11 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 		return fmt.Errorf("--signatures: %w", err)
 	}
 	finish := func(l index.Ledger) error {
-		report, err := check(cmd.Context(), directories, signatures == pull.RequireSignatures, l)
+		report, repositories, err := check(cmd.Context(), directories, signatures == pull.RequireSignatures, l)
 		if err != nil {
 			return err
 		}
-		return cli.Finish(cmd, checkResult{report})
+		return cli.Finish(cmd, checkResult{report, repositories})
 	}
 	if fl.String("config") == "" {
 		return finish(nil)
@@ -80,7 +81,7 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 
 // check scans a tree on the local disk once, and compares it with a ledger, which may be nil. Named file systems exist only within
 // a configuration.
-func check(ctx context.Context, directories tree.Directories, require bool, l index.Ledger) (*index.Report, error) {
+func check(ctx context.Context, directories tree.Directories, require bool, l index.Ledger) (*index.Report, []namedRepository, error) {
 	memo, identity := module.Memo(directories)
 	snapshot, err := cli.Scan(ctx, index.Options{
 		Open:              directories.Open,
@@ -91,14 +92,41 @@ func check(ctx context.Context, directories tree.Directories, require bool, l in
 		Ledger:            l,
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	report := snapshot.Report()
 	for i := range report.Offered {
 		o := &report.Offered[i]
 		o.Signature = strings.TrimSpace(o.Signature) // the space before the ID that unusedKey lacks
 	}
-	return report, nil
+	return report, namedRepositories(snapshot), nil
+}
+
+// A namedRepository is a repository that a registry.hcl names.
+type namedRepository struct {
+	Address string `json:"address"`
+	URL     string `json:"url"`
+	Folder  string `json:"folder,omitempty"`
+	Tags    string `json:"tags"`
+	Detail  string `json:"detail"` // whether it is followed
+}
+
+// namedRepositories returns the repositories that the tree names, by address. The tree alone does not
+// say whether they are followed.
+func namedRepositories(s *index.Snapshot) (list []namedRepository) {
+	for a := range s.Folders() {
+		m := s.Metadata(index.PlaceOf(a))
+		if m == nil || m.Git == nil {
+			continue
+		}
+		detail := "its tags are versions at a registry that has `git` in its configuration; without that it is not followed"
+		if !a.IsModule() || a.Hostname != "" {
+			detail = "it is not followed: `git` is for modules in a folder without HOSTNAME"
+		}
+		list = append(list, namedRepository{a.String(), m.Git.URL, m.Git.Folder, m.Git.Tags.String(), detail})
+	}
+	slices.SortFunc(list, func(a, b namedRepository) int { return strings.Compare(a.Address, b.Address) })
+	return list
 }
 
 // unusedKey takes the place of the registry's key. A scan only notes which releases the
@@ -111,9 +139,20 @@ func (unusedKey) Sign([]byte) ([]byte, error) { return nil, errors.New("there is
 
 // A checkResult prints a report. The text fits the terminal except for paths, which stay
 // whole so that they can be copied.
-type checkResult struct{ *index.Report }
+type checkResult struct {
+	*index.Report
+	repositories []namedRepository
+}
 
-func (r checkResult) Document() any { return r.Report }
+func (r checkResult) Document() any {
+	if len(r.repositories) == 0 {
+		return r.Report
+	}
+	return struct {
+		*index.Report
+		Repositories []namedRepository `json:"repositories"`
+	}{r.Report, r.repositories}
+}
 
 func (r checkResult) Status() int {
 	if len(r.Withheld) > 0 || r.Hint != "" {
@@ -126,6 +165,9 @@ func (r checkResult) WriteText(out, _ io.Writer) error {
 	b := new(strings.Builder)
 	writeOffered(b, r.Offered)
 	writeNotes(b, r.Offered)
+	cli.WriteSection(b, "REPOSITORIES", r.repositories, func(n namedRepository) string {
+		return fmt.Sprintf("module %s %s %s\n%s", cli.Printable(n.Address), cli.Printable(n.URL), cli.Printable(n.Tags), cli.Wrap(n.Detail, cli.Indent))
+	})
 	cli.WriteProblems(b, "WITHHELD", r.Withheld)
 	var ignored, withdrawn, temporary []index.Problem
 	for _, p := range r.Ignored {

@@ -43,7 +43,7 @@ Offered: 2 providers in 3 versions, 1 module in 1 version. Withheld: 1. Ignored:
 1 file that has no place in the tree.
 `
 	var b strings.Builder
-	if err := (checkResult{sampleReport()}).WriteText(&b, nil); err != nil {
+	if err := (checkResult{sampleReport(), nil}).WriteText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	if b.String() != want {
@@ -56,7 +56,7 @@ func TestWriteReportKeepsItsColumns(t *testing.T) {
 	r := &index.Report{Withheld: []index.Problem{
 		{Path: "providers/a\tb\nc", Reason: tree.BadName, Detail: "rename it"},
 	}}
-	if err := (checkResult{r}).WriteText(&b, nil); err != nil {
+	if err := (checkResult{r, nil}).WriteText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "\n\"providers/a\\tb\\nc\"\n    bad_name\n    rename it\n") {
@@ -83,7 +83,7 @@ func TestWriteReportFitsATerminal(t *testing.T) {
 		Hint:           words,
 	}
 	var b strings.Builder
-	if err := (checkResult{r}).WriteText(&b, nil); err != nil {
+	if err := (checkResult{r, nil}).WriteText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
@@ -251,4 +251,24 @@ func TestCheckRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A tree alone does not say whether the repositories that it names are followed.
+func TestCheckListsRepositories(t *testing.T) {
+	root := t.TempDir()
+	files := indextest.OnDisk(t, root)
+	files.Write("modules/acme/vpc/aws/registry.hcl", "git {\n  url  = \"https://git.example.com/acme/modules\"\n  tags = \"vpc-{version}\"\n}\n")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "")
+	files.Write("modules/registry.terraform.io/acme/vpc/aws/registry.hcl", "git {\n  url = \"https://git.example.com/acme/other\"\n}\n")
+	out, _, err := commandtest.Run(t.Context(), checkCommand(), "--root", root)
+	if err != nil {
+		t.Fatal(err, out)
+	}
+	commandtest.Says(t, strings.Join(strings.Fields(out), " "), "REPOSITORIES module acme/vpc/aws https://git.example.com/acme/modules vpc-{version} its tags are versions at a registry that has `git`",
+		"registry.terraform.io/acme/vpc/aws https://git.example.com/acme/other v{version} it is not followed: `git` is for modules in a folder without HOSTNAME")
+	out, _, err = commandtest.Run(t.Context(), checkCommand(), "--root", root, "--json")
+	if err != nil {
+		t.Fatal(err, out)
+	}
+	commandtest.Says(t, out, `"repositories"`, `"url": "https://git.example.com/acme/modules"`)
 }

@@ -80,6 +80,32 @@ func fetchModules(t *testing.T, versions ...string) (*handlers.Registry, *module
 	}, o
 }
 
+// A hosted module whose registry.hcl names a repository has versions that can be fetched, under whatever
+// name of the registry it is requested.
+func TestHostedModulesWithARepository(t *testing.T) {
+	g, o := fetchModules(t, "1.1.0", "1.0.0", "0.9.0")
+	o.tree.Write("modules/acme/vpc/aws/registry.hcl", "git {\n  url = \"https://git.example.com/acme/vpc\"\n}\nwithdrawn \"0.9.0\" {}\n")
+	o.tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# here")
+	o.tree.Write("modules/acme/none/aws/registry.hcl", "owner = \"a\"\n")
+	g.Changed()
+	s := serve(t, g)
+	if got := s.moduleVersions("acme/vpc/aws"); !slices.Equal(got, []string{"1.1.0", "1.0.0"}) {
+		t.Errorf("its versions are %v", got)
+	}
+	for version, want := range map[string]string{"1.0.0": "archive.tar.gz", "1.1.0": "archive.tar.gz//sub"} {
+		a := s.get("/v1/modules/acme/vpc/aws/" + version + "/download")
+		if got, want := a.Header.Get("X-Terraform-Get"), "/v1/modules/acme/vpc/aws/"+version+"/"+want; a.StatusCode != http.StatusNoContent || got != want {
+			t.Errorf("%s: got %d %s, want %s", version, a.StatusCode, got, want)
+		}
+	}
+	if !slices.Equal(o.filled, []string{"1.1.0"}) {
+		t.Errorf("it has fetched %v", o.filled)
+	}
+	mustRefuse(t, s.get("/v1/modules/acme/vpc/aws/0.9.0/download"), http.StatusGone)
+	mustRefuse(t, s.get("/v1/modules/acme/none/aws/versions"), http.StatusNotFound)
+	mustRefuse(t, s.get("/v1/modules/acme/none/aws/1.0.0/download"), http.StatusNotFound)
+}
+
 // A client gets a module in the same way whether or not the tree has it.
 func TestStandInFetchesModules(t *testing.T) {
 	g, o := fetchModules(t, "1.1.0", "1.0.0", "2.0.0-rc.1", "0.9.0", "0.9.0+a", "0.5.0+a", "0.4.0")

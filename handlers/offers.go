@@ -70,7 +70,7 @@ type fileOffers interface {
 // offers returns what r may be given. A visit reads what is in the tree, and fetches nothing:
 // anyone can follow links, and crawlers follow all.
 func (g *Registry) offers(r *request) Offers {
-	if r.visit || !g.fetches(&r.target) {
+	if r.visit || !g.fetches(&r.target, r.snapshot) {
 		return treeOffers{r.snapshot}
 	}
 	return g.pull.Around(r.snapshot, func() (context.Context, time.Time) {
@@ -80,9 +80,19 @@ func (g *Registry) offers(r *request) Offers {
 }
 
 // fetches reports whether the Upstream can fetch files of a target that the tree does not
-// have. It can for mirrored packages only.
-func (g *Registry) fetches(t *target) bool {
-	return g.Upstream != nil && !t.place.Hosted && g.Upstream.Mirrors(t.Address)
+// have. Of what is hosted, it can for modules whose registry.hcl names a repository.
+func (g *Registry) fetches(t *target, s *index.Snapshot) bool {
+	switch {
+	case g.Upstream == nil:
+		return false
+	case !t.place.Hosted:
+		return g.Upstream.Mirrors(t.Address)
+	case !t.IsModule():
+		return false
+	}
+	hosted := t.At("")
+	m := s.Metadata(index.PlaceOf(hosted))
+	return m != nil && m.Git != nil && g.Upstream.Mirrors(hosted)
 }
 
 // clientOf returns the IP address of the client, by which the Upstream is shared fairly.

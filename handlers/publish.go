@@ -49,11 +49,16 @@ const (
 //	PUT    providers/:namespace/:type/:version/:file
 //	DELETE providers/:namespace/:type/:version/
 //	PUT    modules/:namespace/:name/:system/:file
+//	POST   modules/:namespace/:name/:system/refresh
+//	POST   refresh
 //
 // Below registries/:hostname/ it accepts only a registry.hcl. It reads no snapshot: the
 // Publisher knows better what has just come into the tree.
 func (g *Registry) serveChange(w http.ResponseWriter, r *request, service servicePath) error {
-	if g.Publisher == nil {
+	if module, ok := g.namesRefresh(service); ok && r.Method == http.MethodPost {
+		return g.refresh(w, r, module)
+	}
+	if g.Publisher == nil || service.protocol == "refresh" {
 		return methodNotAllowed(allowRead, "this registry accepts GET and HEAD only")
 	}
 	protocol := service.protocol

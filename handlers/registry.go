@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers/webhook"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
@@ -95,6 +96,13 @@ type Registry struct {
 	// Publisher takes files that clients send into the tree. Without Rules it accepts
 	// none. Nil: nothing is published over HTTP.
 	Publisher Publisher
+
+	// Follower looks at the repositories of hosted modules when it is told of a change. Nil:
+	// there is nobody to tell.
+	Follower Follower
+
+	// WebhookSecrets are shared with the code hosts that tell of changes.
+	WebhookSecrets []webhook.Secret
 
 	// Log returns the transparency log, or nil while it cannot be read. Nil: the registry
 	// has none.
@@ -180,7 +188,7 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 			return false
 		}
 		service, ok = splitServicePath(path)
-		if service.protocol == "tlog" && g.Log == nil {
+		if service.protocol == "tlog" && g.Log == nil || service.protocol == "refresh" && g.Follower == nil {
 			ok = false
 		}
 		if !ok {
@@ -219,6 +227,9 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath)
 	}
 	if service.protocol == "ready" {
 		return g.serveReady(w, r)
+	}
+	if service.protocol == "refresh" {
+		return methodNotAllowed(http.MethodPost, "this path accepts the webhook of a code host by POST only")
 	}
 	if service.protocol == "tlog" {
 		return g.serveLog(w, r, service.rest)

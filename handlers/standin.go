@@ -20,7 +20,7 @@ import (
 // A servicePath is a path of the registry, in its parts.
 type servicePath struct {
 	original string // the HOSTNAME of the registry that it stands in for, escaped; empty: none
-	protocol string // providers, modules, mirror, tlog or ready; empty: discovery
+	protocol string // providers, modules, mirror, tlog, ready or refresh; empty: discovery
 	rest     string // the rest of the path, escaped
 }
 
@@ -34,7 +34,7 @@ func splitServicePath(path string) (s servicePath, ok bool) {
 		return s, true
 	case "mirror", "tlog":
 		return s, nested
-	case "ready":
+	case "ready", "refresh":
 		return s, !nested
 	case "registries":
 		s.original, path, _ = strings.Cut(s.rest, "/")

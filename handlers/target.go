@@ -181,7 +181,7 @@ func (t *target) checkSpelling() error {
 func (g *Registry) notFound(w http.ResponseWriter, r *request) error {
 	t := &r.target
 	also := "" // depends only on the configuration
-	if g.Upstream != nil && !t.place.Hosted && !g.fetches(t) {
+	if g.Upstream != nil && !t.place.Hosted && !g.fetches(t, r.snapshot) {
 		also = ", and does not fetch it from its origin"
 	}
 	if err := t.checkSpelling(); err != nil {

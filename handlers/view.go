@@ -121,11 +121,11 @@ func (v *View) PublicUnder(hostname svchost.Hostname) bool {
 	return g.open || g.rules.AllowsHostname(access.Subject{}, access.Read, hostname)
 }
 
-// Fetches reports whether clients get versions of a provider or module that are not in the
-// tree. That depends on the configuration alone.
+// Fetches reports whether clients get versions of a mirrored provider or module that are not
+// in the tree. That depends on the configuration alone.
 func (v *View) Fetches(a address.Address) bool {
 	t := v.registry.named(v.request.self, a)
-	return v.registry.fetches(&t)
+	return !t.place.Hosted && v.registry.fetches(&t, v.request.snapshot)
 }
 
 // Subject returns the user who makes the request.

@@ -80,6 +80,32 @@ func TestAFetchedModuleIsPackedWhole(t *testing.T) {
 	}
 }
 
+// A module of which the registry is the publisher leaves out what a folder of the tree does. Its
+// .terraformignore is the one in its folder.
+func TestAPublishedModuleLeavesOutWhatAFolderDoes(t *testing.T) {
+	for _, test := range []struct {
+		rule, folder string
+		files, want  []string
+	}{
+		{"at the root", "", []string{
+			"main.tf", "", ".terraformignore", "/docs/\n*.bak\n", "docs/x.tf", "", "sub/docs/x.tf", "", "a.bak", "", ".env", "x", "terraform.tfstate", "{}",
+			".terraform/x", "", ".git/config", "", ".github/x", "",
+		}, []string{".github/x", ".terraformignore", "main.tf", "sub/docs/x.tf"}},
+		{"in a folder", "modules/vpc", []string{
+			"modules/vpc/main.tf", "", "modules/vpc/.terraformignore", "/docs/\n*.bak\n", "modules/vpc/docs/x.tf", "", "modules/vpc/a.bak", "",
+			"modules/subnet/docs/x.tf", "", "modules/subnet/a.bak", "", "modules/subnet/.env", "x", "modules/subnet/.terraform/x", "",
+			".terraformignore", "*\n",
+		}, []string{".terraformignore", "modules/subnet/a.bak", "modules/subnet/docs/x.tf", "modules/vpc/.terraformignore", "modules/vpc/main.tf"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			_, names, records := fetched(t, archive.FetchedModule{Commit: aCommit, Folder: test.folder, Published: true}, test.files...)
+			if !slices.Equal(names, test.want) || records["comment"] != aCommit {
+				t.Errorf("it has %q, and the records %q", names, records)
+			}
+		})
+	}
+}
+
 func TestSymlinksOfAFetchedModule(t *testing.T) {
 	pack := func(t *testing.T, target string) (names []string, err error) {
 		dir := t.TempDir()

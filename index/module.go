@@ -28,6 +28,7 @@ type moduleFolder struct {
 type modulePackage struct {
 	layout.ModulePackage
 	*job
+	tag *offer.Tag // of a repository; nil: it comes from none
 }
 
 // listModule finds the packages of a module, and queues the packages to read. bad says why
@@ -73,6 +74,9 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 		return
 	}
 	p := &modulePackage{ModulePackage: parsed}
+	if m.metadata != nil && m.metadata.Metadata.Git != nil && !p.IsFolder {
+		p.tag = offer.ReadTag(m.Part, m.Dir, parsed.Number.String())
+	}
 	if p.IsFolder {
 		p.job = w.newFolderArchive(m, e, parsed.Number.String())
 	} else {
@@ -95,7 +99,7 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 		return
 	}
 	a := &job{folder: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.Report}, Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
-	m.packages = append(m.packages, &modulePackage{p, a})
+	m.packages = append(m.packages, &modulePackage{ModulePackage: p, job: a})
 }
 
 // newFolderArchive adds a module folder to the archives to read, unless the memo knows it.
@@ -209,7 +213,7 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 	return offer.NewModuleVersion(offer.ModuleParts{
 		Hostname: hostname, Version: p.Number, Archive: p.file(), H1: p.H1, Folder: p.subfolderOfModule(),
-		Changed: p.changedBytes(""), Doubts: p.doubts(), Notes: p.notes(), Summary: archive.SummaryIn(p.Content),
+		Changed: p.changedBytes(""), Doubts: p.doubts(), Tag: p.tag, Notes: p.notes(), Summary: archive.SummaryIn(p.Content),
 	})
 }
 

@@ -19,8 +19,8 @@ type Place struct {
 	// offered.
 	Merged bool
 
-	// Hosted packages are the registry's own, and are never fetched from an origin. All
-	// others are mirrored.
+	// Hosted packages are the registry's own, and are never fetched from another registry.
+	// All others are mirrored.
 	Hosted bool
 }
 

@@ -42,6 +42,12 @@ const (
 	// release that none of them has signed, with hostname and namespace.
 	eventSignatureLost = "terraform_registry_signature_lost"
 
+	// eventTagMoved is emitted when the tag of a version of a hosted module, which was fetched
+	// from its repository, has been moved or deleted, or is back where it was, with address,
+	// version, tag, the commit of the version, and tag_commit, the commit of the tag now, or
+	// gone. The version stays as it was.
+	eventTagMoved = "terraform_registry_tag_moved"
+
 	// eventPublished is emitted when a file that a client has sent was added to the
 	// tree, with all files staged with it. It has root, address, version, kind, such as
 	// package, module, docs or metadata, files, subject, the user, and client, their IP
@@ -151,6 +157,15 @@ func (a *App) emitUpstream(e pull.Event) {
 	}
 	if a.ctx.Err() == nil && a.events.ShouldEmit(name) {
 		a.events.Emit(a.ctx, name, data)
+	}
+}
+
+// emitTagMoved emits an event about the tag of a version.
+func (a *App) emitTagMoved(e pull.Event) {
+	if a.ctx.Err() == nil && a.events.ShouldEmit(eventTagMoved) {
+		a.events.Emit(a.ctx, eventTagMoved, map[string]any{
+			"address": e.Address.String(), "version": e.Version, "tag": e.Tag, "commit": e.Commit, "tag_commit": e.TagCommit,
+		})
 	}
 }
 

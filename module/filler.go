@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -33,16 +34,20 @@ type pooledFiller struct {
 	*pull.Filler
 	users[struct{}]
 
-	cleaning sync.Once
-	ended    chan struct{} // closed when no configuration uses the filler any more
+	source   tree.Source      // of the tree
+	follower *follow.Follower // nil: no repositories are followed
+
+	beginning sync.Once
+	context   context.Context // ends when no configuration uses the filler any more
+	end       context.CancelFunc
 
 	counting sync.Mutex
 	counters map[fillEvent]*fillCounter
 }
 
-// acquireFiller returns the filler with a key. The app holds one reference to it,
-// however many of its handlers use it.
-func (a *App) acquireFiller(key fillerKey, options func() (pull.Options, error)) (*pooledFiller, error) {
+// acquireFiller returns the filler with a key, whose options have git, which may be nil. The app
+// holds one reference to it, however many of its handlers use it.
+func (a *App) acquireFiller(key fillerKey, git *Git, options func() (pull.Options, error)) (*pooledFiller, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if acquired := a.fillers[key]; acquired != nil {
@@ -53,7 +58,8 @@ func (a *App) acquireFiller(key fillerKey, options func() (pull.Options, error))
 		if err != nil {
 			return nil, err
 		}
-		p := &pooledFiller{ended: make(chan struct{}), counters: make(map[fillEvent]*fillCounter)}
+		p := &pooledFiller{source: key.source, counters: make(map[fillEvent]*fillCounter)}
+		p.context, p.end = context.WithCancel(context.Background())
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
 		o.KeyCopies = storage.NewKeyCopies(p.storage, key.identity)
 		o.Replaces = func(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
@@ -64,7 +70,9 @@ func (a *App) acquireFiller(key fillerKey, options func() (pull.Options, error))
 			return app.replaces(key.source, a, version, on, h1, sum)
 		}
 		o.Digests = func() []*index.Digests { return p.digests(key) }
-		p.Filler, err = pull.New(o)
+		if p.Filler, err = pull.New(o); err == nil && git != nil {
+			p.follower = p.newFollower(git.poll())
+		}
 		return p, err
 	})
 	if err != nil {
@@ -75,10 +83,15 @@ func (a *App) acquireFiller(key fillerKey, options func() (pull.Options, error))
 }
 
 // attach has the filler use this app from now on. The first time, it also begins to remove
-// what processes that were killed have left behind.
+// what processes that were killed have left behind, and to follow repositories.
 func (p *pooledFiller) attach(a *App) {
 	p.users.attach(a, struct{}{})
-	p.cleaning.Do(func() { go p.removeLeftovers() })
+	p.beginning.Do(func() {
+		go p.removeLeftovers()
+		if p.follower != nil {
+			go p.follow()
+		}
+	})
 }
 
 // cleanInterval is how often leftovers are looked for. What was written to lately may
@@ -89,10 +102,10 @@ func (p *pooledFiller) removeLeftovers() {
 	interval := time.NewTicker(cleanInterval)
 	defer interval.Stop()
 	for {
-		p.RemoveLeftovers(context.Background())
+		p.RemoveLeftovers(p.context)
 		select {
 		case <-interval.C:
-		case <-p.ended:
+		case <-p.context.Done():
 			return
 		}
 	}
@@ -100,7 +113,7 @@ func (p *pooledFiller) removeLeftovers() {
 
 // Destruct implements caddy.Destructor. Downloads under way may be completed.
 func (p *pooledFiller) Destruct() error {
-	close(p.ended)
+	p.end()
 	time.AfterFunc(closeDelay, p.Close)
 	return nil
 }

@@ -182,6 +182,10 @@ type Handler struct {
 	// keeps. Default: none; the mirror has what is in the tree.
 	Upstreams []*Upstream `json:"upstream,omitempty"`
 
+	// Git repositories whose tags are versions of hosted modules, as `registry.hcl` names
+	// them. Default: none is followed.
+	Git *Git `json:"git,omitempty"`
+
 	// The pages of the registry, on which people find, read and compare what it
 	// offers. Requests for other paths go to the next handler, so that a site can be
 	// shared. Default: none.

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // The metrics of the indexes, collected at each scrape. Their labels have few values:
@@ -210,18 +212,23 @@ type fillCounter struct {
 // observe counts an event of the filler, and emits events about signatures and keys.
 func (p *pooledFiller) observe(e pull.Event) {
 	p.count(e)
-	if e.Kind != pull.KeyAdded && e.Kind != pull.SignatureLost {
-		return
-	}
-	if app := p.newest(); app != nil {
+	app := p.newest()
+	switch {
+	case app == nil:
+	case e.Kind == pull.KeyAdded, e.Kind == pull.SignatureLost:
 		app.emitUpstream(e)
+	case e.Kind == pull.TagMoved:
+		for _, x := range p.indexes() { // reports tell of it
+			x.Changed(tree.ReportedFolder(e.Address))
+		}
+		app.emitTagMoved(e)
 	}
 }
 
 func (p *pooledFiller) count(e pull.Event) {
 	p.counting.Lock()
 	defer p.counting.Unlock()
-	id := fillEvent{e.Hostname.ForDisplay(), e.Kind, e.Reason}
+	id := fillEvent{cmp.Or(e.Hostname.ForDisplay(), "git"), e.Kind, e.Reason} // of hosted modules
 	c := p.counters[id]
 	if c == nil {
 		c = new(fillCounter)

@@ -101,6 +101,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if filler != nil {
 		h.registry.Upstream = filler
 		h.registry.ClientAddress = clientAddress
+		if h.Git != nil {
+			h.registry.Follower, h.registry.WebhookSecrets = filler.follower, h.Git.secrets()
+		}
 	}
 	if h.Tlog != nil {
 		key, err := h.provisionTlog(repl, t, hostnames)

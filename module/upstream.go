@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
 // Upstream fills the mirror with providers of other registries, and modules if they are
@@ -283,14 +284,29 @@ func parsePatterns(words []string) ([]address.Pattern, error) {
 	return patterns, nil
 }
 
-// provisionUpstreams returns the filler of the tree; nil without upstreams. It sends
+// provisionUpstreams returns the filler of the tree; nil without upstreams and git. It sends
 // no requests to them.
 func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t servedTree) (*pooledFiller, error) {
-	if len(h.Upstreams) == 0 {
+	switch {
+	case len(h.Upstreams) == 0 && h.Git == nil:
 		return nil, nil
-	}
-	if !t.source.IsWritable() {
+	case !t.source.IsWritable() && h.Git == nil:
 		return nil, errors.New("upstream: only a tree on the local disk or in a bucket can be filled: leave out fs")
+	case !t.source.IsWritable():
+		return nil, errors.New("git: only a tree on the local disk or in a bucket can be filled: leave out fs")
+	}
+	var hosted pull.Source
+	if h.Git != nil {
+		if err := h.Git.expand(repl); err != nil {
+			return nil, fmt.Errorf("git: %w", err)
+		}
+		var err error
+		if hosted, err = h.Git.source(); err != nil {
+			return nil, fmt.Errorf("git: %w", err)
+		}
+		if !git.Available() {
+			h.logger.Warn("there is no command git: no repository is followed until it is installed")
+		}
 	}
 	for _, u := range h.Upstreams {
 		if err := u.expand(repl); err != nil {
@@ -300,16 +316,19 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t servedTre
 			return nil, errors.New("upstream: signatures: the registry requires them, so it would withhold releases without: remove `prefer` from the upstream, or `require` from the registry")
 		}
 	}
-	options, err := json.Marshal(h.Upstreams)
+	options, err := json.Marshal([]any{h.Upstreams, h.Git})
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
-	filler, err := app.acquireFiller(fillerKey{t.source, t.identity(), string(options)}, func() (pull.Options, error) {
+	filler, err := app.acquireFiller(fillerKey{t.source, t.identity(), string(options)}, h.Git, func() (pull.Options, error) {
 		sources := make(map[svchost.Hostname]pull.Source)
 		for _, u := range h.Upstreams {
 			if err := u.addSources(sources); err != nil {
 				return pull.Options{}, err
 			}
+		}
+		if h.Git != nil {
+			sources[""] = hosted
 		}
 		return pull.Options{
 			Sources: sources, Open: t.source.Open, FreeSpace: t.source.FreeSpace,

@@ -96,7 +96,15 @@ func (m *moduleView) chipsOf(v *index.ModuleVersion) []chip {
 
 func (m *moduleView) notices() []notice {
 	to := func(r route) *link { return &link{"Use " + m.latest.Version, m.url(r)} }
-	return append(doubtNotices(m.version.Doubts), versionNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.withVersion("")))...)
+	return append(append(tagNotices(m.version.Tag.Note()), doubtNotices(m.version.Doubts)...), versionNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.withVersion("")))...)
+}
+
+// tagNotices says that the tag of a version is no longer where it was, unless the note is empty.
+func tagNotices(text string) (notices []notice) {
+	if text != "" {
+		notices = append(notices, notice{Tone: "warn", Title: "The tag of this version is not where it was.", Text: "Of this version, " + text + "."})
+	}
+	return notices
 }
 
 // doubtNotices says why publishing would refuse the module's package today. The package

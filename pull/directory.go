@@ -50,22 +50,29 @@ func (f *Filler) folder(a address.Address) (files tree.Tree, in tree.Part, dir s
 // While the file cannot be read, no version is fetched or served, since it may be
 // withdrawn.
 func (f *Filler) withdrawn(a address.Address, v *version.Version) error {
+	m, _, err := f.metadata(a)
+	if err == nil && m.WithdrawnVersion(v) != nil {
+		return ErrWithdrawn
+	}
+	return err
+}
+
+// metadata reads the registry.hcl of a provider or module.
+func (f *Filler) metadata(a address.Address) (m registryhcl.File, problems []registryhcl.Problem, err error) {
 	files, err := f.opener.Tree()
 	if err != nil {
-		return unread(err)
+		return m, nil, unread(err)
 	}
 	folder := files.Folder(a)
 	if _, _, err := folder.In(); err != nil {
-		return unread(err)
+		return m, nil, unread(err)
 	}
 	content, err := folder.ReadMetadata()
 	if err != nil {
-		return unread(fmt.Errorf("%w: %s: %w", tree.ErrNotWritable, tree.MetadataName, err))
+		return m, nil, unread(fmt.Errorf("%w: %s: %w", tree.ErrNotWritable, tree.MetadataName, err))
 	}
-	if m, _ := registryhcl.Parse(content); m.WithdrawnVersion(v) != nil {
-		return ErrWithdrawn
-	}
-	return nil
+	m, problems = registryhcl.Parse(content)
+	return m, problems, nil
 }
 
 // directory finds the directory of a provider, and its keys.

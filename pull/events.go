@@ -25,6 +25,11 @@ type Event struct {
 	Bytes    int64            // of a fetched package
 	Took     time.Duration
 
+	// Address, Version, Tag, and the commit of the version and of the tag, for events about tags.
+	Address           address.Address
+	Version, Tag      string
+	Commit, TagCommit string // TagCommit is offer.TagGone if there is no such tag any more
+
 	// Namespace and the IDs of its Keys, for events about keys.
 	Namespace string
 	Keys      []string
@@ -53,6 +58,10 @@ const (
 	// SignatureLost: a namespace with known keys has a release that none of the keys
 	// has signed.
 	SignatureLost EventKind = "signature_lost"
+
+	// TagMoved: the tag of a version that was fetched has been moved or deleted, or is back where
+	// it was. The version stays as it was.
+	TagMoved EventKind = "tag_moved"
 )
 
 func (f *Filler) observe(e Event, err error) {
@@ -119,8 +128,8 @@ func kindOf(a address.Address) string {
 // noteRefresh logs that a list could not be renewed: once for an origin that is down,
 // once for a known provider or module that the origin fails to list, and once for each
 // kind of failure for others. An unknown name is not a failure.
-func (f *Filler) noteRefresh(a address.Address, known bool, err error) {
-	origin, kind, name := a.Hostname.ForDisplay(), kindOf(a), a.String()
+func (f *Filler) noteRefresh(origin string, a address.Address, known bool, err error) {
+	kind, name := kindOf(a), a.String()
 	failing := origin + " " + Reason(err)
 	switch {
 	case err == nil:

@@ -21,8 +21,10 @@ import (
 )
 
 // A Source is the origin of a hostname's providers and modules, and the policy for
-// mirroring them.
+// mirroring them. The empty hostname is that of hosted modules whose registry.hcl names a
+// git repository.
 type Source struct {
+	// Client of the origin; of upstream.NewCodeHosts for hosted modules.
 	Client *upstream.Client
 	Policy Policy
 
@@ -102,6 +104,9 @@ type Filler struct {
 	fillingModules flights[*FilledModule]
 	folders        cache.Cache[releaseID, string] // of modules
 	locating       flights[string]
+	tagLists       cache.Cache[string, *tagList] // of repositories, by URL
+	listingTags    flights[*tagList]
+	unpublishable  cache.Cache[string, error] // by the commit and folder of a module
 
 	outages  outages
 	refusals refusals
@@ -142,7 +147,7 @@ func New(o Options) (*Filler, error) {
 	sources := maps.Clone(o.Sources)
 	for hostname, s := range sources {
 		// The index distinguishes hostnames from namespaces in this way.
-		if name := hostname.ForDisplay(); name != "localhost" && !strings.ContainsAny(name, ".:") {
+		if name := hostname.ForDisplay(); hostname != "" && name != "localhost" && !strings.ContainsAny(name, ".:") {
 			return nil, fmt.Errorf("%s: a tree has no folder for a hostname without a dot", name)
 		}
 		if s.Client == nil || s.Client.Hostname() != hostname {
@@ -170,9 +175,12 @@ func New(o Options) (*Filler, error) {
 		unfilled:   cache.Cache[fileID, error]{MaxEntries: maxFiles},
 		modules:    cache.Cache[releaseID, *FilledModule]{MaxEntries: maxFiles},
 		folders:    cache.Cache[releaseID, string]{MaxEntries: maxFiles},
+		tagLists:   cache.Cache[string, *tagList]{MaxEntries: maxTagLists, MaxBytes: maxTagBytes, Size: (*tagList).weigh},
+
+		unpublishable: cache.Cache[string, error]{MaxEntries: maxFiles},
 	}
 	f.approving.panicked, f.extending.panicked, f.filling.panicked = f.notePanic, f.notePanic, f.notePanic
-	f.fillingModules.panicked, f.locating.panicked = f.notePanic, f.notePanic
+	f.fillingModules.panicked, f.locating.panicked, f.listingTags.panicked = f.notePanic, f.notePanic, f.notePanic
 	return f, nil
 }
 
@@ -198,7 +206,7 @@ func (f *Filler) Mirrors(a address.Address) bool {
 func (f *Filler) source(a address.Address) (*Source, error) {
 	s, ok := f.sources[a.Hostname]
 	switch {
-	case !ok || a.IsModule() && !s.Policy.Modules:
+	case !ok || a.IsModule() && !s.Policy.Modules, a.Hostname == "" && !a.IsModule():
 		return nil, ErrNotMirrored
 	case !s.Policy.includes(a):
 		return nil, ErrExcluded

@@ -9,7 +9,8 @@ import (
 )
 
 // RemoveLeftovers removes the temporary files of killed instances, below the mirrored
-// hostnames and, if modules are mirrored, among the system's temporary files. It
+// hostnames, in the folders of hosted modules if these have an origin, and, if modules are
+// fetched, among the system's temporary files. It
 // returns the number of removed files and folders. It is meant for the start, but
 // callers need not wait for it: leftovers are never served.
 func (f *Filler) RemoveLeftovers(ctx context.Context) int {
@@ -27,6 +28,14 @@ func (f *Filler) RemoveLeftovers(ctx context.Context) int {
 			h, err := address.ParseHostname(host.Name)
 			if _, ours := f.sources[h]; err == nil && ours {
 				removed += in.RemoveTemporaries(ctx, host.Name, in.depth)
+			}
+		}
+	}
+	if _, hosted := f.sources[""]; hosted {
+		namespaces, _ := files.Modules.Entries(".")
+		for _, n := range namespaces {
+			if !address.IsHostname(n.Name) && !tree.IsHiddenOrTemporary(n.Name) {
+				removed += files.Modules.RemoveTemporaries(ctx, n.Name, 2)
 			}
 		}
 	}

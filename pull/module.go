@@ -124,7 +124,7 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 
 // locate asks the origin for the location of a module's files.
 func (f *Filler) locate(ctx context.Context, w *moduleRequest) (upstream.ModuleSource, error) {
-	s, err := w.Client.ModuleSource(ctx, w.Address, w.version)
+	s, err := w.origin(f, w.Address, time.Time{}).ModuleSource(ctx, w.Address, w.version)
 	if err == nil {
 		f.folders.Put(w.releaseID, s.Folder, longLifetime)
 	}

@@ -1,12 +1,14 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
@@ -34,6 +36,9 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 	}
 	source, err := f.locate(ctx, w)
 	if err != nil {
+		return nil, false, err
+	}
+	if err, ok := f.unpublishable.Get(source.String()); ok {
 		return nil, false, err
 	}
 	release, err := w.Client.ReserveModule(ctx, source)
@@ -128,8 +133,8 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 		return nil, err
 	}
 	defer temporary.Discard()
-	files := archive.FetchedModule{Dir: from.files(), Commit: content.Commit, Folder: source.Folder}
-	digest, err := f.packModule(w, files, &reservedPackage{temporary, room})
+	files := archive.FetchedModule{Dir: from.files(), Commit: content.Commit, Folder: source.Folder, Published: w.Hostname == ""}
+	digest, err := f.packModule(w, source, files, &reservedPackage{temporary, room})
 	if err != nil {
 		return nil, err
 	}
@@ -152,9 +157,13 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	return index.NewModuleVersion(w.Address, w.number, name, info, digest), nil
 }
 
+// unpublishableLifetime is how long a module that may not be published is not fetched again: its commit
+// does not change.
+const unpublishableLifetime = 24 * time.Hour
+
 // packModule writes the package of a module, and checks it as a scan will. It refuses a
 // package that the index would withhold.
-func (f *Filler) packModule(w *moduleRequest, files archive.FetchedModule, to *reservedPackage) (archive.ModuleDigest, error) {
+func (f *Filler) packModule(w *moduleRequest, source upstream.ModuleSource, files archive.FetchedModule, to *reservedPackage) (archive.ModuleDigest, error) {
 	hash, name := sha256.New(), w.version+".tar.gz"
 	arriving := archive.NewArrivingModule(name)
 	defer arriving.Close()
@@ -165,11 +174,18 @@ func (f *Filler) packModule(w *moduleRequest, files archive.FetchedModule, to *r
 		digest, err = arriving.CheckModule(f.ctx, to, to.reservation.received, name, wire.SHA256(hash.Sum(nil)))
 	}
 	var bad *archive.PackageError
+	if err == nil && files.Published {
+		err = publishable(digest.Doubts)
+	}
 	switch {
 	case err == nil:
 		return digest, f.checkRecord(w.Address, w.version, address.Platform{}, digest.H1, digest.SHA256)
 	case errors.As(err, &bad):
-		return digest, &upstream.Failure{Host: w.Hostname.ForDisplay(), Kind: upstream.ErrMalformed, Detail: "version " + w.version + " of the module: " + bad.Detail}
+		failure := &upstream.Failure{Host: cmp.Or(w.Hostname.ForDisplay(), source.URL.Host), Kind: upstream.ErrMalformed, Detail: "version " + w.version + " of the module: " + bad.Detail}
+		if files.Published {
+			f.unpublishable.Put(source.String(), failure, unpublishableLifetime)
+		}
+		return digest, failure
 	case f.ctx.Err() != nil:
 		return digest, f.ctx.Err()
 	}

@@ -77,7 +77,7 @@ func (o *Offers) ModuleVersion(p index.Place, version string) (*index.ModuleVers
 	if err != nil {
 		return nil, ErrNotOffered
 	}
-	return offer.NewModuleVersion(offer.ModuleParts{Hostname: p.Hostname, Version: number, Archive: filled.File, Folder: filled.Folder}), nil
+	return offer.NewModuleVersion(offer.ModuleParts{Hostname: originAddress(p).Hostname, Version: number, Archive: filled.File, Folder: filled.Folder}), nil
 }
 
 // ModuleFolder returns the name of the package of a version of a module, and the folder
@@ -86,7 +86,7 @@ func (o *Offers) ModuleFolder(p index.Place, version string) (archive, folder st
 	client, _ := o.ask()
 	ctx, cancel := context.WithTimeout(client, folderPatience)
 	defer cancel()
-	folder, err = o.upstream.ModuleFolder(ctx, p.Address, version)
+	folder, err = o.upstream.ModuleFolder(ctx, originAddress(p), version)
 	return fetchedArchive, folder, err
 }
 
@@ -113,12 +113,12 @@ func (o *Offers) ModulePackage(p index.Place, version, name string) (*index.File
 }
 
 func (o *Offers) fillModule(ctx context.Context, p index.Place, version string, present *index.Module) (*FilledModule, error) {
-	filled, err := o.upstream.FillModule(ctx, p.Address, version, present)
+	filled, err := o.upstream.FillModule(ctx, originAddress(p), version, present)
 	if err != nil {
 		return nil, o.failed(ctx, p, version, err)
 	}
 	if filled.New {
-		o.added(p.Address)
+		o.added(originAddress(p))
 	}
 	return filled, nil
 }

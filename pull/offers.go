@@ -144,12 +144,21 @@ type Offers struct {
 func (o *Offers) further(p index.Place, have bool) (Offering, error) {
 	ctx, cancel := o.impatient(have)
 	defer cancel()
-	offering, err := o.upstream.Versions(ctx, p.Address)
+	offering, err := o.upstream.Versions(ctx, originAddress(p))
 	if err != nil {
 		return offering, o.failed(ctx, p, "", err)
 	}
 	offering.Age = min(offering.Age, maxAge) // larger if the clock has been set
 	return offering, nil
+}
+
+// originAddress returns the address under which the Upstream knows what is at a place. Hosted modules
+// come into the folder without HOSTNAME, under whatever name of the registry they are requested.
+func originAddress(p index.Place) address.Address {
+	if p.Hosted {
+		return p.At("")
+	}
+	return p.Address
 }
 
 // impatient returns a context for asking the Upstream, with a limit if the tree has an

@@ -13,10 +13,14 @@ type Origin struct {
 	Modules  bool // modules, too, and not only providers
 }
 
-// Origins returns the registries from which packages are fetched, by hostname.
+// Origins returns the registries from which packages are fetched, by hostname. The repositories of
+// hosted modules are none.
 func (f *Filler) Origins() []Origin {
 	var origins []Origin
 	for _, hostname := range slices.Sorted(maps.Keys(f.sources)) {
+		if hostname == "" {
+			continue
+		}
 		origins = append(origins, Origin{hostname, f.sources[hostname].Policy.Modules})
 	}
 	return origins

@@ -33,6 +33,7 @@ const (
 
 // A record is a list of versions from an origin. It does not change.
 type record struct {
+	Of       string // the repository and the tags, of a hosted module
 	Fetched  time.Time
 	Versions []datedVersion   // newest first
 	Missing  []missingVersion // the last missing ones first
@@ -108,7 +109,7 @@ func (r *record) withPastOf(other *record) *record {
 		}
 		missing[m.Version] = m
 	}
-	merged := &record{Fetched: r.Fetched, Versions: slices.Clone(r.Versions)}
+	merged := &record{Of: r.Of, Fetched: r.Fetched, Versions: slices.Clone(r.Versions)}
 	for i, d := range merged.Versions {
 		if known, ok := missing[d.Version]; ok {
 			merged.Versions[i] = d.withPastOf(known.datedVersion)
@@ -205,6 +206,7 @@ func (r *record) weigh() int64 {
 
 type recordFile struct {
 	Format   int             `json:"format"`
+	Of       string          `json:"of,omitempty"`
 	Fetched  time.Time       `json:"fetched"`
 	Versions []recordVersion `json:"versions"`
 
@@ -229,7 +231,7 @@ func (d datedVersion) encode(listed time.Time) recordVersion {
 }
 
 func (r *record) encode() []byte {
-	file := recordFile{Format: recordFormat, Fetched: r.Fetched.UTC(), Versions: make([]recordVersion, len(r.Versions))}
+	file := recordFile{Format: recordFormat, Of: r.Of, Fetched: r.Fetched.UTC(), Versions: make([]recordVersion, len(r.Versions))}
 	for i, d := range r.Versions {
 		file.Versions[i] = d.encode(time.Time{})
 	}
@@ -252,7 +254,7 @@ func decodeRecord(content []byte) (*record, error) {
 	if err := json.Unmarshal(content, &file); err != nil || file.Format != recordFormat || file.Fetched.IsZero() {
 		return nil, errBadRecord
 	}
-	r := &record{Fetched: file.Fetched}
+	r := &record{Of: file.Of, Fetched: file.Fetched}
 	list := make([]wire.ProviderVersion, len(file.Versions))
 	shared := make(map[string][]address.Platform)
 	for i, v := range file.Versions {
@@ -318,6 +320,9 @@ func (c *catalog) readRecord() (*record, error) {
 		return nil, err
 	}
 	r, err := readRecord(in, dir)
+	if r != nil && r.Of != tagsOf(c.git) { // the module was in another repository
+		return nil, nil
+	}
 	if r != nil {
 		c.kept.Store(true)
 	}
@@ -383,6 +388,7 @@ func (c *catalog) keepRecord(r *record) error {
 			kindOf(c.address), c.address.String(), "kept_as", tree.DamagedVersionsName)
 	case err != nil:
 		return err
+	case before != nil && before.Of != r.Of:
 	case before != nil && before.Fetched.After(r.Fetched): // another instance has written it meanwhile
 		r = before.withPastOf(r)
 	case before != nil:

@@ -24,6 +24,8 @@ type sourceRecord struct {
 	Format  int       `json:"format"`
 	Source  string    `json:"source"` // without the query of an archive's URL, which may be a secret
 	Folder  string    `json:"folder,omitempty"`
+	Tag     string    `json:"tag,omitempty"`            // of a hosted module
+	TagNow  string    `json:"tag_now,omitempty"`        // the commit to which it has been moved since, or offer.TagGone
 	Commit  string    `json:"commit,omitempty"`         // of a repository, or of an archive that names its commit
 	Archive string    `json:"archive_sha256,omitempty"` // of the received archive
 	Package string    `json:"package_sha256"`           // of the kept package
@@ -39,13 +41,19 @@ const (
 // newSourceRecord returns the record of a module that has just been fetched and packed.
 func newSourceRecord(s upstream.ModuleSource, c upstream.ModuleContent, packed wire.SHA256) *sourceRecord {
 	r := &sourceRecord{
-		Format: sourceRecordFormat, Source: s.String(), Folder: s.Folder,
+		Format: sourceRecordFormat, Source: s.String(), Folder: s.Folder, Tag: s.Tag,
 		Commit: c.Commit, Package: packed.String(), Fetched: time.Now().UTC().Truncate(time.Second),
 	}
 	if c.SHA256 != (wire.SHA256{}) {
 		r.Archive = c.SHA256.String()
 	}
 	return r
+}
+
+// isIn reports whether the source is in the repository of another one.
+func (r *sourceRecord) isIn(repository upstream.ModuleSource) bool {
+	rest, ok := strings.CutPrefix(r.Source, "git::"+repository.URL.String())
+	return ok && (rest == "" || rest[0] == '/' || rest[0] == '?')
 }
 
 // settled returns the record with the state after its package was written.

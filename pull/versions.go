@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -96,18 +97,27 @@ func (f *Filler) catalog(a address.Address) (*catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	var g registryhcl.Git
+	if a.Hostname == "" {
+		if g, err = f.repository(a); err != nil && !errors.Is(err, ErrUnread) {
+			return nil, err
+		}
+	}
 	f.opening.mutex.Lock() // a catalog that is no longer opening is in one of the caches
 	defer f.opening.mutex.Unlock()
-	if c := f.opening.catalogs[a]; c != nil {
+	if c := f.opening.catalogs[a]; c != nil && (c.git == g || err != nil) {
 		return c, nil
 	}
-	if c, ok := f.catalogs.Get(a); ok {
+	if c, ok := f.catalogs.Get(a); ok && (c.git == g || err != nil) {
 		return c, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err, ok := f.unlisted.Get(a); ok {
 		return nil, err
 	}
-	c := &catalog{Filler: f, source: s, address: a}
+	c := &catalog{Filler: f, source: s, address: a, git: g}
 	f.opening.catalogs[a] = c
 	return c, nil
 }
@@ -143,12 +153,15 @@ type catalog struct {
 	*Filler
 	source  *Source
 	address address.Address
+	git     registryhcl.Git // of a hosted module; zero for others
 
 	mutex   sync.Mutex
 	loaded  bool    // the record in the tree has been read, or there is no usable one
 	record  *record // nil: nothing is known
 	failure error   // of the last refresh, or request for a date
 	retry   time.Time
+	wanted  time.Time // a list that was asked for before this is out of date
+	asked   time.Time // when this process asked for the list; zero: it has not
 	refresh flights[struct{}]
 	dating  flights[struct{}] // by version
 
@@ -194,7 +207,7 @@ func (c *catalog) wait(ctx context.Context) error {
 	now := time.Now()
 	known, age, ttl := c.record != nil, c.age(now), c.source.Policy.VersionsTTL
 	switch {
-	case known && age <= ttl && !c.lacksDates(c.record, now):
+	case known && age <= ttl && !c.lacksDates(c.record, now) && !c.outdated():
 		c.mutex.Unlock()
 		return nil
 	case c.failure != nil && now.Before(c.retry):
@@ -204,8 +217,9 @@ func (c *catalog) wait(ctx context.Context) error {
 		}
 		return c.failure
 	}
-	refreshed := c.refresh.start(ctx, "", c.fetchRecord)
-	usable := known && age <= 2*ttl && len(c.mature(now)) > 0
+	wanted := c.wanted
+	refreshed := c.refresh.start(ctx, "", func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, wanted) })
+	usable := known && age <= 2*ttl && len(c.mature(now)) > 0 && !c.outdated()
 	c.mutex.Unlock()
 	var enough <-chan time.Time
 	switch {
@@ -229,6 +243,10 @@ func (c *catalog) wait(ctx context.Context) error {
 	}
 	return c.failure
 }
+
+// outdated reports whether the origin has told of a change since the list was asked for. The caller
+// holds the mutex.
+func (c *catalog) outdated() bool { return c.asked.Before(c.wanted) }
 
 // age returns the age of the record. A record from the future is infinitely old: a
 // clock was wrong, and the difference is unknown.
@@ -266,14 +284,15 @@ func (c *catalog) mature(now time.Time) []wire.ProviderVersion {
 	return c.offered
 }
 
-// fetchRecord asks the origin for its list, unless another instance has done so.
-func (c *catalog) fetchRecord(clients *upstream.Clients) (struct{}, error) {
+// fetchRecord asks the origin for its list, unless another instance has done so after wanted.
+func (c *catalog) fetchRecord(clients *upstream.Clients, wanted time.Time) (struct{}, error) {
 	c.mutex.Lock()
-	before := c.record
+	before, began := c.record, time.Now()
 	c.mutex.Unlock()
-	r, err := c.fetch(clients.Context(c.ctx), before)
+	r, err := c.fetch(clients.Context(c.ctx), before, wanted)
 	c.mutex.Lock()
 	if r != nil {
+		c.asked = began
 		if c.record != nil {
 			r = r.withPastOf(c.record) // dates may have been requested meanwhile
 		}
@@ -285,12 +304,13 @@ func (c *catalog) fetchRecord(clients *upstream.Clients) (struct{}, error) {
 	listed := c.record != nil
 	c.mutex.Unlock()
 	c.opened(listed, err)
-	c.noteRefresh(c.address, before != nil, err)
+	c.noteRefresh(hostOf(c.address, c.git), c.address, before != nil, err)
 	return struct{}{}, err
 }
 
-// fetch fetches the list. If dates are missing, it returns both a record and an error.
-func (c *catalog) fetch(ctx context.Context, before *record) (*record, error) {
+// fetch fetches a list that is asked for after wanted. If dates are missing, it returns both a record
+// and an error.
+func (c *catalog) fetch(ctx context.Context, before *record, wanted time.Time) (*record, error) {
 	kept, err := c.readRecord()
 	if errors.Is(err, errBadRecord) && before == nil {
 		before, err = c.provenRecord()
@@ -309,17 +329,18 @@ func (c *catalog) fetch(ctx context.Context, before *record) (*record, error) {
 	if kept != nil && before.Fetched.Equal(kept.Fetched) { // another instance may have asked
 		now := time.Now()
 		since := now.Sub(kept.Fetched)
-		if since >= 0 && since <= c.source.Policy.VersionsTTL && !c.lacksDates(before, now) {
+		if since >= 0 && since <= c.source.Policy.VersionsTTL && !c.lacksDates(before, now) && kept.Fetched.After(wanted) {
 			return before, nil
 		}
 	}
 	began := time.Now()
-	list, err := c.source.Client.Versions(ctx, c.address)
+	list, err := c.source.origin(c.Filler, c.address, wanted).Versions(ctx, c.address)
 	c.observe(Event{Kind: VersionsFetched, Hostname: c.address.Hostname, Took: time.Since(began)}, err)
 	if err != nil {
 		return nil, err
 	}
 	r := newRecord(list, before, time.Now())
+	r.Of = tagsOf(c.git)
 	err = c.fetchDates(ctx, r)
 	c.keep(r)
 	return r, err
@@ -397,7 +418,7 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 // dated asks the origin when a version was published. The error means that the origin
 // may say so another time.
 func (c *catalog) dated(ctx context.Context, d datedVersion) (datedVersion, error) {
-	date, err := c.source.Client.Published(ctx, c.address, d.Version)
+	date, err := c.source.origin(c.Filler, c.address, time.Time{}).Published(ctx, c.address, d.Version)
 	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout) || isCanceled(err) {
 		return d, err
 	}

@@ -14,6 +14,12 @@
 //	  link   = "https://status.example.com/42"
 //	}
 //
+//	git {
+//	  url    = "https://git.example.com/acme/modules.git"
+//	  folder = "network"
+//	  tags   = "network/v{version}"
+//	}
+//
 // Nothing in it is evaluated. The parts of a file that can be read count, and Parse reports
 // the rest: an operator who withdraws a version has to learn of a mistake that keeps the
 // version from being withdrawn. Editing changes only the lines of the notice, since people

@@ -89,6 +89,35 @@ func TestRemoveNotices(t *testing.T) {
 	}
 }
 
+func TestSetGit(t *testing.T) {
+	git := func(repository, folder, tags, fetch string) registryhcl.Git {
+		g, err := registryhcl.ParseGit(repository, folder, tags, fetch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	const block = "git {\n  url = \"https://a.example/a\"\n}\n"
+	for _, test := range []struct {
+		rule, before string
+		git          registryhcl.Git
+		after        string
+	}{
+		{"to a new file", "", git("https://a.example/a", "", "", ""), block},
+		{"behind what there is", "# ours\nowner=\"a\"\n", git("https://a.example/a", "", "v{version}", ""), "# ours\nowner=\"a\"\n\n" + block},
+		{"in the place of another", "git { url = \"https://b.example/b\" }\n# ours\nowner=\"a\"\n", git("https://a.example/a", "b", "b-{version}", "all"),
+			"git {\n  url    = \"https://a.example/a\"\n  folder = \"b\"\n  tags   = \"b-{version}\"\n  fetch  = \"all\"\n}\n# ours\nowner=\"a\"\n"},
+		{"the same is not written twice", "git { url = \"https://a.example/a\" } # ours\n", git("https://a.example/a", "", "", ""), "git { url = \"https://a.example/a\" } # ours\n"},
+		{"in the place of what is none", "git {\n}\n", git("https://a.example/a", "", "", ""), block},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if after, err := registryhcl.SetGit([]byte(test.before), test.git); err != nil || string(after) != test.after {
+				t.Errorf("it is %q (%v)", after, err)
+			}
+		})
+	}
+}
+
 // Whatever a file contains, a notice counts after it is set, and is gone after it is
 // removed.
 func FuzzSetNotice(f *testing.F) {

@@ -18,6 +18,9 @@ type File struct {
 	// versions are offered to no client; their files stay in the tree.
 	Deprecated, Withdrawn []Notice
 
+	// Git is the repository whose tags are versions; nil: there is none.
+	Git *Git
+
 	// Changed is when the file was written. It is the zero time for a text that is no file.
 	Changed time.Time
 }
@@ -74,7 +77,7 @@ func (m *File) Equal(other *File) bool {
 	same := func(a, b Notice) bool {
 		return a.Versions.String() == b.Versions.String() && a.Reason == b.Reason && a.Link == b.Link
 	}
-	return m.Description == other.Description && m.Source == other.Source && m.Owner == other.Owner &&
+	return m.Description == other.Description && m.Source == other.Source && m.Owner == other.Owner && m.Git.equal(other.Git) &&
 		slices.EqualFunc(m.Deprecated, other.Deprecated, same) && slices.EqualFunc(m.Withdrawn, other.Withdrawn, same)
 }
 
@@ -97,6 +100,9 @@ func (m *File) Over(hosted *File) *File {
 	}
 	if both.Owner == "" {
 		both.Owner = hosted.Owner
+	}
+	if both.Git == nil {
+		both.Git = hosted.Git
 	}
 	if hosted.Changed.After(both.Changed) {
 		both.Changed = hosted.Changed

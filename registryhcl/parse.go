@@ -137,6 +137,8 @@ func (p *parser) body(body *hclsyntax.Body) {
 			p.metadata.Source = p.url(a)
 		case "deprecated", "withdrawn":
 			p.problem(line, true, "%s is a block: write %[1]s \"< 1.2.0\" { reason = \"…\" }", a.Name)
+		case "git":
+			p.problem(line, false, "git is a block: write git { url = \"https://…\" }")
 		default:
 			p.problem(line, false, "there is no argument %s: use description, source or owner", address.Plain(a.Name))
 		}
@@ -147,8 +149,10 @@ func (p *parser) body(body *hclsyntax.Body) {
 			p.notice(b, &p.metadata.Deprecated, false)
 		case "withdrawn":
 			p.notice(b, &p.metadata.Withdrawn, true)
+		case "git":
+			p.git(b)
 		default:
-			p.problem(b.TypeRange.Start.Line, true, "there is no block %s: use deprecated or withdrawn", address.Plain(b.Type))
+			p.problem(b.TypeRange.Start.Line, true, "there is no block %s: use deprecated, withdrawn or git", address.Plain(b.Type))
 		}
 	}
 }

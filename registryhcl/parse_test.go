@@ -28,6 +28,9 @@ func said(m registryhcl.File) string {
 	for _, n := range m.Withdrawn {
 		words = append(words, strings.TrimSpace("withdrawn "+n.Versions.String()+" "+n.String()))
 	}
+	if g := m.Git; g != nil {
+		words = append(words, fmt.Sprintf("git %s//%s %s %v", g.URL, g.Folder, g.Tags, g.FetchAll))
+	}
 	return strings.Join(words, "; ")
 }
 
@@ -57,7 +60,7 @@ withdrawn "1.3.0" {
 		{"what does not print is dropped", `owner = "a\u001b[31m\u0000b\u202e c"`, "owner=a[31mb c", nil},
 
 		{"unknown names", "descripton = \"x\"\nowner = \"a\"\nwithdraw \"1.0.0\" {}\n", "owner=a",
-			[]string{"line 1: there is no argument descripton: use description, source or owner", "line 3: there is no block withdraw: use deprecated or withdrawn"}},
+			[]string{"line 1: there is no argument descripton: use description, source or owner", "line 3: there is no block withdraw: use deprecated, withdrawn or git"}},
 		{"an argument where a block is meant", `withdrawn = "1.0.0"`, "",
 			[]string{`line 1: withdrawn is a block: write withdrawn "< 1.2.0" { reason = "…" }`}},
 		{"a constraint that is none hides no other", "withdrawn \"1.x\" {}\nwithdrawn \"1.1.0\" {}\n", "withdrawn 1.1.0",
@@ -96,6 +99,30 @@ deprecated "1.0.0" {
 		{"a text that is too long is cut", fmt.Sprintf("owner = %q", strings.Repeat("ä", 201)), "owner=" + strings.Repeat("ä", 199) + "…",
 			[]string{"line 1: owner is longer than 200 characters, which is all that is shown: shorten it"}},
 		{"a file that is too large", "owner = \"a\"\n" + strings.Repeat("#", 64<<10), "", []string{"line 1: the file is larger than 64 KiB: shorten it"}},
+		{"a repository", "git {\n  url = \"https://GitHub.com/acme/vpc.git\"\n}\n", "git https://github.com/acme/vpc.git// v{version} false", nil},
+		{"a repository with all there is", `git {
+  url    = "https://git.example.com:8443/acme/modules/"
+  folder = "modules/vpc/"
+  tags   = "vpc/v{version}"
+  fetch  = "all"
+}`, "git https://git.example.com:8443/acme/modules//modules/vpc vpc/v{version} true", nil},
+		{"a repository that is not over HTTPS", `git { url = "git@github.com:acme/vpc.git" }`, "",
+			[]string{"line 1: git: url must be the URL of a repository: begin it with https://, without a user, a password or a branch"}},
+		{"a repository with credentials", `git { url = "https://u:p@github.com/acme/vpc.git" }`, "",
+			[]string{"line 1: git: url must be the URL of a repository: begin it with https://, without a user, a password or a branch"}},
+		{"no repository", "git {\n}\n", "",
+			[]string{"line 1: git: url must be the URL of a repository: begin it with https://, without a user, a password or a branch"}},
+		{"two repositories: the first counts", "git {\n url = \"https://a.example/a\"\n}\ngit {\n url = \"https://b.example/b\"\n}\n", "git https://a.example/a// v{version} false",
+			[]string{"line 4: there is more than one block git: a module has one repository"}},
+		{"a folder that leads out", "git {\n url = \"https://a.example/a\"\n folder = \"../b\"\n}\n", "",
+			[]string{"line 1: git: folder must be the path of a folder in the repository, such as modules/vpc: its names have letters, digits and -._~+ only"}},
+		{"tags without a version", "git {\n url = \"https://a.example/a\"\n tags = \"v*\"\n}\n", "",
+			[]string{`line 1: git: tags: "v*" has no {version}: write it where tags have the version, such as vpc/v{version}`}},
+		{"another word for fetch", "git {\n url = \"https://a.example/a\"\n fetch = \"some\"\n}\n", "",
+			[]string{"line 1: git: fetch is some: write all, or leave it out to fetch a version when it is first asked for"}},
+		{"an argument of git that there is not", "git {\n url = \"https://a.example/a\"\n path = \"b\"\n}\nowner = \"a\"\n", "owner=a",
+			[]string{"line 3: there is no argument path in a block git: use url, folder, tags or fetch"}},
+		{"git is a block", `git = "https://a.example/a"`, "", []string{`line 1: git is a block: write git { url = "https://…" }`}},
 		{"it is not HCL", `{"withdrawn": {"1.0.0": {}}}`, "", []string{"line 1: an argument or block definition is required here"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -23,7 +23,7 @@ const userAgent = "caddy-terraform-registry"
 // A Client sends requests to one origin. It is safe for concurrent use.
 type Client struct {
 	origin     Origin
-	base       *url.URL
+	base       *url.URL // nil: there is no origin, see NewCodeHosts
 	modulesURL *url.URL // nil: discovered, if the origin has modules
 	guard      guard
 	breaker    breaker
@@ -85,7 +85,16 @@ func NewClient(o Origin, n Network) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := newGuard(o.named(base, modulesURL))
+	c := newClient(o, newGuard(o.named(base, modulesURL)), n)
+	c.base, c.modulesURL, c.breaker = base, modulesURL, newBreaker(base.Host)
+	if c.protocol = (registry{c}); o.Mirror != "" {
+		c.protocol = mirror{c}
+	}
+	return c, nil
+}
+
+// newClient returns a client that has no origin yet.
+func newClient(o Origin, g guard, n Network) *Client {
 	if n.Connect == nil {
 		n.Connect = connect
 	}
@@ -95,13 +104,10 @@ func NewClient(o Origin, n Network) (*Client, error) {
 			CheckRedirect: checkRedirect,
 		}, o.Timeout), newSlots(size)}
 	}
-	c := &Client{
-		origin:     o,
-		base:       base,
-		modulesURL: modulesURL,
-		guard:      g,
-		breaker:    newBreaker(base.Host),
-		documents:  newConnections(true, maxDocuments),
+	return &Client{
+		origin:    o,
+		guard:     g,
+		documents: newConnections(true, maxDocuments),
 		// Go receives large bodies faster without HTTP/2.
 		packages:      newConnections(false, MaxDownloads),
 		maxPackage:    MaxPackage,
@@ -112,10 +118,6 @@ func NewClient(o Origin, n Network) (*Client, error) {
 		repositories:  newSlots(maxRepositories),
 		maxRepository: maxRepository,
 	}
-	if c.protocol = (registry{c}); o.Mirror != "" {
-		c.protocol = mirror{c}
-	}
-	return c, nil
 }
 
 // Hostname returns the hostname of the origin's providers and modules.

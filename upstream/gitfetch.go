@@ -10,13 +10,15 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
-// A gitFetch fetches one module from git.
+// A gitFetch reads the repository of one module.
 type gitFetch struct {
 	client  *Client
+	source  ModuleSource
 	relay   *gitRelay
 	scratch string // folder for git's files, removed with the fetch
 	fetched []*git.Repository
@@ -26,31 +28,42 @@ type gitFetch struct {
 // fetchGit writes the files of a module from a git repository to an empty folder, and
 // returns their commit. See FetchModule.
 func (c *Client) fetchGit(ctx context.Context, s ModuleSource, into string) (commit string, err error) {
-	// After a crash, the scratch folder is removed together with the files of the
-	// module.
-	scratch, err := os.MkdirTemp(into, ".git-*")
+	err = c.withGit(ctx, s, into, maxGitTime, func(ctx context.Context, f *gitFetch) error {
+		commit, err = f.write(ctx, s, into)
+		return err
+	})
 	if err != nil {
-		return "", fmt.Errorf("fetching a module: %w", err)
+		return "", err
+	}
+	return commit, nil
+}
+
+// withGit has a function read the repository of a source by git, for at most a time. After a crash,
+// git's files are removed together with the folder in which they are.
+func (c *Client) withGit(ctx context.Context, s ModuleSource, in string, limit time.Duration, read func(context.Context, *gitFetch) error) (err error) {
+	scratch, err := os.MkdirTemp(in, ".git-*")
+	if err != nil {
+		return fmt.Errorf("fetching a module: %w", err)
 	}
 	defer func() {
 		if failed := os.RemoveAll(scratch); failed != nil && err == nil { // it is not part of the module
-			commit, err = "", fmt.Errorf("fetching a module: %w", failed)
+			err = fmt.Errorf("fetching a module: %w", failed)
 		}
 	}()
-	ctx, cancel := context.WithTimeoutCause(ctx, maxGitTime, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	relay, err := c.newGitRelay(ctx)
 	if err != nil {
 		cancel()
-		return "", fmt.Errorf("fetching a module: %w", err)
+		return fmt.Errorf("fetching a module: %w", err)
 	}
-	f := &gitFetch{client: c, relay: relay, scratch: scratch, asked: s.URL}
+	f := &gitFetch{client: c, relay: relay, scratch: scratch, source: s, asked: s.URL}
 	defer f.close()
 	defer cancel() // before the relay waits for its connections
 
-	if commit, err = f.write(ctx, s, into); err != nil {
-		return "", f.failure(ctx, err)
+	if err = read(ctx, f); err != nil {
+		return f.failure(ctx, err)
 	}
-	return commit, nil
+	return nil
 }
 
 // write writes the files that a module needs.
@@ -76,6 +89,9 @@ func (f *gitFetch) write(ctx context.Context, s ModuleSource, into string) (comm
 	there, err := needed.hasFolder(folder)
 	if err == nil && !there {
 		err = fail(s.URL, ErrMalformed, "the origin links to the folder %q of a repository, which is not there", s.Folder)
+		if s.Tag != "" {
+			err = fail(s.URL, ErrMalformed, "there is no folder %q at its tag %s", s.Folder, s.Tag)
+		}
 	}
 	return c.id, err
 }
@@ -117,8 +133,12 @@ func (f *gitFetch) failure(ctx context.Context, err error) error {
 		return err
 	case isBad:
 		return fail(f.asked, module.kind, "%s", module.text)
+	case failed != nil && f.client.base == nil && IsKind(failed, ErrNotFound):
+		return fail(f.asked, ErrMalformed, "there is no such repository")
 	case failed != nil:
 		return brokenLink(failed, "repository")
+	case errors.Is(err, git.ErrNoCommit) && f.source.Tag != "" && f.asked == f.source.URL:
+		return fail(f.asked, ErrMalformed, "its tag %s is not of a commit", f.source.Tag)
 	case errors.Is(err, git.ErrNoCommit):
 		return fail(f.asked, ErrMalformed, "the origin links to a tag, branch or commit that is not in the repository")
 	case isGit, isDamaged, errors.Is(err, io.ErrUnexpectedEOF):

@@ -130,6 +130,13 @@ const (
 	// compute more than they send.
 	maxRepositories = 2
 
+	// maxTagsTime is for a list of tags, which is one request.
+	maxTagsTime = time.Minute
+
+	// maxCodeHosts is like maxRepositories, for a client of several hosts: one that is slow must not
+	// keep the others from being asked.
+	maxCodeHosts = 6
+
 	maxSubmodules     = 50
 	maxSubmoduleDepth = 3
 	maxGitmodules     = 64 << 10 // bytes

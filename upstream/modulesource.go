@@ -26,6 +26,9 @@ type ModuleSource struct {
 	// branch. Git accepts it as the name of a ref, so it cannot be an option either.
 	Ref string
 
+	// Tag that led to the Ref; empty if it was not a tag of a list (Client.Tags).
+	Tag string
+
 	// Folder is the folder of the module in the package, which follows // in clients'
 	// addresses; empty for the root. It has no dots that lead out, and is safe in a URL
 	// without escaping.

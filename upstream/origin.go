@@ -61,10 +61,16 @@ func (o Origin) withDefaults() (Origin, error) {
 		return o, errors.New("an origin needs the hostname its providers are addressed by")
 	case o.URL != "" && o.Mirror != "":
 		return o, errors.New("an origin has a URL or a mirror: leave out one of them")
-	case o.Timeout < 0:
-		return o, errors.New("the timeout of an origin must not be negative")
 	case strings.ContainsAny(o.Token, "\r\n\x00"):
 		return o, errors.New("the token has a line break in it: copy it again")
+	}
+	return o.withConnectionDefaults()
+}
+
+// withConnectionDefaults is withDefaults for the fields that say how hosts are connected to.
+func (o Origin) withConnectionDefaults() (Origin, error) {
+	if o.Timeout < 0 {
+		return o, errors.New("the timeout of an origin must not be negative")
 	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout

@@ -21,7 +21,7 @@ import (
 )
 
 // defaultTagPattern fits a repository with one module.
-const defaultTagPattern = "v" + versionPlace
+const defaultTagPattern = "v" + address.VersionPlace
 
 // gitOptions say which versions of a module are taken from a git repository.
 type gitOptions struct {
@@ -63,7 +63,7 @@ const maxGitTags = 1_000
 // check checks the options, as far as that is possible without the repository.
 func (o *gitOptions) check() (err error) {
 	o.pattern = cmp.Or(o.pattern, defaultTagPattern)
-	if _, err := parseTagPattern(withName(o.pattern, "x")); err != nil {
+	if _, err := address.ParseTagPattern(withName(o.pattern, "x")); err != nil {
 		return fmt.Errorf("--tag-pattern: %w", err)
 	}
 	if o.path, err = cleanGitPath(o.path); err != nil {
@@ -79,7 +79,7 @@ func (o *gitOptions) check() (err error) {
 // readGitModules writes the module at the tags that o names to folders in scratch, the newest
 // version first. Problems of a version are in that version. An error prevents all of them.
 func readGitModules(ctx context.Context, g *git.Repository, o gitOptions, scratch string) (m *gitModules, err error) {
-	pattern, err := parseTagPattern(o.pattern)
+	pattern, err := address.ParseTagPattern(o.pattern)
 	if err != nil {
 		return nil, fmt.Errorf("--tag-pattern: %w", err)
 	}
@@ -110,13 +110,13 @@ func cleanGitPath(s string) (string, error) {
 
 // chooseTags returns the modules of the tags that o names, newest first and without their
 // commits, and the reasons why other tags are skipped.
-func chooseTags(ctx context.Context, g *git.Repository, o gitOptions, pattern tagPattern) (chosen []gitModule, skipped []string, err error) {
+func chooseTags(ctx context.Context, g *git.Repository, o gitOptions, pattern address.TagPattern) (chosen []gitModule, skipped []string, err error) {
 	tags, err := g.Tags(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if o.tag != "" {
-		v, ok, err := pattern.version(o.tag)
+		v, ok, err := pattern.Version(o.tag)
 		switch {
 		case !slices.Contains(tags, o.tag) && g.Fetches():
 			return nil, nil, fmt.Errorf("--tag: %s has no tag %s: push it first", g.Name(), cli.Printable(o.tag))
@@ -135,7 +135,7 @@ func chooseTags(ctx context.Context, g *git.Repository, o gitOptions, pattern ta
 	}
 	var candidates []candidate
 	for _, tag := range tags {
-		switch v, ok, err := pattern.version(tag); {
+		switch v, ok, err := pattern.Version(tag); {
 		case err != nil:
 			skipped = append(skipped, fmt.Sprintf("The tag %s is skipped: %v.", cli.Printable(tag), err))
 		case ok:

@@ -65,7 +65,7 @@ func namedModules(ctx context.Context, g *git.Repository, a address.Address, o g
 	}
 	named := regexp.QuoteMeta(o.pattern)
 	named = strings.Replace(named, regexp.QuoteMeta(namePlace), `([^/]+)`, 1)
-	named = strings.Replace(named, regexp.QuoteMeta(versionPlace), `[0-9].*`, 1)
+	named = strings.Replace(named, regexp.QuoteMeta(address.VersionPlace), `[0-9].*`, 1)
 	pattern, err := regexp.Compile("^" + named + "$")
 	if err != nil {
 		return nil, nil, fmt.Errorf("--tag-pattern: %w", err)

@@ -12,7 +12,7 @@ import (
 //
 // While the file cannot be read as a whole, the versions that the last whole one withdrew
 // stay withdrawn: a file that has been copied by half must not offer a withdrawn version
-// again. Removing the file does.
+// again. Removing the file does. Nor does a repository go with such a file.
 type File struct {
 	Metadata *registryhcl.File // the metadata that counts
 	Problems []*tree.Finding   // about the parts that do not count
@@ -37,6 +37,9 @@ func parse(content []byte, last *File) File {
 		if last != nil {
 			file.good = last.good
 			about.Withdrawn = withNotices(about.Withdrawn, last.good)
+			if about.Git == nil {
+				about.Git = last.Metadata.Git // the part that cannot be read may be it
+			}
 		}
 	}
 	return file

@@ -61,6 +61,9 @@ type ModuleVersion struct {
 	// Doubts are the faults of the package that do not keep it from being offered.
 	Doubts archive.Doubts
 
+	// Tag of a repository from which it comes; nil if it comes from none.
+	Tag *Tag
+
 	notes      []string // for the report
 	summary    []byte   // encoded: it is rarely needed
 	deprecated *registryhcl.Notice
@@ -75,15 +78,20 @@ type ModuleParts struct {
 	H1, Folder string
 	Changed    []ChangedBytes
 	Doubts     archive.Doubts
+	Tag        *Tag
 	Notes      []string // for the report, besides those about its doubts and changes
 	Summary    []byte   // the module's own documentation in short, encoded
 }
 
 // NewModuleVersion returns the version of these parts. It is immutable.
 func NewModuleVersion(p ModuleParts) *ModuleVersion {
+	notes := slices.Concat(p.Notes, p.Doubts.All(), ChangedNotes(p.Changed))
+	if moved := p.Tag.Note(); moved != "" {
+		notes = append(notes, moved)
+	}
 	return &ModuleVersion{
 		version: p.Version, Version: p.Version.String(), Hostname: p.Hostname, Archive: p.Archive, H1: p.H1, Folder: p.Folder,
-		Changed: p.Changed, Doubts: p.Doubts, notes: slices.Concat(p.Notes, p.Doubts.All(), ChangedNotes(p.Changed)), summary: p.Summary,
+		Changed: p.Changed, Doubts: p.Doubts, Tag: p.Tag, notes: notes, summary: p.Summary,
 	}
 }
 
@@ -247,7 +255,7 @@ func (v *ModuleVersion) listed() wire.ModuleVersion {
 // OrUnchanged returns the version before, which may be nil, if v does not differ from it,
 // and otherwise v.
 func (v *ModuleVersion) OrUnchanged(before *ModuleVersion) *ModuleVersion {
-	if before == nil || v.Hostname != before.Hostname || v.Version != before.Version || v.H1 != before.H1 || v.Folder != before.Folder ||
+	if before == nil || v.Hostname != before.Hostname || v.Version != before.Version || v.H1 != before.H1 || v.Folder != before.Folder || !v.Tag.equal(before.Tag) ||
 		!slices.Equal(v.notes, before.notes) || !bytes.Equal(v.summary, before.summary) || !v.Archive.same(before.Archive) {
 		return v
 	}

@@ -36,10 +36,7 @@ func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit 
 	if s.Ref != "" && !isRef(s.Ref) {
 		return nil, "", ErrNoCommit
 	}
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return nil, "", err
-	}
-	if err := os.WriteFile(configurationFile(folder), []byte(s.configuration()), 0o600); err != nil {
+	if err := s.prepare(folder); err != nil {
 		return nil, "", err
 	}
 	formats := []string{"sha1", "sha256"}
@@ -47,11 +44,7 @@ func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit 
 		slices.Reverse(formats)
 	}
 	for _, format := range formats {
-		r = &Repository{
-			dir: filepath.Join(folder, format), name: s.Name, whole: make(map[string]bool), secret: strings.NewReplacer(),
-			environment: sealedEnvironment(folder), sealed: true,
-		}
-		if err := r.connect(ctx, s.URL, "--object-format="+format); err != nil {
+		if r, err = s.connect(ctx, folder, format); err != nil {
 			return nil, "", err
 		}
 		commit, err = r.fetchRef(ctx, s.Ref)
@@ -63,6 +56,24 @@ func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit 
 		return nil, "", err
 	}
 	return r, commit, nil
+}
+
+// prepare makes the folder to which git writes, with its configuration.
+func (s Source) prepare(folder string) error {
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(configurationFile(folder), []byte(s.configuration()), 0o600)
+}
+
+// connect makes an empty repository with one format of IDs in a folder that is prepared, into which
+// objects of the source can be fetched.
+func (s Source) connect(ctx context.Context, folder, format string) (*Repository, error) {
+	r := &Repository{
+		dir: filepath.Join(folder, format), name: s.Name, whole: make(map[string]bool), secret: strings.NewReplacer(),
+		environment: sealedEnvironment(folder), sealed: true,
+	}
+	return r, r.connect(ctx, s.URL, "--object-format="+format)
 }
 
 // configuration returns the whole configuration of a sealed git.

@@ -1,8 +1,10 @@
-package publish
+package address_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 func TestTagPatterns(t *testing.T) {
@@ -30,12 +32,12 @@ func TestTagPatterns(t *testing.T) {
 		{"leading zeros", "v{version}", "v1.02.0", "", "MAJOR.MINOR.PATCH"},
 		{"a long version", "v{version}", "v1.0.0-" + strings.Repeat("a", 200), "", "at most 128"},
 	} {
-		p, err := parseTagPattern(test.pattern)
+		p, err := address.ParseTagPattern(test.pattern)
 		if err != nil || p.String() != test.pattern {
 			t.Errorf("%s: got the pattern %s, %v", test.rule, p, err)
 			continue
 		}
-		v, ok, err := p.version(test.tag)
+		v, ok, err := p.Version(test.tag)
 		switch {
 		case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
 			t.Errorf("%s: got error %v, not %s", test.rule, err, test.err)
@@ -55,25 +57,8 @@ func TestBadTagPatterns(t *testing.T) {
 		{"a space", "v {version}", "no tag has"},
 		{"a line break", "v\n{version}", "no tag has"},
 	} {
-		if _, err := parseTagPattern(test.pattern); err == nil || !strings.Contains(err.Error(), test.says) {
+		if _, err := address.ParseTagPattern(test.pattern); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: got %v, not %s", test.rule, err, test.says)
-		}
-	}
-}
-
-func TestPatternsAreSuggested(t *testing.T) {
-	for _, test := range []struct {
-		rule string
-		tags []string
-		want string
-	}{
-		{"none", []string{"latest", "v1"}, ""},
-		{"that of most tags comes first", []string{"a-1.0.0", "vpc/v1.0.0", "vpc/v1.1.0-rc.1"}, "'vpc/v{version}', 'a-{version}'"},
-		{"only some", []string{"a1.0.0", "b1.0.0", "c1.0.0", "d1.0.0", "e1.0.0"}, "'a{version}', 'b{version}', 'c{version}', others"},
-		{"tags that change the look of a terminal are left out", []string{"\u202ev1.0.0"}, ""},
-	} {
-		if got := suggestPatterns(test.tags); got != test.want {
-			t.Errorf("%s: got %s", test.rule, got)
 		}
 	}
 }
@@ -86,16 +71,15 @@ func FuzzTagPattern(f *testing.F) {
 	f.Add("{version}-aws", "1.0.0+5-aws")
 	f.Add("{version}{version}", "1")
 	f.Fuzz(func(t *testing.T, pattern, tag string) {
-		p, err := parseTagPattern(pattern)
+		p, err := address.ParseTagPattern(pattern)
 		if err != nil {
 			return
 		}
 		if p.String() != pattern {
 			t.Errorf("%q became %q", pattern, p)
 		}
-		if v, ok, err := p.version(tag); ok && err == nil && p.before+v.String()+p.after != tag {
+		if v, ok, err := p.Version(tag); ok && err == nil && p.Tag(v.String()) != tag {
 			t.Errorf("%q matches %q as %s", pattern, tag, v)
 		}
-		suggestPatterns([]string{tag})
 	})
 }

@@ -8,6 +8,51 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
+// resolveModuleList resolves a request for a list of modules, each with its latest
+// version, by the segments of its path.
+func (g *Registry) resolveModuleList(r *request, s []string) (answerer, error) {
+	r.Kind, r.list = KindModuleList, new(listRequest)
+	switch {
+	case len(s) == 1 && s[0] == "":
+		return (*Registry).answerModuleList, g.resolveList(r, "/modules")
+	case len(s) == 1 && s[0] == "search":
+		r.Kind = KindModuleSearch
+		return (*Registry).answerModuleList, g.resolveSearch(r, "/modules/search")
+	}
+	path, name := "/modules/"+s[0], "x" // with any name
+	if len(s) == 2 {
+		name = s[1]
+		path += "/" + name
+	}
+	a, err := address.ParseModule("", s[0], name, "x")
+	if err != nil {
+		return nil, fail(http.StatusNotFound, "this is not an address of modules: use NAMESPACE or NAMESPACE/NAME")
+	}
+	if r.list.namespace = a.Namespace; len(s) == 2 {
+		r.list.name = a.Name
+	}
+	return (*Registry).answerModuleList, g.resolveList(r, path)
+}
+
+func (g *Registry) answerModuleList(w http.ResponseWriter, r *request) error {
+	return g.writeList(w, r, func(l *listing) (*wire.Document, error) {
+		page, meta, err := r.list.page(r.Context(), &l.modules)
+		if err != nil {
+			return nil, err
+		}
+		modules := make([]wire.ListedModule, len(page))
+		for i, e := range page {
+			a := e.Address
+			modules[i] = wire.ListedModule{
+				Namespace: a.Namespace, Name: a.Name, System: a.System, Version: e.Version,
+				Owner: e.Owner, Description: e.Description, Source: e.Source,
+				Published: published(r.snapshot, e.Published),
+			}
+		}
+		return wire.EncodeModuleList(meta, modules), nil
+	})
+}
+
 // resolveProviderList resolves a request for a list of providers, each with its
 // latest version, by the one segment of its path.
 func (g *Registry) resolveProviderList(r *request, segment string) (answerer, error) {

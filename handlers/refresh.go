@@ -1,0 +1,156 @@
+package handlers
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers/webhook"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+)
+
+// A Follower looks at the git repositories of hosted modules. Usually it is a *follow.Follower.
+type Follower interface {
+	// Tell has modules looked at, and returns at once.
+	Tell(modules ...address.Address)
+
+	// Has returns the repository of a module, and whether it has one.
+	Has(module address.Address) (registryhcl.Git, bool)
+
+	// In returns the modules that are in one of the repositories with these URLs.
+	In(repositories ...string) []address.Address
+}
+
+// refreshName is the last segment of the paths that take webhooks: one for a module, and one for all
+// modules of the repository that the webhook names.
+const refreshName = "refresh"
+
+// namesRefresh reports whether a path takes webhooks. module is the address in it, escaped; empty for
+// the path of all modules.
+func (g *Registry) namesRefresh(service servicePath) (module string, ok bool) {
+	if g.Follower == nil || service.original != "" {
+		return "", false
+	}
+	if service.protocol == "modules" {
+		module, ok = strings.CutSuffix(service.rest, "/"+refreshName)
+		return module, ok && strings.Count(module, "/") == 2
+	}
+	return "", service.protocol == refreshName
+}
+
+// refresh has repositories looked at for new tags, and answers before that is done. It takes the webhook
+// of a code host, by the secret that the host shares with the registry, and requests of users who may
+// publish the modules.
+func (g *Registry) refresh(w http.ResponseWriter, r *request, module string) error {
+	r.Kind = KindRefresh
+	body := newUploadBody(w, r.Request)
+	defer body.release()
+	var modules []address.Address
+	var err error
+	if module != "" {
+		modules, err = g.refreshedModule(r, module, body)
+	} else {
+		modules, err = g.refreshedRepository(r, body)
+	}
+	if err != nil {
+		return err
+	}
+	g.Follower.Tell(modules...)
+	answer, _ := json.Marshal(map[string]int{"modules": len(modules)}) // numbers always encode
+	return r.write(w, http.StatusAccepted, Content{Type: jsonType, Body: append(answer, '\n'), Caching: "no-store"})
+}
+
+// refreshedModule returns the module at a path, if r may have it looked at.
+func (g *Registry) refreshedModule(r *request, module string, body io.Reader) ([]address.Address, error) {
+	var array [3]string
+	s, err := split(module, array[:0])
+	if err != nil {
+		return nil, err
+	}
+	a, err := address.ParseModule("", s[0], s[1], s[2])
+	if err != nil {
+		return nil, fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
+	}
+	r.target = g.named(r.self, a)
+	if !webhook.Is(r.Header) {
+		if err := g.authorizeChange(r, access.Publish); err != nil {
+			return nil, err
+		}
+		r.about(a)
+		if _, ok := g.Follower.Has(a); !ok {
+			return nil, fail(http.StatusNotFound, "%s has no git repository: name it in its registry.hcl", a)
+		}
+		return []address.Address{a}, nil
+	}
+	host, _, err := g.sender(r, body)
+	if err != nil {
+		return nil, err
+	}
+	git, ok := g.Follower.Has(a)
+	u, err := url.Parse(git.URL)
+	if !ok || err != nil || !webhook.SameHost(u.Host, host) {
+		return nil, fail(http.StatusNotFound, "there is no such module of a repository of %s", host)
+	}
+	r.about(a)
+	return []address.Address{a}, nil
+}
+
+// refreshedRepository returns the modules of the repository that the body names, as far as r may have
+// them looked at.
+func (g *Registry) refreshedRepository(r *request, body io.Reader) ([]address.Address, error) {
+	if webhook.Is(r.Header) {
+		host, content, err := g.sender(r, body)
+		if err != nil {
+			return nil, err
+		}
+		return g.Follower.In(webhook.Repositories(content, host)...), nil
+	}
+	if g.Rules == nil {
+		return nil, fail(http.StatusForbidden, "this path takes the webhook of a code host: configure its secret here, as `webhook` of its host in `git`, and there")
+	}
+	subject, err := g.subject(r)
+	if err != nil {
+		return nil, err
+	}
+	if subject.Anonymous() {
+		return nil, fail(http.StatusUnauthorized, "it requires the secret of a code host or credentials to have repositories looked at: send a token as `Authorization: Bearer TOKEN`")
+	}
+	content, err := readWebhook(body)
+	if err != nil {
+		return nil, err
+	}
+	var modules []address.Address
+	for _, a := range g.Follower.In(webhook.Repositories(content, "")...) {
+		if g.rules.Decide(subject, access.Publish, access.Resource{Address: a, Hosted: true}).Allowed {
+			modules = append(modules, a)
+		}
+	}
+	return modules, nil
+}
+
+// sender returns the code host that has sent a webhook, and its body.
+func (g *Registry) sender(r *request, body io.Reader) (host string, content []byte, err error) {
+	if content, err = readWebhook(body); err != nil {
+		return "", nil, err
+	}
+	if host, err = webhook.Sender(r.Header, content, g.WebhookSecrets); err != nil {
+		return "", nil, fail(http.StatusForbidden, "%v: compare it with `webhook` of the host in `git`", err)
+	}
+	return host, content, nil
+}
+
+// readWebhook reads the body of a webhook.
+func readWebhook(body io.Reader) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(body, webhook.MaxBody+1))
+	switch {
+	case err != nil:
+		return nil, fail(http.StatusBadRequest, "the webhook broke off: send it again")
+	case len(content) > webhook.MaxBody:
+		return nil, fail(http.StatusRequestEntityTooLarge, "a webhook is at most %d bytes large: leave events about code out of it", webhook.MaxBody)
+	}
+	return content, nil
+}

@@ -1,0 +1,117 @@
+package handlers_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers/webhook"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+)
+
+// A follower notes what it is told. The modules vpc and subnet are in one repository.
+type follower struct{ told []string }
+
+func (f *follower) Tell(modules ...address.Address) {
+	for _, a := range modules {
+		f.told = append(f.told, a.String())
+	}
+}
+
+func (f *follower) Has(a address.Address) (registryhcl.Git, bool) {
+	known := a.Namespace == "acme" && (a.Name == "vpc" || a.Name == "subnet")
+	return registryhcl.Git{URL: "https://github.com/acme/modules"}, known
+}
+
+func (f *follower) In(repositories ...string) (modules []address.Address) {
+	if slices.Contains(repositories, "https://github.com/acme/modules.git") {
+		for _, name := range []string{"subnet", "vpc"} {
+			modules = append(modules, address.Address{Namespace: "acme", Name: name, System: "aws"})
+		}
+	}
+	return modules
+}
+
+const tagPushed = `{"ref":"v1.2.0","ref_type":"tag","repository":{"clone_url":"https://github.com/acme/modules.git"}}`
+
+// signed returns GitHub's signature of a body.
+func signed(secret, body string) string {
+	m := hmac.New(sha256.New, []byte(secret))
+	m.Write([]byte(body))
+	return "sha256=" + hex.EncodeToString(m.Sum(nil))
+}
+
+func TestRefresh(t *testing.T) {
+	const module, all = "/v1/modules/acme/vpc/aws/refresh", "/v1/refresh"
+	github := func(secret, body string) []string { return []string{"X-Hub-Signature-256", signed(secret, body)} }
+	for _, test := range []struct {
+		rule, method, path string
+		header             []string
+		body               string
+		status             int
+		told               []string
+	}{
+		{"the webhook of a module's host", http.MethodPost, module, github("a", tagPushed), tagPushed, 202, []string{"acme/vpc/aws"}},
+		{"the webhook of a repository with several modules", http.MethodPost, all, github("a", tagPushed), tagPushed, 202, []string{"acme/subnet/aws", "acme/vpc/aws"}},
+		{"a webhook once more is one more look", http.MethodPost, module, github("a", tagPushed), tagPushed, 202, []string{"acme/vpc/aws"}},
+		{"a webhook about another repository", http.MethodPost, all, github("a", `{}`), `{}`, 202, nil},
+		{"the webhook of another host", http.MethodPost, module, []string{"X-Gitlab-Token", "b"}, tagPushed, 404, nil},
+		{"of another host, about a repository of this one", http.MethodPost, all, []string{"X-Gitlab-Token", "b"}, tagPushed, 202, nil},
+		{"a forged webhook", http.MethodPost, module, github("x", tagPushed), tagPushed, 403, nil},
+		{"a forged webhook of all", http.MethodPost, all, github("x", tagPushed), tagPushed, 403, nil},
+		{"a webhook with a changed body", http.MethodPost, all, github("a", tagPushed), tagPushed + " ", 403, nil},
+		{"a webhook that is too large", http.MethodPost, all, github("a", ""), strings.Repeat(" ", webhook.MaxBody+1), 413, nil},
+		{"a webhook about a module without a repository", http.MethodPost, "/v1/modules/acme/none/aws/refresh", github("a", tagPushed), tagPushed, 404, nil},
+		{"a user who may publish the module", http.MethodPost, module, []string{"Authorization", "Bearer publisher"}, "", 202, []string{"acme/vpc/aws"}},
+		{"a user who may publish some modules of the repository", http.MethodPost, all, []string{"Authorization", "Bearer publisher"}, tagPushed, 202, []string{"acme/vpc/aws"}},
+		{"a user who may not", http.MethodPost, module, []string{"Authorization", "Bearer reader"}, "", 403, nil},
+		{"a user who may publish none of them", http.MethodPost, all, []string{"Authorization", "Bearer reader"}, tagPushed, 202, nil},
+		{"nobody", http.MethodPost, module, nil, "", 401, nil},
+		{"nobody, for all", http.MethodPost, all, nil, tagPushed, 401, nil},
+		{"no address of a module", http.MethodPost, "/v1/modules/acme/_/aws/refresh", github("a", tagPushed), tagPushed, 404, nil},
+		{"another method", http.MethodPut, module, github("a", tagPushed), tagPushed, 405, nil},
+		{"a GET", http.MethodGet, all, nil, "", 405, nil},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			f := new(follower)
+			g := privately(t, registry(scan(t, indextest.New(t))), "allow publisher publish acme/vpc", "allow reader read acme")
+			known := g.Authenticate
+			g.Authenticate = func(r *http.Request) (access.Subject, error) {
+				if r.Header.Get("Authorization") == "Bearer publisher" {
+					return access.Subject{ID: "publisher"}, nil
+				}
+				return known(r)
+			}
+			g.Follower = f
+			g.WebhookSecrets = []webhook.Secret{{Host: "github.com", Value: "a"}, {Host: "gitlab.com", Value: "b"}}
+			r := httptest.NewRequest(test.method, home+test.path, strings.NewReader(test.body))
+			for pair := range slices.Chunk(test.header, 2) {
+				r.Header.Set(pair[0], pair[1])
+			}
+			w := httptest.NewRecorder()
+			if !g.ServeHTTP(w, r) || w.Code != test.status || !slices.Equal(f.told, test.told) {
+				t.Errorf("got %d %s, and it was told of %q", w.Code, w.Body, f.told)
+			}
+		})
+	}
+}
+
+// Without repositories to follow, the path belongs to the next handler.
+func TestNoRefreshWithoutAFollower(t *testing.T) {
+	g := registry(scan(t, indextest.New(t)))
+	w := httptest.NewRecorder()
+	if g.ServeHTTP(w, httptest.NewRequest(http.MethodPost, home+"/v1/refresh", nil)) {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+var _ handlers.Follower = (*follower)(nil)

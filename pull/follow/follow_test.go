@@ -1,0 +1,186 @@
+package follow_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A filler notes what it is asked for. A list takes a second.
+type filler struct {
+	versions []string // of every module
+	fails    error
+
+	mutex sync.Mutex
+	asked []string
+}
+
+func (f *filler) note(what string) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.asked = append(f.asked, what)
+}
+
+// taken returns what was asked for since the last call, in order.
+func (f *filler) taken() []string {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	asked := f.asked
+	f.asked = nil
+	slices.Sort(asked)
+	return asked
+}
+
+func (f *filler) Renew(_ context.Context, a address.Address, since time.Time, told bool) error {
+	what := "renew " + a.String()
+	if told {
+		what = "told " + a.String()
+	}
+	f.note(what)
+	time.Sleep(time.Second)
+	return f.fails
+}
+
+func (f *filler) Versions(context.Context, address.Address) (o pull.Offering, err error) {
+	for _, v := range f.versions {
+		o.Versions = append(o.Versions, wire.ProviderVersion{Version: v})
+	}
+	return o, f.fails
+}
+
+func (f *filler) FillModule(_ context.Context, a address.Address, version string, _ *index.Module) (*pull.FilledModule, error) {
+	f.note("fill " + a.String() + " " + version)
+	if version == "0.1.0" {
+		return nil, errors.New("it is withdrawn")
+	}
+	return &pull.FilledModule{Filled: pull.Filled{New: true}}, nil
+}
+
+const block = "git {\n  url = \"https://git.example.com/acme/modules.git\"\n"
+
+// following runs a test with a follower of a tree, in a bubble.
+func following(t *testing.T, fill *filler, test func(f *follow.Follower, changed func() []string)) {
+	synctest.Test(t, func(t *testing.T) {
+		files := indextest.New(t)
+		files.Write("modules/acme/vpc/aws/registry.hcl", block+"}\n")
+		files.Write("modules/acme/all/aws/registry.hcl", block+"  tags  = \"all-{version}\"\n  fetch = \"all\"\n}\n")
+		files.Write("modules/acme/all/aws/1.0.0/main.tf", "")
+		files.Write("modules/acme/other/aws/registry.hcl", "git {\n  url = \"https://git.example.com/acme/other\"\n}\n")
+		files.Write("modules/acme/none/aws/registry.hcl", "owner = \"a\"\n")
+		files.Write("modules/acme/none/aws/1.0.0/main.tf", "")
+		files.Write("modules/registry.example.com/acme/vpc/aws/registry.hcl", block+"}\n")
+		snapshot, err := index.Scan(t.Context(), index.Options{Open: files.Open})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mutex sync.Mutex
+		var changed []string
+		ctx, cancel := context.WithCancel(t.Context())
+		f := follow.New(ctx, follow.Options{
+			Filler: fill, Interval: 5 * time.Minute,
+			Snapshot: func() *index.Snapshot { return snapshot },
+			Changed: func(a address.Address) {
+				mutex.Lock()
+				defer mutex.Unlock()
+				changed = append(changed, a.String())
+			},
+		})
+		test(f, func() []string {
+			mutex.Lock()
+			defer mutex.Unlock()
+			return changed
+		})
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func must(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestRepositoriesAreFollowedAtAnInterval(t *testing.T) {
+	fill := &filler{versions: []string{"1.1.0", "1.0.0", "0.1.0"}}
+	following(t, fill, func(f *follow.Follower, changed func() []string) {
+		go f.Run()
+		time.Sleep(time.Minute)
+		once := []string{"fill acme/all/aws 0.1.0", "fill acme/all/aws 1.1.0", "renew acme/all/aws", "renew acme/other/aws", "renew acme/vpc/aws"}
+		must(t, fill.taken(), once...)
+		must(t, changed(), "acme/all/aws")
+		time.Sleep(5 * time.Minute)
+		must(t, fill.taken(), once...)
+	})
+}
+
+func TestNothingIsFetchedOfAListThatFails(t *testing.T) {
+	fill := &filler{versions: []string{"1.1.0"}, fails: errors.New("the host is away")}
+	following(t, fill, func(f *follow.Follower, changed func() []string) {
+		go f.Run()
+		time.Sleep(time.Minute)
+		must(t, fill.taken(), "renew acme/all/aws", "renew acme/other/aws", "renew acme/vpc/aws")
+		must(t, changed())
+	})
+}
+
+// A flood of webhooks is one look under way, and one after it.
+func TestWebhooksAreLookedAtOnce(t *testing.T) {
+	fill := &filler{versions: []string{"1.1.0", "1.0.0"}}
+	following(t, fill, func(f *follow.Follower, changed func() []string) {
+		modules := f.In("https://git.example.com/acme/modules.git")
+		for range 100 {
+			f.Tell(modules...)
+		}
+		time.Sleep(time.Minute)
+		must(t, fill.taken(), "fill acme/all/aws 1.1.0", "fill acme/all/aws 1.1.0", "told acme/all/aws", "told acme/all/aws", "told acme/vpc/aws", "told acme/vpc/aws")
+		f.Tell(modules[1])
+		time.Sleep(time.Minute)
+		must(t, fill.taken(), "told acme/vpc/aws")
+		f.Tell(address.Address{Namespace: "acme", Name: "none", System: "aws"})
+		time.Sleep(time.Minute)
+		must(t, fill.taken())
+	})
+}
+
+func TestModulesOfARepository(t *testing.T) {
+	following(t, new(filler), func(f *follow.Follower, _ func() []string) {
+		for _, test := range []struct {
+			rule string
+			urls []string
+			want []string
+		}{
+			{"as in the registry.hcl", []string{"https://git.example.com/acme/modules.git"}, []string{"acme/all/aws", "acme/vpc/aws"}},
+			{"without .git, in another case, with the port and a slash", []string{"https://Git.Example.com:443/Acme/Modules/"}, []string{"acme/all/aws", "acme/vpc/aws"}},
+			{"of one of several", []string{"https://git.example.com/x", "https://git.example.com/acme/other.git"}, []string{"acme/other/aws"}},
+			{"of another host", []string{"https://git.example.org/acme/modules.git"}, nil},
+			{"of none", []string{"", "x", "https:///acme/modules"}, nil},
+			{"of no URL", nil, nil},
+		} {
+			var got []string
+			for _, a := range f.In(test.urls...) {
+				got = append(got, a.String())
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%s: got %q", test.rule, got)
+			}
+		}
+		for name, has := range map[string]bool{"vpc": true, "none": false, "missing": false} {
+			if _, ok := f.Has(address.Address{Namespace: "acme", Name: name, System: "aws"}); ok != has {
+				t.Errorf("%s: got %v", name, ok)
+			}
+		}
+	})
+}

@@ -1,0 +1,277 @@
+package pull
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// The origin of a hosted module is the git repository that its registry.hcl names: its tags are the
+// versions. The Source of all these modules has the empty hostname, and its Client is one of
+// upstream.NewCodeHosts.
+
+// An origin lists the versions of modules, and says where their files are. A *upstream.Client is the
+// origin of what is mirrored.
+type origin interface {
+	Versions(context.Context, address.Address) ([]wire.ProviderVersion, error)
+	Published(ctx context.Context, a address.Address, version string) (time.Time, error)
+	ModuleSource(ctx context.Context, a address.Address, version string) (upstream.ModuleSource, error)
+}
+
+// origin returns the origin of a provider or module. A list that was begun before since does not count.
+func (s *Source) origin(f *Filler, a address.Address, since time.Time) origin {
+	if a.Hostname == "" {
+		return repositories{f, s.Client, since}
+	}
+	return s.Client
+}
+
+// repositories are the origin of hosted modules.
+type repositories struct {
+	*Filler
+	client *upstream.Client
+	since  time.Time
+}
+
+// Versions returns the versions that are tags, newest first.
+func (r repositories) Versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
+	g, err := r.repository(a)
+	if err != nil {
+		return nil, err
+	}
+	source, tags, err := r.tags(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	r.compareTags(a, g, source, tags)
+	var list []wire.ProviderVersion
+	for _, tag := range tags {
+		if v, ok, err := g.Tags.Version(tag.Name); ok && err == nil {
+			list = append(list, wire.ProviderVersion{Version: v.String()})
+		}
+	}
+	return wire.NormalVersions(list), nil
+}
+
+// Published returns ErrNotFound: a repository does not say when a tag was pushed.
+func (r repositories) Published(context.Context, address.Address, string) (time.Time, error) {
+	return time.Time{}, upstream.ErrNotFound
+}
+
+// ModuleSource returns the module at the commit of its tag.
+func (r repositories) ModuleSource(ctx context.Context, a address.Address, version string) (upstream.ModuleSource, error) {
+	g, err := r.repository(a)
+	if err != nil {
+		return upstream.ModuleSource{}, err
+	}
+	source, tags, err := r.tags(ctx, g)
+	if err != nil {
+		return source, err
+	}
+	i, found := findTag(tags, g.Tags.Tag(version))
+	if !found {
+		return source, fmt.Errorf("version %s: %w", version, ErrUnlisted)
+	}
+	return source.At(tags[i]), nil
+}
+
+func findTag(tags []upstream.Tag, name string) (int, bool) {
+	return slices.BinarySearchFunc(tags, name, func(t upstream.Tag, name string) int { return cmp.Compare(t.Name, name) })
+}
+
+// compareTags notes in the records of the versions that were fetched which of their tags are no longer
+// where they were. A record that cannot be read or written is compared again with the next list.
+func (r repositories) compareTags(a address.Address, g registryhcl.Git, source upstream.ModuleSource, tags []upstream.Tag) {
+	_, in, dir, err := r.folder(a)
+	if err != nil || r.options.ReadOnly {
+		return
+	}
+	entries, err := in.Entries(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		version, ok := tree.VersionOfSource(e.Name)
+		if !ok {
+			continue
+		}
+		before, err := readSourceRecord(in, dir, version)
+		if err != nil || before == nil || before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) {
+			continue
+		}
+		now := *before
+		now.TagNow = ""
+		switch i, found := findTag(tags, now.Tag); {
+		case !found:
+			now.TagNow = offer.TagGone
+		case tags[i].Object != now.Commit:
+			now.TagNow = tags[i].Object
+		}
+		if now.TagNow == before.TagNow || in.WriteFile(path.Join(dir, e.Name), now.encode()) != nil {
+			continue
+		}
+		at := cmp.Or(now.TagNow, now.Commit)
+		level, message := slog.LevelWarn, "the tag of a version was moved or deleted, and the version stays as it was"
+		if now.TagNow == "" {
+			level, message = slog.LevelInfo, "the tag of a version is back where it was"
+		}
+		r.log(level, message, "module", a.String(), "version", version, "tag", now.Tag, "commit", now.Commit, "tag_is_at", at)
+		r.observe(Event{Kind: TagMoved, Address: a, Version: version, Tag: now.Tag, Commit: now.Commit, TagCommit: at}, nil)
+	}
+}
+
+// A tagList has the tags of a repository, or the failure to list them. All modules in the repository
+// share it.
+type tagList struct {
+	began time.Time // when the repository was asked
+	tags  []upstream.Tag
+	err   error
+}
+
+// tagsLifetime is how long the list of a repository is used for other modules in it. Each module keeps
+// its own list for longer.
+const tagsLifetime = 30 * time.Second
+
+// maxTagLists and maxTagBytes limit the lists in memory.
+const (
+	maxTagLists = 1024
+	maxTagBytes = 32 << 20
+)
+
+// weigh estimates how many bytes a list takes in memory.
+func (l *tagList) weigh() int {
+	total := 128
+	for _, t := range l.tags {
+		total += 64 + len(t.Name) + len(t.Object)
+	}
+	return total
+}
+
+// tags returns the tags of a repository, by name. It is asked once for all modules that want them at
+// about the same time.
+func (r repositories) tags(ctx context.Context, g registryhcl.Git) (source upstream.ModuleSource, tags []upstream.Tag, err error) {
+	if source, err = r.client.Repository(g.URL, g.Folder); err != nil {
+		return source, nil, err
+	}
+	since := later(r.since, time.Now().Add(-tagsLifetime))
+	for {
+		if l, ok := r.tagLists.Get(g.URL); ok && !l.began.Before(since) {
+			return source, l.tags, l.err
+		}
+		// One that is under way may have begun before.
+		l, err := r.listingTags.do(ctx, g.URL, func(clients *upstream.Clients) (*tagList, error) {
+			l := &tagList{began: time.Now()}
+			if l.tags, l.err = r.askForTags(clients.Context(r.Filler.ctx), source); isForgotten(l.err) || errors.Is(l.err, tree.ErrNotWritable) {
+				return nil, l.err
+			}
+			r.tagLists.Put(g.URL, l, tagsLifetime)
+			return l, nil
+		})
+		if err != nil {
+			return source, nil, err
+		}
+		if !l.began.Before(since) {
+			return source, l.tags, l.err
+		}
+	}
+}
+
+func (r repositories) askForTags(ctx context.Context, source upstream.ModuleSource) ([]upstream.Tag, error) {
+	scratch, err := newScratch()
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.remove()
+	tags, err := r.client.Tags(ctx, source, scratch.files())
+	if _, is := errors.AsType[*upstream.Failure](err); err != nil && !is && ctx.Err() == nil { // an error of the local disk
+		return nil, tree.StorageError(err)
+	}
+	return tags, err
+}
+
+// repository returns the repository of a hosted module. The error is ErrNotMirrored if its registry.hcl
+// names none, and ErrUnread if that is not known at the moment.
+func (f *Filler) repository(a address.Address) (g registryhcl.Git, err error) {
+	m, problems, err := f.metadata(a)
+	switch {
+	case err != nil:
+		return g, err
+	case m.Git != nil:
+		return *m.Git, nil
+	case slices.ContainsFunc(problems, func(p registryhcl.Problem) bool { return p.MayWithdraw }): // half of a file
+		return g, unread(fmt.Errorf("%w: %s cannot be read as a whole", tree.ErrNotWritable, tree.MetadataName))
+	}
+	return g, ErrNotMirrored
+}
+
+// tagsOf returns what the record of a list says of a repository: a list of another one does not count.
+// It is empty without a repository.
+func tagsOf(g registryhcl.Git) string {
+	if g.URL == "" {
+		return ""
+	}
+	return g.URL + " " + g.Tags.String()
+}
+
+// hostOf returns the host that is asked about a provider or module.
+func hostOf(a address.Address, g registryhcl.Git) string {
+	if a.Hostname != "" {
+		return a.Hostname.ForDisplay()
+	}
+	u, err := url.Parse(g.URL)
+	if err != nil {
+		return "git"
+	}
+	return u.Host
+}
+
+// publishable returns why a module may not be published, as an upload with the same faults would not
+// be. Modules of an origin are offered nevertheless: its publisher is not here to correct them.
+func publishable(d archive.Doubts) error {
+	if faults := slices.Concat(d.Unusable, d.Secrets); len(faults) > 0 {
+		return &archive.PackageError{Detail: strings.Join(faults, "; ")}
+	}
+	return nil
+}
+
+// Renew has the list of a hosted module renewed, unless it was asked for after since, and returns when
+// that is done, or why it is not. told says that the repository has told of a change: clients, too, then
+// wait a moment for the new list.
+func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, told bool) error {
+	f.unlisted.Remove(a)
+	c, err := f.catalog(a)
+	if err != nil {
+		return err
+	}
+	for range 2 { // the first may be a list that is under way, and was begun before
+		c.mutex.Lock()
+		if told {
+			c.wanted, c.retry = later(c.wanted, since), time.Time{}
+		}
+		if !c.asked.Before(since) {
+			c.mutex.Unlock()
+			return nil
+		}
+		refreshed := c.refresh.start(ctx, "", func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, since) })
+		c.mutex.Unlock()
+		if _, err = landing[struct{}](ctx, refreshed); ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}

@@ -1,0 +1,357 @@
+package pull_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
+)
+
+// A connected is a tree with modules whose versions are the tags of a repository.
+type connected struct {
+	*mirroring
+	repository *upstreamtest.Repository
+	host       *upstreamtest.CodeHost
+	url        string
+}
+
+const (
+	hostedFolder  = "modules/acme/vpc/aws/"
+	hostedPackage = hostedFolder + "1.0.0.tar.gz"
+	hostedSource  = hostedFolder + ".1.0.0.source.json"
+	hostedList    = hostedFolder + ".versions.json"
+	hostedFile    = hostedFolder + "registry.hcl"
+)
+
+var hosted = vpc.At("")
+
+// connect makes a tree on the disk whose module is in a repository, as block says in addition to its
+// URL.
+func connect(t *testing.T, block string) *connected {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir()) // nothing must be left there
+	c := &connected{repository: upstreamtest.NewRepository(t), host: upstreamtest.NewCodeHost(t)}
+	c.url = c.host.Serve("/acme/modules.git", c.repository)
+	root := treeRoot{dir: t.TempDir()}
+	c.mirroring = &mirroring{Tree: root.tree(t), root: root}
+	c.Write(hostedFile, c.block(c.url, block))
+	c.restart(t)
+	return c
+}
+
+func (c *connected) block(url, more string) string {
+	return fmt.Sprintf("git {\n  url = %q\n  %s\n}\n", url, more)
+}
+
+// restart replaces the Filler by one that knows nothing yet.
+func (c *connected) restart(t *testing.T) {
+	t.Helper()
+	sources := map[svchost.Hostname]pull.Source{"": {Client: c.host.Client(t), Policy: pull.Policy{Modules: true, VersionsTTL: time.Hour}}}
+	c.start(t, nil, pull.Options{Sources: sources, Open: c.root.open})
+}
+
+// list returns the listed versions.
+func (c *connected) list(t *testing.T) string {
+	t.Helper()
+	o, err := c.Versions(background(), hosted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listedIn(o)
+}
+
+// fill fills a version, which must succeed, and returns the names in its package.
+func (c *connected) fillVersion(t *testing.T, version string) []string {
+	t.Helper()
+	f, err := c.FillModule(background(), hosted, version, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tarNames(t, c.content(t, &f.Filled))
+}
+
+// nothingLeft checks that no files are left in the folder for temporary files.
+func nothingLeft(t *testing.T) {
+	t.Helper()
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestTagsAreVersions(t *testing.T) {
+	for _, test := range []struct {
+		rule, block string
+		tags        []string
+		want        string
+	}{
+		{"tags with a v, the newest first", "", []string{"v1.0.0", "v1.10.0", "v1.2.0"}, "1.10.0 1.2.0 1.0.0"},
+		{"prereleases and builds", "", []string{"v1.0.0-rc.1", "v1.0.0+a"}, "1.0.0+a 1.0.0-rc.1"},
+		{"none that is moved with each release", "", []string{"v1", "v1.0", "v1.0.0"}, "1.0.0"},
+		{"none that is no version", "", []string{"latest", "1.0.0", "v1.0.0.0", "va", "v01.0.0"}, ""},
+		{"those of the module", `tags = "vpc/v{version}"`, []string{"vpc/v1.0.0", "subnet/v2.0.0", "v3.0.0", "vpc/sub/v4.0.0"}, "1.0.0"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			c := connect(t, test.block)
+			c.repository.Commit(test.tags...)
+			if got := c.list(t); got != test.want {
+				t.Errorf("got %q", got)
+			}
+			nothingLeft(t)
+		})
+	}
+}
+
+// What is not connected has no origin, whatever clients ask for.
+func TestOnlyModulesWithARepositoryHaveOne(t *testing.T) {
+	c := connect(t, "")
+	c.Write("modules/acme/subnet/aws/registry.hcl", "owner = \"a\"\n")
+	for _, test := range []struct {
+		rule    string
+		address address.Address
+	}{
+		{"a module without git", address.Address{Namespace: "acme", Name: "subnet", System: "aws"}},
+		{"a module without a registry.hcl", address.Address{Namespace: "acme", Name: "none", System: "aws"}},
+		{"a provider", address.Address{Namespace: "acme", Name: "vpc"}},
+		{"a mirrored module", vpc},
+	} {
+		if _, err := c.Versions(background(), test.address); !errors.Is(err, pull.ErrNotMirrored) {
+			t.Errorf("%s: got %v", test.rule, err)
+		}
+	}
+	if n := c.host.Asked(); n > 0 {
+		t.Errorf("the host was asked %d times", n)
+	}
+	if o := c.Origins(); len(o) > 0 {
+		t.Errorf("registries are %v", o)
+	}
+}
+
+// A version comes from the commit of its tag, with the folders that it calls, and without what is left
+// out of each package.
+func TestVersionsComeFromTheirCommit(t *testing.T) {
+	c := connect(t, `folder = "vpc"`)
+	c.repository.Write(
+		"vpc/main.tf", "module \"a\" {\n  source = \"../subnet\"\n}\n", "vpc/.env", "A=1", "vpc/test/x.tf", "", "vpc/.terraformignore", "test/\n",
+		"subnet/main.tf", "", "subnet/.terraform/x", "", "other/main.tf", "", "README.md", "")
+	commit := c.repository.Commit("v1.0.0")
+	c.repository.Write("vpc/new.tf", "")
+	c.repository.Commit()
+	want := []string{"subnet/main.tf", "vpc/.terraformignore", "vpc/main.tf"}
+	if got := c.fillVersion(t, "1.0.0"); !slices.Equal(got, want) {
+		t.Errorf("it has %q", got)
+	}
+	c.mustHave(t, hostedFile, hostedPackage, hostedSource, hostedList)
+	for _, part := range []string{`"tag": "v1.0.0"`, `"commit": "` + commit + `"`, `"folder": "vpc"`, `"source": "git::` + c.url} {
+		if !strings.Contains(c.Read(hostedSource), part) {
+			t.Errorf("the record has no %s: %s", part, c.Read(hostedSource))
+		}
+	}
+	v := c.scan(t).Module(index.PlaceOf(hosted)).Version("1.0.0")
+	if v == nil || v.Folder != "vpc" {
+		t.Errorf("the index has %+v", v)
+	}
+	nothingLeft(t)
+}
+
+// A tag that moves is not followed once its version was fetched, also if the package has gone.
+func TestVersionsStayWhenTagsMove(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Write("main.tf", "# 1\n")
+	c.repository.Commit("v1.0.0")
+	c.fillVersion(t, "1.0.0")
+	before := c.Read(hostedPackage)
+	c.repository.Write("main.tf", "# 2\n")
+	c.repository.Commit()
+	c.repository.Git("tag", "--force", "v1.0.0")
+	c.restart(t)
+	c.fillVersion(t, "1.0.0")
+	if c.Read(hostedPackage) != before {
+		t.Error("the package has changed")
+	}
+	c.Remove(hostedPackage)
+	c.restart(t)
+	if _, err := c.FillModule(background(), hosted, "1.0.0", nil); !errors.Is(err, pull.ErrConflict) {
+		t.Errorf("without the package: got %v", err)
+	}
+}
+
+// Which tags are no longer where they were is on record, in the log and an event, and noted of the
+// version.
+func TestMovedTagsAreReported(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Write("main.tf", "# 1\n")
+	one := c.repository.Commit("v1.0.0")
+	c.fillVersion(t, "1.0.0")
+	c.repository.Write("main.tf", "# 2\n")
+	two := c.repository.Commit()
+	for i, test := range []struct {
+		rule string
+		git  []string
+		note string
+	}{
+		{"moved", []string{"tag", "--force", "v1.0.0"}, "its tag v1.0.0 has been moved to commit " + two + ", and the version stays as it was, at commit " + one},
+		{"deleted", []string{"tag", "--delete", "v1.0.0"}, "its tag v1.0.0 has been deleted, and the version stays as it was, at commit " + one},
+		{"back", []string{"tag", "v1.0.0", one}, ""},
+	} {
+		c.repository.Git(test.git...)
+		for range 2 {
+			if err := c.Renew(background(), hosted, time.Now(), true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		notes := c.scan(t).Report().Offered[0].Notes
+		if got := strings.Join(notes, ", "); !strings.HasPrefix(got, test.note) || (got == "") != (test.note == "") {
+			t.Errorf("%s: the notes are %q", test.rule, notes)
+		}
+		if n := len(c.log.observed(pull.TagMoved)); n != i+1 || c.log.count("was moved or deleted") != min(i+1, 2) {
+			t.Errorf("%s: there were %d events", test.rule, n)
+		}
+		if c.fillVersion(t, "1.0.0"); c.scan(t).Module(index.PlaceOf(hosted)).Version("1.0.0").Tag.Commit != one {
+			t.Errorf("%s: it is of another commit", test.rule)
+		}
+	}
+}
+
+// A module with faults that an upload would be refused for is not published, and not fetched again.
+func TestFaultyVersionsAreNotPublished(t *testing.T) {
+	key := "-----BEGIN OPENSSH PRIVATE KEY-----\n" + strings.Repeat("a", 64) + "\n-----END OPENSSH PRIVATE KEY-----\n"
+	for _, test := range []struct {
+		rule  string
+		files []string
+		says  string
+	}{
+		{"configuration that clients cannot parse", []string{"main.tf", "variable {"}, "main.tf:1"},
+		{"a private key", []string{"main.tf", "", "deploy_key", key}, "deploy_key"},
+		{"no configuration", []string{"README.md", ""}, "no .tf file"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			c := connect(t, "")
+			c.repository.Write(test.files...)
+			c.repository.Commit("v1.0.0")
+			for range 2 {
+				_, err := c.FillModule(background(), hosted, "1.0.0", nil)
+				if !errors.Is(err, upstream.ErrMalformed) || !strings.Contains(err.Error(), test.says) {
+					t.Fatalf("got %v", err)
+				}
+				c.mustHave(t, hostedFile, hostedList)
+			}
+			asked := c.host.Asked()
+			c.repository.Write("main.tf", "# good\n", "deploy_key", "", "README.md", "")
+			c.repository.Commit("v1.0.1")
+			if err := c.Renew(background(), hosted, time.Now(), true); err != nil {
+				t.Fatal(err)
+			}
+			c.fillVersion(t, "1.0.1")
+			if got := c.host.Asked() - asked; got != 2 {
+				t.Errorf("the host was asked %d times for a list and a commit", got)
+			}
+			nothingLeft(t)
+		})
+	}
+}
+
+// Forty modules in one repository list its tags once.
+func TestModulesShareTheListOfTheirRepository(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0", "m7-1.1.0")
+	for i := range 40 {
+		c.Write(fmt.Sprintf("modules/acme/m%d/aws/registry.hcl", i), c.block(c.url, fmt.Sprintf("tags = \"m%d-{version}\"", i)))
+	}
+	found := 0
+	for i := range 40 {
+		o, err := c.Versions(background(), address.Address{Namespace: "acme", Name: fmt.Sprintf("m%d", i), System: "aws"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found += len(o.Versions)
+	}
+	if n := c.host.Asked(); n != 1 || found != 1 {
+		t.Errorf("it was asked %d times, and %d versions were found", n, found)
+	}
+}
+
+// A list is kept for a host that is away, and for a restart.
+func TestListsAreKeptWhileTheHostIsAway(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0")
+	c.list(t)
+	c.host.Down(true)
+	c.restart(t)
+	if got := c.list(t); got != "1.0.0" {
+		t.Errorf("got %q", got)
+	}
+	if err := c.Renew(background(), hosted, time.Now(), true); err == nil {
+		t.Error("it was renewed")
+	}
+	if got := c.list(t); got != "1.0.0" {
+		t.Errorf("after it could not be renewed: got %q", got)
+	}
+	if _, err := c.FillModule(background(), hosted, "1.0.0", nil); err == nil || errors.Is(err, upstream.ErrNotFound) {
+		t.Errorf("its package: got %v", err)
+	}
+}
+
+// A list belongs to its repository and its tags.
+func TestListsOfAnotherRepositoryDoNotCount(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0", "vpc-2.0.0")
+	c.list(t)
+	c.Write(hostedFile, c.block(c.url, `tags = "vpc-{version}"`))
+	if got := c.list(t); got != "2.0.0" {
+		t.Errorf("with other tags: got %q", got)
+	}
+	other := upstreamtest.NewRepository(t)
+	other.Commit("vpc-3.0.0")
+	c.Write(hostedFile, c.block(c.host.Serve("/acme/other.git", other), `tags = "vpc-{version}"`))
+	c.restart(t)
+	if got := c.list(t); got != "3.0.0" {
+		t.Errorf("in another repository: got %q", got)
+	}
+}
+
+// When a repository has told of a change, its list is renewed whatever its age, and clients wait for it.
+func TestListsAreRenewed(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0")
+	c.list(t)
+	c.repository.Commit("v1.1.0")
+	if got := c.list(t); got != "1.0.0" {
+		t.Errorf("before it was told: got %q", got)
+	}
+	asked := c.host.Asked()
+	if err := c.Renew(background(), hosted, time.Now().Add(-time.Hour), false); err != nil || c.host.Asked() != asked {
+		t.Errorf("a list that is young enough: %v, and the host was asked %d times", err, c.host.Asked()-asked)
+	}
+	if err := c.Renew(background(), hosted, time.Now(), true); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.list(t); got != "1.1.0 1.0.0" {
+		t.Errorf("after it was told: got %q", got)
+	}
+}
+
+// A registry.hcl that is copied by half says nothing about its repository.
+func TestHalfAFileDoesNotDisconnect(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0")
+	c.list(t)
+	c.Write(hostedFile, "git {\n  url = \"htt")
+	if got := c.list(t); got != "1.0.0" {
+		t.Errorf("got %q", got)
+	}
+	c.restart(t)
+	if _, err := c.Versions(background(), hosted); !errors.Is(err, pull.ErrUnread) {
+		t.Errorf("after a restart: got %v", err)
+	}
+}
