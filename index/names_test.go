@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // The record of a new file must not keep the names of all files beside it in memory: with
@@ -39,7 +39,7 @@ func TestRecordsKeepOnlyTheirOwnName(t *testing.T) {
 				write(number)
 			}
 			x := New(Options{
-				Open: tree.Directories{Root: root}.Open,
+				Open: source.Directories{Root: root}.Open,
 				Now:  func() time.Time { return time.Now().Add(time.Hour) }, // nothing is too young
 			})
 			defer x.Close()
