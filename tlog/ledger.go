@@ -2,15 +2,13 @@ package tlog
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A ledger finds the leaves of a version by their numbers, and has them in short, to compare
@@ -75,9 +73,9 @@ func shorten(leaf Leaf, platform uint32) shortLeaf {
 		s.origin = uint32(at)
 	}
 	if last := len(leaf.Hashes) - 1; last > 0 {
-		h1, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(leaf.Hashes[0], "h1:"))
-		zh, _ := hex.DecodeString(strings.TrimPrefix(leaf.Hashes[last], "zh:"))
-		if len(h1) == 32 && len(zh) == 32 {
+		h1, isH1 := wire.ParseH1(leaf.Hashes[0])
+		zh, isZH := wire.ParseZH(leaf.Hashes[last])
+		if isH1 && isZH {
 			copy(s.h1[:], h1[16:])
 			copy(s.zh[:], zh[16:])
 		}
