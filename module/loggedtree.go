@@ -70,7 +70,7 @@ func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 			return nil, fmt.Errorf("tlog: the tree has two logs, in the folders %s and %s: a tree has one", other.key.folder, key.folder)
 		}
 		if other.key != key && sameFolder {
-			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, signatures, origin and key, or name another folder", key.folder)
+			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, signatures, origin, key and require, or name another folder", key.folder)
 		}
 	}
 	t := &loggedTree{key: key}
@@ -99,6 +99,7 @@ func (a *App) acquireTlog(t *loggedTree) error {
 					return opening.Open(ctx, o)
 				},
 				Hostnames: key.names(),
+				Require:   key.recorded,
 				Learned:   func(addresses ...address.Address) { p.compare(key.source, addresses) },
 				Changed:   func(s record.State) { p.tell(key, s) },
 			})
@@ -172,6 +173,19 @@ func (a *App) replaces(source tree.Source, about address.Address, version string
 		return p.Replaces(about, version, on, h1, sum)
 	}
 	return time.Time{}
+}
+
+// awaitRecord waits until a package in a tree may be offered, if it must be on record before, or
+// for the end of ctx.
+func (a *App) awaitRecord(ctx context.Context, source tree.Source, about address.Address, version string, on address.Platform) bool {
+	key, p := a.logOn(source)
+	if p == nil || !key.recorded {
+		return true
+	}
+	for _, x := range a.indexesOf(source) {
+		x.Refresh(tree.ReportedFolder(about), tree.ReportedKeys)
+	}
+	return p.Await(ctx, about, version, on)
 }
 
 // ledger returns what the offers of a tree are compared with; nil: they are not.

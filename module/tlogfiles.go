@@ -14,6 +14,7 @@ type TlogFiles struct {
 	Root      string // of the tree
 	Folder    string
 	Hostnames []svchost.Hostname // of the registry
+	Require   bool               // what is not on record is not offered
 	Options   func(context.Context) (tlog.Options, error)
 }
 
@@ -28,7 +29,7 @@ func (a *App) Tlogs() (all []TlogFiles) {
 		key := t.key
 		key.made = false
 		files := logOf(key, a.storageOf())
-		all = append(all, TlogFiles{t.key.source.Directories.Root, t.key.folder, t.key.names(), func(ctx context.Context) (tlog.Options, error) {
+		all = append(all, TlogFiles{t.key.source.Directories.Root, t.key.folder, t.key.names(), t.key.recorded, func(ctx context.Context) (tlog.Options, error) {
 			if t.key.made { // the server makes it
 				if _, err := os.Stat(t.key.folder); err != nil {
 					return tlog.Options{}, err

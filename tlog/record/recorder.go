@@ -23,6 +23,9 @@ type Options struct {
 	// Hostnames are the registry's own.
 	Hostnames []svchost.Hostname
 
+	// Require has an index withhold what is not on record. It is entered nevertheless.
+	Require bool
+
 	// Learned is called when the log has new entries of these addresses, or of any without
 	// addresses: the offers have to be compared with them again. It may be nil.
 	Learned func(addresses ...address.Address)
@@ -98,7 +101,7 @@ func New(o Options) *Recorder {
 		options: o, wake: make(chan struct{}, 1), cancel: cancel, ended: make(chan struct{}),
 		changed: make(map[address.Address]bool), pending: make(map[address.Address]bool), withdrawn: make(withdrawn),
 	}
-	r.ledger = ledger{r.Log, o.Hostnames}
+	r.ledger = ledger{r.Log, o.Hostnames, o.Require}
 	go r.run(ctx)
 	return r
 }
