@@ -16,6 +16,9 @@ type TlogFiles struct {
 	Hostnames []svchost.Hostname // of the registry
 	Require   bool               // what is not on record is not offered
 	Options   func(context.Context) (tlog.Options, error)
+
+	// Restore returns the options of the log whose files are restored from a copy.
+	Restore func(ctx context.Context, from tlog.Store) (tlog.Options, error)
 }
 
 // Tlogs returns the logs of the configuration. It changes nothing in them.
@@ -26,17 +29,20 @@ func (a *App) Tlogs() (all []TlogFiles) {
 			continue
 		}
 		seen[t.key] = true
-		key := t.key
-		key.made = false
-		files := logOf(key, a.storageOf())
-		all = append(all, TlogFiles{t.key.source.Directories.Root, t.key.folder, t.key.names(), t.key.recorded, func(ctx context.Context) (tlog.Options, error) {
-			if t.key.made { // the server makes it
-				if _, err := os.Stat(t.key.folder); err != nil {
-					return tlog.Options{}, err
+		all = append(all, TlogFiles{
+			Root: t.key.source.Directories.Root, Folder: t.key.folder, Hostnames: t.key.names(), Require: t.key.recorded,
+			Options: func(ctx context.Context) (tlog.Options, error) {
+				key := t.key
+				key.made = false
+				if t.key.made { // the server makes it
+					if _, err := os.Stat(t.key.folder); err != nil {
+						return tlog.Options{}, err
+					}
 				}
-			}
-			return files.Read(ctx)
-		}})
+				return logOf(key, a.storageOf()).Read(ctx)
+			},
+			Restore: logOf(t.key, a.storageOf()).Restore,
+		})
 	}
 	return all
 }
