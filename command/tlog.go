@@ -22,10 +22,10 @@ A registry with the option tlog has on record what it offers, in a transparency
 log. These commands are about the log of a configuration, where it lies. The
 server may run meanwhile. They must run as the user of the server, since they
 read Caddy's storage.`,
-		Args: cli.Arguments(0, "unknown command: there are key, fsck and restore"),
+		Args: cli.Arguments(0, "unknown command: there are key, fsck, restore and new"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(tlogKeyCommand(), tlogFsckCommand(), tlogRestoreCommand())
+	cmd.AddCommand(tlogKeyCommand(), tlogFsckCommand(), tlogRestoreCommand(), tlogNewCommand())
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
 )
 
 // A TlogFiles are the files of a log, for commands that read them.
@@ -19,6 +20,11 @@ type TlogFiles struct {
 
 	// Restore returns the options of the log whose files are restored from a copy.
 	Restore func(ctx context.Context, from tlog.Store) (tlog.Options, error)
+
+	// Renew begins another log in place of the one that is lost.
+	Renew func(ctx context.Context, origin string) (vault.Renewal, error)
+
+	Named bool // the configuration has the name of the log
 }
 
 // Tlogs returns the logs of the configuration. It changes nothing in them.
@@ -41,7 +47,7 @@ func (a *App) Tlogs() (all []TlogFiles) {
 				}
 				return logOf(key, a.storageOf()).Read(ctx)
 			},
-			Restore: logOf(t.key, a.storageOf()).Restore,
+			Restore: logOf(t.key, a.storageOf()).Restore, Renew: logOf(t.key, a.storageOf()).Renew, Named: t.key.named,
 		})
 	}
 	return all
