@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 func tlogRestoreCommand() *cobra.Command {
@@ -42,7 +43,7 @@ func runTlogRestore(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	from := tlog.NewFolder(func() (tree.Part, error) { return tree.Source{}.OpenFolder(folder) })
+	from := tlog.NewFolder(func() (tree.Part, error) { return source.Source{}.OpenFolder(folder) })
 	return chosenTlog(cmd, func(files module.TlogFiles) error {
 		if files.Folder == folder {
 			return errors.New("it is the folder of the log itself: name a copy")
