@@ -38,7 +38,7 @@ var layers = []layer{
 	{name: "tree/iofs", only: []string{"tree"}},
 	{name: "tree/source", only: []string{"address", "tree", "tree/disk", "tree/bucket", "tree/iofs"}}, // opens them
 	{name: "tree/treetest", only: []string{"address", "tree", "tree/disk", "tree/bucket"}},
-	{name: "tlog", only: []string{"address", "cache", "tree"}}, // the log of what was offered
+	{name: "tlog", only: []string{"address", "wire", "cache", "tree"}}, // the log of what was offered
 	{name: "tlog/tlogtest", http: true},
 	{name: "tlog/vault", only: []string{"tlog"}},
 	{name: "archive", only: []string{"address", "wire", "tree", "tree/disk", "index/moduledoc"}},
@@ -66,16 +66,18 @@ var layers = []layer{
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips
 	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream"}},
-	{name: "upstream/lockfile", only: []string{"address"}},
+	{name: "upstream/lockfile", only: []string{"address", "wire"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
 	{name: "handlers", http: true},
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out, and back
 	{name: "pages/accept", only: []string{}},
+	{name: "pages/assets", only: []string{}},
 	{name: "pages/feed", only: []string{"address", "registryhcl"}},
 	{name: "pages/changes", only: []string{"pages/markdown", "address", "index/content", "index/moduledoc"}},
+	{name: "pages/docsmenu", only: []string{"index/content"}},
 	{name: "pages/snippet", only: []string{"pages/markdown", "address", "clientconfig", "index/moduledoc"}},
-	{name: "pages", http: true, only: []string{"pages/markdown", "pages/accept", "pages/feed", "pages/changes", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "pages", http: true, only: []string{"pages/markdown", "pages/accept", "pages/assets", "pages/feed", "pages/changes", "pages/docsmenu", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo"}},
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "tree/source", "index"}},

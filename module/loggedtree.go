@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
@@ -99,6 +100,7 @@ func (a *App) acquireTlog(t *loggedTree) error {
 					return opening.Open(ctx, o)
 				},
 				Hostnames: key.names(),
+				Dates:     func(folder address.Address) map[string]time.Time { return datesIn(key.source, folder) },
 				Learned:   func(addresses ...address.Address) { p.compare(key.source, addresses) },
 				Changed:   func(s record.State) { p.tell(key, s) },
 			})
@@ -114,6 +116,17 @@ func (a *App) acquireTlog(t *loggedTree) error {
 	}
 	t.log.Store(pooled)
 	return nil
+}
+
+// datesIn returns when versions in a folder were published at their origin. Without a date, the
+// age of a version counts from its entry, so an error makes none older than it is.
+func datesIn(source tree.Source, folder address.Address) map[string]time.Time {
+	files, err := source.Open()
+	if err != nil {
+		return nil
+	}
+	dates, _ := pull.Dates(files, folder)
+	return dates
 }
 
 // Destruct implements caddy.Destructor.
