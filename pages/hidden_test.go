@@ -18,7 +18,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
-	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 )
 
 // visibleTree has the packages that hiddenRules show to everyone: enough for two pages
@@ -118,22 +117,6 @@ var (
 		"provider secret/hidden 1.0.0 linux_amd64", "provider open/hidden 1.0.0 linux_amd64", "provider vault.example.org/open/null 1.0.0 linux_amd64",
 	}
 )
-
-// logOf returns a log with all of these versions.
-func logOf(t testing.TB, versions ...string) *tlog.Log {
-	t.Helper()
-	l := tlogtest.New(t).MustOpen(t)
-	for i, what := range versions {
-		leaf, err := tlog.ParseLeaf(fmt.Sprintf("offered 2026-01-01T00:00:00Z %s h1:%s= zh:%064x %032x", what, strings.Repeat("A", 43), i, i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Append(t.Context(), leaf); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return l
-}
 
 // everyPath returns paths of all pages and of the whole API.
 func everyPath() []string {
@@ -239,7 +222,11 @@ func TestWhatIsHiddenChangesNothing(t *testing.T) {
 	}
 	keys := access.NewLinkKeys(time.Now())
 	// How many entries a log has is no secret, so both have the same.
-	log := logOf(t, append(visibleLeaves, hiddenLeaves...)...)
+	var entries []string
+	for _, what := range append(visibleLeaves, hiddenLeaves...) {
+		entries = append(entries, "offered 2026-01-01T00:00:00Z "+what)
+	}
+	log := logOf(t, entries...)
 	serving := func(files *indextest.Tree, names ...svchost.Hostname) *Site {
 		x := index.New(index.Options{Open: files.Open, Signer: key})
 		t.Cleanup(func() { x.Close() })
