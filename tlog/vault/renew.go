@@ -38,7 +38,7 @@ func (l Log) Renew(ctx context.Context, origin string) (r Renewal, err error) {
 	signed, err := l.Storage.Load(ctx, l.name("checkpoint"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return r, fmt.Errorf("Caddy's storage has no checkpoint of %s: there is no log to continue, and the server begins one", l.Origin)
+		return r, fmt.Errorf("there is no log to continue: Caddy's storage has no checkpoint of %s, and the server begins a log", l.Origin)
 	case err != nil:
 		return r, fmt.Errorf("reading the newest checkpoint of the log: %v", err)
 	}
