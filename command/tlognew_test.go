@@ -29,7 +29,7 @@ func TestTlogNew(t *testing.T) {
 		}
 		return out
 	}
-	if says := run("new"); !strings.Contains(says, "there is no log to continue, and the server begins one") {
+	if says := run("new"); !strings.Contains(says, "there is no log to continue: ") {
 		t.Errorf("before the first start it says %q", says)
 	}
 	indextest.OnDisk(t, roots+"/open").Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
