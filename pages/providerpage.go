@@ -218,7 +218,7 @@ func (p *providerView) sidebar() sidebar {
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: p.release.Published()},
 	)
-	b.Facts = append(b.Facts, recordFacts(p.view, a, p.release.Version)...)
+	b.Facts = append(b.Facts, p.recordFacts(a, p.release.Version)...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Protocol", Text: strings.Join(p.release.Protocols(), ", ")},
 		fact{Term: "Signed by", Text: signer(p.release)},
@@ -237,7 +237,7 @@ func (p *providerView) packages() packages {
 			SHA256: fact{Term: "sha256 of " + k.Platform.String(), Text: abbreviated(sum), Full: sum},
 			H1:     fact{Term: "h1 of " + k.Platform.String(), Text: abbreviated(k.H1), Full: k.H1},
 		})
-		if hashes = append(hashes, "zh:"+sum); k.H1 != "" {
+		if hashes = append(hashes, k.File.SHA256.ZH()); k.H1 != "" {
 			hashes = append(hashes, k.H1)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -85,7 +86,7 @@ func (v *values) keys() (keys []string) {
 
 func folderIn(b *treetest.Bucket) tlog.Store {
 	return tlog.NewFolder(func() (tree.Part, error) {
-		t, err := tree.Directories{Root: "log"}.OpenIn(b)
+		t, err := source.Directories{Root: "log"}.OpenIn(b)
 		return t.Root, err
 	})
 }
