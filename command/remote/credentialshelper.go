@@ -39,27 +39,32 @@ func helperIn(content []byte, file string) (*credentialsHelper, error) {
 		return nil, nil
 	}
 	blocks, _, _ := parsed.Body.PartialContent(helperSchema)
-	for _, b := range blocks.Blocks {
-		h := &credentialsHelper{name: b.Labels[0]}
-		attributes, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "args"}}})
-		a := attributes.Attributes["args"]
-		if a == nil {
-			return h, nil
-		}
-		v, bad := a.Expr.Value(nil)
-		if bad.HasErrors() || v.IsNull() || !v.IsWhollyKnown() || !v.CanIterateElements() {
-			return nil, fmt.Errorf("%s: args of its credentials_helper are no list of strings", cli.Printable(file))
-		}
-		for it := v.ElementIterator(); it.Next(); {
-			_, arg := it.Element()
-			if arg.IsNull() || arg.Type() != cty.String {
-				return nil, fmt.Errorf("%s: args of its credentials_helper are no list of strings", cli.Printable(file))
-			}
-			h.args = append(h.args, arg.AsString())
-		}
+	if len(blocks.Blocks) == 0 {
+		return nil, nil
+	}
+	b := blocks.Blocks[0] // clients refuse a second one
+	h := &credentialsHelper{name: b.Labels[0]}
+	attributes, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "args"}}})
+	a := attributes.Attributes["args"]
+	if a == nil {
 		return h, nil
 	}
-	return nil, nil
+	v, bad := a.Expr.Value(nil)
+	if bad.HasErrors() || v.IsNull() || !v.IsWhollyKnown() || !v.CanIterateElements() {
+		return nil, badArguments(file)
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		_, arg := it.Element()
+		if arg.IsNull() || arg.Type() != cty.String {
+			return nil, badArguments(file)
+		}
+		h.args = append(h.args, arg.AsString())
+	}
+	return h, nil
+}
+
+func badArguments(file string) error {
+	return fmt.Errorf("%s: args of its credentials_helper are no list of strings", cli.Printable(file))
 }
 
 // pluginFolders are the folders in which clients look for helpers, in their order.
