@@ -120,8 +120,8 @@ func (a *App) acquireTlog(t *loggedTree) error {
 
 // datesIn returns when versions in a folder were published at their origin. Without a date, the
 // age of a version counts from its entry, so an error makes none older than it is.
-func datesIn(at source.Source, folder address.Address) map[string]time.Time {
-	files, err := at.Open()
+func datesIn(from source.Source, folder address.Address) map[string]time.Time {
+	files, err := from.Open()
 	if err != nil {
 		return nil
 	}
