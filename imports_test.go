@@ -82,7 +82,7 @@ var layers = []layer{
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "tree/source", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},
-	{name: "command/remote", http: true, caddy: true, only: []string{"address", "wire", "clientconfig", "handlers", "command/cli"}},
+	{name: "command/remote", http: true, caddy: true, only: []string{"address", "wire", "clientconfig", "cache", "handlers", "command/cli"}},
 	{name: "command/verify", caddy: true, only: []string{"tlog/verify", "command/cli", "command/remote"}},
 	{name: "command/publish", http: true, caddy: true, only: []string{"address", "wire", "tree", "archive", "index", "index/moduledoc", "upstream/git", "publish", "command/cli", "command/remote"}},
 	{name: "command/mirror", caddy: true, only: []string{"address", "wire", "tree", "tree/source", "registryhcl", "index", "upstream", "pull", "upstream/lockfile", "module", "command/cli", "command/remote"}},
