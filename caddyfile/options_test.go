@@ -115,8 +115,8 @@ func TestUnmarshal(t *testing.T) {
 		{"publish with its defaults", "publish", module.Handler{Publish: new(module.Publish)}},
 		{"publish with an empty block", "publish {\n}", module.Handler{Publish: new(module.Publish)}},
 		{"tlog", "tlog", module.Handler{Tlog: &module.Tlog{}}},
-		{"tlog", "tlog /srv/log {\n\torigin registry.example.com/log\n\tkey {env.KEY}\n}\nlinks 1h", module.Handler{
-			Links: caddy.Duration(time.Hour), Tlog: &module.Tlog{Folder: "/srv/log", Origin: "registry.example.com/log", Key: "{env.KEY}"},
+		{"tlog", "tlog /srv/log {\n\torigin registry.example.com/log\n\tkey {env.KEY}\n\trequire\n}\nlinks 1h", module.Handler{
+			Links: caddy.Duration(time.Hour), Tlog: &module.Tlog{Folder: "/srv/log", Origin: "registry.example.com/log", Key: "{env.KEY}", Require: true},
 		}},
 		{"publish", "publish {\n\tmax_size 700MiB\n\tstaging 2d\n\tmax_staged 50GiB\n\tmax_staged_each 5GiB\n}\nlinks 1h", module.Handler{
 			Publish: &module.Publish{MaxSize: 700 << 20, Staging: caddy.Duration(48 * time.Hour), MaxStaged: 50 << 30, MaxStagedEach: 5 << 30}, Links: caddy.Duration(time.Hour),
@@ -215,7 +215,8 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"no private host", "git {\n\tprivate\n}", "wrong argument count"},
 		{"publish with an argument", `publish on`, "wrong argument count"},
 		{"publish twice", "publish\npublish", "publish is already specified"},
-		{"an unknown word in tlog", "tlog {\n\trequire\n}", "unrecognized word 'require' in tlog, the allowed ones are: origin, key, at Testfile:3"},
+		{"an unknown word in tlog", "tlog {\n\trequired\n}", "unrecognized word 'required' in tlog, the allowed ones are: origin, key, require, at Testfile:3"},
+		{"a value of require in tlog", "tlog {\n\trequire on\n}", "wrong argument count"},
 		{"tlog that is off", "tlog off", "leave tlog out to have no log"},
 		{"two folders of a log", "tlog /a /b", "wrong argument count"},
 		{"two names of a log", "tlog {\n\torigin a\n\torigin b\n}", "origin is already specified"},

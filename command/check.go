@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 func checkCommand() *cobra.Command {
@@ -75,13 +76,13 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 			return err
 		}
 		defer l.Close()
-		return finish(record.NewLedger(l, files.Hostnames))
+		return finish(record.NewLedger(l, files.Hostnames, files.Require))
 	})
 }
 
 // check scans a tree on the local disk once, and compares it with a ledger, which may be nil. Named file systems exist only within
 // a configuration.
-func check(ctx context.Context, directories tree.Directories, require bool, l index.Ledger) (*index.Report, []namedRepository, error) {
+func check(ctx context.Context, directories source.Directories, require bool, l index.Ledger) (*index.Report, []namedRepository, error) {
 	memo, identity := module.Memo(directories)
 	snapshot, err := cli.Scan(ctx, index.Options{
 		Open:              directories.Open,

@@ -110,7 +110,11 @@ func TestVerify(t *testing.T) {
 	configuration := greeting("registry.terraform.io/acme/demo", "1.0.0")
 	hosted := strings.Replace(configuration, "required_providers {", "required_providers {\n    beta = { source = \"registry.example.com/acme/demo-beta\" }", 1)
 
-	eachClient(t, func(t *testing.T, c Client) {
+	eachClientSince013(t, func(t *testing.T, c Client) {
+		packages := "/providers/registry.terraform.io/acme/demo/1.0.0/"
+		if !c.hasLockFile() {
+			packages = "/plugins/registry.terraform.io/acme/demo/1.0.0/"
+		}
 		t.Run("stand-in", func(t *testing.T) {
 			ws := newWorkspace(t, registry, hosted)
 			ws.Write(t, "modules.tf", verifiedModules)
@@ -122,9 +126,12 @@ func TestVerify(t *testing.T) {
 			restore := ws.tampered(t, ".terraform/modules/vpc/main.tf")
 			ws.verified(t, "a byte of a module", 1, "registry.example.com/acme/vpc/aws 1.0.0 other bytes: .terraform/modules/vpc:", "changed main.tf", "As on record: 3 of 4 versions. With findings: 1.")
 			restore()
-			restore = ws.tampered(t, ".terraform/providers/registry.terraform.io/acme/demo/1.0.0/*/terraform-provider-demo*")
-			ws.verified(t, "a byte of a provider's binary", 1, "registry.terraform.io/acme/demo 1.0.0 other bytes: .terraform/providers/registry.terraform.io/acme/demo/1.0.0/")
+			restore = ws.tampered(t, ".terraform"+packages+"*/terraform-provider-demo*")
+			ws.verified(t, "a byte of a provider's binary", 1, "registry.terraform.io/acme/demo 1.0.0 other bytes: .terraform"+packages)
 			restore()
+			if !c.hasLockFile() {
+				return
+			}
 			lock := ws.lockFile(t)
 			ws.Write(t, ".terraform.lock.hcl", strings.Replace(lock, `"zh:`, `"zh:`+strings.Repeat("0", 64)+"\",\n    \"zh:", 1))
 			ws.verified(t, "a hash in the lock file", 1, "other bytes: .terraform.lock.hcl:", "hashes in the lock file are in no entry, and they are not in SHA256SUMS either: zh:0000")
@@ -144,7 +151,7 @@ func TestVerify(t *testing.T) {
 			ws.verified(t, "a mirror, a plugin cache and another folder", 0, "As on record: 1 of 1 version.")
 			c.Run(t, ws, "init")
 			restore := ws.tampered(t, "../plugins/registry.terraform.io/acme/demo/1.0.0/*/terraform-provider-demo*")
-			ws.verified(t, "a byte in the plugin cache", 1, "other bytes: data/providers/registry.terraform.io/acme/demo/1.0.0/")
+			ws.verified(t, "a byte in the plugin cache", 1, "other bytes: data"+packages)
 			restore()
 		})
 	})

@@ -19,8 +19,7 @@ type Place struct {
 	// offered.
 	Merged bool
 
-	// Hosted packages are the registry's own, and are never fetched from another registry.
-	// All others are mirrored.
+	// Hosted packages are the registry's own. All others are mirrored.
 	Hosted bool
 }
 

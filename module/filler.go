@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -20,9 +20,9 @@ var fillerPool = newPool[fillerKey, *pooledFiller]()
 // A fillerKey is everything that a filler depends on. It must not be logged, as the
 // options contain tokens.
 type fillerKey struct {
-	source   tree.Source // as in an indexKey
-	identity string      // of the tree
-	options  string      // in JSON
+	source   source.Source // as in an indexKey
+	identity string        // of the tree
+	options  string        // in JSON
 }
 
 // closeDelay is how long a filler that no configuration uses any more may go on
@@ -34,7 +34,7 @@ type pooledFiller struct {
 	*pull.Filler
 	users[struct{}]
 
-	source   tree.Source      // of the tree
+	source   source.Source    // of the tree
 	follower *follow.Follower // nil: no repositories are followed
 
 	beginning sync.Once
@@ -68,6 +68,10 @@ func (a *App) acquireFiller(key fillerKey, git *Git, options func() (pull.Option
 				return time.Time{}
 			}
 			return app.replaces(key.source, a, version, on, h1, sum)
+		}
+		o.Await = func(ctx context.Context, a address.Address, version string, on address.Platform) bool {
+			app := p.newest()
+			return app != nil && app.awaitRecord(ctx, key.source, a, version, on)
 		}
 		o.Digests = func() []*index.Digests { return p.digests(key) }
 		if p.Filler, err = pull.New(o); err == nil && git != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -71,7 +72,7 @@ func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 			return nil, fmt.Errorf("tlog: the tree has two logs, in the folders %s and %s: a tree has one", other.key.folder, key.folder)
 		}
 		if other.key != key && sameFolder {
-			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, signatures, origin and key, or name another folder", key.folder)
+			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, signatures, origin, key and require, or name another folder", key.folder)
 		}
 	}
 	t := &loggedTree{key: key}
@@ -100,6 +101,7 @@ func (a *App) acquireTlog(t *loggedTree) error {
 					return opening.Open(ctx, o)
 				},
 				Hostnames: key.names(),
+				Require:   key.recorded,
 				Dates:     func(folder address.Address) map[string]time.Time { return datesIn(key.source, folder) },
 				Learned:   func(addresses ...address.Address) { p.compare(key.source, addresses) },
 				Changed:   func(s record.State) { p.tell(key, s) },
@@ -120,8 +122,8 @@ func (a *App) acquireTlog(t *loggedTree) error {
 
 // datesIn returns when versions in a folder were published at their origin. Without a date, the
 // age of a version counts from its entry, so an error makes none older than it is.
-func datesIn(source tree.Source, folder address.Address) map[string]time.Time {
-	files, err := source.Open()
+func datesIn(from source.Source, folder address.Address) map[string]time.Time {
+	files, err := from.Open()
 	if err != nil {
 		return nil
 	}
@@ -136,12 +138,12 @@ func (p *pooledTlog) Destruct() error {
 }
 
 // compare has the indexes of a tree compare addresses with the log, or everything.
-func (p *pooledTlog) compare(source tree.Source, addresses []address.Address) {
+func (p *pooledTlog) compare(from source.Source, addresses []address.Address) {
 	app := p.newest()
 	if app == nil {
 		return
 	}
-	for _, x := range app.indexesOf(source) {
+	for _, x := range app.indexesOf(from) {
 		x.Compare(addresses...)
 	}
 }
@@ -167,11 +169,11 @@ func (p *pooledTlog) tell(key tlogKey, s record.State) {
 }
 
 // logOn returns the log of a tree; nil: it has none.
-func (a *App) logOn(source tree.Source) (of tlogKey, log *pooledTlog) {
+func (a *App) logOn(from source.Source) (of tlogKey, log *pooledTlog) {
 	a.logging.Lock()
 	defer a.logging.Unlock()
 	for key, p := range a.logs {
-		if key.source == source {
+		if key.source == from {
 			return key, p
 		}
 	}
@@ -180,16 +182,29 @@ func (a *App) logOn(source tree.Source) (of tlogKey, log *pooledTlog) {
 
 // replaces returns since when the log of a tree has a package with other bytes only; zero if it
 // has not.
-func (a *App) replaces(source tree.Source, about address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
-	if _, p := a.logOn(source); p != nil {
+func (a *App) replaces(from source.Source, about address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
+	if _, p := a.logOn(from); p != nil {
 		return p.Replaces(about, version, on, h1, sum)
 	}
 	return time.Time{}
 }
 
+// awaitRecord waits until a package in a tree may be offered, if it must be on record before, or
+// for the end of ctx.
+func (a *App) awaitRecord(ctx context.Context, from source.Source, about address.Address, version string, on address.Platform) bool {
+	key, p := a.logOn(from)
+	if p == nil || !key.recorded {
+		return true
+	}
+	for _, x := range a.indexesOf(from) {
+		x.Refresh(tree.ReportedFolder(about), tree.ReportedKeys)
+	}
+	return p.Await(ctx, about, version, on)
+}
+
 // ledger returns what the offers of a tree are compared with; nil: they are not.
-func (a *App) ledger(source tree.Source) index.Ledger {
-	if _, p := a.logOn(source); p != nil {
+func (a *App) ledger(from source.Source) index.Ledger {
+	if _, p := a.logOn(from); p != nil {
 		return p
 	}
 	return nil // not a nil *pooledTlog

@@ -162,7 +162,7 @@ type pageKey struct {
 func (k pageKey) clone() pageKey {
 	for _, s := range []*string{
 		(*string)(&k.address.Hostname), &k.address.Namespace, &k.address.Name, &k.address.System, &k.route.version, &k.part, &k.rest,
-		&k.tab, &k.from, &k.namespace, &k.system, &k.registry, &k.q, &k.sort, &k.to, &k.signIn, (*string)(&k.self), &k.base,
+		&k.tab, &k.from, &k.group, &k.namespace, &k.system, &k.registry, &k.q, &k.sort, &k.to, &k.signIn, (*string)(&k.self), &k.base,
 	} {
 		*s = strings.Clone(*s)
 	}

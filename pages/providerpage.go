@@ -58,6 +58,8 @@ func (v *visit) provider() (*answer, error) {
 		return pv.absentDocs()
 	case docs != nil && (v.route.rest != "" || v.query.tab == ""):
 		return pv.doc()
+	case docs != nil && v.query.tab == tabPages:
+		return pv.docsList()
 	}
 	return pv.answer()
 }
@@ -178,7 +180,7 @@ func (p *providerView) tabs() []tab {
 	var tabs []tab
 	current := cmp.Or(p.query.tab, tabDocs)
 	switch {
-	case p.route.rest != "":
+	case p.route.rest != "", current == tabPages:
 		current = tabDocs
 	case p.docs == nil:
 		current = cmp.Or(p.query.tab, tabPackages)

@@ -62,6 +62,7 @@ var functions = template.FuncMap{
 	"datetime":  func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 	"number":    func(n int) string { return humanize.Comma(int64(n)) },
 	"breakable": breakable,
+	"dotted":    dotted,
 	"count":     count,
 }
 
@@ -70,6 +71,11 @@ var functions = template.FuncMap{
 func breakable(name string) template.HTML {
 	escaped := template.HTMLEscapeString(name)
 	return template.HTML(strings.NewReplacer("/", "/<wbr>", "_", "_<wbr>").Replace(escaped))
+}
+
+// dotted returns a name that may be a hostname as HTML that a browser may break before a dot.
+func dotted(name string) template.HTML {
+	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(name), ".", "<wbr>."))
 }
 
 // count returns a number of things, such as "1 module" or "1,204 modules".

@@ -284,6 +284,7 @@ func TestPackagesThatCannotBeFetched(t *testing.T) {
 		{"the registry fails", http.StatusServiceUnavailable, "unanswered"},
 		{"the registry refuses it", http.StatusForbidden, "unanswered"},
 		{"the registry does not serve it any more", http.StatusNotFound, "other bytes"},
+		{"the origin of a mirror has other bytes now", http.StatusUnprocessableEntity, "other bytes"},
 		{"the registry serves something else", http.StatusOK, "other bytes"},
 	} {
 		r := full(t)

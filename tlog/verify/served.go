@@ -236,8 +236,8 @@ func (c *Client) download(ctx context.Context, q question, to io.Writer) (size i
 	}
 	defer response.Body.Close()
 	switch status := response.StatusCode; {
-	case status == http.StatusNotFound || status == http.StatusGone:
-		return 0, errNotServed
+	case status == http.StatusNotFound || status == http.StatusGone || status == http.StatusUnprocessableEntity:
+		return 0, errNotServed // a mirror says 422 when its origin has other bytes now
 	case status != http.StatusOK:
 		body, _ := io.ReadAll(io.LimitReader(response.Body, maxCheckpoint))
 		return 0, unanswered(q.url, "%s", refusal(status, body))
