@@ -1,6 +1,9 @@
 package pull
 
-import "github.com/caddy-terraform/caddy-terraform-registry/tree"
+import (
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
 
 // Limits, for tests outside of the package.
 const (
@@ -14,4 +17,9 @@ func (q *Quota) MeasureNow(in ...tree.Part) {
 	q.measuring.Lock()
 	defer q.measuring.Unlock()
 	q.walk(in)
+}
+
+// ForgetFailure has a version of a module fetched again at once, although that has failed.
+func ForgetFailure(f *Filler, a address.Address, version string) {
+	f.unfilled.Remove(fileID{a, version})
 }

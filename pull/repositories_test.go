@@ -3,10 +3,12 @@ package pull_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
@@ -116,6 +118,8 @@ func TestTagsAreVersions(t *testing.T) {
 func TestOnlyModulesWithARepositoryHaveOne(t *testing.T) {
 	c := connect(t, "")
 	c.Write("modules/acme/subnet/aws/registry.hcl", "owner = \"a\"\n")
+	c.Write("providers/acme/vpc/registry.hcl", c.block(c.url, ""))
+	c.Write("modules/"+host+"/acme/vpc/aws/registry.hcl", c.block(c.url, ""))
 	for _, test := range []struct {
 		rule    string
 		address address.Address
@@ -247,6 +251,10 @@ func TestFaultyVersionsAreNotPublished(t *testing.T) {
 				c.mustHave(t, hostedFile, hostedList)
 			}
 			asked := c.host.Asked()
+			pull.ForgetFailure(c.Filler, hosted, "1.0.0")
+			if _, err := c.FillModule(background(), hosted, "1.0.0", nil); err == nil || c.host.Asked() != asked {
+				t.Errorf("later: got %v, and the host was asked %d times", err, c.host.Asked()-asked)
+			}
 			c.repository.Write("main.tf", "# good\n", "deploy_key", "", "README.md", "")
 			c.repository.Commit("v1.0.1")
 			if err := c.Renew(background(), hosted, time.Now(), true); err != nil {
@@ -338,6 +346,32 @@ func TestListsAreRenewed(t *testing.T) {
 	}
 	if got := c.list(t); got != "1.1.0 1.0.0" {
 		t.Errorf("after it was told: got %q", got)
+	}
+}
+
+// While a list is renewed because its origin has told of a change, clients wait for it a moment. They do
+// not wait for one that is renewed because of its age.
+func TestClientsWaitForAListThatIsToldOf(t *testing.T) {
+	for told, want := range map[bool]string{true: "1.1.0 1.0.0", false: "1.0.0"} {
+		s := newAcme(t)
+		s.Fault(versions, body(listedOne))
+		mirrored(t, s, pull.Policy{}, func(t *testing.T, m *mirroring) {
+			versionsOf(t, m)
+			time.Sleep(time.Minute)
+			s.Fault(versions, func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(2 * time.Second)
+				body(`{"versions":[{"version":"1.1.0"},{"version":"1.0.0"}]}`)(w, r)
+			})
+			go m.Renew(background(), demo, time.Now(), told)
+			synctest.Wait()
+			if got := versionsOf(t, m); got != want {
+				t.Errorf("told %v: got %q", told, got)
+			}
+			time.Sleep(time.Minute)
+			if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
+				t.Errorf("told %v: got %q in the end", told, got)
+			}
+		})
 	}
 }
 
