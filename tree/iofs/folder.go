@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A Folder is a part on an fs.FSwith slashes.
+// A Folder is a part on an fs.FS.
 type Folder struct {
 	tree.ReadOnly
 	fsys afero.FromIOFS
