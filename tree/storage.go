@@ -221,7 +221,8 @@ func (p Part) Remove(name string) error {
 // is a StorageError.
 func (p Part) RemoveAll(name string) error { return StorageError(p.storage().RemoveAll(name)) }
 
-// RemoveIfEmpty removes a folder if it is empty, and reports whether it did.
+// RemoveIfEmpty removes a folder if it is empty, and reports whether it did. In a storage that is
+// not Local a folder without files does not exist, and no request has to find that out.
 func (p Part) RemoveIfEmpty(dir string) (removed bool) {
 	names, err := p.storage().ReadNames(dir)
 	return err == nil && len(names) == 0 && p.storage().Remove(dir) == nil
@@ -251,6 +252,9 @@ func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte,
 // StorageError.
 func (p Part) ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, aside string) error {
 	return StorageError(p.storage().ReplaceFolder(ctx, documents, dir, aside))
+	if _, ok := p.local(); !ok {
+		return false
+	}
 }
 
 // RemoveFolder removes a version's folder, at once for all readers of the tree. first is the
