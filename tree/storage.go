@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/afero"
@@ -40,13 +41,15 @@ type Storage interface {
 	ReadDir(dir string) ([]fs.FileInfo, error)
 	ReadNames(dir string) ([]string, error)
 
+	// Walk calls visit for every file below a directory, as Part.Walk says. WalkFolders does so
+	// by ReadDir.
 	Walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error
 
 	Writer
 }
 
-// A Writer has the methods of a Storage that change it. Methods of Part with these names say
-// what they do.
+// A Writer has the methods of a Storage that change it. The methods of Part that call them say
+// how: WriteFile calls Write, InstallFolder calls Install, and the others have the same names.
 type Writer interface {
 	Write(name string, content []byte) error
 	NewTemporary(ctx context.Context, name string) (TemporaryFile, error)
@@ -145,6 +148,31 @@ func (p Part) Walk(ctx context.Context, dir string, visit func(name string, info
 	return StorageError(p.storage().Walk(ctx, dir, visit))
 }
 
+// WalkFolders is the Walk of a storage that has folders to read. It has nothing to visit in a
+// file, or in a folder that is removed meanwhile.
+func WalkFolders(ctx context.Context, s Storage, dir string, visit func(name string, info fs.FileInfo)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	infos, err := s.ReadDir(dir)
+	switch {
+	case errors.Is(err, ErrNoFolder):
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return Part{Storage: s}.leadsNowhere(dir)
+	}
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, info := range infos {
+		name := path.Join(dir, info.Name())
+		if !info.IsDir() {
+			visit(name, info)
+		} else if failed := WalkFolders(ctx, s, name, visit); err == nil {
+			err = failed
+		}
+	}
+	return err
+}
+
 // WalkNames calls visit for every file below a folder, under each name that it has there,
 // following symlinks through folders down to depth. It skips names without a file
 // (HasNoFile), such as a symlink to nothing, and folders that no scan enters and that may not
@@ -224,6 +252,9 @@ func (p Part) RemoveAll(name string) error { return StorageError(p.storage().Rem
 // RemoveIfEmpty removes a folder if it is empty, and reports whether it did. In a storage that is
 // not Local a folder without files does not exist, and no request has to find that out.
 func (p Part) RemoveIfEmpty(dir string) (removed bool) {
+	if _, ok := p.local(); !ok {
+		return false
+	}
 	names, err := p.storage().ReadNames(dir)
 	return err == nil && len(names) == 0 && p.storage().Remove(dir) == nil
 }
@@ -252,9 +283,6 @@ func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte,
 // StorageError.
 func (p Part) ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, aside string) error {
 	return StorageError(p.storage().ReplaceFolder(ctx, documents, dir, aside))
-	if _, ok := p.local(); !ok {
-		return false
-	}
 }
 
 // RemoveFolder removes a version's folder, at once for all readers of the tree. first is the
