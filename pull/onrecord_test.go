@@ -15,8 +15,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// What an origin sends and the record has with other bytes is not kept, and nobody gets it. A
-// package that the record has not, or has with these bytes, is fetched as ever.
+// A package that the record has with other bytes than its origin sends is neither kept nor served.
+// A package that is not on record, or has these bytes there, is fetched as ever.
 func TestWhatAnOriginHasReplaced(t *testing.T) {
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	replaced := make(map[string]bool)
@@ -43,7 +43,7 @@ func TestWhatAnOriginHasReplaced(t *testing.T) {
 	begin(newModules(t, "").Client(t, upstream.Origin{}), withModules).mustRefuseModule(t, pull.ErrConflict, "is on record with other bytes")
 }
 
-// A module that somebody has swapped in the tree is not served for want of one in the index.
+// A module that was swapped in the tree is not served, although the index has none.
 func TestAReplacedModuleInTheTreeIsNotServed(t *testing.T) {
 	folders := indextest.New(t).Write("modules/"+vpc.String()+"/1.0.0.tar.gz", indextest.TarGz("main.tf", "# swapped in the tree"))
 	c := newModules(t, "").Client(t, upstream.Origin{})

@@ -100,8 +100,8 @@ func (f *Filler) checkRecord(a address.Address, version string, on address.Platf
 // recordPatience is how long a package waits until it is on record.
 const recordPatience = 5 * time.Second
 
-// awaitRecord returns ErrNotOnRecord for a package in the tree that has to be on record and does
-// not come to be.
+// awaitRecord returns ErrNotOnRecord for a package in the tree that must be on record and is not
+// within recordPatience.
 func (f *Filler) awaitRecord(a address.Address, version string, on address.Platform) error {
 	if f.options.Await == nil {
 		return nil

@@ -263,8 +263,9 @@ func (p Part) RemoveIfEmpty(dir string) (removed bool) {
 // so that readers of the tree see all of it or nothing. from has the whole release, with a
 // SHA256SUMS of the name last, and to must not exist. Where files cannot be moved, from is
 // still there afterwards, and copied has the files in to, by name. If that is interrupted, the
-// folder is an incomplete upload (IsIncompleteUpload), which the same call completes. The error is ErrInTheWay, or a
-// StorageError, such as ErrReserved for a folder that another process may be about to fill.
+// folder is an incomplete upload (IsIncompleteUpload), which the same call completes. The error
+// is ErrInTheWay, or a StorageError, such as ErrReserved for a folder that another process may
+// be about to fill.
 func (p Part) InstallFolder(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error) {
 	return p.storage().Install(ctx, from, to, last)
 }
