@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,4 +90,41 @@ func TestWhatIsFetchedMustBeOnRecord(t *testing.T) {
 	}
 	recorded[vpc.Namespace+" 1.0.0 _"] = true
 	m.fillModule(t)
+}
+
+// A package that waits until it is on record keeps no other one waiting for a slot.
+func TestPackagesThatWaitForTheRecordHaveNoSlot(t *testing.T) {
+	s, names := many(t, upstream.MaxDownloads+1)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		var waiting sync.WaitGroup
+		waiting.Add(len(names))
+		folders := indextest.New(t)
+		m := (&mirroring{Tree: folders}).start(t, c, pull.Options{
+			Sources: sourceOf(c, pull.Policy{}), Open: folders.Open,
+			Await: func(ctx context.Context, _ address.Address, _ string, _ address.Platform) bool {
+				waiting.Done()
+				all := make(chan struct{})
+				go func() {
+					waiting.Wait()
+					close(all)
+				}()
+				select {
+				case <-all:
+					return true
+				case <-ctx.Done():
+					return false
+				}
+			},
+		})
+		defer m.Close()
+		var fills sync.WaitGroup
+		for _, name := range names {
+			fills.Go(func() {
+				if _, err := m.Fill(background(), demo, name); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
+		fills.Wait()
+	})
 }
