@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -127,4 +128,50 @@ func TestPackagesThatWaitForTheRecordHaveNoSlot(t *testing.T) {
 		}
 		fills.Wait()
 	})
+}
+
+// Clients that follow a package get its end when it is on record, and not before.
+func TestTheEndIsHeldBackUntilItIsOnRecord(t *testing.T) {
+	for _, test := range []struct {
+		rule     string
+		recorded bool
+	}{
+		{"it comes to be on record", true},
+		{"it does not", false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+			root := treeKind{}.root(t)
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				s.goOn = make(chan struct{})
+				entered := make(chan struct{})
+				m := newMirror(t, (&mirroring{Tree: root.tree(t), root: root}).start(t, c, pull.Options{
+					Sources: sourceOf(c, pull.Policy{}), Open: root.open,
+					Await: func(ctx context.Context, _ address.Address, _ string, _ address.Platform) bool {
+						select {
+						case <-entered:
+							return true
+						case <-ctx.Done():
+							return false
+						}
+					},
+				}))
+				defer m.filler.Close()
+				f := m.ask(background())
+				time.Sleep(followAfter + time.Millisecond)
+				close(s.goOn)
+				synctest.Wait()
+				if got := f.now(); len(got.body) != len(s.content)-heldBack || got.ended {
+					t.Errorf("before it is on record: %d bytes of %d", len(got.body), len(s.content))
+				}
+				if test.recorded {
+					close(entered)
+				}
+				m.all.Wait()
+				if got := f.now(); (got.body == s.content) != test.recorded || got.broken == test.recorded {
+					t.Errorf("got %d bytes of %d, broken: %t", len(got.body), len(s.content), got.broken)
+				}
+			})
+		})
+	}
 }
