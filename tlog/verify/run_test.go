@@ -342,7 +342,7 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// What was there when the log was begun has no age, and is old enough.
+// A version that was there when the log was begun has no age, and is old enough.
 func TestWhatWasFoundHasNoAge(t *testing.T) {
 	r := full(t)
 	m := newMachine(t, r)
@@ -445,7 +445,7 @@ func TestProvidersBesideAMirror(t *testing.T) {
 	}
 }
 
-// A token is sent to the host that it is for, and to those to which that host leads.
+// A token is sent to its host, and to the hosts to which that one leads.
 func TestTokens(t *testing.T) {
 	_, m := mirrored(t)
 	m.tokens = map[svchost.Hostname]string{public: "public", host: "own", "evil.example.com": "evil"}
@@ -487,7 +487,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// Without a network, what has been kept counts. What has not is named.
+// Without a network, answers count that have been kept, and versions without one are named.
 func TestWithoutANetwork(t *testing.T) {
 	r := full(t)
 	m := installed(t, r)
