@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 )
@@ -23,12 +22,7 @@ func (l *Log) continues(ctx context.Context, p *Pin) (says string) {
 	if err != nil || len(found.Entries) != 1 || found.Entries[0].Proof.Index != 0 {
 		return ""
 	}
-	var keys []string
-	for _, key := range l.trust {
-		if name, _, _ := strings.Cut(key, "+"); name == l.origin {
-			keys = append(keys, key)
-		}
-	}
+	keys := l.trustedKeys()
 	if len(l.trust) == 0 {
 		if keys, err = l.toldKeys(ctx); err != nil {
 			return ""
