@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
@@ -116,5 +117,5 @@ func (v *visit) versionURL(a address.Address, version string) string {
 	if !there {
 		return ""
 	}
-	return v.url(addressRoute(a).withVersion(version))
+	return v.url(route.Of(a).WithVersion(version))
 }
