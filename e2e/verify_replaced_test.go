@@ -15,7 +15,7 @@ func (ws *Workspace) moveTo(r *Registry) {
 	ws.Setenv("SSL_CERT_FILE", r.CA)
 }
 
-// What is replaced in the tree is not offered while the log has the first bytes. Who has the
+// A replaced package in the tree is not offered while the log has the first bytes. Who has the
 // first bytes is fine, who comes later gets none, and who got the other ones from a server
 // without a log, or while the log could not be read, is told so.
 func TestVerifyWhatIsReplacedInTheTree(t *testing.T) {

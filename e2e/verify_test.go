@@ -86,7 +86,7 @@ module "public" {
 }
 `
 
-// What clients have installed is as on record, wherever they put it, and a byte that differs
+// Installed packages are as on record, wherever they put it, and a byte that differs
 // is found.
 func TestVerify(t *testing.T) {
 	t.Parallel()
@@ -169,7 +169,7 @@ func firstClient(t *testing.T, test func(t *testing.T, c Client)) {
 	require(t, clients()[0].missing)
 }
 
-// What is changed in the registry is found.
+// A change in the registry is found.
 func TestVerifyFindsWhatTheRegistryHasChanged(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")

@@ -110,7 +110,7 @@ terraform {
 	files.Write("providers/registry.example.com/open/demo/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
 }
 
-// The versions on record: those that hiddenRules show to everyone, and those that they hide.
+// The versions on record: visible to everyone by hiddenRules, and hidden.
 var (
 	visibleLeaves = []string{"module open/vpc/aws 1.0.0", "module open/vpc/aws 0.9.0", "provider open/demo 1.0.0 linux_amd64"}
 	hiddenLeaves  = []string{

@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
-// A logPage shows the transparency log: what is signed, how to verify it, and its latest entries
+// A logPage shows the transparency log: the signed checkpoint, how to verify the log, and its latest entries
 // as far as the visitor may see them.
 type logPage struct {
 	page
