@@ -39,6 +39,7 @@ type Route struct {
 // A Kind says which page a route leads to.
 type Kind int
 
+// The kinds of pages.
 const (
 	Home Kind = iota
 	Modules
