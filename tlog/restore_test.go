@@ -140,6 +140,31 @@ func TestRestoreComparesBatchesWithBundles(t *testing.T) {
 	}
 }
 
+// Before anything else is copied, a server that runs knows how many entries there are, and that
+// the log was begun: it adds no entry in place of one that is missing, and enters none as found.
+func TestRestoreWithAnOlderAnchor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old, now := grown(t, 300, 700)
+		copied := now.copy()
+		delete(old.files, begunName)
+		a := &access{memory: old, before: func(o operation) error {
+			if o.does == "create" && o.name != keyName && !bytes.Equal(old.anchor, now.anchor) {
+				t.Errorf("%s is copied, and the anchor is older", o.name)
+			}
+			if o.does == "create" && o.name != begunName && old.files[begunName] == nil {
+				t.Errorf("%s is copied before %s", o.name, begunName)
+			}
+			return nil
+		}}
+		if r, err := Restore(t.Context(), optionsFor(a), &access{memory: copied}); err != nil || len(r.Faults) > 0 {
+			t.Fatalf("it is %+v, %v", r, err)
+		}
+		if h, err := Fsck(t.Context(), optionsFor(a)); err != nil || len(h.Faults) > 0 || h.Signed != 700 {
+			t.Errorf("fsck says %+v, %v", h, err)
+		}
+	})
+}
+
 // A log that is open while its folder is restored goes on.
 func TestALogThatIsOpenWhileItIsRestored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
