@@ -3,9 +3,11 @@ package pull_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -89,4 +91,42 @@ func TestWhatIsFetchedMustBeOnRecord(t *testing.T) {
 	}
 	recorded[vpc.Namespace+" 1.0.0 _"] = true
 	m.fillModule(t)
+}
+
+// Clients that follow a package get its end when it is on record. If it does not come to be, nobody
+// has a whole file.
+func TestFollowersWaitUntilAPackageIsOnRecord(t *testing.T) {
+	for _, recorded := range []bool{true, false} {
+		t.Run(fmt.Sprint(recorded), func(t *testing.T) {
+			s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				s.goOn = make(chan struct{})
+				root := treeRoot{dir: t.TempDir()}
+				m := newMirror(t, (&mirroring{Tree: root.tree(t), root: root}).start(t, c, pull.Options{
+					Sources: sourceOf(c, pull.Policy{}), Open: root.open,
+					Await: func(ctx context.Context, _ address.Address, _ string, _ address.Platform) bool {
+						select {
+						case <-time.After(time.Second):
+							return recorded
+						case <-ctx.Done():
+							return false
+						}
+					},
+				}))
+				defer m.filler.Close()
+				follower := m.ask(background())
+				time.Sleep(followAfter + time.Millisecond)
+				close(s.goOn)
+				time.Sleep(time.Second / 2)
+				synctest.Wait()
+				if got := follower.now(); got.ended || len(got.body) != len(s.content)-heldBack {
+					t.Errorf("before it is on record, a client has %d bytes of %d", len(got.body), len(s.content))
+				}
+				m.all.Wait()
+				if got := follower.now(); got.broken == recorded || (got.body == s.content) != recorded {
+					t.Errorf("a client has %d bytes of %d, broken: %t", len(got.body), len(s.content), got.broken)
+				}
+			})
+		})
+	}
 }

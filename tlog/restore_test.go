@@ -35,8 +35,8 @@ func withoutBatches(m *memory, until int) {
 	}
 }
 
-// What a folder lacks of a newer copy is added, and the log goes on. What is not consistent is
-// refused, and then nothing is copied.
+// Files of a newer copy that a folder lacks are added, and the log goes on. If the two contradict
+// each other, nothing is copied.
 func TestRestore(t *testing.T) {
 	flip := func(m *memory, name string) {
 		m.files[name] = bytes.Clone(m.files[name])

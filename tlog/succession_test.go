@@ -59,7 +59,7 @@ func TestALogThatContinuesAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The name of the signer is not the log's, so that nobody takes it for verified.
+		// The name of the signer is not the log's, so that the checkpoint is not verified.
 		for _, c := range [][]byte{signed, signed} {
 			s, err := NewSuccession(c)
 			if err == nil {

@@ -21,8 +21,8 @@ type Renewal struct {
 const successor = "successor"
 
 // Renew begins another log in place of the one that is lost or has forked: its first entry is the
-// newest checkpoint, of the storage. The folder must have no log: what is left of the old one
-// is evidence, and is moved away by hand. An empty origin is the old one with the next number.
+// newest checkpoint, of the storage. The folder must have no log: files that are left of the old
+// one are evidence, and are moved away by hand. An empty origin is the old one with the next number.
 // Renew may be called again after it was cut off.
 func (l Log) Renew(ctx context.Context, origin string) (r Renewal, err error) {
 	l, signed, err := l.latest(ctx)

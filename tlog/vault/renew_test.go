@@ -76,7 +76,7 @@ func TestRenew(t *testing.T) {
 	})
 }
 
-// What is left of the old log never becomes a part of the new one.
+// Files that are left of the old log never become a part of the new one.
 func TestRenewInAFolderThatIsNotEmpty(t *testing.T) {
 	for _, left := range []string{"checkpoint", "begun", "batch/0", "batch/1", "batch/52", "tile/entries/000", "tile/entries/001", "tile/0/000"} {
 		t.Run(left, func(t *testing.T) {
