@@ -100,7 +100,7 @@ func ReadStoredKey(ctx context.Context, s Store) (k StoredKey, err error) {
 		k.ID, _ = strings.CutPrefix(lines[1], idField)
 	}
 	if id, bad := hex.DecodeString(k.ID); err != nil || bad != nil || len(id) != 16 {
-		return StoredKey{}, fmt.Errorf("the file %s of the log is damaged: restore it", keyName)
+		return StoredKey{}, fmt.Errorf("the file %s of the log is damaged: move it away, and restore it", keyName)
 	}
 	return k, nil
 }

@@ -235,6 +235,8 @@ func (r *restoring) compareBatches(ctx context.Context) error {
 		bundle := TilePath(fullTile(-1, first/BundleSize))
 		if _, err := r.to.store.Read(ctx, bundle); err == nil {
 			continue // which is the same, and counts
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("reading entries of the log: %w", err)
 		}
 		entries, ok := decodeBatch(first, content)
 		copied, err := r.from.store.Read(ctx, bundle)
