@@ -248,6 +248,8 @@ func TestVersionsThatALedgerMustHave(t *testing.T) {
 			"[1.1.0 linux_amd64] [1.1.0] [1.0.0]", "[1.0.0 darwin_arm64 linux_amd64]", false},
 		{"a release with a package that is replaced does not wait", []string{"acme/demo 1.0.0 darwin_arm64"}, []string{"acme/demo 1.0.0 linux_amd64"},
 			"[1.1.0 linux_amd64] [1.1.0] [1.0.0]", "", false},
+		{"nor does a version of a module that is replaced", []string{"acme/vpc/aws 1.0.0"}, []string{"acme/vpc/aws 1.1.0"},
+			"[1.1.0 linux_amd64] [1.0.0 darwin_arm64 linux_amd64]", "[1.1.0]", true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			ledger.refuse(test.refused...)
@@ -303,7 +305,7 @@ func TestVersionsThatALedgerMustHave(t *testing.T) {
 	if s := x.Snapshot(); s.Provider(index.PlaceOf(demoProvider)).Release("1.0.0") != whole || s.Totals.Problems() > 0 || s.Pending(index.PlaceOf(vpcModule), "") {
 		t.Errorf("all is on record, and %d are withheld", s.Totals.Problems())
 	}
-	if len(x.withheld) != 1 || strings.Contains(x.log.String(), "level=WARN msg=withheld path=modules") || !strings.Contains(x.log.String(), `level=INFO msg="not offered before it is on record" path=modules/acme/vpc/aws/1.1.0.tar.gz`) {
+	if len(x.withheld) != 2 || strings.Contains(x.log.String(), "level=WARN msg=withheld path=modules/acme/vpc/aws/1.1.0") || !strings.Contains(x.log.String(), `level=INFO msg="not offered before it is on record" path=modules/acme/vpc/aws/1.1.0.tar.gz`) {
 		t.Errorf("told of are %q, and the log says %s", x.withheld, x.log.String())
 	}
 }
