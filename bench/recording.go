@@ -157,6 +157,9 @@ func lookup(ctx context.Context, l *lab, s subject) ([]row, error) {
 		return nil, err
 	}
 	theirs, err := target(module.path("versions"))
+	if err != nil {
+		return nil, err
+	}
 	return []row{{
 		what: fmt.Sprintf("lookup in a log of %s entries: CPU time of an answer", humanize.Comma(int64(t.packages+t.moduleVersions()))), unit: "s", goal: goal{atLeast: 0.3},
 		cost:    l.asking(c, s.name+"-lookup", ours, l.connections, usage.perAnswer),
