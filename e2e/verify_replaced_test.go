@@ -8,28 +8,23 @@ import (
 	"testing"
 )
 
-// moveTo makes a registry the one that the machine reaches by its names.
+// moveTo makes the machine reach another registry by the same names.
 func (ws *Workspace) moveTo(r *Registry) {
 	ws.Setenv("HTTP_PROXY", r.Proxy.URL)
 	ws.Setenv("HTTPS_PROXY", r.Proxy.URL)
 	ws.Setenv("SSL_CERT_FILE", r.CA)
 }
 
-// What is replaced in the tree is not offered while the log has the first bytes. Who has the
-// first bytes is fine, who comes later gets none, and who got the other ones from a server
-// without a log, or while the log could not be read, is told so.
+// A package that is replaced in the tree is not offered while the log has the first bytes. A
+// client with the first bytes is fine, and a later one gets none. A client is told so that got the
+// other bytes from a server without a log, or while the log could not be read.
 func TestVerifyWhatIsReplacedInTheTree(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
 	files := newTree(t).
-		Provider("acme/demo", "1.0.0", signedBy(acme)).Keys("acme", acme).
+		Provider("acme/demo", "1.0.0", signedBy(acme)).OnlyThisPlatform("acme/demo", "1.0.0").Keys("acme", acme).
 		Provider("acme/demo-beta", "1.0.0", zipsOnly, platforms(thisPlatform)).
 		Module("acme/vpc/aws", "1.0.0", asTarGz)
-	for _, platform := range threePlatforms()[1:] { // SHA256SUMS alone has them
-		if err := os.Remove(files.Path(demoPackage("1.0.0", platform))); err != nil {
-			t.Fatal(err)
-		}
-	}
 	log := filepath.Join(t.TempDir(), "log")
 	options := []string{"hostname registry.example.com", "rescan 1s"}
 	s := site("registry.example.com", files, append(options, "tlog "+log)...)
@@ -102,22 +97,13 @@ func TestVerifyWhatIsReplacedInTheTree(t *testing.T) {
 	})
 }
 
-// SHA256SUMS that is replaced has no other bytes of what is on record. What it says of platforms
-// that were never here is compared with the lock files of those who have seen it before.
+// A replaced SHA256SUMS cannot change packages that are on record. Its hashes for platforms that
+// were never here are compared with the lock files of clients that have seen it before.
 func TestVerifySHA256SUMSThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	files := newTree(t).Provider("acme/demo", "1.0.0", signedBy(acme)).Keys("acme", acme)
+	files := newTree(t).Provider("acme/demo", "1.0.0", signedBy(acme)).OnlyThisPlatform("acme/demo", "1.0.0").Keys("acme", acme)
 	other := threePlatforms()[2]
-	never := func() {
-		t.Helper()
-		for _, platform := range threePlatforms()[1:] {
-			if err := os.Remove(files.Path(demoPackage("1.0.0", platform))); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	never()
 	registry := startRegistry(t, site("registry.example.com", files, "hostname registry.example.com", "rescan 1s", "tlog "+t.TempDir()))
 	registry.onRecord(t, "providers/acme/demo/1.0.0")
 	sumsURL := "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/1.0.0.json"
@@ -127,7 +113,7 @@ func TestVerifySHA256SUMSThatIsReplaced(t *testing.T) {
 		c.Run(t, ws, "init")
 		ws.verified(t, "before", 0, address+" from the start ok")
 
-		// Unsigned: the release is withheld.
+		// Without a new signature, the release is withheld.
 		path := "providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS"
 		first := files.Read(path)
 		replaced := ""
@@ -144,8 +130,7 @@ func TestVerifySHA256SUMSThatIsReplaced(t *testing.T) {
 		expect(t, c.Refused(t, newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0")), "init"), "registry.example.com/acme/demo")
 
 		// Signed again, by the publisher.
-		files.Provider("acme/demo", "1.0.0", signedBy(acme), sums(func(string) string { return replaced }))
-		never()
+		files.Provider("acme/demo", "1.0.0", signedBy(acme), sums(func(string) string { return replaced })).OnlyThisPlatform("acme/demo", "1.0.0")
 		eventually(t, "the release is offered", func() bool { return registry.lists(t, versionsOfDemo, "1.0.0") })
 		ws.verified(t, "a lock file with the hashes of the first SHA256SUMS", 1, address+" other bytes: .terraform.lock.hcl:", "1 of ", "in no entry, and they are not in SHA256SUMS either: zh:")
 		after := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0"))
@@ -155,7 +140,7 @@ func TestVerifySHA256SUMSThatIsReplaced(t *testing.T) {
 }
 
 // The bytes of a tag that change at the origin of a mirror do not come in, whether the mirror
-// remembers the commit or the log alone has the bytes. Who got them elsewhere is told so.
+// remembers the commit or the log alone has the bytes. A client that got them elsewhere is told so.
 func TestVerifyATagThatMovesAtTheOrigin(t *testing.T) {
 	t.Parallel()
 	outside := newOutside(t, newTree(t))

@@ -156,7 +156,7 @@ func (m *moduleView) versions() []versionGroup[versionRow] {
 	var summaries summaryCache
 	for i, v := range m.module.Versions {
 		row := versionRow{
-			Version: v.Version, URL: m.url(m.route.withVersion(v.Version)), Published: v.Published(), Size: size(v.Archive.Size), Chips: m.chipsOf(v),
+			Version: v.Version, URL: m.url(m.route.WithVersion(v.Version)), Published: v.Published(), Size: size(v.Archive.Size), Chips: m.chipsOf(v),
 		}
 		if n := v.Deprecated(); n != nil {
 			row.Reason = n.Reason
@@ -169,7 +169,7 @@ func (m *moduleView) versions() []versionGroup[versionRow] {
 	}
 	for _, w := range m.module.Withdrawn() {
 		withdrawn = append(withdrawn, versionRow{
-			Version: w.Version, URL: m.url(m.route.withVersion(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
+			Version: w.Version, URL: m.url(m.route.WithVersion(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
 		})
 	}
 	return groupVersions(offered, withdrawn)

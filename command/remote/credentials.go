@@ -42,8 +42,8 @@ func EnvironmentTokens(environ []string) map[svchost.Hostname]string {
 	return tokens
 }
 
-// tokenLife is how long a token counts that was found, or that none was. Who watches a log for
-// days gets new ones.
+// tokenLife is how long a token counts that was found, or that none was, or the error: a helper
+// is not asked again for each package. Users who watch a log for days get new tokens.
 const tokenLife = time.Minute
 
 // ClientTokens returns a function that returns the token that clients send to a hostname: from

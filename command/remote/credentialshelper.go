@@ -84,8 +84,9 @@ func pluginFolders(system string, getenv func(string) string) (dirs []string) {
 	return dirs
 }
 
-// program returns the path of the helper: its newest version, of which the first in the order
-// of folders. Without a program, clients have no token, and it is empty.
+// program returns the path of the helper. Its newest version counts, and of two programs with
+// that version the one in the earlier folder. The path is empty if there is no program: clients
+// have no token then.
 func (h *credentialsHelper) program(dirs []string) (path string, err error) {
 	newest := ""
 	for _, dir := range dirs {
@@ -99,8 +100,13 @@ func (h *credentialsHelper) program(dirs []string) (path string, err error) {
 			if version = "v" + cmp.Or(version, "0.0.0"); !ours || name != h.name || path != "" && semver.Compare(version, newest) <= 0 {
 				continue
 			}
-			if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.Mode().IsRegular() {
-				path, newest = filepath.Join(dir, e.Name()), version
+			file := filepath.Join(dir, e.Name())
+			switch info, err := os.Stat(file); {
+			case errors.Is(err, fs.ErrNotExist): // a link to nothing
+			case err != nil:
+				return "", err
+			case info.Mode().IsRegular():
+				path, newest = file, version
 			}
 		}
 	}
@@ -122,14 +128,16 @@ func (h *credentialsHelper) token(ctx context.Context, hostname svchost.Hostname
 	failed := func(format string, args ...any) (string, error) {
 		return "", fmt.Errorf("the credentials helper %s, asked for a token of %s, %s", cli.Printable(h.name), hostname.ForDisplay(), fmt.Sprintf(format, args...))
 	}
-	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
+	limited, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, append(h.args[:len(h.args):len(h.args)], "get", string(hostname))...)
-	cmd.WaitDelay = time.Second // what it has started may keep its output open
+	cmd := exec.CommandContext(limited, path, append(h.args[:len(h.args):len(h.args)], "get", string(hostname))...)
+	cmd.WaitDelay = time.Second // its children may keep its output open
 	out, errs := &bounded{max: MaxToken}, &bounded{max: 500}
 	cmd.Stdout, cmd.Stderr = out, errs
 	switch err := cmd.Run(); {
 	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case limited.Err() != nil:
 		return failed("gave no answer within %v", helperTimeout)
 	case err != nil:
 		return failed("failed: %s", cmp.Or(cli.Printable(strings.TrimSpace(string(errs.kept))), err.Error()))

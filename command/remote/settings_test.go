@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// Settings and tokens are those of the client that the environment configures.
+// Settings and tokens are read as by the client that the environment configures.
 func TestSettingsOfClients(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cli.tfrc")
 	t.Setenv("HOME", t.TempDir())

@@ -204,7 +204,7 @@ func TestWatch(t *testing.T) {
 	commandtest.Says(t, out, "THE LOG IS NOT WHAT IT WAS")
 }
 
-// What is not written is not compared the next time, so the run has failed.
+// A checkpoint that is not written is not compared the next time, so the run has failed.
 func TestWhatCannotBeWritten(t *testing.T) {
 	s := newServer(t)
 	dir, h1 := s.project(t)

@@ -29,7 +29,7 @@ func (b stuckBody) Read([]byte) (int, error) {
 
 func (stuckBody) Close() error { return nil }
 
-// A registry that sends no package holds up nobody for ever.
+// A registry that sends no package does not hold up the command for ever.
 func TestDownloadsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Client{Transport: stuckServer{}, Token: func(context.Context, svchost.Hostname) (string, error) { return "", nil }}
