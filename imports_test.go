@@ -65,7 +65,8 @@ var layers = []layer{
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips
-	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream"}},
+	{name: "pull/flight", only: []string{"upstream"}},
+	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream", "pull/flight"}},
 	{name: "pull/follow", only: []string{"address", "registryhcl", "index", "pull"}}, // has the repositories of modules looked at
 	{name: "upstream/lockfile", only: []string{"address", "wire"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -194,7 +195,7 @@ func upstreamFailed(err error) error {
 		return errPending
 	case errors.Is(err, pull.ErrUnfinished):
 		return errStillFetching
-	case errors.Is(err, pull.ErrPanicked):
+	case errors.Is(err, flight.ErrPanicked):
 		return err
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("too many requests are waiting for the origin: try again in a moment", nil)

@@ -53,10 +53,6 @@ var (
 
 	// ErrWouldFill: the package is not in the tree, and the Filler is ReadOnly.
 	ErrWouldFill = errors.New("it would be fetched")
-
-	// ErrPanicked: the Filler has a fault. Nothing is known about the origin, and the next
-	// request tries again.
-	ErrPanicked = errors.New("fetching panicked")
 )
 
 // absent is a kind of upstream.ErrNotFound with a text of its own.

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -93,23 +94,23 @@ type Filler struct {
 	unlisted cache.Cache[address.Address, error]
 
 	releases   cache.Cache[releaseID, *approved]
-	approving  flights[*approved]
+	approving  flight.Group[*approved]
 	unapproved cache.Cache[releaseID, error]
-	extending  flights[*approved]
+	extending  flight.Group[*approved]
 	unextended cache.Cache[releaseID, error]
 
 	filled   cache.Cache[fileID, *Filled]
-	filling  flights[*Filled]
+	filling  flight.Group[*Filled]
 	unfilled cache.Cache[fileID, error]
 	watchers watchers
 	writing  keyedMutex // of documents, by namespace
 
 	modules        cache.Cache[releaseID, *FilledModule]
-	fillingModules flights[*FilledModule]
+	fillingModules flight.Group[*FilledModule]
 	folders        cache.Cache[releaseID, string] // of modules
-	locating       flights[string]
+	locating       flight.Group[string]
 	tagLists       cache.Cache[string, *tagList] // of repositories, by URL
-	listingTags    flights[*tagList]
+	listingTags    flight.Group[*tagList]
 	unpublishable  cache.Cache[string, error] // by the commit and folder of a module
 
 	outages  outages
@@ -183,8 +184,8 @@ func New(o Options) (*Filler, error) {
 
 		unpublishable: cache.Cache[string, error]{MaxEntries: maxFiles},
 	}
-	f.approving.panicked, f.extending.panicked, f.filling.panicked = f.notePanic, f.notePanic, f.notePanic
-	f.fillingModules.panicked, f.locating.panicked, f.listingTags.panicked = f.notePanic, f.notePanic, f.notePanic
+	f.approving.Panicked, f.extending.Panicked, f.filling.Panicked = f.notePanic, f.notePanic, f.notePanic
+	f.fillingModules.Panicked, f.locating.Panicked, f.listingTags.Panicked = f.notePanic, f.notePanic, f.notePanic
 	return f, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -109,7 +110,7 @@ func (g *growing) end(filled *Filled, err error) {
 		return
 	case err != nil:
 	case filled == nil: // the fill has panicked
-		err = ErrPanicked
+		err = flight.ErrPanicked
 	case filled.Size != g.size || filled.SHA256 != g.sum:
 		err = tree.ErrChanged
 	}
@@ -225,12 +226,12 @@ func (r readableBytes) Read(p []byte) (int, error) {
 // followed waits for the package of a flight, or for one that grows once the flight has taken a
 // while. A client that comes later does not wait as long: what could have been there in time
 // would be there, and the proxy before the client has less patience the longer it waits.
-func followed(ctx context.Context, under *flight[*Filled], results <-chan singleflight.Result) (*Filled, error) {
-	patience := time.NewTimer(time.Until(under.began.Add(followAfter)))
+func followed(ctx context.Context, under *flight.Flight[*Filled], results <-chan singleflight.Result) (*Filled, error) {
+	patience := time.NewTimer(time.Until(under.Began.Add(followAfter)))
 	defer patience.Stop()
 	patient := true
 	for {
-		early, later := under.offered()
+		early, later := under.Offered()
 		if !patient && early != nil && !early.growing.over() {
 			return early, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -46,14 +47,14 @@ func TestHowMuchFollowersGet(t *testing.T) {
 // that has failed.
 func TestClientsOfAFillThatBeginsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f flights[*Filled]
+		var f flight.Group[*Filled]
 		failed, again := &Filled{growing: new(growing)}, &Filled{growing: new(growing)}
 		next := make(chan struct{})
-		under, results := f.join(t.Context(), "key", func(under *flight[*Filled]) (*Filled, error) {
-			under.offer(failed)
+		under, results := f.Join(t.Context(), "key", func(under *flight.Flight[*Filled]) (*Filled, error) {
+			under.Offer(failed)
 			failed.growing.end(nil, tree.ErrReplaced)
 			<-next
-			under.offer(again)
+			under.Offer(again)
 			<-next
 			return nil, tree.ErrReplaced
 		})

@@ -65,7 +65,7 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 	if err, ok := f.unfilled.Get(w.fileID()); ok {
 		return nil, err
 	}
-	return f.fillingModules.do(ctx, w.String(), func(clients *upstream.Clients) (*FilledModule, error) {
+	return f.fillingModules.Do(ctx, w.String(), func(clients *upstream.Clients) (*FilledModule, error) {
 		began := time.Now()
 		v, fetched, err := f.fillModule(clients.Context(f.ctx), w)
 		if err == nil {
@@ -109,7 +109,7 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 	if err, ok := f.unfilled.Get(w.fileID()); ok {
 		return "", err
 	}
-	return f.locating.do(ctx, w.String(), func(clients *upstream.Clients) (string, error) {
+	return f.locating.Do(ctx, w.String(), func(clients *upstream.Clients) (string, error) {
 		ctx := clients.Context(f.ctx)
 		err := f.mayCome(ctx, w)
 		if err == nil {

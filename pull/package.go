@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -125,10 +126,10 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 		return nil, err
 	}
 	defer f.watchers.add(id, o.progress)()
-	under, result := f.filling.join(ctx, id.String(), func(under *flight[*Filled]) (*Filled, error) {
+	under, result := f.filling.Join(ctx, id.String(), func(under *flight.Flight[*Filled]) (*Filled, error) {
 		began := time.Now()
-		k := &packageFill{approved: r, id: id, platform: file.Platform, indexed: present, offer: under.offer}
-		filled, fetched, err := f.fillPackage(under.clients.Context(f.ctx), s, k)
+		k := &packageFill{approved: r, id: id, platform: file.Platform, indexed: present, offer: under.Offer}
+		filled, fetched, err := f.fillPackage(under.Clients.Context(f.ctx), s, k)
 		if err != nil {
 			f.noteUnfilled(id, began, err, k.growing.followers())
 			return nil, err
@@ -141,7 +142,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 		return filled.fresh(), nil
 	})
 	if !o.follow {
-		return landing[*Filled](ctx, result)
+		return flight.Landing[*Filled](ctx, result)
 	}
 	return followed(ctx, under, result)
 }

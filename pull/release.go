@@ -124,7 +124,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 	if err, ok := f.unapproved.Get(id); ok {
 		return nil, nil, err
 	}
-	r, err := f.approving.do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
+	r, err := f.approving.Do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
 		r, err := f.approve(clients.Context(f.ctx), s, a, version)
 		switch {
 		case err == nil:
@@ -292,7 +292,7 @@ func (f *Filler) extended(ctx context.Context, s *Source, r *approved) (*approve
 	if err, ok := f.unextended.Get(id); ok {
 		return nil, err
 	}
-	return f.extending.do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
+	return f.extending.Do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
 		extended, err := f.fetchExtended(clients.Context(f.ctx), s, r)
 		switch {
 		case err == nil:

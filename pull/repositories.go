@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -174,7 +175,7 @@ func (r repositories) tags(ctx context.Context, g registryhcl.Git) (source upstr
 			return source, l.tags, l.err
 		}
 		// One that is under way may have begun before.
-		l, err := r.listingTags.do(ctx, g.URL, func(clients *upstream.Clients) (*tagList, error) {
+		l, err := r.listingTags.Do(ctx, g.URL, func(clients *upstream.Clients) (*tagList, error) {
 			l := &tagList{began: time.Now()}
 			if l.tags, l.err = r.askForTags(clients.Context(r.Filler.ctx), source); isForgotten(l.err) || errors.Is(l.err, tree.ErrNotWritable) {
 				return nil, l.err
@@ -267,9 +268,9 @@ func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 			c.mutex.Unlock()
 			return nil
 		}
-		refreshed := c.refresh.start(ctx, "", func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, since) })
+		refreshed := c.refresh.Start(ctx, "", func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, since) })
 		c.mutex.Unlock()
-		if _, err = landing[struct{}](ctx, refreshed); ctx.Err() != nil {
+		if _, err = flight.Landing[struct{}](ctx, refreshed); ctx.Err() != nil {
 			return err
 		}
 	}

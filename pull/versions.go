@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -162,8 +163,8 @@ type catalog struct {
 	retry   time.Time
 	wanted  time.Time // a list that was asked for before this is out of date
 	asked   time.Time // when this process asked for the list; zero: it has not
-	refresh flights[struct{}]
-	dating  flights[struct{}] // by version
+	refresh flight.Group[struct{}]
+	dating  flight.Group[struct{}] // by version
 
 	keeping sync.Mutex // while the record in the tree is written
 
@@ -218,7 +219,7 @@ func (c *catalog) wait(ctx context.Context) error {
 		return c.failure
 	}
 	wanted := c.wanted
-	refreshed := c.refresh.start(ctx, "", func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, wanted) })
+	refreshed := c.refresh.Start(ctx, "", func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, wanted) })
 	usable := known && age <= 2*ttl && len(c.mature(now)) > 0 && !c.outdated()
 	c.mutex.Unlock()
 	var enough <-chan time.Time
@@ -385,7 +386,7 @@ func (c *catalog) fetchDates(ctx context.Context, r *record) error {
 
 // fetchDate adds the date of a version that is requested before its turn.
 func (c *catalog) fetchDate(ctx context.Context, version string) error {
-	_, err := c.dating.do(ctx, version, func(clients *upstream.Clients) (struct{}, error) {
+	_, err := c.dating.Do(ctx, version, func(clients *upstream.Clients) (struct{}, error) {
 		d, ok := c.version(version)
 		if !ok || d.Asked {
 			return struct{}{}, nil

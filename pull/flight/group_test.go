@@ -1,4 +1,4 @@
-package pull
+package flight_test
 
 import (
 	"errors"
@@ -6,27 +6,28 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 // A flight that panics fails for all its callers, and the next call begins another.
 func TestFlightsThatPanic(t *testing.T) {
 	var told error
-	f := flights[int]{panicked: func(err error, stack []byte) { told = err }}
+	f := flight.Group[int]{Panicked: func(err error, stack []byte) { told = err }}
 	begun := make(chan struct{})
-	first := f.start(t.Context(), "key", func(*upstream.Clients) (int, error) {
+	first := f.Start(t.Context(), "key", func(*upstream.Clients) (int, error) {
 		<-begun
 		var none []int
 		return none[1], nil
 	})
-	second := f.start(t.Context(), "key", nil)
+	second := f.Start(t.Context(), "key", nil)
 	close(begun)
 	for _, result := range []<-chan singleflight.Result{first, second} {
-		if r := <-result; !errors.Is(r.Err, ErrPanicked) || told == nil || r.Err.Error() != told.Error() {
+		if r := <-result; !errors.Is(r.Err, flight.ErrPanicked) || told == nil || r.Err.Error() != told.Error() {
 			t.Errorf("a caller gets %v, the log gets %v", r.Err, told)
 		}
 	}
-	if n, err := f.do(t.Context(), "key", func(*upstream.Clients) (int, error) { return 7, nil }); n != 7 || err != nil {
+	if n, err := f.Do(t.Context(), "key", func(*upstream.Clients) (int, error) { return 7, nil }); n != 7 || err != nil {
 		t.Errorf("the next call gets %d, %v", n, err)
 	}
 }
