@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers/webhook"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
@@ -23,6 +24,18 @@ type Follower interface {
 
 	// In returns the modules that are in one of the repositories with these URLs.
 	In(repositories ...string) []address.Address
+
+	// Connections returns all modules that have a repository, in order.
+	Connections() []follow.Connection
+}
+
+// Connections returns the modules with their repositories, and whether repositories are followed. It is
+// for operators.
+func (v *View) Connections() (all []follow.Connection, followed bool) {
+	if v.registry.Follower == nil || !v.Operator() {
+		return nil, false
+	}
+	return v.registry.Follower.Connections(), true
 }
 
 // refreshName is the last segment of the paths that take webhooks: one for a module, and one for all

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers/webhook"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
@@ -31,6 +32,8 @@ func (f *follower) Has(a address.Address) (registryhcl.Git, bool) {
 	known := a.Namespace == "acme" && (a.Name == "vpc" || a.Name == "subnet")
 	return registryhcl.Git{URL: "https://github.com/acme/modules"}, known
 }
+
+func (f *follower) Connections() []follow.Connection { return nil }
 
 func (f *follower) In(repositories ...string) (modules []address.Address) {
 	if slices.Contains(repositories, "https://github.com/acme/modules.git") {

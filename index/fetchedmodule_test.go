@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -247,5 +249,31 @@ func TestTheFolderOfAFetchedModule(t *testing.T) {
 				t.Errorf("its main.tf: %v", err)
 			}
 		})
+	}
+}
+
+// The record of a fetch belongs to the package that was fetched, not to another one of the same number.
+func TestTagsAreOfTheirPackage(t *testing.T) {
+	const dir = "modules/acme/vpc/aws/"
+	content, other := indextest.TarGz("main.tf", ""), indextest.TarGz("main.tf", "# other")
+	record := func(commit string) string {
+		return fmt.Sprintf(`{"tag":"v1.0.0","commit":%q,"package_sha256":"%x"}`, commit, sha256.Sum256([]byte(content)))
+	}
+	for _, test := range []struct {
+		rule, record, content, block string
+		is                           bool
+	}{
+		{"its own", record(aCommit), content, "git", true},
+		{"another package", record(aCommit), other, "git", false},
+		{"no commit", record("v1.0.0 x"), content, "git", false},
+		{"a damaged record", "{", content, "git", false},
+		{"a module without a repository", record(aCommit), content, "other", false},
+	} {
+		files := indextest.New(t).Write(dir+"1.0.0.tar.gz", test.content).Write(dir+".1.0.0.source.json", test.record)
+		files.Write(dir+"registry.hcl", test.block+" {\n  url = \"https://github.com/acme/vpc\"\n}\n")
+		v := scan(t, files).Module(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})).Version("1.0.0")
+		if (v.Tag != nil) != test.is {
+			t.Errorf("%s: got %+v", test.rule, v.Tag)
+		}
 	}
 }

@@ -189,6 +189,7 @@ func (m *moduleView) sidebar() sidebar {
 	if meta := m.module.Metadata(); meta != nil {
 		b.Facts = append(b.Facts, sourceFacts(meta)...)
 	}
+	b.Facts = append(b.Facts, tagFacts(m.version.Tag)...)
 	packed := m.version.Archive
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: m.version.Published()},
@@ -226,6 +227,20 @@ func sourceFacts(m *registryhcl.File) []fact {
 	}
 	if m.Owner != "" {
 		facts = append(facts, fact{Term: "Owner", Text: m.Owner})
+	}
+	return facts
+}
+
+// tagFacts returns which commit of which repository a version is; nothing for a version that comes from
+// none.
+func tagFacts(t *index.Tag) []fact {
+	if t == nil {
+		return nil
+	}
+	name, page := t.Repository()
+	facts := []fact{{Term: "Tag", Text: t.Name}, {Term: "Commit", Text: abbreviated(t.Commit), Full: t.Commit}}
+	if name != "" {
+		facts = append([]fact{{Term: "Repository", Text: name, URL: page}}, facts...)
 	}
 	return facts
 }

@@ -3,11 +3,14 @@ package pages
 import (
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
 )
 
 // A reportPage lists the files in the tree that are not offered, with the reasons and
@@ -21,6 +24,51 @@ type reportPage struct {
 	Notes    []problem // notes on packages that are offered
 	Further  int       // the number of ignored files that are not listed
 	Hint     string
+
+	Connections []connection // of modules to repositories, those that fail first
+	Unlisted    int          // the number of connections that are not listed
+}
+
+// A connection is a module whose versions are the tags of a repository.
+type connection struct {
+	Module, URL string // the page of the module
+	Repository  string
+	Tags        string
+	Looked      time.Time // zero: not yet
+	Failure     string    // empty: it works
+}
+
+// maxConnections is how many connections the report lists.
+const maxConnections = 500
+
+// connections returns what operators should know about repositories.
+func (v *visit) connections() (list []connection, further int) {
+	all, _ := v.view.Connections()
+	slices.SortStableFunc(all, func(a, b follow.Connection) int {
+		switch failsA, failsB := a.Failure != nil, b.Failure != nil; {
+		case failsA == failsB:
+			return 0
+		case failsA:
+			return -1
+		}
+		return 1
+	})
+	for i, one := range all {
+		if i == maxConnections {
+			return list, len(all) - i
+		}
+		c := connection{
+			Module: one.Module.String(), URL: v.url(route.Of(one.Module)), Repository: one.Repository.URL, Tags: one.Repository.Tags.String(), Looked: one.Looked,
+		}
+		if one.Repository.Folder != "" {
+			c.Repository += ", " + one.Repository.Folder
+		}
+		if one.Failure != nil {
+			c.Failure = one.Failure.Error()
+		}
+		list = append(list, c)
+	}
+	return list, 0
 }
 
 // A problem is an entry of the report, with the reason and the cure.
@@ -53,6 +101,7 @@ func (v *visit) report() (*answer, error) {
 		Further: r.IgnoredTotal - len(r.Ignored), Hint: r.Hint,
 	}
 	p.Notes = v.notes(r.Offered)
+	p.Connections, p.Unlisted = v.connections()
 	return pageAnswer("report", p)
 }
 

@@ -276,3 +276,23 @@ func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 	}
 	return err
 }
+
+// Looked returns when this process has last listed the tags of a hosted module's repository with
+// success, or another one that shares the tree; zero: it is not known. The error says why the latest try
+// has failed; nil: it has not.
+func (f *Filler) Looked(a address.Address) (last time.Time, failure error) {
+	c, ok := f.catalogs.Get(a)
+	if ok {
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		if failure = c.failure; c.record != nil {
+			last = c.record.Fetched
+		}
+	} else {
+		failure, _ = f.unlisted.Get(a)
+	}
+	if _, is := errors.AsType[*upstream.Failure](failure); failure != nil && !is {
+		failure = ErrUnread // it has names of files
+	}
+	return last, failure
+}

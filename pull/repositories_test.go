@@ -310,6 +310,35 @@ func TestListsAreKeptWhileTheHostIsAway(t *testing.T) {
 	}
 }
 
+// Operators see when tags were last listed, and why that fails.
+func TestWhenTagsWereListed(t *testing.T) {
+	c := connect(t, "")
+	if last, err := c.Looked(hosted); !last.IsZero() || err != nil {
+		t.Errorf("before: got %v, %v", last, err)
+	}
+	c.host.Down(true)
+	if err := c.Renew(background(), hosted, time.Now(), true); err == nil {
+		t.Fatal("it was listed")
+	}
+	if last, err := c.Looked(hosted); !last.IsZero() || !errors.Is(err, upstream.ErrUnavailable) {
+		t.Errorf("while the host is away: got %v, %v", last, err)
+	}
+	c.host.Down(false)
+	c.repository.Commit("v1.0.0")
+	if err := c.Renew(background(), hosted, time.Now(), true); err != nil {
+		t.Fatal(err)
+	}
+	listed, err := c.Looked(hosted)
+	if time.Since(listed) > time.Minute || err != nil {
+		t.Errorf("afterwards: got %v, %v", listed, err)
+	}
+	c.host.Down(true)
+	c.Renew(background(), hosted, time.Now(), true)
+	if last, err := c.Looked(hosted); !last.Equal(listed) || err == nil {
+		t.Errorf("away again: got %v, %v", last, err)
+	}
+}
+
 // A list belongs to its repository and its tags.
 func TestListsOfAnotherRepositoryDoNotCount(t *testing.T) {
 	c := connect(t, "")

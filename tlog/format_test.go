@@ -48,6 +48,10 @@ func TestLeaves(t *testing.T) {
 			"offered 2026-11-24T22:00:00Z provider registry.terraform.io/hashicorp/aws 5.0.0-beta.1+build linux_amd64 " + h1 + " " + zh + " key:C5F323384ED56B62 origin:2026-11-24T21:00:00Z " + nonce,
 		},
 		{
+			Leaf{Event: Offered, Time: at, Address: parse("acme/vpc/aws"), Version: "1.2.0", Hashes: []string{h1, zh}, Commit: strings.Repeat("0a", 20), Nonce: n},
+			"offered 2026-11-24T22:00:00Z module acme/vpc/aws 1.2.0 " + h1 + " " + zh + " commit:" + strings.Repeat("0a", 20) + " " + nonce,
+		},
+		{
 			Leaf{Event: Withdrawn, Time: at, Address: parse("acme/demo"), Version: "1.2.0", Nonce: n},
 			"withdrawn 2026-11-24T22:00:00Z provider acme/demo 1.2.0 " + nonce,
 		},
@@ -96,6 +100,7 @@ func TestTextsThatAreNoLeaves(t *testing.T) {
 		"a short h1":                        with(h1, "h1:AAAA"),
 		"a key that is none":                with(zh, zh+" key:abc"),
 		"a rule that is none":               with(zh, zh+" pack:01"),
+		"a commit that is none":             with(zh, zh+" commit:"+strings.Repeat("0A", 20)),
 		"a field without a name":            with(zh, zh+" word"),
 		"a short nonce":                     with(nonce, nonce[2:]),
 		"hashes of a version":               with("offered", "withdrawn"),

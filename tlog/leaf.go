@@ -80,6 +80,10 @@ type Leaf struct {
 	// mirrored from, as far as its own lists did not contradict that; zero: not known.
 	Origin time.Time
 
+	// Commit of the git repository from which the registry has packed the version of a module that it
+	// hosts, in hexadecimal; empty: it comes from none.
+	Commit string
+
 	// Nonce makes the hash of a leaf impossible to guess: the hashes in a proof must not
 	// confirm a guess of an entry.
 	Nonce [16]byte
@@ -106,6 +110,9 @@ func (l Leaf) String() string {
 	}
 	if !l.Origin.IsZero() {
 		fields = append(fields, "origin:"+formatTime(l.Origin))
+	}
+	if l.Commit != "" {
+		fields = append(fields, "commit:"+l.Commit)
 	}
 	return strings.Join(append(fields, hex.EncodeToString(l.Nonce[:])), " ")
 }
@@ -203,6 +210,12 @@ func (l *Leaf) setField(i int, field string) (err error) {
 	case name == "origin":
 		l.Origin, err = parseTime(value)
 		return err
+	case name == "commit":
+		if b, err := hex.DecodeString(value); err != nil || len(b) != 20 && len(b) != 32 || strings.ToLower(value) != value {
+			return fmt.Errorf("%q is no commit, of 40 or 64 hexadecimal digits", value)
+		}
+		l.Commit = value
+		return nil
 	default:
 		return nil
 	}

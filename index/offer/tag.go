@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -13,6 +14,12 @@ import (
 type Tag struct {
 	Name   string `json:"tag"`
 	Commit string `json:"commit"` // of the version
+
+	// Source is the repository, and the folder in it: git::URL//FOLDER?ref=COMMIT.
+	Source string `json:"source"`
+
+	// Package is the SHA256 of the package that was packed.
+	Package string `json:"package_sha256"`
 
 	// Now is the commit to which the tag has been moved since, or TagGone. Empty: it is where it was.
 	Now string `json:"tag_now"`
@@ -32,7 +39,20 @@ func ReadTag(in tree.Part, dir, version string) *Tag {
 		return nil
 	}
 	t := new(Tag)
-	if json.Unmarshal(content, t) != nil || t.Name == "" || t.Commit == "" {
+	if json.Unmarshal(content, t) != nil || t.Name == "" || !isCommit(t.Commit) {
+		return nil
+	}
+	return t
+}
+
+func isCommit(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// of returns the tag if a package comes from it, and nil for another package: someone may have removed
+// the fetched one, and published one of the same number.
+func (t *Tag) of(f *File) *Tag {
+	if t == nil || t.Package != f.SHA256.String() {
 		return nil
 	}
 	return t

@@ -25,6 +25,7 @@ type Filler interface {
 	Renew(ctx context.Context, a address.Address, since time.Time, told bool) error
 	Versions(context.Context, address.Address) (pull.Offering, error)
 	FillModule(ctx context.Context, a address.Address, version string, present *index.Module) (*pull.FilledModule, error)
+	Looked(address.Address) (last time.Time, failure error)
 }
 
 // Options of a Follower.
@@ -169,6 +170,25 @@ func (f *Follower) lookTold(a address.Address) {
 		}
 		f.mutex.Unlock()
 	}
+}
+
+// A Connection is a module with its repository.
+type Connection struct {
+	Module     address.Address
+	Repository registryhcl.Git
+	Looked     time.Time // when its tags were last listed; zero: it is not known
+	Failure    error     // of the latest try; nil: it has not failed
+}
+
+// Connections returns all modules that have a repository, in order.
+func (f *Follower) Connections() (all []Connection) {
+	for a, g := range f.modules() {
+		c := Connection{Module: a, Repository: g}
+		c.Looked, c.Failure = f.options.Filler.Looked(a)
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b Connection) int { return a.Module.Compare(b.Module) })
+	return all
 }
 
 // Has returns the repository of a module, and whether it has one.

@@ -87,7 +87,11 @@ func ofPackage(version string, k *index.Package) tlog.Leaf {
 }
 
 func ofModule(v *index.ModuleVersion) tlog.Leaf {
-	return tlog.Leaf{Version: v.Version, Hashes: v.Hashes(), Pack: packOf(v.Archive)}
+	l := tlog.Leaf{Version: v.Version, Hashes: v.Hashes(), Pack: packOf(v.Archive)}
+	if v.Tag != nil {
+		l.Commit = v.Tag.Commit
+	}
+	return l
 }
 
 func packOf(f *index.File) int {

@@ -2,8 +2,10 @@ package record
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -489,6 +491,35 @@ func TestWhatMustBeOnRecordIsEntered(t *testing.T) {
 	slices.Sort(lines[:3])
 	if got := strings.Join(lines, "\n"); got != "found acme/demo 1.0.0 linux_amd64\nfound acme/dns/aws 1.0.0\nfound acme/vpc/aws 1.0.0\noffered acme/demo 1.0.0 darwin_arm64" {
 		t.Errorf("the log has %s", got)
+	}
+}
+
+// The commit from which a version was packed is on record with it.
+func TestTheCommitOfAVersionIsOnRecord(t *testing.T) {
+	const dir = "modules/acme/vpc/aws/"
+	commit := strings.Repeat("0a", 20)
+	files, storage, content := indextest.New(t), tlogtest.New(t), indextest.TarGz("main.tf", "")
+	files.Write(dir+"1.0.0.tar.gz", content).Write(dir+"1.1.0.tar.gz", indextest.TarGz("main.tf", "# published"))
+	files.Write(dir+".1.0.0.source.json", fmt.Sprintf(`{"tag":"v1.0.0","commit":%q,"package_sha256":"%x"}`, commit, sha256.Sum256([]byte(content))))
+	files.Write(dir+"registry.hcl", "git {\n  url = \"https://github.com/acme/vpc\"\n}\n")
+	snapshot := scan(t, files)
+	synctest.Test(t, func(t *testing.T) {
+		r := New(Options{Open: storage.Open})
+		r.Offered(snapshot, nil)
+		time.Sleep(10 * time.Second) // less than a folder would rest
+		r.Close()
+		synctest.Wait()
+	})
+	commits := make(map[string]string)
+	for _, e := range storage.Entries(t) {
+		l, err := tlog.ParseLeaf(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commits[l.Version] = l.Commit
+	}
+	if want := map[string]string{"1.0.0": commit, "1.1.0": ""}; !maps.Equal(commits, want) {
+		t.Errorf("the log has %v", commits)
 	}
 }
 

@@ -1,0 +1,76 @@
+package pages
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+)
+
+// connectedTree has a module with versions from tags, one of a host that is known and one of another.
+func connectedTree(t *testing.T) *indextest.Tree {
+	files, commit := indextest.New(t), strings.Repeat("0a", 20)
+	for name, host := range map[string]string{"vpc": "github.com", "dns": "git.example.com"} {
+		dir, content := "modules/acme/"+name+"/aws/", indextest.TarGz("main.tf", "# "+name)
+		files.Write(dir+"1.0.0.tar.gz", content)
+		files.Write(dir+"registry.hcl", "git {\n  url = \"https://"+host+"/acme/"+name+"\"\n}\n")
+		files.Write(dir+".1.0.0.source.json", fmt.Sprintf(`{"tag":"v1.0.0","commit":%q,"source":"git::https://%s/acme/%s?ref=%s","package_sha256":"%x"}`, commit, host, name, commit, sha256.Sum256([]byte(content))))
+	}
+	return files
+}
+
+func TestModulesSayWhichCommitTheyAre(t *testing.T) {
+	s, commit := siteOf(t, snapshotOf(t, connectedTree(t))), strings.Repeat("0a", 20)
+	for path, parts := range map[string][]string{
+		"/modules/acme/vpc/aws": {`href="https://github.com/acme/vpc/tree/` + commit + `"`, ">github.com/acme/vpc<", ">v1.0.0<", `title="` + commit + `"`},
+		"/modules/acme/dns/aws": {"git.example.com/acme/dns<", ">v1.0.0<", `title="` + commit + `"`},
+	} {
+		body := s.get(path, "").Body.String()
+		for _, part := range parts {
+			if !strings.Contains(body, part) {
+				t.Errorf("%s has no %s", path, part)
+			}
+		}
+		if strings.Contains(body, `href="https://git.example.com`) {
+			t.Errorf("%s links to a page that may not exist", path)
+		}
+	}
+}
+
+// connected follows two repositories, of which the second fails.
+type connected struct{}
+
+func (connected) Tell(...address.Address) {}
+
+func (connected) Has(address.Address) (g registryhcl.Git, ok bool) { return g, false }
+
+func (connected) In(...string) []address.Address { return nil }
+
+func (connected) Connections() []follow.Connection {
+	return []follow.Connection{
+		{Module: address.Address{Namespace: "acme", Name: "a", System: "aws"}, Repository: registryhcl.Git{URL: "https://github.com/acme/a", Folder: "modules/a"}, Looked: time.Date(2026, 11, 26, 9, 30, 0, 0, time.UTC)},
+		{Module: address.Address{Namespace: "acme", Name: "b", System: "aws"}, Repository: registryhcl.Git{URL: "https://github.com/acme/b"}, Failure: errors.New("github.com answered 401: <b>")},
+	}
+}
+
+func TestTheReportHasTheStateOfRepositories(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, connectedTree(t)), "allow reader read *", "allow ann manage *")
+	s.Registry.Follower = connected{}
+	text := textIn(parse(t, s.get("/_registry/report", "ann")))
+	fails, works := strings.Index(text, "acme/b/aws"), strings.Index(text, "acme/a/aws")
+	if fails < 0 || works < fails {
+		t.Errorf("the one that fails does not come first:\n%s", text)
+	}
+	for _, part := range []string{"https://github.com/acme/a, modules/a", "2026", "not listed yet", "github.com answered 401: <b>"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("there is no %q:\n%s", part, text)
+		}
+	}
+}
