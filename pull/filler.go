@@ -112,6 +112,7 @@ type Filler struct {
 	tagLists       cache.Cache[string, *tagList] // of repositories, by URL
 	listingTags    flight.Group[*tagList]
 	unpublishable  cache.Cache[string, error] // by the commit and folder of a module
+	checkouts      checkouts
 
 	outages  outages
 	refusals refusals
@@ -183,9 +184,11 @@ func New(o Options) (*Filler, error) {
 		tagLists:   cache.Cache[string, *tagList]{MaxEntries: maxTagLists, MaxBytes: maxTagBytes, Size: (*tagList).weigh},
 
 		unpublishable: cache.Cache[string, error]{MaxEntries: maxFiles},
+		checkouts:     newCheckouts(),
 	}
 	f.approving.Panicked, f.extending.Panicked, f.filling.Panicked = f.notePanic, f.notePanic, f.notePanic
 	f.fillingModules.Panicked, f.locating.Panicked, f.listingTags.Panicked = f.notePanic, f.notePanic, f.notePanic
+	f.checkouts.fetching.Panicked = f.notePanic
 	return f, nil
 }
 
@@ -199,7 +202,10 @@ func (f *Filler) digests() []*index.Digests {
 
 // Close ends all work in progress without waiting for it. Interrupted fills leave
 // nothing behind.
-func (f *Filler) Close() { f.cancel() }
+func (f *Filler) Close() {
+	f.cancel()
+	f.checkouts.removeIdle()
+}
 
 // Mirrors reports whether the Filler fetches packages of a provider or module.
 func (f *Filler) Mirrors(a address.Address) bool {

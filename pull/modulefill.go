@@ -112,6 +112,8 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 		return nil, err
 	}
 	defer from.remove()
+	source, returned := f.checkedOut(ctx, w.Source, source)
+	defer returned()
 	content, err := w.Client.FetchModule(ctx, source, from.files())
 	var failure *upstream.Failure
 	switch {

@@ -55,7 +55,7 @@ func (r repositories) Versions(ctx context.Context, a address.Address) ([]wire.P
 	if err != nil {
 		return nil, err
 	}
-	source, tags, err := r.tags(ctx, g)
+	source, tags, err := r.tags(ctx, a, g)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (r repositories) ModuleSource(ctx context.Context, a address.Address, versi
 	if err != nil {
 		return upstream.ModuleSource{}, err
 	}
-	source, tags, err := r.tags(ctx, g)
+	source, tags, err := r.tags(ctx, a, g)
 	if err != nil {
 		return source, err
 	}
@@ -165,10 +165,11 @@ func (l *tagList) weigh() int {
 
 // tags returns the tags of a repository, by name. It is asked once for all modules that want them at
 // about the same time.
-func (r repositories) tags(ctx context.Context, g registryhcl.Git) (source upstream.ModuleSource, tags []upstream.Tag, err error) {
+func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl.Git) (source upstream.ModuleSource, tags []upstream.Tag, err error) {
 	if source, err = r.client.Repository(g.URL, g.Folder); err != nil {
 		return source, nil, err
 	}
+	r.checkouts.noteModule(source, a)
 	since := later(r.since, time.Now().Add(-tagsLifetime))
 	for {
 		if l, ok := r.tagLists.Get(g.URL); ok && !l.began.Before(since) {

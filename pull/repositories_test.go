@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -287,6 +288,56 @@ func TestModulesShareTheListOfTheirRepository(t *testing.T) {
 	if n := c.host.Asked(); n != 1 || found != 1 {
 		t.Errorf("it was asked %d times, and %d versions were found", n, found)
 	}
+}
+
+// A commit with forty modules is fetched once, with the tags of all of them on it.
+func TestModulesShareTheirCommit(t *testing.T) {
+	c := connect(t, `folder = "m0"`)
+	modules := make([]address.Address, 40)
+	for i := range modules {
+		c.repository.Write(fmt.Sprintf("m%d/main.tf", i), fmt.Sprintf("# %d\nmodule \"a\" {\n  source = \"../shared\"\n}\n", i))
+		modules[i] = address.Address{Namespace: "acme", Name: fmt.Sprintf("m%d", i), System: "aws"}
+		c.Write(fmt.Sprintf("modules/acme/m%d/aws/registry.hcl", i), c.block(c.url, fmt.Sprintf("folder = \"m%d\"\n  tags = \"m%d/v{version}\"", i, i)))
+	}
+	c.repository.Git("config", "uploadpack.allowFilter", "true")
+	c.repository.Git("config", "uploadpack.allowAnySHA1InWant", "true")
+	c.repository.Write("shared/main.tf", "# shared\n", "m7/large.json", strings.Repeat("a", 2<<20))
+	commit := c.repository.Commit()
+	for i := range modules {
+		c.repository.Git("tag", fmt.Sprintf("m%d/v1.0.0", i))
+	}
+	var all sync.WaitGroup
+	for _, a := range modules {
+		all.Go(func() {
+			if o, err := c.Versions(background(), a); err != nil || listedIn(o) != "1.0.0" {
+				t.Errorf("%s: %v, %v", a, o, err)
+			}
+		})
+	}
+	all.Wait()
+	asked := c.host.Asked()
+	for i, a := range modules {
+		all.Go(func() {
+			f, err := c.FillModule(background(), a, "1.0.0", nil)
+			if err != nil {
+				t.Errorf("%s: %v", a, err)
+				return
+			}
+			want := []string{fmt.Sprintf("m%d/main.tf", i), "shared/main.tf"}
+			if i == 7 {
+				want = []string{"m7/large.json", "m7/main.tf", "shared/main.tf"}
+			}
+			if got := tarNames(t, c.content(t, &f.Filled)); !slices.Equal(got, want) || !strings.Contains(c.Read("modules/acme/"+a.Name+"/aws/.1.0.0.source.json"), commit) {
+				t.Errorf("%s has %q", a, got)
+			}
+		})
+	}
+	all.Wait()
+	if n := c.host.Asked() - asked; asked != 1 || n != 2 { // and once for the large file
+		t.Errorf("it was asked %d times for tags, and %d times for files", asked, n)
+	}
+	c.Close()
+	nothingLeft(t)
 }
 
 // A list is kept for a host that is away, and for a restart.

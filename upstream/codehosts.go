@@ -74,6 +74,34 @@ func (c *Client) Tags(ctx context.Context, s ModuleSource, scratch string) (tags
 	return tags, err
 }
 
+// A Checkout is a commit that was fetched once for several modules in it.
+type Checkout struct {
+	files    *git.Checkout
+	received int64 // bytes
+}
+
+// FetchCommit fetches the whole commit of a source into a folder of the caller, which is empty. The
+// caller removes the folder when the checkout is no longer used, or after an error. The caller has
+// reserved a slot (ReserveModule).
+func (c *Client) FetchCommit(ctx context.Context, s ModuleSource, into string) (k *Checkout, err error) {
+	if !git.Available() {
+		return nil, fail(s.URL, ErrUnavailable, "the registry has no git: install it on its server")
+	}
+	err = c.withGit(ctx, s, into, maxGitTime, func(ctx context.Context, f *gitFetch) error {
+		at, _ := f.relay.add(s.location())
+		files, err := git.FetchAll(ctx, git.Source{URL: at, Name: s.URL.Host, Ref: s.Ref, Header: f.relay.header()}, filepath.Join(into, "commit"))
+		k = &Checkout{files, f.relay.received()}
+		return err
+	})
+	return k, err
+}
+
+// From returns the source with a checkout of its commit, so that FetchModule need not fetch it.
+func (s ModuleSource) From(k *Checkout) ModuleSource {
+	s.checkout = k
+	return s
+}
+
 // A Tag is a tag of a repository, with the commit that it leads to.
 type Tag = git.Tag
 

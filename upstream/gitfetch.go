@@ -96,6 +96,14 @@ func (f *gitFetch) write(ctx context.Context, s ModuleSource, into string) (comm
 	return c.id, err
 }
 
+// received returns how many bytes have been received for what the module needs.
+func (f *gitFetch) received() int64 {
+	if f.source.checkout != nil {
+		return f.source.checkout.received + f.relay.received()
+	}
+	return f.relay.received()
+}
+
 func (f *gitFetch) close() {
 	for _, r := range f.fetched {
 		r.Close()
@@ -107,6 +115,9 @@ func (f *gitFetch) close() {
 func (f *gitFetch) commit(ctx context.Context, s ModuleSource) (*gitCommit, error) {
 	at, number := f.relay.add(s.location())
 	from := git.Source{URL: at, Name: s.URL.Host, Ref: s.Ref, Header: f.relay.header()}
+	if s.checkout != nil {
+		from.From = s.checkout.files
+	}
 	f.asked = s.URL
 	repository, id, err := git.Fetch(ctx, from, filepath.Join(f.scratch, strconv.Itoa(len(f.fetched))))
 	if err != nil {

@@ -164,7 +164,7 @@ func (p *gitPackage) write(ctx context.Context) error {
 		if err := c.repository.FetchContents(ctx, objects); err != nil {
 			return err
 		}
-		limit := min(p.fetch.client.maxUnpacked, max(freeUnpacked, maxModuleRatio*p.fetch.relay.received()))
+		limit := min(p.fetch.client.maxUnpacked, max(freeUnpacked, maxModuleRatio*p.fetch.received()))
 		w := git.Writer{Left: limit - p.written}
 		refused, err := w.Write(ctx, c.repository, p.added[c], p.into.Name())
 		switch {

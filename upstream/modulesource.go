@@ -45,6 +45,8 @@ type ModuleSource struct {
 	// SHA256 of the archive (checksum=sha256:…); zero if none is given.
 	SHA256 wire.SHA256
 
+	checkout *Checkout // has what need not be fetched; nil: there is none
+
 	trust trust // trust in the URL: none, unless Client.ModuleSource has returned it
 }
 

@@ -21,6 +21,9 @@ type Source struct {
 	// Ref is a commit, a tag or a branch. Empty: the default branch.
 	Ref string
 
+	// From has what need not be fetched, if it is of the same commit. May be nil.
+	From *Checkout
+
 	// Header of each request over HTTP, such as "Name: value". It is not among git's
 	// arguments, which other users of the machine can see.
 	Header string
@@ -38,6 +41,9 @@ func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit 
 	}
 	if err := s.prepare(folder); err != nil {
 		return nil, "", err
+	}
+	if s.From != nil && s.From.commit == s.Ref {
+		return s.borrow(ctx, folder)
 	}
 	formats := []string{"sha1", "sha256"}
 	if len(s.Ref) == 64 && isCommit(s.Ref) {
