@@ -1,6 +1,8 @@
 package pull
 
 import (
+	"time"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -22,4 +24,12 @@ func (q *Quota) MeasureNow(in ...tree.Part) {
 // ForgetFailure has a version of a module fetched again at once, although that has failed.
 func ForgetFailure(f *Filler, a address.Address, version string) {
 	f.unfilled.Remove(fileID{a, version})
+}
+
+// CheckListNow has the list of a module compared with its record in the tree by the next request.
+func CheckListNow(f *Filler, a address.Address) {
+	c, _ := f.catalogs.Get(a)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.checked = time.Time{}
 }

@@ -455,6 +455,33 @@ func TestClientsWaitForAListThatIsToldOf(t *testing.T) {
 	}
 }
 
+// A webhook comes to one of the instances with a tree. The others have its list, and what it has fetched,
+// and ask the host for nothing.
+func TestInstancesShareWhatAWebhookHasBrought(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Write("main.tf", "")
+	c.repository.Commit("v1.0.0")
+	c.list(t)
+	told := *c
+	told.mirroring = &mirroring{Tree: c.Tree, root: c.root}
+	told.restart(t)
+	told.list(t)
+	asked := c.host.Asked()
+	c.repository.Commit("v1.1.0")
+	if err := told.Renew(background(), hosted, time.Now(), true); err != nil {
+		t.Fatal(err)
+	}
+	told.fillVersion(t, "1.1.0")
+	pull.CheckListNow(c.Filler, hosted)
+	if got := c.list(t); got != "1.1.0 1.0.0" {
+		t.Errorf("the other instance lists %q", got)
+	}
+	c.fillVersion(t, "1.1.0")
+	if n := c.host.Asked() - asked; n != 2 {
+		t.Errorf("the host was asked %d times for one list and one commit", n)
+	}
+}
+
 // A registry.hcl that is copied by half says nothing about its repository.
 func TestHalfAFileDoesNotDisconnect(t *testing.T) {
 	c := connect(t, "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -161,8 +163,10 @@ type catalog struct {
 	record  *record // nil: nothing is known
 	failure error   // of the last refresh, or request for a date
 	retry   time.Time
-	wanted  time.Time // a list that was asked for before this is out of date
-	asked   time.Time // when this process asked for the list; zero: it has not
+	wanted  time.Time  // a list that was asked for before this is out of date
+	asked   time.Time  // when this process asked for the list; zero: it has not
+	checked time.Time  // when the record in the tree was compared with this one
+	stamp   tree.Stamp // of the record in the tree at that time
 	refresh flight.Group[struct{}]
 	dating  flight.Group[struct{}] // by version
 
@@ -206,6 +210,7 @@ func (c *catalog) wait(ctx context.Context) error {
 		}
 	}
 	now := time.Now()
+	c.checkRecord(now)
 	known, age, ttl := c.record != nil, c.age(now), c.source.Policy.VersionsTTL
 	switch {
 	case known && age <= ttl && !c.lacksDates(c.record, now) && !c.outdated():
@@ -243,6 +248,33 @@ func (c *catalog) wait(ctx context.Context) error {
 		return nil
 	}
 	return c.failure
+}
+
+// checkEvery is how often the record in the tree is compared with the one in memory.
+const checkEvery = time.Second
+
+// checkRecord takes over the list of a hosted module that another instance has kept: its repository tells
+// one instance of a new tag, and clients ask any. The caller holds the mutex.
+func (c *catalog) checkRecord(now time.Time) {
+	if c.address.Hostname != "" || c.record == nil || now.Sub(c.checked) < checkEvery {
+		return
+	}
+	c.checked = now
+	_, in, dir, err := c.folder(c.address)
+	if err != nil {
+		return
+	}
+	info, err := in.Stat(path.Join(dir, tree.VersionsName))
+	if err != nil || tree.StampOf(info) == c.stamp {
+		return
+	}
+	r, err := c.readRecord()
+	if err == nil {
+		c.stamp = tree.StampOf(info)
+	}
+	if r != nil && r.Fetched.After(c.record.Fetched) {
+		c.set(r.withPastOf(c.record))
+	}
 }
 
 // outdated reports whether the origin has told of a change since the list was asked for. The caller
