@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -82,4 +83,59 @@ func TestTagsBecomeVersions(t *testing.T) {
 	if want := []string{"subnet/main.tf", "vpc/main.tf"}; !slices.Equal(names, want) {
 		t.Errorf("the package has %q", names)
 	}
+}
+
+// A registry that is killed while it fetches a version has nothing of it in the tree, and the next one
+// removes what is left elsewhere, and fetches the version.
+func TestKilledWhileFetchingAVersion(t *testing.T) {
+	t.Parallel()
+	outside := newOutside(t, newTree(t))
+	code := outside.CodeHost(t)
+	repository := code.Repository("modules")
+	repository.Commit(map[string]string{"vpc/main.tf": "# vpc\n", "dns/main.tf": "# dns\n"})
+	repository.Tag("v1.0.0")
+	folders := newTree(t)
+	for _, name := range []string{"vpc", "dns"} { // so that the whole commit is fetched
+		writeFile(t, filepath.Join(folders.Dir, "modules", "acme", name, "aws", "registry.hcl"), fmt.Sprintf("git {\n  url    = %q\n  folder = %q\n}\n", repository.URL, name))
+	}
+	s := site("mirror.example.com", folders, "git {", "poll 1h", "}")
+	registry := outside.StartMirror(t, s)
+	const modules = "https://mirror.example.com/v1/modules/acme/"
+	for _, name := range []string{"vpc", "dns"} {
+		eventually(t, "the registry lists "+name, func() bool { return registry.lists(t, modules+name+"/aws/versions", "1.0.0") })
+	}
+
+	gate, reached := newGate(t), make(chan struct{}, 100)
+	code.Fails(codeHostGit, onPaths(func(http.ResponseWriter, *http.Request, http.Handler) {
+		reached <- struct{}{}
+		gate.wait()
+		panic(http.ErrAbortHandler)
+	}, "/git-upload-pack"))
+	answered := make(chan error, 1)
+	go func() {
+		_, err := registry.ask(modules + "vpc/aws/1.0.0/archive.tar.gz")
+		answered <- err
+	}()
+	<-reached
+	left := registry.temporary(t)
+	require(t, registry.cmd.Process.Signal(syscall.SIGKILL))
+	<-registry.ended
+	gate.open()
+	if err := <-answered; err == nil {
+		t.Error("a client got an answer for a version that was not fetched")
+	}
+	if files := slices.DeleteFunc(folders.files(), func(name string) bool { return isRecord(name) || strings.HasSuffix(name, "registry.hcl") }); len(files) > 0 || len(left) == 0 {
+		t.Errorf("the tree has %v, and there were the temporary folders %v", files, left)
+	}
+
+	code.Fails(codeHostGit, nil)
+	registry.start(t, []Site{s})
+	for _, name := range []string{"vpc", "dns"} {
+		if answer := registry.Get(t, modules+name+"/aws/1.0.0/archive.tar.gz"); answer.Status != http.StatusOK {
+			t.Errorf("%s: got %d %s", name, answer.Status, answer.Body)
+		}
+	}
+	eventually(t, "what was left is removed", func() bool {
+		return !slices.ContainsFunc(registry.temporary(t), func(name string) bool { return slices.Contains(left, name) })
+	})
 }

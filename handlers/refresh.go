@@ -99,14 +99,14 @@ func (g *Registry) refreshedModule(r *request, module string, body io.Reader) ([
 		}
 		return []address.Address{a}, nil
 	}
-	host, _, err := g.sender(r, body)
+	hosts, _, err := g.senders(r, body)
 	if err != nil {
 		return nil, err
 	}
 	git, ok := g.Follower.Has(a)
 	u, err := url.Parse(git.URL)
-	if !ok || err != nil || !webhook.SameHost(u.Host, host) {
-		return nil, fail(http.StatusNotFound, "there is no such module of a repository of %s", host)
+	if !ok || err != nil || !webhook.IsOf(u.Host, hosts) {
+		return nil, fail(http.StatusNotFound, "there is no such module of a repository of %s", strings.Join(hosts, " or "))
 	}
 	r.about(a)
 	return []address.Address{a}, nil
@@ -116,11 +116,11 @@ func (g *Registry) refreshedModule(r *request, module string, body io.Reader) ([
 // them looked at.
 func (g *Registry) refreshedRepository(r *request, body io.Reader) ([]address.Address, error) {
 	if webhook.Is(r.Header) {
-		host, content, err := g.sender(r, body)
+		hosts, content, err := g.senders(r, body)
 		if err != nil {
 			return nil, err
 		}
-		return g.Follower.In(webhook.Repositories(content, host)...), nil
+		return g.Follower.In(webhook.Repositories(content, hosts...)...), nil
 	}
 	if g.Rules == nil {
 		return nil, fail(http.StatusForbidden, "this path takes the webhook of a code host: configure its secret here, as `webhook` of its host in `git`, and there")
@@ -137,7 +137,7 @@ func (g *Registry) refreshedRepository(r *request, body io.Reader) ([]address.Ad
 		return nil, err
 	}
 	var modules []address.Address
-	for _, a := range g.Follower.In(webhook.Repositories(content, "")...) {
+	for _, a := range g.Follower.In(webhook.Repositories(content)...) {
 		if g.rules.Decide(subject, access.Publish, access.Resource{Address: a, Hosted: true}).Allowed {
 			modules = append(modules, a)
 		}
@@ -145,15 +145,15 @@ func (g *Registry) refreshedRepository(r *request, body io.Reader) ([]address.Ad
 	return modules, nil
 }
 
-// sender returns the code host that has sent a webhook, and its body.
-func (g *Registry) sender(r *request, body io.Reader) (host string, content []byte, err error) {
+// senders returns the code hosts that may have sent a webhook, and its body.
+func (g *Registry) senders(r *request, body io.Reader) (hosts []string, content []byte, err error) {
 	if content, err = readWebhook(body); err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
-	if host, err = webhook.Sender(r.Header, content, g.WebhookSecrets); err != nil {
-		return "", nil, fail(http.StatusForbidden, "%v: compare it with `webhook` of the host in `git`", err)
+	if hosts, err = webhook.Senders(r.Header, content, g.WebhookSecrets); err != nil {
+		return nil, nil, fail(http.StatusForbidden, "%v: compare it with `webhook` of the host in `git`", err)
 	}
-	return host, content, nil
+	return hosts, content, nil
 }
 
 // readWebhook reads the body of a webhook.

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -52,14 +53,18 @@ func Is(h http.Header) bool {
 	return h.Get(tokenHeader) != ""
 }
 
-// Sender returns the host that has sent a webhook with a body. The error is ErrForged if no host has.
-func Sender(h http.Header, body []byte, secrets []Secret) (host string, err error) {
+// Senders returns the hosts that may have sent a webhook with a body: several, if they have the same
+// secret. The error is ErrForged if no host has.
+func Senders(h http.Header, body []byte, secrets []Secret) (hosts []string, err error) {
 	for _, s := range secrets {
 		if s.Value != "" && s.fits(h, body) {
-			return s.Host, nil
+			hosts = append(hosts, s.Host)
 		}
 	}
-	return "", ErrForged
+	if hosts == nil {
+		return nil, ErrForged
+	}
+	return hosts, nil
 }
 
 func (s Secret) fits(h http.Header, body []byte) bool {
@@ -101,9 +106,9 @@ type repository struct {
 	} `json:"links"` // Bitbucket
 }
 
-// Repositories returns the URLs of the repository that a body names: all on the host, or on any if it
-// is empty. A webhook that is sent for a test names it too.
-func Repositories(body []byte, host string) (urls []string) {
+// Repositories returns the URLs of the repository that a body names: all on one of the hosts, or on any
+// without hosts. A webhook that is sent for a test names it too.
+func Repositories(body []byte, hosts ...string) (urls []string) {
 	var p payload
 	if json.Unmarshal(body, &p) != nil {
 		return nil
@@ -114,7 +119,7 @@ func Repositories(body []byte, host string) (urls []string) {
 			if err != nil || u.Host == "" {
 				continue
 			}
-			if host == "" || SameHost(u.Host, host) {
+			if len(hosts) == 0 || IsOf(u.Host, hosts) {
 				urls = append(urls, text)
 			}
 		}
@@ -122,8 +127,8 @@ func Repositories(body []byte, host string) (urls []string) {
 	return urls
 }
 
-// SameHost reports whether two names of hosts over HTTPS are the same.
-func SameHost(a, b string) bool {
+// IsOf reports whether a host over HTTPS is one of several.
+func IsOf(host string, hosts []string) bool {
 	plain := func(host string) string { return strings.ToLower(strings.TrimSuffix(host, ":443")) }
-	return plain(a) == plain(b)
+	return slices.ContainsFunc(hosts, func(one string) bool { return plain(one) == plain(host) })
 }

@@ -9,6 +9,7 @@ import (
 	"hash"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers/webhook"
@@ -28,8 +29,8 @@ func mac(h func() hash.Hash, secret, body string) string {
 }
 
 // Webhooks count as the code hosts document them.
-func TestSender(t *testing.T) {
-	secrets := []webhook.Secret{{"github.com", "a"}, {"gitlab.com", "b"}, {"git.example.com:3000", "c"}, {"bitbucket.org", "d"}, {"none.example.com", ""}}
+func TestSenders(t *testing.T) {
+	secrets := []webhook.Secret{{"github.com", "a"}, {"gitlab.com", "b"}, {"git.example.com:3000", "c"}, {"bitbucket.org", "d"}, {"none.example.com", ""}, {"one.example.com", "same"}, {"two.example.com", "same"}}
 	for _, test := range []struct {
 		rule   string
 		header []string
@@ -47,6 +48,8 @@ func TestSender(t *testing.T) {
 			"git.example.com:3000", []string{"https://git.example.com:3000/acme/vpc.git", "https://git.example.com:3000/acme/vpc"}},
 		{"Bitbucket signs the body", []string{"X-Hub-Signature", "sha256=" + mac(sha256.New, "d", bitbucket), "X-Event-Key", "repo:push"}, bitbucket,
 			"bitbucket.org", []string{"https://bitbucket.org/acme/vpc"}},
+		{"two hosts with one secret", []string{"X-Gitlab-Token", "same"}, strings.ReplaceAll(gitlab, "gitlab.com", "two.example.com"),
+			"one.example.com two.example.com", []string{"https://two.example.com/acme/vpc.git", "https://two.example.com/acme/vpc.git"}},
 		{"a repository of another host does not count", []string{"X-Gitlab-Token", "b"}, github, "gitlab.com", nil},
 		{"another body", []string{"X-Hub-Signature-256", "sha256=" + mac(sha256.New, "a", github)}, gitea, "", nil},
 		{"another secret", []string{"X-Hub-Signature-256", "sha256=" + mac(sha256.New, "x", github)}, github, "", nil},
@@ -62,17 +65,17 @@ func TestSender(t *testing.T) {
 			for pair := range slices.Chunk(test.header, 2) {
 				h.Set(pair[0], pair[1])
 			}
-			host, err := webhook.Sender(h, []byte(test.body), secrets)
-			if host != test.host || (test.host == "") != errors.Is(err, webhook.ErrForged) {
-				t.Fatalf("it is of %q, %v", host, err)
+			hosts, err := webhook.Senders(h, []byte(test.body), secrets)
+			if host := strings.Join(hosts, " "); host != test.host || (test.host == "") != errors.Is(err, webhook.ErrForged) {
+				t.Fatalf("it is of %q, %v", hosts, err)
 			}
 			if webhook.Is(h) != (len(test.header) > 0) {
 				t.Error("it is not known for a webhook, or wrongly")
 			}
-			if host == "" {
+			if hosts == nil {
 				return
 			}
-			if urls := webhook.Repositories([]byte(test.body), host); !slices.Equal(urls, test.urls) {
+			if urls := webhook.Repositories([]byte(test.body), hosts...); !slices.Equal(urls, test.urls) {
 				t.Errorf("it names %q", urls)
 			}
 		})
