@@ -39,9 +39,6 @@ type (
 	// A ModuleVersion is a verified version of a module.
 	ModuleVersion = offer.ModuleVersion
 
-	// A Tag is the tag of a repository from which a version comes.
-	Tag = offer.Tag
-
 	// A WithdrawnVersion is a version that lies in the tree and is offered to no client.
 	WithdrawnVersion = offer.WithdrawnVersion
 

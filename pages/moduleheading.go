@@ -189,7 +189,7 @@ func (m *moduleView) sidebar() sidebar {
 	if meta := m.module.Metadata(); meta != nil {
 		b.Facts = append(b.Facts, sourceFacts(meta)...)
 	}
-	b.Facts = append(b.Facts, tagFacts(m.version.Tag)...)
+	b.Facts = append(b.Facts, tagFacts(m.version)...)
 	packed := m.version.Archive
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: m.version.Published()},
@@ -233,7 +233,8 @@ func sourceFacts(m *registryhcl.File) []fact {
 
 // tagFacts returns which commit of which repository a version is; nothing for a version that comes from
 // none.
-func tagFacts(t *index.Tag) []fact {
+func tagFacts(v *index.ModuleVersion) []fact {
+	t := v.Tag
 	if t == nil {
 		return nil
 	}

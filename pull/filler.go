@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/checkout"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -112,7 +113,7 @@ type Filler struct {
 	tagLists       cache.Cache[string, *tagList] // of repositories, by URL
 	listingTags    flight.Group[*tagList]
 	unpublishable  cache.Cache[string, error] // by the commit and folder of a module
-	checkouts      checkouts
+	checkouts      *checkout.Checkouts
 
 	outages  outages
 	refusals refusals
@@ -184,11 +185,10 @@ func New(o Options) (*Filler, error) {
 		tagLists:   cache.Cache[string, *tagList]{MaxEntries: maxTagLists, MaxBytes: maxTagBytes, Size: (*tagList).weigh},
 
 		unpublishable: cache.Cache[string, error]{MaxEntries: maxFiles},
-		checkouts:     newCheckouts(),
 	}
 	f.approving.Panicked, f.extending.Panicked, f.filling.Panicked = f.notePanic, f.notePanic, f.notePanic
 	f.fillingModules.Panicked, f.locating.Panicked, f.listingTags.Panicked = f.notePanic, f.notePanic, f.notePanic
-	f.checkouts.fetching.Panicked = f.notePanic
+	f.checkouts = checkout.New(ctx, f.notePanic)
 	return f, nil
 }
 
@@ -204,7 +204,7 @@ func (f *Filler) digests() []*index.Digests {
 // nothing behind.
 func (f *Filler) Close() {
 	f.cancel()
-	f.checkouts.removeIdle()
+	f.checkouts.RemoveIdle()
 }
 
 // Mirrors reports whether the Filler fetches packages of a provider or module.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/scratch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -40,7 +41,7 @@ func (f *Filler) RemoveLeftovers(ctx context.Context) int {
 		}
 	}
 	if f.mirrorsModules() {
-		removed += removeScratches(ctx)
+		removed += scratch.RemoveUnused(ctx)
 	}
 	if removed > 0 {
 		f.log(slog.LevelInfo, "removed temporary files of interrupted fills", "files", removed)

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/scratch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -107,14 +108,14 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	if err := room.expect(1); err != nil { // before megabytes are received for nothing
 		return nil, err
 	}
-	from, err := newScratch()
+	from, err := scratch.New()
 	if err != nil {
 		return nil, err
 	}
-	defer from.remove()
-	source, returned := f.checkedOut(ctx, w.Source, source)
+	defer from.Remove()
+	source, returned := f.checkouts.Of(ctx, w.Client, source)
 	defer returned()
-	content, err := w.Client.FetchModule(ctx, source, from.files())
+	content, err := w.Client.FetchModule(ctx, source, from.Files())
 	var failure *upstream.Failure
 	switch {
 	case err != nil && ctx.Err() == nil && !errors.As(err, &failure): // an error of the local disk
@@ -135,7 +136,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 		return nil, err
 	}
 	defer temporary.Discard()
-	files := archive.FetchedModule{Dir: from.files(), Commit: content.Commit, Folder: source.Folder, Published: w.Hostname == ""}
+	files := archive.FetchedModule{Dir: from.Files(), Commit: content.Commit, Folder: source.Folder, Published: w.Hostname == ""}
 	digest, err := f.packModule(w, source, files, &reservedPackage{temporary, room})
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/scratch"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -169,7 +170,7 @@ func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl
 	if source, err = r.client.Repository(g.URL, g.Folder); err != nil {
 		return source, nil, err
 	}
-	r.checkouts.noteModule(source, a)
+	r.checkouts.NoteModule(source, a)
 	since := later(r.since, time.Now().Add(-tagsLifetime))
 	for {
 		if l, ok := r.tagLists.Get(g.URL); ok && !l.began.Before(since) {
@@ -194,12 +195,12 @@ func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl
 }
 
 func (r repositories) askForTags(ctx context.Context, source upstream.ModuleSource) ([]upstream.Tag, error) {
-	scratch, err := newScratch()
+	in, err := scratch.New()
 	if err != nil {
 		return nil, err
 	}
-	defer scratch.remove()
-	tags, err := r.client.Tags(ctx, source, scratch.files())
+	defer in.Remove()
+	tags, err := r.client.Tags(ctx, source, in.Files())
 	if _, is := errors.AsType[*upstream.Failure](err); err != nil && !is && ctx.Err() == nil { // an error of the local disk
 		return nil, tree.StorageError(err)
 	}

@@ -2,10 +2,13 @@ package upstream_test
 
 import (
 	"encoding/base64"
+	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
@@ -42,14 +45,14 @@ func tagsOf(t *testing.T, c *upstream.Client, repository string) (tags []string,
 func TestTagsOfARepository(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	h := upstreamtest.NewCodeHost(t)
-	url := h.Serve("/acme/vpc.git", r)
+	repository := h.Serve("/acme/vpc.git", r)
 	r.Write("main.tf", "")
 	one := r.Commit("v1.0.0", "vpc/v1.0.0")
 	r.Git("tag", "--annotate", "--message", "A release", "v1.0.1")
 	r.Git("tag", "blob", r.Git("rev-parse", "HEAD:main.tf"))
 	r.Git("branch", "v9.0.0")
 	blob := r.Git("rev-parse", "blob")
-	got, err := tagsOf(t, h.Client(t), url)
+	got, err := tagsOf(t, h.Client(t), repository)
 	if want := []string{"blob:" + blob, "v1.0.0:" + one, "v1.0.1:" + one, "vpc/v1.0.0:" + one}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
@@ -125,6 +128,119 @@ func TestTokensAreForAllowedRepositoriesAlone(t *testing.T) {
 	}
 }
 
+// A token is for its host, and for allowed repositories there, wherever redirects and submodules lead.
+func TestTokensStayAtTheirHost(t *testing.T) {
+	r := upstreamtest.NewRepository(t)
+	r.Write("main.tf", "")
+	commit := r.Commit("v1.0.0")
+	with := func(submodule string) *upstreamtest.Repository {
+		r := upstreamtest.NewRepository(t)
+		r.Write("main.tf", "module \"a\" {\n  source = \"./sub\"\n}\n", ".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = "+submodule+"\n")
+		r.Git("add", "--all")
+		r.Git("update-index", "--add", "--cacheinfo", "160000,"+commit+",sub")
+		r.Git("commit", "--quiet", "--message", "A submodule")
+		r.Git("tag", "v1.0.0")
+		return r
+	}
+	for _, test := range []struct {
+		rule  string
+		top   *upstreamtest.Repository // nil: it redirects to another
+		to    string
+		token bool // for the other repository
+	}{
+		{"a redirect to an allowed repository", nil, "https://" + codeHost + "/acme/other.git", true},
+		{"a redirect to a repository that is not allowed", nil, "https://" + codeHost + "/secret/other.git", false},
+		{"a redirect to another host", nil, "https://elsewhere.example.com/acme/other.git", false},
+		{"an allowed submodule", with("../other.git"), "https://" + codeHost + "/acme/other.git", true},
+		{"a submodule that is not allowed", with("../../secret/other.git"), "https://" + codeHost + "/secret/other.git", false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			h := upstreamtest.NewCodeHost(t)
+			at, err := url.Parse(test.to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Serve(at.Path, r)
+			head := commit
+			if test.top != nil {
+				h.Serve("/acme/vpc.git", test.top)
+				head = test.top.Git("rev-parse", "HEAD")
+			} else {
+				h.Handle("/acme/vpc.git/", http.RedirectHandler(test.to+"/info/refs?service=git-upload-pack", http.StatusFound))
+			}
+			c, err := upstream.NewCodeHosts(
+				upstream.CodeHosts{Hosts: []upstream.Host{allowed(t, codeHost+"/acme/*")}, Private: []string{codeHost, "elsewhere.example.com"}},
+				upstream.Network{Roots: upstreamtest.Roots(h.Server), Connect: upstreamtest.Resolving(h.Server)},
+			)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := c.Repository("https://"+codeHost+"/acme/vpc.git", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.FetchModule(t.Context(), s.At(upstream.Tag{Name: "v1.0.0", Object: head}), t.TempDir()); err != nil {
+				t.Fatal(err)
+			}
+			asked := h.Requests(at.Path)
+			if len(asked) == 0 {
+				t.Fatal("the other repository was not asked")
+			}
+			for _, q := range asked {
+				if got := q.Header.Get("Authorization"); (got != "") != test.token {
+					t.Errorf("%s %s%s was sent with %q", q.Method, q.Host, q.URL, got)
+				}
+			}
+		})
+	}
+}
+
+// Hosts that are slow, or that send no end of tags, are given up.
+func TestTagsOfHostsThatMisbehave(t *testing.T) {
+	const advertisement = "001e# service=git-upload-pack\n0000"
+	started := func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		io.WriteString(w, advertisement)
+		http.NewResponseController(w).Flush()
+	}
+	for _, test := range []struct {
+		rule   string
+		answer http.HandlerFunc
+		kind   error
+	}{
+		{"it does not answer", func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() }, upstream.ErrTimeout},
+		{"it stalls", func(w http.ResponseWriter, q *http.Request) { started(w); <-q.Context().Done() }, upstream.ErrTimeout},
+		{"it breaks off", func(w http.ResponseWriter, _ *http.Request) { started(w); panic(http.ErrAbortHandler) }, upstream.ErrUnavailable},
+		{"an endless list", func(w http.ResponseWriter, q *http.Request) {
+			started(w)
+			for q.Context().Err() == nil {
+				if _, err := io.WriteString(w, "003d"+strings.Repeat("0", 40)+" refs/tags/v1.0\n"); err != nil {
+					return
+				}
+			}
+		}, upstream.ErrTooLarge},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			h := upstreamtest.NewCodeHost(t)
+			h.Handle("/acme/vpc.git/", test.answer)
+			timeout := time.Minute
+			if test.kind == upstream.ErrTimeout {
+				timeout = time.Second
+			}
+			c, err := upstream.NewCodeHosts(upstream.CodeHosts{Private: []string{codeHost}, Timeout: timeout}, upstream.Network{Roots: upstreamtest.Roots(h.Server), Connect: upstreamtest.Resolving(h.Server)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			upstream.LimitRefs(c, 1<<20)
+			tags, err := tagsOf(t, c, "https://"+codeHost+"/acme/vpc.git")
+			if len(tags) > 0 {
+				t.Errorf("got %q", tags)
+			}
+			mustFail(t, err, test.kind, "")
+		})
+	}
+}
+
 // A host with credentials and no repositories for them would give all of its repositories to everyone
 // who may describe a module.
 func TestTokensNeedRepositories(t *testing.T) {
@@ -142,14 +258,14 @@ func TestTagsThatCannotBeFetched(t *testing.T) {
 	r.Git("tag", "blob", r.Git("rev-parse", "HEAD:vpc/main.tf"))
 	r.Git("tag", "tree", r.Git("rev-parse", "HEAD^{tree}"))
 	h := upstreamtest.NewCodeHost(t)
-	url, c := h.Serve("/acme/vpc.git", r), h.Client(t)
+	repository, c := h.Serve("/acme/vpc.git", r), h.Client(t)
 	for _, test := range []struct{ rule, tag, folder, says string }{
 		{"of a file", "blob", "vpc", "its tag blob is not of a commit"},
 		{"of a folder", "tree", "vpc", "its tag tree is not of a commit"},
 		{"without the folder", "v1.0.0", "subnet", `there is no folder "subnet" at its tag v1.0.0`},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			s, err := c.Repository(url, test.folder)
+			s, err := c.Repository(repository, test.folder)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package pull
+package scratch
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 // that is running or starting stays, and so do other folders.
 func TestScratchesOfKilledProcesses(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	used, err := newScratch()
+	used, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,29 +32,29 @@ func TestScratchesOfKilledProcesses(t *testing.T) {
 				}
 			}
 		}
-		if past := time.Now().Add(-2 * scratchUnlocked); old {
+		if past := time.Now().Add(-2 * unlocked); old {
 			if err := os.Chtimes(dir, past, past); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return name
 	}
-	left := []string{folder(scratchPrefix+"1", false, "lock", "files/a/main.tf"), folder(scratchPrefix+"2", true)}
-	stays := []string{filepath.Base(used.dir), folder(scratchPrefix+"3", false), folder("other", true, "lock")}
+	left := []string{folder(prefix+"1", false, "lock", "files/a/main.tf"), folder(prefix+"2", true)}
+	stays := []string{filepath.Base(used.dir), folder(prefix+"3", false), folder("other", true, "lock")}
 	if err := os.Chmod(filepath.Join(os.TempDir(), left[0], "files", "a"), 0o500); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(os.TempDir(), scratchPrefix+"file"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(os.TempDir(), prefix+"file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stays = append(stays, scratchPrefix+"file")
-	if n := removeScratches(t.Context()); n != len(left) {
+	stays = append(stays, prefix+"file")
+	if n := RemoveUnused(t.Context()); n != len(left) {
 		t.Errorf("%d were removed", n)
 	}
 	if got := names(t); !slices.Equal(got, slices.Sorted(slices.Values(stays))) {
 		t.Errorf("there is %q, want %q", got, stays)
 	}
-	used.remove()
+	used.Remove()
 	if slices.Contains(names(t), filepath.Base(used.dir)) {
 		t.Error("one that is not used any more is still there")
 	}
@@ -76,7 +76,7 @@ func names(t *testing.T) (names []string) {
 func TestScratchesThatCannotBeMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	t.Setenv("TMPDIR", dir)
-	if _, err := newScratch(); !errors.Is(err, tree.ErrNotWritable) || strings.Contains(err.Error(), dir) {
+	if _, err := New(); !errors.Is(err, tree.ErrNotWritable) || strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v", err)
 	}
 }

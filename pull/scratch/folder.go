@@ -1,4 +1,7 @@
-package pull
+// Package scratch has folders for files that are needed for a moment. A module is fetched with all files of
+// its repository, which may be far more than the files that are kept. They are stored outside of the tree,
+// among the temporary files of the system.
+package scratch
 
 import (
 	"context"
@@ -14,49 +17,47 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A module is fetched with all files of its repository, which may be far more than the
-// files that are kept. They are stored in a scratch folder outside of the tree, among
-// the temporary files of the system.
-
 const (
-	scratchPrefix = "terraform-registry-module-"
-	scratchLock   = "lock"  // locked for as long as the scratch folder is in use
-	scratchFiles  = "files" // of the module
+	prefix    = "terraform-registry-module-"
+	lockName  = "lock"  // locked for as long as the scratch folder is in use
+	filesName = "files" // of the module
 )
 
-// scratchUnlocked is the age at which a scratch folder without a lock is certainly a
+// unlocked is the age at which a scratch folder without a lock is certainly a
 // leftover, and not a folder that is being made.
-const scratchUnlocked = time.Hour
+const unlocked = time.Hour
 
-// A scratch is a scratch folder, until it is removed.
-type scratch struct {
+// A Folder is a scratch folder, until it is removed.
+type Folder struct {
 	dir  string
 	lock *flock.Flock
 }
 
-func newScratch() (*scratch, error) {
-	dir, err := os.MkdirTemp("", scratchPrefix)
+// New makes a scratch folder.
+func New() (*Folder, error) {
+	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
 		return nil, tree.StorageError(err)
 	}
-	s := &scratch{dir: dir, lock: flock.New(filepath.Join(dir, scratchLock))}
+	s := &Folder{dir: dir, lock: flock.New(filepath.Join(dir, lockName))}
 	if _, err = s.lock.TryLock(); errors.Is(err, errors.ErrUnsupported) {
 		err = nil
 	}
 	if err == nil {
-		err = os.Mkdir(s.files(), 0o700)
+		err = os.Mkdir(s.Files(), 0o700)
 	}
 	if err != nil {
-		s.remove()
+		s.Remove()
 		return nil, tree.StorageError(err)
 	}
 	return s, nil
 }
 
-// files returns the path of the folder for the files, which is empty at first.
-func (s *scratch) files() string { return filepath.Join(s.dir, scratchFiles) }
+// Files returns the path of the folder for the files, which is empty at first.
+func (s *Folder) Files() string { return filepath.Join(s.dir, filesName) }
 
-func (s *scratch) remove() {
+// Remove removes the folder with everything in it.
+func (s *Folder) Remove() {
 	s.lock.Close()
 	removeWritable(s.dir)
 }
@@ -77,15 +78,15 @@ func removeWritable(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// removeScratches removes the scratch folders of killed processes, and returns their
+// RemoveUnused removes the scratch folders of killed processes, and returns their
 // number. Folders in use are locked.
-func removeScratches(ctx context.Context) (removed int) {
+func RemoveUnused(ctx context.Context) (removed int) {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {
 		if ctx.Err() != nil {
 			break
 		}
-		if e.IsDir() && strings.HasPrefix(e.Name(), scratchPrefix) && removeIfUnused(filepath.Join(os.TempDir(), e.Name()), e) {
+		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) && removeIfUnused(filepath.Join(os.TempDir(), e.Name()), e) {
 			removed++
 		}
 	}
@@ -93,10 +94,10 @@ func removeScratches(ctx context.Context) (removed int) {
 }
 
 func removeIfUnused(dir string, e fs.DirEntry) (removed bool) {
-	name := filepath.Join(dir, scratchLock)
+	name := filepath.Join(dir, lockName)
 	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) { // its process may be about to make the lock
 		info, err := e.Info()
-		return err == nil && time.Since(info.ModTime()) >= scratchUnlocked && removeWritable(dir) == nil
+		return err == nil && time.Since(info.ModTime()) >= unlocked && removeWritable(dir) == nil
 	}
 	lock := flock.New(name, flock.SetFlag(os.O_RDWR))
 	locked, err := lock.TryLock()

@@ -1,23 +1,25 @@
-package pull
+// Package checkout has the commits that are kept for several modules. A release of a repository with forty
+// modules is often one commit with a tag for each of them. Such a commit is fetched once, as a whole, and
+// kept for the other modules for a moment. Of a repository with one module only the files that the module
+// needs are fetched.
+package checkout
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/scratch"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// A release of a repository with forty modules is often one commit with a tag for each of them. Such a
-// commit is fetched once, as a whole, and kept for the other modules for a moment. Of a repository with
-// one module only the files that the module needs are fetched.
-
 const (
-	// checkoutLifetime is how long a commit is kept after its last use.
-	checkoutLifetime = time.Minute
+	// lifetime is how long a commit is kept after its last use.
+	lifetime = time.Minute
 
 	// maxCheckouts is how many commits are kept that are not in use.
 	maxCheckouts = 4
@@ -25,13 +27,18 @@ const (
 	// modulesLifetime is how long a module counts that was in a repository.
 	modulesLifetime = 24 * time.Hour
 
+	// maxRepositories and maxUnchecked limit what is remembered.
+	maxRepositories = 1024
+	maxUnchecked    = 1024
+
 	// uncheckedLifetime is how long a commit that could not be fetched as a whole is not tried again.
 	// Its modules are fetched one by one.
 	uncheckedLifetime = 10 * time.Minute
 )
 
 // Checkouts are the commits that are kept. They are safe for concurrent use.
-type checkouts struct {
+type Checkouts struct {
+	ctx       context.Context                 // in which commits are kept and fetched
 	fetching  flight.Group[struct{}]          // by commit
 	unchecked cache.Cache[string, bool]       // commits that cannot be fetched as a whole
 	modules   cache.Cache[string, *oneModule] // by repository
@@ -48,21 +55,22 @@ type oneModule struct {
 
 type checkout struct {
 	*upstream.Checkout
-	scratch *scratch
-	users   int
-	used    time.Time   // when the last user has left
-	idle    *time.Timer // removes it
+	folder *scratch.Folder
+	users  int
+	used   time.Time   // when the last user has left
+	idle   *time.Timer // removes it
 }
 
-func newCheckouts() checkouts {
-	return checkouts{
-		unchecked: cache.Cache[string, bool]{MaxEntries: maxFiles}, modules: cache.Cache[string, *oneModule]{MaxEntries: maxTagLists},
-		kept: make(map[string]*checkout),
+// New returns checkouts that end with ctx. panicked is called when a fetch has panicked.
+func New(ctx context.Context, panicked func(err error, stack []byte)) *Checkouts {
+	return &Checkouts{
+		ctx: ctx, fetching: flight.Group[struct{}]{Panicked: panicked}, kept: make(map[string]*checkout),
+		unchecked: cache.Cache[string, bool]{MaxEntries: maxUnchecked}, modules: cache.Cache[string, *oneModule]{MaxEntries: maxRepositories},
 	}
 }
 
-// noteModule notes that a module is in the repository of a source.
-func (c *checkouts) noteModule(s upstream.ModuleSource, a address.Address) {
+// NoteModule notes that a module is in the repository of a source.
+func (c *Checkouts) NoteModule(s upstream.ModuleSource, a address.Address) {
 	switch known, ok := c.modules.Get(s.URL.String()); {
 	case !ok:
 		c.modules.Put(s.URL.String(), &oneModule{address: a}, modulesLifetime)
@@ -71,22 +79,22 @@ func (c *checkouts) noteModule(s upstream.ModuleSource, a address.Address) {
 	}
 }
 
-// checkedOut returns a source with a checkout if several modules are in its repository, and what to call
+// Of returns a source with a checkout if several modules are in its repository, and what to call
 // when the checkout is no longer used. Without a checkout, the source is fetched for itself.
-func (f *Filler) checkedOut(ctx context.Context, of *Source, s upstream.ModuleSource) (with upstream.ModuleSource, returned func()) {
-	c, commit := &f.checkouts, s.URL.String()+" "+s.Ref
+func (c *Checkouts) Of(ctx context.Context, from *upstream.Client, s upstream.ModuleSource) (with upstream.ModuleSource, returned func()) {
+	commit := s.URL.String() + " " + s.Ref
 	if module, ok := c.modules.Get(s.URL.String()); s.Tag == "" || !ok || !module.several {
 		return s, func() {}
 	}
 	for range 2 { // the first may be removed before it is taken
 		if k := c.take(commit); k != nil {
-			return s.From(k.Checkout), func() { c.giveBack(f.ctx, commit, k) }
+			return s.From(k.Checkout), func() { c.giveBack(commit, k) }
 		}
 		if _, fails := c.unchecked.Get(commit); fails {
 			break
 		}
 		if _, err := c.fetching.Do(ctx, commit, func(clients *upstream.Clients) (struct{}, error) {
-			return struct{}{}, f.checkOut(clients.Context(f.ctx), of, s, commit)
+			return struct{}{}, c.fetch(clients.Context(c.ctx), from, s, commit)
 		}); err != nil {
 			break // fetching the module will tell
 		}
@@ -94,33 +102,32 @@ func (f *Filler) checkedOut(ctx context.Context, of *Source, s upstream.ModuleSo
 	return s, func() {}
 }
 
-// checkOut fetches a commit.
-func (f *Filler) checkOut(ctx context.Context, of *Source, s upstream.ModuleSource, commit string) error {
-	c := &f.checkouts
+// fetch fetches a commit.
+func (c *Checkouts) fetch(ctx context.Context, from *upstream.Client, s upstream.ModuleSource, commit string) error {
 	c.mutex.Lock()
 	_, there := c.kept[commit]
 	c.mutex.Unlock()
 	if there {
 		return nil
 	}
-	in, err := newScratch()
+	in, err := scratch.New()
 	if err != nil {
 		return err
 	}
-	files, err := of.Client.FetchCommit(ctx, s, in.files())
+	files, err := from.FetchCommit(ctx, s, in.Files())
 	if err != nil {
-		in.remove()
-		if !isForgotten(err) {
+		in.Remove()
+		if _, is := errors.AsType[*upstream.Failure](err); is && ctx.Err() == nil {
 			c.unchecked.Put(commit, true, uncheckedLifetime)
 		}
 		return err
 	}
-	c.keep(f.ctx, commit, &checkout{Checkout: files, scratch: in, users: 1})
+	c.keep(commit, &checkout{Checkout: files, folder: in, users: 1})
 	return nil
 }
 
 // take returns a commit that is kept, for the caller to give back; nil if it is not kept.
-func (c *checkouts) take(commit string) *checkout {
+func (c *Checkouts) take(commit string) *checkout {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	k := c.kept[commit]
@@ -131,16 +138,16 @@ func (c *checkouts) take(commit string) *checkout {
 }
 
 // keep keeps a commit, and drops others that are not in use.
-func (c *checkouts) keep(ctx context.Context, commit string, k *checkout) {
+func (c *Checkouts) keep(commit string, k *checkout) {
 	c.mutex.Lock()
 	c.kept[commit] = k
 	c.mutex.Unlock()
-	c.giveBack(ctx, commit, k)
+	c.giveBack(commit, k)
 }
 
-// giveBack ends a use of a commit. Without further ones it is removed after a while, or at once when ctx
-// has ended, or when too many are kept.
-func (c *checkouts) giveBack(ctx context.Context, commit string, k *checkout) {
+// giveBack ends a use of a commit. Without further ones it is removed after a while, or at once when the
+// checkouts have ended, or when too many are kept.
+func (c *Checkouts) giveBack(commit string, k *checkout) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	k.users--
@@ -148,17 +155,17 @@ func (c *checkouts) giveBack(ctx context.Context, commit string, k *checkout) {
 	if k.users > 0 {
 		return
 	}
-	if ctx.Err() != nil {
+	if c.ctx.Err() != nil {
 		c.remove(commit, k)
 		return
 	}
 	if k.idle != nil {
 		k.idle.Stop()
 	}
-	k.idle = time.AfterFunc(checkoutLifetime, func() {
+	k.idle = time.AfterFunc(lifetime, func() {
 		c.mutex.Lock()
 		defer c.mutex.Unlock()
-		if k.users == 0 && time.Since(k.used) >= checkoutLifetime {
+		if k.users == 0 && time.Since(k.used) >= lifetime {
 			c.remove(commit, k)
 		}
 	})
@@ -166,7 +173,7 @@ func (c *checkouts) giveBack(ctx context.Context, commit string, k *checkout) {
 }
 
 // dropOldest removes a commit if too many that are not in use are kept. The caller holds the mutex.
-func (c *checkouts) dropOldest() {
+func (c *Checkouts) dropOldest() {
 	idle, oldest := 0, ""
 	for commit, k := range c.kept {
 		if k.users > 0 {
@@ -182,7 +189,7 @@ func (c *checkouts) dropOldest() {
 }
 
 // remove removes a commit that is not in use. The caller holds the mutex.
-func (c *checkouts) remove(commit string, k *checkout) {
+func (c *Checkouts) remove(commit string, k *checkout) {
 	if c.kept[commit] != k {
 		return
 	}
@@ -190,11 +197,11 @@ func (c *checkouts) remove(commit string, k *checkout) {
 	if k.idle != nil {
 		k.idle.Stop()
 	}
-	k.scratch.remove()
+	k.folder.Remove()
 }
 
-// removeIdle removes all commits that are not in use.
-func (c *checkouts) removeIdle() {
+// RemoveIdle removes all commits that are not in use.
+func (c *Checkouts) RemoveIdle() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for commit, k := range c.kept {
