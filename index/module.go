@@ -73,10 +73,7 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 		withhold(tree.Findingf(tree.BadVersion, "%v", err))
 		return
 	}
-	p := &modulePackage{ModulePackage: parsed}
-	if m.metadata != nil && m.metadata.Metadata.Git != nil && !p.IsFolder {
-		p.tag = offer.ReadTag(m.Part, m.Dir, parsed.Number.String())
-	}
+	p := &modulePackage{ModulePackage: parsed, tag: offer.ReadTag(m.metadata.Git(), m.Part, m.Dir, parsed.Number.String())}
 	if p.IsFolder {
 		p.job = w.newFolderArchive(m, e, parsed.Number.String())
 	} else {

@@ -24,6 +24,14 @@ type File struct {
 	sum     wire.SHA256 // of its content
 }
 
+// Git returns the repository that the file names; nil if it names none, or if there is no file.
+func (f *File) Git() *registryhcl.Git {
+	if f == nil {
+		return nil
+	}
+	return f.Metadata.Git
+}
+
 // parse parses a registry.hcl. last is the file as it was before, or nil.
 func parse(content []byte, last *File) File {
 	about, problems := registryhcl.Parse(content)

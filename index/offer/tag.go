@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -31,9 +32,12 @@ const TagGone = "gone"
 // maxTagRecord is the size in bytes of the largest record that is read.
 const maxTagRecord = 8192
 
-// ReadTag returns the tag of a version in the folder of its module; nil if it does not come from one,
-// or if that cannot be read: it is for information only.
-func ReadTag(in tree.Part, dir, version string) *Tag {
+// ReadTag returns the tag of a version in the folder of its module, which has a repository; nil if the
+// version does not come from a tag, or if that cannot be read: it is for information only.
+func ReadTag(of *registryhcl.Git, in tree.Part, dir, version string) *Tag {
+	if of == nil {
+		return nil
+	}
 	content, err := in.ReadFile(path.Join(dir, tree.SourceName(version)), maxTagRecord)
 	if err != nil {
 		return nil
