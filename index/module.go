@@ -65,12 +65,9 @@ func (m *moduleFolder) order() {
 // addModulePackage adds an archive or a folder to its module.
 func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	e.Name = strings.Clone(e.Name) // the version must not keep the names of the other entries in memory
-	withhold := func(f *tree.Finding) {
-		w.report.Withhold(tree.InFolder(m.Report, e.Name), m.Address, "", f)
-	}
 	parsed, err := layout.ParseModulePackage(e)
 	if err != nil {
-		withhold(tree.Findingf(tree.BadVersion, "%v", err))
+		w.report.Withhold(tree.InFolder(m.Report, e.Name), m.Address, "", tree.Findingf(tree.BadVersion, "%v", err))
 		return
 	}
 	p := &modulePackage{ModulePackage: parsed, tag: offer.ReadTag(m.metadata.Git(), m.Part, m.Dir, parsed.Number.String())}
