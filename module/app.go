@@ -71,7 +71,7 @@ type App struct {
 
 	mutex   sync.Mutex // guards what follows: metrics and the admin API read it
 	indexes map[indexKey]*pooledIndex
-	changes map[*index.Index]*changeLog // of those that look for other instances
+	changes map[*index.Index]*storage.ChangeLog // of those that look for other instances
 	fillers map[fillerKey]*pooledFiller
 
 	logging sync.Mutex // guards what follows: scans read it, for which closing an index waits
@@ -102,7 +102,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx = ctx
 	a.logger, a.version = ctx.Slogger(), BuildVersion()
 	a.indexes = make(map[indexKey]*pooledIndex)
-	a.changes = make(map[*index.Index]*changeLog)
+	a.changes = make(map[*index.Index]*storage.ChangeLog)
 	a.fillers = make(map[fillerKey]*pooledFiller)
 	a.logs = make(map[tlogKey]*pooledTlog)
 	a.entered = make(map[*index.Index]*pooledTlog)
@@ -207,7 +207,7 @@ func (a *App) Cleanup() error {
 		errs = append(errs, fmt.Errorf("closing the index: %w", err))
 	}
 	for _, changes := range a.changes {
-		changes.close()
+		changes.Close()
 	}
 	if err := fillerPool.release(a, a.fillers); err != nil {
 		errs = append(errs, fmt.Errorf("closing an upstream: %w", err))

@@ -127,9 +127,9 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 	a.indexes[key] = pooled
 	var announce func(folders []string)
 	if t.poll > 0 {
-		changes := newChangeLog(a.ctx.Storage(), t.identity(), pooled.Refresh, a.logger)
-		a.changes[pooled.Index], announce = changes, changes.announce
-		go changes.run(a.ctx, t.poll)
+		changes := storage.NewChangeLog(a.ctx.Storage(), t.identity(), pooled.Refresh, a.logger)
+		a.changes[pooled.Index], announce = changes, changes.Announce
+		go changes.Run(a.ctx, t.poll)
 	}
 	pooled.attach(a, indexUser{ledger: a.ledger(t.source), observer: &index.Observer{
 		Logger:  a.logger,
@@ -174,7 +174,7 @@ func (a *App) announce(x *index.Index) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if changes := a.changes[x]; changes != nil {
-		changes.announce(nil)
+		changes.Announce(nil)
 	}
 }
 

@@ -1,4 +1,4 @@
-package module
+package storage
 
 import (
 	"bytes"
@@ -48,7 +48,7 @@ func (s *memoryStorage) Store(_ context.Context, _ string, value []byte) error {
 // A changeReader is an instance with its change log, and the folders that it was told
 // to look at.
 type changeReader struct {
-	*changeLog
+	*ChangeLog
 	refreshed []string
 }
 
@@ -57,7 +57,7 @@ func newChangeReader(storage certmagic.Storage, log *bytes.Buffer) *changeReader
 	refresh := func(folders ...string) {
 		r.refreshed = append(r.refreshed, cmp.Or(strings.Join(folders, " "), "everything"))
 	}
-	r.changeLog = newChangeLog(storage, "tree", refresh, slog.New(slog.NewTextHandler(log, nil)))
+	r.ChangeLog = NewChangeLog(storage, "tree", refresh, slog.New(slog.NewTextHandler(log, nil)))
 	return r
 }
 
@@ -84,7 +84,7 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 	t.Run("the others look at what one has changed, once", func(t *testing.T) {
 		_, a, b, _ := begin()
 		b.looks(t)
-		a.announce([]string{demo, "keys"})
+		a.Announce([]string{demo, "keys"})
 		wants(t, "the one that changed it", a.looks(t))
 		wants(t, "another", b.looks(t), "keys "+demo)
 		wants(t, "another, again,", b.looks(t))
@@ -92,7 +92,7 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 	})
 	t.Run("an instance that starts looks at what has just changed", func(t *testing.T) {
 		_, a, b, _ := begin()
-		a.announce([]string{demo})
+		a.Announce([]string{demo})
 		a.looks(t)
 		wants(t, "one that starts", b.looks(t), demo)
 	})
@@ -100,8 +100,8 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 		storage, a, b, _ := begin()
 		c := newChangeReader(storage, new(bytes.Buffer))
 		c.looks(t)
-		a.announce([]string{demo})
-		b.announce([]string{vpc})
+		a.Announce([]string{demo})
+		b.Announce([]string{vpc})
 		a.looks(t)
 		storage.value = nil // as if b had loaded it before a stored, and stored after
 		b.looks(t)
@@ -112,22 +112,22 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 	})
 	t.Run("one that has missed too many looks at everything", func(t *testing.T) {
 		_, a, b, _ := begin()
-		a.announce([]string{demo})
+		a.Announce([]string{demo})
 		a.looks(t)
 		b.looks(t)
 		for range 2 * maxChanges {
-			a.announce([]string{demo})
+			a.Announce([]string{demo})
 			a.looks(t)
 		}
 		wants(t, "another", b.looks(t), "everything")
 	})
 	t.Run("one that has missed few looks at these", func(t *testing.T) {
 		_, a, b, _ := begin()
-		a.announce([]string{demo})
+		a.Announce([]string{demo})
 		a.looks(t)
 		b.looks(t)
 		for i := range maxChanges - 1 {
-			a.announce([]string{fmt.Sprintf("modules/acme/m%02d/aws", i)})
+			a.Announce([]string{fmt.Sprintf("modules/acme/m%02d/aws", i)})
 			a.looks(t)
 		}
 		if got := b.looks(t); len(got) != 1 || strings.Count(got[0], "modules/") != maxChanges-1 {
@@ -137,7 +137,7 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 	t.Run("a change without folders is one of everything", func(t *testing.T) {
 		_, a, b, _ := begin()
 		b.looks(t)
-		a.announce(nil)
+		a.Announce(nil)
 		a.looks(t)
 		wants(t, "another", b.looks(t), "everything")
 	})
@@ -145,7 +145,7 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 		storage, a, b, log := begin()
 		b.looks(t)
 		storage.fails = errors.New("connection refused")
-		a.announce([]string{demo})
+		a.Announce([]string{demo})
 		for range 3 {
 			wants(t, "an instance without storage", a.looks(t))
 		}
@@ -161,7 +161,7 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 		b.looks(t)
 		storage.fails = errors.New("connection refused")
 		for range 3 * maxChanges {
-			a.announce([]string{demo})
+			a.Announce([]string{demo})
 		}
 		storage.fails = nil
 		a.looks(t)
@@ -173,7 +173,7 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 		storage, a, b, _ := begin()
 		storage.value = []byte(`{"not":"a list"`)
 		wants(t, "an instance", b.looks(t))
-		a.announce([]string{demo})
+		a.Announce([]string{demo})
 		a.looks(t)
 		wants(t, "another", b.looks(t), demo)
 	})
@@ -183,11 +183,11 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 func TestChangesAreLookedForAtAnInterval(t *testing.T) {
 	storage := new(memoryStorage)
 	refreshed := make(chan string, 8)
-	reader := newChangeLog(storage, "tree", func(folders ...string) { refreshed <- strings.Join(folders, " ") }, slog.New(slog.DiscardHandler))
-	writer := newChangeLog(storage, "tree", func(...string) {}, slog.New(slog.DiscardHandler))
-	go reader.run(t.Context(), time.Millisecond)
-	go writer.run(t.Context(), time.Hour)
-	writer.announce([]string{"providers/acme/demo"})
+	reader := NewChangeLog(storage, "tree", func(folders ...string) { refreshed <- strings.Join(folders, " ") }, slog.New(slog.DiscardHandler))
+	writer := NewChangeLog(storage, "tree", func(...string) {}, slog.New(slog.DiscardHandler))
+	go reader.Run(t.Context(), time.Millisecond)
+	go writer.Run(t.Context(), time.Hour)
+	writer.Announce([]string{"providers/acme/demo"})
 	if got := <-refreshed; got != "providers/acme/demo" {
 		t.Errorf("it looks at %q", got)
 	}
@@ -199,9 +199,9 @@ func TestClosingAddsAnnouncements(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	writer := newChangeReader(storage, new(bytes.Buffer))
 	stop()
-	writer.run(ctx, time.Hour)
-	writer.announce([]string{"providers/acme/demo"})
-	writer.close()
+	writer.Run(ctx, time.Hour)
+	writer.Announce([]string{"providers/acme/demo"})
+	writer.Close()
 	reader := newChangeReader(storage, new(bytes.Buffer))
 	if got := reader.looks(t); !slices.Equal(got, []string{"providers/acme/demo"}) {
 		t.Errorf("another instance looks at %q", got)

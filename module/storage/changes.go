@@ -1,11 +1,9 @@
-package module
+package storage
 
 import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -43,9 +41,9 @@ const (
 	maxChangeFolder  = 1024 // bytes of a folder's path
 )
 
-// A changeLog is the view of one instance on the document of one tree. It is safe for
+// A ChangeLog is the view of one instance on the document of one tree. It is safe for
 // concurrent use.
-type changeLog struct {
+type ChangeLog struct {
 	storage certmagic.Storage
 	key     string
 	refresh func(folders ...string) // method of the index; without folders it refreshes everything
@@ -57,29 +55,25 @@ type changeLog struct {
 	mutex   sync.Mutex
 	pending []change // of this instance, not yet seen in the document, oldest first
 
-	// The following fields belong to run.
+	// The following fields belong to Run.
 	last    []byte          // the document at the last look
 	known   map[string]bool // the IDs in it; nil before the first look
 	failing bool            // a failure of the storage has been logged
 }
 
-// changesKey returns the key of the document of a tree.
-func changesKey(identity string) string {
-	sum := sha256.Sum256([]byte(identity))
-	return "terraform_registry/changes/" + hex.EncodeToString(sum[:12]) + ".json"
-}
-
-func newChangeLog(storage certmagic.Storage, identity string, refresh func(...string), logger *slog.Logger) *changeLog {
-	return &changeLog{
-		storage: storage, key: changesKey(identity), refresh: refresh, logger: logger,
+// NewChangeLog returns the view of the tree with an identity. refresh is called with the folders
+// that others have changed, and without folders for the whole tree.
+func NewChangeLog(storage certmagic.Storage, identity string, refresh func(...string), logger *slog.Logger) *ChangeLog {
+	return &ChangeLog{
+		storage: storage, key: Folder("changes", identity) + ".json", refresh: refresh, logger: logger,
 		announced: make(chan struct{}, 1),
 		ended:     make(chan struct{}),
 	}
 }
 
-// announce announces a change to the other instances. It returns at once, so that a
+// Announce announces a change to the other instances. It returns at once, so that a
 // publisher does not wait for a slow storage.
-func (l *changeLog) announce(folders []string) {
+func (l *ChangeLog) Announce(folders []string) {
 	if len(folders) > maxChangeFolders {
 		folders = nil
 	}
@@ -95,8 +89,8 @@ func (l *changeLog) announce(folders []string) {
 	}
 }
 
-// run looks at the document at every interval, until ctx ends.
-func (l *changeLog) run(ctx context.Context, interval time.Duration) {
+// Run looks at the document at every interval, until ctx ends.
+func (l *ChangeLog) Run(ctx context.Context, interval time.Duration) {
 	defer close(l.ended)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -114,10 +108,10 @@ func (l *changeLog) run(ctx context.Context, interval time.Duration) {
 // closePatience is how long close waits for a storage that is slow or hangs.
 const closePatience = 2 * time.Second
 
-// close is called when the context of run has ended. It adds the changes that run has
+// Close is called when the context of Run has ended. It adds the changes that Run has
 // not added. Other instances would otherwise find them only at their next periodic
 // scan.
-func (l *changeLog) close() {
+func (l *ChangeLog) Close() {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
@@ -131,7 +125,7 @@ func (l *changeLog) close() {
 	}
 }
 
-func (l *changeLog) hasPending() bool {
+func (l *ChangeLog) hasPending() bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return len(l.pending) > 0
@@ -143,7 +137,7 @@ const lookTimeout = 10 * time.Second
 
 // look refreshes the folders that other instances have changed, and adds the changes of
 // this one.
-func (l *changeLog) look(ctx context.Context) {
+func (l *ChangeLog) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	content, err := l.storage.Load(ctx, l.key)
@@ -158,7 +152,7 @@ func (l *changeLog) look(ctx context.Context) {
 
 // read refreshes the folders of new entries, and returns all entries. A document that
 // cannot be decoded has none: the next change replaces it.
-func (l *changeLog) read(content []byte) []change {
+func (l *ChangeLog) read(content []byte) []change {
 	changes := decodeChanges(content)
 	if l.known != nil && bytes.Equal(content, l.last) {
 		return changes
@@ -191,7 +185,7 @@ func (l *changeLog) read(content []byte) []change {
 	return changes
 }
 
-func (l *changeLog) isPending(id string) bool {
+func (l *ChangeLog) isPending(id string) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return slices.ContainsFunc(l.pending, func(c change) bool { return c.ID == id })
@@ -199,14 +193,14 @@ func (l *changeLog) isPending(id string) bool {
 
 // seen removes the pending changes that are in the document. A change is kept until the
 // look after its addition, since another instance may have replaced it meanwhile.
-func (l *changeLog) seen() {
+func (l *ChangeLog) seen() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.pending = slices.DeleteFunc(l.pending, func(c change) bool { return l.known[c.ID] })
 }
 
 // add writes the document with the pending changes added.
-func (l *changeLog) add(ctx context.Context, changes []change) error {
+func (l *ChangeLog) add(ctx context.Context, changes []change) error {
 	l.mutex.Lock()
 	pending := slices.Clone(l.pending)
 	l.mutex.Unlock()
@@ -223,7 +217,7 @@ func (l *changeLog) add(ctx context.Context, changes []change) error {
 }
 
 // report logs when the storage begins to fail, and when it works again.
-func (l *changeLog) report(ctx context.Context, err error) {
+func (l *ChangeLog) report(ctx context.Context, err error) {
 	switch {
 	case err == nil && l.failing:
 		l.failing = false
