@@ -65,6 +65,7 @@ var layers = []layer{
 	{name: "upstream/lockfile", only: []string{"address"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
+	{name: "usage", only: []string{"address", "wire"}},
 	{name: "handlers", http: true},
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out, and back
 	{name: "pages/accept", only: []string{}},
@@ -72,7 +73,7 @@ var layers = []layer{
 	{name: "pages/changes", only: []string{"pages/markdown", "address", "index/content", "index/moduledoc"}},
 	{name: "pages/snippet", only: []string{"pages/markdown", "address", "clientconfig", "index/moduledoc"}},
 	{name: "pages", http: true, only: []string{"pages/markdown", "pages/accept", "pages/feed", "pages/changes", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
-	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo"}},
+	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo", "usage"}},
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},

@@ -21,7 +21,7 @@ import (
 // usage with messages about their arguments, and pages explain themselves, except for
 // errors.
 var explained = []string{
-	"address", "wire", "signing", "tlog/anchor.go", "tlog/append.go", "tlog/checkpoint.go", "tlog/files.go", "tlog/folder.go", "tlog/key.go", "tlog/lag.go", "tlog/log.go", "tlog/open.go", "tlog/tidy.go", "tlog/record", "tlog/vault", "tlog/verify", "tree", "archive", "registryhcl", "index", "index/changes", "index/ledger", "index/metadata", "index/scanlog", "index/report", "index/layout", "index/keys", "index/queue", "index/offer", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
+	"address", "wire", "signing", "tlog/anchor.go", "tlog/append.go", "tlog/checkpoint.go", "tlog/files.go", "tlog/folder.go", "tlog/key.go", "tlog/lag.go", "tlog/log.go", "tlog/open.go", "tlog/tidy.go", "tlog/record", "tlog/vault", "tlog/verify", "tree", "archive", "registryhcl", "index", "index/changes", "index/ledger", "index/metadata", "index/scanlog", "index/report", "index/layout", "index/keys", "index/queue", "index/offer", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin", "usage",
 	"upstream", "upstream/git", "pull", "publish", "handlers", "module", "module/storage", "caddyfile", "blob",
 	"pages/errorpage.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",
@@ -53,7 +53,7 @@ var unexplained = []string{
 	"it is not the form of a digest", "the file is larger than … bytes", "the package unpacks to more than … bytes",
 	"the store refused to write beside another write, which failed",
 	"it is not offered", "the tree may have it in a moment", "there is no package for the platform", "no package for the platform may be fetched",
-	"it is still being fetched",
+	"it is still being fetched", "segments were merged meanwhile", "the segment is damaged",
 }
 
 // The manual has every sentence that users can see.

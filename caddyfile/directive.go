@@ -74,6 +74,10 @@
 //	        origin <name>
 //	        key    <file>
 //	    }
+//	    usage {
+//	        by   subject|group
+//	        keep <duration>
+//	    }
 //	}
 //
 // It only sets the exported fields of [module.Handler], which documents them: a

@@ -43,6 +43,7 @@ const (
 	KindMetadata // a GET of a registry.hcl
 	KindTlog     // a file of the transparency log
 	KindTlogLookup
+	KindUsage
 
 	// Kinds is the number of kinds.
 	Kinds
@@ -52,7 +53,7 @@ var kindNames = [Kinds]string{
 	"other", "discovery", "provider_versions", "provider_download", "module_versions",
 	"module_download", "module_archive", "mirror_index", "mirror_archives", "provider_file",
 	"module_list", "module_search", "module_detail", "provider_list", "provider_search", "provider_detail",
-	"page", "publish", "staging", "ready", "metadata", "tlog", "tlog_lookup",
+	"page", "publish", "staging", "ready", "metadata", "tlog", "tlog_lookup", "usage",
 }
 
 // String returns the name of the kind in metrics and logs.

@@ -112,6 +112,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 		h.registry.Log = h.logged.Log
 	}
+	if err := h.provisionUsage(app, t); err != nil {
+		return err
+	}
 	if h.login != nil {
 		h.registry.Login = h.login.document
 	}

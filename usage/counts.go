@@ -1,0 +1,197 @@
+package usage
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// Limits of counts in memory. A use has about 200 bytes, and a day of it 16.
+const (
+	maxUses = 100_000
+	maxDays = 4_000_000 // of all uses
+	maxBy   = 1000      // of an address, for each of its users, versions and platforms
+)
+
+// counts are the counts of all uses by day, in memory. Its methods are not safe for concurrent
+// use.
+type counts struct {
+	addresses  map[address.Address]*addressCounts
+	uses, days int
+	refused    bool // something was not counted, since there is too much
+}
+
+type addressCounts struct {
+	downloads uint64 // of all days
+	uses      map[part]*series
+	by        int // uses with a user or group
+}
+
+// A part is a Use without its address.
+type part struct{ version, platform, by string }
+
+// A series has the counts of a use by day, oldest first.
+type series []dayCount
+
+type dayCount struct {
+	day   Day
+	count uint64
+}
+
+// add adds to the count of a use. It returns the use that was counted, which is by Others if
+// there are too many users, and reports whether anything was.
+func (c *counts) add(day Day, u Use, n uint64) (Use, bool) {
+	a := c.addresses[u.Address]
+	if a == nil {
+		a = &addressCounts{uses: make(map[part]*series)}
+	}
+	s := a.uses[part{u.Version, u.Platform, u.By}]
+	if s == nil && u.By != "" && u.By != Others && (a.by >= maxBy || c.uses >= maxUses) {
+		u.By = Others
+		s = a.uses[part{u.Version, u.Platform, u.By}]
+	}
+	if s == nil {
+		if c.uses >= maxUses {
+			c.refused = true
+			return u, false
+		}
+		u = u.clone()
+		if c.addresses == nil {
+			c.addresses = make(map[address.Address]*addressCounts)
+		}
+		if c.addresses[u.Address] == nil {
+			c.addresses[u.Address] = a
+		}
+		s = new(series)
+		a.uses[part{u.Version, u.Platform, u.By}] = s
+		c.uses++
+		if u.By != "" {
+			a.by++
+		}
+	}
+	if s.add(day, n) {
+		c.days++
+	}
+	if u.By == "" {
+		a.downloads += n
+	}
+	for c.days > maxDays {
+		c.refused = true
+		oldest := c.oldest()
+		c.drop(func(d Day) bool { return d <= oldest })
+	}
+	return u, true
+}
+
+// add reports whether the day is new.
+func (s *series) add(day Day, n uint64) bool {
+	at, known := len(*s)-1, false
+	if at < 0 || (*s)[at].day != day { // usually it is the last one
+		at, known = slices.BinarySearchFunc(*s, day, func(d dayCount, day Day) int { return cmp.Compare(d.day, day) })
+		if !known {
+			*s = slices.Insert(*s, at, dayCount{day: day})
+		}
+		known = !known
+	}
+	(*s)[at].count += n
+	return known
+}
+
+// oldest returns the oldest day with a count.
+func (c *counts) oldest() (oldest Day) {
+	for _, a := range c.addresses {
+		for _, s := range a.uses {
+			if day := (*s)[0].day; oldest == 0 || day < oldest {
+				oldest = day
+			}
+		}
+	}
+	return oldest
+}
+
+// drop removes the counts of days.
+func (c *counts) drop(which func(Day) bool) {
+	for name, a := range c.addresses {
+		for p, s := range a.uses {
+			kept := slices.DeleteFunc(*s, func(d dayCount) bool {
+				gone := which(d.day)
+				if gone && p.by == "" {
+					a.downloads -= d.count
+				}
+				return gone
+			})
+			c.days -= len(*s) - len(kept)
+			if *s = kept; len(kept) > 0 {
+				continue
+			}
+			delete(a.uses, p)
+			c.uses--
+			if p.by != "" {
+				a.by--
+			}
+		}
+		if len(a.uses) == 0 {
+			delete(c.addresses, name)
+		}
+	}
+}
+
+// A Summary says how often something was downloaded.
+type Summary struct {
+	Downloads uint64 // in all days that are kept
+	Recent    uint64 // in the last RecentDays
+	Last      Day    // when it was downloaded last; zero: it was not
+}
+
+// RecentDays is the number of days of Summary.Recent, today included.
+const RecentDays = 30
+
+func (s *Summary) add(d dayCount, today Day) {
+	s.Downloads += d.count
+	if d.day > today-RecentDays {
+		s.Recent += d.count
+	}
+	s.Last = max(s.Last, d.day)
+}
+
+// A Count is how often there was a use on a day.
+type Count struct {
+	Use
+	Day   Day
+	Count uint64
+}
+
+// of returns all counts of an address, newest day first.
+func (c *counts) of(a address.Address) (all []Count) {
+	if known := c.addresses[a]; known != nil {
+		for p, s := range known.uses {
+			for _, d := range *s {
+				all = append(all, Count{Use{a, p.version, p.platform, p.by}, d.day, d.count})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Count) int {
+		return cmp.Or(-cmp.Compare(a.Day, b.Day), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Platform, b.Platform), cmp.Compare(a.By, b.By))
+	})
+	return all
+}
+
+// versions returns how often each version of an address was downloaded, and under "" all.
+func (c *counts) versions(a address.Address, today Day) map[string]Summary {
+	all := make(map[string]Summary)
+	if known := c.addresses[a]; known != nil {
+		for p, s := range known.uses {
+			if p.by != "" {
+				continue
+			}
+			version, every := all[p.version], all[""]
+			for _, d := range *s {
+				version.add(d, today)
+				every.add(d, today)
+			}
+			all[p.version], all[""] = version, every
+		}
+	}
+	return all
+}
