@@ -33,14 +33,18 @@ var layers = []layer{
 	{name: "cache", only: []string{}},
 	{name: "index/moduledoc", only: []string{"address"}}, // archive keeps its short form
 	{name: "tree", only: []string{"address", "wire"}},    // the files
-	{name: "tree/treetest"},
-	{name: "tlog", only: []string{"address", "cache", "tree"}}, // the log of what was offered
+	{name: "tree/disk", only: []string{"tree"}},
+	{name: "tree/bucket", only: []string{"tree", "wire"}},
+	{name: "tree/iofs", only: []string{"tree"}},
+	{name: "tree/source", only: []string{"address", "tree", "tree/disk", "tree/bucket", "tree/iofs"}}, // opens them
+	{name: "tree/treetest", only: []string{"address", "tree", "tree/disk", "tree/bucket"}},
+	{name: "tlog", only: []string{"address", "wire", "cache", "tree"}}, // the log of what was offered
 	{name: "tlog/tlogtest", http: true},
 	{name: "tlog/vault", only: []string{"tlog"}},
-	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
+	{name: "archive", only: []string{"address", "wire", "tree", "tree/disk", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
 	{name: "index/changes", only: []string{"tree"}},
-	{name: "index/watch", only: []string{"tree", "archive"}},
+	{name: "index/watch", only: []string{"tree", "tree/disk", "archive"}},
 	{name: "index/memo", only: []string{"wire", "signing", "cache", "tree", "archive"}},
 	{name: "index/content", only: []string{"address", "wire", "cache", "tree", "archive", "index/moduledoc"}},
 	{name: "index/report", only: []string{"address", "registryhcl", "tree"}},
@@ -62,25 +66,27 @@ var layers = []layer{
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips
 	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream"}},
-	{name: "upstream/lockfile", only: []string{"address"}},
+	{name: "upstream/lockfile", only: []string{"address", "wire"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
 	{name: "usage", only: []string{"address", "wire"}},
 	{name: "handlers", http: true},
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out, and back
 	{name: "pages/accept", only: []string{}},
+	{name: "pages/assets", only: []string{}},
 	{name: "pages/feed", only: []string{"address", "registryhcl"}},
 	{name: "pages/changes", only: []string{"pages/markdown", "address", "index/content", "index/moduledoc"}},
+	{name: "pages/docsmenu", only: []string{"index/content"}},
 	{name: "pages/snippet", only: []string{"pages/markdown", "address", "clientconfig", "index/moduledoc"}},
-	{name: "pages", http: true, only: []string{"pages/markdown", "pages/accept", "pages/feed", "pages/changes", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "pages", http: true, only: []string{"pages/markdown", "pages/accept", "pages/assets", "pages/feed", "pages/changes", "pages/docsmenu", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "usage", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo", "usage"}},
 	{name: "module", http: true, caddy: true},
-	{name: "command/cli", caddy: true, only: []string{"address", "tree", "index"}},
+	{name: "command/cli", caddy: true, only: []string{"address", "tree", "tree/source", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},
 	{name: "command/remote", http: true, caddy: true, only: []string{"address", "wire", "clientconfig", "handlers", "command/cli"}},
 	{name: "command/verify", caddy: true, only: []string{"tlog/verify", "command/cli", "command/remote"}},
 	{name: "command/publish", http: true, caddy: true, only: []string{"address", "wire", "tree", "archive", "index", "index/moduledoc", "upstream/git", "publish", "command/cli", "command/remote"}},
-	{name: "command/mirror", caddy: true, only: []string{"address", "wire", "tree", "registryhcl", "index", "upstream", "pull", "upstream/lockfile", "module", "command/cli", "command/remote"}},
+	{name: "command/mirror", caddy: true, only: []string{"address", "wire", "tree", "tree/source", "registryhcl", "index", "upstream", "pull", "upstream/lockfile", "module", "command/cli", "command/remote"}},
 	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},
 }
@@ -182,15 +188,32 @@ func TestPackagesAreSmall(t *testing.T) {
 	}
 }
 
-// whereFilesLie are the names by which package tree says where the files of a tree lie.
-var whereFilesLie = regexp.MustCompile(`\.(Bucket|IsOnDisk|Disk|DiskPath|KeepsInodes|CheckSeeking|NetworkFileSystem|Fs)\b`)
+// storages are the packages for the places where a tree may lie, with the packages above tree
+// that know them.
+var storages = map[string][]string{
+	"tree/disk": {
+		"index/watch", // watches directories of the disk
+		"archive",     // packs a folder that lies in no tree
+	},
+	"tree/bucket": nil,
+	"tree/iofs":   nil,
+}
 
-// Code above package tree is the same for the disk and for a bucket. The index still asks: it
-// watches folders of the disk, signs URLs of a bucket, and says which folder the root should be.
+// whereFilesLie are the names by which package tree tells storages apart.
+var whereFilesLie = regexp.MustCompile(`\btree\.(Storage|Writer|Local|Signer|ReadOnly)\b`)
+
+// Code above package tree is the same for the disk and for a bucket. tree/source picks one when
+// it opens a tree.
 func TestOnlyTreeKnowsWhereFilesLie(t *testing.T) {
 	for _, p := range packages(t) {
-		if !slices.Contains(p.Imports, modulePath+"/tree") || slices.Contains([]string{"index", "index/indextest", "index/layout", "index/watch", "tree/treetest", "tlog/tlogtest"}, strings.TrimPrefix(p.ImportPath, modulePath+"/")) {
+		name := strings.TrimPrefix(p.ImportPath, modulePath+"/")
+		if strings.HasPrefix(name, "tree/") {
 			continue
+		}
+		for storage, known := range storages {
+			if slices.Contains(p.Imports, modulePath+"/"+storage) && !slices.Contains(known, name) {
+				t.Errorf("%s imports %s: give package tree a verb for what it wants", name, storage)
+			}
 		}
 		for _, file := range p.filesOfAllSystems() {
 			content, err := os.ReadFile(filepath.Join(p.Dir, file))

@@ -5,49 +5,12 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
-
-// A Right is a right of subjects to resources.
-type Right int
-
-// The rights. Manage includes Publish; Read is independent of both.
-const (
-	Read    Right = iota // to list and download it
-	Publish              // to add a version of it to the registry, and documentation
-	Manage               // to write its registry.hcl as well, which withdraws versions and restores them
-)
-
-// rights returns all rights.
-func rights() [3]Right { return [...]Right{Read, Publish, Manage} }
-
-// String returns the word for the right in a rule.
-func (r Right) String() string {
-	switch r {
-	case Read:
-		return "read"
-	case Publish:
-		return "publish"
-	case Manage:
-		return "manage"
-	}
-	return "Right(" + strconv.Itoa(int(r)) + ")"
-}
-
-// ParseRight reads the word for a right.
-func ParseRight(s string) (Right, error) {
-	for _, r := range rights() {
-		if s == r.String() {
-			return r, nil
-		}
-	}
-	return 0, fmt.Errorf("%q is not a right: use read, publish or manage", s)
-}
 
 // A Rule allows or denies subjects a right to resources. The zero Rule applies to
 // nothing.
@@ -65,7 +28,7 @@ func (r Rule) String() string { return r.text }
 // ParseRule reads a rule from the words of its line, which the documentation of
 // the package describes:
 //
-//	allow|deny WHO read|publish|manage PATTERN…
+//	allow|deny WHO RIGHT PATTERN…
 //
 // The error is a sentence that quotes the word that is wrong.
 func ParseRule(words ...string) (Rule, error) {
@@ -84,7 +47,7 @@ func ParseRule(words ...string) (Rule, error) {
 		return Rule{}, err
 	}
 	if len(words) == 2 {
-		return Rule{}, fmt.Errorf("after %q there must be a right: write read, publish or manage", words[1])
+		return Rule{}, fmt.Errorf("after %q there must be a right: write %s", words[1], rightWords())
 	}
 	if r.right, err = ParseRight(words[2]); err != nil {
 		return Rule{}, err
@@ -115,17 +78,14 @@ func lacksPrincipal(words []string) bool {
 	return err != nil
 }
 
-// isAbout reports whether the rule decides about a right. Subjects that may manage may
-// publish, too: a rule that allows to manage also allows to publish, and a rule that
-// denies to publish also denies to manage.
+// isAbout reports whether the rule decides about a right. A rule that allows a right also
+// allows the rights that it includes, and a rule that denies a right also denies the rights
+// that include it.
 func (r *Rule) isAbout(right Right) bool {
-	if r.right == right {
-		return true
-	}
 	if r.allow {
-		return r.right == Manage && right == Publish
+		return r.right.includes(right)
 	}
-	return r.right == Publish && right == Manage
+	return right.includes(r.right)
 }
 
 // applies reports whether the rule decides.

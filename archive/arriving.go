@@ -50,8 +50,7 @@ func NewArrivingPackage() *Arriving { return newArriving(walkPackage) }
 // NewArrivingModule begins to check the package of a module: VERSION.tar.gz, VERSION.tgz or
 // VERSION.zip.
 func NewArrivingModule(name string) *Arriving {
-	_, format, _, _ := address.ParseModuleFile(name)
-	return newArriving(walkModule(format))
+	return newArriving(walkModule(address.ModuleFormatOf(name)))
 }
 
 func newArriving(walk func(io.Reader) walked) *Arriving {
@@ -74,7 +73,7 @@ func walkModule(format string) func(io.Reader) walked {
 	}
 	return func(r io.Reader) (w walked) {
 		m := newModuleFinder()
-		if tarEntries(context.Background(), r, unknownSize, m) == nil {
+		if tarEntries(context.Background(), r, unknownSize, format, m) == nil {
 			w.module = m
 		}
 		return w

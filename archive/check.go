@@ -74,9 +74,9 @@ type ModuleDigest struct {
 // CheckModule reads the package of a module, VERSION.tar.gz, VERSION.tgz or VERSION.zip, as
 // CheckPackage reads a provider's. f is the file to which the bytes were written.
 func (a *Arriving) CheckModule(ctx context.Context, f afero.File, size int64, name string, known wire.SHA256) (ModuleDigest, error) {
-	_, format, _, ok := address.ParseModuleFile(name)
-	if !ok {
-		return ModuleDigest{}, &PackageError{tree.BadName, "it is not named VERSION.tar.gz, VERSION.tgz or VERSION.zip: rename it"}
+	format := address.ModuleFormatOf(name)
+	if format == "" {
+		return ModuleDigest{}, &PackageError{tree.BadName, "it is not named " + address.ModuleFileNames("VERSION") + ": rename it"}
 	}
 	d, err := checkArchive(ctx, f, size, func() (Digest, error) { return a.readModule(ctx, f, size, format, known) })
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *Arriving) readPackage(ctx context.Context, f afero.File, size int64, ty
 	return a.digest(ctx, f, size, known, walkPackage, func(f afero.File, d *Digest, w walked) error { return d.readPackage(ctx, f, size, typ, w) })
 }
 
-// ReadModule reads the package of a module, whose format is tar.gz or zip, as ReadPackage
+// ReadModule reads the package of a module, whose format address.ModuleFormats has, as ReadPackage
 // reads a provider's.
 func ReadModule(ctx context.Context, f afero.File, size int64, format string, known wire.SHA256) (Digest, error) {
 	return (*Arriving)(nil).readModule(ctx, f, size, format, known)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/disk"
 )
 
 // A module that was fetched from its origin keeps its paths: it may lie in a folder of its
@@ -56,11 +57,11 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 		return tree.WithoutPath(err)
 	}
 	defer root.Close()
-	disk, err := filepath.Abs(m.Dir)
+	path, err := filepath.Abs(m.Dir)
 	if err != nil {
 		return err
 	}
-	part := tree.NewPart(root, disk)
+	part := disk.NewPart(root, path)
 	files, bad := walkPacked(part, ".", fetchedRules{}, func(string) {})
 	if bad != nil {
 		return AsPackageError(bad)

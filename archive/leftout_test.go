@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/disk"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // packedNames returns the names in the package of a folder with these files, and
@@ -217,7 +219,7 @@ func TestAnIgnoredFolderIsNotRead(t *testing.T) {
 		"docs/keep.md": "", "node_modules/a/b": "", "vendored/a/b": "", ".terraform/a/b": "",
 	}.inMemory(t)
 	var names []string
-	part.Fs = opened{part.Fs, &names}
+	treetest.Wrap(&part, func(fsys afero.Fs) afero.Fs { return opened{fsys, &names} })
 	files, left, f := walkFolder(part, "module", unwatched)
 	if f != nil || len(files) != 3 || left.String() != ".terraform, node_modules and vendored" {
 		t.Errorf("packed are %d, left out is %s, %v", len(files), left, f)
@@ -356,7 +358,7 @@ func TestLeftOutSymlinksAreNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	files, left, f := walkFolder(tree.NewPart(root, ""), "module", unwatched)
+	files, left, f := walkFolder(disk.NewPart(root, ""), "module", unwatched)
 	if f != nil || len(files) != 3 || left.total != 6 {
 		t.Errorf("packed is %+v, left out is %s, %v", files, left, f)
 	}

@@ -271,7 +271,7 @@ func TestDigestingEndsWithTheScan(t *testing.T) {
 			_, err := readZip(ctx, bytes.NewReader(content), int64(len(content)), walked{})
 			return err
 		},
-		func() error { return tarEntries(ctx, bytes.NewReader(nil), 0, new(moduleFinder)) },
+		func() error { return tarEntries(ctx, bytes.NewReader(nil), 0, "tar.gz", new(moduleFinder)) },
 	} {
 		if err := read(); !errors.Is(archiveFinding(ctx, err), context.Canceled) {
 			t.Errorf("the error is %v", err)

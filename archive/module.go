@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -30,7 +29,7 @@ func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, forma
 	case m == nil:
 		if _, err = f.Seek(0, io.SeekStart); err == nil {
 			m = newModuleFinder()
-			err = tarEntries(ctx, f, size, m)
+			err = tarEntries(ctx, f, size, format, m)
 		}
 	}
 	if err != nil {
@@ -135,14 +134,14 @@ func (m *moduleFinder) addWalked(name string, content io.Reader) error {
 	return nil
 }
 
-// unknownSize is the size of a .tar.gz that is still arriving.
+// unknownSize is the size of a tar that is still arriving.
 const unknownSize = -1
 
-// tarEntries reads the entries of a .tar.gz. It unpacks no more than an archive of the size
+// tarEntries reads the entries of a compressed tar. It unpacks no more than an archive of the size
 // may, or of as many bytes as have been read of one whose size is not known.
-func tarEntries(ctx context.Context, f io.Reader, size int64, m *moduleFinder) error {
+func tarEntries(ctx context.Context, f io.Reader, size int64, format string, m *moduleFinder) error {
 	packed := &countingReader{r: tree.WithContext(ctx, f)}
-	z, err := gzip.NewReader(packed)
+	unpacked, err := tarStream(packed, format)
 	if err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ func tarEntries(ctx context.Context, f io.Reader, size int64, m *moduleFinder) e
 	if size == unknownSize {
 		limit, declared = func() int64 { return maxUnpackedFrom(packed.n) }, maxUnpacked
 	}
-	bounded := &boundedReader{r: z, limit: limit}
+	bounded := &boundedReader{r: unpacked, limit: limit}
 	t := tar.NewReader(bounded)
 	content := &boundedReader{r: t, limit: limit} // a sparse file unpacks to more than its size in the tar
 	names := 0                                    // the total bytes of names, which stay in memory; each may have a megabyte
@@ -198,7 +197,7 @@ func tarEntries(ctx context.Context, f io.Reader, size int64, m *moduleFinder) e
 			}
 		}
 	}
-	// Read the rest for gzip's own checksum.
+	// Read the rest for the checksum of the compression.
 	_, err = io.Copy(io.Discard, bounded)
 	return err
 }

@@ -32,7 +32,7 @@ func ReadModuleEntries(ctx context.Context, f interface {
 			err = m.addMembers(z.File)
 		}
 	} else {
-		err = tarEntries(ctx, f, size, m)
+		err = tarEntries(ctx, f, size, format, m)
 	}
 	if err != nil {
 		return e, AsPackageError(archiveFinding(ctx, err))

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/disk"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -82,7 +83,7 @@ func TestExecutables(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer root.Close()
-			part := tree.NewPart(root, "")
+			part := disk.NewPart(root, "")
 			var got []string
 			for name, mode := range modesOf(t, content(t, part, packed(t, part))) {
 				if mode == 0o755 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/disk"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -36,11 +37,11 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the folder: %w", tree.WithoutPath(err))
 	}
-	disk, err := filepath.Abs(dir)
+	path, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	part := tree.NewPart(root, disk)
+	part := disk.NewPart(root, path)
 	m, bad := FindModule(part, ".", func(string) {})
 	if bad != nil {
 		return nil, AsPackageError(bad)

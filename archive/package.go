@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"maps"
@@ -171,7 +170,7 @@ func hash1(names []string, sum func(name string) wire.SHA256) string {
 	for _, name := range names {
 		fmt.Fprintf(h, "%s  %s\n", sum(name), name)
 	}
-	return "h1:" + base64.StdEncoding.EncodeToString(h.Sum(nil))
+	return wire.SHA256(h.Sum(nil)).H1()
 }
 
 // A PackageDetail has properties that most packages share. Its zero value describes a

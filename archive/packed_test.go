@@ -17,6 +17,9 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/disk"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/iofs"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -40,7 +43,7 @@ func (m moduleFiles) on(t testing.TB, fsys afero.Fs, modTime time.Time, mode fs.
 			t.Fatal(err)
 		}
 	}
-	return tree.Part{Fs: fsys, Dir: "."}
+	return treetest.On(fsys, ".")
 }
 
 func (m moduleFiles) inMemory(t testing.TB) tree.Part {
@@ -79,16 +82,16 @@ func (m moduleFiles) clean() moduleFiles {
 func TestAChangedFolderIsNotServed(t *testing.T) {
 	change := func(name, content string, modTime time.Time) func(*testing.T, tree.Part) {
 		return func(t *testing.T, p tree.Part) {
-			moduleFiles{name: content}.on(t, p.Fs, modTime, 0o644)
+			moduleFiles{name: content}.on(t, treetest.FsOf(p), modTime, 0o644)
 		}
 	}
 	for rule, change := range map[string]func(*testing.T, tree.Part){
 		"a file is longer":  change("main.tf", "longer than it was before, by a few bytes", long),
 		"a file is shorter": change("main.tf", "x", long),
 		"a file is newer":   change("main.tf", aModule["main.tf"], long.Add(time.Nanosecond)),
-		"a file is gone":    func(_ *testing.T, p tree.Part) { p.Fs.Remove("module/main.tf") },
+		"a file is gone":    func(_ *testing.T, p tree.Part) { treetest.FsOf(p).Remove("module/main.tf") },
 		"the folder is gone": func(_ *testing.T, p tree.Part) {
-			p.Fs.RemoveAll("module")
+			treetest.FsOf(p).RemoveAll("module")
 		},
 	} {
 		t.Run(rule, func(t *testing.T) {
@@ -105,7 +108,7 @@ func TestAChangedFolderIsNotServed(t *testing.T) {
 		f := packed(t, part)
 		r := f.packed.Open(part)
 		defer r.Close()
-		moduleFiles{"large.bin": "x"}.on(t, part.Fs, long, 0o644)
+		moduleFiles{"large.bin": "x"}.on(t, treetest.FsOf(part), long, 0o644)
 		if _, err := io.ReadAll(r); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("the error is %v", err)
 		}
@@ -118,7 +121,7 @@ func TestAChangedFolderIsNotServed(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		part.Fs.RemoveAll("module")
+		treetest.FsOf(part).RemoveAll("module")
 		content, err := io.ReadAll(r)
 		if err != nil || wire.SHA256Of(content) != f.SHA256 {
 			t.Errorf("it is read as %x, %v", wire.SHA256Of(content), err)
@@ -146,7 +149,7 @@ func TestFoldersThatCannotBePacked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return tree.NewPart(root, "")
+		return disk.NewPart(root, "")
 	}
 	for _, test := range []struct {
 		rule   string
@@ -155,8 +158,8 @@ func TestFoldersThatCannotBePacked(t *testing.T) {
 		says   string
 	}{
 		{"one that is too deep", moduleFiles{deep + "main.tf": ""}.inMemory(t), tree.TooLarge, "deeper than 32"},
-		{"one with too many files", tree.Part{Fs: afero.FromIOFS{FS: many}, Dir: "."}, tree.TooLarge, "more than 10000 files"},
-		{"one with too many folders", tree.Part{Fs: afero.FromIOFS{FS: folders}, Dir: "."}, tree.TooLarge, "more than 10000 folders"},
+		{"one with too many files", tree.Part{Storage: iofs.In(many)}, tree.TooLarge, "more than 10000 files"},
+		{"one with too many folders", tree.Part{Storage: iofs.In(folders)}, tree.TooLarge, "more than 10000 folders"},
 		{"one with two symlinks to itself", disk("again", "."), tree.Unreadable, "too many levels of symbolic links"},
 		{"one with two absolute symlinks to itself", disk("again", "DIR/module"), tree.TooLarge, "deeper than 32"},
 		{"one with a symlink to itself as a file", disk("loop", "loop1"), tree.Unreadable, `"loop0" in it`},

@@ -3,7 +3,6 @@ package archive
 import (
 	"archive/tar"
 	"archive/zip"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -44,14 +43,23 @@ func WalkZip(ctx context.Context, f io.Reader, size int64, wants func(string) bo
 	return nil
 }
 
-// WalkTarGz calls visit with the wanted files of a .tar.gz, up to a number of unpacked
-// bytes. complete reports whether it read the whole archive.
-func WalkTarGz(ctx context.Context, f io.Reader, limit int64, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
-	z, err := gzip.NewReader(tree.WithContext(ctx, f))
+// WalkModule calls visit with the wanted files of a module's package. A tar can only be read
+// from its start, and is read up to a number of unpacked bytes. complete reports whether it
+// read the whole package.
+func WalkModule(ctx context.Context, f io.Reader, size int64, format string, limit int64, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
+	if format == "zip" {
+		err = WalkZip(ctx, f, size, wants, visit)
+		return err == nil, err
+	}
+	return walkTar(ctx, f, format, limit, wants, visit)
+}
+
+func walkTar(ctx context.Context, f io.Reader, format string, limit int64, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
+	unpacked, err := tarStream(tree.WithContext(ctx, f), format)
 	if err != nil {
 		return false, err
 	}
-	bounded := &io.LimitedReader{R: z, N: limit}
+	bounded := &io.LimitedReader{R: unpacked, N: limit}
 	for t := tar.NewReader(bounded); ; {
 		header, err := t.Next()
 		switch {

@@ -15,11 +15,11 @@ import (
 // describeArchive reads any archive as Describe does.
 func describeArchive(t testing.TB, content []byte, isZip bool) {
 	var c moduledoc.Collector
+	format := "tar.gz"
 	if isZip {
-		_ = WalkZip(t.Context(), bytes.NewReader(content), int64(len(content)), c.Wants, c.Add)
-	} else {
-		_, _ = WalkTarGz(t.Context(), bytes.NewReader(content), 1<<20, c.Wants, c.Add)
+		format = "zip"
 	}
+	_, _ = WalkModule(t.Context(), bytes.NewReader(content), int64(len(content)), format, 1<<20, c.Wants, c.Add)
 	c.Package("").Summary()
 }
 
@@ -32,7 +32,7 @@ func TestATarIsReadUpToABound(t *testing.T) {
 		variables int
 	}{{100, false, 0}, {64 << 10, false, 1}, {4 << 20, true, 2}} {
 		var c moduledoc.Collector
-		complete, err := WalkTarGz(t.Context(), bytes.NewReader(content), test.limit, c.Wants, c.Add)
+		complete, err := WalkModule(t.Context(), bytes.NewReader(content), int64(len(content)), "tar.gz", test.limit, c.Wants, c.Add)
 		if p := c.Package(""); complete != test.complete || err != nil || len(p.Root.Variables) != test.variables {
 			t.Errorf("up to %d bytes it is complete: %t, %v, with %+v", test.limit, complete, err, p.Root.Variables)
 		}
@@ -48,7 +48,7 @@ func TestReadingAPackageEndsWithItsContext(t *testing.T) {
 	if err := WalkZip(ctx, bytes.NewReader(content), int64(len(content)), all, read); !errors.Is(err, context.Canceled) {
 		t.Errorf("of a zip the error is %v", err)
 	}
-	if _, err := WalkTarGz(ctx, bytes.NewReader(gzipOf(nil)), 100, all, read); !errors.Is(err, context.Canceled) {
+	if _, err := WalkModule(ctx, bytes.NewReader(gzipOf(nil)), 0, "tar.gz", 100, all, read); !errors.Is(err, context.Canceled) {
 		t.Errorf("of a tar the error is %v", err)
 	}
 }

@@ -91,11 +91,11 @@ func (l *lab) changes(t *tree, most int, another bool) (changes []change, err er
 // folderChanges compares the cost of a change in a large tree with its cost in a small one.
 // Both servers have one core, and scan nothing by themselves.
 func folderChanges(ctx context.Context, l *lab, s subject) ([]row, error) {
-	large, err := l.changingTree(ctx, s, publicRegistry(l.public))
+	large, err := l.changingPublic(ctx, s, publicRegistry(l.public))
 	if err != nil {
 		return nil, err
 	}
-	small, err := l.changingTree(ctx, s, publicRegistry(smallPublic))
+	small, err := l.changingPublic(ctx, s, publicRegistry(smallPublic))
 	if err != nil {
 		return nil, err
 	}
@@ -131,16 +131,21 @@ type changingTree struct {
 	name  string // of the process
 }
 
-func (l *lab) changingTree(ctx context.Context, s subject, shape shape) (changingTree, error) {
+// changingPublic serves a tree of the public registry that was read before.
+func (l *lab) changingPublic(ctx context.Context, s subject, shape shape) (changingTree, error) {
 	t, err := l.treeOf(shape)
 	if err != nil {
 		return changingTree{}, err
 	}
-	name := publicStorage(t)
 	if err := l.readOnce(ctx, s, t); err != nil {
 		return changingTree{}, err
 	}
-	c, err := l.caddy(ctx, s, name, true, site{name: "site", handler: l.registry(t.root).with("rescan", "24h")})
+	return l.changingTree(ctx, s, t, publicStorage(t), l.registry(t.root))
+}
+
+// changingTree serves a tree that a process of that name has read before.
+func (l *lab) changingTree(ctx context.Context, s subject, t *tree, name string, h handler) (changingTree, error) {
+	c, err := l.caddy(ctx, s, name, true, site{name: "site", handler: h.with("rescan", "24h")})
 	if err != nil {
 		return changingTree{}, err
 	}

@@ -32,6 +32,10 @@ func experiments() []experiment {
 		{"publish", renamedIn},
 		{"change", folderChanges},
 		{"million", million},
+		{"record", recording},
+		{"append", appending},
+		{"lookup", lookup},
+		{"verify", verifying},
 		{"upload", uploading},
 		{"large", largePackage},
 		{"fill", pullThrough},
@@ -57,7 +61,8 @@ type row struct {
 	what      string
 	unit      string // "s" or "B"
 	goal      goal
-	slowness  int // rounds are divided by it; 0 is 1
+	slowness  int  // rounds are divided by it, but for the fewest; 0 is 1
+	once      bool // the cost is known
 	cost      measurement
 	against   string
 	reference measurement // nil with against set: not on this machine
@@ -109,10 +114,16 @@ func (l *lab) run(ctx context.Context, e experiment) (results []result, err erro
 	return results, nil
 }
 
+// fewestRounds is how many pairs of measurements a row has at least, unless -rounds is less.
+const fewestRounds = 7
+
 // measure takes pairs of measurements, in the other order every second time, so that a
 // disturbance affects both and neither profits from its position.
 func (l *lab) measure(ctx context.Context, r row) (result, error) {
-	rounds := max(l.rounds/max(r.slowness, 1), 1)
+	rounds := max(l.rounds/max(r.slowness, 1), min(l.rounds, fewestRounds))
+	if r.once {
+		rounds = 1
+	}
 	all := result{row: r}
 	order := []func() error{
 		func() error { return sample(ctx, r.cost, &all.costs) },
@@ -137,4 +148,38 @@ func sample(ctx context.Context, m measurement, values *[]float64) error {
 	value, err := m(ctx)
 	*values = append(*values, value)
 	return errors.Join(err, ctx.Err())
+}
+
+// A recorded measures several things at once, and keeps them for the rows that follow the
+// measuring row.
+type recorded[T any] struct {
+	take func(context.Context) (T, error)
+	all  []T
+}
+
+// measuring returns a measurement that is recorded. It returns nil for a nil recorded.
+func (r *recorded[T]) measuring(value func(T) float64) measurement {
+	if r == nil {
+		return nil
+	}
+	return func(ctx context.Context) (float64, error) {
+		x, err := r.take(ctx)
+		if err != nil {
+			return 0, err
+		}
+		r.all = append(r.all, x)
+		return value(x), nil
+	}
+}
+
+// recorded returns the measurements so far, one after the other.
+func (r *recorded[T]) recorded(value func(T) float64) measurement {
+	if r == nil {
+		return nil
+	}
+	next := 0
+	return func(context.Context) (float64, error) {
+		next++
+		return value(r.all[next-1]), nil
+	}
 }

@@ -73,10 +73,41 @@ func resetPeakMemory(pid int) error {
 
 // peakMemory returns the largest resident memory of a process and of its children, in
 // bytes. Shared memory counts for each of them.
-func peakMemory(pid int) (sum int64) {
+func peakMemory(pid int) int64 { return memory(pid, "VmHWM") }
+
+// watchOwnMemory begins to watch the memory of processes and of their children that holds no
+// file. The returned function ends that, and returns the largest sum that was seen. The
+// kernel keeps no peak of it.
+func watchOwnMemory(pids []int) (peak func() int64) {
+	const interval = 10 * time.Millisecond
+	ended, result := make(chan struct{}), make(chan int64)
+	go func() {
+		var most int64
+		for {
+			var now int64
+			for _, pid := range pids {
+				now += memory(pid, "RssAnon")
+			}
+			most = max(most, now)
+			select {
+			case <-time.After(interval):
+			case <-ended:
+				result <- most
+				return
+			}
+		}
+	}()
+	return func() int64 {
+		close(ended)
+		return <-result
+	}
+}
+
+// memory returns the sum of a field of the status of a process and of its children, in bytes.
+func memory(pid int, name string) (sum int64) {
 	for _, pid := range withChildren(pid) {
 		var kilobytes int64
-		if _, err := fmt.Sscan(field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), &kilobytes); err == nil {
+		if _, err := fmt.Sscan(field(fmt.Sprintf("/proc/%d/status", pid), name), &kilobytes); err == nil {
 			sum += kilobytes << 10
 		}
 	}

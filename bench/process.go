@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -162,14 +163,18 @@ func (l *lab) startNginx(ctx context.Context, binary, root string) (address stri
 	return address, p.Process.Pid, conn.Close()
 }
 
-// timeCommand runs a command to its end and returns how long that took. It discards the
-// output.
+// timeCommand runs a command to its end and returns how long that took, in seconds.
 func timeCommand(ctx context.Context, command ...string) (float64, error) {
-	c := exec.CommandContext(ctx, command[0], command[1:]...)
-	c.Stderr = os.Stderr
+	return timeOf(exec.CommandContext(ctx, command[0], command[1:]...))
+}
+
+// timeOf is timeCommand for a command with an environment of its own.
+func timeOf(c *exec.Cmd) (float64, error) {
+	var output bytes.Buffer
+	c.Stderr = &output
 	began := time.Now()
 	if err := c.Run(); err != nil {
-		return 0, fmt.Errorf("%s: %w", strings.Join(command[:min(len(command), 2)], " "), err)
+		return 0, fmt.Errorf("%s: %w: %s", strings.Join(c.Args[:min(len(c.Args), 2)], " "), err, output.Bytes())
 	}
 	return time.Since(began).Seconds(), nil
 }

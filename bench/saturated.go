@@ -59,11 +59,11 @@ func saturated(ctx context.Context, l *lab, s subject) ([]row, error) {
 
 // latencies records how long documents of a server take while packages are downloaded
 // at a rate. It returns nil if there is no server.
-func (l *lab) latencies(s *server, rate int) *recorder {
+func (l *lab) latencies(s *server, rate int) *recorded[waveUsage] {
 	if s == nil {
 		return nil
 	}
-	return &recorder{take: func(ctx context.Context) (u waveUsage, err error) {
+	return &recorded[waveUsage]{take: func(ctx context.Context) (u waveUsage, err error) {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
 		stop, err := l.downloadForever(ctx, *s, rate)
@@ -78,7 +78,9 @@ func (l *lab) latencies(s *server, rate int) *recorder {
 
 // undisturbed records the same without downloads: the part of the machine and its other
 // processes.
-func (l *lab) undisturbed(s *server) *recorder { return &recorder{take: s.askSteadily} }
+func (l *lab) undisturbed(s *server) *recorded[waveUsage] {
+	return &recorded[waveUsage]{take: s.askSteadily}
+}
 
 // askSteadily requests documents at a steady pace on one connection.
 func (s server) askSteadily(ctx context.Context) (u waveUsage, err error) {

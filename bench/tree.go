@@ -48,6 +48,9 @@ func (s shape) packagesOf(number int) int {
 	return (number+1)*s.packages/s.addresses - number*s.packages/s.addresses
 }
 
+// moduleVersions returns how many versions all modules have.
+func (s shape) moduleVersions() int { return max(s.packages/packagesByModule, 1) }
+
 const (
 	versionsEach     = 10  // of a module
 	packagesEach     = 100 // of a provider
@@ -86,7 +89,7 @@ func newTree(root string, s shape, publisher key) (*tree, error) {
 		}
 		t.providers = append(t.providers, p)
 	}
-	for number, left := 0, max(s.packages/packagesByModule, 1); left > 0; number, left = number+1, left-versionsEach {
+	for number, left := 0, s.moduleVersions(); left > 0; number, left = number+1, left-versionsEach {
 		m := module{fmt.Sprintf("team%02d", number%17), fmt.Sprintf("network%04d", number), versions(min(left, versionsEach))}
 		if err := m.write(root); err != nil {
 			return nil, err

@@ -67,47 +67,13 @@ type initialization struct {
 type waveUsage struct {
 	cpu    time.Duration   // of the server
 	memory int64           // of the server at its peak, in bytes
+	own    int64           // memory without files, such as the program, at its peak, in bytes
 	times  []time.Duration // of the clients, the fastest first
 }
 
 // within returns the time in seconds after which a part of the clients had finished.
 func (u waveUsage) within(part float64) float64 {
 	return u.times[int(part*float64(len(u.times)-1))].Seconds()
-}
-
-// A recorder keeps the results of each round for the rows that follow the measuring
-// row.
-type recorder struct {
-	take   func(context.Context) (waveUsage, error)
-	usages []waveUsage
-}
-
-// measuring returns a measurement that is recorded. It returns nil for a nil recorder.
-func (r *recorder) measuring(value func(waveUsage) float64) measurement {
-	if r == nil {
-		return nil
-	}
-	return func(ctx context.Context) (float64, error) {
-		u, err := r.take(ctx)
-		if err != nil {
-			return 0, err
-		}
-		r.usages = append(r.usages, u)
-		return value(u), nil
-	}
-}
-
-// recorded returns the measurements so far, one after the other.
-func (r *recorder) recorded(value func(waveUsage) float64) measurement {
-	if r == nil {
-		return nil
-	}
-	next := 0
-	return func(context.Context) (float64, error) {
-		u := r.usages[next]
-		next++
-		return value(u), nil
-	}
 }
 
 // wave measures that many clients, which start together. One client goes before them
@@ -131,6 +97,7 @@ func wave(ctx context.Context, s server, clients int, http2 bool) (u waveUsage, 
 		all    sync.WaitGroup
 	)
 	u.times = make([]time.Duration, clients)
+	own := watchOwnMemory(s.pids)
 	before := s.cpuTime()
 	for n := range clients {
 		all.Go(func() {
@@ -145,6 +112,7 @@ func wave(ctx context.Context, s server, clients int, http2 bool) (u waveUsage, 
 	close(start)
 	all.Wait()
 	u.cpu = s.cpuTime() - before
+	u.own = own()
 	for _, pid := range s.pids {
 		u.memory += peakMemory(pid)
 	}

@@ -29,7 +29,7 @@ func auth(d *caddyfile.Dispenser, h *module.Handler) error {
 //	access {
 //	    subject    <placeholder>
 //	    groups     <placeholder>
-//	    allow|deny <who> read|publish|manage <address pattern...>
+//	    allow|deny <who> <right> <address pattern...>
 //	}
 func accessRules(d *caddyfile.Dispenser, h *module.Handler) error {
 	if d.NextArg() {

@@ -22,7 +22,7 @@ import (
 
 func accessCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "access [--as USER] [--group GROUP]... [--config FILE] [--root FOLDER] read|publish|manage ADDRESS",
+		Use:   "access [--as USER] [--group GROUP]... [--config FILE] [--root FOLDER] " + strings.Join(access.RightWords(), "|") + " ADDRESS",
 		Short: "Says what the rules allow, and which rule decides",
 		Long: `
 Says whether the access rules of a registry allow a user to read, publish or

@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 func checkCommand() *cobra.Command {
@@ -80,7 +81,7 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 
 // check scans a tree on the local disk once, and compares it with a ledger, which may be nil. Named file systems exist only within
 // a configuration.
-func check(ctx context.Context, directories tree.Directories, require bool, l index.Ledger) (*index.Report, error) {
+func check(ctx context.Context, directories source.Directories, require bool, l index.Ledger) (*index.Report, error) {
 	memo, identity := module.Memo(directories)
 	snapshot, err := cli.Scan(ctx, index.Options{
 		Open:              directories.Open,

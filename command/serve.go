@@ -29,7 +29,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // runServe serves a folder until the process is told to end.
@@ -74,7 +74,7 @@ func runServe(fl caddycmd.Flags) (int, error) {
 }
 
 // config is the configuration of the whole server.
-func (s site) config(directories tree.Directories, accessLog bool, logs *caddy.Logging) *caddy.Config {
+func (s site) config(directories source.Directories, accessLog bool, logs *caddy.Logging) *caddy.Config {
 	route := caddyhttp.Route{HandlersRaw: []json.RawMessage{
 		caddyconfig.JSONModuleObject(module.Handler{
 			Root:      directories.Root,

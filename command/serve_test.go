@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 func TestCommandServesHTTP1Only(t *testing.T) {
@@ -32,7 +32,7 @@ func TestCommandServesHTTP1Only(t *testing.T) {
 				t.Fatal(err)
 			}
 			var app caddyhttp.App
-			config := s.config(tree.Directories{Root: t.TempDir()}, false, nil)
+			config := s.config(source.Directories{Root: t.TempDir()}, false, nil)
 			if err := json.Unmarshal(config.AppsRaw["http"], &app); err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func TestPlanSite(t *testing.T) {
 					s.url(), s.listen, s.internal, test.wantURL, test.wantListen, test.wantInternal)
 			}
 			// Caddy accepts the configuration.
-			err = caddy.Validate(s.config(tree.Directories{Root: t.TempDir()}, true, nil))
+			err = caddy.Validate(s.config(source.Directories{Root: t.TempDir()}, true, nil))
 			if err != nil {
 				t.Error(err)
 			}

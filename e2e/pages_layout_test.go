@@ -32,6 +32,14 @@ func pagesPhone(t *testing.T, registry *Registry) {
 			t.Errorf("%s: the content begins at %v, not above %v", page.path, y, page.below)
 		}
 	}
+	tab.Open(pagesSite + "/")
+	if broken := evaluate[[]string](tab, `[...document.querySelector('h1').childNodes].filter(n => {
+		const r = document.createRange();
+		r.selectNodeContents(n);
+		return r.getClientRects().length > 1;
+	}).map(n => n.textContent)`); len(broken) > 0 {
+		t.Errorf("the parts %q of the registry's name are broken", broken)
+	}
 	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0")
 	if folded := tab.Text(".use pre"); folded != "" {
 		t.Errorf("the snippet is not folded: %q", folded)

@@ -78,6 +78,7 @@ var pageTypes = []pageType{
 	{"data source", "/providers/acme/demo/1.0.0/docs/data-sources/build", 200},
 	{"guide", "/providers/acme/demo/1.0.0/docs/guides/first-steps", 200},
 	{"mirrored provider", "/registries/registry.terraform.io/providers/example/hello", 200},
+	{"transparency log", logPage, 200},
 	{"missing module", "/modules/acme/missing/aws", 404},
 	{"missing version", "/modules/acme/vpc/aws/9.9.9", 404},
 	{"missing page of documentation", "/providers/acme/demo/1.0.0/docs/resources/missing", 404},
@@ -86,7 +87,8 @@ var pageTypes = []pageType{
 // TestPages tests the pages of the sample tree.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	registry := startPages(t, sampleTree(t), sampleOffers)
+	registry := startPages(t, sampleTree(t), sampleOffers, "tlog "+t.TempDir())
+	registry.awaitLog(t)
 	for name, test := range map[string]func(*testing.T, *Registry){
 		"every type":       pagesOfEveryType,
 		"search":           pagesSearch,
@@ -106,6 +108,7 @@ func TestPages(t *testing.T) {
 		"high contrast":    pagesHighContrast,
 		"texts of others":  pagesTextsOfOthers,
 		"without scripts":  pagesWithoutScripts,
+		"transparency log": pagesLog,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +171,7 @@ func TestPagesPrivate(t *testing.T) {
 	tokens.New("ci")
 	files := sampleTree(t)
 	writeFile(t, files.Path("modules/acme/broken/aws/1.0.0.tar.gz"), "not an archive")
-	registry := startPages(t, files, sampleOffers,
+	registry := startPages(t, files, sampleOffers, "tlog "+t.TempDir(),
 		"auth terraform_tokens "+tokens.File,
 		"auth http_basic {",
 		"bob "+string(password),
@@ -189,6 +192,10 @@ func TestPagesPrivate(t *testing.T) {
 	tab.inspect(pageType{"missing module", "/modules/acme/missing/aws", 401})
 	tab.inspect(pageType{"sign in", "/_registry/login?to=/", 401})
 	tab.inspect(pageType{"report for anyone", "/_registry/report", 401})
+	tab.inspect(pageType{"transparency log for anyone", logPage, 200})
+	if text := tab.Text("main"); strings.Contains(text, "acme/") || !strings.Contains(text, "You may see none of the latest entries.") {
+		t.Errorf("anyone reads in the log:\n%s", text)
+	}
 
 	tab.Resize(desktopWidth, desktopHeight)
 	tab.Credentials("bob", "correct horse")
@@ -203,6 +210,44 @@ func TestPagesPrivate(t *testing.T) {
 		t.Errorf("the report does not name the broken module:\n%s", text)
 	}
 	tab.inspect(pageType{"report", "/_registry/report", 200})
+	tab.Resize(desktopWidth, desktopHeight)
+	eventually(t, "the log has the provider", func() bool {
+		tab.Open(pagesSite + logPage)
+		return strings.Contains(tab.Text("main"), "acme/demo 1.0.0")
+	})
+}
+
+const logPage = "/_registry/log"
+
+// awaitLog waits until the log has the provider of the sample tree.
+func (r *Registry) awaitLog(t *testing.T) {
+	t.Helper()
+	eventually(t, "the provider is on record", func() bool {
+		return r.Get(t, tlogURL+"lookup/providers/acme/demo/1.0.0").Status == 200
+	})
+}
+
+// From the page of a version to the log, and back.
+func pagesLog(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	tab.Open(pagesSite + "/providers/acme/demo/1.0.0")
+	if facts := tab.Text(".about .facts"); !strings.Contains(facts, "On record") {
+		t.Fatalf("the page says nothing of the log:\n%s", facts)
+	}
+	tab.Follow(`.about .facts a[href$="` + logPage + `"]`)
+	for _, text := range []string{"registry.example.com/v1/tlog", "caddy-terraform-registry verify --watch registry.example.com", "acme/demo 1.0.0", "found"} {
+		if !strings.Contains(tab.Text("main"), text) {
+			t.Errorf("the page of the log lacks %q:\n%s", text, tab.Text("main"))
+		}
+	}
+	tab.Follow(`.log a[href="/providers/acme/demo/1.0.0"]`)
+	if path := tab.Path(); path != "/providers/acme/demo/1.0.0" {
+		t.Errorf("an entry leads to %s", path)
+	}
+	tab.Follow(`.site-footer a[href="` + logPage + `"]`)
+	if path := tab.Path(); path != logPage {
+		t.Errorf("the footer leads to %s", path)
+	}
 }
 
 // From the key / to a module's page.

@@ -23,12 +23,14 @@ var screenshots = []struct {
 }{
 	{name: "home", path: "/", phone: true},
 	{name: "browse", path: "/browse/modules"},
-	{name: "search", path: "/search?q=vpc"},
+	{name: "search", path: "/search?q=tags"},
 	{name: "module", path: "/modules/acme/vpc/aws/1.4.0", phone: true},
 	{name: "inputs", path: "/modules/acme/vpc/aws/1.4.0?tab=inputs"},
 	{name: "changes", path: "/modules/acme/vpc/aws/1.4.0?tab=changes&from=1.3.2"},
+	{name: "code", path: "/modules/acme/vpc/aws/1.4.0/code/main.tf?from=1.3.2"},
 	{name: "versions", path: "/modules/acme/vpc/aws/1.2.0?tab=versions"},
 	{name: "provider", path: "/providers/acme/demo/1.0.0"},
+	{name: "packages", path: "/providers/acme/demo/1.0.0?tab=packages"},
 	{name: "docs", path: "/providers/acme/demo/1.0.0/docs/resources/greeting", phone: true},
 	{name: "report", path: "/_registry/report", operator: true},
 }

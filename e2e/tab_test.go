@@ -446,6 +446,8 @@ var clipboard sync.Mutex
 // Screenshot writes a picture of the window to a file, as WebP.
 func (tab *Tab) Screenshot(file string) {
 	tab.t.Helper()
+	// Images that are in view are loaded.
+	evaluate[bool](tab, `Promise.all([...document.images].filter(i => i.getBoundingClientRect().top < innerHeight).map(i => i.decode().catch(() => {}))).then(() => true)`)
 	tab.call(func(ctx context.Context) error {
 		quality := int64(80)
 		picture, err := chromedp.Call(ctx, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{

@@ -23,10 +23,8 @@ func TestXcaddy(t *testing.T) {
 	build := exec.CommandContext(beforeDeadline(t), xcaddy, "build", caddyVersion(t),
 		"--with", plugin.String(), "--output", binary)
 	build.Dir = t.TempDir()
-	build.Env = append(env,
-		// Its defaults except -trimpath, which would prevent the reuse of
-		// packages compiled for the other tests.
-		"XCADDY_GO_BUILD_FLAGS=-tags="+caddyTags+" -ldflags='-w -s'")
+	// Its defaults are the flags of releases and images, so that they share Go's build cache.
+	build.Env = env
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build.Args, err, out)
 	}

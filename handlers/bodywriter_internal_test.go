@@ -94,7 +94,7 @@ func TestLeftBy(t *testing.T) {
 		{"the file changes", t.Context(), tree.ErrChanged, false},
 		{"the file changes while the connection reads it", t.Context(), byNetwork(tree.ErrChanged), false},
 		{"the file cannot be read by the connection", t.Context(), byNetwork(&fs.PathError{Op: "read", Path: "a", Err: syscall.EIO}), false},
-		{"the connection to the store is reset", t.Context(), tree.StoreError(byNetwork(syscall.ECONNRESET)), false},
+		{"the connection to the store is reset", t.Context(), fmt.Errorf("%w: %w", tree.ErrStore, byNetwork(syscall.ECONNRESET)), false},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil).WithContext(test.ctx)
 		if left := leftBy(r, test.err); left != test.left {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -75,7 +76,7 @@ func TestEndsOfAGrowingPackage(t *testing.T) {
 		{"the client has left", bytes.NewReader(make([]byte, size)), nil, true, false, false},
 		{"the file is too short", half, nil, false, false, true},
 		{"the file cannot be read", brokenFile{half, syscall.EIO}, nil, false, false, true},
-		{"the connection to the store is reset", brokenFile{half, tree.StoreError(&net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})}, nil, false, false, true},
+		{"the connection to the store is reset", brokenFile{half, fmt.Errorf("%w: %w", tree.ErrStore, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})}, nil, false, false, true},
 		{"a connection behind the registry is reset", bytes.NewReader(make([]byte, size)), &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}, false, false, true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -52,13 +53,13 @@ func manage(t *testing.T, inBucket bool) *managed {
 			return nil
 		}}
 		m.Tree = indextest.InBucket(t, m.bucket)
-		directories := tree.Directories{Root: "."}
+		directories := source.Directories{Root: "."}
 		indexed.Listed = directories.Listed(m.bucket)
 		m.options.Open = func() (tree.Tree, error) { return directories.OpenIn(m.bucket) }
 	} else {
 		m.root = t.TempDir()
 		m.Tree = indextest.OnDisk(t, m.root)
-		m.options.Open = tree.Directories{Root: m.root}.Open
+		m.options.Open = source.Directories{Root: m.root}.Open
 		indexed.Open = m.options.Open
 	}
 	m.Provider("acme/demo", "1.0.0", "linux_amd64")

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -36,7 +36,7 @@ func TestRedirectsToTheStore(t *testing.T) {
 	files, _ := everything(t)
 	b := bucketWith(t, files)
 	o := options(t, files)
-	o.Listed = tree.Directories{Root: "."}.Listed(b)
+	o.Listed = source.Directories{Root: "."}.Listed(b)
 	g := registry(scanWith(t, o))
 	g.Redirect = 10 * time.Minute
 	changes := 0

@@ -23,6 +23,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // The trees of these tests have one package, which is longer than all buffers between
@@ -91,7 +92,7 @@ func (l smallBuffers) Accept() (net.Conn, error) {
 // onDisk offers a tree on the local disk as Caddy does.
 func onDisk(t *testing.T, root string) *handlers.Registry {
 	t.Helper()
-	return registry(scanWith(t, index.Options{Open: func() (tree.Tree, error) { return tree.Directories{Root: root}.Open() }, Signer: newKey(t)}))
+	return registry(scanWith(t, index.Options{Open: func() (tree.Tree, error) { return source.Directories{Root: root}.Open() }, Signer: newKey(t)}))
 }
 
 // rewrite writes other bytes to a file without a new inode.

@@ -23,7 +23,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -76,7 +76,7 @@ func pullThrough(t *testing.T, origin *indextest.Tree, policy pull.Policy, prepa
 	}
 	filler, err := pull.New(pull.Options{
 		Sources: map[svchost.Hostname]pull.Source{originHost: {Client: client, Policy: policy}},
-		Open:    p.faults.Open(tree.Directories{Root: root}.Open),
+		Open:    p.faults.Open(source.Directories{Root: root}.Open),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -499,7 +499,7 @@ func TestPullThroughIntoARootThatWasReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := index.Scan(context.Background(), index.Options{Open: tree.Directories{Root: root}.Open})
+	before, err := index.Scan(context.Background(), index.Options{Open: source.Directories{Root: root}.Open})
 	if err != nil {
 		t.Fatal(err)
 	}

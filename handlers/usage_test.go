@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/usage"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -64,7 +64,7 @@ func TestWhatIsADownload(t *testing.T) {
 	snapshot := scan(t, files)
 	b := bucketWith(t, files)
 	o := options(t, files)
-	o.Listed = tree.Directories{Root: "."}.Listed(b)
+	o.Listed = source.Directories{Root: "."}.Listed(b)
 	inStore := scanWith(t, o)
 	const (
 		zip     = "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"

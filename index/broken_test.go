@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 var update = flag.Bool("update", false, "write the trees under testdata anew")
@@ -327,7 +328,7 @@ func TestBrokenTrees(t *testing.T) {
 				files.Provider("acme/healthy", "1.0.0", "linux_amd64")
 				b.build(t, files)
 			}
-			s, err := index.Scan(t.Context(), options(t, tree.Directories{Root: dir}.Open))
+			s, err := index.Scan(t.Context(), options(t, source.Directories{Root: dir}.Open))
 			if err != nil {
 				t.Fatal(err)
 			}

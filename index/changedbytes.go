@@ -77,7 +77,7 @@ func (a *job) changedBytes(platform string) []ChangedBytes {
 	}
 	c := ChangedBytes{Path: a.ReportPath(), Platform: platform, Noticed: time.Unix(0, b.Noticed).UTC(), First: b}
 	if c.Was, c.Is = b.H1, a.H1; platform != "" || b.H1 == "" || a.H1 == "" {
-		c.Was, c.Is = "zh:"+b.SHA256.String(), "zh:"+a.SHA256.String()
+		c.Was, c.Is = b.SHA256.ZH(), a.SHA256.ZH()
 	}
 	return []ChangedBytes{c}
 }

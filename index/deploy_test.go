@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // A deployment replaces a directory by another. The index notices that in the directory
@@ -36,15 +36,15 @@ func TestDeploymentsAreSeen(t *testing.T) {
 	}
 	for _, test := range []struct {
 		rule   string
-		first  func(t *testing.T, dir string) tree.Directories
+		first  func(t *testing.T, dir string) source.Directories
 		deploy func(t *testing.T, dir string)
 	}{
 		{
 			"the root is a symlink that is pointed elsewhere",
-			func(t *testing.T, dir string) tree.Directories {
+			func(t *testing.T, dir string) source.Directories {
 				release(t, dir+"/releases/1", "1.0.0")
 				symlink(t, "releases/1", dir+"/current")
-				return tree.Directories{Root: dir + "/current"}
+				return source.Directories{Root: dir + "/current"}
 			},
 			func(t *testing.T, dir string) {
 				release(t, dir+"/releases/2", "2.0.0")
@@ -53,10 +53,10 @@ func TestDeploymentsAreSeen(t *testing.T) {
 		},
 		{
 			"a folder above the root is",
-			func(t *testing.T, dir string) tree.Directories {
+			func(t *testing.T, dir string) source.Directories {
 				release(t, dir+"/releases/1/tree", "1.0.0")
 				symlink(t, dir+"/releases/1", dir+"/current")
-				return tree.Directories{Root: dir + "/current/tree"}
+				return source.Directories{Root: dir + "/current/tree"}
 			},
 			func(t *testing.T, dir string) {
 				release(t, dir+"/releases/2/tree", "2.0.0")
@@ -65,11 +65,11 @@ func TestDeploymentsAreSeen(t *testing.T) {
 		},
 		{
 			"a hidden symlink is, which everything else leads through, as in Kubernetes' volumes",
-			func(t *testing.T, dir string) tree.Directories {
+			func(t *testing.T, dir string) source.Directories {
 				release(t, dir+"/..2026_01_01", "1.0.0")
 				symlink(t, "..2026_01_01", dir+"/..data")
 				symlink(t, "..data/providers", dir+"/providers")
-				return tree.Directories{Root: dir}
+				return source.Directories{Root: dir}
 			},
 			func(t *testing.T, dir string) {
 				release(t, dir+"/..2026_01_02", "2.0.0")
@@ -78,12 +78,12 @@ func TestDeploymentsAreSeen(t *testing.T) {
 		},
 		{
 			"a symlink is that a folder of the tree leads through",
-			func(t *testing.T, dir string) tree.Directories {
+			func(t *testing.T, dir string) source.Directories {
 				release(t, dir+"/.store/1", "1.0.0")
 				symlink(t, "1", dir+"/.store/current")
 				mkdir(t, dir+"/providers")
 				symlink(t, "../.store/current/providers/acme", dir+"/providers/acme")
-				return tree.Directories{Root: dir}
+				return source.Directories{Root: dir}
 			},
 			func(t *testing.T, dir string) {
 				release(t, dir+"/.store/2", "2.0.0")
@@ -92,11 +92,11 @@ func TestDeploymentsAreSeen(t *testing.T) {
 		},
 		{
 			"a symlink is that a part of the root leads through",
-			func(t *testing.T, dir string) tree.Directories {
+			func(t *testing.T, dir string) source.Directories {
 				release(t, dir+"/deployed/1", "1.0.0")
 				symlink(t, "1/providers", dir+"/deployed/current")
 				symlink(t, "deployed/current", dir+"/providers")
-				return tree.Directories{Root: dir}
+				return source.Directories{Root: dir}
 			},
 			func(t *testing.T, dir string) {
 				release(t, dir+"/deployed/2", "2.0.0")
@@ -105,10 +105,10 @@ func TestDeploymentsAreSeen(t *testing.T) {
 		},
 		{
 			"a part that is deep in the root is",
-			func(t *testing.T, dir string) tree.Directories {
+			func(t *testing.T, dir string) source.Directories {
 				release(t, dir+"/deployed/1", "1.0.0")
 				symlink(t, "1/providers", dir+"/deployed/current")
-				return tree.Directories{Root: dir, Providers: "deployed/current"}
+				return source.Directories{Root: dir, Providers: "deployed/current"}
 			},
 			func(t *testing.T, dir string) {
 				release(t, dir+"/deployed/2", "2.0.0")
@@ -117,10 +117,10 @@ func TestDeploymentsAreSeen(t *testing.T) {
 		},
 		{
 			"a part that lies elsewhere is removed and made again",
-			func(t *testing.T, dir string) tree.Directories {
+			func(t *testing.T, dir string) source.Directories {
 				mkdir(t, dir+"/root")
 				release(t, dir+"/mnt", "1.0.0")
-				return tree.Directories{Root: dir + "/root", Providers: dir + "/mnt/providers"}
+				return source.Directories{Root: dir + "/root", Providers: dir + "/mnt/providers"}
 			},
 			func(t *testing.T, dir string) {
 				if err := os.RemoveAll(dir + "/mnt"); err != nil {
@@ -154,6 +154,6 @@ func TestDeploymentsAreSeen(t *testing.T) {
 }
 
 // providersOf returns where the providers lie.
-func providersOf(d tree.Directories) string {
+func providersOf(d source.Directories) string {
 	return d.Paths()[1]
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -32,7 +33,7 @@ type publishing struct {
 func newPublishing(t *testing.T) *publishing {
 	t.Helper()
 	root := t.TempDir()
-	files, err := tree.Directories{Root: root}.Open()
+	files, err := source.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func newPublishing(t *testing.T) *publishing {
 
 // restart begins another index over the same tree and memo.
 func (p *publishing) restart() {
-	o := options(p.t, tree.Directories{Root: p.root}.Open)
+	o := options(p.t, source.Directories{Root: p.root}.Open)
 	o.Store = p.store
 	p.Index = index.New(o)
 	p.t.Cleanup(func() { p.Close() })
@@ -65,15 +66,15 @@ func (p *publishing) place(part tree.Part, name, content string, check func(f af
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	at := func(name string) string { return path.Join(part.Dir, name) }
-	f, err := part.Fs.Open(at(staged))
+	at := func(name string) string { return filepath.Join(part.Path(), filepath.FromSlash(name)) }
+	f, err := os.Open(at(staged))
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	defer f.Close()
 	check(f, info)
 	dir := path.Dir(name)
-	if err := errors.Join(part.Fs.MkdirAll(at(path.Dir(dir)), 0o755), part.Fs.Rename(at(path.Dir(staged)), at(dir))); err != nil {
+	if err := errors.Join(os.MkdirAll(at(path.Dir(dir)), 0o755), os.Rename(at(path.Dir(staged)), at(dir))); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -115,7 +116,7 @@ func TestPublishedPackagesAreNotReadAgain(t *testing.T) {
 			t.Errorf("restarted is %v: %d were read, and %d known", restarted, s.Read, s.Recalled)
 		}
 		nothingWithheld(t, s)
-		read := scanWith(t, index.Options{Open: tree.Directories{Root: p.root}.Open})
+		read := scanWith(t, index.Options{Open: source.Directories{Root: p.root}.Open})
 		if read.Read != 2 {
 			t.Fatalf("a scan that knows nothing reads %d", read.Read)
 		}

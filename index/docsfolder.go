@@ -38,7 +38,7 @@ func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 // last one.
 func (w *walker) watchDocs(p *providerFolder, dir string) {
 	part := p.Part
-	if w.scan.watch == nil || !part.IsOnDisk() {
+	if !w.scan.watch.Watches(part) {
 		return
 	}
 	w.scan.watch.Add(part, dir, p.Report)

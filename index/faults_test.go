@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -192,7 +193,7 @@ func TestLastingFaults(t *testing.T) {
 				files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
 				files.ProviderIn("providers/acme/other/1.0.0", "other", "1.0.0", "linux_amd64").Checksums()
 				files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
-				o := options(t, tree.Directories{Root: root}.Open)
+				o := options(t, source.Directories{Root: root}.Open)
 				o.Now = later
 				x := index.New(o)
 				defer x.Close()

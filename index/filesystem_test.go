@@ -21,6 +21,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // counting counts the opened files, each of which is a request on some file systems.
@@ -98,7 +99,7 @@ func TestAFileSystemWhoseFilesCannotSeek(t *testing.T) {
 		"there is nothing but a module folder": streaming{folder},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			o := options(t, func() (tree.Tree, error) { return tree.Directories{Root: "."}.OpenIn(fsys) })
+			o := options(t, func() (tree.Tree, error) { return source.Directories{Root: "."}.OpenIn(fsys) })
 			s, err := index.Scan(t.Context(), o)
 			if err == nil || !strings.Contains(err.Error(), "cannot seek") || !strings.Contains(err.Error(), "copy the tree to the local disk") {
 				t.Errorf("%v, %+v", err, s)
@@ -112,7 +113,7 @@ func TestAFileSystemWhoseFilesCannotSeek(t *testing.T) {
 func TestFilesThatSeekWithoutReadAt(t *testing.T) {
 	folders := variedTree(t)
 	o := options(t, func() (tree.Tree, error) {
-		return tree.Directories{Root: "."}.OpenIn(seeking{mapFS(t, folders)})
+		return source.Directories{Root: "."}.OpenIn(seeking{mapFS(t, folders)})
 	})
 	s := scanWith(t, o)
 	if len(s.Report().Offered) != 4 || len(s.Report().Withheld) > 0 {
@@ -177,7 +178,7 @@ func mapFS(t *testing.T, folders *indextest.Tree) fstest.MapFS {
 // A scan of a known tree opens its folders, and nothing else.
 func TestOpensOfAScan(t *testing.T) {
 	c := &counting{FS: mapFS(t, variedTree(t))}
-	o := options(t, func() (tree.Tree, error) { return tree.Directories{Root: "."}.OpenIn(c) })
+	o := options(t, func() (tree.Tree, error) { return source.Directories{Root: "."}.OpenIn(c) })
 	x := index.New(o)
 	defer x.Close()
 	for range 2 {

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 func constraints(t testing.TB, text string) address.Constraints {
@@ -28,7 +29,7 @@ func TestAddressFolders(t *testing.T) {
 	files.Provider("a.example/ACME/demo", "1.10.0", "linux_amd64", "linux_arm64")
 	files.Provider("a.example/ACME/demo", "1.9.0", "linux_amd64")
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "#").Write("modules/acme/vpc/aws/1.0.0.tar.gz", "no archive").Write("modules/acme/vpc/aws/registry.hcl", "# ours\n")
-	open, err := tree.Directories{Root: root}.Open()
+	open, err := source.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // rescan scans a tree once more.
@@ -145,7 +145,7 @@ func TestClosingInTheMiddleOfAScan(t *testing.T) {
 func TestAScanThatFailsKeepsWhatThereIs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "root")
 	indextest.OnDisk(t, dir).Provider("acme/demo", "1.0.0", "linux_amd64")
-	x := index.New(options(t, tree.Directories{Root: dir}.Open))
+	x := index.New(options(t, source.Directories{Root: dir}.Open))
 	defer x.Close()
 	first := rescan(t, x)
 
@@ -301,7 +301,7 @@ func TestAFirstScanOnRequest(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Store, o.Watch = new(memoryStore), true
 	first := index.New(o)
 	for { // a file that is too young is read again

@@ -19,6 +19,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 var errStorage = errors.New("the storage is down")
@@ -44,9 +46,9 @@ func newKeyedTree(t *testing.T, under string) *keyedTree {
 	k.Keys(under+"acme", k.publisher)
 	k.release("1.0.0", k.publisher)
 	k.options = options(t, func() (tree.Tree, error) {
-		files, err := tree.Directories{Root: k.root}.Open()
+		files, err := source.Directories{Root: k.root}.Open()
 		if k.errno != 0 {
-			files.Keys.Fs = failing{files.Keys.Fs, k.fails, k.errno}
+			treetest.Wrap(&files.Keys, func(fsys afero.Fs) afero.Fs { return failing{fsys, k.fails, k.errno} })
 		}
 		return files, err
 	})

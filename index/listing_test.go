@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -57,7 +58,7 @@ func put(t *testing.T, b *treetest.Bucket, dir string) {
 func onBucket(t *testing.T, b *treetest.Bucket, change func(*index.Options)) *index.Index {
 	t.Helper()
 	o := options(t, nil)
-	o.Listed = tree.Directories{Root: "."}.Listed(b)
+	o.Listed = source.Directories{Root: "."}.Listed(b)
 	if change != nil {
 		change(&o)
 	}
@@ -80,7 +81,7 @@ func TestABucketOffersWhatADiskDoes(t *testing.T) {
 	wholeTree(indextest.OnDisk(t, dir))
 	b := new(treetest.Bucket)
 	put(t, b, dir)
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	disk := scanWith(t, o)
 	bucket := rescan(t, onBucket(t, b, func(other *index.Options) { other.Signer = o.Signer }))
 	if got, want := fmt.Sprint(bucket.Report().Offered), fmt.Sprint(disk.Report().Offered); got != want {
@@ -152,7 +153,7 @@ func TestAStoreThatFails(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := bucketOf(t, build("demo"))
-			l := newLogged(t, index.Options{Listed: tree.Directories{Root: "."}.Listed(b), Signer: options(t, nil).Signer})
+			l := newLogged(t, index.Options{Listed: source.Directories{Root: "."}.Listed(b), Signer: options(t, nil).Signer})
 			rescan(t, l.Index)
 			added := bucketOf(t, build("other"))
 			for _, name := range added.Names() {
@@ -205,7 +206,7 @@ func TestABodyThatEndsTooEarly(t *testing.T) {
 	cut := &truncating{Bucket: b}
 	cut.on.Store(true)
 	o := options(t, nil)
-	o.Listed = tree.Directories{Root: "."}.Listed(cut)
+	o.Listed = source.Directories{Root: "."}.Listed(cut)
 	x := index.New(o)
 	t.Cleanup(func() { x.Close() })
 	if s := rescan(t, x); s.Report().Pending != 1 || len(s.Report().Withheld) > 0 {

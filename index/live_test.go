@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // memoryStore keeps a memo over simulated restarts.
@@ -129,7 +130,7 @@ func TestARestartReadsNothing(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
 	files.Write("providers/acme/demo/terraform-provider-demo_2.0.0_linux_amd64.zip", "no zip")
 	store := new(memoryStore)
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Store, o.Identity = store, dir
 
 	first := run(t, o)
@@ -251,7 +252,7 @@ func TestWatching(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true // and no periodic scan
 	r := run(t, o)
 	r.until(t, offers("acme/demo", "1.0.0"))
@@ -289,7 +290,7 @@ func TestARenamedFolderIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true                                                // and no periodic scan
 	o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is read again because it is young
 	r := run(t, o)
@@ -314,7 +315,7 @@ func TestACopyOfManyFilesIsFewSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true
 	r := run(t, o)
 	r.scan(t)
@@ -447,7 +448,7 @@ func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# what was there at the start\n")
 	var c stoppedClock
 	c.set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch, o.Now = true, c.now
 	r := run(t, o)
 	r.until(t, offers("acme/vpc/aws", "1.0.0"))

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 var (
@@ -478,8 +479,8 @@ func TestMetadataIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "#"))
-	o := options(t, tree.Directories{Root: dir}.Open)
-	o.Watch, o.Paths = true, tree.Directories{Root: dir}.Paths()
+	o := options(t, source.Directories{Root: dir}.Open)
+	o.Watch, o.Paths = true, source.Directories{Root: dir}.Paths()
 	x := run(t, o)
 	x.until(t, offers("acme/vpc/aws", "1.0.0"))
 	files.Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)

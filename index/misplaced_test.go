@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 const helloZip = "terraform-provider-hello_1.0.0_linux_amd64.zip"
@@ -218,8 +219,8 @@ func TestHintAtTheRoot(t *testing.T) {
 				onAnother[test.files[i]] = &fstest.MapFile{Data: []byte(test.files[i+1])}
 			}
 			for name, open := range map[string]func() (tree.Tree, error){
-				"disk":  tree.Directories{Root: filepath.Join(dir, test.root)}.Open,
-				"named": func() (tree.Tree, error) { return tree.Directories{Root: test.root}.OpenIn(onAnother) },
+				"disk":  source.Directories{Root: filepath.Join(dir, test.root)}.Open,
+				"named": func() (tree.Tree, error) { return source.Directories{Root: test.root}.OpenIn(onAnother) },
 			} {
 				hint := scanWith(t, options(t, open)).Report().Hint
 				if test.says == nil && hint != "" {
@@ -249,7 +250,7 @@ func TestSearchForAHintEnds(t *testing.T) {
 		}
 	}
 	files["root/z/providers/acme/hello/"+helloZip] = new(fstest.MapFile)
-	s := scanWith(t, options(t, func() (tree.Tree, error) { return tree.Directories{Root: "root"}.OpenIn(files) }))
+	s := scanWith(t, options(t, func() (tree.Tree, error) { return source.Directories{Root: "root"}.OpenIn(files) }))
 	if !strings.Contains(s.Report().Hint, "nothing is in the root yet") {
 		t.Errorf("the hint is %q", s.Report().Hint)
 	}

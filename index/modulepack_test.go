@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // A packed folder has the bytes that the registry serves for the same folder in a
@@ -28,7 +29,7 @@ func TestPackModule(t *testing.T) {
 	folders.Write(dir+".terraformignore", "*.bin\n").Write(dir+"big.bin", "x").Write(dir+".git/config", "x").Write(dir+"terraform.tfstate", "{}")
 	folders.Write(dir+"run.sh", "#!/bin/sh\n").Write(dir+".tflint.hcl", "x")
 	module := filepath.Join(root, filepath.FromSlash(dir))
-	s := scanWith(t, options(t, tree.Directories{Root: root}.Open))
+	s := scanWith(t, options(t, source.Directories{Root: root}.Open))
 	want := s.Module(index.PlaceOf(network)).Version("1.0.0")
 
 	for range 2 {

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // The record of a new file must not keep the names of all files beside it in memory: with
 // each published file, they would be in memory once more.
 func TestRecordsKeepOnlyTheirOwnName(t *testing.T) {
-	const many, added = 1500, 40
+	const many, added = 1500, 10
 	long := strings.Repeat("long", 12)
 	for _, test := range []struct{ rule, folder, name, file string }{
 		{"a file of a provider", "providers/acme/demo", "terraform-provider-demo_1.0.0-" + long + ".%d_linux_amd64.zip", ""},
@@ -39,7 +39,7 @@ func TestRecordsKeepOnlyTheirOwnName(t *testing.T) {
 				write(number)
 			}
 			x := New(Options{
-				Open: tree.Directories{Root: root}.Open,
+				Open: source.Directories{Root: root}.Open,
 				Now:  func() time.Time { return time.Now().Add(time.Hour) }, // nothing is too young
 			})
 			defer x.Close()

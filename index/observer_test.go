@@ -12,7 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -209,7 +209,7 @@ func TestADamagedCopyIsReportedSoon(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	r := run(t, options(t, tree.Directories{Root: dir}.Open))
+	r := run(t, options(t, source.Directories{Root: dir}.Open))
 	r.until(t, offers("acme/demo", "1.0.0"))
 	const name = "providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip"
 	files.Write(name, "no zip")

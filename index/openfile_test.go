@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // Bytes read from a file that is written to meanwhile do not count, whether clients download
@@ -45,7 +46,7 @@ func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 			indextest.OnDisk(t, root).
 				Write(archive, indextest.Zip("main.tf", large)).
 				Write(folder+"a.tf", large).Write(folder+"b.tf", large)
-			s := scanWith(t, options(t, tree.Directories{Root: root}.Open))
+			s := scanWith(t, options(t, source.Directories{Root: root}.Open))
 			f := s.Module(index.PlaceOf(addressAt("", test.address))).Versions[0].Archive
 			open, err := s.Open(f)
 			if err != nil {

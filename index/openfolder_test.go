@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -38,8 +39,8 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 		fsys.Chtimes(name, long, long)
 	}
 	o := Options{Open: func() (tree.Tree, error) {
-		empty := tree.Part{Fs: afero.NewMemMapFs(), Dir: "."}
-		return tree.Tree{Providers: empty, Keys: empty, Modules: tree.Part{Fs: fsys, Dir: "module/modules"}}, nil
+		empty := treetest.On(afero.NewMemMapFs(), ".")
+		return tree.Tree{Providers: empty, Keys: empty, Modules: treetest.On(fsys, "module/modules")}, nil
 	}}
 	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
 	first, again := New(o), New(o)

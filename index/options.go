@@ -18,7 +18,7 @@ type Options struct {
 
 	// Listed opens a tree in a Bucket instead of Open. The folders passed to Changed and
 	// Refresh are listed again; Rescan and the periodic scan list everything again.
-	Listed *tree.ListedTree
+	Listed ListedTree
 
 	// Signer signs the releases that publishers did not sign. Nil: only the
 	// mirror offers them.
@@ -72,6 +72,13 @@ type Options struct {
 
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
+}
+
+// A ListedTree is a tree of a listing that is kept from one scan to the next. After Forget of
+// some folders, Open lists these again, and after Forget of none everything.
+type ListedTree interface {
+	Open(ctx context.Context) (tree.Tree, error)
+	Forget(folders ...string)
 }
 
 func (o Options) open(ctx context.Context) (tree.Tree, error) {

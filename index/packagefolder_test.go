@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -52,7 +53,7 @@ func writeUnpacked(files *indextest.Tree, folder string) *indextest.Tree {
 func TestAnUnpackedPackage(t *testing.T) {
 	dir := t.TempDir()
 	writeUnpacked(indextest.OnDisk(t, dir), unpackedFolder)
-	s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
+	s := scanWith(t, options(t, source.Directories{Root: dir}.Open))
 	nothingWithheld(t, s)
 	p := s.Provider(index.PlaceOf(mirroredDemo)).Release("1.0.0").Package("linux", "amd64")
 	if p.File.Name != zipName || p.File.Path() != strings.TrimPrefix(unpackedFolder, "providers/") || !p.File.IsFolder() {
@@ -306,7 +307,7 @@ func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
 		if err := os.Symlink(filepath.FromSlash(to), link); err != nil {
 			t.Skip(err)
 		}
-		s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
+		s := scanWith(t, options(t, source.Directories{Root: dir}.Open))
 		if p := s.Provider(index.PlaceOf(mirroredDemo)); (p != nil) != offered {
 			t.Errorf("%s is offered: %v, withheld is %+v", to, p != nil, s.Report().Withheld)
 		} else if offered {
@@ -325,7 +326,7 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "what was there at the start")
 	var c stoppedClock
 	c.set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch, o.Now = true, c.now
 	r := run(t, o)
 	r.until(t, offers("acme/demo", "1.0.0"))
@@ -356,7 +357,7 @@ func TestAnUnpackedPackageIsWatched(t *testing.T) {
 	files := indextest.OnDisk(t, dir)
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "x")
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "before")
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true
 	r := run(t, o)
 	of := func(s *index.Snapshot) wire.SHA256 { return s.Provider(index.PlaceOf(ownDemo)).File(zipName).SHA256 }
@@ -369,7 +370,7 @@ func TestAnUnpackedPackageIsWatched(t *testing.T) {
 func TestAnUnpackedPackageOnANamedFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	writeUnpacked(indextest.OnDisk(t, dir), unpackedFolder)
-	s := scanWith(t, options(t, func() (tree.Tree, error) { return tree.Directories{Root: "."}.OpenIn(os.DirFS(dir)) }))
+	s := scanWith(t, options(t, func() (tree.Tree, error) { return source.Directories{Root: "."}.OpenIn(os.DirFS(dir)) }))
 	nothingWithheld(t, s)
 	f := s.Provider(index.PlaceOf(mirroredDemo)).File(zipName)
 	if content := served(t, s, f); fmt.Sprintf("%x", sha256.Sum256([]byte(content))) != f.SHA256.String() {

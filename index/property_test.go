@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -100,7 +101,7 @@ func newHistory(t *testing.T, storage string, seed int64) *history {
 	case "disk":
 		h.dir = t.TempDir()
 		h.Tree = indextest.OnDisk(t, h.dir)
-		h.open = tree.Directories{Root: h.dir}.Open
+		h.open = source.Directories{Root: h.dir}.Open
 	case "memory":
 		h.Tree = indextest.New(t)
 		h.open = h.Tree.Open
@@ -165,7 +166,7 @@ func (h *history) start() {
 		o.KeyCopies = h.copies
 	}
 	if h.bucket != nil {
-		o.Listed = tree.Directories{Root: "."}.Listed(h.bucket)
+		o.Listed = source.Directories{Root: "."}.Listed(h.bucket)
 	} else {
 		o.Open = func() (tree.Tree, error) {
 			if !h.fault.active() {
@@ -341,7 +342,7 @@ func (h *history) fresh() *index.Snapshot {
 		o.KeyCopies = storedCopies{h.copies}
 	}
 	if h.bucket != nil {
-		o.Listed = tree.Directories{Root: "."}.Listed(h.bucket)
+		o.Listed = source.Directories{Root: "."}.Listed(h.bucket)
 	}
 	s, err := index.Scan(h.Context(), o)
 	if err != nil {

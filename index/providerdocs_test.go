@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // docsOf lists the documentation of the only release of acme/demo.
@@ -231,7 +232,7 @@ func TestDocsAreWatched(t *testing.T) {
 	root := t.TempDir()
 	files := indextest.OnDisk(t, root)
 	release := files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/thing.md", "# Before")
-	o := options(t, tree.Directories{Root: root}.Open)
+	o := options(t, source.Directories{Root: root}.Open)
 	o.Watch = true
 	r := run(t, o)
 	titled := func(title string) func(*index.Snapshot) bool {
@@ -299,7 +300,7 @@ func TestDocsDoNotLeaveTheTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := index.Scan(t.Context(), options(t, tree.Directories{Root: root}.Open))
+	s, err := index.Scan(t.Context(), options(t, source.Directories{Root: root}.Open))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +324,7 @@ func TestDocsInAFileSystem(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("index.md", "# Demo")
 	fsys := &counting{FS: seeking{mapFS(t, files)}}
-	s, err := index.Scan(t.Context(), options(t, func() (tree.Tree, error) { return tree.Directories{Root: "."}.OpenIn(fsys) }))
+	s, err := index.Scan(t.Context(), options(t, func() (tree.Tree, error) { return source.Directories{Root: "."}.OpenIn(fsys) }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -138,7 +139,7 @@ func TestReadModuleThatIsBeingCopied(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(root, filepath.FromSlash(dir)), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		opened, err := tree.Directories{Root: root}.Open()
+		opened, err := source.Directories{Root: root}.Open()
 		if err != nil {
 			t.Fatal(err)
 		}

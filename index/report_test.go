@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // offerOf returns the offer of a version in the report, or the zero Offer.
@@ -53,7 +54,7 @@ func TestAHundredThousandFilesOfJunk(t *testing.T) {
 		junk[fmt.Sprintf("terraform/keys/.junk%d", i)] = &fstest.MapFile{Data: []byte("junk")} // and hidden
 	}
 	s := scanWith(t, options(t, func() (tree.Tree, error) {
-		return tree.Directories{Root: "terraform"}.OpenIn(junk)
+		return source.Directories{Root: "terraform"}.OpenIn(junk)
 	}))
 	nothingWithheld(t, s)
 	if len(s.Report().Ignored) != report.MaxIgnored || s.Report().IgnoredTotal != 200_000 {
@@ -136,7 +137,7 @@ func TestUnusualNames(t *testing.T) {
 		files.Write("modules/acme/vpc/aws/1"+strings.TrimPrefix(name, "x")+"/main.tf", "x")
 	}
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
-	s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
+	s := scanWith(t, options(t, source.Directories{Root: dir}.Open))
 	for _, address := range []string{"acme/demo", "acme/vpc/aws", "acme/ä"} {
 		if !offers(address, "1.0.0")(s) {
 			t.Errorf("%s is not offered", address)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // The sample tree has one example of everything, without errors.
@@ -17,7 +17,7 @@ func TestSampleTree(t *testing.T) {
 	if *update {
 		writeSample(t, indextest.OnDisk(t, dir))
 	}
-	s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
+	s := scanWith(t, options(t, source.Directories{Root: dir}.Open))
 	if len(s.Report().Withheld) > 0 {
 		t.Errorf("withheld: %+v", s.Report().Withheld)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // A staged release is verified as if it lay in the tree.
@@ -44,9 +45,7 @@ func TestStagedReleases(t *testing.T) {
 				test.change(files, dir)
 				o := options(t, func() (tree.Tree, error) {
 					open, err := files.Open()
-					part := open.Providers
-					part.Dir = providers
-					return open.Staged(part), err
+					return open.Staged(treetest.On(files.Fs, providers)), err
 				})
 				o.RequireSignatures = true
 				reports[i] = scanWith(t, o).Report()

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // Offered versions stay listed while their files are read again: a list without a version
@@ -39,7 +40,7 @@ func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# 1.1.0\n")
 	var c clock
 	c.set(time.Hour)
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = c.now
 	x := index.New(o)
 	defer x.Close()
@@ -136,7 +137,7 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 	folders.Provider("acme/demo", "1.1.0", "linux_amd64")
 	var c stoppedClock
 	c.set(time.Now().Add(time.Hour))
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = c.now
 	x := index.New(o)
 	defer x.Close()
@@ -179,7 +180,7 @@ func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	x := index.New(o)
 	t.Cleanup(func() { x.Close() })
 	s, err := x.Rescan(t.Context())
@@ -205,7 +206,7 @@ func TestAnEditedModuleFolder(t *testing.T) {
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# before\n")
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true // scans happen only after changes
 	r := run(t, o)
 	r.until(t, offers("acme/vpc/aws", "1.0.0"))
@@ -241,7 +242,7 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf", "# removed\n")
 	var c stoppedClock
 	c.set(time.Now().Add(time.Hour))
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = c.now
 	x := index.New(o)
 	defer x.Close()
@@ -269,7 +270,7 @@ func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# the module\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/notes.txt", "# not a part of it\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# another\n")
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true // scans happen only after changes
 	r := run(t, o)
 	s := r.until(t, offers("acme/vpc/aws", "1.0.0"))
@@ -294,7 +295,7 @@ func TestAFileRewrittenUnderItsOldTime(t *testing.T) {
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
 	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "x"))
-	s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
+	s := scanWith(t, options(t, source.Directories{Root: dir}.Open))
 	for _, file := range []struct {
 		name string
 		file *index.File

@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // A disk is a directory with a root in it and something beside the root.
@@ -132,7 +133,7 @@ func TestSymlinksAndSpecialFiles(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			d := newDisk(t)
 			test.build(d)
-			s := scanWith(t, options(t, tree.Directories{Root: filepath.Join(d.dir, "root")}.Open))
+			s := scanWith(t, options(t, source.Directories{Root: filepath.Join(d.dir, "root")}.Open))
 			if !offers("acme/healthy", "1.0.0")(s) {
 				t.Error("the rest is not offered")
 			}
@@ -237,7 +238,7 @@ func TestDirectories(t *testing.T) {
 	files.ProviderIn("mirror/acme/elsewhere", "elsewhere", "1.0.0", "linux_amd64")
 	root := filepath.Join(dir, "root")
 	named := os.DirFS(dir)
-	in := func(d tree.Directories) func() (tree.Tree, error) {
+	in := func(d source.Directories) func() (tree.Tree, error) {
 		return func() (tree.Tree, error) { return d.OpenIn(named) }
 	}
 	for _, test := range []struct {
@@ -246,19 +247,19 @@ func TestDirectories(t *testing.T) {
 		offer string // empty: an error, or nothing is offered
 		fails string
 	}{
-		{"the folders of their own names", tree.Directories{Root: root}.Open, "acme/inside", ""},
-		{"another folder of the root", tree.Directories{Root: root, Providers: "other"}.Open, "acme/beside", ""},
-		{"a folder elsewhere on the disk", tree.Directories{Root: root, Providers: filepath.Join(dir, "mirror")}.Open, "acme/elsewhere", ""},
-		{"a missing folder in the root is empty", tree.Directories{Root: root, Providers: "nothing"}.Open, "", ""},
-		{"a missing folder elsewhere is an error", tree.Directories{Root: root, Providers: filepath.Join(dir, "nothing")}.Open, "", "opening providers: no such file or directory"},
-		{"a missing root is an error", tree.Directories{Root: filepath.Join(dir, "nothing")}.Open, "", "opening the root: no such file or directory"},
-		{"a file as the root is an error", tree.Directories{Root: filepath.Join(root, "providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip")}.Open, "", "opening the root: not a directory"},
-		{"on a named file system", in(tree.Directories{Root: "root"}), "acme/inside", ""},
-		{"there, with a slash in front", in(tree.Directories{Root: "/root/"}), "acme/inside", ""},
-		{"there, another folder of the root", in(tree.Directories{Root: "root", Providers: "other"}), "acme/beside", ""},
-		{"there, a folder elsewhere", in(tree.Directories{Root: "root", Providers: "/mirror"}), "acme/elsewhere", ""},
-		{"there, a missing root is an error", in(tree.Directories{Root: "nothing"}), "", "opening the root: no such file or directory"},
-		{"there, a file as the root is an error", in(tree.Directories{Root: "root/providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip"}), "", "it is not a directory"},
+		{"the folders of their own names", source.Directories{Root: root}.Open, "acme/inside", ""},
+		{"another folder of the root", source.Directories{Root: root, Providers: "other"}.Open, "acme/beside", ""},
+		{"a folder elsewhere on the disk", source.Directories{Root: root, Providers: filepath.Join(dir, "mirror")}.Open, "acme/elsewhere", ""},
+		{"a missing folder in the root is empty", source.Directories{Root: root, Providers: "nothing"}.Open, "", ""},
+		{"a missing folder elsewhere is an error", source.Directories{Root: root, Providers: filepath.Join(dir, "nothing")}.Open, "", "opening providers: no such file or directory"},
+		{"a missing root is an error", source.Directories{Root: filepath.Join(dir, "nothing")}.Open, "", "opening the root: no such file or directory"},
+		{"a file as the root is an error", source.Directories{Root: filepath.Join(root, "providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip")}.Open, "", "opening the root: not a directory"},
+		{"on a named file system", in(source.Directories{Root: "root"}), "acme/inside", ""},
+		{"there, with a slash in front", in(source.Directories{Root: "/root/"}), "acme/inside", ""},
+		{"there, another folder of the root", in(source.Directories{Root: "root", Providers: "other"}), "acme/beside", ""},
+		{"there, a folder elsewhere", in(source.Directories{Root: "root", Providers: "/mirror"}), "acme/elsewhere", ""},
+		{"there, a missing root is an error", in(source.Directories{Root: "nothing"}), "", "opening the root: no such file or directory"},
+		{"there, a file as the root is an error", in(source.Directories{Root: "root/providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip"}), "", "it is not a directory"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s, err := index.Scan(t.Context(), options(t, test.open))
@@ -285,7 +286,7 @@ func TestAFileSystemWithoutTimes(t *testing.T) {
 		"providers/acme/demo/" + zipName:     {Data: []byte(indextest.ProviderZip("demo", "1.0.0", "linux_amd64"))},
 		"modules/acme/vpc/aws/1.0.0/main.tf": {Data: []byte("# a module\n")},
 	}
-	s := scanWith(t, options(t, func() (tree.Tree, error) { return tree.Directories{Root: "."}.OpenIn(embedded) }))
+	s := scanWith(t, options(t, func() (tree.Tree, error) { return source.Directories{Root: "."}.OpenIn(embedded) }))
 	nothingWithheld(t, s)
 	for _, f := range []*index.File{
 		s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).Releases[0].Packages[0].File,

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // identities returns everything in a snapshot that clients get: its documents are encoded
@@ -52,7 +53,7 @@ func TestAnUnchangedTreeKeepsItsIdentity(t *testing.T) {
 	}{
 		{"on the local disk", func(t *testing.T) (*indextest.Tree, func() (tree.Tree, error)) {
 			dir := t.TempDir()
-			return indextest.OnDisk(t, dir), tree.Directories{Root: dir}.Open
+			return indextest.OnDisk(t, dir), source.Directories{Root: dir}.Open
 		}},
 		{"on another file system", func(t *testing.T) (*indextest.Tree, func() (tree.Tree, error)) {
 			files := indextest.New(t)
@@ -153,7 +154,7 @@ func TestChangesAfterManyScans(t *testing.T) {
 			files.Keys("acme", publisher)
 			files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
 			files.ProviderIn(folder+"1.1.0", "demo", "1.1.0", "linux_amd64")
-			o := options(t, tree.Directories{Root: dir}.Open)
+			o := options(t, source.Directories{Root: dir}.Open)
 			o.Now, o.Store = inAnHour, new(memoryStore)
 			x := index.New(o)
 			defer x.Close()
@@ -194,7 +195,7 @@ func TestARescanAllocatesLittle(t *testing.T) {
 			files.ProviderIn(filepath.ToSlash(filepath.Join("providers/acme", typ)), typ, version, platforms...).Checksums()
 		}
 	}
-	o := options(t, tree.Directories{Root: dir}.Open)
+	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = inAnHour
 	x := index.New(o)
 	defer x.Close()

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -35,7 +36,7 @@ func stagedRelease(t *testing.T) (*treetest.Bucket, tree.Part) {
 
 func providersIn(t *testing.T, b *treetest.Bucket) tree.Part {
 	t.Helper()
-	files, err := tree.Directories{Root: "."}.OpenIn(b)
+	files, err := source.Directories{Root: "."}.OpenIn(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func offeredIn(t *testing.T, o index.Options, files map[string]string) string {
 	for name, content := range files {
 		b.Put(name, content, time.Now().Add(-time.Hour))
 	}
-	o.Listed = tree.Directories{Root: "."}.Listed(b)
+	o.Listed = source.Directories{Root: "."}.Listed(b)
 	s, err := index.Scan(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -207,8 +207,8 @@ func (w *walker) List(part tree.Part, dir, report string) (usable, unreadable []
 		case e.Bad != nil:
 			unreadable = append(unreadable, e)
 		default:
-			if e.Link && e.Info.IsDir() && part.IsOnDisk() {
-				w.scan.watch.AddLink(part.DiskPath(e.Path()))
+			if e.Link && e.Info.IsDir() {
+				w.scan.watch.AddLink(part, e.Path())
 			}
 			usable = append(usable, e)
 		}

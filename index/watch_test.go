@@ -13,12 +13,13 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // The system's limits may be exceeded only for a while: each scan tries again, and
 // the log says so once.
 func TestStartingTheWatcherIsRetried(t *testing.T) {
-	part := tree.Part{Fs: afero.NewMemMapFs(), Dir: "."}
+	part := treetest.On(afero.NewMemMapFs(), ".")
 	x := New(Options{Watch: true, Open: func() (tree.Tree, error) { return tree.Tree{Providers: part, Modules: part, Keys: part}, nil }})
 	defer x.Close()
 	var log bytes.Buffer

@@ -59,7 +59,7 @@ type App struct {
 	version    Version
 	events     *caddyevents.App
 	traffic    traffic
-	sources    []*source
+	sources    []*snapshotSource
 	logged     []*loggedTree        // of the handlers
 	handlers   []*Handler           // provisioned handlers
 	publishers []*publish.Publisher // of the handlers
@@ -119,8 +119,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 
 // addSource returns the source of a tree's snapshots, which has an index as soon as
 // the app has started. It is for handlers that are being provisioned.
-func (a *App) addSource(t servedTree) *source {
-	s := &source{tree: t, started: a.started}
+func (a *App) addSource(t servedTree) *snapshotSource {
+	s := &snapshotSource{tree: t, started: a.started}
 	a.sources = append(a.sources, s)
 	return s
 }
@@ -231,8 +231,8 @@ func (a *App) Cleanup() error {
 	return errors.Join(errs...)
 }
 
-// A source provides a handler with snapshots of its tree.
-type source struct {
+// A snapshotSource provides a handler with snapshots of its tree.
+type snapshotSource struct {
 	tree    servedTree
 	started <-chan struct{}
 	index   atomic.Pointer[index.Index] // nil before the app has started
@@ -241,7 +241,7 @@ type source struct {
 // snapshot returns the registry's present snapshot; nil if there is none within
 // handlers.Patience. It waits because Caddy starts apps in any order, so that the HTTP
 // server may be listening first, and some clients make a single attempt.
-func (s *source) snapshot() *index.Snapshot {
+func (s *snapshotSource) snapshot() *index.Snapshot {
 	if x := s.index.Load(); x != nil {
 		if snapshot := x.Snapshot(); snapshot != nil {
 			return snapshot
@@ -266,13 +266,13 @@ func (s *source) snapshot() *index.Snapshot {
 }
 
 // ready reports whether there is a snapshot, without waiting for it.
-func (s *source) ready() bool {
+func (s *snapshotSource) ready() bool {
 	x := s.index.Load()
 	return x != nil && x.Snapshot() != nil
 }
 
 // next waits for a snapshot other than the given one; see index.Index.
-func (s *source) next(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
+func (s *snapshotSource) next(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
 	if x := s.index.Load(); x != nil {
 		return x.Next(ctx, after, wanted...)
 	}
@@ -281,7 +281,7 @@ func (s *source) next(ctx context.Context, after *index.Snapshot, wanted ...inde
 
 // changed makes the index scan the tree soon. With folders, this instance has changed
 // them, and others are told.
-func (s *source) changed(folders ...string) {
+func (s *snapshotSource) changed(folders ...string) {
 	x := s.index.Load()
 	switch {
 	case x == nil:

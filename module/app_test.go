@@ -205,14 +205,14 @@ func TestIndexLogsToTheNewestConfiguration(t *testing.T) {
 }
 
 func TestNamedFileSystem(t *testing.T) {
-	folders := indextest.New(t)
-	writeSample(folders)
+	sample := indextest.New(t)
+	writeSample(sample)
 	files := make(fstest.MapFS)
 	for _, name := range []string{
 		"providers/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip",
-		"modules/acme/vpc/aws/1.0.0/main.tf",
+		"modules/acme/vpc/aws/1.0.0.tar.gz",
 	} {
-		files["archive/"+name] = &fstest.MapFile{Data: []byte(folders.Read(name)), Mode: 0o644}
+		files["archive/"+name] = &fstest.MapFile{Data: []byte(sample.Read(name)), Mode: 0o644}
 	}
 	for _, root := range []string{"archive", "/archive", "/archive/"} {
 		c := onFileSystem(t, files)
@@ -299,7 +299,7 @@ func onFileSystem(t *testing.T, fsys fs.FS) *configuration {
 func TestTreeOnANamedFileSystem(t *testing.T) {
 	files := indextest.New(t)
 	writeSample(files)
-	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# a module\n")
 	counted := &opens{FS: inMemory(t, files)}
 	c := onFileSystem(t, counted)
 	h := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Rescan: -1})
@@ -311,7 +311,7 @@ func TestTreeOnANamedFileSystem(t *testing.T) {
 
 	for path, file := range map[string]string{
 		"/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip": "providers/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip",
-		"/v1/modules/acme/vpc/aws/1.1.0/archive.tar.gz":                                           "modules/acme/vpc/aws/1.1.0.tar.gz",
+		"/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz":                                           "modules/acme/vpc/aws/1.0.0.tar.gz",
 	} {
 		want := files.Read(file)
 		counted.take()
@@ -325,8 +325,8 @@ func TestTreeOnANamedFileSystem(t *testing.T) {
 			t.Errorf("%s from its 30th byte: %d, %d bytes of %d", path, w.Code, w.Body.Len(), len(want)-30)
 		}
 	}
-	folder := get(t, h, "https://registry.example.com/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz")
-	if folder.Code != http.StatusOK || !strings.Contains(folder.Body.String(), files.Read("modules/acme/vpc/aws/1.0.0/main.tf")) {
+	folder := get(t, h, "https://registry.example.com/v1/modules/acme/vpc/aws/1.1.0/archive.tar.gz")
+	if folder.Code != http.StatusOK || !strings.Contains(folder.Body.String(), files.Read("modules/acme/vpc/aws/1.1.0/main.tf")) {
 		t.Errorf("the module folder: %d", folder.Code)
 	}
 
@@ -335,7 +335,7 @@ func TestTreeOnANamedFileSystem(t *testing.T) {
 		counted.take()
 		rescan(t, h)
 		for _, name := range counted.take() {
-			if strings.Contains(name, ".") && name != "." && !strings.HasSuffix(name, "1.0.0") {
+			if strings.Contains(name, ".") && name != "." && !strings.HasSuffix(name, "1.1.0") {
 				t.Errorf("%s is opened", name)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -19,9 +19,9 @@ var fillerPool = newPool[fillerKey, *pooledFiller]()
 // A fillerKey is everything that a filler depends on. It must not be logged, as the
 // options contain tokens.
 type fillerKey struct {
-	source   tree.Source // as in an indexKey
-	identity string      // of the tree
-	options  string      // in JSON
+	source   source.Source // as in an indexKey
+	identity string        // of the tree
+	options  string        // in JSON
 }
 
 // closeDelay is how long a filler that no configuration uses any more may go on

@@ -201,7 +201,7 @@ type Handler struct {
 
 	logger   *slog.Logger
 	app      *App
-	source   *source
+	source   *snapshotSource
 	logged   *loggedTree // nil: there is no log
 	traffic  *traffic
 	registry *handlers.Registry

@@ -13,12 +13,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // A servedTree is the tree that a handler serves, with its options.
 type servedTree struct {
-	source  tree.Source
+	source  source.Source
 	fsName  string        // of the file system of the source
 	require bool          // signatures of the publishers
 	rescan  time.Duration // 0: no periodic scans
@@ -33,7 +33,7 @@ type servedTree struct {
 func (t servedTree) identity() string {
 	identity, _ := json.Marshal(struct {
 		FileSystem  string
-		Directories tree.Directories
+		Directories source.Directories
 	}{t.fsName, t.source.Directories}) // strings always encode
 	return string(identity)
 }
@@ -41,18 +41,21 @@ func (t servedTree) identity() string {
 // options returns the options of the tree's index. They must not refer to the
 // configuration, except for the file system, which is part of the pool's key.
 func (t servedTree) options(signer index.Signer) index.Options {
-	listed := t.source.Listed()
-	return index.Options{
+	o := index.Options{
 		Open:              t.source.Open,
 		Signer:            signer,
 		RequireSignatures: t.require,
 		Rescan:            t.rescan,
-		Listed:            listed,
-		Watch:             listed == nil,
 		Paths:             t.source.Paths(),
 		Store:             t.memo(),
 		Identity:          t.identity(),
 	}
+	if listed, ok := t.source.Listed(); ok {
+		o.Listed = listed
+	} else {
+		o.Watch = true
+	}
+	return o
 }
 
 // root returns the root of the tree, for logs and answers.
@@ -66,7 +69,7 @@ type indexKey struct {
 	// Caddy creates a new value of a named file system for every configuration. Its
 	// module may have been given other credentials, so the index of the previous value
 	// is not used any more. A Bucket is the same value for as long as its options are.
-	source  tree.Source
+	source  source.Source
 	require bool
 	rescan  time.Duration
 	shared  bool   // with other instances
@@ -150,11 +153,11 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 }
 
 // indexesOf returns the indexes of a tree.
-func (a *App) indexesOf(source tree.Source) (indexes []*index.Index) {
+func (a *App) indexesOf(from source.Source) (indexes []*index.Index) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for key, x := range a.indexes {
-		if key.source == source {
+		if key.source == from {
 			indexes = append(indexes, x.Index)
 		}
 	}
@@ -162,8 +165,8 @@ func (a *App) indexesOf(source tree.Source) (indexes []*index.Index) {
 }
 
 // digests returns the digests of the indexes of a tree.
-func (a *App) digests(source tree.Source) (digests []*index.Digests) {
-	for _, x := range a.indexesOf(source) {
+func (a *App) digests(from source.Source) (digests []*index.Digests) {
+	for _, x := range a.indexesOf(from) {
 		digests = append(digests, x.Digests())
 	}
 	return digests

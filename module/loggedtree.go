@@ -11,10 +11,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -99,6 +100,7 @@ func (a *App) acquireTlog(t *loggedTree) error {
 					return opening.Open(ctx, o)
 				},
 				Hostnames: key.names(),
+				Dates:     func(folder address.Address) map[string]time.Time { return datesIn(key.source, folder) },
 				Learned:   func(addresses ...address.Address) { p.compare(key.source, addresses) },
 				Changed:   func(s record.State) { p.tell(key, s) },
 			})
@@ -116,6 +118,17 @@ func (a *App) acquireTlog(t *loggedTree) error {
 	return nil
 }
 
+// datesIn returns when versions in a folder were published at their origin. Without a date, the
+// age of a version counts from its entry, so an error makes none older than it is.
+func datesIn(from source.Source, folder address.Address) map[string]time.Time {
+	files, err := from.Open()
+	if err != nil {
+		return nil
+	}
+	dates, _ := pull.Dates(files, folder)
+	return dates
+}
+
 // Destruct implements caddy.Destructor.
 func (p *pooledTlog) Destruct() error {
 	p.Close()
@@ -123,12 +136,12 @@ func (p *pooledTlog) Destruct() error {
 }
 
 // compare has the indexes of a tree compare addresses with the log, or everything.
-func (p *pooledTlog) compare(source tree.Source, addresses []address.Address) {
+func (p *pooledTlog) compare(from source.Source, addresses []address.Address) {
 	app := p.newest()
 	if app == nil {
 		return
 	}
-	for _, x := range app.indexesOf(source) {
+	for _, x := range app.indexesOf(from) {
 		x.Compare(addresses...)
 	}
 }
@@ -154,11 +167,11 @@ func (p *pooledTlog) tell(key tlogKey, s record.State) {
 }
 
 // logOn returns the log of a tree; nil: it has none.
-func (a *App) logOn(source tree.Source) (of tlogKey, log *pooledTlog) {
+func (a *App) logOn(from source.Source) (of tlogKey, log *pooledTlog) {
 	a.logging.Lock()
 	defer a.logging.Unlock()
 	for key, p := range a.logs {
-		if key.source == source {
+		if key.source == from {
 			return key, p
 		}
 	}
@@ -167,16 +180,16 @@ func (a *App) logOn(source tree.Source) (of tlogKey, log *pooledTlog) {
 
 // replaces returns since when the log of a tree has a package with other bytes only; zero if it
 // has not.
-func (a *App) replaces(source tree.Source, about address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
-	if _, p := a.logOn(source); p != nil {
+func (a *App) replaces(from source.Source, about address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
+	if _, p := a.logOn(from); p != nil {
 		return p.Replaces(about, version, on, h1, sum)
 	}
 	return time.Time{}
 }
 
 // ledger returns what the offers of a tree are compared with; nil: they are not.
-func (a *App) ledger(source tree.Source) index.Ledger {
-	if _, p := a.logOn(source); p != nil {
+func (a *App) ledger(from source.Source) index.Ledger {
+	if _, p := a.logOn(from); p != nil {
 		return p
 	}
 	return nil // not a nil *pooledTlog

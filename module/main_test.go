@@ -45,9 +45,10 @@ func sampleTree(t *testing.T) string {
 	return root
 }
 
+// writeSample has no module in a folder, for which a registry on a disk waits a second.
 func writeSample(files *indextest.Tree) {
 	files.Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64")
-	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", `output "a" { value = 1 }`))
 }
 
 // A configuration is a Caddy configuration with handlers, provisioned and perhaps

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/pages"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
 
 // UI configures the pages.
@@ -78,7 +79,7 @@ func (h *Handler) provisionPages() error {
 }
 
 // readLogo reads the file with the logo. It returns nil if there is none.
-func (u *UI) readLogo() (*pages.Logo, error) {
+func (u *UI) readLogo() (*assets.Logo, error) {
 	if u.Logo == "" {
 		return nil, nil
 	}
@@ -87,11 +88,11 @@ func (u *UI) readLogo() (*pages.Logo, error) {
 		return nil, fmt.Errorf("ui: logo: %w", err)
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, pages.MaxLogo+1))
+	content, err := io.ReadAll(io.LimitReader(f, assets.MaxLogo+1))
 	if err != nil {
 		return nil, fmt.Errorf("ui: logo: %w", err)
 	}
-	logo, err := pages.NewLogo(u.Logo, content)
+	logo, err := assets.NewLogo(u.Logo, content)
 	if err != nil {
 		return nil, fmt.Errorf("ui: logo: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // Values of the option signatures.
@@ -145,7 +145,7 @@ func (h *Handler) provisionTree(ctx caddy.Context, repl *caddy.Replacer) (served
 	if err != nil {
 		return servedTree{}, err
 	}
-	directories, err := tree.Directories{
+	directories, err := source.Directories{
 		Root: h.Root, Providers: h.Providers, Modules: h.Modules, Keys: h.Keys,
 	}.Locate(fsys)
 	if err != nil {
@@ -156,7 +156,7 @@ func (h *Handler) provisionTree(ctx caddy.Context, repl *caddy.Replacer) (served
 		return servedTree{}, err
 	}
 	return servedTree{
-		source:  tree.Source{Directories: directories, FS: fsys},
+		source:  source.Source{Directories: directories, FS: fsys},
 		fsName:  h.FileSystem,
 		require: h.Signatures == RequireSignatures,
 		rescan:  max(time.Duration(h.Rescan), 0),
@@ -264,10 +264,7 @@ func (h *Handler) fileSystem(ctx caddy.Context) (fs.FS, error) {
 	if fsys == new(caddy.Context).FileSystems().Default() {
 		return nil, nil // the local disk under its name
 	}
-	if b, ok := tree.BucketOf(fsys); ok {
-		return b, nil // the same value for all configurations that have it
-	}
-	return fsys, nil
+	return source.Unwrapped(fsys), nil
 }
 
 // Validate checks the options that Provision does not parse.

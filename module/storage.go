@@ -18,7 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // Keys in Caddy's storage. Instances that share the storage share their values.
@@ -178,8 +178,8 @@ func (s linkKeyStore) Unlock(ctx context.Context) error {
 
 // Memo returns the store of a registry that serves a tree on the local disk, and the
 // identity of the tree in it. The registry must run as the same user.
-func Memo(directories tree.Directories) (store memo.Store, identity string) {
-	t := servedTree{source: tree.Source{Directories: directories}}
+func Memo(directories source.Directories) (store memo.Store, identity string) {
+	t := servedTree{source: source.Source{Directories: directories}}
 	return t.memo(), t.identity()
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // Tlog puts on record what the registry offers, in a transparency log: a list to which
@@ -47,7 +48,7 @@ type Tlog struct {
 // A tlogKey is everything that the log of a tree depends on. It must not be logged, as it
 // has a private key.
 type tlogKey struct {
-	source  tree.Source
+	source  source.Source
 	require bool   // signatures of the publishers
 	folder  string // on the local disk, or in the file system of the source
 	onDisk  bool   // although the source has a file system
@@ -146,7 +147,7 @@ func (k *tlogKey) open() (tree.Part, error) {
 		}
 	}
 	if k.onDisk {
-		return tree.Source{}.OpenFolder(k.folder)
+		return source.Source{}.OpenFolder(k.folder)
 	}
 	return k.source.OpenFolder(k.folder)
 }

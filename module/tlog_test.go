@@ -134,6 +134,28 @@ func TestALogOutlivesItsConfiguration(t *testing.T) {
 	}
 }
 
+// With a minimum release age, pull-through knows when a version was published at its origin. That
+// is on record, and is when the version was published here.
+func TestAVersionHasTheDateOfItsOrigin(t *testing.T) {
+	root := treeToLog(t)
+	const folder = "modules/registry.terraform.io/acme/vpc/aws/"
+	indextest.OnDisk(t, root).Write(folder+"1.0.0.tar.gz", indextest.TarGz("main.tf", "# mirrored")).Write(folder+tree.VersionsName,
+		`{"format":1,"fetched":"2026-01-02T00:00:00Z","versions":[{"version":"1.0.0","published":"2025-10-01T08:30:00Z","seen":"2026-01-02T00:00:00Z","asked":true}]}`)
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: t.TempDir()}})
+	c.mustStart()
+	if body := awaitEntry(t, h, "modules/registry.terraform.io/acme/vpc/aws/1.0.0"); !strings.Contains(body, " origin:2025-10-01T08:30:00Z ") {
+		t.Errorf("the entry is %s", body)
+	}
+	if body := awaitEntry(t, h, "modules/acme/vpc/aws/1.0.0"); strings.Contains(body, " origin:") {
+		t.Errorf("the entry of a hosted version is %s", body)
+	}
+	eventually(t, "the API says when it was published", func() bool {
+		_, body := askLog(t, h, "/v1/registries/registry.terraform.io/modules/acme/vpc/aws/1.0.0")
+		return strings.Contains(body, `"published_at":"2025-10-01T08:30:00Z"`)
+	})
+}
+
 func TestALogWithoutAFolder(t *testing.T) {
 	c := newConfiguration(t)
 	h := c.mustHandle(Handler{Root: treeToLog(t), PublicURL: "https://registry.example.com", Tlog: new(Tlog)})

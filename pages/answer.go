@@ -1,11 +1,7 @@
 package pages
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
-	"crypto/sha256"
-	"encoding/base64"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -18,6 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/accept"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
 
 // An answer to a request. It does not change once it is made.
@@ -59,36 +56,19 @@ func pageAnswer(name string, model any) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{status: http.StatusOK, body: body, tag: contentTag(body)}, nil
+	return &answer{status: http.StatusOK, body: body, tag: assets.Tag(body)}, nil
 }
 
-// contentTag makes a validator from content. The content of a page depends on the visitor,
-// and so does its validator, so that it discloses no more than the page.
-func contentTag(content []byte) string {
-	sum := sha256.Sum256(content)
-	return base64.RawURLEncoding.EncodeToString(sum[:15])
+func assetAnswer(f assets.File) *answer {
+	return &answer{status: http.StatusOK, contentType: f.Type, body: f.Content, zipped: f.Zipped, tag: f.Tag, immutable: true}
 }
 
-func assetAnswer(a asset) *answer {
-	return &answer{status: http.StatusOK, contentType: a.contentType, body: a.content, zipped: a.zipped, tag: a.tag, immutable: true}
+// logoAnswer answers with the logo. It does nothing, whatever is in it.
+func logoAnswer(l *assets.Logo) *answer {
+	a := assetAnswer(l.File)
+	a.policy = filePolicy
+	return a
 }
-
-// zip compresses what is kept, once: the pages of large modules are long and
-// repetitive, and sending them as they are costs several times as much. Other answers
-// are left to Caddy's encode, which leaves alone what is compressed already.
-func zip(content []byte) []byte {
-	if len(content) < minZipped {
-		return nil
-	}
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = z.Write(content) // to memory
-	_ = z.Close()
-	return b.Bytes()
-}
-
-// minZipped is the size up to which content fits into one packet anyway.
-const minZipped = 1400
 
 // write writes an answer, and reports it to the registry.
 func (s *Site) write(w http.ResponseWriter, r *http.Request, a *answer) {
@@ -182,7 +162,7 @@ type pageKey struct {
 func (k pageKey) clone() pageKey {
 	for _, s := range []*string{
 		(*string)(&k.address.Hostname), &k.address.Namespace, &k.address.Name, &k.address.System, &k.route.version, &k.part, &k.rest,
-		&k.tab, &k.from, &k.namespace, &k.system, &k.registry, &k.q, &k.sort, &k.to, &k.signIn, (*string)(&k.self), &k.base,
+		&k.tab, &k.from, &k.group, &k.namespace, &k.system, &k.registry, &k.q, &k.sort, &k.to, &k.signIn, (*string)(&k.self), &k.base,
 	} {
 		*s = strings.Clone(*s)
 	}

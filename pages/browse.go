@@ -194,7 +194,7 @@ func (v *visit) listURL(list route, q query) string {
 	if q.offset > 0 {
 		offset = strconv.Itoa(q.offset)
 	}
-	return withQuery(v.url(list), "q", q.q, "namespace", q.namespace, "provider", q.system, "registry", q.registry, "sort", q.sort, "offset", offset)
+	return withQuery(v.url(list), "tab", q.tab, "group", q.group, "q", q.q, "namespace", q.namespace, "provider", q.system, "registry", q.registry, "sort", q.sort, "offset", offset)
 }
 
 func (v *visit) pager(first, last, total, step int) pager {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
@@ -196,7 +197,7 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 	if err != nil {
 		return nil, nil, err
 	}
-	if imageTypes[strings.ToLower(path.Ext(f.Path))] != "" && note != neverShown {
+	if assets.ImageType(f.Path) != "" && note != neverShown {
 		shown.Image = shown.Raw
 		return shown, nil, nil
 	}

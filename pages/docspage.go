@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/docsmenu"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
@@ -26,7 +27,7 @@ func (p *providerView) doc() (*answer, error) {
 		return nil, err
 	}
 	typ := p.route.address.Name
-	title := docLabel(shown, typ)
+	title := docsmenu.Label(shown, typ)
 	named := p.route.address.String() + " " + p.release.Version
 	if p.deep() {
 		named = title + " · " + named
@@ -42,7 +43,7 @@ func (p *providerView) doc() (*answer, error) {
 		return nil, err
 	}
 	model := docsPage{
-		page: frame, heading: p.heading(), Content: d.HTML, Cut: cut || d.Cut, Contents: newDocsMenu(p.docs, typ, shown, p.docURL),
+		page: frame, heading: p.heading(), Content: d.HTML, Cut: cut || d.Cut, Contents: p.docsMenu(shown), Find: p.docsForm(),
 	}
 	if p.deep() {
 		model.Crumbs = append(model.Crumbs, link{title, ""})
@@ -51,6 +52,48 @@ func (p *providerView) doc() (*answer, error) {
 	}
 	model.Outline = outlineOf(d)
 	return pageAnswer("docs", model)
+}
+
+// docsMenu returns the menu for a page of the documentation, or for a list if that is nil.
+func (p *providerView) docsMenu(shown *content.DocPage) docsmenu.Menu {
+	return docsmenu.New(p.docs, p.route.address.Name, shown, p.query.group, docsmenu.URLs{Page: p.docURL, List: func(group string) string {
+		return withQuery(p.tabURL(tabDocs), "tab", tabPages, "group", group)
+	}})
+}
+
+func (p *providerView) docsForm() docsForm {
+	return docsForm{Action: p.tabURL(tabDocs), Tab: tabPages, Words: p.query.q}
+}
+
+// docsAtOnce is how many pages a list of the documentation has at once.
+const docsAtOnce = 100
+
+// docsList answers with a list of pages of the documentation.
+func (p *providerView) docsList() (*answer, error) {
+	typ, group, words := p.route.address.Name, p.query.group, p.query.q
+	found := docsmenu.Find(p.docs, typ, group, words)
+	if len(found) == 0 && words == "" {
+		return nil, fs.ErrNotExist
+	}
+	l := docsList{Title: cmp.Or(group, "All pages"), Total: len(found)}
+	if words != "" {
+		l.Title = "Pages with “" + words + "”"
+	}
+	if group != "" || words != "" {
+		l.All = p.tabURL(tabPages)
+	}
+	first := min(p.query.offset, max(len(found)-1, 0))
+	last := min(first+docsAtOnce, len(found))
+	for _, d := range found[first:last] {
+		l.Items = append(l.Items, item{Name: docsmenu.Label(d, typ), URL: p.docURL(d), Description: d.Description})
+	}
+	l.Pager = p.pager(first, last, len(found), docsAtOnce)
+	frame, err := p.page(l.Title + " · " + p.route.address.String() + " " + p.release.Version)
+	if err != nil {
+		return nil, err
+	}
+	frame.Current = "providers"
+	return pageAnswer("docs", docsPage{page: frame, heading: p.heading(), List: l, Contents: p.docsMenu(nil), Find: p.docsForm()})
 }
 
 // docAt returns the page at a path, such as "docs" or "docs/resources/thing".

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"golang.org/x/net/html/atom"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
 
 func TestARegistryHasAFace(t *testing.T) {
-	logo, err := NewLogo("/etc/acme.SVG", []byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`))
+	logo, err := assets.NewLogo("/etc/acme.SVG", []byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,26 +42,5 @@ func TestARegistryHasAFace(t *testing.T) {
 	}
 	if w := s.get("/ui/_registry/logo-0123456789.svg", ""); w.Code != http.StatusNotFound {
 		t.Errorf("another name: %d", w.Code)
-	}
-}
-
-func TestLogosAreImages(t *testing.T) {
-	for _, test := range []struct {
-		rule, file string
-		size       int
-		want       string
-	}{
-		{"an image", "logo.png", 100, ""},
-		{"another image", "logo.webp", MaxLogo, ""},
-		{"no image", "logo.html", 100, "no image that browsers show"},
-		{"an empty file", "logo.png", 0, "the file is empty"},
-		{"a large file", "logo.png", MaxLogo + 1, "more than 256 KiB"},
-	} {
-		t.Run(test.rule, func(t *testing.T) {
-			_, err := NewLogo(test.file, make([]byte, test.size))
-			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
-		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/feed"
 )
 
@@ -56,7 +57,7 @@ func (v *visit) feed() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{status: http.StatusOK, contentType: feed.Type, body: body, tag: contentTag(body)}, nil
+	return &answer{status: http.StatusOK, contentType: feed.Type, body: body, tag: assets.Tag(body)}, nil
 }
 
 // eventsAt returns what is new in a place, or everywhere. A module that has not been read yet

@@ -149,7 +149,7 @@ func everyPath() []string {
 			for _, version := range []string{"", "/latest", "/0.1.0", "/0.2.0", "/1.0.0", "/2.0.0", "/3.2.0", "/7.0.0"} {
 				paths = append(paths, p+version)
 			}
-			for _, rest := range []string{"?tab=versions", "?tab=overview", "?tab=used-by", "/docs", "/docs/resources/thing", "/docs/resources/nothing"} {
+			for _, rest := range []string{"?tab=versions", "?tab=overview", "?tab=used-by", "?tab=pages", "?tab=pages&group=Guides", "?tab=pages&q=combination", "/docs", "/docs/resources/thing", "/docs/resources/nothing"} {
 				paths = append(paths, p+"/1.0.0"+rest)
 			}
 			paths = append(paths, p+"?tab=versions", p+"/latest/docs", p+"/0.1.0/docs")

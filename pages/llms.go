@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
 
 // maxLLMs is how many modules, and how many providers, llms.txt lists. The rest is in the
@@ -26,9 +27,12 @@ func (v *visit) llms() (*answer, error) {
 	v.llmsSection(&b, "Modules", "modules", modules)
 	v.llmsSection(&b, "Providers", "providers", providers)
 	fmt.Fprintf(&b, "\n## More\n\n- [Search](%s/search?format=md&q=): put words, a resource type or a source at the end of the query\n", v.site.Path)
+	if v.view.SeesLog() {
+		fmt.Fprintf(&b, "- [Transparency log](%s): what was offered since when, and how to verify it\n", v.markdownURL(v.url(route{kind: logRoute})))
+	}
 	fmt.Fprintf(&b, "- [How to use this registry](%s/?format=md)\n- [What is new](%s/feed.atom)\n", v.site.Path, v.site.Path)
 	body := []byte(b.String())
-	return v.orSignIn(&answer{status: http.StatusOK, contentType: "text/plain; charset=utf-8", body: body, tag: contentTag(body)}, nil)
+	return v.orSignIn(&answer{status: http.StatusOK, contentType: "text/plain; charset=utf-8", body: body, tag: assets.Tag(body)}, nil)
 }
 
 func (v *visit) llmsSection(b *strings.Builder, title, kind string, list []handlers.Listed) {

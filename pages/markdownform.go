@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/accept"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
@@ -37,7 +38,7 @@ func (v *visit) asMarkdown(a *answer) (*answer, error) {
 	m := *a
 	m.contentType, m.body, m.zipped = markdownType, text, nil
 	if m.tag != "" {
-		m.tag = contentTag(text)
+		m.tag = assets.Tag(text)
 	}
 	return &m, nil
 }

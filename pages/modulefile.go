@@ -4,20 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
-	"path"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
-
-// imageTypes are the media types of images by the ends of their names. All other files
-// that READMEs link to are shown as plain text.
-var imageTypes = map[string]string{
-	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-	".avif": "image/avif", ".svg": "image/svg+xml", ".ico": "image/x-icon",
-}
 
 // moduleFile answers with a file of a module's package.
 //
@@ -39,8 +32,8 @@ func (v *visit) moduleFile() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{status: http.StatusOK, body: file, tag: contentTag(file), policy: filePolicy}
-	a.contentType = imageTypes[strings.ToLower(path.Ext(v.route.rest))]
+	a := &answer{status: http.StatusOK, body: file, tag: assets.Tag(file), policy: filePolicy}
+	a.contentType = assets.ImageType(v.route.rest)
 	if a.contentType == "" {
 		if !utf8.Valid(file) || strings.ContainsRune(string(file), 0) {
 			return v.failedWith(http.StatusNotFound, "This file is neither text nor an image. Download the package to read it."), nil

@@ -11,7 +11,6 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
-	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
@@ -185,7 +184,7 @@ func (m *moduleView) sidebar() sidebar {
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: m.version.Published()},
 	)
-	b.Facts = append(b.Facts, recordFacts(m.view, m.route.address, m.version.Version)...)
+	b.Facts = append(b.Facts, m.recordFacts(m.route.address, m.version.Version)...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Package", Text: packed.Name, URL: m.archiveURL(packed.Name), More: ", " + size(packed.Size)},
 		fact{Term: "sha256", Text: abbreviated(packed.SHA256.String()), Full: packed.SHA256.String()},
@@ -195,16 +194,18 @@ func (m *moduleView) sidebar() sidebar {
 }
 
 // recordFacts returns where the transparency log has a version, if it has.
-func recordFacts(v *handlers.View, a address.Address, version string) []fact {
-	first, proof, ok := v.Appearance(a, version)
+func (v *visit) recordFacts(a address.Address, version string) []fact {
+	first, proof, ok := v.view.Appearance(a, version)
 	if !ok {
 		return nil
 	}
 	since := ", since " + first.Time.Format("2 January 2006")
 	if first.Found {
-		since = ", there before the log"
+		since = ", there when it was begun"
 	}
-	return []fact{{Term: "On record", Text: "entry " + humanize.Comma(first.Number), URL: proof, More: since}}
+	f := fact{Term: "On record", Text: "entry " + humanize.Comma(first.Number), URL: proof, More: since}
+	f.Of = link{"the log", v.url(route{kind: logRoute})}
+	return []fact{f}
 }
 
 // sourceFacts returns the facts that an operator writes.

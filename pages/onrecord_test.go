@@ -35,10 +35,10 @@ func TestWhereAVersionIsOnRecord(t *testing.T) {
 		rules      []string
 		says, link string
 	}{
-		{"a provider", "/providers/acme/demo/1.0.0", nil, "entry 1, since ", "/v1/tlog/lookup/providers/acme/demo/1.0.0"},
-		{"a module from before the log", "/modules/acme/vpc/aws/1.0.0", nil, "entry 0, there before the log", "/v1/tlog/lookup/modules/acme/vpc/aws/1.0.0"},
+		{"a provider", "/providers/acme/demo/1.0.0", nil, "entry 1 of the log, since ", "/v1/tlog/lookup/providers/acme/demo/1.0.0"},
+		{"a module from before the log", "/modules/acme/vpc/aws/1.0.0", nil, "entry 0 of the log, there when it was begun", "/v1/tlog/lookup/modules/acme/vpc/aws/1.0.0"},
 		{"a version that is not in it", "/modules/acme/vpc/aws/1.1.0", nil, "", ""},
-		{"a private module, in a browser that has signed in", "/modules/acme/vpc/aws/1.0.0", []string{"allow ann read acme"}, "entry 0, there before the log", ""},
+		{"a private module, in a browser that has signed in", "/modules/acme/vpc/aws/1.0.0", []string{"allow ann read acme"}, "entry 0 of the log, there when it was begun", ""},
 	} {
 		site := siteOf(t, snapshotOf(t, files), test.rules...)
 		site.Registry.Log = func() *tlog.Log { return l }

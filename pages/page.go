@@ -59,8 +59,9 @@ type identity struct {
 	// in here.
 	SignOut string
 
-	// Report reports that the visitor may read the report for operators.
-	Report bool
+	// Report reports that the visitor may read the report for operators, and Log that there
+	// is a page of the transparency log.
+	Report, Log bool
 }
 
 // An alternate is the content of a page in another form.
@@ -145,7 +146,8 @@ type fact struct {
 	Term string
 	Text string
 	URL  string    // a link for the text; empty: the text has none
-	More string    // shown after the text
+	Of   link      // what the text is of, shown after it
+	More string    // shown at the end
 	Time time.Time // shown in place of the text
 
 	// Full is the whole value of a text that is shortened. It can be copied. The text

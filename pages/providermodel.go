@@ -3,7 +3,7 @@ package pages
 import (
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/docsmenu"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
@@ -27,6 +27,7 @@ type providerPage struct {
 // modules that require the provider tabUsedBy.
 const (
 	tabDocs     = "docs"
+	tabPages    = "pages" // lists of pages of the documentation
 	tabPackages = "packages"
 )
 
@@ -86,102 +87,20 @@ type docsPage struct {
 
 	Content  prose
 	Cut      bool // only its beginning is shown
-	Contents docsMenu
+	List     docsList
+	Contents docsmenu.Menu
+	Find     docsForm
 }
 
-// A docsMenu leads to all pages of the documentation.
-type docsMenu struct {
-	Overview docLink
-	Groups   []docGroup
-	Pages    int
-	LeftOut  int // the number of pages that are not shown, because there are too many
-}
-
-// A docGroup has the pages that belong together: guides, one kind of page, or one
-// subcategory.
-type docGroup struct {
-	Title    string
-	Open     bool
-	Count    int
-	Sections []docSection
-}
-
-// A docSection has the pages of one kind in a group. It may have no title if the group
-// has only one kind.
-type docSection struct {
+// A docsList lists pages of the documentation: of a group, or those that have words. It is
+// empty on a page that shows one.
+type docsList struct {
 	Title string
-	Links []docLink
+	Total int
+	Items []item
+	All   string // the list of all pages; empty if this is it
+	Pager pager
 }
 
-// A docLink leads to a page of the documentation.
-type docLink struct {
-	Text, URL string
-	Current   bool
-}
-
-// docTitles are the titles of the categories in a menu.
-var docTitles = map[content.DocCategory]string{
-	content.DocGuides: "Guides", content.DocResources: "Resources", content.DocDataSources: "Data sources",
-	content.DocEphemeralResources: "Ephemeral resources", content.DocListResources: "List resources",
-	content.DocActions: "Actions", content.DocFunctions: "Functions",
-}
-
-// docLabel returns the name of a page in a menu. A resource has the name that
-// configurations use.
-func docLabel(p *content.DocPage, typ string) string {
-	switch p.Category {
-	case content.DocOverview:
-		return "Overview"
-	case content.DocFunctions:
-		return p.Slug
-	case content.DocGuides:
-		if p.Title != "" {
-			return p.Title
-		}
-		return p.Slug
-	}
-	return resourceName(p.Slug, typ)
-}
-
-// resourceName returns the type of a resource. The name of its page may have the
-// provider's name before it or not.
-func resourceName(slug, typ string) string {
-	if slug == typ || len(slug) > len(typ) && slug[:len(typ)+1] == typ+"_" {
-		return slug
-	}
-	return typ + "_" + slug
-}
-
-// maxOpenPages is how many pages a menu may have before it is folded.
-const maxOpenPages = 40
-
-// newDocsMenu arranges pages of documentation, which are already in the order of the
-// menu. url returns the URL of a page. current is the page that is shown, or nil.
-func newDocsMenu(d *content.Docs, typ string, current *content.DocPage, url func(*content.DocPage) string) docsMenu {
-	m := docsMenu{Overview: docLink{Text: "Overview"}, Pages: len(d.Pages), LeftOut: d.LeftOut}
-	for i := range d.Pages {
-		p := &d.Pages[i]
-		l := docLink{Text: docLabel(p, typ), URL: url(p), Current: p == current}
-		kind := docTitles[p.Category]
-		if p.Category == content.DocOverview {
-			m.Overview = l
-			continue
-		}
-		title, section := p.Subcategory, kind
-		if p.Subcategory == "" || p.Category == content.DocGuides {
-			title, section = kind, ""
-		}
-		if len(m.Groups) == 0 || m.Groups[len(m.Groups)-1].Title != title {
-			m.Groups = append(m.Groups, docGroup{Title: title, Open: len(d.Pages) <= maxOpenPages})
-		}
-		g := &m.Groups[len(m.Groups)-1]
-		if len(g.Sections) == 0 || g.Sections[len(g.Sections)-1].Title != section {
-			g.Sections = append(g.Sections, docSection{Title: section})
-		}
-		s := &g.Sections[len(g.Sections)-1]
-		s.Links = append(s.Links, l)
-		g.Count++
-		g.Open = g.Open || l.Current
-	}
-	return m
-}
+// A docsForm finds pages of the documentation.
+type docsForm struct{ Action, Tab, Words string }

@@ -58,6 +58,8 @@ func (v *visit) provider() (*answer, error) {
 		return pv.absentDocs()
 	case docs != nil && (v.route.rest != "" || v.query.tab == ""):
 		return pv.doc()
+	case docs != nil && v.query.tab == tabPages:
+		return pv.docsList()
 	}
 	return pv.answer()
 }
@@ -178,7 +180,7 @@ func (p *providerView) tabs() []tab {
 	var tabs []tab
 	current := cmp.Or(p.query.tab, tabDocs)
 	switch {
-	case p.route.rest != "":
+	case p.route.rest != "", current == tabPages:
 		current = tabDocs
 	case p.docs == nil:
 		current = cmp.Or(p.query.tab, tabPackages)
@@ -218,7 +220,7 @@ func (p *providerView) sidebar() sidebar {
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: p.release.Published()},
 	)
-	b.Facts = append(b.Facts, recordFacts(p.view, a, p.release.Version)...)
+	b.Facts = append(b.Facts, p.recordFacts(a, p.release.Version)...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Protocol", Text: strings.Join(p.release.Protocols(), ", ")},
 		fact{Term: "Signed by", Text: signer(p.release)},
@@ -237,7 +239,7 @@ func (p *providerView) packages() packages {
 			SHA256: fact{Term: "sha256 of " + k.Platform.String(), Text: abbreviated(sum), Full: sum},
 			H1:     fact{Term: "h1 of " + k.Platform.String(), Text: abbreviated(k.H1), Full: k.H1},
 		})
-		if hashes = append(hashes, "zh:"+sum); k.H1 != "" {
+		if hashes = append(hashes, k.File.SHA256.ZH()); k.H1 != "" {
 			hashes = append(hashes, k.H1)
 		}
 	}

@@ -1,9 +1,14 @@
 package pages
 
 import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +19,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/docsmenu"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -105,7 +111,7 @@ func docsPageOf() docsPage {
 	p := providerPageOf(tabDocs)
 	return docsPage{
 		page: p.page, heading: p.heading, Content: text.HTML, sidebar: sidebar{Outline: text.Outline}, Cut: true,
-		Contents: newDocsMenu(d, "station", &d.Pages[2], func(*content.DocPage) string { return "/providers/weather/station/latest/docs" }),
+		Contents: docsmenu.New(d, "station", &d.Pages[2], "", docsmenu.URLs{Page: func(*content.DocPage) string { return "/providers/weather/station/latest/docs" }}),
 	}
 }
 
@@ -288,19 +294,6 @@ func TestDocumentationMenu(t *testing.T) {
 	}
 }
 
-// A large menu is folded, except for the group of the page that is shown.
-func TestLargeDocumentationMenuIsFolded(t *testing.T) {
-	var d content.Docs
-	for _, slug := range strings.Fields(strings.Repeat("a ", 50)) {
-		d.Pages = append(d.Pages, content.DocPage{Category: content.DocResources, Slug: slug}, content.DocPage{Category: content.DocResources, Slug: slug, Subcategory: "S"})
-	}
-	slices.SortStableFunc(d.Pages, func(a, b content.DocPage) int { return strings.Compare(a.Subcategory, b.Subcategory) })
-	m := newDocsMenu(&d, "demo", &d.Pages[99], func(*content.DocPage) string { return "/" })
-	if len(m.Groups) != 2 || m.Groups[0].Open || !m.Groups[1].Open || m.Groups[1].Count != 50 || !m.Groups[1].Sections[0].Links[49].Current {
-		t.Errorf("the menu is %+v", m)
-	}
-}
-
 // A version links to the same page of the other versions that have documentation.
 func TestVersionsOfDocumentation(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
@@ -332,5 +325,101 @@ func TestDocumentationOfWhatIsHidden(t *testing.T) {
 				t.Errorf("%q: %s is %d, want %d", user, path, w.Code, want)
 			}
 		}
+	}
+}
+
+// with returns the first element with an attribute, or nil.
+func with(list []*html.Node, name, value string) *html.Node {
+	if i := slices.IndexFunc(list, func(n *html.Node) bool { return attr(n, name) == value }); i >= 0 {
+		return list[i]
+	}
+	return nil
+}
+
+func linksIn(n *html.Node) (all []string) {
+	for _, a := range elements(n, atom.A) {
+		all = append(all, attr(a, "href"))
+	}
+	return all
+}
+
+// Documentation of thousands of pages costs a page no more than others: its menu leads to
+// the pages near it, and to lists of all others.
+func TestDocumentationOfThousandsOfPages(t *testing.T) {
+	const pages, subcategories, most = 4000, 250, 30 << 10
+	files := indextest.New(t)
+	docs := []string{"index.md", "# Big\n"}
+	for i := range pages {
+		subcategory := "Everything else" // a third of them
+		if i%3 > 0 {
+			subcategory = fmt.Sprintf("Service number %d (Elastic %x)", i%subcategories, i%subcategories*7919)
+		}
+		docs = append(docs, fmt.Sprintf("resources/%x_thing_%04d.md", i*7919%65536, i), "---\nsubcategory: "+subcategory+"\ndescription: Manages thing "+strconv.Itoa(i)+"\n---\n# Thing\n")
+	}
+	files.Provider("acme/big", "1.0.0", "linux_amd64").Docs(docs...)
+	s := siteOf(t, snapshotOf(t, files))
+	const base = "/providers/acme/big"
+	size := func(w *httptest.ResponseRecorder) int {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, err := z.Write(w.Body.Bytes())
+		if err = cmp.Or(err, z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return b.Len()
+	}
+	assets := 0
+	for _, file := range regexp.MustCompile(`"(/_registry/[a-z]+-[^"]+)"`).FindAllStringSubmatch(s.get(base, "").Body.String(), -1) {
+		assets += size(s.get(file[1], ""))
+	}
+	visited := make(map[string]bool)
+	list := base + "?tab=pages"
+	for next := list; next != ""; {
+		doc := parse(t, s.get(next, ""))
+		for _, to := range linksIn(doc) {
+			if strings.HasPrefix(to, base+"/latest/docs/resources/") {
+				visited[to] = true
+			}
+		}
+		next = ""
+		if further := with(elements(doc, atom.A), "rel", "next"); further != nil {
+			next = attr(further, "href")
+		}
+	}
+	if len(visited) != pages {
+		t.Errorf("the list of all pages leads to %d of %d", len(visited), pages)
+	}
+	for _, page := range []struct{ rule, path, current string }{
+		{"the overview", base, "Overview"},
+		{"a page of a group", base + "/latest/docs/resources/1eef_thing_0001", "big_1eef_thing_0001"},
+		{"a page of a large group", base + "/latest/docs/resources/0_thing_0000", "big_0_thing_0000"},
+		{"the list of a group", base + "?tab=pages&group=Everything+else", "Everything else"},
+		{"a search", base + "?tab=pages&q=thing+0001", ""},
+	} {
+		t.Run(page.rule, func(t *testing.T) {
+			w := s.get(page.path, "")
+			if w.Code != http.StatusOK {
+				t.Fatal(w.Code)
+			}
+			if all := size(w) + assets; all > most || assets == 0 {
+				t.Errorf("%d bytes are sent, of them %d for its files; want at most %d", all, assets, most)
+			}
+			menu := with(elements(parse(t, w), atom.Nav), "id", "contents")
+			current := with(elements(menu, atom.A), "aria-current", "page")
+			if page.current != "" && (current == nil || textIn(current) != page.current) {
+				t.Errorf("the menu does not mark %q", page.current)
+			}
+			links := strings.ReplaceAll(strings.Join(linksIn(menu), " "), base+"/latest?", base+"?")
+			for _, to := range []string{list, list + "&group=Everything+else"} {
+				if !strings.Contains(links+" ", to+" ") {
+					t.Errorf("the menu does not lead to %s", to)
+				}
+			}
+		})
+	}
+	saysAll(t, s.get(base+"?tab=pages&q=thing+0001", ""), "Pages with “thing 0001” 1", "Manages thing 1")
+	saysAll(t, s.get(base+"?tab=pages&q=nothing", ""), "No page has all of these words")
+	if w := s.get(base+"?tab=pages&group=nothing", ""); w.Code != http.StatusNotFound {
+		t.Errorf("the list of a group that does not exist: %d", w.Code)
 	}
 }

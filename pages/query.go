@@ -10,6 +10,7 @@ import (
 // page does not know. Queries are comparable.
 type query struct {
 	tab, from                   string // pages of a module or provider
+	group                       string // of pages of documentation
 	namespace, system, registry string // filters of a list
 	q                           string // the words of a search
 	sort                        string // of a list; empty: by address
@@ -65,6 +66,9 @@ func readQuery(rt route, raw string, header http.Header) (q query) {
 		if q.tab = get("tab"); q.tab == tabChanges {
 			q.from = get("from")
 		}
+		if rt.kind == providerRoute && q.tab == tabPages {
+			q.q, q.group = get("q"), get("group")
+		}
 	case moduleCodeRoute:
 		if q.from = get("from"); q.from == "" {
 			q.tab = get("tab")
@@ -76,8 +80,8 @@ func readQuery(rt route, raw string, header http.Header) (q query) {
 			q.sort = newestFirst
 		}
 	}
-	switch rt.kind {
-	case modulesRoute, providersRoute, searchModulesRoute, searchProvidersRoute, searchDocsRoute:
+	switch {
+	case rt.kind == modulesRoute, rt.kind == providersRoute, rt.kind == searchModulesRoute, rt.kind == searchProvidersRoute, rt.kind == searchDocsRoute, rt.kind == providerRoute && q.tab == tabPages:
 		if n, err := strconv.Atoi(get("offset")); err == nil && n > 0 {
 			q.offset = n
 		}

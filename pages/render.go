@@ -13,16 +13,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
 
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// embedded returns the assets and the parsed templates, which all sites share. They are
-// read once.
-var embedded = sync.OnceValue(func() *theme {
-	t := &theme{assets: loadAssets(), pages: make(map[string]*template.Template)}
-	parts := template.Must(template.New("").Funcs(t.functions()).ParseFS(templateFiles, "templates/_*.html"))
+// embedded returns the parsed templates, which all sites share. They are read once.
+var embedded = sync.OnceValue(func() map[string]*template.Template {
+	pages := make(map[string]*template.Template)
+	parts := template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/_*.html"))
 	files, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		panic(err) // a bad pattern
@@ -33,20 +34,14 @@ var embedded = sync.OnceValue(func() *theme {
 			continue
 		}
 		page := template.Must(template.Must(parts.Clone()).ParseFS(templateFiles, name))
-		t.pages[strings.TrimSuffix(base, ".html")] = page.Lookup("layout")
+		pages[strings.TrimSuffix(base, ".html")] = page.Lookup("layout")
 	}
-	return t
+	return pages
 })
-
-// A theme has the assets and templates of the pages.
-type theme struct {
-	assets
-	pages map[string]*template.Template
-}
 
 // render returns the page with that name, which is also the name of its template.
 func render(name string, model any) ([]byte, error) {
-	t := embedded().pages[name]
+	t := embedded()[name]
 	if t == nil {
 		return nil, fmt.Errorf("there is no page %q", name)
 	}
@@ -57,19 +52,18 @@ func render(name string, model any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// functions returns the functions for templates.
-func (t *theme) functions() template.FuncMap {
-	return template.FuncMap{
-		"asset": func(name string) string { return assetFolder + t.hashed[name] },
-		"day":   func(at time.Time) string { return at.UTC().Format("2 Jan 2006") },
-		"minute": func(at time.Time) string {
-			return at.UTC().Format("2 Jan 2006, 15:04") + " UTC"
-		},
-		"datetime":  func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
-		"number":    func(n int) string { return humanize.Comma(int64(n)) },
-		"breakable": breakable,
-		"count":     count,
-	}
+// functions are the functions for templates.
+var functions = template.FuncMap{
+	"asset": assets.Path,
+	"day":   func(at time.Time) string { return at.UTC().Format("2 Jan 2006") },
+	"minute": func(at time.Time) string {
+		return at.UTC().Format("2 Jan 2006, 15:04") + " UTC"
+	},
+	"datetime":  func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
+	"number":    func(n int) string { return humanize.Comma(int64(n)) },
+	"breakable": breakable,
+	"dotted":    dotted,
+	"count":     count,
 }
 
 // breakable returns a name as HTML that a browser may break after a slash or an underscore.
@@ -77,6 +71,11 @@ func (t *theme) functions() template.FuncMap {
 func breakable(name string) template.HTML {
 	escaped := template.HTMLEscapeString(name)
 	return template.HTML(strings.NewReplacer("/", "/<wbr>", "_", "_<wbr>").Replace(escaped))
+}
+
+// dotted returns a name that may be a hostname as HTML that a browser may break before a dot.
+func dotted(name string) template.HTML {
+	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(name), ".", "<wbr>."))
 }
 
 // count returns a number of things, such as "1 module" or "1,204 modules".

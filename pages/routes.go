@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
 
 // A route is a parsed path of a page. Routes are comparable.
@@ -57,6 +58,7 @@ const (
 	callbackRoute
 	logoutRoute
 	llmsRoute
+	logRoute
 )
 
 // Longer paths are not paths of pages.
@@ -75,7 +77,7 @@ var plainRoutes = map[string]routeKind{
 	"/": homeRoute, "/browse/modules": modulesRoute, "/browse/providers": providersRoute,
 	"/search": searchRoute, "/search/modules": searchModulesRoute, "/search/providers": searchProvidersRoute,
 	"/search/documentation": searchDocsRoute, "/search/suggestions": suggestionsRoute,
-	"/_registry/report": reportRoute, "/_registry/login": loginRoute, callbackPath: callbackRoute, logoutPath: logoutRoute,
+	"/_registry/report": reportRoute, "/_registry/log": logRoute, "/_registry/login": loginRoute, callbackPath: callbackRoute, logoutPath: logoutRoute,
 	"/llms.txt": llmsRoute,
 }
 
@@ -105,8 +107,8 @@ func parseRoute(escaped string) (r route, ok bool) {
 	if kind, ok := cutRoutes[escaped]; ok {
 		return route{kind: kind}, true
 	}
-	if name, ok := strings.CutPrefix(escaped, assetFolder); ok {
-		_, known := embedded().byName[name]
+	if name, ok := strings.CutPrefix(escaped, assets.Folder); ok {
+		_, known := assets.Named(name)
 		return route{kind: assetRoute, rest: name}, known
 	}
 	segments, ok := decodeSegments(escaped)
@@ -296,7 +298,7 @@ func (r route) path() string {
 	}
 	switch r.kind {
 	case assetRoute:
-		return assetFolder + r.rest
+		return assets.Folder + r.rest
 	case moduleRoute, moduleFileRoute, moduleCodeRoute, providerRoute, placeRoute, lostRoute:
 	default:
 		for p, kind := range plainRoutes {

@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
 
 // A searchPage shows the results of a search: the first of all kinds, or all of one.
@@ -309,7 +310,7 @@ func (v *visit) suggestions() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{status: http.StatusOK, contentType: "application/json", body: body, tag: contentTag(body)}, nil
+	return &answer{status: http.StatusOK, contentType: "application/json", body: body, tag: assets.Tag(body)}, nil
 }
 
 func (v *visit) suggest(found handlers.Search) []suggestion {

@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/feed"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
@@ -36,7 +37,7 @@ type Site struct {
 	Name string
 
 	// Logo is beside the name. May be nil.
-	Logo *Logo
+	Logo *assets.Logo
 
 	// Links are at the foot of each page.
 	Links []Link
@@ -77,8 +78,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	if escaped == "" && s.Path != "" {
 		escaped = "/" // the answer redirects to it
 	}
-	if s.Logo.isAt(escaped, r.Method) {
-		s.write(w, r, s.Logo.answer())
+	if s.Logo.IsAt(escaped) && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		s.write(w, r, logoAnswer(s.Logo))
 		return true
 	}
 	rt, ok := parseRoute(escaped)
@@ -113,7 +114,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if rt.kind == assetRoute {
-		s.write(w, r, assetAnswer(embedded().byName[rt.rest]))
+		f, _ := assets.Named(rt.rest)
+		s.write(w, r, assetAnswer(f))
 		return true
 	}
 	q := readQuery(rt, r.URL.RawQuery, r.Header)
@@ -160,7 +162,7 @@ type visit struct {
 // answer renders a page, or takes it from the cache if the page is the same for
 // everyone.
 func (s *Site) answer(v *visit) (*answer, error) {
-	if !v.view.Public() || !v.query.cacheable() {
+	if !v.view.Public() || !v.query.cacheable() || v.route.kind == logRoute { // the log grows without a new snapshot
 		return s.render(v)
 	}
 	if subject, err := v.subject(); err != nil || !subject.Anonymous() {
@@ -195,7 +197,7 @@ func (s *Site) share(v *visit, pages *snapshotPages, key pageKey) (*answer, erro
 			return a, 0, err
 		}
 		if strings.HasPrefix(cmp.Or(a.contentType, htmlType), "text/") || a.contentType == feed.Type {
-			a.zipped = zip(a.body)
+			a.zipped = assets.Zip(a.body)
 		}
 		return a, cache.UntilEvicted, nil
 	})
@@ -242,6 +244,8 @@ func (s *Site) renderPage(v *visit) (*answer, error) {
 		return v.lost()
 	case reportRoute:
 		return v.report()
+	case logRoute:
+		return v.log()
 	case loginRoute:
 		if s.Challenge == nil {
 			return nil, fs.ErrNotExist
@@ -297,6 +301,7 @@ func (v *visit) subject() (access.Subject, error) {
 func (v *visit) page(title string) (page, error) {
 	p := page{Site: v.site.identity(v.view.Hostname()), Title: title}
 	p.Canonical, p.Alternates = v.canonical(), v.alternates()
+	p.Site.Log = v.view.SeesLog()
 	subject, err := v.subject()
 	switch {
 	case err != nil:
@@ -329,7 +334,7 @@ func (s *Site) identity(name svchost.Hostname) *identity {
 	host := address.DisplayHostname(name)
 	i := &identity{Name: cmp.Or(s.Name, host), Hostname: host, Base: s.Path, Version: s.Version, Links: s.Links}
 	if s.Logo != nil {
-		i.Logo = s.Path + assetFolder + s.Logo.name
+		i.Logo = s.Path + assets.Folder + s.Logo.Name
 	}
 	return i
 }

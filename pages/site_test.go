@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -362,7 +363,7 @@ func TestPagesAreRevalidated(t *testing.T) {
 func TestKeptPagesAreCompressed(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	for path, kept := range map[string]bool{
-		"/modules/acme/vpc/aws": true, assetFolder + embedded().hashed["style.css"]: true, "/search?q=vpc": false,
+		"/modules/acme/vpc/aws": true, assets.Path("style.css"): true, "/search?q=vpc": false,
 	} {
 		plain := s.get(path, "")
 		for accepted, want := range map[string]bool{
@@ -728,7 +729,7 @@ func TestRegistryIsToldOfPages(t *testing.T) {
 		{"GET", "/modules/ACME/vpc/aws", "", "", 308, 0, "", ""},
 		{"GET", "/registries/registry.terraform.io/providers/hashicorp/null", "", "", 200, whole, "registry.terraform.io/hashicorp/null", "3.2.0"},
 		{"GET", "/_registry/report", "", "", 404, whole, "", ""},
-		{"GET", assetFolder + embedded().hashed["style.css"], "", "", 200, whole, "", ""},
+		{"GET", assets.Path("style.css"), "", "", 200, whole, "", ""},
 		{"POST", "/", "", "", 405, whole, "", ""},
 	} {
 		told = nil

@@ -3,10 +3,13 @@ package pages
 import (
 	"fmt"
 	"math"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
 
 // pairs are the colours of text and the colours behind it, with the contrast that WCAG
@@ -77,8 +80,8 @@ func TestStylesUseKnownTokensOnly(t *testing.T) {
 
 func stylesheet(t *testing.T) string {
 	t.Helper()
-	a := embedded()
-	css := a.byName[a.hashed["style.css"]].content
+	f, _ := assets.Named(path.Base(assets.Path("style.css")))
+	css := f.Content
 	if len(css) == 0 {
 		t.Fatal("there is no stylesheet")
 	}

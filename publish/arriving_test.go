@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/spf13/afero"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -24,8 +26,9 @@ func TestPackagesAreCheckedWhileTheyArrive(t *testing.T) {
 		open := o.Open
 		o.Open = func() (tree.Tree, error) {
 			files, err := open()
-			files.Providers.Fs = treetest.CountedFs{Fs: files.Providers.Fs, Read: read}
-			files.Modules.Fs = treetest.CountedFs{Fs: files.Modules.Fs, Read: read}
+			counted := func(fsys afero.Fs) afero.Fs { return treetest.CountedFs{Fs: fsys, Read: read} }
+			treetest.Wrap(&files.Providers, counted)
+			treetest.Wrap(&files.Modules, counted)
 			return files, err
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -44,7 +45,7 @@ func (k treeKind) newFaultyTree(t *testing.T, f fault, build func(*indextest.Tre
 	if !k.bucket {
 		faults, root := new(treetest.Faults), t.TempDir()
 		build(indextest.OnDisk(t, root))
-		directories := tree.Directories{Root: root}
+		directories := source.Directories{Root: root}
 		p, locks := newPublisher(t, faults.Open(directories.Open))
 		return faultyTree{
 			&registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: p, locks: locks},
@@ -57,7 +58,7 @@ func (k treeKind) newFaultyTree(t *testing.T, f fault, build func(*indextest.Tre
 	}
 	b := new(treetest.Bucket)
 	build(indextest.InBucket(t, b))
-	directories := tree.Directories{Root: "."}
+	directories := source.Directories{Root: "."}
 	p, locks := newPublisher(t, func() (tree.Tree, error) { return directories.OpenIn(b) })
 	var first, asked atomic.Int64
 	var failed atomic.Pointer[string]
@@ -108,9 +109,9 @@ func (r *registry) scan() *index.Snapshot {
 	r.t.Helper()
 	var o index.Options
 	if r.bucket != nil {
-		o.Listed = tree.Directories{Root: "."}.Listed(r.bucket)
+		o.Listed = source.Directories{Root: "."}.Listed(r.bucket)
 	} else {
-		o.Open = tree.Directories{Root: r.root}.Open
+		o.Open = source.Directories{Root: r.root}.Open
 	}
 	s, err := index.Scan(r.t.Context(), o)
 	if err != nil {
@@ -311,7 +312,7 @@ func TestModulesDuringFaults(t *testing.T) {
 // does. That module conflicts with no upload: the publisher is told to try again.
 func TestModuleThatIsGoneAtOnce(t *testing.T) {
 	faults, root := new(treetest.Faults), t.TempDir()
-	p, locks := newPublisher(t, faults.Open(tree.Directories{Root: root}.Open))
+	p, locks := newPublisher(t, faults.Open(source.Directories{Root: root}.Open))
 	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: p, locks: locks}
 	const name = "modules/acme/vpc/aws/1.0.0.tar.gz"
 	gone := false

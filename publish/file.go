@@ -89,7 +89,7 @@ func ParseReleaseFile(a address.Address, version, name string) (File, error) {
 func ParseModuleFile(a address.Address, name string) (File, error) {
 	text, _, rank, ok := address.ParseModuleFile(name)
 	if !ok {
-		return File{}, refused("%.200q is not the package of a module: send VERSION.tar.gz, VERSION.tgz or VERSION.zip", name)
+		return File{}, refused("%.200q is not the package of a module: send %s", name, address.ModuleFileNames("VERSION"))
 	}
 	v, err := address.ParseModuleVersion(text)
 	if err != nil {

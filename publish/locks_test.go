@@ -11,7 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // A request waits half a minute for a lock. Then its publisher is told to try again,
@@ -59,7 +59,7 @@ func TestLocksThatDoNotCome(t *testing.T) {
 func newUnobserved(t *testing.T, root string) *registry {
 	t.Helper()
 	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), locks: new(locks), log: new(bytes.Buffer)}
-	o := publish.Options{Open: tree.Directories{Root: root}.Open, Lock: r.locks.lock, Logger: slog.New(slog.NewTextHandler(r.log, nil))}
+	o := publish.Options{Open: source.Directories{Root: root}.Open, Lock: r.locks.lock, Logger: slog.New(slog.NewTextHandler(r.log, nil))}
 	withoutIndex(&o)
 	var err error
 	if r.Publisher, err = publish.New(o); err != nil {
@@ -75,7 +75,7 @@ func TestLocksOutliveTheWaitForThem(t *testing.T) {
 	var held context.Context
 	ended := false
 	r := newUnobserved(t, root)
-	o := publish.Options{Open: tree.Directories{Root: root}.Open, Lock: func(ctx context.Context, _ string) (func(), error) {
+	o := publish.Options{Open: source.Directories{Root: root}.Open, Lock: func(ctx context.Context, _ string) (func(), error) {
 		held = ctx
 		return func() { ended = held.Err() != nil }, nil
 	}}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
@@ -241,7 +240,7 @@ func (m *presentModule) compare(f File, sum wire.SHA256) (Result, error) {
 		return Result{}, err
 	case !same, m.version != f.Version:
 		return Result{}, f.errOtherBytes()
-	case isZip(m.packageName()) != isZip(f.Name):
+	case address.ModuleFormatOf(m.packageName()) != address.ModuleFormatOf(f.Name):
 		return Result{}, f.errOtherFormat(m.packageName())
 	}
 	result := f.unchanged(sum)
@@ -260,17 +259,11 @@ func (m *presentModule) packageName() string {
 	return path.Base(m.path)
 }
 
-func isZip(name string) bool { return strings.HasSuffix(name, ".zip") }
-
 // errOtherFormat refuses the bytes of a published package under a name that says
 // another format. As the first upload of the version, they would have been refused,
 // too.
 func (f File) errOtherFormat(published string) error {
-	format := "zip"
-	if !isZip(f.Name) {
-		format = "tar.gz"
-	}
-	return refused("%s is the file that is published as %s, and no %s: send it under that name", f.Name, published, format)
+	return refused("%s is the file that is published as %s, and no %s: send it under that name", f.Name, published, address.ModuleFormatOf(f.Name))
 }
 
 // asRefusal turns the error of checking a file into one for its publisher.

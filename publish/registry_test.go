@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -80,7 +81,7 @@ func newRegistry(t testing.TB, change ...func(*publish.Options)) *registry {
 func newRegistryOver(t testing.TB, root string, change ...func(*publish.Options)) *registry {
 	t.Helper()
 	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root)}
-	open := tree.Directories{Root: root}.Open
+	open := source.Directories{Root: root}.Open
 	r.start(index.Options{Open: open, Watch: true}, open, change...)
 	return r
 }
@@ -89,7 +90,7 @@ func newRegistryOver(t testing.TB, root string, change ...func(*publish.Options)
 func newRegistryInBucket(t testing.TB, b *treetest.Bucket, change ...func(*publish.Options)) *registry {
 	t.Helper()
 	r := &registry{t: t, bucket: b, Tree: indextest.InBucket(t, b)}
-	directories := tree.Directories{Root: "."}
+	directories := source.Directories{Root: "."}
 	r.start(index.Options{Listed: directories.Listed(b)}, func() (tree.Tree, error) { return directories.OpenIn(b) }, change...)
 	return r
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -578,7 +578,7 @@ func newRegistryWithKeys(t *testing.T, keys string, change ...func(*publish.Opti
 	t.Helper()
 	root := t.TempDir()
 	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root)}
-	open := tree.Directories{Root: root, Keys: keys}.Open
+	open := source.Directories{Root: root, Keys: keys}.Open
 	r.start(index.Options{Open: open, Watch: true}, open, change...)
 	return r
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // newUnwatchedRegistry starts a registry that learns of no change of its tree.
@@ -20,7 +20,7 @@ func (k treeKind) newUnwatchedRegistry(t *testing.T) *registry {
 	}
 	root := t.TempDir()
 	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root)}
-	open := tree.Directories{Root: root}.Open
+	open := source.Directories{Root: root}.Open
 	r.start(index.Options{Open: open}, open)
 	return r
 }
@@ -109,7 +109,7 @@ func (x eagerIndex) Changed(folders ...string) index.Change {
 // The only scan after a change may begin before its publisher waits for it.
 func TestScansThatBeginAtOnce(t *testing.T) {
 	root := t.TempDir()
-	open := tree.Directories{Root: root}.Open
+	open := source.Directories{Root: root}.Open
 	x := eagerIndex{index.New(index.Options{Open: open})}
 	t.Cleanup(func() { x.Close() })
 	p, err := publish.New(publish.Options{Open: open, Index: func() publish.Index { return x }, Lock: new(locks).lock})

@@ -450,3 +450,32 @@ func TestDatesOfManyVersions(t *testing.T) {
 		})
 	}
 }
+
+// A tree says when versions were published at their origin, as far as the origin was asked.
+func TestDatesInATree(t *testing.T) {
+	s := newAcme(t)
+	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
+		lists(s, "1.1.0", time.Hour, "1.0.0", 9*day, "0.9.0", -day)
+		first := time.Now()
+		versionsOf(t, m)
+		time.Sleep(day)
+		lists(s, "1.2.0", 9*day, "1.1.0", time.Hour, "1.0.0", 9*day, "0.9.0", -day)
+		versionsOf(t, m)
+		files, err := m.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dates, err := pull.Dates(files, demo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for version, want := range map[string]time.Time{
+			"1.0.0": first.Add(-9 * day), "1.1.0": first.Add(-time.Hour), "0.9.0": {},
+			"1.2.0": first, // it came after the first list, whatever the origin says
+		} {
+			if got := dates[version]; !got.Equal(want) {
+				t.Errorf("%s was published at %v, want %v", version, got, want)
+			}
+		}
+	})
+}

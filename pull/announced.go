@@ -69,8 +69,8 @@ func decodeAnnounced(content []byte, r *upstream.Release) {
 // include the sum in SHA256SUMS.
 func agreesWithSums(hashes wire.PackageHashes, p address.Platform, r *upstream.Release) bool {
 	sum, listed := r.Sums[address.PackageName(r.Address.Name, r.Version, p)]
-	zh := "zh:" + sum.String()
-	known := func(hash string) bool { return hash == zh || strings.HasPrefix(hash, "h1:") }
+	zh := sum.ZH()
+	known := func(hash string) bool { return hash == zh || wire.IsH1(hash) }
 	return listed && hashes.Size > 0 && slices.Contains(hashes.Hashes, zh) && !slices.ContainsFunc(hashes.Hashes, func(hash string) bool { return !known(hash) })
 }
 

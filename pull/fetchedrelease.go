@@ -173,8 +173,8 @@ func (k *fetchedRelease) hashes() map[address.Platform]wire.PackageHashes {
 		if p := k.present.Package(f.Platform.OS, f.Platform.Arch); p != nil {
 			known = p.Hashes()
 		}
-		if known.Size <= 0 || !slices.Contains(known.Hashes, "zh:"+sum.String()) ||
-			!slices.ContainsFunc(known.Hashes, func(hash string) bool { return strings.HasPrefix(hash, "h1:") }) {
+		if known.Size <= 0 || !slices.Contains(known.Hashes, sum.ZH()) ||
+			!slices.ContainsFunc(known.Hashes, wire.IsH1) {
 			return nil
 		}
 		all[f.Platform] = known

@@ -24,6 +24,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
@@ -63,9 +64,9 @@ func (r treeRoot) tree(t testing.TB) *indextest.Tree {
 
 func (r treeRoot) open() (tree.Tree, error) {
 	if r.bucket != nil {
-		return tree.Directories{Root: "."}.OpenIn(r.bucket)
+		return source.Directories{Root: "."}.OpenIn(r.bucket)
 	}
-	return tree.Directories{Root: r.dir}.Open()
+	return source.Directories{Root: r.dir}.Open()
 }
 
 // A treeKind is the kind of storage of a tree.

@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
@@ -210,7 +211,7 @@ func TestFillModuleOnceForAll(t *testing.T) {
 	var all sync.WaitGroup
 	for range 5 {
 		m := (&mirroring{Tree: indextest.OnDisk(t, root), root: treeRoot{dir: root}}).start(t, c, pull.Options{
-			Sources: sourceOf(c, withModules), Open: tree.Directories{Root: root}.Open, Lock: lock,
+			Sources: sourceOf(c, withModules), Open: source.Directories{Root: root}.Open, Lock: lock,
 		})
 		for range 10 {
 			all.Go(func() {

@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -338,7 +339,7 @@ func TestFillIntoAFolderThatIsGone(t *testing.T) {
 		root, providers := t.TempDir(), t.TempDir()
 		m := (&mirroring{Tree: indextest.OnDisk(t, root), root: treeRoot{dir: root}}).start(t, c, pull.Options{
 			Sources: sourceOf(c, pull.Policy{}),
-			Open:    tree.Directories{Root: root, Providers: providers}.Open,
+			Open:    source.Directories{Root: root, Providers: providers}.Open,
 		})
 		if filledBefore { // and the tree is still open
 			m.fill(t, darwinZip)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // A measuredDisk is slow to list folders, or fails for some of them.
@@ -37,7 +38,7 @@ func newMeasured(t *testing.T) (*measuredDisk, tree.Part, *Quota) {
 	if err := afero.WriteFile(d.Fs, "providers/registry.example.com/acme/demo/a.zip", make([]byte, 10), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return d, tree.Part{Fs: d, Dir: "providers"}, NewQuota(10, []svchost.Hostname{"registry.example.com"})
+	return d, treetest.On(d, "providers"), NewQuota(10, []svchost.Hostname{"registry.example.com"})
 }
 
 // Mirrored files are not added up again at once, even if this takes longer than the sum

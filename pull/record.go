@@ -48,8 +48,20 @@ type missingVersion struct {
 type datedVersion struct {
 	wire.ProviderVersion
 	Published time.Time // according to the origin; zero: unknown
+	Lacked    time.Time // time of the last list without the version, before it was first seen; zero: there was none
 	Seen      time.Time // time of the first list with the version
 	Asked     bool      // the origin has been asked for Published
+}
+
+// published returns when the version was published; zero: unknown. The word of the origin counts
+// as far as its own lists do not contradict it: a version is younger than the last list without
+// it. So an origin that says that a new version is old is believed only about versions that were
+// there before it was first asked.
+func (d datedVersion) published() time.Time {
+	if d.Published.IsZero() {
+		return time.Time{}
+	}
+	return later(d.Published, d.Lacked)
 }
 
 // matures returns when a version reaches the minimum release age, counted from its
@@ -61,7 +73,7 @@ func (d datedVersion) matures(minAge time.Duration) time.Time {
 	case minAge == 0:
 		return time.Time{}
 	case !d.Published.IsZero():
-		return d.Published.Add(minAge)
+		return d.published().Add(minAge)
 	}
 	return d.Seen.Add(minAge)
 }
@@ -70,8 +82,12 @@ func (d datedVersion) matures(minAge time.Duration) time.Time {
 // none.
 func newRecord(list []wire.ProviderVersion, before *record, now time.Time) *record {
 	r := &record{Fetched: now, Versions: make([]datedVersion, len(list))}
+	var lacked time.Time
+	if before != nil && before.Fetched.Before(now) { // else a clock was wrong
+		lacked = before.Fetched
+	}
 	for i, v := range list {
-		r.Versions[i] = datedVersion{ProviderVersion: v, Seen: now}
+		r.Versions[i] = datedVersion{ProviderVersion: v, Lacked: lacked, Seen: now}
 	}
 	if before == nil {
 		return r
@@ -130,7 +146,7 @@ func (d datedVersion) withPastOf(known datedVersion) datedVersion {
 		d.Published, d.Asked = known.Published, known.Asked
 	}
 	if known.Seen.Before(d.Seen) {
-		d.Seen = known.Seen
+		d.Seen, d.Lacked = known.Seen, known.Lacked
 	}
 	return d
 }
@@ -202,13 +218,14 @@ type recordVersion struct {
 	Protocols []string           `json:"protocols,omitempty"`
 	Platforms []address.Platform `json:"platforms,omitempty"`
 	Published time.Time          `json:"published,omitzero"`
+	Lacked    time.Time          `json:"lacked,omitzero"` // since the release that has it
 	Seen      time.Time          `json:"seen,omitzero"`
 	Asked     bool               `json:"asked,omitempty"`
 	Listed    time.Time          `json:"listed,omitzero"` // of a missing version
 }
 
 func (d datedVersion) encode(listed time.Time) recordVersion {
-	return recordVersion{d.Version, d.Protocols, d.Platforms, d.Published.UTC(), d.Seen.UTC(), d.Asked, listed.UTC()}
+	return recordVersion{d.Version, d.Protocols, d.Platforms, d.Published.UTC(), d.Lacked.UTC(), d.Seen.UTC(), d.Asked, listed.UTC()}
 }
 
 func (r *record) encode() []byte {
@@ -250,7 +267,7 @@ func decodeRecord(content []byte) (*record, error) {
 		if v.Seen.IsZero() { // the record was written before versions of a first list had this date
 			v.Seen = file.Fetched
 		}
-		r.Versions = append(r.Versions, datedVersion{list[i], v.Published, v.Seen, v.Asked || !v.Published.IsZero()})
+		r.Versions = append(r.Versions, datedVersion{list[i], v.Published, v.Lacked, v.Seen, v.Asked || !v.Published.IsZero()})
 		for _, p := range v.Platforms {
 			if _, err := address.ParsePlatform(p.OS, p.Arch); err != nil {
 				return nil, errBadRecord
@@ -264,7 +281,7 @@ func decodeRecord(content []byte) (*record, error) {
 		if _, err := address.ParseProviderVersion(v.Version); err != nil || v.Seen.IsZero() || v.Listed.IsZero() {
 			return nil, errBadRecord
 		}
-		r.Missing = append(r.Missing, missingVersion{datedVersion{wire.ProviderVersion{Version: v.Version}, v.Published, v.Seen, v.Asked}, v.Listed})
+		r.Missing = append(r.Missing, missingVersion{datedVersion{wire.ProviderVersion{Version: v.Version}, v.Published, v.Lacked, v.Seen, v.Asked}, v.Listed})
 	}
 	if err := r.order(list); err != nil {
 		return nil, err
@@ -316,6 +333,26 @@ func readRecord(in tree.Part, dir string) (*record, error) {
 		return nil, err
 	}
 	return decodeRecord(content)
+}
+
+// Dates returns when versions of a provider or module were published at their origin, as far as
+// the record in a tree says: with a minimum release age, origins are asked for it.
+func Dates(files tree.Tree, a address.Address) (map[string]time.Time, error) {
+	in, dir, err := files.Folder(a).In()
+	if err != nil {
+		return nil, unread(err)
+	}
+	r, err := readRecord(in, dir)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	dates := make(map[string]time.Time)
+	for _, m := range slices.Concat(r.listed(), r.Missing) {
+		if at := m.published(); !at.IsZero() {
+			dates[m.Version] = at
+		}
+	}
+	return dates, nil
 }
 
 // keepRecord writes a record if the tree has a folder of the provider or module:

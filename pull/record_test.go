@@ -14,11 +14,11 @@ import (
 var sampleRecord = &record{
 	Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 	Versions: []datedVersion{
-		{wire.ProviderVersion{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.1"}, Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2025, 1, 3, 0, 0, 0, 0, time.UTC), true},
-		{wire.ProviderVersion{Version: "1.0.0"}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC), false},
+		{wire.ProviderVersion{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.1"}, Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2025, 1, 2, 12, 0, 0, 0, time.UTC), time.Date(2025, 1, 3, 0, 0, 0, 0, time.UTC), true},
+		{wire.ProviderVersion{Version: "1.0.0"}, time.Time{}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC), false},
 	},
 	Missing: []missingVersion{
-		{datedVersion{wire.ProviderVersion{Version: "0.9.0"}, time.Time{}, time.Date(2025, 11, 2, 3, 4, 5, 0, time.UTC), true}, time.Date(2025, 12, 30, 0, 0, 0, 0, time.UTC)},
+		{datedVersion{wire.ProviderVersion{Version: "0.9.0"}, time.Time{}, time.Time{}, time.Date(2025, 11, 2, 3, 4, 5, 0, time.UTC), true}, time.Date(2025, 12, 30, 0, 0, 0, 0, time.UTC)},
 	},
 }
 
@@ -146,4 +146,47 @@ func FuzzDecodeRecord(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An origin's date counts as far as its own lists do not contradict it.
+func TestWhenAVersionWasPublished(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
+	list := func(versions ...string) (all []wire.ProviderVersion) {
+		for _, v := range versions {
+			all = append(all, wire.ProviderVersion{Version: v})
+		}
+		return all
+	}
+	with, without := list("1.1.0", "1.0.0"), list("1.0.0")
+	for _, test := range []struct {
+		rule  string
+		lists [][]wire.ProviderVersion // of a day each, from the 10th on
+		says  time.Time
+		want  time.Time
+	}{
+		{"the origin says nothing", [][]wire.ProviderVersion{with}, time.Time{}, time.Time{}},
+		{"it was there before the origin was asked", [][]wire.ProviderVersion{with}, day(2), day(2)},
+		{"it came between two lists, as the origin says", [][]wire.ProviderVersion{without, without, with}, day(11).Add(time.Hour), day(11).Add(time.Hour)},
+		{"it came later than the origin says", [][]wire.ProviderVersion{without, without, with}, day(2), day(11)},
+		{"it was missing for a while", [][]wire.ProviderVersion{with, without, with}, day(2), day(2)},
+		{"further lists change nothing", [][]wire.ProviderVersion{without, with, with, with}, day(2), day(10)},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			var r *record
+			for i, l := range test.lists {
+				var err error
+				if r, err = decodeRecord(newRecord(l, r, day(10+i)).encode()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d, ok := r.version("1.1.0")
+			d.Published, d.Asked = test.says, true
+			if got := d.published(); !ok || !got.Equal(test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+			if matures := d.matures(3 * 24 * time.Hour); !test.says.IsZero() && !matures.Equal(test.want.AddDate(0, 0, 3)) {
+				t.Errorf("it has the minimum age at %v", matures)
+			}
+		})
+	}
 }

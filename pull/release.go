@@ -67,7 +67,7 @@ func (f *Filler) Available(ctx context.Context, a address.Address, version strin
 	for _, p := range r.Packages {
 		hashes := p.H1
 		if p.SHA256 != (wire.SHA256{}) {
-			hashes = append(slices.Clone(hashes), "zh:"+p.SHA256.String())
+			hashes = append(slices.Clone(hashes), p.SHA256.ZH())
 		}
 		if len(hashes) > 0 && s.Policy.includesPlatform(p.Platform) {
 			list = append(list, wire.Archive{Platform: p.Platform, URL: p.Name, Hashes: hashes})

@@ -11,20 +11,21 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // folderOn returns the store in a folder of the disk.
 func folderOn(dir string) *Folder {
 	return NewFolder(func() (tree.Part, error) {
-		t, err := tree.Directories{Root: dir}.Open()
+		t, err := source.Directories{Root: dir}.Open()
 		return t.Root, err
 	})
 }
 
 func folderIn(b *treetest.Bucket) *Folder {
 	return NewFolder(func() (tree.Part, error) {
-		t, err := tree.Directories{Root: "log"}.OpenIn(b)
+		t, err := source.Directories{Root: "log"}.OpenIn(b)
 		return t.Root, err
 	})
 }

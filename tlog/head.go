@@ -45,6 +45,21 @@ func (l *Log) Leaves(ctx context.Context, h *Head, a address.Address, version st
 	return leaves, nil
 }
 
+// Latest returns the last entries of a head, the latest first. It skips entries that are no
+// leaves.
+func (l *Log) Latest(ctx context.Context, h *Head, entries int64) (leaves []NumberedLeaf, err error) {
+	for n := h.Size - 1; n >= max(0, h.Size-entries); n-- {
+		entry, err := l.files.entry(ctx, h.edge, n)
+		if err != nil {
+			return nil, err
+		}
+		if leaf, err := ParseLeaf(entry); err == nil {
+			leaves = append(leaves, NumberedLeaf{Number: n, Text: entry, Leaf: leaf})
+		}
+	}
+	return leaves, nil
+}
+
 // Addresses returns the addresses of the leaves of a head from a number on. It skips entries
 // that are no leaves.
 func (l *Log) Addresses(ctx context.Context, h *Head, from int64) (addresses []address.Address, err error) {

@@ -111,6 +111,21 @@ func StoreKey(ctx context.Context, s Store, public string) error {
 	return s.Create(ctx, keyName, fmt.Appendf(nil, "%s\n%s%x\n", public, idField, id))
 }
 
+// ErrCreates means that a store creates a file that exists: several instances could write
+// different entries with the same number.
+var ErrCreates = errors.New("the file system or store of the log lets a file be created that exists, so that instances could write different entries: have the log in a folder of another one")
+
+// CheckCreation returns ErrCreates if a store does not refuse to create the file with the key,
+// which exists. The file gets the content that it has. If the store cannot be written to,
+// nothing can be added anyway.
+func CheckCreation(ctx context.Context, s Store) error {
+	content, err := s.Read(ctx, keyName)
+	if err == nil && s.Create(ctx, keyName, content) == nil {
+		return ErrCreates
+	}
+	return err
+}
+
 // IsEmpty reports whether a store has no log yet.
 func IsEmpty(ctx context.Context, s Store) (bool, error) {
 	for _, name := range []string{checkpointName, batchName(0), TilePath(fullTile(-1, 0))} {

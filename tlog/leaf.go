@@ -2,7 +2,6 @@ package tlog
 
 import (
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // An Event says what has happened to a package or a version.
@@ -76,8 +76,8 @@ type Leaf struct {
 	// digits; empty: the registry has signed it.
 	Key string
 
-	// Origin is when the package was published by the account of the registry that it is
-	// mirrored from; zero: it does not say.
+	// Origin is when the package was published, by the account of the registry that it is
+	// mirrored from, as far as its own lists did not contradict that; zero: not known.
 	Origin time.Time
 
 	// Nonce makes the hash of a leaf impossible to guess: the hashes in a proof must not
@@ -186,7 +186,7 @@ func (l *Leaf) setField(i int, field string) (err error) {
 		return err
 	case !named:
 		return fmt.Errorf("field %q has no name", field)
-	case name == "h1" || name == "zh":
+	case wire.IsCompared(field):
 		l.Hashes = append(l.Hashes, field)
 		return nil
 	case name == "pack":
@@ -221,20 +221,11 @@ func (l Leaf) check() error {
 	}
 	last := len(l.Hashes) - 1
 	for i, hash := range l.Hashes {
-		scheme, digest, _ := strings.Cut(hash, ":")
-		var sum []byte
-		var err error
-		want := "h1"
+		want, parse, write := "h1", wire.ParseH1, wire.SHA256.H1
 		if i == last {
-			want = "zh"
-			sum, err = hex.DecodeString(digest)
-			if strings.ToLower(digest) != digest {
-				err = errors.New("upper case")
-			}
-		} else {
-			sum, err = base64.StdEncoding.Strict().DecodeString(digest)
+			want, parse, write = "zh", wire.ParseZH, wire.SHA256.ZH
 		}
-		if scheme != want || err != nil || len(sum) != 32 {
+		if sum, ok := parse(hash); !ok || write(sum) != hash { // a hash has one form
 			return fmt.Errorf("hash %d is %q, which is no %s: of a package", i+1, hash, want)
 		}
 	}

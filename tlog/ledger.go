@@ -2,15 +2,13 @@ package tlog
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A ledger finds the leaves of a version by their numbers, and has them in short, to compare
@@ -26,6 +24,7 @@ type ledger struct {
 type shortLeaf struct {
 	previous int32  // an older leaf of its version, or -1
 	seconds  uint32 // the time of the leaf
+	origin   uint32 // the time at the origin; 0: not known
 	platform uint32
 	event    eventCode
 	files    bool     // its files count, and not its bytes: see sameFiles
@@ -70,10 +69,13 @@ func (l *ledger) number(leaves []Leaf) {
 // shorten returns the parts of a leaf that say whether it is new.
 func shorten(leaf Leaf, platform uint32) shortLeaf {
 	s := shortLeaf{seconds: uint32(leaf.Time.Unix()), platform: platform, event: codeOf(leaf.Event), files: leaf.Pack != 0}
+	if at := leaf.Origin.Unix(); at > 0 && at <= math.MaxUint32 {
+		s.origin = uint32(at)
+	}
 	if last := len(leaf.Hashes) - 1; last > 0 {
-		h1, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(leaf.Hashes[0], "h1:"))
-		zh, _ := hex.DecodeString(strings.TrimPrefix(leaf.Hashes[last], "zh:"))
-		if len(h1) == 32 && len(zh) == 32 {
+		h1, isH1 := wire.ParseH1(leaf.Hashes[0])
+		zh, isZH := wire.ParseZH(leaf.Hashes[last])
+		if isH1 && isZH {
 			copy(s.h1[:], h1[16:])
 			copy(s.zh[:], zh[16:])
 		}
@@ -177,6 +179,7 @@ type Comparison struct {
 	Record Record
 	Since  time.Time // when it was entered, or the other package that is on record
 	Found  bool      // it was there before the log: it may be of any age
+	Origin time.Time // when it was published at its origin; zero: not known
 }
 
 // Compare returns what the log has of the package of a leaf. It reads nothing.
@@ -205,7 +208,11 @@ func (l *Log) Compare(leaf Leaf) Comparison {
 }
 
 func (s *shortLeaf) comparison(r Record) Comparison {
-	return Comparison{Record: r, Since: time.Unix(int64(s.seconds), 0).UTC(), Found: events[s.event] == Found}
+	c := Comparison{Record: r, Since: time.Unix(int64(s.seconds), 0).UTC(), Found: events[s.event] == Found}
+	if s.origin != 0 {
+		c.Origin = time.Unix(int64(s.origin), 0).UTC()
+	}
+	return c
 }
 
 // Has reports whether the log has a package of a version, for a platform unless it is zero. It

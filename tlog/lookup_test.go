@@ -89,3 +89,27 @@ func FuzzParseLookup(f *testing.F) {
 		}
 	})
 }
+
+// The latest entries reach from the entries that are in memory into full bundles.
+func TestLatestEntries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := open(t, newMemory())
+		defer log.Close()
+		if latest, err := log.Latest(t.Context(), log.Head(), 10); err != nil || len(latest) != 0 {
+			t.Errorf("an empty log has %d, %v", len(latest), err)
+		}
+		const size = 300
+		mustAppend(t, log, leavesFrom(0, size)...)
+		for entries, want := range map[int64]int64{10: 10, 100: 100, 1000: size} {
+			latest, err := log.Latest(t.Context(), log.Head(), entries)
+			if err != nil || int64(len(latest)) != want {
+				t.Fatalf("%d, %v, want %d", len(latest), err, want)
+			}
+			for i, l := range latest {
+				if n := int64(size - 1 - i); l.Number != n || l.Address != moduleLeaf(int(n)).Address {
+					t.Fatalf("%d is entry %d, of %s", i, l.Number, l.Address)
+				}
+			}
+		}
+	})
+}

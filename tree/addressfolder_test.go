@@ -6,8 +6,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spf13/afero"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 func addressAt(hostname, names string) address.Address {
@@ -18,18 +21,33 @@ func addressAt(hostname, names string) address.Address {
 	return a
 }
 
+// inMemory returns a tree in memory that has files of these names.
+func inMemory(t *testing.T, faults *treetest.Faults, names ...string) tree.Tree {
+	t.Helper()
+	memory := afero.NewMemMapFs()
+	for _, name := range names {
+		if err := afero.WriteFile(memory, name, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := faults.Open(func() (tree.Tree, error) {
+		return tree.Tree{Providers: treetest.On(memory, "providers"), Modules: treetest.On(memory, "modules"), Keys: treetest.On(memory, "keys")}, nil
+	})()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 func TestFolderOfAnAddress(t *testing.T) {
-	s := memoryStorage(t)
-	for _, name := range []string{
+	files := inMemory(t, new(treetest.Faults),
 		"providers/ACME/Demo/x", "providers/acme.example/acme/demo/x", "providers/both/demo/x", "providers/BOTH/demo/x",
 		"providers/xn--bcher-kva.example/acme/demo/x",
 		"modules/Acme/VPC/aws/x",
 		"providers/split/other/x", "providers/SPLIT/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
 		"providers/stray/demo/README", "providers/STRAY/demo/1.0.0/x", "providers/STRAY/Demo/1.0.0/x",
 		"modules/stray/vpc/aws/registry.hcl", "modules/Stray/vpc/aws/v1.0.0.tgz",
-	} {
-		s.Put(name, "x", 0)
-	}
+	)
 	for _, test := range []struct{ rule, hostname, names, want string }{
 		{"another spelling", "", "acme/demo", "providers/ACME/Demo"},
 		{"half of it in another spelling", "", "acme/other", "providers/ACME/other"},
@@ -45,10 +63,10 @@ func TestFolderOfAnAddress(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			a := addressAt(test.hostname, test.names)
-			f := s.Tree.Folder(a)
+			f := files.Folder(a)
 			part, dir, _ := f.In()
-			if f.Path != test.want || path.Join(part.Dir, dir) != test.want || f.Address != a {
-				t.Errorf("it is %s, and %s in the part", f.Path, path.Join(part.Dir, dir))
+			if f.Path != test.want || path.Join(part.Path(), dir) != test.want || f.Address != a {
+				t.Errorf("it is %s, and %s in the part", f.Path, path.Join(part.Path(), dir))
 			}
 		})
 	}
@@ -59,19 +77,12 @@ func TestFolderOfAnAddress(t *testing.T) {
 func TestFoldersThatCannotBeRead(t *testing.T) {
 	a := addressAt("", "acme/demo")
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ESTALE, syscall.EMFILE, syscall.ETIMEDOUT} {
-		s := memoryStorage(t)
-		s.Put("providers/ACME/Demo/1.0.0/x", "x", 0)
+		faults := new(treetest.Faults)
+		files := inMemory(t, faults, "providers/ACME/Demo/1.0.0/x")
 		for n := 1; ; n++ {
-			asked := 0
-			s.Fail(func(now int) error {
-				if asked = now; now == n {
-					return errno
-				}
-				return nil
-			})
-			_, dir, err := s.Tree.Folder(a).In()
-			s.Fail(nil)
-			if asked < n {
+			faults.Once(n, errno)
+			_, dir, err := files.Folder(a).In()
+			if asked, _ := faults.End(); asked < n {
 				if err != nil || dir != "ACME/Demo" {
 					t.Errorf("without a failure: %s (%v)", dir, err)
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // A file in place of a folder is not opened, since a named pipe would wait for its writer,
@@ -42,7 +43,7 @@ func TestFilesInPlaceOfFolders(t *testing.T) {
 			if err := test.make(root); err != nil {
 				t.Fatal(err)
 			}
-			files, err := tree.Directories{Root: root}.Open()
+			files, err := source.Directories{Root: root}.Open()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +91,7 @@ func TestMetadataBehindASymlinkToNothing(t *testing.T) {
 	if err := link("nothing", "modules/acme/vpc/aws/registry.hcl")(root); err != nil {
 		t.Fatal(err)
 	}
-	files, err := tree.Directories{Root: root}.Open()
+	files, err := source.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,9 @@
 // Package tree reads and writes the files of a tree. No other package does.
 //
-// A Tree has three parts: providers, modules and keys. A Part lies on the local disk, in a
-// Bucket or on another file system of Caddy's. Code that reads or writes a part does not
-// know where it lies (storage.go), and treetest.Conform checks that it need not:
+// A Tree has three parts: providers, modules and keys. A Part lies in a Storage: on the local
+// disk (tree/disk), in an object store (tree/bucket) or on another file system of Caddy's
+// (tree/iofs). tree/source opens one of them. Code that reads or writes a part does not know
+// where it lies, and treetest.Conform checks that it need not:
 //
 //   - A name is relative to its part and has slashes. A symlink may lead to other places
 //     below the root, and nowhere else.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 )
 
@@ -81,10 +82,16 @@ func AsFinding(err error) *Finding {
 		return Faultf(Lasting, Unreadable, "it is gone, or a symlink to nothing")
 	case errors.Is(err, syscall.ELOOP):
 		return Faultf(Lasting, Unreadable, "it cannot be read: %v", err)
-	case escapes(err):
+	case LeavesRoot(err):
 		return Faultf(Lasting, Unreadable, "a symlink leaves the root: keep its target inside, or copy what it leads to")
 	}
 	return Faultf(Passing, Unreadable, "it cannot be read: %v", err)
+}
+
+// LeavesRoot reports whether os.Root refused to leave its directory, for which package os
+// exports no error value.
+func LeavesRoot(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "escapes")
 }
 
 // Exhausted is the reason of a file that cannot be read because the server itself is short

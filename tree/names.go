@@ -1,6 +1,8 @@
 package tree
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -73,6 +75,25 @@ func IsOriginName(name string) bool {
 // packages the file is useless.
 func IsVersionsName(name string) bool { return name == VersionsName || name == DamagedVersionsName }
 
+// UploadName is the name of the file that marks a version's folder as uploaded file by file.
+// It sorts after all names of a release's files.
+const UploadName = "upload.json"
+
+// IncompleteUpload reports whether a version's folder with files of these names is still
+// being uploaded, so that nothing in it counts. checksums is the name of its SHA256SUMS.
+func IncompleteUpload(checksums string, names []string) bool {
+	return slices.Contains(names, UploadName) && !slices.Contains(names, checksums)
+}
+
+// IsIncompleteUpload is IncompleteUpload for the entries of the folder of a provider's version.
+func IsIncompleteUpload(typ, version string, entries []Entry) bool {
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name
+	}
+	return IncompleteUpload(address.ChecksumsName(typ, version), names)
+}
+
 // A Location tells where a file or folder lies in a tree. Most locations are never
 // formatted: a folder's name is shared by all files in it.
 type Location struct {
@@ -95,6 +116,11 @@ func InFolder(dir, name string) string {
 	return dir + "/" + name
 }
 
+// IsBelow reports whether name is dir or lies in it.
+func IsBelow(name, dir string) bool {
+	return dir == "." || name == dir || strings.HasPrefix(name, dir) && name[len(dir)] == '/'
+}
+
 // DetachName copies the name. The name may share its memory with all other names in the
 // folder, and a copy lets them be freed.
 func (l *Location) DetachName() { l.Name = strings.Clone(l.Name) }
@@ -103,4 +129,9 @@ func (l *Location) DetachName() { l.Name = strings.Clone(l.Name) }
 func LocationOf(report string) *Location {
 	i := strings.LastIndexByte(report, '/')
 	return &Location{Report: report[:max(i, 0)], Name: report[i+1:]}
+}
+
+// SplitPath returns the names in a path, without empty ones and dots.
+func SplitPath(name string) []string {
+	return slices.DeleteFunc(strings.Split(filepath.ToSlash(name), "/"), func(n string) bool { return n == "" || n == "." })
 }

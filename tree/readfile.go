@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
 
 	"github.com/spf13/afero"
 
@@ -73,32 +70,12 @@ func (p Part) absence(name string, err error) error {
 	return cmp.Or(p.leadsNowhere(name), err)
 }
 
-var errLeadsNowhere = fmt.Errorf("%w: a symlink in it leads to nothing, mend or remove it", ErrNotWritable)
-
-// leadsNowhere returns errLeadsNowhere if a name that was found not to exist is a symlink, or
+// leadsNowhere returns ErrLeadsNowhere if a name that was found not to exist is a symlink, or
 // has one on its way below the root that leads to nothing. A target that is back by now was
 // not absent. Any other StorageError says that this cannot be told at the moment.
 func (p Part) leadsNowhere(name string) error {
-	if p.Disk == "" {
-		return nil
-	}
-	name = path.Join(p.Dir, name)
-	for dir := name; dir != "."; dir = path.Dir(dir) {
-		info, err := os.Lstat(filepath.Join(p.Disk, filepath.FromSlash(dir)))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return StorageError(err)
-		case info.Mode()&fs.ModeSymlink == 0:
-			return nil
-		case dir == name:
-			return errLeadsNowhere
-		}
-		if _, err = p.Fs.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return errLeadsNowhere
-		}
-		return StorageError(err)
+	if l, ok := p.local(); ok {
+		return l.LeadsNowhere(name)
 	}
 	return nil
 }
@@ -112,9 +89,6 @@ func (p Part) Exists(name string) (bool, error) {
 	}
 	return err == nil, err
 }
-
-// errNoFolder means that a file lies where a folder should be.
-var errNoFolder = fmt.Errorf("%w: a file in it lies where a folder should be", ErrNotWritable)
 
 // Digest reads a file to its end. The error is a StorageError.
 func (p Part) Digest(name string) (sum wire.SHA256, err error) {
@@ -150,4 +124,26 @@ func (c contextReader) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("reading ended: %w", err)
 	}
 	return c.r.Read(p)
+}
+
+// ReadFailure returns the error with which a store failed to return the content of a file, if
+// it did.
+func ReadFailure(f afero.File) error {
+	if o, ok := f.(interface{ Failure() error }); ok {
+		return o.Failure()
+	}
+	return nil
+}
+
+// ReadAcross fills p by calling readSome, which reads from one header, file or
+// trailer of an archive at a time.
+func ReadAcross(p []byte, offset int64, readSome func(p []byte, offset int64) (int, error)) (n int, err error) {
+	for n < len(p) {
+		m, err := readSome(p[n:], offset+int64(n))
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }

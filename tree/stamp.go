@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"hash/fnv"
+	"io"
 	"io/fs"
 	"time"
 )
@@ -20,8 +22,8 @@ type Stamp struct {
 
 // StampOf returns the stamp of a file. On Linux, a directory listing has all of it already.
 func StampOf(info fs.FileInfo) Stamp {
-	if known, ok := info.(interface{ stamp() Stamp }); ok {
-		return known.stamp()
+	if known, ok := info.(interface{ Stamp() Stamp }); ok {
+		return known.Stamp()
 	}
 	inode, changed := identity(info)
 	s := Stamp{Size: info.Size(), ModTime: info.ModTime().UnixNano(), Inode: inode}
@@ -32,6 +34,19 @@ func StampOf(info fs.FileInfo) Stamp {
 		s.Inode, s.Changed = tag, ByTag
 	}
 	return s
+}
+
+// contentTag returns a number for the ETag of a file in a store, and zero for any other
+// file. It takes the place of the inode of a file on a disk: a file that replaces another
+// has a different number.
+func contentTag(info fs.FileInfo) uint64 {
+	tagged, ok := info.(interface{ ETag() string })
+	if !ok {
+		return 0
+	}
+	h := fnv.New64a()
+	io.WriteString(h, tagged.ETag())
+	return h.Sum64()
 }
 
 // ByTag replaces the change time in the stamp of a file in a Bucket: the ETag alone tells
@@ -83,7 +98,7 @@ func (s Stamp) Newest() int64 {
 // one of dirs was removed or added, if that was later. Only local file systems keep this time:
 // others make one up, and then a folder might never count as unchanged.
 func (p Part) WithChanges(s Stamp, folder string, dirs []string, taken time.Time) Stamp {
-	if !p.IsOnDisk() || !p.KeepsInodes(folder) {
+	if l, ok := p.local(); !ok || !l.KeepsChanges(folder) {
 		return s
 	}
 	now := taken.UnixNano()

@@ -7,44 +7,111 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"time"
+
+	"github.com/spf13/afero"
 )
 
-// A storage is where a part lies. It has what a disk (disk.go) and a Bucket
-// (bucketstorage.go) do in different ways. Names are paths in the part. Errors are errors of
-// the file system or the store, unless a method of Part that calls it says otherwise.
-type storage interface {
-	readDirectory(dir string) ([]fs.FileInfo, error) // in any order; symlinks are not followed
-	readNames(dir string) ([]string, error)
-	walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error
-	write(name string, content []byte) error
-	temporary(ctx context.Context, name string) (TemporaryFile, error)
-	move(from, to string) error
-	remove(name string) error
-	removeAll(name string) error
-	removeIfEmpty(dir string) (removed bool)
-	install(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error)
-	installDocuments(ctx context.Context, documents map[string][]byte, to, last string) error
-	replaceFolder(ctx context.Context, documents map[string][]byte, dir, aside string) error
-	removeFolder(ctx context.Context, dir, first string) error
-	removeUnfinished(ctx context.Context, dir, last string, content []byte) error
-	removeTemporaries(ctx context.Context, dir string, depth int) (removed int)
+// A Storage is where a part lies. It has what a disk and an object store do in different ways:
+// packages tree/disk and tree/bucket implement it. Names are paths in the part. Errors are
+// errors of the file system or the store, unless the method of Part that calls it says
+// otherwise.
+type Storage interface {
+	// Sub returns a folder of the part as a storage of its own.
+	Sub(dir string) Storage
+
+	// Path returns where the part lies: on the local disk, or else in its file system. No
+	// answer and no report has it.
+	Path() string
+
+	// Stat returns the information about a name, symlinks followed.
+	Stat(name string) (fs.FileInfo, error)
+
+	// Open opens a regular file, symlinks followed. For anything else the error is
+	// ErrNotRegular, without waiting as opening a named pipe would.
+	Open(name string) (afero.File, fs.FileInfo, error)
+
+	// List returns the entries of a directory for a scan, in any order; symlinks are not
+	// followed. The directory may be as it was when the tree was opened.
+	List(dir string) ([]fs.FileInfo, error)
+
+	// ReadDir is List for the directory as it is now. If it is a file, the error is
+	// ErrNoFolder. ReadNames is ReadDir for names only.
+	ReadDir(dir string) ([]fs.FileInfo, error)
+	ReadNames(dir string) ([]string, error)
+
+	Walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error
+
+	Writer
 }
 
-// storage returns where the part lies.
-func (p Part) storage() storage {
-	if b := p.Bucket(); b != nil {
-		p.Fs = newBucketFs(b) // its directories may have changed since they were listed
-		return objects{p, b}
-	}
-	return disk{p}
+// A Writer has the methods of a Storage that change it. Methods of Part with these names say
+// what they do.
+type Writer interface {
+	Write(name string, content []byte) error
+	NewTemporary(ctx context.Context, name string) (TemporaryFile, error)
+	Move(from, to string) error
+	Remove(name string) error // a file, a symlink itself, or an empty folder
+	RemoveAll(name string) error
+	Install(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error)
+	InstallDocuments(ctx context.Context, documents map[string][]byte, to, last string) error
+	ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, aside string) error
+	RemoveFolder(ctx context.Context, dir, first string) error
+	RemoveUnfinished(ctx context.Context, dir, last string, content []byte) error
+	RemoveTemporaries(ctx context.Context, dir string, depth int) (removed int)
 }
+
+// A Local storage is a file system with folders, modes and perhaps symlinks, in which other
+// programs write.
+type Local interface {
+	// Same reports whether the part is still the directory that was opened.
+	Same() bool
+
+	// LeadsNowhere returns ErrLeadsNowhere if a name that was found not to exist is a symlink,
+	// or has one on its way that leads to nothing. Any other StorageError says that this cannot
+	// be told at the moment.
+	LeadsNowhere(name string) error
+
+	// KeepsInodes reports whether a file's inode and change time are reliable, and
+	// KeepsChanges whether the time of a folder tells when a name in it was added or removed.
+	KeepsInodes(name string) bool
+	KeepsChanges(dir string) bool
+}
+
+// A Signer is a storage from which others can get files without this process.
+type Signer interface {
+	SignedURL(ctx context.Context, name string, life time.Duration) (string, error)
+
+	// StatNow is Stat for the file as it is now.
+	StatNow(name string) (fs.FileInfo, error)
+}
+
+// The errors by which a Storage says what lies under a name.
+var (
+	// ErrNoDirectory and ErrNotRegular are the findings of a scan.
+	ErrNoDirectory = Findingf(Unreadable, "it is not a directory")
+	ErrNotRegular  = Findingf(Unreadable, "it is not a regular file")
+
+	// ErrNoFolder means that a file lies where a folder should be.
+	ErrNoFolder = fmt.Errorf("%w: a file in it lies where a folder should be", ErrNotWritable)
+
+	// ErrLeadsNowhere means that a symlink on the way to a name leads to nothing.
+	ErrLeadsNowhere = fmt.Errorf("%w: a symlink in it leads to nothing, mend or remove it", ErrNotWritable)
+)
+
+// ErrInTheWay means that the folder of a version has files already.
+var ErrInTheWay = errors.New("there is something in the folder of the version")
 
 // The methods below are for code that writes into a tree. They read the tree as it is now,
 // which the snapshot or the listing of a scan may not have yet.
 
+// Path returns where the part lies: on the local disk, or else in its file system. No answer
+// and no report has it.
+func (p Part) Path() string { return p.storage().Path() }
+
 // Sub returns a folder of the part as a part of its own.
 func (p Part) Sub(dir string) Part {
-	p.Dir = path.Join(p.Dir, dir)
+	p.Storage = p.storage().Sub(dir)
 	return p
 }
 
@@ -52,7 +119,7 @@ func (p Part) Sub(dir string) Part {
 // not exist has none. Symlinks are followed as List does; Entry.Err is why the target of one
 // is not known. The error is a StorageError.
 func (p Part) Entries(dir string) ([]Entry, error) {
-	infos, err := p.storage().readDirectory(dir)
+	infos, err := p.storage().ReadDir(dir)
 	if err = p.absence(dir, err); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -66,7 +133,7 @@ func (p Part) Entries(dir string) ([]Entry, error) {
 
 // names is Entries for names only.
 func (p Part) names(dir string) ([]string, error) {
-	names, err := p.storage().readNames(dir)
+	names, err := p.storage().ReadNames(dir)
 	slices.Sort(names)
 	if err = p.absence(dir, err); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -79,7 +146,7 @@ func (p Part) names(dir string) ([]string, error) {
 // skips files and folders that cannot be read, and returns the error at the end, as a
 // StorageError.
 func (p Part) Walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
-	return StorageError(p.storage().walk(ctx, dir, visit))
+	return StorageError(p.storage().Walk(ctx, dir, visit))
 }
 
 // WalkNames calls visit for every file below a folder, under each name that it has there,
@@ -115,7 +182,7 @@ func (p Part) WalkNames(dir string, depth int, visit func(name string, info fs.F
 // WriteFile creates or replaces a small file, as a whole or not at all. A replacement keeps
 // the mode of the file. The error is a StorageError.
 func (p Part) WriteFile(name string, content []byte) error {
-	return StorageError(p.storage().write(name, content))
+	return StorageError(p.storage().Write(name, content))
 }
 
 // CreateFile writes a small file that does not exist. If it exists meanwhile, it stays, and
@@ -138,17 +205,17 @@ func (p Part) CreateFile(ctx context.Context, name string, content []byte) error
 // is no leftover, however slowly it arrives. The error is ErrReplaced, a StorageError, or
 // the error of ctx.
 func (p Part) NewTemporary(ctx context.Context, name string) (TemporaryFile, error) {
-	return p.storage().temporary(ctx, name)
+	return p.storage().NewTemporary(ctx, name)
 }
 
 // Move gives a file another name, and makes the folder of that name. It replaces a file of
 // that name. The error is a StorageError.
-func (p Part) Move(from, to string) error { return StorageError(p.storage().move(from, to)) }
+func (p Part) Move(from, to string) error { return StorageError(p.storage().Move(from, to)) }
 
 // Remove removes a file, or a symlink itself. A file that does not exist is no error. The
 // error has no path, and StorageError says what to do about it.
 func (p Part) Remove(name string) error {
-	if err := p.storage().remove(name); !errors.Is(err, fs.ErrNotExist) {
+	if err := p.storage().Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return WithoutPath(err)
 	}
 	return nil
@@ -156,10 +223,13 @@ func (p Part) Remove(name string) error {
 
 // RemoveAll removes a file or a folder that no scan reads, with all files below it. The error
 // is a StorageError.
-func (p Part) RemoveAll(name string) error { return StorageError(p.storage().removeAll(name)) }
+func (p Part) RemoveAll(name string) error { return StorageError(p.storage().RemoveAll(name)) }
 
 // RemoveIfEmpty removes a folder if it is empty, and reports whether it did.
-func (p Part) RemoveIfEmpty(dir string) (removed bool) { return p.storage().removeIfEmpty(dir) }
+func (p Part) RemoveIfEmpty(dir string) (removed bool) {
+	names, err := p.storage().ReadNames(dir)
+	return err == nil && len(names) == 0 && p.storage().Remove(dir) == nil
+}
 
 // InstallFolder moves a complete folder to the folder of a version, both paths in the part,
 // so that readers of the tree see all of it or nothing. from has the whole release, with a
@@ -168,13 +238,13 @@ func (p Part) RemoveIfEmpty(dir string) (removed bool) { return p.storage().remo
 // folder is an incomplete upload (IsIncompleteUpload), which the same call completes. The error is ErrInTheWay, or a
 // StorageError, such as ErrReserved for a folder that another process may be about to fill.
 func (p Part) InstallFolder(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error) {
-	return p.storage().install(ctx, from, to, last)
+	return p.storage().Install(ctx, from, to, last)
 }
 
 // InstallDocuments is InstallFolder for small documents by name, the last one among them.
 // Only registries write such a folder, so an incomplete upload of others is replaced.
 func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte, to, last string) error {
-	return p.storage().installDocuments(ctx, documents, to, last)
+	return p.storage().InstallDocuments(ctx, documents, to, last)
 }
 
 // ReplaceFolder makes small documents, by their paths in a folder, the content of the folder.
@@ -184,13 +254,13 @@ func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte,
 // see files that both have. If it is interrupted, the same call completes it. The error is a
 // StorageError.
 func (p Part) ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, aside string) error {
-	return StorageError(p.storage().replaceFolder(ctx, documents, dir, aside))
+	return StorageError(p.storage().ReplaceFolder(ctx, documents, dir, aside))
 }
 
 // RemoveFolder removes a version's folder, at once for all readers of the tree. first is the
 // name of its SHA256SUMS. Neither need exist. The error is a StorageError.
 func (p Part) RemoveFolder(ctx context.Context, dir, first string) error {
-	return StorageError(p.storage().removeFolder(ctx, dir, first))
+	return StorageError(p.storage().RemoveFolder(ctx, dir, first))
 }
 
 // RemoveUnfinished removes the files that an interrupted InstallFolder has left. If they are
@@ -200,12 +270,37 @@ func (p Part) RemoveFolder(ctx context.Context, dir, first string) error {
 // copying the folder of another Bucket. If the release is whole, the error is ErrInTheWay.
 // last is the name of its SHA256SUMS, and content is nil if it is not known.
 func (p Part) RemoveUnfinished(ctx context.Context, dir, last string, content []byte) error {
-	return p.storage().removeUnfinished(ctx, dir, last, content)
+	return p.storage().RemoveUnfinished(ctx, dir, last, content)
 }
 
 // RemoveTemporaries removes the temporary files that killed instances have left in a folder
 // and in its subfolders down to depth, and returns their number. It keeps files that are
 // locked or were written to recently.
 func (p Part) RemoveTemporaries(ctx context.Context, dir string, depth int) (removed int) {
-	return p.storage().removeTemporaries(ctx, dir, depth)
+	return p.storage().RemoveTemporaries(ctx, dir, depth)
+}
+
+// SignsURLs reports whether the files lie in a store that can serve them.
+func (p Part) SignsURLs() bool {
+	_, ok := p.Storage.(Signer)
+	return ok
+}
+
+// CheckObject returns ErrChanged if a file in a store does not have the stamp any more.
+func (p Part) CheckObject(name string, s Stamp) error {
+	info, err := p.Storage.(Signer).StatNow(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ErrChanged
+	case err != nil:
+		return err
+	case StampOf(info) != s:
+		return ErrChanged
+	}
+	return nil
+}
+
+// SignedURL returns a URL at which the store gives a file to anyone during its life.
+func (p Part) SignedURL(ctx context.Context, name string, life time.Duration) (string, error) {
+	return p.Storage.(Signer).SignedURL(ctx, name, life)
 }

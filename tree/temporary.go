@@ -22,6 +22,9 @@ const (
 // name when it is complete. If that never happens, RemoveTemporaries removes it.
 func TemporaryName(name string) string { return temporaryName(name, temporarySuffix) }
 
+// LockedName is TemporaryName for a file that is locked while it arrives.
+func LockedName(name string) string { return temporaryName(name, lockedSuffix) }
+
 func temporaryName(name, suffix string) string {
 	return path.Join(path.Dir(name), "."+path.Base(name)+"."+rand.Text()[:temporaryText]+suffix)
 }
@@ -29,8 +32,11 @@ func temporaryName(name, suffix string) string {
 // IsTemporary reports whether a file or folder of that name is a temporary one of this
 // package. Other programs may have hidden files with the same suffixes.
 func IsTemporary(name string) bool {
-	return hasTemporaryName(name, temporarySuffix) || hasTemporaryName(name, lockedSuffix)
+	return hasTemporaryName(name, temporarySuffix) || IsLockedName(name)
 }
+
+// IsLockedName reports whether a name is one of LockedName.
+func IsLockedName(name string) bool { return hasTemporaryName(name, lockedSuffix) }
 
 func hasTemporaryName(name, suffix string) bool {
 	rest, ends := strings.CutSuffix(name, suffix)

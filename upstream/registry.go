@@ -189,7 +189,7 @@ func (r *Release) announced(packages map[address.Platform]wire.PackageHashes) ma
 		if len(h1) == 0 || len(zh) == 0 || slices.ContainsFunc(zh, func(sum wire.SHA256) bool { return sum != p.SHA256 }) {
 			continue
 		}
-		announced[p.Platform] = wire.PackageHashes{Hashes: append(h1, "zh:"+p.SHA256.String()), Size: packages[p.Platform].Size}
+		announced[p.Platform] = wire.PackageHashes{Hashes: append(h1, p.SHA256.ZH()), Size: packages[p.Platform].Size}
 	}
 	return announced
 }

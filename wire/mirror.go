@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -73,10 +72,8 @@ type Archive struct {
 // SHA256 returns the digests in the "zh:" hashes.
 func (a Archive) SHA256() (sums []SHA256) {
 	for _, hash := range a.Hashes {
-		if digits, ok := strings.CutPrefix(hash, "zh:"); ok {
-			if sum, err := ParseSHA256(digits); err == nil {
-				sums = append(sums, sum)
-			}
+		if sum, ok := ParseZH(hash); ok {
+			sums = append(sums, sum)
 		}
 	}
 	return sums
@@ -85,7 +82,7 @@ func (a Archive) SHA256() (sums []SHA256) {
 // H1 returns the "h1:" hashes.
 func (a Archive) H1() (hashes []string) {
 	for _, hash := range a.Hashes {
-		if strings.HasPrefix(hash, "h1:") {
+		if IsH1(hash) {
 			hashes = append(hashes, hash)
 		}
 	}
@@ -154,25 +151,4 @@ func DecodeArchives(body []byte) ([]Archive, error) {
 	}
 	slices.SortFunc(archives, func(a, b Archive) int { return a.Platform.Compare(b.Platform) })
 	return archives, nil
-}
-
-// checkHash reports whether clients know the scheme of a package's hash. The error says
-// why they refuse the hash.
-func checkHash(hash string) (known bool, err error) {
-	scheme, value, ok := strings.Cut(hash, ":")
-	switch {
-	case !ok:
-		return false, errors.New("a hash does not begin with its scheme")
-	case scheme == "h1":
-		if sum, err := base64.StdEncoding.DecodeString(value); err != nil || len(sum) != len(SHA256{}) {
-			return false, errors.New("a hash of the scheme h1 is not one")
-		}
-		return true, nil
-	case scheme == "zh":
-		if _, err := ParseSHA256(value); err != nil {
-			return false, errors.New("a hash of the scheme zh is not one")
-		}
-		return true, nil
-	}
-	return false, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // AddTreeFlags adds the flags for the folders of a tree.
@@ -22,12 +22,12 @@ func AddTreeFlags(cmd *cobra.Command) {
 
 // NamedDirectories returns the directories as a configuration has them: default directories
 // are not named, and may be missing.
-func NamedDirectories(fl caddycmd.Flags, root string) tree.Directories {
-	return tree.Directories{Root: root, Providers: fl.String("providers"), Modules: fl.String("modules"), Keys: fl.String("keys")}
+func NamedDirectories(fl caddycmd.Flags, root string) source.Directories {
+	return source.Directories{Root: root, Providers: fl.String("providers"), Modules: fl.String("modules"), Keys: fl.String("keys")}
 }
 
 // TreeFlags returns the directories of the flags. Directories that the user names must exist.
-func TreeFlags(fl caddycmd.Flags) (tree.Directories, error) {
+func TreeFlags(fl caddycmd.Flags) (source.Directories, error) {
 	directories := NamedDirectories(fl, fl.String("root"))
 	if directories.Root == "" {
 		return directories, errors.New("--root is required: name the folder to serve")

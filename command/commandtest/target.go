@@ -18,7 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // A Target is a real registry that accepts publications. The server in front of it counts the
@@ -49,7 +49,7 @@ func NewTarget(t *testing.T) *Target {
 	NoClientConfiguration(t)
 	r := &Target{t: t, Root: t.TempDir(), received: make(map[string]int)}
 	r.Tree = indextest.OnDisk(t, r.Root)
-	open := tree.Directories{Root: r.Root}.Open
+	open := source.Directories{Root: r.Root}.Open
 	x := index.New(index.Options{Open: open, Watch: true, Signer: ShortKey(t)})
 	x.Start()
 	t.Cleanup(func() { x.Close() })

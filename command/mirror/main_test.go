@@ -5,7 +5,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 func TestMain(m *testing.M) { commandtest.Main(m) }
@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { commandtest.Main(m) }
 func reportOf(t *testing.T, root string, requireSignatures bool) *index.Report {
 	t.Helper()
 	s, err := index.Scan(t.Context(), index.Options{
-		Open:              tree.Directories{Root: root}.Open,
+		Open:              source.Directories{Root: root}.Open,
 		Signer:            commandtest.ShortKey(t),
 		RequireSignatures: requireSignatures,
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -163,7 +163,7 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 // foldersToFill returns the directories of the flags, and creates missing ones. It is called
 // when the rest of the command line is known to be right. A dry run creates nothing: to it, a
 // missing directory is empty.
-func foldersToFill(fl caddycmd.Flags, dry bool) (d tree.Directories, err error) {
+func foldersToFill(fl caddycmd.Flags, dry bool) (d source.Directories, err error) {
 	root, err := filepath.Abs(fl.String("root"))
 	if err != nil {
 		return d, fmt.Errorf("--root: %w", err)

@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
@@ -238,7 +238,7 @@ type scratchTree struct {
 func (s *scratchTree) fetch(ctx context.Context, id moduleID) (*pull.FilledModule, error) {
 	s.once.Do(func() {
 		if s.dir, s.err = os.MkdirTemp("", "terraform-registry-mirror-"); s.err == nil {
-			s.options.Open = tree.Directories{Root: s.dir, Modules: "."}.Open
+			s.options.Open = source.Directories{Root: s.dir, Modules: "."}.Open
 		}
 	})
 	if s.err != nil {

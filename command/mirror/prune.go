@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // PruneCommand returns the command prune.
@@ -132,11 +133,11 @@ func runPrune(cmd *cobra.Command, args []string) error {
 }
 
 // scanToPrune scans the providers of a tree, and with modules its modules.
-func scanToPrune(ctx context.Context, directories tree.Directories, modules bool) (files tree.Tree, s *index.Snapshot, err error) {
+func scanToPrune(ctx context.Context, directories source.Directories, modules bool) (files tree.Tree, s *index.Snapshot, err error) {
 	open := func() (t tree.Tree, err error) {
 		files, err = directories.Open()
 		if !modules {
-			files.Modules = tree.EmptyPart()
+			files.Modules = tree.Part{}
 		}
 		return files, err
 	}

@@ -327,7 +327,7 @@ func TestPruneReportsWhatItLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts.Providers.Fs = afero.NewReadOnlyFs(parts.Providers.Fs)
+	treetest.Wrap(&parts.Providers, afero.NewReadOnlyFs)
 	h, err := releasesOf(parts.Providers, snapshot)
 	if err != nil {
 		t.Fatal(err)

@@ -189,7 +189,7 @@ func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platf
 		return 0, false, err
 	}
 	for _, l := range r.locks {
-		if !l.Accepts(append([]string{"zh:" + filled.SHA256.String()}, filled.H1...)) {
+		if !l.Accepts(append([]string{filled.SHA256.ZH()}, filled.H1...)) {
 			return 0, false, fmt.Errorf("the hashes at %s are not those of the package for %s: the release was replaced, or never locked for that platform (`providers lock -platform=%[2]s` of the client adds it). It is in the tree now, as its publisher released it", l.From, p)
 		}
 	}
@@ -201,7 +201,7 @@ func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platf
 // hash there belongs to another release. Without zh: hashes only the fetched package can be
 // compared.
 func checkLocked(l *lockfile.Locked, r *upstream.Release, k upstream.Package) error {
-	accepts := func(k upstream.Package) bool { return l.Accepts([]string{"zh:" + k.SHA256.String()}) }
+	accepts := func(k upstream.Package) bool { return l.Accepts([]string{k.SHA256.ZH()}) }
 	switch {
 	case k.SHA256 == (wire.SHA256{}) || accepts(k):
 		return nil

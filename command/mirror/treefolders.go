@@ -30,7 +30,7 @@ func readTreeFolders(ctx context.Context, open func() (tree.Tree, error), module
 		return nil, err
 	}
 	if !modules {
-		files.Modules = tree.EmptyPart()
+		files.Modules = tree.Part{}
 	}
 	folders, err := index.Folders(ctx, files)
 	if err != nil {

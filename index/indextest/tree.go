@@ -50,9 +50,9 @@ func InBucket(t testing.TB, b *treetest.Bucket) *Tree { return On(t, b.Fs()) }
 // Open opens the tree; it is a value for index.Options.Open.
 func (t *Tree) Open() (tree.Tree, error) {
 	return tree.Tree{
-		Providers: tree.Part{Fs: t.Fs, Dir: "providers"},
-		Modules:   tree.Part{Fs: t.Fs, Dir: "modules"},
-		Keys:      tree.Part{Fs: t.Fs, Dir: "keys"},
+		Providers: treetest.On(t.Fs, "providers"),
+		Modules:   treetest.On(t.Fs, "modules"),
+		Keys:      treetest.On(t.Fs, "keys"),
 	}, nil
 }
 

@@ -57,7 +57,7 @@ func TestKeysFileOfANamespace(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			part, name, _ := keys.Locate(open, svchost.Hostname(test.hostname), test.namespace)
-			if got := path.Join(part.Dir, name); got != test.want {
+			if got := path.Join(part.Path(), name); got != test.want {
 				t.Errorf("it is %s", got)
 			}
 		})

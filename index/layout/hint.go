@@ -28,7 +28,7 @@ const (
 // folder, such as the parent of the tree or a folder in it. The hint is empty if the path of
 // the root is unknown.
 func Hint(t tree.Tree) string {
-	if t.Root.Fs == nil {
+	if t.Root.Path() == "" {
 		return ""
 	}
 	s := clueSearch{root: t.Root}
@@ -117,7 +117,7 @@ func inUnpackedPackage(folders []string) bool {
 
 func (c clue) hint(root tree.Part) string {
 	depth := map[string]int{"providers": 2, "modules": 3}[c.part]
-	above := strings.Split(filepath.ToSlash(root.DiskPath(".")), "/") // the last name is the root's
+	above := strings.Split(filepath.ToSlash(root.Path()), "/") // the last name is the root's
 	// The name may be nearly right: in another case, or without the s.
 	isPart := func(name string) bool {
 		return strings.EqualFold(name, c.part) || strings.EqualFold(name+"s", c.part)

@@ -173,7 +173,7 @@ func (f Folder) misplacedModuleFile(name string) *tree.Finding {
 		file = "VERSION.tar.gz"
 	}
 	if !supported {
-		return misplaced("module packages are .tar.gz, .tgz or .zip files: pack the module as %s/%s", target, file)
+		return misplaced("module packages are %s files: pack the module as %s/%s", address.ModuleFileNames(""), target, file)
 	}
 	return misplaced("%s: move it to %s/%s", missingFolders(missing), target, file)
 }

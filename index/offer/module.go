@@ -225,16 +225,20 @@ func NewModule(a address.Address, versions []*ModuleVersion, s Metadata) *Module
 	return m
 }
 
+// Hashes returns the hashes of the package: h1: and zh:.
+func (v *ModuleVersion) Hashes() []string {
+	if v.H1 == "" {
+		return []string{v.Archive.SHA256.ZH()}
+	}
+	return []string{v.H1, v.Archive.SHA256.ZH()}
+}
+
 // listed returns the version as the list of versions has it.
 func (v *ModuleVersion) listed() wire.ModuleVersion {
 	if v.Archive == nil { // it can be fetched
 		return wire.ModuleVersion{Version: v.Version}
 	}
-	hashes := []string{"zh:" + v.Archive.SHA256.String()}
-	if v.H1 != "" {
-		hashes = slices.Insert(hashes, 0, v.H1)
-	}
-	return wire.ModuleVersion{Version: v.Version, Hashes: hashes, Size: v.Archive.Size, Published: v.Published()}
+	return wire.ModuleVersion{Version: v.Version, Hashes: v.Hashes(), Size: v.Archive.Size, Published: v.Published()}
 }
 
 // A module version that has not changed since the last scan stays the same ModuleVersion. If

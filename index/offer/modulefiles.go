@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -26,11 +27,7 @@ func (v *ModuleVersion) EachFile(ctx context.Context, t *tree.Tree, wants func(n
 		return false, err
 	}
 	defer f.Close()
-	if v.Archive.ContentType == zipType {
-		complete, err = true, archive.WalkZip(ctx, f.ReadSeekCloser, v.Archive.Size, wants, visit)
-	} else {
-		complete, err = archive.WalkTarGz(ctx, f, content.MaxUnpacked, wants, visit)
-	}
+	complete, err = v.Archive.walk(ctx, f.ReadSeekCloser, wants, visit)
 	if err != nil {
 		return false, err
 	}
@@ -40,11 +37,12 @@ func (v *ModuleVersion) EachFile(ctx context.Context, t *tree.Tree, wants func(n
 // EachModuleFile is like Snapshot.EachModuleFile for the package that a file has been
 // opened of, which the snapshot may not have yet. It reads f from where it is.
 func (f *File) EachModuleFile(ctx context.Context, r io.Reader, wants func(name string) bool, visit func(name string, r io.Reader) error) error {
-	if f.ContentType == zipType {
-		return archive.WalkZip(ctx, r, f.Size, wants, visit)
-	}
-	complete, err := archive.WalkTarGz(ctx, r, content.MaxUnpacked, wants, visit)
-	return RequireWhole(complete, err)
+	return RequireWhole(f.walk(ctx, r, wants, visit))
+}
+
+// walk calls visit with the wanted files of a module's package, whose bytes r has.
+func (f *File) walk(ctx context.Context, r io.Reader, wants func(name string) bool, visit func(name string, r io.Reader) error) (complete bool, err error) {
+	return archive.WalkModule(ctx, r, f.Size, address.ModuleFormatOf(f.Name), content.MaxUnpacked, wants, visit)
 }
 
 // RequireWhole returns the error of a package that was not read to its end.

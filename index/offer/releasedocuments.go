@@ -42,9 +42,9 @@ func (p *Package) Hashes() wire.PackageHashes {
 // of the zip's entries differs, it is listed too, since clients compute both.
 func (p *Package) hashes() []string {
 	if p.PackedH1 != "" {
-		return []string{p.H1, p.PackedH1, "zh:" + p.File.SHA256.String()}
+		return []string{p.H1, p.PackedH1, p.File.SHA256.ZH()}
 	}
-	return []string{p.H1, "zh:" + p.File.SHA256.String()}
+	return []string{p.H1, p.File.SHA256.ZH()}
 }
 
 // mirrorArchives returns the packages in the form of VERSION.json.
@@ -63,7 +63,7 @@ func listedArchives(typ, version string, sums wire.Checksums) []wire.Archive {
 	for name, sum := range sums {
 		f, err := address.ParseReleaseFile(typ, name)
 		if err == nil && f.Kind == address.PackageFile && f.Version.String() == version {
-			list = append(list, wire.Archive{Platform: f.Platform, URL: name, Hashes: []string{"zh:" + sum.String()}})
+			list = append(list, wire.Archive{Platform: f.Platform, URL: name, Hashes: []string{sum.ZH()}})
 		}
 	}
 	slices.SortFunc(list, func(a, b wire.Archive) int { return a.Platform.Compare(b.Platform) })

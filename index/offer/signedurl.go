@@ -39,7 +39,7 @@ func (f *File) CanRedirect(t *tree.Tree) bool {
 // which is checked once a minute.
 func (u *SignedURLs) Of(ctx context.Context, t *tree.Tree, f *File, life time.Duration) (string, error) {
 	part, _ := f.In(t)
-	id := objectID{path.Join(part.Dir, f.Path()), f.Stamp()}
+	id := objectID{path.Join(part.Path(), f.Path()), f.Stamp()}
 	_, err := u.unchanged.Load(ctx, id, func(context.Context) (nothing struct{}, life time.Duration, err error) {
 		return nothing, trustFor, part.CheckObject(f.Path(), id.Stamp)
 	})

@@ -20,6 +20,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/disk"
 )
 
 // Events come in bursts: copying five hundred files makes a single change. A scan follows when there
@@ -86,21 +87,29 @@ func (w *Watcher) Add(p tree.Part, dir, report string) {
 	if w == nil {
 		return
 	}
-	if p.Disk == "" {
+	name, ok := disk.PathOf(p, dir)
+	if !ok {
 		w.warnOnce(errors.New("it is not on the local disk"))
 		return
 	}
 	if dir == "." {
-		w.addTree(p.Disk, "") // the part itself may be created or removed
+		begin, _ := disk.BeginOf(p)
+		w.addTree(begin, "") // the part itself may be created or removed
 	}
-	w.addTree(p.DiskPath(dir), report)
+	w.addTree(name, report)
+}
+
+// Watches reports whether directories of a part are watched. A nil Watcher watches none.
+func (w *Watcher) Watches(p tree.Part) bool {
+	_, ok := disk.PathOf(p, ".")
+	return w != nil && ok
 }
 
 // AddModule watches a directory of a module folder.
 func (w *Watcher) AddModule(p tree.Part, dir, report string) {
-	if w != nil && p.Disk != "" {
+	if name, ok := disk.PathOf(p, dir); w != nil && ok {
 		w.mutex.Lock()
-		w.since.modules[p.DiskPath(dir)] = true
+		w.since.modules[name] = true
 		w.mutex.Unlock()
 	}
 	w.Add(p, dir, report)
@@ -117,7 +126,7 @@ func (w *Watcher) addTree(name, report string) {
 	known = known || again
 	w.mutex.Unlock()
 	if !known {
-		if network := tree.NetworkFileSystem(name); network != "" {
+		if network := disk.NetworkFileSystem(name); network != "" {
 			// Changes made by this machine are still reported.
 			w.warnOnce(fmt.Errorf("%s does not report changes made by others", network))
 		}
@@ -190,7 +199,7 @@ func (w *Watcher) AddPathTo(name string) {
 			at = next
 			continue
 		}
-		if links++; links > tree.MaxLinks {
+		if links++; links > disk.MaxLinks {
 			return
 		}
 		target, err := os.Readlink(next)
@@ -368,9 +377,10 @@ func (w *Watcher) Take() map[string]bool {
 	return changed
 }
 
-// AddLink watches the path of a symlink to a directory.
-func (w *Watcher) AddLink(name string) {
-	if w == nil {
+// AddLink watches the path of a symlink to a directory, by its name in a part.
+func (w *Watcher) AddLink(p tree.Part, link string) {
+	name, ok := disk.PathOf(p, link)
+	if w == nil || !ok {
 		return
 	}
 	w.mutex.Lock()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // watching returns a Watcher of nothing yet, and a tree with a folder.
@@ -21,7 +22,7 @@ func watching(t *testing.T, folder string) (root string, files tree.Tree, w *Wat
 	if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	files, err := tree.Directories{Root: root}.Open()
+	files, err := source.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestWhatChanges(t *testing.T) {
 	}
 
 	t.Run("where a symlink leads to a folder, any event is of everything", func(t *testing.T) {
-		w.AddLink(filepath.Join(root, "providers/link"))
+		w.AddLink(files.Providers, "link")
 		if reports, ok := w.concerns(filepath.Join(root, "providers/acme/demo")); !ok || !slices.Contains(reports, "") {
 			t.Errorf("%q", reports)
 		}

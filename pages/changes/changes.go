@@ -282,8 +282,8 @@ type Group struct {
 	Resources []Change
 }
 
-// Groups groups the changes of the interface and the changes of the resources by module: the
-// root first.
+// Groups groups the changes of the interface and the changes of the resources by module: those
+// with breaking changes first, and of them the root.
 func Groups(changes, resources []Change) (groups []Group) {
 	of := func(path string) *Group {
 		for i := range groups {
@@ -302,7 +302,15 @@ func Groups(changes, resources []Change) (groups []Group) {
 		g := of(c.Submodule)
 		g.Resources = append(g.Resources, c)
 	}
-	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(a.Submodule, b.Submodule) })
+	kept := func(g Group) int { // breaking changes are the first of a group
+		if len(g.Changes) > 0 && g.Changes[0].Breaking {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(groups, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(kept(a), kept(b)), cmp.Compare(a.Submodule, b.Submodule))
+	})
 	return groups
 }
 

@@ -278,3 +278,32 @@ func FuzzInterfaces(f *testing.F) {
 		}
 	})
 }
+
+func TestGroups(t *testing.T) {
+	input := func(submodule string, breaking bool) Change {
+		return Change{Kind: Removed, What: "input", Name: "x", Submodule: submodule, Breaking: breaking}
+	}
+	resource := func(submodule string) Change {
+		return Change{Kind: Added, What: "resource", Name: "r", Submodule: submodule}
+	}
+	for _, test := range []struct {
+		rule               string
+		changes, resources []Change
+		want               string
+	}{
+		{"the root is first", []Change{input("modules/b", false), input("modules/a", false), input("", false)}, nil, ", modules/a, modules/b"},
+		{"resources alone make a group", []Change{input("modules/b", false)}, []Change{resource("")}, ", modules/b"},
+		{"what is breaking is before everything else", []Change{input("modules/b", true), input("", false)}, []Change{resource("modules/a")}, "modules/b, , modules/a"},
+		{"of what is breaking the root is first", []Change{input("modules/b", true), input("", true), input("modules/a", false)}, nil, ", modules/b, modules/a"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			var got []string
+			for _, g := range Groups(test.changes, test.resources) {
+				got = append(got, g.Submodule)
+			}
+			if strings.Join(got, ", ") != test.want {
+				t.Errorf("%q, want %q", strings.Join(got, ", "), test.want)
+			}
+		})
+	}
+}

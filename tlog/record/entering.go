@@ -67,6 +67,7 @@ func (e *entering) look(a address.Address) {
 		all := leavesOf(e.snapshot, folder, e.options.Hostnames, e.event)
 		news, rest := e.rested.split(e.log.News(all))
 		rests = rests || rest
+		e.date(folder, news)
 		for _, leaf := range news {
 			if leaf.Event == tlog.Restored && !e.isRestored(leaf) {
 				rests = true
@@ -78,6 +79,21 @@ func (e *entering) look(a address.Address) {
 	}
 	if !rests {
 		e.done = append(e.done, a)
+	}
+}
+
+// date adds when packages were published at their origin. An origin is not believed about the
+// future.
+func (e *entering) date(folder address.Address, news []tlog.Leaf) {
+	mirrored := func(l tlog.Leaf) bool { return l.Address.Hostname != "" && l.Event.HasPackage() }
+	if e.options.Dates == nil || !slices.ContainsFunc(news, mirrored) {
+		return
+	}
+	dates, now := e.options.Dates(folder), time.Now()
+	for i, l := range news {
+		if at := dates[l.Version]; mirrored(l) && at.Before(now) {
+			news[i].Origin = at
+		}
 	}
 }
 

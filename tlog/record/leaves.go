@@ -82,7 +82,7 @@ func ofPackage(version string, k *index.Package) tlog.Leaf {
 }
 
 func ofModule(v *index.ModuleVersion) tlog.Leaf {
-	return tlog.Leaf{Version: v.Version, Hashes: []string{v.H1, "zh:" + v.Archive.SHA256.String()}, Pack: packOf(v.Archive)}
+	return tlog.Leaf{Version: v.Version, Hashes: v.Hashes(), Pack: packOf(v.Archive)}
 }
 
 func packOf(f *index.File) int {

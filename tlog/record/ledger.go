@@ -44,9 +44,13 @@ func (r ledger) ModuleVersion(a address.Address, v *index.ModuleVersion) (time.T
 
 type comparison struct{ tlog.Comparison }
 
-// offered returns when a package was first offered, as far as the log knows.
+// offered returns when a package was first offered, here or at its origin, as far as the log
+// knows.
 func (c comparison) offered() time.Time {
-	if c.Found {
+	switch {
+	case !c.Origin.IsZero():
+		return c.Origin
+	case c.Found:
 		return time.Time{}
 	}
 	return c.Since

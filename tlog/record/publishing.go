@@ -12,7 +12,7 @@ import (
 // Replaces returns since when a package is on record with other bytes only; zero if it is not.
 // The address is the address of its folder.
 func (r *Recorder) Replaces(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
-	c := r.compare(a, tlog.Leaf{Version: version, Platform: on, Hashes: []string{h1, "zh:" + sum.String()}})
+	c := r.compare(a, tlog.Leaf{Version: version, Platform: on, Hashes: []string{h1, sum.ZH()}})
 	if c.Record != tlog.Replaced {
 		return time.Time{}
 	}

@@ -23,6 +23,10 @@ type Options struct {
 	// Hostnames are the registry's own.
 	Hostnames []svchost.Hostname
 
+	// Dates returns when versions in the folder of an address were published at their
+	// origin; none if that is not known. Nil: it never is.
+	Dates func(folder address.Address) map[string]time.Time
+
 	// Learned is called when the log has new entries of these addresses, or of any without
 	// addresses: the offers have to be compared with them again. It may be nil.
 	Learned func(addresses ...address.Address)

@@ -436,3 +436,56 @@ func TestALogThatIsBehind(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// What an origin says about the time of publication is on record with a package from there, and is
+// its age.
+func TestWhenAPackageWasPublishedAtItsOrigin(t *testing.T) {
+	files, storage := indextest.New(t), tlogtest.New(t)
+	for _, name := range []string{"acme/vpc/aws", "registry.terraform.io/acme/vpc/aws"} {
+		for _, version := range []string{"1.0.0", "2.0.0", "3.0.0"} {
+			files.Write("modules/"+name+"/"+version+".tar.gz", indextest.TarGz("main.tf", name+version))
+		}
+	}
+	snapshot := scan(t, files)
+	published := time.Date(1999, 10, 1, 12, 30, 0, 5, time.UTC)
+	synctest.Test(t, func(t *testing.T) { // in the year 2000
+		r := New(Options{Open: storage.Open, Dates: func(a address.Address) map[string]time.Time {
+			return map[string]time.Time{"1.0.0": published, "2.0.0": time.Now().Add(time.Hour)}
+		}})
+		r.Offered(snapshot, nil)
+		time.Sleep(time.Minute)
+		r.Close()
+		synctest.Wait()
+	})
+	dated := make(map[string]string)
+	for _, e := range storage.Entries(t) {
+		l, err := tlog.ParseLeaf(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dated[l.Address.String()+" "+l.Version] = strings.TrimPrefix(l.Origin.Format(time.RFC3339), "0001-01-01T00:00:00Z")
+	}
+	for what, want := range map[string]string{
+		"registry.terraform.io/acme/vpc/aws 1.0.0": "1999-10-01T12:30:00Z",
+		"registry.terraform.io/acme/vpc/aws 2.0.0": "", // nobody publishes in the future
+		"registry.terraform.io/acme/vpc/aws 3.0.0": "", // the origin does not say
+		"acme/vpc/aws 1.0.0":                       "", // it is hosted
+	} {
+		if got, ok := dated[what]; !ok || got != want {
+			t.Errorf("%s was published at %q, want %q", what, got, want)
+		}
+	}
+
+	l := storage.MustOpen(t)
+	ledger := NewLedger(l, nil)
+	for name, want := range map[string]time.Time{"registry.terraform.io/acme/vpc/aws": published.Truncate(time.Second), "acme/vpc/aws": {}} {
+		a, err := address.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, finding := ledger.ModuleVersion(a, snapshot.Module(index.PlaceOf(a)).Version("1.0.0"))
+		if finding != nil || !at.Equal(want) {
+			t.Errorf("%s was first offered at %v, want %v; %v", name, at, want, finding)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -63,7 +64,7 @@ func (s *Storage) Options() tlog.Options {
 	return tlog.Options{
 		Origin: Origin, Public: s.Public, Signers: []note.Signer{s.signer}, Verifiers: []note.Verifier{s.Verifier},
 		Store: tlog.NewFolder(func() (tree.Part, error) {
-			t, err := tree.Directories{Root: "log"}.OpenIn(s.Bucket)
+			t, err := source.Directories{Root: "log"}.OpenIn(s.Bucket)
 			return t.Root, err
 		}),
 		Anchor: anchor{s}, Interval: time.Millisecond,

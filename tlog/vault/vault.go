@@ -83,6 +83,9 @@ func (l Log) Open(ctx context.Context) (tlog.Options, error) {
 	if err != nil {
 		return tlog.Options{}, err
 	}
+	if err := tlog.CheckCreation(ctx, l.Files); err != nil {
+		return tlog.Options{}, err
+	}
 	l.Origin = o.Origin
 	private := []byte(l.Private)
 	if l.Private == "" {

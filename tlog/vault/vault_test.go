@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -85,7 +86,7 @@ func (v *values) keys() (keys []string) {
 
 func folderIn(b *treetest.Bucket) tlog.Store {
 	return tlog.NewFolder(func() (tree.Part, error) {
-		t, err := tree.Directories{Root: "log"}.OpenIn(b)
+		t, err := source.Directories{Root: "log"}.OpenIn(b)
 		return t.Root, err
 	})
 }
@@ -303,5 +304,30 @@ func TestAFolderWithoutItsKey(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A careless store creates files that exist.
+type careless struct{ tlog.Store }
+
+func (c careless) Create(ctx context.Context, name string, content []byte) error {
+	return c.Replace(ctx, name, content)
+}
+
+// On a file system or in a store that creates a file twice, two instances would make two logs.
+func TestAStoreThatCreatesAFileTwice(t *testing.T) {
+	storage, files := newValues(), folderIn(new(treetest.Bucket))
+	for range 2 { // also a log that was begun before
+		if _, err := (Log{Files: careless{files}, Storage: storage, Origin: origin}).Open(t.Context()); !errors.Is(err, tlog.ErrCreates) {
+			t.Errorf("it says %v", err)
+		}
+	}
+	before, err := tlog.ReadStoredKey(t.Context(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := Log{Files: files, Storage: storage, Origin: origin}.Open(t.Context())
+	if err != nil || o.Public != before.Public {
+		t.Errorf("a store that refuses that has the key %q, %v, want %q", o.Public, err, before.Public)
 	}
 }

@@ -277,6 +277,24 @@ func TestAgeOfFurtherPlatforms(t *testing.T) {
 	}
 }
 
+// The age of what was mirrored counts from the date of its origin, if the entry has it.
+func TestAgeAtAnOrigin(t *testing.T) {
+	const folder = ".terraform/providers/" + demo + "/1.2.0/linux_amd64"
+	for _, test := range []struct{ rule, event, origin, want string }{
+		{"published long ago, and fetched lately", "offered 2000-01-01T23:00:00Z", "1999-01-01T00:00:00Z", "ok"},
+		{"published lately, and there when the log was begun", "found 2000-01-01T23:00:00Z", "2000-01-01T20:00:00Z", "too young"},
+		{"published later than it was fetched, which is a lie", "offered 1999-01-01T00:00:00Z", "2000-01-01T20:00:00Z", "too young"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := newMachine(t, full(t))
+			m.write(folder+"/terraform-provider-demo", "the provider")
+			m.write(".terraform.lock.hcl", "provider \""+demo+"\" {\n version = \"1.2.0\"\n hashes = [\""+h1(m, folder)+"\"]\n}\n")
+			foeAt(m, host).Add("%s provider acme/demo 1.2.0 linux_amd64 %s zh:%s origin:%s", test.event, h1(m, folder), zeros, test.origin)
+			says(t, m.verify(func(o *verify.Options) { o.MinAge = 30 * 24 * time.Hour }), demo+" 1.2.0 "+test.want)
+		})
+	}
+}
+
 // Two logs of one name are one log, or none of them counts.
 func TestTwoLogsOfOneName(t *testing.T) {
 	const alias = "alias.example.com"

@@ -103,16 +103,10 @@ func (r *run) judgeProvider(ctx context.Context, p providerItem) error {
 			return err
 		}
 	}
-	if !slices.ContainsFunc(p.provider.Hashes, isCompared) && len(p.provider.Packages) == 0 {
+	if !slices.ContainsFunc(p.provider.Hashes, wire.IsCompared) && len(p.provider.Packages) == 0 {
 		p.find(OtherBytes, p.From[0], "there is nothing to compare: the lock file has no hashes of a scheme that clients know, and no package is installed")
 	}
 	return nil
-}
-
-// isCompared reports whether clients compare a hash. They pass over schemes that they do not
-// know.
-func isCompared(hash string) bool {
-	return strings.HasPrefix(hash, "h1:") || strings.HasPrefix(hash, "zh:")
 }
 
 // uses reports whether a package is installed, or the lock file has a hash of it.
@@ -126,7 +120,7 @@ func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 	known := slices.Concat(h1, zh)
 	var missing []string
 	for _, hash := range p.provider.Hashes {
-		if isCompared(hash) && !slices.Contains(known, hash) {
+		if wire.IsCompared(hash) && !slices.Contains(known, hash) {
 			missing = append(missing, hash)
 		}
 	}
@@ -143,7 +137,7 @@ func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 			return
 		case err != nil:
 			why = err.Error()
-		case !slices.ContainsFunc(slices.Collect(maps.Values(sums)), func(sum wire.SHA256) bool { return slices.Contains(zh, "zh:"+sum.String()) }):
+		case !slices.ContainsFunc(slices.Collect(maps.Values(sums)), func(sum wire.SHA256) bool { return slices.Contains(zh, sum.ZH()) }):
 			why = "the SHA256SUMS that is served lists no package that is on record"
 		default:
 			listed := record.unentered(p.provider.Address.Name, p.provider.Version, sums)
@@ -170,7 +164,7 @@ func (r *record) unentered(name, version string, sums wire.Checksums) (hashes []
 	}
 	for file, sum := range sums {
 		if !entered[file] {
-			hashes = append(hashes, "zh:"+sum.String())
+			hashes = append(hashes, sum.ZH())
 		}
 	}
 	return hashes

@@ -127,10 +127,8 @@ func (r *record) add(l tlog.Leaf) {
 		return
 	}
 	p := packageRecord{address: l.Address, platform: l.Platform, h1: h1, zh: []string{zh}, packed: l.Pack > 0}
-	if l.Event != tlog.Found {
-		if p.since = l.Origin; p.since.IsZero() {
-			p.since = l.Time
-		}
+	if p.since = l.Origin; p.since.IsZero() && l.Event != tlog.Found {
+		p.since = l.Time
 	}
 	r.packages = append(r.packages, p)
 }

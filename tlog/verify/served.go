@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,7 +176,7 @@ func (p place) modulePackage(ctx context.Context, version string, h1s, zhs []str
 			return c, nil
 		}
 	}
-	for _, format := range []string{"tar.gz", "zip"} {
+	for _, format := range address.DistinctModuleFormats() {
 		if c, err = p.fetchModule(ctx, version, format, zhs); err == nil || !errors.Is(err, errNotServed) {
 			break
 		}
@@ -221,7 +220,7 @@ func (p place) fetchModule(ctx context.Context, version, format string, zhs []st
 		return c, fmt.Errorf("the package that the registry serves cannot be read: %w", err)
 	}
 	c.Files = entries.Files
-	if slices.Contains(zhs, "zh:"+hex.EncodeToString(h.Sum(nil))) { // otherwise nothing vouches for the links
+	if slices.Contains(zhs, wire.SHA256(h.Sum(nil)).ZH()) { // otherwise nothing vouches for the links
 		c.Links = entries.Links
 	}
 	return c, nil

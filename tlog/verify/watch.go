@@ -3,8 +3,6 @@ package verify
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -14,6 +12,7 @@ import (
 	sumdb "golang.org/x/mod/sumdb/tlog"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // An Entry is an entry of a log. Its Leaf is zero if a later version of the registry has
@@ -227,10 +226,10 @@ func (w *Watcher) conflicts(e Entry) (first int64, ok bool) {
 	last := len(l.Hashes) - 1
 	var h1 strings.Builder
 	for _, hash := range l.Hashes[:last] {
-		b, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(hash, "h1:"))
+		b, _ := wire.ParseH1(hash)
 		h1.Write(b[:hashWidth])
 	}
-	zh, _ := hex.DecodeString(strings.TrimPrefix(l.Hashes[last], "zh:"))
+	zh, _ := wire.ParseZH(l.Hashes[last])
 	p := firstPackage{e.Index, h1.String(), string(zh[:hashWidth]), l.Pack > 0}
 	known, seen := w.first[key]
 	if !seen || known.index == e.Index { // or it is read again

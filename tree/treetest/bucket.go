@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/bucket"
 )
 
 // A Bucket is an object store in memory, which counts its requests and can be made to fail.
@@ -198,7 +198,7 @@ func (b *Bucket) ReadDir(dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Files implements tree.Bucket.
+// Files implements bucket.Bucket.
 func (b *Bucket) Files(ctx context.Context, dir string, visit func(name string, info fs.FileInfo) error) error {
 	page := cmp.Or(b.Page, 1000)
 	names := b.below(dir)
@@ -217,12 +217,12 @@ func (b *Bucket) Files(ctx context.Context, dir string, visit func(name string, 
 	return nil
 }
 
-// Create implements tree.Bucket.
+// Create implements bucket.Bucket.
 func (b *Bucket) Create(ctx context.Context, name string, content io.Reader) (fs.FileInfo, error) {
 	return b.write(ctx, name, content, false)
 }
 
-// Replace implements tree.Bucket.
+// Replace implements bucket.Bucket.
 func (b *Bucket) Replace(ctx context.Context, name string, content io.Reader) (fs.FileInfo, error) {
 	return b.write(ctx, name, content, true)
 }
@@ -243,7 +243,7 @@ func (b *Bucket) write(ctx context.Context, name string, content io.Reader, repl
 	return o.info(name), b.lose("put", name)
 }
 
-// Copy implements tree.Bucket.
+// Copy implements bucket.Bucket.
 func (b *Bucket) Copy(ctx context.Context, from, to string) error {
 	if err := errors.Join(ctx.Err(), b.ask("copy", to)); err != nil {
 		return err
@@ -258,7 +258,7 @@ func (b *Bucket) Copy(ctx context.Context, from, to string) error {
 	return b.lose("copy", to)
 }
 
-// Remove implements tree.Bucket.
+// Remove implements bucket.Bucket.
 func (b *Bucket) Remove(ctx context.Context, name string) error {
 	if err := errors.Join(ctx.Err(), b.ask("delete", name)); err != nil {
 		return err
@@ -269,7 +269,7 @@ func (b *Bucket) Remove(ctx context.Context, name string) error {
 	return b.lose("delete", name)
 }
 
-// SignedURL implements tree.Bucket.
+// SignedURL implements bucket.Bucket.
 func (b *Bucket) SignedURL(ctx context.Context, name string, life time.Duration) (string, error) {
 	if err := errors.Join(ctx.Err(), b.ask("sign", name)); err != nil {
 		return "", err
@@ -326,7 +326,7 @@ type bucketDir struct {
 	read   bool
 }
 
-// FileSystem lets tree.BucketOf find the Bucket behind a wrapper.
+// FileSystem lets bucket.Of find the Bucket behind a wrapper.
 func (d *bucketDir) FileSystem() fs.FS { return d.bucket }
 
 func (d *bucketDir) Stat() (fs.FileInfo, error) {
@@ -358,4 +358,4 @@ func (d *bucketDir) ReadDir(n int) ([]fs.DirEntry, error) {
 }
 
 // Interface guards
-var _ tree.Bucket = (*Bucket)(nil)
+var _ bucket.Bucket = (*Bucket)(nil)

@@ -105,7 +105,7 @@ func (f *Faults) Open(open func() (tree.Tree, error)) func() (tree.Tree, error) 
 			return files, err
 		}
 		for _, part := range []*tree.Part{&files.Providers, &files.Modules, &files.Keys} {
-			part.Fs = FaultyFs{part.Fs, f}
+			Wrap(part, func(fsys afero.Fs) afero.Fs { return FaultyFs{fsys, f} })
 		}
 		return files, nil
 	}

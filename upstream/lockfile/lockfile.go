@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // Name is the name of a configuration's lock file.
@@ -47,8 +48,8 @@ func (l Locked) Requirement() Requirement {
 // otherwise the hashes of the files in it (h1). If there is nothing to compare, any
 // package is accepted.
 func (l Locked) Accepts(hashes []string) bool {
-	for _, scheme := range []string{"zh:", "h1:"} {
-		locked, given := withScheme(l.Hashes, scheme), withScheme(hashes, scheme)
+	for _, has := range []func(hash string) bool{wire.IsZH, wire.IsH1} {
+		locked, given := withScheme(l.Hashes, has), withScheme(hashes, has)
 		if len(locked) > 0 && len(given) > 0 {
 			return slices.ContainsFunc(given, func(hash string) bool { return slices.Contains(locked, hash) })
 		}
@@ -56,9 +57,9 @@ func (l Locked) Accepts(hashes []string) bool {
 	return true
 }
 
-func withScheme(hashes []string, scheme string) (of []string) {
+func withScheme(hashes []string, has func(hash string) bool) (of []string) {
 	for _, hash := range hashes {
-		if strings.HasPrefix(hash, scheme) {
+		if has(hash) {
 			of = append(of, hash)
 		}
 	}

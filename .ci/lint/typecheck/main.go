@@ -1,0 +1,46 @@
+// Typecheck finds what does not compile on other systems: in the packages of a module,
+// in their tests, and in all that they import. It reads source alone, which takes
+// seconds for a system; go vet and go build compile every dependency first, which takes
+// minutes for each.
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) < 3 {
+		log.Fatal("usage: typecheck FOLDER_OF_A_MODULE GOOS/GOARCH...")
+	}
+	failed := false
+	for _, system := range os.Args[2:] {
+		goos, goarch, ok := strings.Cut(system, "/")
+		if !ok {
+			log.Fatalf("%s is not GOOS/GOARCH", system)
+		}
+		pkgs, err := packages.Load(&packages.Config{
+			Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+				packages.NeedImports | packages.NeedDeps | packages.NeedModule |
+				packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesSizes,
+			Dir:   os.Args[1],
+			Env:   append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0"),
+			Tests: true,
+		}, "./...")
+		if err != nil {
+			log.Fatalf("%s: %v", system, err)
+		}
+		if packages.PrintErrors(pkgs) > 0 {
+			fmt.Fprintf(os.Stderr, "does not compile for %s\n", system)
+			failed = true
+		}
+	}
+	if failed {
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,66 @@
+package access
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Right is a right of subjects to resources.
+type Right int
+
+// The rights.
+const (
+	Read    Right = iota // to list and download it
+	Publish              // to add a version of it to the registry, and documentation
+	Manage               // to write its registry.hcl as well, which withdraws versions and restores them
+)
+
+// rights has the word for each right in a rule, and the other rights that it includes.
+var rights = [...]struct {
+	word     string
+	included []Right
+}{
+	Read:    {word: "read"},
+	Publish: {word: "publish"},
+	Manage:  {word: "manage", included: []Right{Publish}},
+}
+
+// includes reports whether whoever has the right r has the other one, too.
+func (r Right) includes(other Right) bool {
+	return r == other || slices.Contains(rights[r].included, other)
+}
+
+// String returns the word for the right in a rule.
+func (r Right) String() string {
+	if r < 0 || int(r) >= len(rights) {
+		return "Right(" + strconv.Itoa(int(r)) + ")"
+	}
+	return rights[r].word
+}
+
+// ParseRight reads the word for a right.
+func ParseRight(s string) (Right, error) {
+	for r := range rights {
+		if s == rights[r].word {
+			return Right(r), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a right: use %s", s, rightWords())
+}
+
+// RightWords returns the words for all rights.
+func RightWords() (words []string) {
+	for _, right := range rights {
+		words = append(words, right.word)
+	}
+	return words
+}
+
+// rightWords returns the words for all rights as part of a sentence.
+func rightWords() string {
+	words := RightWords()
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

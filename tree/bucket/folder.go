@@ -1,0 +1,297 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/afero"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// A Folder is a part in a Bucket, which has no folders, no rename, and no half-written files.
+// New content is spooled to the local disk first, so that it can be checked, and then put
+// under its name as a whole.
+type Folder struct {
+	bucket Bucket
+	dir    string
+}
+
+var (
+	_ tree.Storage = Folder{}
+	_ tree.Signer  = Folder{}
+)
+
+// In returns the root of a Bucket.
+func In(b Bucket) Folder { return Folder{b, "."} }
+
+// path returns a path in the part as a name in the Bucket.
+func (o Folder) path(name string) string { return path.Join(o.dir, name) }
+
+// Sub implements tree.Storage.
+func (o Folder) Sub(dir string) tree.Storage {
+	o.dir = o.path(dir)
+	return o
+}
+
+// Path implements tree.Storage.
+func (o Folder) Path() string { return o.dir }
+
+// Stat implements tree.Storage with a single request.
+func (o Folder) Stat(name string) (fs.FileInfo, error) {
+	info, err := o.bucket.Stat(o.path(name))
+	return info, storeError(err)
+}
+
+// StatNow implements tree.Signer.
+func (o Folder) StatNow(name string) (fs.FileInfo, error) { return o.Stat(name) }
+
+// SignedURL implements tree.Signer.
+func (o Folder) SignedURL(ctx context.Context, name string, life time.Duration) (string, error) {
+	url, err := o.bucket.SignedURL(ctx, o.path(name), life)
+	return url, storeError(err)
+}
+
+// Open implements tree.Storage.
+func (o Folder) Open(name string) (afero.File, fs.FileInfo, error) {
+	f, err := afero.FromIOFS{FS: o.bucket}.Open(o.path(name))
+	if err != nil {
+		return nil, nil, storeError(err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = tree.ErrNotRegular
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return &object{File: f, rest: info.Size()}, info, nil
+}
+
+// List implements tree.Storage. One request lists a thousand names.
+func (o Folder) List(dir string) ([]fs.FileInfo, error) { return o.ReadDir(dir) }
+
+// ReadDir implements tree.Storage.
+func (o Folder) ReadDir(dir string) ([]fs.FileInfo, error) {
+	entries, err := o.bucket.ReadDir(o.path(dir))
+	if err != nil {
+		return nil, storeError(err)
+	}
+	infos := make([]fs.FileInfo, len(entries))
+	for i, e := range entries {
+		if infos[i], err = e.Info(); err != nil {
+			return nil, storeError(err)
+		}
+	}
+	return infos, nil
+}
+
+// ReadNames implements tree.Storage.
+func (o Folder) ReadNames(dir string) (names []string, err error) {
+	infos, err := o.ReadDir(dir)
+	for _, info := range infos {
+		names = append(names, info.Name())
+	}
+	return names, err
+}
+
+// Walk implements tree.Storage.
+func (o Folder) Walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
+	root := o.path(dir)
+	return storeError(o.bucket.Files(ctx, root, func(name string, info fs.FileInfo) error {
+		if root != "." {
+			name = strings.TrimPrefix(name, root+"/")
+		}
+		visit(path.Join(dir, name), info)
+		return nil
+	}))
+}
+
+// Write implements tree.Storage.
+func (o Folder) Write(name string, content []byte) error {
+	_, err := o.bucket.Replace(context.Background(), o.path(name), bytes.NewReader(content))
+	return storeError(err)
+}
+
+// Move implements tree.Storage. It gives a file both names for a moment.
+func (o Folder) Move(from, to string) error {
+	err := o.bucket.Copy(context.Background(), o.path(from), o.path(to))
+	if err == nil {
+		err = o.bucket.Remove(context.Background(), o.path(from))
+	}
+	return storeError(err)
+}
+
+// Remove implements tree.Storage.
+func (o Folder) Remove(name string) error {
+	return storeError(o.bucket.Remove(context.Background(), o.path(name)))
+}
+
+// RemoveAll implements tree.Storage.
+func (o Folder) RemoveAll(name string) error {
+	files, err := o.below(context.Background(), o.path(name))
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		files[i] = path.Join(o.path(name), files[i])
+	}
+	return o.removeFiles(context.Background(), append(files, o.path(name)))
+}
+
+// RemoveTemporaries implements tree.Storage.
+func (Folder) RemoveTemporaries(context.Context, string, int) int { return 0 } // there are none
+
+// below returns the files below a directory of the Bucket, by their paths in it.
+func (o Folder) below(ctx context.Context, dir string) (names []string, err error) {
+	err = o.bucket.Files(ctx, dir, func(name string, _ fs.FileInfo) error {
+		names = append(names, name[len(dir)+1:])
+		return nil
+	})
+	return names, storeError(err)
+}
+
+func (o Folder) removeFiles(ctx context.Context, names []string) error {
+	return inBucket(ctx, names, o.bucket.Remove)
+}
+
+// bucketWorkers is how many files of a directory are copied, written or removed at once.
+// Each of them waits for the store.
+const bucketWorkers = 16
+
+// inBucket calls do for each of the names, several at once.
+func inBucket(ctx context.Context, names []string, do func(ctx context.Context, name string) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(bucketWorkers)
+	for _, name := range names {
+		g.Go(func() error { return do(ctx, name) })
+	}
+	return storeError(g.Wait())
+}
+
+// Install implements tree.Storage. It copies the files of a folder. An interrupted upload of a
+// release that is no longer staged makes room.
+func (o Folder) Install(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error) {
+	content, err := tree.Part{Storage: o}.ReadFile(path.Join(from, last), tree.MaxDocument)
+	if err == nil && content == nil {
+		err = tree.StorageError(fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	files, err := o.below(ctx, o.path(from))
+	if err != nil {
+		return nil, tree.StorageError(err)
+	}
+	u := newFolderUpload(last, content, files, func(ctx context.Context, name string) error {
+		return o.bucket.Copy(ctx, path.Join(o.path(from), name), path.Join(o.path(to), name))
+	})
+	if err := o.upload(ctx, to, u, func() error { return o.RemoveUnfinished(ctx, to, last, content) }); err != nil {
+		return nil, err
+	}
+	infos, err := o.ReadDir(to)
+	copied = make(map[string]fs.FileInfo, len(infos))
+	for _, info := range infos {
+		copied[info.Name()] = info
+	}
+	return copied, tree.StorageError(err)
+}
+
+// InstallDocuments implements tree.Storage.
+func (o Folder) InstallDocuments(ctx context.Context, documents map[string][]byte, to, last string) error {
+	u := newFolderUpload(last, documents[last], slices.Sorted(maps.Keys(documents)), func(_ context.Context, name string) error {
+		return o.Write(path.Join(to, name), documents[name])
+	})
+	return o.upload(ctx, to, u, func() error { return o.removeResting(ctx, to, last, 0) })
+}
+
+// ReplaceFolder implements tree.Storage. It writes the new files over the old ones, and removes
+// the files that only the old content has last.
+func (o Folder) ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, _ string) error {
+	err := inBucket(ctx, slices.Sorted(maps.Keys(documents)), func(_ context.Context, name string) error {
+		return o.Write(path.Join(dir, name), documents[name])
+	})
+	if err != nil {
+		return err
+	}
+	files, err := o.below(ctx, o.path(dir))
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for _, name := range files {
+		if _, written := documents[name]; !written {
+			gone = append(gone, path.Join(o.path(dir), name))
+		}
+	}
+	return o.removeFiles(ctx, gone)
+}
+
+// RemoveFolder implements tree.Storage.
+func (o Folder) RemoveFolder(ctx context.Context, dir, first string) error {
+	folder := o.path(dir)
+	files, err := o.below(ctx, folder)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	if !slices.Contains(files, tree.UploadName) {
+		if err := o.Write(path.Join(dir, tree.UploadName), encodeUpload(nil)); err != nil {
+			return err
+		}
+	}
+	for i := range files {
+		files[i] = path.Join(folder, files[i])
+	}
+	begin, end := path.Join(folder, first), path.Join(folder, tree.UploadName)
+	files = slices.DeleteFunc(files, func(name string) bool { return name == begin || name == end })
+	for _, names := range [][]string{{begin}, files, {end}} {
+		if err := o.removeFiles(ctx, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveUnfinished implements tree.Storage.
+func (o Folder) RemoveUnfinished(ctx context.Context, dir, last string, content []byte) error {
+	claim, err := tree.Part{Storage: o}.ReadFile(path.Join(dir, tree.UploadName), tree.MaxDocument)
+	if err != nil {
+		return err
+	}
+	rest := tree.ReservedFor
+	if content != nil && bytes.Equal(claim, encodeUpload(content)) {
+		rest = 0
+	}
+	return o.removeResting(ctx, dir, last, rest)
+}
+
+// removeResting removes an unfinished upload to which nothing was added for some time.
+func (o Folder) removeResting(ctx context.Context, dir, last string, rest time.Duration) error {
+	var names []string
+	var newest time.Time
+	err := o.Walk(ctx, dir, func(name string, info fs.FileInfo) {
+		names = append(names, name[len(dir)+1:])
+		if info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	})
+	switch {
+	case err != nil:
+		return tree.StorageError(err)
+	case len(names) == 0:
+		return nil
+	case !tree.IncompleteUpload(last, names):
+		return tree.ErrInTheWay
+	case rest > 0 && time.Since(newest) < rest:
+		return tree.ErrReserved
+	}
+	return tree.StorageError(o.RemoveFolder(ctx, dir, last))
+}

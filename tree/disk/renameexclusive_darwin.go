@@ -1,0 +1,13 @@
+package disk
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// renameExclusive renames a file or folder from one folder to another, unless the new name
+// is taken.
+func renameExclusive(fromDir *os.File, from string, toDir *os.File, to string) error {
+	return unix.RenameatxNp(int(fromDir.Fd()), from, int(toDir.Fd()), to, unix.RENAME_EXCL)
+}

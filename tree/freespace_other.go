@@ -1,9 +1,0 @@
-//go:build !linux && !darwin && !windows
-
-package tree
-
-import "errors"
-
-// freeSpaceOn is for systems without a known call: there, writing fails when the
-// disk is full.
-func freeSpaceOn(string) (int64, error) { return 0, errors.ErrUnsupported }

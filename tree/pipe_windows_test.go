@@ -1,5 +1,0 @@
-package tree_test
-
-import "errors"
-
-func makePipe(string) error { return errors.ErrUnsupported }

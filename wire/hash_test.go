@@ -1,0 +1,40 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+)
+
+// What a digest is written as is read again, and nothing else is.
+func TestHashesOfPackages(t *testing.T) {
+	sum := SHA256Of([]byte("a package"))
+	if got, ok := ParseH1(sum.H1()); !ok || got != sum || !IsH1(sum.H1()) || IsZH(sum.H1()) {
+		t.Errorf("%s is read as %s", sum.H1(), got)
+	}
+	if got, ok := ParseZH(sum.ZH()); !ok || got != sum || !IsZH(sum.ZH()) || IsH1(sum.ZH()) {
+		t.Errorf("%s is read as %s", sum.ZH(), got)
+	}
+	digits := sum.String()
+	for _, test := range []struct {
+		rule, hash           string
+		h1, zh, known, fails bool
+	}{
+		{"of files", sum.H1(), true, false, true, false},
+		{"of bytes", sum.ZH(), false, true, true, false},
+		{"of bytes, in upper case", "zh:" + strings.ToUpper(digits), false, true, true, false},
+		{"a digest without a scheme", digits, false, false, false, true},
+		{"the digits of the other scheme", "h1:" + digits, false, false, false, true},
+		{"too short", "zh:" + digits[2:], false, false, false, true},
+		{"nothing but the scheme", "h1:", false, false, false, true},
+		{"another scheme", "h2:" + digits, false, false, false, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			_, h1 := ParseH1(test.hash)
+			_, zh := ParseZH(test.hash)
+			known, err := checkHash(test.hash)
+			if h1 != test.h1 || zh != test.zh || known != test.known || (err != nil) != test.fails {
+				t.Errorf("it is h1 %t, zh %t, known %t, %v", h1, zh, known, err)
+			}
+		})
+	}
+}
