@@ -92,15 +92,13 @@ func (g *Registry) answerUsage(w http.ResponseWriter, r *request) error {
 // Downloads returns how often a provider or module was downloaded. It is asked for what the user
 // may see only.
 func (v *View) Downloads(a address.Address) uint64 {
-	if v.registry.Usage == nil {
-		return 0
-	}
 	t := v.registry.named(v.request.self, a)
 	return v.registry.Usage.Downloads(t.resource().Address)
 }
 
-// Usage returns how often each version of the result of the last look-up was downloaded, and
-// under "" all. It is nil if downloads are not counted.
-func (v *View) Usage() map[string]usage.Summary {
-	return v.registry.Usage.Versions(v.request.target.resource().Address)
+// Usage returns how often each version of a provider or module was downloaded, and under "" all.
+// It is nil if downloads are not counted. It is asked for what the user may see only.
+func (v *View) Usage(a address.Address) map[string]usage.Summary {
+	t := v.registry.named(v.request.self, a)
+	return v.registry.Usage.Versions(t.resource().Address)
 }

@@ -185,6 +185,7 @@ func (m *moduleView) sidebar() sidebar {
 		fact{Term: "Published", Time: m.version.Published()},
 	)
 	b.Facts = append(b.Facts, m.recordFacts(m.route.address, m.version.Version)...)
+	b.Facts = append(b.Facts, downloads(m.view.Usage(m.route.address)).facts(m.version.Version)...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Package", Text: packed.Name, URL: m.archiveURL(packed.Name), More: ", " + size(packed.Size)},
 		fact{Term: "sha256", Text: abbreviated(packed.SHA256.String()), Full: packed.SHA256.String()},

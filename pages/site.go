@@ -168,7 +168,7 @@ func (s *Site) answer(v *visit) (*answer, error) {
 	if subject, err := v.subject(); err != nil || !subject.Anonymous() {
 		return s.render(v) // the page has the name of the user
 	}
-	key := pageKey{route: v.route, query: v.query, self: v.view.Hostname()}
+	key := pageKey{route: v.route, query: v.query, self: v.view.Hostname(), counts: s.Registry.Usage.Generation()}
 	switch {
 	case v.route.feed:
 		key.base = s.origin(v.request)
