@@ -34,7 +34,7 @@ var layers = []layer{
 	{name: "index/moduledoc", only: []string{"address"}}, // archive keeps its short form
 	{name: "tree", only: []string{"address", "wire"}},    // the files
 	{name: "tree/disk", only: []string{"tree"}},
-	{name: "tree/bucket", only: []string{"tree", "wire"}},
+	{name: "tree/bucket", only: []string{"address", "wire", "tree"}},
 	{name: "tree/iofs", only: []string{"tree"}},
 	{name: "tree/source", only: []string{"address", "tree", "tree/disk", "tree/bucket", "tree/iofs"}}, // opens them
 	{name: "tree/treetest", only: []string{"address", "tree", "tree/disk", "tree/bucket"}},

@@ -71,8 +71,9 @@
 //	        max_staged_each <size>
 //	    }
 //	    tlog        [<folder>] {
-//	        origin <name>
-//	        key    <file>
+//	        origin  <name>
+//	        key     <file>
+//	        require
 //	    }
 //	    usage {
 //	        by   subject|group

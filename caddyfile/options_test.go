@@ -109,8 +109,8 @@ func TestUnmarshal(t *testing.T) {
 			Links: caddy.Duration(time.Hour), Usage: &module.Usage{By: "subject", Keep: caddy.Duration(90 * 24 * time.Hour)},
 		}},
 		{"tlog", "tlog", module.Handler{Tlog: &module.Tlog{}}},
-		{"tlog", "tlog /srv/log {\n\torigin registry.example.com/log\n\tkey {env.KEY}\n}\nlinks 1h", module.Handler{
-			Links: caddy.Duration(time.Hour), Tlog: &module.Tlog{Folder: "/srv/log", Origin: "registry.example.com/log", Key: "{env.KEY}"},
+		{"tlog", "tlog /srv/log {\n\torigin registry.example.com/log\n\tkey {env.KEY}\n\trequire\n}\nlinks 1h", module.Handler{
+			Links: caddy.Duration(time.Hour), Tlog: &module.Tlog{Folder: "/srv/log", Origin: "registry.example.com/log", Key: "{env.KEY}", Require: true},
 		}},
 		{"publish", "publish {\n\tmax_size 700MiB\n\tstaging 2d\n\tmax_staged 50GiB\n\tmax_staged_each 5GiB\n}\nlinks 1h", module.Handler{
 			Publish: &module.Publish{MaxSize: 700 << 20, Staging: caddy.Duration(48 * time.Hour), MaxStaged: 50 << 30, MaxStagedEach: 5 << 30}, Links: caddy.Duration(time.Hour),
@@ -207,7 +207,8 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"usage that is kept for no day", "usage {\n\tkeep 1h\n}", "usage: keep is 1h0m0s, which is not between 1d and 3660d, at Testfile:3"},
 		{"usage that is kept twice", "usage {\n\tkeep 1d\n\tkeep 2d\n}", "keep is already specified"},
 		{"an argument of usage", "usage on", "wrong argument count"},
-		{"an unknown word in tlog", "tlog {\n\trequire\n}", "unrecognized word 'require' in tlog, the allowed ones are: origin, key, at Testfile:3"},
+		{"an unknown word in tlog", "tlog {\n\trequired\n}", "unrecognized word 'required' in tlog, the allowed ones are: origin, key, require, at Testfile:3"},
+		{"a value of require in tlog", "tlog {\n\trequire on\n}", "wrong argument count"},
 		{"tlog that is off", "tlog off", "leave tlog out to have no log"},
 		{"two folders of a log", "tlog /a /b", "wrong argument count"},
 		{"two names of a log", "tlog {\n\torigin a\n\torigin b\n}", "origin is already specified"},

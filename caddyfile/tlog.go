@@ -9,8 +9,9 @@ import (
 // tlog parses the transparency log with its optional folder and block:
 //
 //	tlog [<folder>] {
-//	    origin <name>
-//	    key    <file>
+//	    origin  <name>
+//	    key     <file>
+//	    require
 //	}
 func tlog(d *caddyfile.Dispenser, h *module.Handler) error {
 	t := new(module.Tlog)
@@ -23,10 +24,17 @@ func tlog(d *caddyfile.Dispenser, h *module.Handler) error {
 		return d.ArgErr()
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		if d.Val() == "require" {
+			if d.NextArg() {
+				return d.ArgErr()
+			}
+			t.Require = true
+			continue
+		}
 		texts := map[string]*string{"origin": &t.Origin, "key": &t.Key}
 		text, ok := texts[d.Val()]
 		if !ok {
-			return d.Errf("unrecognized word '%s' in tlog, the allowed ones are: origin, key", d.Val())
+			return d.Errf("unrecognized word '%s' in tlog, the allowed ones are: origin, key, require", d.Val())
 		}
 		if err := setText(d, text); err != nil {
 			return err

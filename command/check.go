@@ -75,7 +75,7 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 			return err
 		}
 		defer l.Close()
-		return finish(record.NewLedger(l, files.Hostnames))
+		return finish(record.NewLedger(l, files.Hostnames, files.Require))
 	})
 }
 

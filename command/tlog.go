@@ -16,16 +16,16 @@ import (
 func tlogCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tlog COMMAND",
-		Short: "Prints the key of a transparency log, and checks its files",
+		Short: "Prints the key of a transparency log, checks and restores its files",
 		Long: `
 A registry with the option tlog has on record what it offers, in a transparency
-log. These commands read the log of a configuration, where it lies. They change
-nothing, and the server may run meanwhile. They must run as the user of the
-server, since they read Caddy's storage.`,
-		Args: cli.Arguments(0, "unknown command: there are key and fsck"),
+log. These commands are about the log of a configuration, where it lies. The
+server may run meanwhile. They must run as the user of the server, since they
+read Caddy's storage.`,
+		Args: cli.Arguments(0, "unknown command: there are key, fsck, restore and new"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(tlogKeyCommand(), tlogFsckCommand())
+	cmd.AddCommand(tlogKeyCommand(), tlogFsckCommand(), tlogRestoreCommand(), tlogNewCommand())
 	return cmd
 }
 
@@ -74,14 +74,21 @@ func addTlogFlags(cmd *cobra.Command) {
 	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
 }
 
-// withTlog calls do with the files of the log of a configuration.
-func withTlog(cmd *cobra.Command, do func(module.TlogFiles, tlog.Options) error) error {
+// chosenTlog calls do with the files of the log of a configuration, which may be missing.
+func chosenTlog(cmd *cobra.Command, do func(module.TlogFiles) error) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	return withConfiguration(fl, func(app *module.App) error {
 		files, err := chooseTlog(app.Tlogs(), fl.String("root"))
 		if err != nil {
 			return err
 		}
+		return do(files)
+	})
+}
+
+// withTlog calls do with the files of the log of a configuration.
+func withTlog(cmd *cobra.Command, do func(module.TlogFiles, tlog.Options) error) error {
+	return chosenTlog(cmd, func(files module.TlogFiles) error {
 		options, err := files.Options(cmd.Context())
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -127,17 +134,21 @@ func runTlogFsck(cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return err
 		}
-		out, _ := cli.Fitted(cmd.OutOrStdout())
-		for _, fault := range health.Faults {
-			fmt.Fprintf(out, "fault: %s\n", fault)
-		}
-		for _, note := range health.Notes {
-			fmt.Fprintf(out, "note: %s\n", note)
-		}
-		if len(health.Faults) > 0 {
-			return cli.Exit(cmd, cli.ExitProblem)
-		}
-		_, err = fmt.Fprintf(out, "%s has %d entries, and all files agree.\n", o.Origin, health.Signed)
-		return err
+		return writeHealth(cmd, o, health)
 	})
+}
+
+func writeHealth(cmd *cobra.Command, o tlog.Options, health *tlog.Health) error {
+	out, _ := cli.Fitted(cmd.OutOrStdout())
+	for _, fault := range health.Faults {
+		fmt.Fprintf(out, "fault: %s\n", fault)
+	}
+	for _, note := range health.Notes {
+		fmt.Fprintf(out, "note: %s\n", note)
+	}
+	if len(health.Faults) > 0 {
+		return cli.Exit(cmd, cli.ExitProblem)
+	}
+	_, err := fmt.Fprintf(out, "%s has %d entries, and all files agree.\n", o.Origin, health.Signed)
+	return err
 }

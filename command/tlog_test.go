@@ -99,7 +99,8 @@ func TestTlogMistakes(t *testing.T) {
 		args         []string
 		says         string
 	}{
-		{"an unknown command", loggedRegistry, []string{"restore"}, "there are key and fsck"},
+		{"an unknown command", loggedRegistry, []string{"begin"}, "there are key, fsck, restore and new"},
+		{"no copy", loggedRegistry, []string{"restore"}, "name the copy of the log's folder"},
 		{"an argument", loggedRegistry, []string{"fsck", "/srv/log"}, "the configuration says where the log lies"},
 		{"no log", openRegistry, []string{"key"}, "has no transparency log"},
 		{"several logs", loggedRegistry + "," + several, []string{"key"}, "name the root of the registry with --root"},
@@ -107,7 +108,7 @@ func TestTlogMistakes(t *testing.T) {
 	} {
 		file := configFile(t, `{"handle":[`+test.routes+`]}`)
 		args := test.args
-		if args[0] != "restore" {
+		if args[0] != "begin" {
 			args = append(args, "--config", file)
 		}
 		out, _, err := commandtest.Run(t.Context(), tlogCommand(), args...)

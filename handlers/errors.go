@@ -202,6 +202,8 @@ func upstreamFailed(err error) error {
 		return unavailable(errReplaced.Error(), nil)
 	case errors.Is(err, pull.ErrUnread):
 		return unavailable("the mirror cannot read its files at the moment: try again in a moment, and tell its operator if it goes on", nil)
+	case errors.Is(err, pull.ErrNotOnRecord):
+		return unavailable("the package is not in the transparency log of this registry yet, which it must be: try again in a moment, and tell the registry's operator if it goes on", nil)
 	case errors.Is(err, tree.ErrDiskFull), errors.Is(err, tree.ErrNotWritable):
 		// The Upstream logs it once, rather than once a request.
 		return unavailable("the mirror cannot store what it fetches: tell its operator", nil)

@@ -19,6 +19,7 @@ import (
 //
 //	checkpoint                                                       who may read anything
 //	key                                                              who may read anything
+//	continues                                                        who may read anything
 //	consistency?from=N                                               who may read anything
 //	tile/…                                                           who may read everything
 //	lookup/modules/[:hostname/]:namespace/:name/:system/:version     who may read the module
@@ -47,6 +48,8 @@ func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) erro
 		c.Body = l.Head().Signed
 	case path == "key":
 		c.Body, c.Caching = []byte(l.Public()+"\n"), r.revalidate()
+	case path == "continues":
+		c.Body, err = succession(r.Context(), l)
 	case path == "consistency":
 		c.Body, err = consistency(r.Context(), l, r.URL.RawQuery)
 	case tile:
@@ -64,9 +67,10 @@ func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) erro
 const textType = "text/plain; charset=utf-8"
 
 var (
-	errNoLog      = unavailable("the transparency log cannot be read at the moment: try again in a moment, and tell the registry's operator if it goes on", nil)
-	errNotEntered = unavailable("the version is offered and not in the transparency log yet: try again in a minute, and tell the registry's operator if it goes on", nil)
-	errNoTile     = fail(http.StatusNotFound, "the transparency log has no such tile: see its checkpoint for its size")
+	errNoLog        = unavailable("the transparency log cannot be read at the moment: try again in a moment, and tell the registry's operator if it goes on", nil)
+	errNotEntered   = unavailable("the version is offered and not in the transparency log yet: try again in a minute, and tell the registry's operator if it goes on", nil)
+	errNoSuccession = fail(http.StatusNotFound, "the transparency log was not begun in place of another one")
+	errNoTile       = fail(http.StatusNotFound, "the transparency log has no such tile: see its checkpoint for its size")
 )
 
 func logUnread(err error) error { return unavailable(errNoLog.Error(), err) }
@@ -97,6 +101,18 @@ func (g *Registry) authorizeLog(r *request, everything bool) error {
 		return fail(http.StatusUnauthorized, "the credentials for the transparency log are unknown, expired or revoked: %s", g.howToAuthenticate(r))
 	}
 	return fail(http.StatusUnauthorized, "the transparency log is private: %s", g.howToAuthenticate(r))
+}
+
+// succession returns the first entry of a log that was begun in place of another one.
+func succession(ctx context.Context, l *tlog.Log) ([]byte, error) {
+	found, err := l.Succession(ctx, l.Head())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errNoSuccession
+	case err != nil:
+		return nil, logUnread(err)
+	}
+	return []byte(found.String()), nil
 }
 
 // tileAt returns the content of a tile or bundle.

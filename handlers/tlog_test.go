@@ -448,3 +448,31 @@ func TestLookupsInTheAccessLog(t *testing.T) {
 		t.Errorf("it is %s", b)
 	}
 }
+
+// A log that was begun in place of another one tells so, to whoever may read anything.
+func TestALogThatContinuesAnother(t *testing.T) {
+	g := registry(scan(t, privateTree(t)))
+	logged(t, g, 0)
+	s := serve(t, g)
+	if a := s.get("/v1/tlog/continues"); a.StatusCode != http.StatusNotFound || !strings.Contains(a.body, "was not begun in place of another one") {
+		t.Errorf("a log that does not is answered with %d %s", a.StatusCode, a.body)
+	}
+	storage := tlogtest.New(t)
+	before, err := tlog.NewSuccession(storage.MustOpen(t).Head().Signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storage = tlogtest.New(t)
+	if err := tlog.StoreSuccession(t.Context(), storage.Options().Store, before); err != nil {
+		t.Fatal(err)
+	}
+	l := storage.MustOpen(t)
+	g.Log = func() *tlog.Log { return l }
+	found, err := tlog.ParseLookup(s.text("/v1/tlog/continues"))
+	if err != nil || len(found.Entries) != 1 || found.Entries[0].Text != before.String() {
+		t.Fatalf("it has %+v, %v", found, err)
+	}
+	if _, err := found.Check(tlogtest.Origin, storage.Verifier); err != nil {
+		t.Error(err)
+	}
+}

@@ -61,8 +61,17 @@ type recorded struct {
 	said  ledger.Statement
 }
 
+// Unrecorded returns what a folder would offer if the ledger had it: releases with the packages
+// that it has not, or versions of a module.
+func (s *Snapshot) Unrecorded(folder address.Address) (releases []*Release, versions []*ModuleVersion) {
+	if e := s.entry(folder); e != nil && e.recorded != nil {
+		return e.recorded.said.Releases, e.recorded.said.Versions
+	}
+	return nil, nil
+}
+
 // onRecord returns the entry as a ledger, which may be nil, has it: without the versions of
-// other bytes, the others with the time when they were first offered. before is the offered
+// other bytes and those that wait for it, the others with the time when they were first offered. before is the offered
 // entry of the address, which may be nil: unchanged parts stay the same.
 func (e *entry) onRecord(l Ledger, before *entry) *entry {
 	if l == nil || !e.offersVersions() {
@@ -87,6 +96,10 @@ func (e *entry) onRecord(l Ledger, before *entry) *entry {
 	on.recorded, on.report = now, report.New()
 	on.report.Withheld = slices.Clone(now.said.Withheld)
 	on.report.Merge(e.report)
+	if waiting := now.said.Waiting(); len(waiting) > 0 { // without any version, a list would say that there are none
+		on.pending.versions = slices.Concat(on.pending.versions, waiting)
+		on.pending.list = on.pending.list || len(releases)+len(versions) == 0
+	}
 	if same && before.recorded.whole.offersTheSame(e) {
 		on.provider, on.module = titled(before.provider, e.titles), before.module
 		return &on

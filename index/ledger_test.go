@@ -20,7 +20,14 @@ import (
 type refusing struct {
 	mu      sync.Mutex
 	refused []string
+	missing []string // it must have them, and has not
 	offered map[string]time.Time
+}
+
+func (l *refusing) require(missing ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.missing = missing
 }
 
 func (l *refusing) refuse(versions ...string) {
@@ -34,6 +41,9 @@ func (l *refusing) judge(name string) (time.Time, *tree.Finding) {
 	defer l.mu.Unlock()
 	if slices.Contains(l.refused, name) {
 		return time.Time{}, tree.Findingf(tree.Replaced, "it is on record with other bytes")
+	}
+	if slices.Contains(l.missing, name) {
+		return time.Time{}, tree.Findingf(tree.NotOnRecord, "it is not on record")
 	}
 	return l.offered[name], nil
 }
@@ -206,5 +216,94 @@ func TestALedgerRefusesWhatIsKept(t *testing.T) {
 	x.Compare()
 	if x.Snapshot().Module(index.PlaceOf(vpcModule)).Version("1.0.0") == nil {
 		t.Error("it is refused although the ledger has it")
+	}
+}
+
+// What a ledger must have and has not yet is withheld, and clients wait for it. It is no problem to
+// tell of: usually it is on record a second later.
+func TestVersionsThatALedgerMustHave(t *testing.T) {
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+	files.Provider("acme/demo", "1.1.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# one"))
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# two"))
+	ledger := new(refusing)
+	x := newLogged(t, options(t, files.Open))
+	x.SetLedger(ledger)
+	rescan(t, x.Index)
+	whole := x.Snapshot().Provider(index.PlaceOf(demoProvider)).Release("1.0.0")
+	for _, test := range []struct {
+		rule             string
+		refused, missing []string
+		offered, wait    string // as VERSION of a module, or VERSION PLATFORM…
+		list             bool   // the lists of versions wait
+	}{
+		{"all of a module", nil, []string{"acme/vpc/aws 1.0.0", "acme/vpc/aws 1.1.0"},
+			"[1.1.0 linux_amd64] [1.0.0 darwin_arm64 linux_amd64]", "[1.1.0] [1.0.0]", true},
+		{"one version of a module", nil, []string{"acme/vpc/aws 1.1.0"},
+			"[1.1.0 linux_amd64] [1.0.0 darwin_arm64 linux_amd64] [1.0.0]", "[1.1.0]", false},
+		{"a further platform takes no other one back", nil, []string{"acme/demo 1.0.0 linux_amd64"},
+			"[1.1.0 linux_amd64] [1.0.0 darwin_arm64] [1.1.0] [1.0.0]", "[1.0.0 linux_amd64]", false},
+		{"all of a release", nil, []string{"acme/demo 1.0.0 linux_amd64", "acme/demo 1.0.0 darwin_arm64"},
+			"[1.1.0 linux_amd64] [1.1.0] [1.0.0]", "[1.0.0 darwin_arm64 linux_amd64]", false},
+		{"a release with a package that is replaced does not wait", []string{"acme/demo 1.0.0 darwin_arm64"}, []string{"acme/demo 1.0.0 linux_amd64"},
+			"[1.1.0 linux_amd64] [1.1.0] [1.0.0]", "", false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			ledger.refuse(test.refused...)
+			ledger.require(test.missing...)
+			x.Compare()
+			s := x.Snapshot()
+			describe := func(releases []*index.Release, versions []*index.ModuleVersion) (all []string) {
+				for _, r := range releases {
+					fields := []string{r.Version}
+					for _, k := range r.Packages {
+						fields = append(fields, k.Platform.String())
+						if k.Download() == nil {
+							t.Error("a package has no description")
+						}
+					}
+					all = append(all, fmt.Sprint(fields))
+					if archives := string(slices.Concat(r.Archives().Head, r.Archives().Tail)); strings.Count(archives, "_") == 0 || strings.Count(archives, ".zip") != len(r.Packages) {
+						t.Errorf("the mirror has %s", archives)
+					}
+				}
+				for _, v := range versions {
+					all = append(all, fmt.Sprint([]string{v.Version}))
+				}
+				return all
+			}
+			demo, vpc := index.PlaceOf(demoProvider), index.PlaceOf(vpcModule)
+			if got := strings.Join(describe(s.Provider(demo).ReleaseList(), s.Module(vpc).VersionList()), " "); got != test.offered {
+				t.Errorf("offered are %s", got)
+			}
+			var wait []string
+			for a := range s.Folders() {
+				wait = append(wait, describe(s.Unrecorded(a))...)
+			}
+			if got := strings.Join(wait, " "); got != test.wait {
+				t.Errorf("there wait %s", got)
+			}
+			pending := s.Pending(demo, "1.0.0") || s.Pending(vpc, "1.0.0") || s.Pending(vpc, "1.1.0")
+			if pending != (test.wait != "") || s.ListPending(demo) || s.ListPending(vpc) != test.list {
+				t.Errorf("clients wait: %t, for the lists: %t %t", pending, s.ListPending(demo), s.ListPending(vpc))
+			}
+			if n := s.Totals.Withheld[tree.NotOnRecord]; n != len(test.missing) {
+				t.Errorf("counted are %d", n)
+			}
+			x.Compare()
+			if x.Snapshot() != s {
+				t.Error("comparing again makes another snapshot")
+			}
+		})
+	}
+	ledger.refuse()
+	ledger.require()
+	x.Compare()
+	if s := x.Snapshot(); s.Provider(index.PlaceOf(demoProvider)).Release("1.0.0") != whole || s.Totals.Problems() > 0 || s.Pending(index.PlaceOf(vpcModule), "") {
+		t.Errorf("all is on record, and %d are withheld", s.Totals.Problems())
+	}
+	if len(x.withheld) != 1 || strings.Contains(x.log.String(), "level=WARN msg=withheld path=modules") || !strings.Contains(x.log.String(), `level=INFO msg="not offered before it is on record" path=modules/acme/vpc/aws/1.1.0.tar.gz`) {
+		t.Errorf("told of are %q, and the log says %s", x.withheld, x.log.String())
 	}
 }

@@ -29,7 +29,7 @@ type Observer struct {
 	Scanned func(before, now *Snapshot, took time.Duration)
 
 	// Withheld is called after Scanned for each new problem, unless the file may still be
-	// being written. It may be nil.
+	// being written, or waits until it is on record. It may be nil.
 	Withheld func(Problem)
 
 	// KeysChanged is called after Scanned for each keys file that has changed. It may be
@@ -155,6 +155,7 @@ func (x *Index) reportWithheld(now *Snapshot, was, is *Report) (problems []Probl
 		x.log(slog.LevelInfo, "still being written", "path", p.Path)
 	}
 	log := x.scanLog()
+	problems = log.Waiting(problems)
 	log.Unread(unread)
 	log.Withheld(problems)
 	return problems

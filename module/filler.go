@@ -63,6 +63,10 @@ func (a *App) acquireFiller(key fillerKey, options func() (pull.Options, error))
 			}
 			return app.replaces(key.source, a, version, on, h1, sum)
 		}
+		o.Await = func(ctx context.Context, a address.Address, version string, on address.Platform) bool {
+			app := p.newest()
+			return app != nil && app.awaitRecord(ctx, key.source, a, version, on)
+		}
 		o.Digests = func() []*index.Digests { return p.digests(key) }
 		p.Filler, err = pull.New(o)
 		return p, err

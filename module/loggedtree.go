@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -71,7 +72,7 @@ func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 			return nil, fmt.Errorf("tlog: the tree has two logs, in the folders %s and %s: a tree has one", other.key.folder, key.folder)
 		}
 		if other.key != key && sameFolder {
-			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, signatures, origin and key, or name another folder", key.folder)
+			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, signatures, origin, key and require, or name another folder", key.folder)
 		}
 	}
 	t := &loggedTree{key: key}
@@ -100,6 +101,7 @@ func (a *App) acquireTlog(t *loggedTree) error {
 					return opening.Open(ctx, o)
 				},
 				Hostnames: key.names(),
+				Require:   key.recorded,
 				Dates:     func(folder address.Address) map[string]time.Time { return datesIn(key.source, folder) },
 				Learned:   func(addresses ...address.Address) { p.compare(key.source, addresses) },
 				Changed:   func(s record.State) { p.tell(key, s) },
@@ -185,6 +187,19 @@ func (a *App) replaces(from source.Source, about address.Address, version string
 		return p.Replaces(about, version, on, h1, sum)
 	}
 	return time.Time{}
+}
+
+// awaitRecord waits until a package in a tree may be offered, if it must be on record before, or
+// for the end of ctx.
+func (a *App) awaitRecord(ctx context.Context, from source.Source, about address.Address, version string, on address.Platform) bool {
+	key, p := a.logOn(from)
+	if p == nil || !key.recorded {
+		return true
+	}
+	for _, x := range a.indexesOf(from) {
+		x.Refresh(tree.ReportedFolder(about), tree.ReportedKeys)
+	}
+	return p.Await(ctx, about, version, on)
 }
 
 // ledger returns what the offers of a tree are compared with; nil: they are not.

@@ -26,7 +26,7 @@ import (
 //	PREFIX/tlog/lookup/providers/[HOSTNAME/]NAMESPACE/TYPE/VERSION
 //
 // The formats are those of [C2SP](https://c2sp.org/tlog-tiles). Versions are entered in the
-// background, and a log that fails keeps nothing from being offered.
+// background, and a log that fails keeps nothing from being offered, unless it is required.
 type Tlog struct {
 	// The folder of the log, which must exist and lie outside of the served folder.
 	// Instances that share the served folder share this one too, and Caddy's storage. If
@@ -38,6 +38,11 @@ type Tlog struct {
 	// Default: the hostname of the registry with the path of the log, such as
 	// `registry.example.com/v1/tlog`.
 	Origin string `json:"origin,omitempty"`
+
+	// Whether a version is offered only when it is on record. While nothing can be entered,
+	// or the log cannot be read after a start, what is not known to be on record is not
+	// offered. Default: it is offered, and entered as soon as possible.
+	Require bool `json:"require,omitempty"`
 
 	// A file with the private key that signs the log, in the form `PRIVATE+KEY+ORIGIN+…`
 	// of golang.org/x/mod/sumdb/note. It is fixed when the log is begun. Default: the
@@ -54,6 +59,7 @@ type tlogKey struct {
 	onDisk  bool   // although the source has a file system
 	made    bool   // the folder is made if it is missing
 
+	recorded  bool   // only what is on record is offered
 	origin    string // of a new log
 	named     bool   // the configuration names it
 	private   string // a private key; empty: it is in Caddy's storage
@@ -66,7 +72,7 @@ func (h *Handler) provisionTlog(repl *caddy.Replacer, t servedTree, hostnames []
 	if err := expand(repl, scalar("tlog", &o.Folder), scalar("tlog: origin", &o.Origin), scalar("tlog: key", &o.Key)); err != nil {
 		return key, err
 	}
-	key.source, key.require = t.source, t.require
+	key.source, key.require, key.recorded = t.source, t.require, o.Require
 	for _, name := range hostnames {
 		key.hostnames = strings.TrimSpace(key.hostnames + " " + string(name))
 	}

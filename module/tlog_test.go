@@ -19,6 +19,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
@@ -604,4 +605,68 @@ func TestALogInABucket(t *testing.T) {
 	if s := snapshot(t, h); len(s.Report().Ignored) > 0 || s.Hint != "" {
 		t.Errorf("the report has %+v", s.Report())
 	}
+}
+
+// With require, a version is offered when it is on record, and what cannot be entered is not.
+// Nothing is offered while the log cannot be read.
+func TestOnlyWhatIsOnRecordIsOffered(t *testing.T) {
+	o, token := publishingHandler(t)
+	folder := t.TempDir()
+	o.Tlog, o.PublicURL = &Tlog{Folder: folder, Require: true}, "https://registry.example.com"
+	indextest.OnDisk(t, o.Root).Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# one"))
+	c := newConfiguration(t)
+	h := c.mustHandle(o)
+	c.mustStart()
+	ask := func(h *Handler, version string) int {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "https://registry.example.com/v1/modules/acme/vpc/aws/"+version+"/download", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		if err := h.ServeHTTP(w, caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, new(caddyhttp.Server)), nil); err != nil {
+			t.Fatal(err)
+		}
+		return w.Code
+	}
+	if status := ask(h, "1.0.0"); status != http.StatusNoContent { // it waits
+		t.Errorf("what is found is answered with %d", status)
+	}
+	if w, _ := put(t, h, "/v1/modules/acme/vpc/aws/1.1.0.tar.gz", token, indextest.TarGz("main.tf", "# two")); w.Code != http.StatusCreated {
+		t.Errorf("publishing is answered with %d %s", w.Code, w.Body)
+	}
+	if status := ask(h, "1.1.0"); status != http.StatusNoContent {
+		t.Errorf("what was published is answered with %d", status)
+	}
+
+	// It can be read, and nothing can be entered.
+	batches := folder + "/batch"
+	if err := os.Rename(batches, folder+"/kept"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(batches, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, _ := put(t, h, "/v1/modules/acme/vpc/aws/1.2.0.tar.gz", token, indextest.TarGz("main.tf", "# three"))
+	if w.Code != http.StatusAccepted || !strings.Contains(w.Body.String(), "will be offered when it is in the transparency log, which this registry requires") {
+		t.Errorf("publishing is answered with %d %s", w.Code, w.Body)
+	}
+	s := snapshot(t, h)
+	if m := s.Module(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})); len(m.VersionList()) != 2 || s.Totals.Withheld[tree.NotOnRecord] != 1 {
+		t.Errorf("offered are %v", m.VersionList())
+	}
+
+	// A new process cannot read it.
+	c.cancel()
+	later := newConfigurationIn(t, c.storage)
+	h = later.mustHandle(o)
+	later.mustStart()
+	s = snapshot(t, h)
+	if n := s.Totals.Withheld[tree.NotOnRecord]; n != 3 || s.Totals.Versions() != 0 {
+		t.Errorf("without a log, %d versions are offered and %d withheld", s.Totals.Versions(), n)
+	}
+	if !s.ListPending(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})) {
+		t.Error("clients are told that there are no versions")
+	}
+	remove(t, batches)
+	if err := os.Rename(folder+"/kept", batches); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all is offered", func() bool { return snapshot(t, h).Totals.Versions() == 3 })
 }

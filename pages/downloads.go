@@ -1,10 +1,6 @@
 package pages
 
-import (
-	"github.com/dustin/go-humanize"
-
-	counts "github.com/caddy-terraform/caddy-terraform-registry/usage"
-)
+import counts "github.com/caddy-terraform/caddy-terraform-registry/usage"
 
 // downloads are how often versions were downloaded, and under "" all; nil: it is not counted.
 type downloads map[string]counts.Summary
@@ -22,12 +18,8 @@ func (d downloads) facts(version string) []fact {
 
 // of returns how often and when last a version was downloaded; empty if it is not counted.
 func (d downloads) of(version string) string {
-	switch s := d[version]; {
-	case d == nil:
+	if d == nil {
 		return ""
-	case s.Downloads == 0:
-		return "no downloads"
-	default:
-		return humanize.Comma(int64(s.Recent)) + " in 30 days, last on " + s.Last.Time().Format("2 Jan 2006")
 	}
+	return d[version].String()
 }

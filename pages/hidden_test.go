@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 )
 
 // visibleTree has the packages that hiddenRules show to everyone: enough for two pages
@@ -108,6 +109,15 @@ terraform {
 	files.Write("providers/registry.example.com/open/demo/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
 }
 
+// The versions on record: those that hiddenRules show to everyone, and those that they hide.
+var (
+	visibleLeaves = []string{"module open/vpc/aws 1.0.0", "module open/vpc/aws 0.9.0", "provider open/demo 1.0.0 linux_amd64"}
+	hiddenLeaves  = []string{
+		"module secret/vault/aws 1.0.0", "module secret/vault/aws 0.1.0", "module open/hidden/aws 1.0.0", "module registry.terraform.io/secret/vault/aws 1.0.0",
+		"provider secret/hidden 1.0.0 linux_amd64", "provider open/hidden 1.0.0 linux_amd64", "provider vault.example.org/open/null 1.0.0 linux_amd64",
+	}
+)
+
 // everyPath returns paths of all pages and of the whole API.
 func everyPath() []string {
 	paths := []string{
@@ -164,7 +174,12 @@ func everyPath() []string {
 		}
 		paths = append(paths, asMarkdown(page))
 	}
-	paths = append(paths, "/llms.txt")
+	paths = append(paths, "/llms.txt", "/_registry/log", "/v1/tlog/checkpoint", "/v1/tlog/key", "/v1/tlog/consistency?from=1", "/v1/tlog/tile/0/000")
+	for _, what := range append(visibleLeaves, hiddenLeaves...) {
+		kind, of, _ := strings.Cut(what, " ")
+		of, _, _ = strings.Cut(strings.ReplaceAll(of, " ", "/"), "/linux_amd64")
+		paths = append(paths, "/v1/tlog/lookup/"+kind+"s/"+of)
+	}
 	for _, m := range []string{"open/vpc/aws", "open/vpc/google", "open/hidden/aws", "secret/vault/aws", "secret/withdrawn/aws", "secret/nothing/aws", "SECRET/Vault/aws"} {
 		m = "/v1/modules/" + m
 		paths = append(paths, m, m+"/versions", m+"/download")
@@ -206,11 +221,18 @@ func TestWhatIsHiddenChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := access.NewLinkKeys(time.Now())
+	// How many entries a log has is no secret, so both have the same.
+	var entries []string
+	for _, what := range append(visibleLeaves, hiddenLeaves...) {
+		entries = append(entries, "offered 2026-01-01T00:00:00Z "+what)
+	}
+	log := logOf(t, entries...)
 	serving := func(files *indextest.Tree, names ...svchost.Hostname) *Site {
 		x := index.New(index.Options{Open: files.Open, Signer: key})
 		t.Cleanup(func() { x.Close() })
 		s := siteOf(t, indextest.Rescan(t, x), hiddenRules...)
 		s.Registry.Hostnames = names
+		s.Registry.Log = func() *tlog.Log { return log }
 		s.Registry.Links = &access.Links{Life: time.Hour, Keys: func() *access.LinkKeys { return keys }}
 		return s
 	}

@@ -341,11 +341,13 @@ func (p *Publisher) awaitScan(ctx context.Context, a address.Address) {
 func (p *Publisher) awaitOffer(ctx context.Context, f File, sum string) (problem string) {
 	change := p.changed(f.Address)
 	last, scanned := p.await(ctx, index.Selection{Address: f.Address, Version: f.Version}, func(now *index.Snapshot) bool {
-		return p.offered(now, f, sum) || now.Sees(change) && !now.Pending(index.PlaceOf(f.Address), f.Version)
+		return p.offered(now, f, sum) || now.Sees(change) && (p.awaitsRecord(now, f) || !now.Pending(index.PlaceOf(f.Address), f.Version))
 	})
 	switch {
 	case p.offered(last, f, sum):
 		return ""
+	case p.awaitsRecord(last, f):
+		return p.awaitRequired(ctx, f, sum)
 	case scanned:
 		return "it is in the tree, and is not offered because of something else there: the registry's operator can tell why by `caddy-terraform-registry check`"
 	}

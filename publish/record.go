@@ -2,9 +2,13 @@ package publish
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	svchost "github.com/hashicorp/terraform-svchost"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -33,6 +37,29 @@ func (p *Publisher) checkRecord(f File, h1 string, sum wire.SHA256) error {
 // recordPatience is how long a request waits until the version that it has completed is on
 // record.
 const recordPatience = 5 * time.Second
+
+// awaitsRecord reports whether a version is not offered before it is on record.
+func (p *Publisher) awaitsRecord(s *index.Snapshot, f File) bool {
+	return s != nil && slices.ContainsFunc(p.hostnames(), func(hostname svchost.Hostname) bool {
+		releases, versions := s.Unrecorded(f.Address.At(hostname))
+		return slices.ContainsFunc(releases, func(r *index.Release) bool { return r.Version == f.Version }) ||
+			slices.ContainsFunc(versions, func(v *index.ModuleVersion) bool { return v.Version == f.Version })
+	})
+}
+
+// awaitRequired waits until a version is offered that must be on record before, and returns
+// what to say if it is not.
+func (p *Publisher) awaitRequired(ctx context.Context, f File, sum string) (problem string) {
+	ctx, cancel := context.WithTimeout(ctx, recordPatience)
+	defer cancel()
+	last, _ := p.await(ctx, index.Selection{Address: f.Address, Version: f.Version}, func(now *index.Snapshot) bool {
+		return p.offered(now, f, sum) || !p.awaitsRecord(now, f)
+	})
+	if p.offered(last, f, sum) {
+		return ""
+	}
+	return "it is in the tree, and will be offered when it is in the transparency log, which this registry requires"
+}
 
 // awaitRecord waits until what a file has completed is on record, and returns what to say if
 // it is not.

@@ -47,6 +47,10 @@ var (
 	// and the next request tries again. The error is one of tree.StorageError as well.
 	ErrUnread = errors.New("what is there of it cannot be read at the moment")
 
+	// ErrNotOnRecord: the package is in the tree, and not on record yet, which it must be. The
+	// next request tries again.
+	ErrNotOnRecord = errors.New("it is not in the transparency log yet")
+
 	// ErrWouldFill: the package is not in the tree, and the Filler is ReadOnly.
 	ErrWouldFill = errors.New("it would be fetched")
 
@@ -99,7 +103,7 @@ func isCanceled(err error) bool {
 // about the origin. Without it, the next request reads the tree again, which costs
 // little.
 func isForgotten(err error) bool {
-	return isCanceled(err) || upstream.IsKind(err, ErrUnread, ErrWithdrawn, tree.ErrChanged)
+	return isCanceled(err) || upstream.IsKind(err, ErrUnread, ErrWithdrawn, ErrNotOnRecord, tree.ErrChanged)
 }
 
 // Reason returns a word for the kind of an error of this package, for metrics. There
@@ -127,6 +131,7 @@ func Reason(err error) string {
 		{tree.ErrDiskFull, "disk_full"},
 		{tree.ErrNotWritable, "not_writable"},
 		{tree.ErrChanged, "changed"},
+		{ErrNotOnRecord, "not_on_record"},
 	} {
 		if errors.Is(err, r.kind) {
 			return r.word

@@ -68,6 +68,9 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 	return f.fillingModules.do(ctx, w.String(), func(clients *upstream.Clients) (*FilledModule, error) {
 		began := time.Now()
 		v, fetched, err := f.fillModule(clients.Context(f.ctx), w)
+		if err == nil {
+			err = f.awaitRecord(a, w.version, address.Platform{})
+		}
 		if err != nil {
 			f.noteUnfilled(w.fileID(), began, err, 0)
 			return nil, err

@@ -1,6 +1,10 @@
 package pull_test
 
 import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,4 +52,41 @@ func TestAReplacedModuleInTheTreeIsNotServed(t *testing.T) {
 		Replaces: func(address.Address, string, address.Platform, string, wire.SHA256) time.Time { return time.Now() },
 	})
 	m.mustRefuseModule(t, pull.ErrConflict, "is on record with other bytes")
+}
+
+// Where packages must be on record, one that is fetched is handed out when it is. It stays in the
+// tree, and is not fetched again.
+func TestWhatIsFetchedMustBeOnRecord(t *testing.T) {
+	recorded := make(map[string]bool)
+	begin := func(c *upstream.Client, policy pull.Policy) *mirroring {
+		folders := indextest.New(t)
+		return (&mirroring{Tree: folders}).start(t, c, pull.Options{
+			Sources: sourceOf(c, policy), Open: folders.Open,
+			Await: func(_ context.Context, a address.Address, version string, on address.Platform) bool {
+				return recorded[a.Namespace+" "+version+" "+on.String()]
+			},
+		})
+	}
+	m := begin(newAcme(t).Client(t, upstream.Origin{}), pull.Policy{})
+	for range 2 {
+		if f, err := m.Fill(background(), demo, linuxZip); f != nil || !errors.Is(err, pull.ErrNotOnRecord) {
+			t.Errorf("got %v, %v", f, err)
+		}
+	}
+	before := m.files(t)
+	if !slices.ContainsFunc(before, func(name string) bool { return strings.HasSuffix(name, linuxZip) }) {
+		t.Errorf("the tree has %q", before)
+	}
+	recorded["acme 1.0.0 linux_amd64"] = true
+	m.fill(t, linuxZip)
+	after := slices.DeleteFunc(m.files(t), func(name string) bool { return name == record })
+	if !slices.Equal(before, after) {
+		t.Errorf("the tree had %q, and now has %q", before, after)
+	}
+	m = begin(newModules(t, "").Client(t, upstream.Origin{}), withModules)
+	if f, err := m.FillModule(background(), vpc, "1.0.0", nil); f != nil || !errors.Is(err, pull.ErrNotOnRecord) {
+		t.Errorf("got %v, %v", f, err)
+	}
+	recorded[vpc.Namespace+" 1.0.0 _"] = true
+	m.fillModule(t)
 }

@@ -289,18 +289,23 @@ func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p u
 	if err != nil {
 		return nil, false, err
 	}
-	if filled, err = f.findPackage(d, k, p); filled != nil || err != nil {
-		return filled, false, err
-	}
-	filled, err = f.fetchPackage(ctx, s, d, k, p)
-	if !errors.Is(err, tree.ErrChanged) {
-		return filled, true, err
-	}
-	// Another instance or the operator has added the package meanwhile. It counts.
 	if filled, err = f.findPackage(d, k, p); filled == nil && err == nil {
-		err = unread(tree.ErrChanged)
+		fetched = true
+		filled, err = f.fetchPackage(ctx, s, d, k, p)
 	}
-	return filled, false, err
+	if errors.Is(err, tree.ErrChanged) { // another instance or the operator has added the package meanwhile: it counts
+		fetched = false
+		if filled, err = f.findPackage(d, k, p); filled == nil && err == nil {
+			err = unread(tree.ErrChanged)
+		}
+	}
+	if err == nil { // followers wait, too
+		err = f.awaitRecord(k.Address, k.Version, p.Platform)
+	}
+	if err != nil {
+		return nil, fetched, err
+	}
+	return filled, fetched, nil
 }
 
 // findPackage verifies and returns a package in the tree; nil if there is none.

@@ -97,6 +97,23 @@ func (f *Filler) checkRecord(a address.Address, version string, on address.Platf
 	return fmt.Errorf("%w: version %s is on record with other bytes since %s", ErrConflict, version, since.UTC().Format(time.RFC3339))
 }
 
+// recordPatience is how long a package waits until it is on record.
+const recordPatience = 5 * time.Second
+
+// awaitRecord returns ErrNotOnRecord for a package in the tree that has to be on record and does
+// not come to be.
+func (f *Filler) awaitRecord(a address.Address, version string, on address.Platform) error {
+	if f.options.Await == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(f.ctx, recordPatience)
+	defer cancel()
+	if !f.options.Await(ctx, a, version, on) {
+		return ErrNotOnRecord
+	}
+	return nil
+}
+
 func errCannotExtend(version string) error {
 	return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into that of the provider, and what else is in it out of the tree", ErrConflict, version)
 }

@@ -37,6 +37,9 @@
 // Partial tiles and bundles are not stored. They are the beginnings of full ones, or of what
 // a Head has.
 //
+// A log that takes the place of another one begins with a Succession, which has the newest
+// checkpoint of that one.
+//
 // # What fails closed
 //
 // Nothing is signed before it is stored. Nothing is added while the Store is behind the newest

@@ -37,10 +37,19 @@ const maxFaults = 20
 // with the tiles above, batches with bundles, the root with the checkpoint and its signature,
 // and with the checkpoint of the anchor. The error says that something could not be read.
 func Fsck(ctx context.Context, o Options) (*Health, error) {
+	f, err := newFsck(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &f.Health, nil
+}
+
+func newFsck(ctx context.Context, o Options) (*fsck, error) {
 	f := &fsck{files: files{store: o.Store}, edge: &edge{levels: make([][]sumdb.Hash, 1), batch: -1}}
 	f.tiles.MaxEntries, f.bundles.MaxEntries = keptTiles, keptBundles
 	// The checkpoint is read first: it has no entries that come later.
 	signed, err := o.Store.Read(ctx, checkpointName)
+	f.checkpoint = signed
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the checkpoint of the log: %w", err)
 	}
@@ -57,11 +66,11 @@ func Fsck(ctx context.Context, o Options) (*Health, error) {
 	}
 	f.Entries = f.edge.size
 	if len(f.Faults) > 0 {
-		return &f.Health, nil // the hashes may be of other entries
+		return f, nil // the hashes may be of other entries
 	}
 	if signed == nil && anchored == nil && f.Entries == 0 {
 		f.note("there are no entries yet, and no checkpoint")
-		return &f.Health, nil
+		return f, nil
 	}
 	if signed == nil {
 		f.fault("there is no checkpoint")
@@ -73,9 +82,9 @@ func Fsck(ctx context.Context, o Options) (*Health, error) {
 	}
 	if anchored == nil {
 		f.note("there is no checkpoint in Caddy's storage to compare with")
-		return &f.Health, nil
+		return f, nil
 	}
-	return &f.Health, f.checkCheckpoint(ctx, o, "the checkpoint in Caddy's storage", anchored, new(int64))
+	return f, f.checkCheckpoint(ctx, o, "the checkpoint in Caddy's storage", anchored, new(int64))
 }
 
 // An fsck adds all entries of a store to an edge, and compares what becomes full with the
@@ -83,7 +92,8 @@ func Fsck(ctx context.Context, o Options) (*Health, error) {
 type fsck struct {
 	Health
 	files
-	edge *edge
+	edge       *edge
+	checkpoint []byte // of the store
 }
 
 // readEntries reads bundles, and then the batches that follow them.
@@ -168,6 +178,9 @@ func (f *fsck) readBatch(ctx context.Context, first, full int64) error {
 // add adds the entries of a file.
 func (f *fsck) add(ctx context.Context, name string, entries []string) error {
 	for i, entry := range entries {
+		if _, err := ParseSuccession(entry); err == nil && f.edge.size+int64(i) == 0 {
+			continue
+		}
 		if _, err := ParseLeaf(entry); err != nil {
 			f.note("%s: number %d is of a later release, or no leaf: %v", name, f.edge.size+int64(i), err)
 			break // which may have made many

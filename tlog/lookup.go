@@ -68,7 +68,9 @@ func ParseLookup(text string) (l Lookup, err error) {
 			return Lookup{}, errors.New("a look-up has entries with their proofs, and then the checkpoint")
 		}
 		if _, err := ParseLeaf(part); err != nil {
-			return Lookup{}, err
+			if _, other := ParseSuccession(part); other != nil {
+				return Lookup{}, err
+			}
 		}
 		proof, after, more := strings.Cut(rest, "\n\n")
 		if !more {

@@ -41,6 +41,7 @@ const (
 	BadMetadata      Reason = "bad_metadata"      // something in a registry.hcl that cannot be used
 	Misplaced        Reason = "misplaced"         // meant to be offered, but not where or how clients ask for it
 	Replaced         Reason = "replaced"          // the transparency log has it with other bytes
+	NotOnRecord      Reason = "not_on_record"     // the transparency log does not have it yet, and must
 	Withdrawn        Reason = "withdrawn"         // by a registry.hcl: no client is offered it
 	NotPartOfTree    Reason = "not_part_of_tree"  // the tree has no files like this
 	Temporary        Reason = "temporary"         // a hidden or temporary name: skipped until renamed

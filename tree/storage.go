@@ -105,10 +105,6 @@ var ErrInTheWay = errors.New("there is something in the folder of the version")
 // The methods below are for code that writes into a tree. They read the tree as it is now,
 // which the snapshot or the listing of a scan may not have yet.
 
-// Path returns where the part lies: on the local disk, or else in its file system. No answer
-// and no report has it.
-func (p Part) Path() string { return p.storage().Path() }
-
 // Sub returns a folder of the part as a part of its own.
 func (p Part) Sub(dir string) Part {
 	p.Storage = p.storage().Sub(dir)

@@ -38,6 +38,10 @@ func (p Part) local() (l Local, ok bool) {
 	return l, ok
 }
 
+// Path returns where the part lies: on the local disk, or else in its file system. No answer
+// and no report has it.
+func (p Part) Path() string { return p.storage().Path() }
+
 // Staged returns a tree with these providers, no modules, and the keys of t. A scan of it
 // verifies a release that lies elsewhere as if it were in t.
 func (t Tree) Staged(providers Part) Tree {

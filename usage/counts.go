@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
@@ -146,6 +148,14 @@ type Summary struct {
 
 // RecentDays is the number of days of Summary.Recent, today included.
 const RecentDays = 30
+
+// String says it in a few words.
+func (s Summary) String() string {
+	if s.Downloads == 0 {
+		return "no downloads"
+	}
+	return humanize.Comma(int64(s.Recent)) + " in 30 days, last on " + s.Last.Time().Format("2 Jan 2006")
+}
 
 func (s *Summary) add(d dayCount, today Day) {
 	s.Downloads += d.count

@@ -188,6 +188,9 @@ func (r result) writeLogs(b *strings.Builder) {
 			for _, key := range l.Keys {
 				fmt.Fprintf(b, "    %s\n", cli.Printable(key))
 			}
+			for _, before := range l.Before {
+				b.WriteString(cli.Wrap(fmt.Sprintf("It takes the place of %s, as was accepted by --update.", cli.Printable(before)), 0))
+			}
 		case l.Pinned == "hosts added":
 			b.WriteString(cli.Wrap(fmt.Sprintf("Further hosts lead to the log %s. They are in %s now: commit it.", name, cli.Printable(r.file)), 0))
 		case l.Pinned == "updated":

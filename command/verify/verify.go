@@ -64,7 +64,7 @@ not be written, or the command was called wrongly.`,
 	cmd.Flags().StringSlice("log", nil, "The `URL` of a log, or the hostname of its registry, to use in place of those that are found; can be repeated")
 	cmd.Flags().StringSlice("key", nil, "A `key` that you were told, ORIGIN+HASH+KEY: no other one counts; can be repeated")
 	cmd.Flags().String("checkpoint", "", "The `file` with what was seen of logs (default: "+verify.PinsName+" in the folder)")
-	cmd.Flags().BoolP("update", "u", false, "Write the newest checkpoints to the file")
+	cmd.Flags().BoolP("update", "u", false, "Write the newest checkpoints to the file, and accept a log that continues another one")
 	cmd.Flags().String("min-age", "0", "The `age` that a version must have, since it was first offered, such as 7d")
 	cmd.Flags().Bool("require-log", false, "Make it a finding that a registry has no log")
 	cmd.Flags().String("watch", "", "Print the entries of the log at a `URL`, or of the registry at a hostname, as they come")
@@ -138,7 +138,8 @@ func options(fl caddycmd.Flags, network remote.Network) (*verify.Options, error)
 	if dir, err := os.UserCacheDir(); err == nil {
 		cache = filepath.Join(dir, "caddy-terraform-registry", "verify")
 	}
-	o := &verify.Options{MinAge: minAge, RequireLog: fl.Bool("require-log"), Update: fl.Bool("update"), Now: time.Now()}
+	o := &verify.Options{MinAge: minAge, RequireLog: fl.Bool("require-log"), Now: time.Now()}
+	o.Update = fl.Bool("update")
 	o.Client = &verify.Client{Transport: network.Reading(), Token: remote.ClientToken, Cache: verify.OpenCache(cache), Pause: network.Pause, UserAgent: remote.UserAgent}
 	o.Settings = settings
 	if o.URLs, err = fl.GetStringSlice("log"); err != nil {

@@ -68,12 +68,13 @@ func keep(o *verify.Options, file string, pin verify.Pin, errs io.Writer) error 
 	switch {
 	case at < 0:
 		fmt.Fprint(errs, cli.Wrap(fmt.Sprintf("The log %s is used for the first time here. It has %s: only those that come later are printed. What was seen is in %s.", cli.Printable(pin.Origin), entries(pin.Size), cli.Printable(file)), 0))
-		o.Pins = append(o.Pins, pin)
+		for _, before := range pin.Replaces {
+			fmt.Fprint(errs, cli.Wrap(fmt.Sprintf("It takes the place of %s, as was accepted by --update.", cli.Printable(before)), 0))
+		}
 	case o.Pins[at].Checkpoint == pin.Checkpoint:
 		return nil
-	default:
-		o.Pins[at] = pin
 	}
+	o.Pins = verify.Keep(o.Pins, pin)
 	return verify.WritePins(file, o.Pins)
 }
 
@@ -133,7 +134,14 @@ func (p entryPrinter) printEntry(e verify.Entry, first int64, isConflict bool) e
 		if isConflict {
 			entry.Conflict = &first
 		}
+		if s := e.Succession; s != nil {
+			entry.Time, entry.Event, entry.Address = s.Time, "continues", s.Origin
+		}
 		return json.NewEncoder(p.out).Encode(entry)
+	}
+	if s := e.Succession; s != nil {
+		_, err := fmt.Fprintf(p.out, "the log was begun on %s in place of %s, which had %s\n", s.Time.Format(time.RFC3339), cli.Printable(s.Origin), entries(s.Size))
+		return err
 	}
 	if l.Event == "" {
 		_, err := fmt.Fprintf(p.out, "entry %d is written by a later version of the registry: %s\n", e.Index, cli.Printable(e.Text))

@@ -16,8 +16,8 @@ import (
 )
 
 // A Ledger has on record what clients were offered before, such as a transparency log. A
-// version that it has with other bytes is withheld. It must answer from memory: all snapshots
-// wait for it.
+// version that it has with other bytes is withheld, and perhaps one that it does not have yet:
+// tree.NotOnRecord. It must answer from memory: all snapshots wait for it.
 type Ledger interface {
 	// Package returns when the package of a provider was first offered, zero if that is not
 	// known, and why it must not be offered, nil if it may be. The address has the HOSTNAME
@@ -30,19 +30,42 @@ type Ledger interface {
 
 // A Statement is what a ledger says of the versions in a folder.
 type Statement struct {
-	Withheld []report.Problem // versions that the ledger has with other bytes
+	Withheld []report.Problem // versions that the ledger has with other bytes, or must have and has not
 	times    []int64          // when the others were first offered, in nanoseconds; 0: it is not known
+
+	// Of these, what would be offered if the ledger had it: releases with the packages that it
+	// has not, or versions of a module.
+	Releases []*offer.Release
+	Versions []*offer.ModuleVersion
+}
+
+// Waiting returns the versions that are offered, or more of them, when the ledger has them.
+func (s Statement) Waiting() (versions []string) {
+	for _, r := range s.Releases {
+		versions = append(versions, r.Version)
+	}
+	for _, v := range s.Versions {
+		versions = append(versions, v.Version)
+	}
+	return versions
 }
 
 // OfReleases returns the releases that may be offered, with the time when they were first
-// offered, and what the ledger says of them. f is the folder of the provider.
+// offered, and what the ledger says of them. Of a release that waits for some of its packages,
+// the others may be offered. f is the folder of the provider.
 func OfReleases(l Ledger, f *layout.Folder, all []*offer.Release) (may []*offer.Release, s Statement) {
 	for _, r := range all {
 		var first time.Time
+		var recorded, unrecorded []*offer.Package
 		bad, known := false, true
 		for _, k := range r.Packages {
 			at, finding := l.Package(f.Address, r.Version, k)
-			bad = s.withhold(f, k.File, r.Version, finding) || bad
+			if s.withhold(f, k.File, r.Version, finding); finding != nil {
+				bad = bad || finding.Reason != tree.NotOnRecord
+				unrecorded = append(unrecorded, k)
+				continue
+			}
+			recorded = append(recorded, k)
 			if first.IsZero() || at.Before(first) {
 				first = at
 			}
@@ -51,8 +74,14 @@ func OfReleases(l Ledger, f *layout.Folder, all []*offer.Release) (may []*offer.
 		if !known { // one of its packages may be older
 			first = time.Time{}
 		}
-		if !bad {
-			may = append(may, r.WithOffered(s.add(first)))
+		if bad {
+			continue
+		}
+		if len(unrecorded) > 0 {
+			s.Releases = append(s.Releases, r.WithPackages(unrecorded))
+		}
+		if len(recorded) > 0 {
+			may = append(may, r.WithPackages(recorded).WithOffered(s.add(first)))
 		}
 	}
 	return may, s
@@ -62,22 +91,24 @@ func OfReleases(l Ledger, f *layout.Folder, all []*offer.Release) (may []*offer.
 func OfVersions(l Ledger, f *layout.Folder, all []*offer.ModuleVersion) (may []*offer.ModuleVersion, s Statement) {
 	for _, v := range all {
 		at, finding := l.ModuleVersion(f.Address, v)
-		if !s.withhold(f, v.Archive, v.Version, finding) {
+		switch s.withhold(f, v.Archive, v.Version, finding); {
+		case finding == nil:
 			may = append(may, v.WithOffered(s.add(at)))
+		case finding.Reason == tree.NotOnRecord:
+			s.Versions = append(s.Versions, v)
 		}
 	}
 	return may, s
 }
 
 // withhold withholds a version because of a file, unless the finding is nil.
-func (s *Statement) withhold(f *layout.Folder, file *offer.File, version string, finding *tree.Finding) bool {
+func (s *Statement) withhold(f *layout.Folder, file *offer.File, version string, finding *tree.Finding) {
 	if finding == nil {
-		return false
+		return
 	}
 	var bad report.Report
 	bad.Withhold(path.Join(f.Report, strings.TrimPrefix(file.Path(), f.Dir)), f.Address, version, finding)
 	s.Withheld = append(s.Withheld, bad.Withheld...)
-	return true
 }
 
 // add adds the time when a version was first offered, and returns it in nanoseconds.

@@ -221,6 +221,22 @@ func (r *Release) WithOffered(at int64) *Release {
 	return &other
 }
 
+// WithPackages returns the release with these of its packages only, at least one.
+func (r *Release) WithPackages(some []*Package) *Release {
+	if len(some) == len(r.Packages) {
+		return r
+	}
+	other := *r
+	other.encoded, other.Packages = new(encodedRelease), make([]*Package, len(some))
+	other.reported.Platforms = make([]string, len(some))
+	for i, p := range some {
+		own := *p
+		own.release, own.download = &other, nil
+		other.Packages[i], other.reported.Platforms[i] = &own, p.File.Platform
+	}
+	return &other
+}
+
 // A Signature says who signed the SHA256SUMS of a release that clients get. The zero value
 // means that the release is not signed.
 type Signature struct {

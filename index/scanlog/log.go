@@ -110,6 +110,24 @@ func (l Log) Withheld(problems []report.Problem) {
 	})
 }
 
+// Waiting writes which files are not offered before they are on record, and returns the other
+// problems. Usually it takes a second, and is no problem of a version.
+func (l Log) Waiting(all []report.Problem) (problems []report.Problem) {
+	const message = "not offered before it is on record"
+	var waiting []report.Problem
+	for _, p := range all {
+		if p.Reason == tree.NotOnRecord {
+			waiting = append(waiting, p)
+		} else {
+			problems = append(problems, p)
+		}
+	}
+	limited(l, slog.LevelInfo, message, waiting, func(p report.Problem) {
+		l.Write(slog.LevelInfo, message, "path", p.Path, "version", p.Version)
+	})
+	return problems
+}
+
 // Unread writes which files and folders could not be read. Their earlier results are not
 // withheld.
 func (l Log) Unread(problems []report.Problem) {

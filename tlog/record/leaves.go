@@ -31,7 +31,8 @@ func placesOf(folder address.Address, hostnames []svchost.Hostname) (places []in
 }
 
 // leavesOf returns the leaves that the log should have of a folder: its packages with the
-// event, and withdrawn versions. The log adds the new ones.
+// event, also those that are not offered before the log has them, and withdrawn versions. The
+// log adds the new ones.
 func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hostname, event tlog.Event) (leaves []tlog.Leaf) {
 	withdrawn := make(map[string]bool)
 	places := placesOf(folder, hostnames)
@@ -43,15 +44,14 @@ func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hos
 			}
 		}
 	}
-	for _, p := range places {
-		a := addressIn(p)
+	add := func(a address.Address, releases []*index.Release, versions []*index.ModuleVersion) {
 		add := func(l tlog.Leaf, packages int) {
 			if l.Address, l.Event = a, event; packages == 0 && !withdrawn[l.Version] {
 				leaves = append(leaves, tlog.Leaf{Event: tlog.Restored, Address: a, Version: l.Version})
 			}
 			leaves = append(leaves, l)
 		}
-		for _, r := range s.Provider(p).ReleaseList() {
+		for _, r := range releases {
 			key := ""
 			if r.Signature.By == offer.ByPublisher {
 				key = r.Signature.KeyID
@@ -62,10 +62,15 @@ func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hos
 				add(l, i)
 			}
 		}
-		for _, v := range s.Module(p).VersionList() {
+		for _, v := range versions {
 			add(ofModule(v), 0)
 		}
 	}
+	for _, p := range places {
+		add(addressIn(p), s.Provider(p).ReleaseList(), s.Module(p).VersionList())
+	}
+	releases, versions := s.Unrecorded(folder)
+	add(addressIn(places[0]), releases, versions)
 	return leaves
 }
 

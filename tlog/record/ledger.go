@@ -15,11 +15,13 @@ import (
 type ledger struct {
 	log       func() *tlog.Log // nil while it cannot be read
 	hostnames []svchost.Hostname
+	require   bool // nothing is offered that is not known to be on record
 }
 
-// NewLedger returns what a scan compares with a log. Hostnames are the registry's own.
-func NewLedger(l *tlog.Log, hostnames []svchost.Hostname) index.Ledger {
-	return ledger{func() *tlog.Log { return l }, hostnames}
+// NewLedger returns what a scan compares with a log. Hostnames are the registry's own. With
+// require, what is not on record is withheld.
+func NewLedger(l *tlog.Log, hostnames []svchost.Hostname, require bool) index.Ledger {
+	return ledger{func() *tlog.Log { return l }, hostnames, require}
 }
 
 // Package implements index.Ledger.
@@ -29,7 +31,7 @@ func (r ledger) Package(a address.Address, version string, k *index.Package) (ti
 		return time.Time{}, tree.Findingf(tree.Replaced, "the package for %s is on record with other bytes since %s: put these back, or withdraw the version and publish another one",
 			k.Platform, c.Since.Format(time.RFC3339))
 	}
-	return c.offered(), nil
+	return c.offered(), r.missing(c)
 }
 
 // ModuleVersion implements index.Ledger.
@@ -39,7 +41,16 @@ func (r ledger) ModuleVersion(a address.Address, v *index.ModuleVersion) (time.T
 		return time.Time{}, tree.Findingf(tree.Replaced, "the version is on record with other bytes since %s: put these back, or withdraw the version and publish another one",
 			c.Since.Format(time.RFC3339))
 	}
-	return c.offered(), nil
+	return c.offered(), r.missing(c)
+}
+
+// missing returns why a package must not be offered that is not on record yet; nil if it may
+// be.
+func (r ledger) missing(c comparison) *tree.Finding {
+	if !r.require || c.Record != tlog.NotOnRecord {
+		return nil
+	}
+	return tree.Findingf(tree.NotOnRecord, "it is not in the transparency log yet, and tlog has the option require: it is offered when it has been entered, which the registry does by itself unless its log fails")
 }
 
 type comparison struct{ tlog.Comparison }
@@ -57,7 +68,7 @@ func (c comparison) offered() time.Time {
 }
 
 // compare compares a package of a folder with the log. While the log cannot be read, nothing
-// is on record: a log that fails keeps nothing from being offered.
+// is on record: a log that fails keeps nothing from being offered, unless it is required.
 func (r ledger) compare(folder address.Address, l tlog.Leaf) comparison {
 	log := r.log()
 	if log == nil {

@@ -23,6 +23,9 @@ type Options struct {
 	// Hostnames are the registry's own.
 	Hostnames []svchost.Hostname
 
+	// Require has an index withhold what is not on record. It is entered nevertheless.
+	Require bool
+
 	// Dates returns when versions in the folder of an address were published at their
 	// origin; none if that is not known. Nil: it never is.
 	Dates func(folder address.Address) map[string]time.Time
@@ -102,7 +105,7 @@ func New(o Options) *Recorder {
 		options: o, wake: make(chan struct{}, 1), cancel: cancel, ended: make(chan struct{}),
 		changed: make(map[address.Address]bool), pending: make(map[address.Address]bool), withdrawn: make(withdrawn),
 	}
-	r.ledger = ledger{r.Log, o.Hostnames}
+	r.ledger = ledger{r.Log, o.Hostnames, o.Require}
 	go r.run(ctx)
 	return r
 }

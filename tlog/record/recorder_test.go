@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func scan(t *testing.T, files *indextest.Tree) *index.Snapshot {
@@ -320,7 +322,7 @@ func TestAVersionUnderAFormerHostname(t *testing.T) {
 		r.Close()
 		synctest.Wait()
 	})
-	l := NewLedger(storage.MustOpen(t), []svchost.Hostname{"registry.example.com"})
+	l := NewLedger(storage.MustOpen(t), []svchost.Hostname{"registry.example.com"}, false)
 	a := address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "vpc", System: "aws"}
 	for rule, test := range map[string]struct {
 		s        *index.Snapshot
@@ -437,6 +439,59 @@ func TestALogThatIsBehind(t *testing.T) {
 	})
 }
 
+// What is not offered before it is on record is entered as what is offered.
+func TestWhatMustBeOnRecordIsEntered(t *testing.T) {
+	files, storage := indextest.New(t), tlogtest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# one"))
+	files.Write("modules/registry.example.com/acme/dns/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# two"))
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	withheld := func(r *Recorder) *index.Snapshot {
+		s, err := index.Scan(t.Context(), index.Options{Open: files.Open, Signer: key, Ledger: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	r := New(Options{Open: func(context.Context) (*tlog.Log, error) { return nil, errors.New("not yet") }, Require: true})
+	first := withheld(r)
+	r.Close()
+	if len(first.Report().Offered) > 0 || first.Totals.Withheld[tree.NotOnRecord] != 3 {
+		t.Errorf("while the log cannot be read, offered are %v", first.Report().Offered)
+	}
+	begin := func(s *index.Snapshot) (r *Recorder) {
+		synctest.Test(t, func(t *testing.T) {
+			r = New(Options{Open: storage.Open, Require: true, Hostnames: []svchost.Hostname{"registry.example.com"}})
+			r.Offered(s, nil)
+			time.Sleep(time.Minute)
+			if state := r.State(); state != (State{}) {
+				t.Errorf("it is %+v", state)
+			}
+			r.Close()
+			synctest.Wait()
+		})
+		return r
+	}
+	r = begin(first)
+	if s := withheld(r); len(s.Report().Offered) != 3 || s.Totals.Problems() > 0 {
+		t.Errorf("on record, offered are %v", s.Report().Offered)
+	}
+	files.Provider("acme/demo", "1.0.0", "darwin_arm64")
+	s := withheld(r)
+	if release := s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).Release("1.0.0"); release == nil || len(release.Packages) != 1 {
+		t.Errorf("with a further platform, offered is %v", release)
+	}
+	begin(s)
+	lines := strings.Split(described(t, storage), "\n")
+	slices.Sort(lines[:3])
+	if got := strings.Join(lines, "\n"); got != "found acme/demo 1.0.0 linux_amd64\nfound acme/dns/aws 1.0.0\nfound acme/vpc/aws 1.0.0\noffered acme/demo 1.0.0 darwin_arm64" {
+		t.Errorf("the log has %s", got)
+	}
+}
+
 // What an origin says about the time of publication is on record with a package from there, and is
 // its age.
 func TestWhenAPackageWasPublishedAtItsOrigin(t *testing.T) {
@@ -477,7 +532,7 @@ func TestWhenAPackageWasPublishedAtItsOrigin(t *testing.T) {
 	}
 
 	l := storage.MustOpen(t)
-	ledger := NewLedger(l, nil)
+	ledger := NewLedger(l, nil, false)
 	for name, want := range map[string]time.Time{"registry.terraform.io/acme/vpc/aws": published.Truncate(time.Second), "acme/vpc/aws": {}} {
 		a, err := address.Parse(name)
 		if err != nil {

@@ -79,6 +79,14 @@ func (s *Scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Write(signed)
 	case path == "key":
 		fmt.Fprintln(w, s.Public)
+	case path == "continues" && size > 0:
+		if _, err := tlog.ParseSuccession(s.Entries[0]); err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		proof, err := sumdb.ProveRecord(size, 0, reader)
+		s.must(err)
+		fmt.Fprint(w, tlog.Lookup{Signed: signed, Entries: []tlog.ProvenEntry{{Text: s.Entries[0], Proof: tlog.Proof{Hashes: proof}}}})
 	case path == "consistency":
 		var from int64
 		fmt.Sscan(r.URL.Query().Get("from"), &from)

@@ -48,6 +48,10 @@ func (l Log) Read(ctx context.Context) (tlog.Options, error) {
 	if err != nil {
 		return tlog.Options{}, err
 	}
+	return l.optionsFor(k)
+}
+
+func (l Log) optionsFor(k tlog.StoredKey) (tlog.Options, error) {
 	if name := k.Verifier.Name(); l.Fixed && name != l.Origin {
 		return tlog.Options{}, fmt.Errorf("the log in this folder is called %s, and the configuration calls it %s: the name is fixed when a log is begun", name, l.Origin)
 	}

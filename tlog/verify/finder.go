@@ -31,6 +31,10 @@ type Finder struct {
 	Pins []Pin    // the logs that the repository has seen
 	Keys []string // from the user, the only ones that count; empty: the keys of the Pins
 
+	// Update rewrites what is kept of logs, takes further keys that sign them, and accepts a log
+	// that was begun in place of one that the repository has seen.
+	Update bool
+
 	mu    sync.Mutex
 	logs  map[string]*Log // by URL
 	hosts map[string]*discovery
@@ -159,7 +163,7 @@ func (f *Finder) log(base *url.URL, hosts ...svchost.Hostname) *Log {
 	defer f.mu.Unlock()
 	l := f.logs[base.String()]
 	if l == nil {
-		l = &Log{client: f.Client, base: base, pins: f.Pins, trust: f.Keys}
+		l = &Log{client: f.Client, base: base, pins: f.Pins, trust: f.Keys, succeeds: f.Update}
 		if f.logs == nil {
 			f.logs = make(map[string]*Log)
 		}

@@ -33,7 +33,9 @@ type Log struct {
 	pins   []Pin
 	trust  []string // keys that the user has named, of any log
 
-	foundBy []string // hosts whose discovery led to it
+	foundBy  []string // hosts whose discovery led to it
+	succeeds bool     // the user accepts a log that continues another one
+	replaces []string // names of the logs that it continues, and that the repository has seen
 
 	once     sync.Once
 	beginErr error
@@ -89,9 +91,15 @@ func (l *Log) read(ctx context.Context) error {
 	}
 	l.origin, l.pin = origin, pinOf(l.pins, origin)
 	for _, p := range before {
-		if p.Origin != origin {
-			return l.alarm(Renamed, p.Signed, a.body, "the log here was %s, and is %s", p.Origin, shortened(origin, maxReason))
+		if p.Origin == origin {
+			continue
 		}
+		says := l.continues(ctx, p)
+		if says != "" && l.succeeds {
+			l.replaces = append(l.replaces, p.Origin)
+			continue
+		}
+		return l.alarm(Renamed, p.Signed, a.body, "the log here was %s, and is %s%s", p.Origin, shortened(origin, maxReason), says)
 	}
 	if err := l.findKeys(ctx); err != nil {
 		return err

@@ -40,6 +40,22 @@ type Pin struct {
 	Keys   []string // of the log, as lines
 	Signed []byte   // the checkpoint with its signatures
 	tlog.Checkpoint
+
+	// Replaces has the names of logs whose pins go: the log was begun in their place, and the
+	// user has accepted that. The file does not have it.
+	Replaces []string
+}
+
+// without returns pins without those that a log replaces.
+func without(pins []Pin, replaced []string) []Pin {
+	return slices.DeleteFunc(pins, func(p Pin) bool { return slices.Contains(replaced, p.Origin) })
+}
+
+// Keep adds a pin, or replaces the one of the same log.
+func Keep(pins []Pin, p Pin) []Pin {
+	pins = without(pins, append(p.Replaces, p.Origin))
+	p.Replaces = nil
+	return append(pins, p)
 }
 
 const (

@@ -87,9 +87,10 @@ type LogReport struct {
 	Origin string   `json:"origin"`
 	Size   int64    `json:"size"`
 	Keys   []string `json:"keys"`
-	Pinned string   `json:"pinned"`          // first use, unchanged, updated, hosts added, or kept: not written
-	More   []string `json:"more,omitempty"`  // hashes of other keys that sign it
-	Error  string   `json:"error,omitempty"` // why nothing is known
+	Pinned string   `json:"pinned"`           // first use, unchanged, updated, hosts added, or kept: not written
+	Before []string `json:"before,omitempty"` // names of the logs that it continues, and that were seen before
+	More   []string `json:"more,omitempty"`   // hashes of other keys that sign it
+	Error  string   `json:"error,omitempty"`  // why nothing is known
 	Alarm  *Alarm   `json:"alarm,omitempty"`
 }
 

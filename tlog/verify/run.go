@@ -24,9 +24,6 @@ type Options struct {
 	// RequireLog makes it a finding that a registry has no log.
 	RequireLog bool
 
-	// Update rewrites what is kept of logs, and takes further keys that sign them.
-	Update bool
-
 	Now time.Time
 }
 
@@ -240,6 +237,10 @@ func (r *run) keep(ctx context.Context) (pins []Pin, changed bool) {
 		if report.Alarm != nil || report.Error != "" {
 			report.Pinned = "kept"
 			continue
+		}
+		if len(l.replaces) > 0 {
+			report.Before = l.replaces
+			pins, changed = without(pins, l.replaces), true
 		}
 		next := Pin{URL: l.URL(), Hosts: l.ledBy(), Keys: slices.Clone(l.keys), Signed: l.head.signed, Checkpoint: l.head.Checkpoint}
 		before := pinOf(pins, l.origin)

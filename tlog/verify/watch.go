@@ -21,6 +21,9 @@ type Entry struct {
 	Index int64
 	Text  string
 	Leaf  tlog.Leaf
+
+	// Succession is the first entry of a log that was begun in place of another one; else nil.
+	Succession *tlog.Succession
 }
 
 // A Conflict means that a log has two packages of one version with other files or bytes.
@@ -113,7 +116,7 @@ func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict,
 		w.peaks, w.size = state.peaks, state.size
 		return nil, nil, pin, err
 	}
-	pin = Pin{URL: w.log.URL(), Hosts: w.log.ledBy(), Keys: w.log.keys, Signed: head.signed, Checkpoint: head.Checkpoint}
+	pin = Pin{URL: w.log.URL(), Hosts: w.log.ledBy(), Keys: w.log.keys, Signed: head.signed, Checkpoint: head.Checkpoint, Replaces: w.log.replaces}
 	w.last = &pin
 	return news, conflicts, pin, nil
 }
@@ -168,6 +171,9 @@ func (w *Watcher) read(ctx context.Context, head seen, kept bool) (news []Entry,
 			w.size++
 			if l, err := tlog.ParseLeaf(text); err == nil {
 				e.Leaf = l
+			}
+			if s, err := tlog.ParseSuccession(text); err == nil && e.Index == 0 {
+				e.Succession = &s
 			}
 			if first, ok := w.conflicts(e); ok {
 				conflicts = append(conflicts, Conflict{first, e})

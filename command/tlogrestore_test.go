@@ -1,0 +1,96 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+func TestTlogRestore(t *testing.T) {
+	file := configFile(t, `{"handle":[`+strings.ReplaceAll(loggedRegistry, "registry.example.com", "restored.example.com")+`]}`)
+	roots := rootsOf(t, file)
+	run := func(args ...string) (string, error) {
+		out, _, err := commandtest.Run(t.Context(), tlogCommand(), append(args, "--config", file)...)
+		return out, err
+	}
+	indextest.OnDisk(t, roots+"/open").Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caddy.Load(content, true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	const whole = "restored.example.com/v1/tlog has 1 entries, and all files agree.\n"
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		out, err := run("fsck")
+		if _, begun := os.Stat(roots + "/free/begun"); err == nil && out == whole && begun == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("fsck says %q, %v", out, err)
+		}
+	}
+	backup := filepath.Join(t.TempDir(), "log")
+	if err := os.CopyFS(backup, os.DirFS(roots+"/free")); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		rule   string
+		do     func() error
+		from   string
+		status int
+		says   string // or its error
+	}{
+		{"nothing is missing", nil, backup, 0, "Copied 0 files.\n" + whole},
+		{"all files are gone", func() error {
+			return os.RemoveAll(roots + "/free/batch")
+		}, backup, 0, "Copied 1 files.\n" + whole},
+		{"the key is gone", func() error { return os.Remove(roots + "/free/key") }, backup, 0, "Copied 1 files.\n" + whole},
+		{"the folder of the log", nil, roots + "/free", 2, "it is the folder of the log itself: name a copy"},
+		{"a folder that is none", nil, filepath.Join(backup, "nothing"), 1, "opening the folder of the log"},
+		{"a folder without a log", nil, t.TempDir(), 1, "it is no copy of a log, since it has no file key"},
+		{"a file that differs", func() error { return os.WriteFile(roots+"/free/batch/0", []byte("other"), 0o600) }, backup, 1,
+			"fault: batch/0 differs from the copy: if it is damaged, move it away\nNothing was copied.\n"},
+		{"which was moved away", func() error { return os.Remove(roots + "/free/batch/0") }, backup, 0, "Copied 1 files.\n" + whole},
+		{"a copy of another key", func() error {
+			key, err := os.ReadFile(backup + "/key")
+			if err != nil {
+				return err
+			}
+			other, _, _ := strings.Cut(string(key), "\n")
+			return os.WriteFile(backup+"/key", []byte(other+"\nid "+strings.Repeat("0", 32)+"\n"), 0o600)
+		}, backup, 1, "it is no copy of the folder of the log, but another folder with the same key"},
+	} {
+		if step.do != nil {
+			if err := step.do(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := run("restore", step.from)
+		says := out
+		if err != nil {
+			says += err.Error()
+		}
+		if commandtest.Status(err) != step.status || !strings.Contains(says, step.says) {
+			t.Errorf("%s: it says %q, and ends with %d", step.rule, says, commandtest.Status(err))
+		}
+		for _, line := range strings.Split(out, "\n") {
+			if len(line) > 80 {
+				t.Errorf("%s: the line %q is long", step.rule, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package tlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	sumdb "golang.org/x/mod/sumdb/tlog"
+)
+
+// A Restoration says what Restore has done.
+type Restoration struct {
+	Entries int64 // of the copy
+	Copied  int   // files that were missing
+
+	// Faults are why nothing was copied.
+	Faults []string
+}
+
+func (r *Restoration) fault(format string, args ...any) {
+	r.Faults = append(r.Faults, fmt.Sprintf(format, args...))
+}
+
+// Restore adds to the store of a log what it lacks of a copy, which may be a backup or be from
+// another machine. The copy must be whole, and continue both the checkpoint of the store and the
+// newest one, of the anchor. No file of the store is replaced but an older checkpoint: if a file
+// differs from the copy, nothing is copied. Restore may be called again after it was cut off.
+//
+// The store has files in the order in which a Log writes them, so that one that is open goes on
+// when it has all entries.
+func Restore(ctx context.Context, o Options, from Store) (*Restoration, error) {
+	copied := o
+	copied.Store = from
+	r := &restoring{to: files{store: o.Store}}
+	var err error
+	if r.from, err = newFsck(ctx, copied); err != nil {
+		return nil, err
+	}
+	r.Entries = r.from.edge.size
+	if len(r.from.Faults) > 0 {
+		for _, f := range r.from.Faults {
+			r.fault("the copy is not whole, or not the newest: %s", f)
+		}
+		return &r.Restoration, nil
+	}
+	checkpoint, err := r.checkpoint(ctx, o)
+	if err == nil {
+		err = r.each(ctx, r.compare)
+	}
+	if err == nil {
+		err = r.compareBatches(ctx)
+	}
+	if err != nil || len(r.Faults) > 0 {
+		return &r.Restoration, err
+	}
+	if err := r.each(ctx, r.create); err != nil {
+		return &r.Restoration, err
+	}
+	if checkpoint == nil {
+		return &r.Restoration, nil
+	}
+	if err := o.Store.Replace(ctx, checkpointName, checkpoint); err != nil {
+		return &r.Restoration, fmt.Errorf("writing the checkpoint of the log: %w", err)
+	}
+	r.Copied++
+	return &r.Restoration, nil
+}
+
+// restoring compares two stores.
+type restoring struct {
+	Restoration
+	from *fsck
+	full int64 // entries in full bundles of the copy
+	to   files
+}
+
+// checkpoint returns the checkpoint that the store gets; nil: it has it already.
+func (r *restoring) checkpoint(ctx context.Context, o Options) ([]byte, error) {
+	newest, size := r.from.checkpoint, r.from.Signed
+	if anchored, err := o.Anchor.Load(ctx); err == nil { // which was checked with the copy
+		c, err := OpenCheckpoint(anchored, o.Origin, o.Verifiers...)
+		if err == nil && c.Size > size {
+			newest, size = anchored, c.Size
+		}
+	}
+	signed, err := o.Store.Read(ctx, checkpointName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return newest, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the checkpoint of the log: %w", err)
+	}
+	c, err := OpenCheckpoint(signed, o.Origin, o.Verifiers...)
+	switch {
+	case err != nil:
+		r.fault("the checkpoint in the folder of the log: %v", err)
+		return nil, nil
+	case c.Size > r.Entries:
+		r.fault("the checkpoint in the folder of the log has %d entries, and the copy has %d", c.Size, r.Entries)
+		return nil, nil
+	}
+	root, err := sumdb.TreeHash(c.Size, r.from.hashes(ctx, r.from.edge))
+	switch {
+	case err != nil:
+		return nil, err
+	case root != c.Root:
+		r.fault("the checkpoint in the folder of the log has another root for %d entries than the copy", c.Size)
+	case c.Size < size:
+		return newest, nil
+	}
+	return nil, nil
+}
+
+// each calls do for the files that the store must have, in an order in which a log is whole after
+// each.
+func (r *restoring) each(ctx context.Context, do func(ctx context.Context, name string, content []byte) error) error {
+	content, err := r.from.store.Read(ctx, keyName)
+	if err == nil {
+		err = do(ctx, keyName, content)
+	}
+	if err != nil {
+		return fmt.Errorf("restoring the log: %w", err)
+	}
+	e := &edge{batch: -1}
+	grow := func(entries []string) error {
+		next, full := e.grow(entries)
+		e = next
+		for _, file := range full {
+			if err := do(ctx, file.name, file.content); err != nil {
+				return fmt.Errorf("restoring the log: %w", err)
+			}
+		}
+		return nil
+	}
+	for n := int64(0); ; n++ {
+		content, err := r.from.store.Read(ctx, TilePath(fullTile(-1, n)))
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("reading entries of the copy: %w", err)
+		}
+		entries, ok := decodeFull(content)
+		if !ok {
+			return fmt.Errorf("%s of the copy has changed meanwhile", TilePath(fullTile(-1, n)))
+		}
+		if err := grow(entries); err != nil {
+			return err
+		}
+	}
+	r.full = e.size
+	for e.size < r.Entries {
+		name := batchName(e.size)
+		content, err := r.from.store.Read(ctx, name)
+		if err != nil {
+			return fmt.Errorf("reading entries of the copy: %w", err)
+		}
+		entries, ok := decodeBatch(e.size, content)
+		if !ok {
+			return fmt.Errorf("%s of the copy has changed meanwhile", name)
+		}
+		if err := do(ctx, name, content); err != nil {
+			return fmt.Errorf("restoring the log: %w", err)
+		}
+		if err := grow(entries); err != nil {
+			return err
+		}
+	}
+	content, err = r.from.store.Read(ctx, begunName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = do(ctx, begunName, content)
+	}
+	if err != nil {
+		return fmt.Errorf("restoring the log: %w", err)
+	}
+	return nil
+}
+
+// compare notes a file of the store that differs.
+func (r *restoring) compare(ctx context.Context, name string, content []byte) error {
+	if len(r.Faults) >= maxFaults {
+		return nil
+	}
+	has, err := r.to.store.Read(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !bytes.Equal(has, content) {
+		r.fault("%s differs from the copy: if it is damaged, move it away", name)
+	}
+	return err
+}
+
+// create adds a file that is missing.
+func (r *restoring) create(ctx context.Context, name string, content []byte) error {
+	if _, err := r.to.store.Read(ctx, name); !errors.Is(err, fs.ErrNotExist) {
+		return err // it was compared
+	}
+	err := r.to.store.Create(ctx, name, content)
+	if errors.Is(err, fs.ErrExist) { // a registry that runs has just written it
+		var has []byte
+		if has, err = r.to.store.Read(ctx, name); err == nil && !bytes.Equal(has, content) {
+			err = fmt.Errorf("%w: %s has other content", ErrForked, name)
+		}
+		return err
+	}
+	if err == nil {
+		r.Copied++
+	}
+	return err
+}
+
+// compareBatches compares batches of the store that the copy has in its bundles.
+func (r *restoring) compareBatches(ctx context.Context) error {
+	firsts, err := r.to.batches(ctx)
+	if err != nil {
+		return err
+	}
+	for _, first := range firsts {
+		if first >= r.full || len(r.Faults) >= maxFaults {
+			break // those that follow were compared by their name, or are not signed
+		}
+		content, err := r.to.store.Read(ctx, batchName(first))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading entries of the log: %w", err)
+		}
+		bundle := TilePath(fullTile(-1, first/BundleSize))
+		if _, err := r.to.store.Read(ctx, bundle); err == nil {
+			continue // which is the same, and counts
+		}
+		entries, ok := decodeBatch(first, content)
+		copied, err := r.from.store.Read(ctx, bundle)
+		if err != nil {
+			return fmt.Errorf("reading entries of the copy: %w", err)
+		}
+		all, full := decodeFull(copied)
+		for i, entry := range entries {
+			ok = ok && full && all[first%BundleSize+int64(i)] == entry
+		}
+		if !ok {
+			r.fault("%s differs from the copy: if it is damaged, move it away", batchName(first))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package tlog
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// grown returns a memory with a log of so many entries, as it was in between, and its options.
+func grown(t *testing.T, old, entries int) (before, now *memory) {
+	t.Helper()
+	now = newMemory()
+	now.files[keyName], now.files[begunName] = []byte("the key"), []byte("2026-01-01T00:00:00Z")
+	l := open(t, now)
+	defer l.Close()
+	for n := 0; n < entries; n += 100 {
+		if n >= old && before == nil {
+			before = now.copy()
+		}
+		mustAppend(t, l, leavesFrom(n, min(n+100, entries))...)
+	}
+	return before, now
+}
+
+func withoutBatches(m *memory, until int) {
+	for name := range m.files {
+		if first, ok := strings.CutPrefix(name, "batch/"); ok && len(first) <= until {
+			delete(m.files, name)
+		}
+	}
+}
+
+// What a folder lacks of a newer copy is added, and the log goes on. What is not consistent is
+// refused, and then nothing is copied.
+func TestRestore(t *testing.T) {
+	flip := func(m *memory, name string) {
+		m.files[name] = bytes.Clone(m.files[name])
+		m.files[name][len(m.files[name])-40] ^= 1
+	}
+	for _, test := range []struct {
+		rule  string
+		spoil func(old, copied *memory) // old is the folder; the anchor of the log is the newest
+		fault string                    // empty: it is restored
+	}{
+		{"an older backup", func(*memory, *memory) {}, ""},
+		{"a folder without files", func(old, _ *memory) { clear(old.files) }, ""},
+		{"a copy without old batches", func(_, copied *memory) { withoutBatches(copied, 2) }, ""},
+		{"files that are gone", func(old, copied *memory) {
+			old.files = maps.Clone(copied.files)
+			for _, name := range []string{"tile/0/001", "tile/entries/001", checkpointName, keyName} {
+				delete(old.files, name)
+			}
+		}, ""},
+		{"a folder that is not behind", func(old, copied *memory) { old.files = maps.Clone(copied.files) }, ""},
+		{"a batch that came too late", func(old, copied *memory) {
+			old.files["batch/5"] = EncodeBundle([]string{moduleText(9999)})
+		}, ""},
+		{"a copy that is not the newest", func(old, copied *memory) { copied.files = maps.Clone(old.files) },
+			"not the newest: the checkpoint in Caddy's storage has 700 entries, and 300 are stored"},
+		{"a copy that is damaged", func(_, copied *memory) { flip(copied, "tile/entries/001") }, "the copy is not whole, or not the newest: tile/0/001"},
+		{"a file that is damaged", func(old, _ *memory) { flip(old, "tile/entries/000") }, "tile/entries/000 differs from the copy"},
+		{"a batch that is another one", func(old, _ *memory) { flip(old, "batch/256") }, "batch/256 differs from the copy"},
+		{"a checkpoint of a twin", func(old, _ *memory) {
+			old.files[checkpointName], _ = Checkpoint{Origin: origin, Size: 3}.Sign(testSigner)
+		},
+			"the checkpoint in the folder of the log has another root for 3 entries than the copy"},
+		{"a checkpoint that is newer", func(old, _ *memory) {
+			old.files[checkpointName], _ = Checkpoint{Origin: origin, Size: 900}.Sign(testSigner)
+		},
+			"the checkpoint in the folder of the log has 900 entries, and the copy has 700"},
+		{"a checkpoint that is damaged", func(old, _ *memory) { old.files[checkpointName] = []byte("x") }, "the checkpoint in the folder of the log: "},
+		{"another key", func(old, _ *memory) { old.files[keyName] = []byte("another") }, "key differs from the copy"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				old, now := grown(t, 300, 700)
+				copied := now.copy()
+				old.anchor = now.anchor
+				test.spoil(old, copied)
+				before := maps.Clone(old.files)
+				r, err := Restore(t.Context(), optionsFor(&access{memory: old}), &access{memory: copied})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if test.fault != "" {
+					if len(r.Faults) == 0 || !strings.Contains(strings.Join(r.Faults, "\n"), test.fault) || r.Copied > 0 {
+						t.Errorf("it is %+v", r)
+					}
+					if !maps.EqualFunc(old.files, before, bytes.Equal) {
+						t.Error("something was copied")
+					}
+					return
+				}
+				if len(r.Faults) > 0 || r.Entries != 700 {
+					t.Fatalf("it is %+v", r)
+				}
+				h, err := Fsck(t.Context(), optionsFor(&access{memory: old}))
+				if err != nil || len(h.Faults) > 0 || h.Signed != 700 {
+					t.Fatalf("fsck says %+v, %v", h, err)
+				}
+				if old.files[keyName] == nil || old.files[begunName] == nil {
+					t.Error("it lacks a file")
+				}
+				l := open(t, old)
+				defer l.Close()
+				mustAppend(t, l, moduleLeaf(700))
+			})
+		})
+	}
+}
+
+// The folder has a batch where the copy has a bundle only.
+func TestRestoreComparesBatchesWithBundles(t *testing.T) {
+	for rule, spoil := range map[string]bool{"the same entries": false, "others": true} {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				old, now := grown(t, 300, 700)
+				copied := now.copy()
+				for name := range copied.files { // the last bundle begins with entry 512
+					if strings.HasPrefix(name, "batch/") && name < "batch/512" {
+						delete(copied.files, name)
+					}
+				}
+				old.anchor = now.anchor
+				if spoil {
+					old.files["batch/256"] = EncodeBundle([]string{moduleText(9999)})
+					delete(old.files, checkpointName)
+				}
+				r, err := Restore(t.Context(), optionsFor(&access{memory: old}), &access{memory: copied})
+				if err != nil || (len(r.Faults) > 0) != spoil {
+					t.Errorf("it is %+v, %v", r, err)
+				}
+			})
+		})
+	}
+}
+
+// A log that is open while its folder is restored goes on.
+func TestALogThatIsOpenWhileItIsRestored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		l := open(t, m)
+		defer l.Close()
+		mustAppend(t, l, leavesFrom(0, 300)...)
+		old := m.copy()
+		mustAppend(t, l, leavesFrom(300, 700)...)
+		copied := m.copy()
+		copied.files[keyName] = []byte("the key")
+		m.files = old.files
+		if err := appendPatiently(t, l); !errors.Is(err, ErrBehind) {
+			t.Fatalf("it says %v", err)
+		}
+		if r, err := Restore(t.Context(), optionsFor(&access{memory: m}), &access{memory: copied}); err != nil || len(r.Faults) > 0 {
+			t.Fatalf("it is %+v, %v", r, err)
+		}
+		if err := appendPatiently(t, l); err != nil {
+			t.Errorf("it says %v", err)
+		}
+	})
+}
+
+// Restore fails if any operation fails, whether it had an effect or not, and can be repeated after
+// it was cut off anywhere. Until it is whole, nothing is added.
+func TestRestoreThatIsCutOff(t *testing.T) {
+	broken := errors.New("the disk fails")
+	synctest.Test(t, func(t *testing.T) {
+		before, now := grown(t, 300, 700)
+		for _, effect := range []bool{false, true} {
+			for n, all := 0, 1; n < all; n++ {
+				old, copied := before.copy(), now.copy()
+				old.anchor = now.anchor
+				at := 0
+				a := &access{memory: old, before: func(o operation) error {
+					at++
+					if at <= n {
+						return nil
+					}
+					if at == n+1 && effect && !slices.Contains([]string{"read", "list", "load"}, o.does) {
+						o.do()
+					}
+					return broken // it was killed
+				}}
+				r, err := Restore(t.Context(), optionsFor(a), &access{memory: copied})
+				if !errors.Is(err, broken) {
+					if err != nil || n < 10 {
+						t.Fatalf("after %d operations it is %+v, %v", n, r, err)
+					}
+					break
+				}
+				all = n + 2
+				l, err := Open(t.Context(), optionsFor(&access{memory: old}))
+				if err == nil {
+					if l.Head().Size < 300 {
+						t.Errorf("after %d operations there are %d entries", n, l.Head().Size)
+					}
+					l.Close()
+				} else if errors.Is(err, ErrForked) {
+					t.Errorf("after %d operations it opens with %v", n, err)
+				}
+				r, err = Restore(t.Context(), optionsFor(&access{memory: old}), &access{memory: copied})
+				if err != nil || len(r.Faults) > 0 {
+					t.Fatalf("again after %d operations it is %+v, %v", n, r, err)
+				}
+				h, err := Fsck(t.Context(), optionsFor(&access{memory: old}))
+				if err != nil || len(h.Faults) > 0 || h.Signed != 700 {
+					t.Fatalf("after %d operations, fsck says %+v, %v", n, h, err)
+				}
+			}
+		}
+		time.Sleep(time.Second)
+	})
+}

@@ -1,0 +1,113 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
+)
+
+// lost returns a storage of a log whose folder is lost.
+func lost(t *testing.T) (*values, Log) {
+	t.Helper()
+	storage := newValues()
+	l := Log{Files: folderIn(new(treetest.Bucket)), Storage: storage, Origin: origin}
+	if err := appendTo(t, l, "1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	l.Files = folderIn(new(treetest.Bucket))
+	return storage, l
+}
+
+func TestRenew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, l := lost(t)
+		if err := appendTo(t, l, "2.0.0"); !errors.Is(err, tlog.ErrBehind) {
+			t.Fatalf("an empty folder says %v", err)
+		}
+		for _, refused := range []struct {
+			rule, origin, says string
+			change             func(*Log)
+		}{
+			{"the name of the old log", origin, "is the name of the old log", func(*Log) {}},
+			{"a name that is none", "https://registry.example.com", "has a scheme", func(*Log) {}},
+			{"the key of the old log", "", "the configured key is the key of " + origin, func(l *Log) { l.Private = privateKey(t) }},
+			{"another storage", "", "has no checkpoint of " + origin, func(l *Log) { l.Storage = newValues() }},
+		} {
+			other := l
+			refused.change(&other)
+			if _, err := other.Renew(t.Context(), refused.origin); err == nil || !strings.Contains(err.Error(), refused.says) {
+				t.Errorf("%s: it says %v", refused.rule, err)
+			}
+		}
+		r, err := l.Renew(t.Context(), "")
+		if err != nil || r.Origin != origin+"-2" || r.Before.Origin != origin || r.Before.Size != 1 {
+			t.Fatalf("it is %+v, %v", r, err)
+		}
+		if _, err := l.Renew(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "the folder has a log: move its files") && !strings.Contains(err.Error(), "no checkpoint of "+origin+"-2") {
+			t.Errorf("again it says %v", err)
+		}
+		if err := appendTo(t, l, "2.0.0"); err != nil { // the server, with the same configuration
+			t.Fatal(err)
+		}
+		log, err := open(t, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, err := log.Succession(t.Context(), log.Head()); err != nil || log.Head().Size != 2 || log.Head().Origin != origin+"-2" {
+			t.Errorf("it is %+v, %+v, %v", log.Head().Checkpoint, found, err)
+		}
+		if _, err := l.Renew(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "the folder has a log: move its files") {
+			t.Errorf("a folder with a log says %v", err)
+		}
+		l.Files = folderIn(new(treetest.Bucket)) // which is lost, too
+		if r, err = l.Renew(t.Context(), ""); err != nil || r.Origin != origin+"-3" || r.Before.Origin != origin+"-2" || r.Before.Size != 2 {
+			t.Errorf("the third is %+v, %v", r, err)
+		}
+	})
+}
+
+// Whatever fails, it can be repeated, and there is one new log with one key. Until it has its
+// key, the server begins none.
+func TestRenewThatIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("the storage fails")
+		for n := 0; ; n++ {
+			storage, l := lost(t)
+			at, folder := 0, new(treetest.Bucket)
+			storage.before = func(string, string) error {
+				if at++; at > n {
+					return broken
+				}
+				return nil
+			}
+			folder.Fail, l.Files = storage.before, folderIn(folder)
+			_, err := l.Renew(t.Context(), "")
+			storage.before, folder.Fail = nil, nil
+			if err == nil {
+				if n < 12 {
+					t.Errorf("it does %d operations", n)
+				}
+				return
+			}
+			if _, err := l.Read(context.Background()); err != nil && !errors.Is(err, tlog.ErrBehind) {
+				t.Errorf("after %d operations the server says %v", n, err)
+			}
+			r, err := l.Renew(t.Context(), "")
+			if err != nil || r.Before.Origin != origin || r.Origin != origin+"-2" {
+				t.Fatalf("again after %d operations it is %+v, %v", n, r, err)
+			}
+			if err := appendTo(t, l, "2.0.0"); err != nil {
+				t.Errorf("after %d operations it goes on with %v", n, err)
+			}
+			if keys := slices.DeleteFunc(storage.keys(), func(k string) bool { return k == newKey }); len(keys) != 2 {
+				t.Errorf("after %d operations there are the keys %q", n, keys)
+			}
+		}
+	})
+}
