@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -134,9 +137,13 @@ func describeUsage(r *http.Request, app *App) (any, error) {
 	root := r.URL.Query().Get("root")
 	app.mutex.Lock()
 	counters := make(map[string]*usage.Counter)
-	for key, p := range app.usage {
+	for _, key := range slices.SortedFunc(maps.Keys(app.usage), func(a, b usageKey) int { return strings.Compare(a.identity, b.identity) }) {
+		name := key.root
+		for n := 2; counters[name] != nil; n++ { // as of indexes: other folders of the same root
+			name = fmt.Sprintf("%s#%d", key.root, n)
+		}
 		if root == "" || root == key.root {
-			counters[key.root] = p.Counter
+			counters[name] = app.usage[key].Counter
 		}
 	}
 	app.mutex.Unlock()

@@ -53,6 +53,7 @@ const (
 // use. A nil *Counter counts nothing.
 type Counter struct {
 	options Options
+	most    int // bytes of a segment
 	start   sync.Once
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -84,7 +85,7 @@ func NewCounter(o Options) *Counter {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Counter{options: o, ended: make(chan struct{}), read: make(map[Day]*readDay), pending: make(map[Day]map[Use]uint64)}
+	c := &Counter{options: o, most: maxSegment, ended: make(chan struct{}), read: make(map[Day]*readDay), pending: make(map[Day]map[Use]uint64)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -177,7 +178,7 @@ func (c *Counter) write(ctx context.Context) error {
 		c.pending = make(map[Day]map[Use]uint64)
 		c.mutex.Unlock()
 		for day, of := range pending {
-			for s := range split(of) {
+			for s := range split(of, c.most) {
 				content, sum := s.encode(), make(map[Use]uint64)
 				s.sumInto(sum)
 				c.written = append(c.written, written{nameSegment(day, ofMinute, content), content, sum})

@@ -162,7 +162,7 @@ func (c *Counter) removeRest(ctx context.Context, known *readDay, names, live []
 // first, although it is stored last. Nothing counts before that.
 func (c *Counter) storeMerged(ctx context.Context, day Day, sum map[Use]uint64, from []string) (stored []segmentName, err error) {
 	var first *segment
-	for s := range split(sum) {
+	for s := range split(sum, c.most) {
 		if first == nil {
 			first = s
 			continue

@@ -95,13 +95,13 @@ const (
 	overheadOfUse = 48 // beside its texts
 )
 
-// split returns segments of counts, at least one, none of them too large.
-func split(of map[Use]uint64) iter.Seq[*segment] {
+// split returns segments of counts, at least one, each of at most that many bytes.
+func split(of map[Use]uint64, most int) iter.Seq[*segment] {
 	return func(yield func(*segment) bool) {
 		s, size := new(segment), 0
 		for _, u := range slices.SortedFunc(maps.Keys(of), Use.compare) {
 			added := overheadOfUse + len(u.Address.Hostname) + len(u.Address.Namespace) + len(u.Address.Name) + len(u.Address.System) + len(u.Version) + len(u.Platform) + len(u.By)
-			if size > 0 && size+added > maxSegment {
+			if size > 0 && size+added > most {
 				if !yield(s) {
 					return
 				}

@@ -41,7 +41,10 @@ func unusedFlag(fl caddycmd.Flags, root string) (*unusedSince, error) {
 		return nil, err
 	}
 	of := all[root]
-	if of == nil {
+	switch {
+	case all[root+"#2"] != nil:
+		return nil, fmt.Errorf("--unused: the server counts downloads from several trees with the root %s: it is not known which of them is meant", root)
+	case of == nil:
 		return nil, fmt.Errorf("--unused: the server counts no downloads from %s: give --root as its configuration has it", root)
 	}
 	return unusedFor(of, days)
