@@ -77,13 +77,14 @@ var layers = []layer{
 	{name: "pages/feed", only: []string{"address", "registryhcl"}},
 	{name: "pages/changes", only: []string{"pages/markdown", "address", "index/content", "index/moduledoc"}},
 	{name: "pages/docsmenu", only: []string{"index/content"}},
+	{name: "pages/route", only: []string{"pages/assets", "address"}},
 	{name: "pages/snippet", only: []string{"pages/markdown", "address", "clientconfig", "index/moduledoc"}},
-	{name: "pages", http: true, only: []string{"pages/markdown", "pages/accept", "pages/assets", "pages/feed", "pages/changes", "pages/docsmenu", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "usage", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "pages", http: true, only: []string{"pages/markdown", "pages/accept", "pages/assets", "pages/feed", "pages/changes", "pages/docsmenu", "pages/route", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "usage", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo", "usage"}},
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "tree/source", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},
-	{name: "command/remote", http: true, caddy: true, only: []string{"address", "wire", "clientconfig", "handlers", "command/cli"}},
+	{name: "command/remote", http: true, caddy: true, only: []string{"address", "wire", "clientconfig", "cache", "handlers", "command/cli"}},
 	{name: "command/verify", caddy: true, only: []string{"tlog/verify", "command/cli", "command/remote"}},
 	{name: "command/publish", http: true, caddy: true, only: []string{"address", "wire", "tree", "archive", "index", "index/moduledoc", "upstream/git", "publish", "command/cli", "command/remote"}},
 	{name: "command/mirror", caddy: true, only: []string{"address", "wire", "tree", "tree/source", "registryhcl", "index", "upstream", "pull", "upstream/lockfile", "module", "command/cli", "command/remote"}},

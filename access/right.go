@@ -27,7 +27,7 @@ var rights = [...]struct {
 	Manage:  {word: "manage", included: []Right{Publish}},
 }
 
-// includes reports whether whoever has the right r has the other one, too.
+// includes reports whether subjects with the right r have the other one, too.
 func (r Right) includes(other Right) bool {
 	return r == other || slices.Contains(rights[r].included, other)
 }
@@ -47,7 +47,7 @@ func ParseRight(s string) (Right, error) {
 			return Right(r), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not a right: use %s", s, rightWords())
+	return 0, fmt.Errorf("%q is not a right: use %s", s, rightsInWords())
 }
 
 // RightWords returns the words for all rights.
@@ -58,8 +58,8 @@ func RightWords() (words []string) {
 	return words
 }
 
-// rightWords returns the words for all rights as part of a sentence.
-func rightWords() string {
+// rightsInWords returns the words for all rights for a message: "read, publish or manage".
+func rightsInWords() string {
 	words := RightWords()
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]

@@ -47,7 +47,7 @@ func ParseRule(words ...string) (Rule, error) {
 		return Rule{}, err
 	}
 	if len(words) == 2 {
-		return Rule{}, fmt.Errorf("after %q there must be a right: write %s", words[1], rightWords())
+		return Rule{}, fmt.Errorf("after %q there must be a right: write %s", words[1], rightsInWords())
 	}
 	if r.right, err = ParseRight(words[2]); err != nil {
 		return Rule{}, err

@@ -72,8 +72,8 @@ func (t *tree) onRecord() string {
 	return humanize.Comma(int64(t.packages)) + " packages on record: "
 }
 
-// appending compares changes of a tree, each of which is noticed by a process with a log and
-// by one without it.
+// appending compares the costs of changes of a tree for a process with a log and for
+// one without it.
 func appending(ctx context.Context, l *lab, s subject) ([]row, error) {
 	t, _, err := l.onRecord(ctx, s)
 	if err != nil {
@@ -157,9 +157,12 @@ func lookup(ctx context.Context, l *lab, s subject) ([]row, error) {
 		return nil, err
 	}
 	theirs, err := target(module.path("versions"))
+	if err != nil {
+		return nil, err
+	}
 	return []row{{
 		what: fmt.Sprintf("lookup in a log of %s entries: CPU time of an answer", humanize.Comma(int64(t.packages+t.moduleVersions()))), unit: "s", goal: goal{atLeast: 0.3},
 		cost:    l.asking(c, s.name+"-lookup", ours, l.connections, usage.perAnswer),
 		against: "`versions` of the module", reference: l.asking(c, "versions", theirs, l.connections, usage.perAnswer),
-	}}, err
+	}}, nil
 }

@@ -30,7 +30,7 @@ const (
 
 // searching asks a registry of many modules and providers for words of READMEs and names, by
 // the API, and then for these and for types of resources and titles of documentation, as a
-// search field does while somebody types. Each query is new, so that no answer was encoded
+// search field does while its user types. Each query is new, so that no answer was encoded
 // before.
 func searching(ctx context.Context, l *lab, s subject) ([]row, error) {
 	var texts []moduleText
@@ -90,9 +90,8 @@ func searching(ctx context.Context, l *lab, s subject) ([]row, error) {
 	}, nil
 }
 
-// search runs searchers, each of which asks again when it has its answer, until the
-// server has used the CPU time of a slice. It returns how long each answer took, and
-// the CPU time of all. The first answer, for which a searcher is made, does not count.
+// search runs searchers, who ask again when they have an answer, until the server has
+// used the CPU time of a slice. It returns how long each answer took, and the CPU time of all. The first answer, for which a searcher is made, does not count.
 func (l *lab) search(ctx context.Context, c *caddy, texts []moduleText, path string, query func(*moduleText, *rand.Rand) string) (all []time.Duration, cpu time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -175,7 +174,7 @@ type moduleText struct {
 	words, inputs, types    []string
 }
 
-// anyQuery is a query, or what somebody has in their hands: a type of resources that a module
+// anyQuery is a query, or something that users copy: a type of resources that a module
 // creates, the name of one of the pages, or an address.
 func (m *moduleText) anyQuery(random *rand.Rand) string {
 	switch random.IntN(4) {
@@ -256,7 +255,7 @@ func writeModuleTexts(root string, count int) ([]moduleText, error) {
 	return texts, nil
 }
 
-// pageTopics are what pages of documentation are about.
+// pageTopics are topics of pages of documentation.
 var pageTopics = []string{"network", "bucket", "policy", "cluster", "instance", "group", "role", "record", "queue", "topic", "rule", "table", "function", "user", "key", "secret", "disk", "image", "route", "gateway"}
 
 // pageName is the name of a page of a provider's documentation: the type of its resources.

@@ -16,40 +16,65 @@ import (
 
 const loggedRegistry = `{"handler":"terraform_registry","root":"/srv/open","public_url":"https://registry.example.com","tlog":{"folder":"/srv/free"}}`
 
-func TestTlogCommands(t *testing.T) {
-	file := configFile(t, `{"handle":[`+loggedRegistry+`]}`)
-	roots := rootsOf(t, file)
-	run := func(args ...string) (string, error) {
-		out, _, err := commandtest.Run(t.Context(), tlogCommand(), append(args, "--config", file)...)
-		return out, err
+// A loggedServer is a server with a log, whose commands a test runs.
+type loggedServer struct {
+	t     *testing.T
+	file  string // its configuration
+	roots string // the folder of the tree and of the log, open and free
+}
+
+// newLoggedServer returns a server that is not started yet, with a module in its tree.
+func newLoggedServer(t *testing.T, hostname string) loggedServer {
+	t.Helper()
+	file := configFile(t, `{"handle":[`+strings.ReplaceAll(loggedRegistry, "registry.example.com", hostname)+`]}`)
+	s := loggedServer{t, file, rootsOf(t, file)}
+	indextest.OnDisk(t, s.roots+"/open").Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	return s
+}
+
+func (s loggedServer) run(args ...string) (string, error) {
+	out, _, err := commandtest.Run(s.t.Context(), tlogCommand(), append(args, "--config", s.file)...)
+	return out, err
+}
+
+// start starts the server, and waits until fsck says that all is well, and the log has begun.
+func (s loggedServer) start(until string) {
+	s.t.Helper()
+	content, err := os.ReadFile(s.file)
+	if err != nil {
+		s.t.Fatal(err)
 	}
+	if err := caddy.Load(content, true); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(s.stop)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		out, err := s.run("fsck")
+		if _, begun := os.Stat(s.roots + "/free/begun"); err == nil && out == until && begun == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("fsck says %q, %v", out, err)
+		}
+	}
+}
+
+func (s loggedServer) stop() {
+	s.t.Helper()
+	if err := caddy.Stop(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func TestTlogCommands(t *testing.T) {
+	server := newLoggedServer(t, "registry.example.com")
+	run, file, roots := server.run, server.file, server.roots
 	for _, command := range []string{"key", "fsck"} {
 		if out, err := run(command); commandtest.Status(err) != 1 || !strings.Contains(err.Error(), "the server begins it") {
 			t.Errorf("%s before the first start: %q, %v", command, out, err)
 		}
 	}
-	indextest.OnDisk(t, roots+"/open").Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := caddy.Load(content, true); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := caddy.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		out, err := run("fsck")
-		if err == nil && out == "registry.example.com/v1/tlog has 1 entries, and all files agree.\n" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("fsck says %q, %v", out, err)
-		}
-	}
+	server.start("registry.example.com/v1/tlog has 1 entries, and all files agree.\n")
 	out, err := run("key")
 	if v, bad := note.NewVerifier(strings.TrimSpace(out)); err != nil || bad != nil || v.Name() != "registry.example.com/v1/tlog" {
 		t.Errorf("the key is %q, %v, %v", out, err, bad)

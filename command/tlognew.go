@@ -17,14 +17,14 @@ func tlogNewCommand() *cobra.Command {
 		Short: "Begins another log in place of one that is lost or has forked",
 		Long: `
 Begins another log, with another name and key, in place of one that is lost or
-has forked. Its first entry is the newest checkpoint of the old log, from Caddy's
-storage. Use it if no copy of the folder has all entries that were signed: see
-restore.
+has forked. Its first entry is the newest checkpoint of the old log, from
+Caddy's storage. Use it if no copy of the folder has all entries that were
+signed: see restore.
 
-The folder of the log must have no log: move what is left of it to another place,
-and keep it. All who verify are told of another log, and accept it or not: tell
-them why, and tell them the new key. The command can be repeated after it was
-cut off. Restart the server afterwards.
+The folder of the log must have no log: move what is left of it to another
+place, and keep it. All who verify are told of another log, and accept it or
+not: tell them why, and tell them the new key. The command can be repeated after
+it was cut off. Restart the server afterwards.
 
 The exit status is 0 if the log has been begun, and 1 if not.`,
 		Example: `  caddy-terraform-registry tlog new --config /etc/caddy/Caddyfile`,

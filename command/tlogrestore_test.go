@@ -5,44 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
 func TestTlogRestore(t *testing.T) {
-	file := configFile(t, `{"handle":[`+strings.ReplaceAll(loggedRegistry, "registry.example.com", "restored.example.com")+`]}`)
-	roots := rootsOf(t, file)
-	run := func(args ...string) (string, error) {
-		out, _, err := commandtest.Run(t.Context(), tlogCommand(), append(args, "--config", file)...)
-		return out, err
-	}
-	indextest.OnDisk(t, roots+"/open").Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := caddy.Load(content, true); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := caddy.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := newLoggedServer(t, "restored.example.com")
+	run, roots := server.run, server.roots
 	const whole = "restored.example.com/v1/tlog has 1 entries, and all files agree.\n"
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		out, err := run("fsck")
-		if _, begun := os.Stat(roots + "/free/begun"); err == nil && out == whole && begun == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("fsck says %q, %v", out, err)
-		}
-	}
+	server.start(whole)
 	backup := filepath.Join(t.TempDir(), "log")
 	if err := os.CopyFS(backup, os.DirFS(roots+"/free")); err != nil {
 		t.Fatal(err)

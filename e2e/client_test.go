@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,19 @@ type Client struct {
 // eachClient runs a test with OpenTofu and with every terraform on PATH.
 func eachClient(t *testing.T, test func(t *testing.T, c Client)) {
 	t.Helper()
-	for _, c := range clients() {
+	withClients(t, clients(), test)
+}
+
+// eachClientSince013 is eachClient with older clients, for tests of what clients leave on the
+// disk.
+func eachClientSince013(t *testing.T, test func(t *testing.T, c Client)) {
+	t.Helper()
+	withClients(t, slices.Concat(clients(), olderTerraforms()), test)
+}
+
+func withClients(t *testing.T, clients []Client, test func(t *testing.T, c Client)) {
+	t.Helper()
+	for _, c := range clients {
 		name := c.Name
 		if c.Version != "" {
 			name += "-" + c.Version
@@ -50,6 +63,20 @@ func openTofu() Client {
 	}
 	return askVersion("tofu", path)
 }
+
+// olderTerraforms are built from their Go module, at the versions that terraform/VERSION/go.mod
+// pins: 0.13 is the first that verify knows, and 1.5 the last before OpenTofu began.
+var olderTerraforms = sync.OnceValue(func() (all []Client) {
+	for _, version := range []string{"0.13", "1.5"} {
+		path, err := goTool(filepath.Join("terraform", version), "terraform")
+		if err != nil {
+			all = append(all, Client{Name: "terraform", Version: version, missing: err})
+			continue
+		}
+		all = append(all, askVersion("terraform", path))
+	}
+	return all
+})
 
 // terraforms returns the executables on PATH that are called terraform,
 // optionally followed by a version as in terraform-1.5.7 or terraform_0.13.7.

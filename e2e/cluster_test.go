@@ -93,7 +93,7 @@ func (r *Registry) Download(t *testing.T, host, token string) download {
 	return d
 }
 
-// Instances that share Caddy's storage are one registry: the file may come from
+// Instances that share Caddy's storage make up one registry: the file may come from
 // another instance than the document that links to it.
 func TestCluster(t *testing.T) {
 	t.Parallel()

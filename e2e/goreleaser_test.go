@@ -79,7 +79,7 @@ func (p *Project) Tag(t *testing.T, tag string) {
 }
 
 // Release runs GoReleaser as docs/publish.md says to, with additional flags, and returns
-// what it printed.
+// its output.
 func (p *Project) Release(t *testing.T, token string, flags ...string) (string, error) {
 	t.Helper()
 	binary, err := goReleaser()
@@ -95,7 +95,7 @@ func (p *Project) Write(t *testing.T, name, text string) {
 	writeFile(t, filepath.Join(p.Dir, filepath.FromSlash(name)), text)
 }
 
-// Run runs a command in the repository and returns what it printed.
+// Run runs a command in the repository and returns its output.
 func (p *Project) Run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := p.command(t, name, args...).CombinedOutput()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Three instances with one folder and one storage are one registry. Behind Caddy's
+// Three instances with one folder and one storage make up one registry. Behind Caddy's
 // reverse_proxy, as in docs/scale.md, clients notice neither a publication nor the end
 // and the restart of an instance.
 func TestInstancesBehindAProxy(t *testing.T) {

@@ -157,7 +157,7 @@ func TestFilesBeingCopied(t *testing.T) {
 	asking.Wait()
 }
 
-// Copying many files is one change, not one for each file.
+// Copying many files counts as one change, not one for each file.
 func TestManyFilesAtOnce(t *testing.T) {
 	t.Parallel()
 	files := newTree(t).Provider("acme/other", "1.0.0", platforms("plan9_386"))

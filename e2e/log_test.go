@@ -21,7 +21,7 @@ type Log struct {
 	end     chan struct{} // closed after the last one
 }
 
-// Entry is one line of Caddy's JSON log.
+// Entry is a line of Caddy's JSON log.
 type Entry struct {
 	Level   string `json:"level"`
 	Logger  string `json:"logger"`

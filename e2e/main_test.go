@@ -5,7 +5,7 @@
 // The clients are OpenTofu, built from its pinned Go module, and every
 // terraform on PATH. If a test lacks a requirement, it is skipped on a
 // developer's machine and fails if CI is set. Numbers in names and comments, as
-// in "#53", are those of the checklist in docs/clients.md.
+// in "#53", are the numbers of the checklist in docs/clients.md.
 package e2e_test
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// What only a browser knows of the pages: where things are, what is in view, and what the
+// Only a browser knows where things on the pages are, which of them are in view, and what the
 // script does.
 
 // On a phone the content is on the first screen. What is beside it elsewhere is folded.
@@ -187,7 +187,7 @@ func pagesHighContrast(t *testing.T, registry *Registry) {
 	}
 }
 
-// What others write is laid out as they meant it: columns of tables have their alignment, a
+// The texts of others are laid out as they meant: columns of tables have their alignment, a
 // wide table scrolls instead of squeezing its columns, and no label is broken.
 func pagesTextsOfOthers(t *testing.T, registry *Registry) {
 	tab := openTab(t, registry)

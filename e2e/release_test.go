@@ -104,43 +104,60 @@ func tampered(platform string) func(*Release) {
 	return func(r *Release) { r.tampered = append(r.tampered, platform) }
 }
 
+// publish writes a release as the manual says: the documents before the packages, which are
+// renamed into place when all of them have been written. A server that scans meanwhile must not
+// take the release for one that nobody has signed.
 func (r *Release) publish(t *testing.T, root string) {
 	t.Helper()
 	dir := filepath.Join(root, "providers", filepath.FromSlash(r.address))
 	if r.perFolder {
 		dir = filepath.Join(dir, r.version)
 	}
-	base := filepath.Join(dir, "terraform-provider-"+r.providerType()+"_"+r.version+"_")
+	base := "terraform-provider-" + r.providerType() + "_" + r.version + "_"
 
+	incoming := make(map[string]string) // by the name in the end
 	var document strings.Builder
 	for _, platform := range r.platforms {
-		zip := base + platform + ".zip"
-		copyFile(t, r.pack(t, platform), zip)
-		fmt.Fprintf(&document, "%s  %s\n", sha256Of(t, zip), filepath.Base(zip))
+		zip := filepath.Join(dir, base+platform+".zip")
+		incoming[zip] = filepath.Join(dir, "."+base+platform+".zip.tmp")
+		copyFile(t, r.pack(t, platform), incoming[zip])
+		fmt.Fprintf(&document, "%s  %s\n", sha256Of(t, incoming[zip]), filepath.Base(zip))
 	}
 	if r.protocols != "" {
-		manifest := base + "manifest.json"
+		manifest := filepath.Join(dir, base+"manifest.json")
 		writeFile(t, manifest, `{"version":1,"metadata":{"protocol_versions":["`+r.protocols+`"]}}`+"\n")
 		fmt.Fprintf(&document, "%s  %s\n", sha256Of(t, manifest), filepath.Base(manifest))
 	}
 	if r.sums {
-		text := document.String()
-		if r.editSums != nil {
-			text = r.editSums(text)
+		r.writeSums(t, filepath.Join(dir, base+"SHA256SUMS"), document.String())
+	}
+	for zip, from := range incoming {
+		if err := os.Rename(from, zip); err != nil {
+			t.Fatal(err)
 		}
-		if r.signer != nil {
-			signed := text
-			if r.signs != nil {
-				signed = r.signs(text)
-			}
-			writeFile(t, base+"SHA256SUMS", signed)
-			r.signer.Sign(t, base+"SHA256SUMS")
-		}
-		writeFile(t, base+"SHA256SUMS", text)
 	}
 	for _, platform := range r.tampered {
-		appendTo(t, base+platform+".zip", "tampered with")
+		appendTo(t, filepath.Join(dir, base+platform+".zip"), "tampered with")
 	}
+}
+
+// writeSums writes SHA256SUMS and its signature, which is made elsewhere.
+func (r *Release) writeSums(t *testing.T, file, text string) {
+	t.Helper()
+	if r.editSums != nil {
+		text = r.editSums(text)
+	}
+	if r.signer != nil {
+		signed := text
+		if r.signs != nil {
+			signed = r.signs(text)
+		}
+		elsewhere := filepath.Join(t.TempDir(), "SHA256SUMS")
+		writeFile(t, elsewhere, signed)
+		r.signer.Sign(t, elsewhere)
+		copyFile(t, elsewhere+".sig", file+".sig")
+	}
+	writeFile(t, file, text)
 }
 
 func (r *Release) providerType() string { return lastElement(r.address) }

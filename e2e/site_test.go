@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Site is one site of a Caddyfile.
+// Site is a site of a Caddyfile.
 type Site struct {
 	// Address is the hostname, with a port if it is not 443.
 	Address string

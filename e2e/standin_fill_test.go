@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// networkModule is a repository like those of public modules, with a module in a folder
+// networkModule is a repository as public modules have, with a module in a folder
 // that calls another module beside it.
 func networkModule(version string) map[string]string {
 	return map[string]string{

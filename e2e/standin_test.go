@@ -132,13 +132,7 @@ func newOrigins(t *testing.T, acme *Publisher) (o *Outside, public *Tree) {
 func TestStandInFromATree(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	files := publicTree(t, acme, publicRegistry)
-	for _, platform := range threePlatforms()[1:] {
-		name := "providers/registry.terraform.io/acme/demo-beta/terraform-provider-demo-beta_1.0.0_" + platform + ".zip"
-		if err := os.Remove(files.Path(name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	files := publicTree(t, acme, publicRegistry).OnlyThisPlatform("registry.terraform.io/acme/demo-beta", "1.0.0")
 	files.Provider("registry.opentofu.org/acme/demo", "1.0.0", signedBy(acme)).Keys("registry.opentofu.org/acme", acme)
 	outside, _ := newOrigins(t, acme)
 	registry := startRegistry(t, site("mirror.example.com", files, "rescan 100ms"))

@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// A checkpoint as somebody has it who verifies the log of registry.example.com.
+// A checkpoint as kept by a verifier of the log of registry.example.com.
 type checkpoint struct {
 	size int64
 	root sumdb.Hash
@@ -102,7 +102,7 @@ func (r *Registry) follows(t *testing.T, c checkpoint, public string) checkpoint
 	return now
 }
 
-// What is published at any of two instances is on record at both, in one log, also when one
+// A version published at any of two instances is on record at both, in one log, also when one
 // of them is killed.
 func TestTransparencyLog(t *testing.T) {
 	t.Parallel()

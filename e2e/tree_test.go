@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +20,19 @@ type Tree struct {
 func newTree(t *testing.T) *Tree {
 	t.Helper()
 	return &Tree{Dir: t.TempDir(), t: t}
+}
+
+// OnlyThisPlatform removes the packages of a release for other platforms. A SHA256SUMS of its
+// publisher still lists them.
+func (files *Tree) OnlyThisPlatform(address, version string) *Tree {
+	files.t.Helper()
+	for _, platform := range threePlatforms()[1:] {
+		name := "providers/" + address + "/terraform-provider-" + path.Base(address) + "_" + version + "_" + platform + ".zip"
+		if err := os.Remove(files.Path(name)); err != nil {
+			files.t.Fatal(err)
+		}
+	}
+	return files
 }
 
 // Keys adds public keys of publishers to a namespace.

@@ -86,21 +86,14 @@ module "public" {
 }
 `
 
-// What clients have installed is as on record, wherever they put it, and a byte that differs
-// is found.
+// Packages that clients have installed are as on record, wherever they are, and a byte that
+// differs is found.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	files := publicTree(t, acme, publicRegistry).
+	files := publicTree(t, acme, publicRegistry).OnlyThisPlatform("registry.terraform.io/acme/demo", "1.0.0").
 		Provider("acme/demo-beta", "1.0.0", signedBy(acme)).Keys("acme", acme).
 		Module("acme/vpc/aws", "1.0.0", asTarGz)
-	// Only the platform of this machine is here. The hashes of the others are in the
-	// publisher's SHA256SUMS.
-	for _, platform := range threePlatforms()[1:] {
-		if err := os.Remove(files.Path("providers/registry.terraform.io/acme/demo/terraform-provider-demo_1.0.0_" + platform + ".zip")); err != nil {
-			t.Fatal(err)
-		}
-	}
 	registry := startRegistry(t, site("registry.example.com", files, "hostname registry.example.com", "tlog "+t.TempDir()))
 	for _, path := range []string{"providers/acme/demo-beta/1.0.0", "providers/registry.terraform.io/acme/demo/1.0.0", "modules/acme/vpc/aws/1.0.0", "modules/registry.terraform.io/acme/vpc/aws/1.0.0"} {
 		registry.onRecord(t, path)
@@ -110,7 +103,11 @@ func TestVerify(t *testing.T) {
 	configuration := greeting("registry.terraform.io/acme/demo", "1.0.0")
 	hosted := strings.Replace(configuration, "required_providers {", "required_providers {\n    beta = { source = \"registry.example.com/acme/demo-beta\" }", 1)
 
-	eachClient(t, func(t *testing.T, c Client) {
+	eachClientSince013(t, func(t *testing.T, c Client) {
+		packages := "/providers/registry.terraform.io/acme/demo/1.0.0/"
+		if !c.hasLockFile() {
+			packages = "/plugins/registry.terraform.io/acme/demo/1.0.0/"
+		}
 		t.Run("stand-in", func(t *testing.T) {
 			ws := newWorkspace(t, registry, hosted)
 			ws.Write(t, "modules.tf", verifiedModules)
@@ -122,9 +119,12 @@ func TestVerify(t *testing.T) {
 			restore := ws.tampered(t, ".terraform/modules/vpc/main.tf")
 			ws.verified(t, "a byte of a module", 1, "registry.example.com/acme/vpc/aws 1.0.0 other bytes: .terraform/modules/vpc:", "changed main.tf", "As on record: 3 of 4 versions. With findings: 1.")
 			restore()
-			restore = ws.tampered(t, ".terraform/providers/registry.terraform.io/acme/demo/1.0.0/*/terraform-provider-demo*")
-			ws.verified(t, "a byte of a provider's binary", 1, "registry.terraform.io/acme/demo 1.0.0 other bytes: .terraform/providers/registry.terraform.io/acme/demo/1.0.0/")
+			restore = ws.tampered(t, ".terraform"+packages+"*/terraform-provider-demo*")
+			ws.verified(t, "a byte of a provider's binary", 1, "registry.terraform.io/acme/demo 1.0.0 other bytes: .terraform"+packages)
 			restore()
+			if !c.hasLockFile() {
+				return
+			}
 			lock := ws.lockFile(t)
 			ws.Write(t, ".terraform.lock.hcl", strings.Replace(lock, `"zh:`, `"zh:`+strings.Repeat("0", 64)+"\",\n    \"zh:", 1))
 			ws.verified(t, "a hash in the lock file", 1, "other bytes: .terraform.lock.hcl:", "hashes in the lock file are in no entry, and they are not in SHA256SUMS either: zh:0000")
@@ -144,7 +144,7 @@ func TestVerify(t *testing.T) {
 			ws.verified(t, "a mirror, a plugin cache and another folder", 0, "As on record: 1 of 1 version.")
 			c.Run(t, ws, "init")
 			restore := ws.tampered(t, "../plugins/registry.terraform.io/acme/demo/1.0.0/*/terraform-provider-demo*")
-			ws.verified(t, "a byte in the plugin cache", 1, "other bytes: data/providers/registry.terraform.io/acme/demo/1.0.0/")
+			ws.verified(t, "a byte in the plugin cache", 1, "other bytes: data"+packages)
 			restore()
 		})
 	})
@@ -162,7 +162,7 @@ func firstClient(t *testing.T, test func(t *testing.T, c Client)) {
 	require(t, clients()[0].missing)
 }
 
-// What is changed in the registry is found.
+// A change in the registry is found.
 func TestVerifyFindsWhatTheRegistryHasChanged(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -288,7 +288,7 @@ func TestAFileThatWasReplacedIsNotServed(t *testing.T) {
 	})
 }
 
-// A monitor prints what is new, once.
+// A monitor prints each new entry once.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	files := newTree(t).Module("acme/vpc/aws", "1.0.0", asTarGz)
@@ -315,7 +315,7 @@ func TestWatch(t *testing.T) {
 	watch("")
 }
 
-// Who may read some of a registry verifies that, with the token that clients send.
+// Users who may read a part of a registry verify that part, with the token that clients send.
 func TestVerifyPrivate(t *testing.T) {
 	t.Parallel()
 	tokens := newTokens(t)

@@ -196,7 +196,7 @@ func TestTitlesThatAreBeingRead(t *testing.T) {
 	untilTitles(t, r.Index, index.PlaceOf(ownDemo), "start Start over there", "the_end The very end")
 }
 
-// What cannot be read is not gone, and one page costs no other its title.
+// A page that cannot be read is not gone, and costs no other page its title.
 func TestTitlesThatCannotBeRead(t *testing.T) {
 	for _, test := range []struct {
 		rule, what string

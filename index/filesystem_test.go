@@ -24,7 +24,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
-// counting counts the opened files, each of which is a request on some file systems.
+// counting counts the opened files. On some file systems each of them is a request.
 type counting struct {
 	fs.FS
 	mutex  sync.Mutex

@@ -61,8 +61,8 @@ type recorded struct {
 	said  ledger.Statement
 }
 
-// Unrecorded returns what a folder would offer if the ledger had it: releases with the packages
-// that it has not, or versions of a module.
+// Unrecorded returns the versions that a folder would offer if the ledger had them: releases, with
+// the packages that it does not have, or versions of a module.
 func (s *Snapshot) Unrecorded(folder address.Address) (releases []*Release, versions []*ModuleVersion) {
 	if e := s.entry(folder); e != nil && e.recorded != nil {
 		return e.recorded.said.Releases, e.recorded.said.Versions
@@ -70,9 +70,9 @@ func (s *Snapshot) Unrecorded(folder address.Address) (releases []*Release, vers
 	return nil, nil
 }
 
-// onRecord returns the entry as a ledger, which may be nil, has it: without the versions of
-// other bytes and those that wait for it, the others with the time when they were first offered. before is the offered
-// entry of the address, which may be nil: unchanged parts stay the same.
+// onRecord returns the entry as a ledger, which may be nil, has it: without versions that it
+// refuses, and with the times when the others were first offered. before is the offered entry of
+// the address, which may be nil: unchanged parts stay the same.
 func (e *entry) onRecord(l Ledger, before *entry) *entry {
 	if l == nil || !e.offersVersions() {
 		return e

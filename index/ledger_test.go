@@ -150,7 +150,7 @@ func TestVersionsThatALedgerHasWithOtherBytes(t *testing.T) {
 	}
 }
 
-// What a ledger knows of the time of a version counts, and not what copying a file makes of it.
+// The time of a version is the time in the ledger, and not the time of a file that was copied.
 func TestALedgerSaysWhenAVersionWasFirstOffered(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
@@ -187,8 +187,8 @@ func TestALedgerSaysWhenAVersionWasFirstOffered(t *testing.T) {
 	}
 }
 
-// While a folder cannot be read, what was offered before stays as it was: without what the
-// ledger refuses.
+// While a folder cannot be read, its versions stay offered as they were: without the versions that
+// the ledger refuses.
 func TestALedgerRefusesWhatIsKept(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# one"))
@@ -219,8 +219,8 @@ func TestALedgerRefusesWhatIsKept(t *testing.T) {
 	}
 }
 
-// What a ledger must have and has not yet is withheld, and clients wait for it. It is no problem to
-// tell of: usually it is on record a second later.
+// A version that a ledger must have and does not have yet is withheld, and clients wait for it. No
+// problem is reported: usually the version is on record a second later.
 func TestVersionsThatALedgerMustHave(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
@@ -248,6 +248,8 @@ func TestVersionsThatALedgerMustHave(t *testing.T) {
 			"[1.1.0 linux_amd64] [1.1.0] [1.0.0]", "[1.0.0 darwin_arm64 linux_amd64]", false},
 		{"a release with a package that is replaced does not wait", []string{"acme/demo 1.0.0 darwin_arm64"}, []string{"acme/demo 1.0.0 linux_amd64"},
 			"[1.1.0 linux_amd64] [1.1.0] [1.0.0]", "", false},
+		{"nor does a version of a module that is replaced", []string{"acme/vpc/aws 1.0.0"}, []string{"acme/vpc/aws 1.1.0"},
+			"[1.1.0 linux_amd64] [1.0.0 darwin_arm64 linux_amd64]", "[1.1.0]", true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			ledger.refuse(test.refused...)
@@ -303,7 +305,7 @@ func TestVersionsThatALedgerMustHave(t *testing.T) {
 	if s := x.Snapshot(); s.Provider(index.PlaceOf(demoProvider)).Release("1.0.0") != whole || s.Totals.Problems() > 0 || s.Pending(index.PlaceOf(vpcModule), "") {
 		t.Errorf("all is on record, and %d are withheld", s.Totals.Problems())
 	}
-	if len(x.withheld) != 1 || strings.Contains(x.log.String(), "level=WARN msg=withheld path=modules") || !strings.Contains(x.log.String(), `level=INFO msg="not offered before it is on record" path=modules/acme/vpc/aws/1.1.0.tar.gz`) {
+	if len(x.withheld) != 2 || strings.Contains(x.log.String(), "level=WARN msg=withheld path=modules/acme/vpc/aws/1.1.0") || !strings.Contains(x.log.String(), `level=INFO msg="not offered before it is on record" path=modules/acme/vpc/aws/1.1.0.tar.gz`) {
 		t.Errorf("told of are %q, and the log says %s", x.withheld, x.log.String())
 	}
 }

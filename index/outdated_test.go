@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// What an earlier release has remembered of a module is offered at once, and read again, since
-// this release reads more of it.
+// A module that an earlier release has remembered is offered at once, and read again, since this
+// release reads more of it.
 func TestModulesThatAnEarlierReleaseReadAreReadAgain(t *testing.T) {
 	for _, test := range []struct {
 		rule, path string
@@ -54,8 +54,8 @@ func TestModulesThatAnEarlierReleaseReadAreReadAgain(t *testing.T) {
 	}
 }
 
-// What an earlier release has remembered is offered before it has been read again, and behind
-// what nobody has read yet.
+// Modules that an earlier release has remembered are offered before they have been read again.
+// Modules that no release has read are read first.
 func TestModulesThatAnEarlierReleaseReadAreOfferedAtOnce(t *testing.T) {
 	for _, test := range []struct {
 		rule, path string

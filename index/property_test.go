@@ -67,8 +67,8 @@ type history struct {
 
 	expires time.Time // when the key of one publisher expires
 
-	// What the index has not been told of since it scanned everything: the scopes that may
-	// differ, by the folder in which files have changed.
+	// untold has the changes since the last scan of everything that the index was not told of:
+	// the scopes that may differ, by the folder in which files have changed.
 	untold map[string]map[scope]bool
 	listed map[string]bool // the folders that the index can list again, see lists
 
@@ -209,8 +209,8 @@ func (h *history) restart() {
 // clockStep is longer than any result of a verification is kept.
 const clockStep = 26 * time.Hour
 
-// advance lets time pass. When a key expires nobody tells the index, which has no periodic
-// scan here.
+// advance lets time pass. The index is not told when a key expires, and has no periodic scan
+// here.
 func (h *history) advance() {
 	if h.fault.active() {
 		return
@@ -382,7 +382,7 @@ func (h *history) faulty() {
 		h.note("rescan with the fault")
 		h.index.Rescan(h.Context()) // it may fail as a whole
 	}
-	time.Sleep(15 * time.Second) // what may still have been being written does not any more
+	time.Sleep(15 * time.Second) // until no file counts as still being written
 	synctest.Wait()
 	failed := h.fault.failures()
 	h.note("these could not be read: %v", failed)

@@ -369,7 +369,7 @@ func (r *randomTree) sign(checksums string) {
 
 const damagedMetadata = "withdrawn \"1.0.0\" {\n  reason = \"half of it"
 
-// isDamaged reports whether a registry.hcl is one that cannot be read as a whole.
+// isDamaged reports whether a registry.hcl cannot be read as a whole.
 func (r *randomTree) isDamaged(name string) bool {
 	content := r.Read(name)
 	return content == damagedMetadata || content == ""

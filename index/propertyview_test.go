@@ -20,7 +20,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A scope is what a line of a view is about: the provider or module of a name, under any
+// A scope is the subject of a line of a view: the provider or module of a name, under any
 // HOSTNAME and in any spelling, since these depend on one another. In a pattern, an empty
 // field stands for any value.
 type scope struct{ kind, namespace, name string }

@@ -148,7 +148,7 @@ func TestDocsBelongToARelease(t *testing.T) {
 	}
 }
 
-// What a page says of itself, and its text without that.
+// A page has properties at its beginning, and its text comes without them.
 func TestDocPage(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs(

@@ -45,8 +45,8 @@ func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	}
 }
 
-// What is copied into the tree is offered at once, although much else is still to be read,
-// and all workers are busy with it.
+// A new file in the tree is offered at once, although many other archives are still to be read,
+// and all workers are busy with them.
 func TestAChangeIsOfferedWhileOtherArchivesAreUnread(t *testing.T) {
 	files := indextest.New(t)
 	for _, name := range []string{"a", "b", "c"} {

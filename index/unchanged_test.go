@@ -209,7 +209,7 @@ func TestARescanAllocatesLittle(t *testing.T) {
 }
 
 // A change in one folder must not cost more in a large tree than in a small one: nothing
-// else is listed. The age of the index is still that of the last scan of everything.
+// else is listed. The age of the index is still counted from the last scan of everything.
 func TestAChangeListsOnlyItsFolder(t *testing.T) {
 	files := indextest.New(t)
 	for _, name := range []string{"acme/demo", "acme/other", "globex/demo", "registry.example.com/acme/demo"} {

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -646,6 +647,14 @@ func TestOnlyWhatIsOnRecordIsOffered(t *testing.T) {
 	w, _ := put(t, h, "/v1/modules/acme/vpc/aws/1.2.0.tar.gz", token, indextest.TarGz("main.tf", "# three"))
 	if w.Code != http.StatusAccepted || !strings.Contains(w.Body.String(), "will be offered when it is in the transparency log, which this registry requires") {
 		t.Errorf("publishing is answered with %d %s", w.Code, w.Body)
+	}
+	for version, want := range map[string]bool{"1.1.0": true, "1.2.0": false} { // as what is fetched asks
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		app := c.app()
+		if got := app.awaitRecord(ctx, app.logged[0].key.source, address.Address{Namespace: "acme", Name: "vpc", System: "aws"}, version, address.Platform{}); got != want {
+			t.Errorf("%s may be handed out: %t", version, got)
+		}
+		cancel()
 	}
 	s := snapshot(t, h)
 	if m := s.Module(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})); len(m.VersionList()) != 2 || s.Totals.Withheld[tree.NotOnRecord] != 1 {

@@ -1,13 +1,15 @@
 package pages
 
+import "github.com/caddy-terraform/caddy-terraform-registry/pages/route"
+
 // canonical returns the URL of the page: one for all spellings of the path. The latest version
 // is reached with and without "latest", and what is hosted with and without a name of the
 // registry.
 func (v *visit) canonical() string {
 	one := *v
-	one.route.address = v.view.Folded(v.route.address)
-	if r := &one.route; (r.kind == moduleRoute || r.kind == providerRoute) && r.part == "" && r.rest == "" {
-		r.latest = false
+	one.route.Address = v.view.Folded(v.route.Address)
+	if r := &one.route; (r.Kind == route.Module || r.Kind == route.Provider) && r.Part == "" && r.Rest == "" {
+		r.Latest = false
 	}
 	return one.self()
 }
@@ -17,24 +19,24 @@ func (v *visit) canonical() string {
 func (v *visit) alternates() []alternate {
 	list := []alternate{{Type: "text/markdown", URL: v.markdownURL(v.canonical())}}
 	f := v.route
-	f.address = v.view.Folded(f.address)
-	f.version, f.latest, f.part, f.rest = "", false, "", ""
-	switch v.route.kind {
-	case moduleRoute, providerRoute:
+	f.Address = v.view.Folded(f.Address)
+	f.Version, f.Latest, f.Part, f.Rest = "", false, "", ""
+	switch v.route.Kind {
+	case route.Module, route.Provider:
 		list = append(list, alternate{Type: "application/json", URL: v.documentURL()})
-	case placeRoute:
-		f.rest = v.route.rest
-	case homeRoute:
+	case route.Place:
+		f.Rest = v.route.Rest
+	case route.Home:
 	default:
 		return list
 	}
-	f.feed = true
+	f.Feed = true
 	return append(list, alternate{"application/atom+xml", v.url(f), "What is new"})
 }
 
 // documentURL returns the URL of the API's details of the module or provider.
 func (v *visit) documentURL() string {
-	a := v.view.Folded(v.route.address)
+	a := v.view.Folded(v.route.Address)
 	to := v.view.FilesURL()
 	if a.Hostname != "" {
 		to += "/registries/" + string(a.Hostname)
@@ -45,8 +47,8 @@ func (v *visit) documentURL() string {
 		to += "/providers/"
 	}
 	to += a.At("").String()
-	if v.route.version != "" {
-		to += "/" + v.route.version
+	if v.route.Version != "" {
+		to += "/" + v.route.Version
 	}
 	return to
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/accept"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // An answer to a request. It does not change once it is made.
@@ -151,7 +152,7 @@ func (s *Site) setHeader(h http.Header, r *http.Request, a *answer) {
 // A pageKey has everything that a page for everyone depends on, beside the snapshot and the
 // configuration.
 type pageKey struct {
-	route
+	route.Route
 	query
 	self svchost.Hostname
 	base string // of the URLs of services; empty if the page has none
@@ -163,7 +164,7 @@ type pageKey struct {
 // line, which can have a megabyte and would be kept with the page.
 func (k pageKey) clone() pageKey {
 	for _, s := range []*string{
-		(*string)(&k.address.Hostname), &k.address.Namespace, &k.address.Name, &k.address.System, &k.route.version, &k.part, &k.rest,
+		(*string)(&k.Address.Hostname), &k.Address.Namespace, &k.Address.Name, &k.Address.System, &k.Route.Version, &k.Part, &k.Rest,
 		&k.tab, &k.from, &k.group, &k.namespace, &k.system, &k.registry, &k.q, &k.sort, &k.to, &k.signIn, (*string)(&k.self), &k.base,
 	} {
 		*s = strings.Clone(*s)

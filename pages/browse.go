@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // An item is a module or provider in a list.
@@ -71,7 +72,7 @@ const hostedChoice = "-"
 func (v *visit) browse() (*answer, error) {
 	b := browsePage{Heading: "Modules"}
 	list, current := v.view.Modules, "modules"
-	if v.route.kind == providersRoute {
+	if v.route.Kind == route.Providers {
 		b.Heading, list, current = "Providers", v.view.Providers, "providers"
 	}
 	var err error
@@ -138,7 +139,7 @@ func (v *visit) facets(all []handlers.Listed) []facet {
 		return v.newFacet(title, name, counts, v.route)
 	}
 	facets := []facet{facetOf("Namespace", "namespace", namespaceOf)}
-	if v.route.kind == modulesRoute {
+	if v.route.Kind == route.Modules {
 		facets = append(facets, facetOf("System", "provider", systemOf))
 	}
 	return append(facets, facetOf("Registry", "registry", registryOf))
@@ -150,7 +151,7 @@ func systemOf(a address.Address) string { return a.System }
 
 // newFacet returns a filter by the parameter of that name, with what its values count. Its
 // choices lead to a list.
-func (v *visit) newFacet(title, name string, counts map[string]int, list route) facet {
+func (v *visit) newFacet(title, name string, counts map[string]int, list route.Route) facet {
 	f := facet{Title: title}
 	current := *v.query.filter(name)
 	if len(counts) < 2 && current == "" {
@@ -189,7 +190,7 @@ func (q *query) filter(name string) *string {
 }
 
 // listURL returns the URL of a list with another query.
-func (v *visit) listURL(list route, q query) string {
+func (v *visit) listURL(list route.Route, q query) string {
 	offset := ""
 	if q.offset > 0 {
 		offset = strconv.Itoa(q.offset)
@@ -213,7 +214,7 @@ func (v *visit) pager(first, last, total, step int) pager {
 
 func (v *visit) item(l handlers.Listed) item {
 	i := item{
-		Name: l.Address.String(), URL: v.url(addressRoute(l.Address)), Version: l.Version, Description: l.Description,
+		Name: l.Address.String(), URL: v.url(route.Of(l.Address)), Version: l.Version, Description: l.Description,
 		Owner: l.Owner, Versions: l.Versions, Published: l.Published,
 	}
 	i.Chips = versionChips(l.Version, false, l.Deprecated)

@@ -98,7 +98,7 @@ func (v *visit) code() (*answer, error) {
 		return nil, err
 	}
 	p := codePage{}
-	name := v.route.rest
+	name := v.route.Rest
 	switch {
 	case v.query.from != "":
 		err = m.compareFile(&p, files, name)
@@ -109,7 +109,7 @@ func (v *visit) code() (*answer, error) {
 		err = m.folder(&p, files, name)
 	default:
 		m.lacking = &notice{Tone: "warn", Title: "Version " + m.version.Version + " has no file or folder “" + printable(name) + "”.", Text: "These are its files."}
-		m.route.rest, name = "", ""
+		m.route.Rest, name = "", ""
 		err = m.folder(&p, files, "")
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func (m *moduleView) frameCode(p *codePage, name string) (err error) {
 	if name != "" {
 		title = printable(name) + " · " + title
 	}
-	if p.page, err = m.page(title + " · " + m.route.address.String() + " " + m.version.Version); err != nil {
+	if p.page, err = m.page(title + " · " + m.route.Address.String() + " " + m.version.Version); err != nil {
 		return err
 	}
 	p.Current = "modules"
@@ -145,12 +145,12 @@ func (m *moduleView) frameCode(p *codePage, name string) (err error) {
 		return err
 	}
 	p.Action = m.url(m.route)
-	p.Path = []link{{m.route.address.Name, m.url(m.route.withCode(""))}}
+	p.Path = []link{{m.route.Address.Name, m.url(m.route.WithCode(""))}}
 	for i, segment := range strings.Split(name, "/") {
 		if segment == "" {
 			break
 		}
-		to := m.route.withCode(strings.Join(strings.Split(name, "/")[:i+1], "/"))
+		to := m.route.WithCode(strings.Join(strings.Split(name, "/")[:i+1], "/"))
 		p.Path = append(p.Path, link{printable(segment), m.url(to)})
 	}
 	p.Path[len(p.Path)-1].URL = ""
@@ -168,7 +168,7 @@ func (m *moduleView) folder(p *codePage, files *content.Files, name string) (err
 	configuration := ""
 	for _, f := range files.Below(name) {
 		first, _, deeper := strings.Cut(strings.TrimPrefix(f.Path, prefix), "/")
-		to := m.urlIfThere(m.route.withCode(prefix + first))
+		to := m.urlIfThere(m.route.WithCode(prefix + first))
 		switch {
 		case deeper && len(inner) > 0 && inner[len(inner)-1].Name == printable(first) && inner[len(inner)-1].URL == to:
 			inner[len(inner)-1].Files++
@@ -213,7 +213,7 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 		return shown, nil, nil
 	}
 	if markdown.IsDocument(f.Path) {
-		of := m.url(m.route.withCode(f.Path))
+		of := m.url(m.route.WithCode(f.Path))
 		if m.query.tab != tabSource {
 			shown.Other = link{"Source", withQuery(of, "tab", tabSource)}
 			d, err := m.document(markdown.Text{Source: text, Folder: strings.TrimPrefix(path.Dir(f.Path), "."), Prefix: "readme-", Resolve: m.resolve})
@@ -222,7 +222,7 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 		}
 		shown.Other = link{"Document", of}
 	}
-	a := snippet.Example(f.Path, text, m.source(m.route.address), snippet.ConstraintOn(m.version.Version, m.latest.Version))
+	a := snippet.Example(f.Path, text, m.source(m.route.Address), snippet.ConstraintOn(m.version.Version, m.latest.Version))
 	for _, source := range a.Sources {
 		if !slices.Contains(shown.Sources, source) {
 			shown.Sources = append(shown.Sources, source)
@@ -235,9 +235,9 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 }
 
 func (m *moduleView) newCodeFile(of *index.ModuleVersion, f *content.ListedFile) *codeFile {
-	to := m.route.withFile(f.Path)
+	to := m.route.WithFile(f.Path)
 	if of != m.version {
-		to.version, to.latest = of.Version, false
+		to.Version, to.Latest = of.Version, false
 	}
 	return &codeFile{Name: printable(path.Base(f.Path)), Size: size(f.Size), Raw: m.urlIfThere(to)}
 }

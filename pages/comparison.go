@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // A comparison lists the changes between two versions, as the page shows them.
@@ -106,7 +107,7 @@ func (m *moduleView) comparison() (comparison, error) {
 	for _, g := range changes.Groups(found, resources[:len(resources)-c.LeftOut]) {
 		of := changeGroup{Module: link{Text: g.Submodule}, Changes: m.linked(g.Changes, from, to), Resources: m.linked(g.Resources, from, to)}
 		if g.Submodule != "" {
-			of.Module.URL = m.url(m.routeOf(to).withPart(g.Submodule))
+			of.Module.URL = m.url(m.routeOf(to).WithPart(g.Submodule))
 		}
 		c.Groups = append(c.Groups, of)
 	}
@@ -147,9 +148,9 @@ func (m *moduleView) linked(list []changes.Change, from, to *index.ModuleVersion
 		}
 		switch c.What {
 		case "input", "output":
-			l.URL = withQuery(m.url(of.withPart(c.Submodule)), "tab", c.What+"s") + "#" + c.What + "_" + url.PathEscape(c.Name)
+			l.URL = withQuery(m.url(of.WithPart(c.Submodule)), "tab", c.What+"s") + "#" + c.What + "_" + url.PathEscape(c.Name)
 		case "submodule":
-			l.URL = m.url(of.withPart(c.Name))
+			l.URL = m.url(of.WithPart(c.Name))
 		default: // only resources have a place
 			l.URL = m.at(of).line(c.At).URL
 		}
@@ -160,15 +161,15 @@ func (m *moduleView) linked(list []changes.Change, from, to *index.ModuleVersion
 
 // routeOf returns the route of a version of the module: the route of the page if that shows
 // the version.
-func (m *moduleView) routeOf(v *index.ModuleVersion) route {
+func (m *moduleView) routeOf(v *index.ModuleVersion) route.Route {
 	if v == m.version {
-		return m.route.withPart("")
+		return m.route.WithPart("")
 	}
-	return m.route.withVersion(v.Version)
+	return m.route.WithVersion(v.Version)
 }
 
 // at returns the view with links from another route, such as a route of another version.
-func (m *moduleView) at(r route) *moduleView {
+func (m *moduleView) at(r route.Route) *moduleView {
 	of, from := *m, *m.visit
 	of.visit, from.route = &from, r
 	return &of
@@ -187,7 +188,7 @@ func (m *moduleView) compareContents(c *comparison, from, to *index.ModuleVersio
 	files := changes.Files(old, now)
 	c.Files = fileChanges{LeftOut: max(len(files)-maxFileChanges, 0), Partial: old.Partial || now.Partial}
 	for _, f := range files[:len(files)-c.Files.LeftOut] {
-		of := link{Text: printable(f.Path), URL: m.urlIfThere(m.route.withCode(f.Path))}
+		of := link{Text: printable(f.Path), URL: m.urlIfThere(m.route.WithCode(f.Path))}
 		if of.URL != "" {
 			of.URL = withQuery(of.URL, "from", c.From)
 		}
@@ -207,6 +208,6 @@ func (m *moduleView) compareContents(c *comparison, from, to *index.ModuleVersio
 	}
 	of := m.at(m.routeOf(to))
 	d, err := m.document(markdown.Text{Source: section, Prefix: "notes-", Resolve: of.resolve})
-	c.Notes, c.NotesFrom = d.HTML, link{printable(file.Path), m.url(of.route.withCode(file.Path))}
+	c.Notes, c.NotesFrom = d.HTML, link{printable(file.Path), m.url(of.route.WithCode(file.Path))}
 	return err
 }

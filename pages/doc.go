@@ -21,7 +21,7 @@
 //
 // How a request is answered:
 //
-//   - Site.ServeHTTP takes the paths that parseRoute knows, and no others. A route is a path
+//   - Site.ServeHTTP takes the paths that route.Parse knows, and no others. A route is a path
 //     in its normal form. Other spellings are redirected to it. A query has the parameters
 //     that the page depends on, and no others.
 //   - A visit is a request with its route, its query and a View of what it may see. It has a

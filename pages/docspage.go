@@ -15,7 +15,7 @@ import (
 
 // doc answers with a page of the documentation. The page of the provider is the overview.
 func (p *providerView) doc() (*answer, error) {
-	shown := p.docAt(p.route.rest)
+	shown := p.docAt(p.route.Rest)
 	if shown == nil {
 		return p.absentDoc()
 	}
@@ -26,9 +26,9 @@ func (p *providerView) doc() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	typ := p.route.address.Name
+	typ := p.route.Address.Name
 	title := docsmenu.Label(shown, typ)
-	named := p.route.address.String() + " " + p.release.Version
+	named := p.route.Address.String() + " " + p.release.Version
 	if p.deep() {
 		named = title + " · " + named
 	}
@@ -56,7 +56,7 @@ func (p *providerView) doc() (*answer, error) {
 
 // docsMenu returns the menu for a page of the documentation, or for a list if that is nil.
 func (p *providerView) docsMenu(shown *content.DocPage) docsmenu.Menu {
-	return docsmenu.New(p.docs, p.route.address.Name, shown, p.query.group, docsmenu.URLs{Page: p.docURL, List: func(group string) string {
+	return docsmenu.New(p.docs, p.route.Address.Name, shown, p.query.group, docsmenu.URLs{Page: p.docURL, List: func(group string) string {
 		return withQuery(p.tabURL(tabDocs), "tab", tabPages, "group", group)
 	}})
 }
@@ -70,7 +70,7 @@ const docsAtOnce = 100
 
 // docsList answers with a list of pages of the documentation.
 func (p *providerView) docsList() (*answer, error) {
-	typ, group, words := p.route.address.Name, p.query.group, p.query.q
+	typ, group, words := p.route.Address.Name, p.query.group, p.query.q
 	found := docsmenu.Find(p.docs, typ, group, words)
 	if len(found) == 0 && words == "" {
 		return nil, fs.ErrNotExist
@@ -88,7 +88,7 @@ func (p *providerView) docsList() (*answer, error) {
 		l.Items = append(l.Items, item{Name: docsmenu.Label(d, typ), URL: p.docURL(d), Description: d.Description})
 	}
 	l.Pager = p.pager(first, last, len(found), docsAtOnce)
-	frame, err := p.page(l.Title + " · " + p.route.address.String() + " " + p.release.Version)
+	frame, err := p.page(l.Title + " · " + p.route.Address.String() + " " + p.release.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +121,9 @@ func (p *providerView) docAt(rest string) *content.DocPage {
 // provider. It names the version in the same way as the request.
 func (p *providerView) docURL(page *content.DocPage) string {
 	r := p.route
-	r.rest = ""
+	r.Rest = ""
 	if page.Category != content.DocOverview {
-		r.rest = "docs/" + string(page.Category) + "/" + page.Slug
+		r.Rest = "docs/" + string(page.Category) + "/" + page.Slug
 	}
 	return p.url(r)
 }
@@ -132,7 +132,7 @@ func (p *providerView) docURL(page *content.DocPage) string {
 // documentation, so that readers who come from another version find the way. It links to the
 // page of the latest release if there is one.
 func (p *providerView) absentDoc() (*answer, error) {
-	if p.lacking != nil || p.route.rest == "" {
+	if p.lacking != nil || p.route.Rest == "" {
 		return nil, fs.ErrNotExist // the overview itself cannot be read
 	}
 	lacking := notice{Tone: "warn", Title: "The documentation of version " + p.release.Version + " does not have this page.", Text: "This is its overview."}
@@ -142,13 +142,13 @@ func (p *providerView) absentDoc() (*answer, error) {
 			return nil, err
 		}
 		of := providerView{docs: docs}
-		if docs != nil && of.docAt(p.route.rest) != nil {
-			r := p.route.withVersion("")
-			r.rest = p.route.rest
+		if docs != nil && of.docAt(p.route.Rest) != nil {
+			r := p.route.WithVersion("")
+			r.Rest = p.route.Rest
 			lacking.Link = &link{"This page in " + p.latest.Version, p.url(r)}
 		}
 	}
-	p.lacking, p.route.rest = &lacking, ""
+	p.lacking, p.route.Rest = &lacking, ""
 	a, err := p.doc()
 	return asAbsent(a), err
 }
@@ -156,7 +156,7 @@ func (p *providerView) absentDoc() (*answer, error) {
 // absentDocs answers that the release has no documentation, on the page of its packages.
 func (p *providerView) absentDocs() (*answer, error) {
 	p.lacking = &notice{Tone: "warn", Title: "Version " + p.release.Version + " has no documentation.", Text: "Its place is a folder named docs in the folder of the release."}
-	p.route.rest = ""
+	p.route.Rest = ""
 	a, err := p.answer()
 	return asAbsent(a), err
 }
@@ -188,7 +188,7 @@ func (d docLinks) resolve(r markdown.Reference) string {
 		return ""
 	}
 	name := r.Path
-	a := d.route.address
+	a := d.route.Address
 	for _, prefix := range []string{"docs/providers/" + a.Name + "/", "providers/" + a.Namespace + "/" + a.Name + "/"} {
 		rest, ok := strings.CutPrefix(name, prefix)
 		if !ok {

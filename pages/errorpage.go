@@ -62,39 +62,39 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 	if status != http.StatusNotFound && status != http.StatusGone {
 		return nil, err
 	}
-	withdrawn, listErr := v.view.Withdrawn(v.route.address)
+	withdrawn, listErr := v.view.Withdrawn(v.route.Address)
 	if listErr != nil {
 		return nil, err
 	}
-	p, pageErr := v.page(v.route.address.String())
+	p, pageErr := v.page(v.route.Address.String())
 	if pageErr != nil {
 		return nil, pageErr
 	}
 	var waysOn []link
 	if latest != "" {
-		to := v.route.withVersion("")
+		to := v.route.WithVersion("")
 		waysOn = []link{{"Latest version " + latest, v.url(to)}}
-		for _, text := range neighbours(v.route.version, offered) {
+		for _, text := range neighbours(v.route.Version, offered) {
 			if text != latest {
-				waysOn = append(waysOn, link{text, v.url(to.withVersion(text))})
+				waysOn = append(waysOn, link{text, v.url(to.WithVersion(text))})
 			}
 		}
 		waysOn = append(waysOn, link{"All versions", withQuery(v.url(to), "tab", tabVersions)})
 	}
 	for _, w := range withdrawn {
-		if v.route.version == "" && latest == "" || w.Version == v.route.version {
+		if v.route.Version == "" && latest == "" || w.Version == v.route.Version {
 			if latest == "" {
 				waysOn = v.near()
 			}
-			return withdrawnAnswer(p, v.route.address, w, latest, waysOn)
+			return withdrawnAnswer(p, v.route.Address, w, latest, waysOn)
 		}
 	}
 	if latest == "" {
 		return nil, err
 	}
-	e := newErrorPage(p, http.StatusNotFound, "There is no version "+v.route.version+" of "+v.route.address.String()+".")
-	if v.view.Fetches(v.route.address) {
-		e.Text = "Version " + v.route.version + " of " + v.route.address.String() + " is not here. " + fetchedLater
+	e := newErrorPage(p, http.StatusNotFound, "There is no version "+v.route.Version+" of "+v.route.Address.String()+".")
+	if v.view.Fetches(v.route.Address) {
+		e.Text = "Version " + v.route.Version + " of " + v.route.Address.String() + " is not here. " + fetchedLater
 	}
 	e.Links = waysOn
 	return errorAnswer(e)

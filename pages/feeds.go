@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/feed"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // maxFed is how many modules and providers a feed of several looks at: those where something
@@ -24,7 +25,7 @@ const maxFed = 2 * feed.MaxEntries
 // entries that it has are written.
 func (v *visit) feed() (*answer, error) {
 	page := v.route
-	page.feed = false
+	page.Feed = false
 	f := feed.Feed{
 		ID: v.tag(page), Title: "New in " + v.site.identity(v.view.Hostname()).Name, Author: address.DisplayHostname(v.view.Hostname()),
 		Self: v.absolute(v.route), About: v.absolute(page),
@@ -35,10 +36,10 @@ func (v *visit) feed() (*answer, error) {
 	}
 	var events []feed.Event
 	var err error
-	if v.route.kind == homeRoute || v.route.kind == placeRoute {
+	if v.route.Kind == route.Home || v.route.Kind == route.Place {
 		events, err = v.eventsAt(at)
 	} else {
-		events, err = v.eventsOf(v.route.address)
+		events, err = v.eventsOf(v.route.Address)
 	}
 	if err != nil {
 		return nil, err
@@ -49,8 +50,8 @@ func (v *visit) feed() (*answer, error) {
 		}
 	}
 	for _, e := range feed.Newest(events) {
-		of := addressRoute(e.Address)
-		version := of.withVersion(e.Versions[0])
+		of := route.Of(e.Address)
+		version := of.WithVersion(e.Versions[0])
 		f.Entries = append(f.Entries, e.Entry(v.tag(of), v.tag(version), v.absolute(version)))
 	}
 	body, err := f.Encode()
@@ -96,7 +97,7 @@ func (v *visit) newestAt(at address.Address) ([]address.Address, error) {
 	}
 	for _, list := range [][]handlers.Listed{modules, providers, withdrawn} {
 		for _, l := range list {
-			if l.Updated.Before(oldest) || v.route.kind == placeRoute && !isAt(l.Address, at) {
+			if l.Updated.Before(oldest) || v.route.Kind == route.Place && !isAt(l.Address, at) {
 				continue
 			}
 			if newest = append(newest, l); len(newest) > 2*maxFed {
@@ -119,7 +120,7 @@ func (v *visit) newestAt(at address.Address) ([]address.Address, error) {
 // withoutNews returns the answer for a place in which the visitor sees nothing. It is nil for
 // a registry that is empty.
 func (v *visit) withoutNews() (*answer, error) {
-	if v.route.kind == placeRoute {
+	if v.route.Kind == route.Place {
 		return v.nothingThere()
 	}
 	nothing, err := v.seesNothing()
@@ -175,16 +176,16 @@ func (v *visit) eventsOf(a address.Address) (events []feed.Event, err error) {
 
 // tag returns a URI for a page that stays the same if the path of the pages or the scheme
 // changes (RFC 4151). Its authority has no port.
-func (v *visit) tag(of route) string {
+func (v *visit) tag(of route.Route) string {
 	host, port, _ := strings.Cut(string(v.view.Hostname()), ":")
 	if port != "" {
 		port = ":" + port
 	}
-	return "tag:" + host + ",2026" + port + ":" + strings.TrimSuffix(of.path(), "/")
+	return "tag:" + host + ",2026" + port + ":" + strings.TrimSuffix(of.Path(), "/")
 }
 
 // absolute returns the URL of a route with the scheme and host.
-func (v *visit) absolute(r route) string { return v.site.origin(v.request) + v.url(r) }
+func (v *visit) absolute(r route.Route) string { return v.site.origin(v.request) + v.url(r) }
 
 // origin returns the scheme and host of links that are followed from elsewhere. Where they
 // are not known for certain, the scheme is the one of the connection.

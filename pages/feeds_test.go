@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/feed"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -270,8 +271,8 @@ func TestAFeedIsOfItsPage(t *testing.T) {
 	for _, path := range []string{"/modules/acme", "/providers/acme", "/modules/acme/vpc", "/registries/registry.terraform.io", "/registries/registry.example.com"} {
 		listed := make(map[string]bool)
 		for _, a := range elements(parse(t, s.get(path, "")), atom.A) {
-			if to, ok := parseRoute(attr(a, "href")); ok && (to.kind == moduleRoute || to.kind == providerRoute) {
-				listed[to.address.String()] = true
+			if to, ok := route.Parse(attr(a, "href")); ok && (to.Kind == route.Module || to.Kind == route.Provider) {
+				listed[to.Address.String()] = true
 			}
 		}
 		fed := make(map[string]bool)

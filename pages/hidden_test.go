@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 )
@@ -109,7 +110,7 @@ terraform {
 	files.Write("providers/registry.example.com/open/demo/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
 }
 
-// The versions on record: those that hiddenRules show to everyone, and those that they hide.
+// The versions on record: visible to everyone by hiddenRules, and hidden.
 var (
 	visibleLeaves = []string{"module open/vpc/aws 1.0.0", "module open/vpc/aws 0.9.0", "provider open/demo 1.0.0 linux_amd64"}
 	hiddenLeaves  = []string{
@@ -315,7 +316,7 @@ func TestHiddenPagesTakeTheSameWay(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			ways := [][2]string{{test.exists, test.missing}, {asMarkdown(test.exists), asMarkdown(test.missing)}}
-			if rt, ok := parseRoute(test.exists); ok && rt.hasFeed() {
+			if rt, ok := route.Parse(test.exists); ok && rt.HasFeed() {
 				ways = append(ways, [2]string{test.exists + "/feed.atom", test.missing + "/feed.atom"})
 			}
 			for _, user := range []string{"", "stranger"} {

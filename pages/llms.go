@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // maxLLMs is how many modules, and how many providers, llms.txt lists. The rest is in the
@@ -28,7 +29,7 @@ func (v *visit) llms() (*answer, error) {
 	v.llmsSection(&b, "Providers", "providers", providers)
 	fmt.Fprintf(&b, "\n## More\n\n- [Search](%s/search?format=md&q=): put words, a resource type or a source at the end of the query\n", v.site.Path)
 	if v.view.SeesLog() {
-		fmt.Fprintf(&b, "- [Transparency log](%s): what was offered since when, and how to verify it\n", v.markdownURL(v.url(route{kind: logRoute})))
+		fmt.Fprintf(&b, "- [Transparency log](%s): what was offered since when, and how to verify it\n", v.markdownURL(v.url(route.Route{Kind: route.Log})))
 	}
 	fmt.Fprintf(&b, "- [How to use this registry](%s/?format=md)\n- [What is new](%s/feed.atom)\n", v.site.Path, v.site.Path)
 	body := []byte(b.String())
@@ -41,7 +42,7 @@ func (v *visit) llmsSection(b *strings.Builder, title, kind string, list []handl
 	}
 	fmt.Fprintf(b, "\n## %s\n\n", title)
 	for _, l := range list[:min(len(list), maxLLMs)] {
-		fmt.Fprintf(b, "- [%s](%s)", l.Address, v.markdownURL(v.url(addressRoute(l.Address))))
+		fmt.Fprintf(b, "- [%s](%s)", l.Address, v.markdownURL(v.url(route.Of(l.Address))))
 		if l.Description != "" {
 			fmt.Fprintf(b, ": %s", oneLine(l.Description))
 		}

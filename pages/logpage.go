@@ -11,10 +11,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
-// A logPage shows the transparency log: what is signed, how to verify it, and its latest entries
+// A logPage shows the transparency log: the signed checkpoint, how to verify the log, and its latest entries
 // as far as the visitor may see them.
 type logPage struct {
 	page
@@ -116,5 +117,5 @@ func (v *visit) versionURL(a address.Address, version string) string {
 	if !there {
 		return ""
 	}
-	return v.url(addressRoute(a).withVersion(version))
+	return v.url(route.Of(a).WithVersion(version))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 )
 
-// logOf returns a log with entries of which each begins with "EVENT TIME KIND ADDRESS VERSION".
+// logOf returns a log with entries. Each begins with "EVENT TIME KIND ADDRESS VERSION".
 func logOf(t *testing.T, entries ...string) *tlog.Log {
 	t.Helper()
 	l := tlogtest.New(t).MustOpen(t)
@@ -34,7 +34,7 @@ func logOf(t *testing.T, entries ...string) *tlog.Log {
 	return l
 }
 
-// The page of the log has what is signed, and those of the latest entries that its visitor may
+// The page of the log has the signed checkpoint, and the latest entries that its visitor may
 // see.
 func TestPageOfTheLog(t *testing.T) {
 	files := indextest.New(t)

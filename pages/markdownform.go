@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/accept"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // markdownType is the media type of a page as Markdown. Its tables, boxes and struck out text
@@ -61,7 +62,7 @@ func (v *visit) markdownURL(to string) string {
 	if !ok || !strings.HasPrefix(to, "/") {
 		return to
 	}
-	if rt, ok := parseRoute(below); !ok || !rt.isPage() {
+	if rt, ok := route.Parse(below); !ok || !rt.IsPage() {
 		return to
 	}
 	u.Fragment, u.RawFragment = "", ""
@@ -70,16 +71,4 @@ func (v *visit) markdownURL(to string) string {
 	}
 	u.RawQuery += "format=md"
 	return u.String()
-}
-
-// isPage reports whether the route leads to a page with content.
-func (r route) isPage() bool {
-	if r.feed {
-		return false
-	}
-	switch r.kind {
-	case llmsRoute, suggestionsRoute, assetRoute, moduleFileRoute, loginRoute, callbackRoute, logoutRoute:
-		return false
-	}
-	return true
 }

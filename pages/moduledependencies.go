@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // dependencies returns the providers and modules that the module uses. Those that the
@@ -40,7 +41,7 @@ func (m *moduleView) providerLink(source string) link {
 	l := link{Text: source}
 	if a, ok := m.parseSource(source, 2); ok {
 		if _, err := m.view.Provider(a); err == nil {
-			l.URL = m.url(addressRoute(a))
+			l.URL = m.url(route.Of(a))
 		}
 	}
 	return l
@@ -50,16 +51,16 @@ func (m *moduleView) moduleLink(source string) link {
 	l := link{Text: source}
 	if moduledoc.IsLocal(source) {
 		if part := path.Join("/", m.shown.Path, source)[1:]; m.whole.Module(part) != nil {
-			l.URL = m.url(m.route.withPart(part))
+			l.URL = m.url(m.route.WithPart(part))
 		}
 		return l
 	}
 	source, part, _ := strings.Cut(source, "//")
 	if a, ok := m.parseSource(source, 3); ok {
 		if _, err := m.view.Module(a); err == nil {
-			r := addressRoute(a)
+			r := route.Of(a)
 			if folder, _, _ := strings.Cut(part, "/"); folder == "modules" || folder == "examples" {
-				r = r.withPart(part)
+				r = r.WithPart(part)
 			}
 			l.URL = m.url(r)
 		}

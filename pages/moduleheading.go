@@ -12,17 +12,18 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 // registryCrumb returns the link to what is mirrored from a registry.
 func (v *visit) registryCrumb(hostname svchost.Hostname) link {
-	return link{address.DisplayHostname(hostname), v.url(route{kind: placeRoute, address: address.Address{Hostname: hostname}})}
+	return link{address.DisplayHostname(hostname), v.url(route.Route{Kind: route.Place, Address: address.Address{Hostname: hostname}})}
 }
 
 func (m *moduleView) heading() (heading, error) {
-	a := m.route.address
+	a := m.route.Address
 	h := heading{Menu: m.menu(), Notices: m.notices(), Tabs: m.tabs()}
 	if m.lacking != nil {
 		h.Notices = append([]notice{*m.lacking}, h.Notices...)
@@ -43,7 +44,7 @@ func (m *moduleView) heading() (heading, error) {
 		}
 		return h, err
 	}
-	h.Crumbs = append(h.Crumbs, link{a.Name + "/" + a.System, m.url(m.route.withPart(""))}, link{m.shown.Path, ""})
+	h.Crumbs = append(h.Crumbs, link{a.Name + "/" + a.System, m.url(m.route.WithPart(""))}, link{m.shown.Path, ""})
 	h.Before, h.Name, h.After = path.Dir(m.shown.Path)+"/", path.Base(m.shown.Path), ""
 	h.Lede = summaryOf(m.version.Summary(), m.shown.Path)
 	h.Chips = m.requirementChips()
@@ -95,8 +96,8 @@ func (m *moduleView) chipsOf(v *index.ModuleVersion) []chip {
 }
 
 func (m *moduleView) notices() []notice {
-	to := func(r route) *link { return &link{"Use " + m.latest.Version, m.url(r)} }
-	return append(doubtNotices(m.version.Doubts), versionNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.withVersion("")))...)
+	to := func(r route.Route) *link { return &link{"Use " + m.latest.Version, m.url(r)} }
+	return append(doubtNotices(m.version.Doubts), versionNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.WithVersion("")))...)
 }
 
 // doubtNotices says why publishing would refuse the module's package today. The package
@@ -113,15 +114,15 @@ func doubtNotices(d archive.Doubts) (notices []notice) {
 }
 
 func (m *moduleView) menu() versionMenu {
-	all := withQuery(m.url(m.route.withPart("")), "tab", tabVersions)
+	all := withQuery(m.url(m.route.WithPart("")), "tab", tabVersions)
 	return newVersionMenu(len(m.module.Versions), slices.Index(m.module.Versions, m.version), all, func(i int) versionLink {
 		v := m.module.Versions[i]
-		to := m.route.withVersion(v.Version)
-		if m.route.kind == moduleCodeRoute {
-			return versionLink{Version: v.Version, URL: withQuery(m.url(to.withCode(m.route.rest)), "tab", m.query.tab), Chip: lastChip(m.chipsOf(v))}
+		to := m.route.WithVersion(v.Version)
+		if m.route.Kind == route.ModuleCode {
+			return versionLink{Version: v.Version, URL: withQuery(m.url(to.WithCode(m.route.Rest)), "tab", m.query.tab), Chip: lastChip(m.chipsOf(v))}
 		}
-		if m.route.part == "" || v.Summary().MayHave(m.route.part) {
-			to = to.withPart(m.route.part)
+		if m.route.Part == "" || v.Summary().MayHave(m.route.Part) {
+			to = to.WithPart(m.route.Part)
 		}
 		return versionLink{Version: v.Version, URL: withQuery(m.url(to), "tab", m.query.tab), Chip: lastChip(m.chipsOf(v))}
 	})
@@ -130,9 +131,9 @@ func (m *moduleView) menu() versionMenu {
 // tabs returns the tabs that have something to show.
 func (m *moduleView) tabs() []tab {
 	var tabs []tab
-	of := m.route.withPart(m.shown.Path)
+	of := m.route.WithPart(m.shown.Path)
 	current := cmp.Or(m.query.tab, tabReadme)
-	if m.route.kind == moduleCodeRoute {
+	if m.route.Kind == route.ModuleCode {
 		current = ""
 	}
 	add := func(name, text string, count int, always bool) {
@@ -151,7 +152,7 @@ func (m *moduleView) tabs() []tab {
 	add(tabOutputs, "Outputs", len(s.Outputs), true)
 	add(tabResources, "Resources", len(s.Resources), false)
 	add(tabDependencies, "Dependencies", len(s.Providers)+len(s.Calls), false)
-	tabs = append(tabs, tab{Text: "Code", URL: m.url(m.route.withCode(s.Path)), Current: m.route.kind == moduleCodeRoute})
+	tabs = append(tabs, tab{Text: "Code", URL: m.url(m.route.WithCode(s.Path)), Current: m.route.Kind == route.ModuleCode})
 	if s.Path != "" {
 		return tabs
 	}
@@ -167,15 +168,15 @@ func (m *moduleView) tabs() []tab {
 
 func (m *moduleView) sidebar() sidebar {
 	var b sidebar
-	source, constraint := m.source(m.route.address), snippet.ConstraintOn(m.version.Version, m.latest.Version)
+	source, constraint := m.source(m.route.Address), snippet.ConstraintOn(m.version.Version, m.latest.Version)
 	switch {
 	case strings.HasPrefix(m.shown.Path, "examples/"):
-		b.Use = &usage{Code: snippet.Module(source, constraint, &m.whole.Root, m.route.address.Name), Note: "The module this is an example of."}
+		b.Use = &usage{Code: snippet.Module(source, constraint, &m.whole.Root, m.route.Address.Name), Note: "The module this is an example of."}
 	default:
-		b.Use = &usage{Code: snippet.Module(source, constraint, m.shown, m.route.address.Name)}
+		b.Use = &usage{Code: snippet.Module(source, constraint, m.shown, m.route.Address.Name)}
 	}
-	if m.route.address.Hostname != "" {
-		b.Use.Note = "Mirrored from " + address.DisplayHostname(m.route.address.Hostname) + ". Clients download it from there, unless they are configured to use this registry instead."
+	if m.route.Address.Hostname != "" {
+		b.Use.Note = "Mirrored from " + address.DisplayHostname(m.route.Address.Hostname) + ". Clients download it from there, unless they are configured to use this registry instead."
 	}
 	if meta := m.module.Metadata(); meta != nil {
 		b.Facts = append(b.Facts, sourceFacts(meta)...)
@@ -184,8 +185,8 @@ func (m *moduleView) sidebar() sidebar {
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: m.version.Published()},
 	)
-	b.Facts = append(b.Facts, m.recordFacts(m.route.address, m.version.Version)...)
-	b.Facts = append(b.Facts, downloads(m.view.Usage(m.route.address)).facts(m.version.Version)...)
+	b.Facts = append(b.Facts, m.recordFacts(m.route.Address, m.version.Version)...)
+	b.Facts = append(b.Facts, downloads(m.view.Usage(m.route.Address)).facts(m.version.Version)...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Package", Text: packed.Name, URL: m.archiveURL(packed.Name), More: ", " + size(packed.Size)},
 		fact{Term: "sha256", Text: abbreviated(packed.SHA256.String()), Full: packed.SHA256.String()},
@@ -205,7 +206,7 @@ func (v *visit) recordFacts(a address.Address, version string) []fact {
 		since = ", there when it was begun"
 	}
 	f := fact{Term: "On record", Text: "entry " + humanize.Comma(first.Number), URL: proof, More: since}
-	f.Of = link{"the log", v.url(route{kind: logRoute})}
+	f.Of = link{"the log", v.url(route.Route{Kind: route.Log})}
 	return []fact{f}
 }
 
@@ -225,7 +226,7 @@ func sourceFacts(m *registryhcl.File) []fact {
 // archiveURL returns the URL of the package. It contains the path in the tree, so that
 // the path of a mirrored package has a HOSTNAME.
 func (m *moduleView) archiveURL(name string) string {
-	a := m.route.address
+	a := m.route.Address
 	path := m.view.FilesURL() + "/modules/"
 	if a.Hostname != "" {
 		path += string(a.Hostname) + "/"

@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // A moduleView has the data for the pages of one version of a module.
@@ -30,7 +31,7 @@ func (v *visit) module() (*answer, error) {
 	if v.query.tab == tabReadme {
 		return v.moved(v.url(v.route)), nil
 	}
-	mv, absent, err := v.openModule(v.route.part)
+	mv, absent, err := v.openModule(v.route.Part)
 	if mv == nil || err != nil {
 		return absent, err
 	}
@@ -43,7 +44,7 @@ func (v *visit) module() (*answer, error) {
 // openModule looks up the version of a module that is asked for, and describes it. If it is
 // not offered, the view is nil and the answer says so.
 func (v *visit) openModule(part string) (*moduleView, *answer, error) {
-	m, version, err := v.view.ModuleVersion(v.route.address, v.route.version)
+	m, version, err := v.view.ModuleVersion(v.route.Address, v.route.Version)
 	if err != nil {
 		var offered []string
 		latest := ""
@@ -67,27 +68,27 @@ func (v *visit) openModule(part string) (*moduleView, *answer, error) {
 // absentPart answers that the version has no such submodule or example. It leads to the
 // module, and to the part in the latest version if that has it.
 func (m *moduleView) absentPart() (*answer, error) {
-	a := m.route.address.String()
+	a := m.route.Address.String()
 	p, err := m.page(a)
 	if err != nil {
 		return nil, err
 	}
-	e := newErrorPage(p, http.StatusNotFound, "Version "+m.version.Version+" of "+a+" has no "+m.route.part+".")
+	e := newErrorPage(p, http.StatusNotFound, "Version "+m.version.Version+" of "+a+" has no "+m.route.Part+".")
 	if m.version != m.latest {
 		latest, err := m.view.Describe(m.latest)
 		if err != nil {
 			return nil, err
 		}
-		if latest.Module(m.route.part) != nil {
-			e.Links = append(e.Links, link{m.route.part + " in " + m.latest.Version, m.url(m.route.withVersion("").withPart(m.route.part))})
+		if latest.Module(m.route.Part) != nil {
+			e.Links = append(e.Links, link{m.route.Part + " in " + m.latest.Version, m.url(m.route.WithVersion("").WithPart(m.route.Part))})
 		}
 	}
-	e.Links = append(e.Links, link{a + " " + m.version.Version, m.url(m.route.withPart(""))})
+	e.Links = append(e.Links, link{a + " " + m.version.Version, m.url(m.route.WithPart(""))})
 	return errorAnswer(e)
 }
 
 func (m *moduleView) answer() (*answer, error) {
-	frame, err := m.page(m.route.address.String() + " " + m.version.Version)
+	frame, err := m.page(m.route.Address.String() + " " + m.version.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -193,16 +194,16 @@ func (m *moduleView) resolve(r markdown.Reference) string {
 			folder = ""
 		}
 		if m.whole.Module(folder) != nil {
-			return m.url(m.route.withPart(folder))
+			return m.url(m.route.WithPart(folder))
 		}
-		return m.urlIfThere(m.route.withCode(r.Path))
+		return m.urlIfThere(m.route.WithCode(r.Path))
 	}
-	return m.urlIfThere(m.route.withFile(r.Path))
+	return m.urlIfThere(m.route.WithFile(r.Path))
 }
 
 // urlIfThere returns the URL of a route that browsers can reach, or nothing.
-func (v *visit) urlIfThere(r route) string {
-	if !r.leads() {
+func (v *visit) urlIfThere(r route.Route) string {
+	if !r.Leads() {
 		return ""
 	}
 	return v.url(r)
@@ -214,7 +215,7 @@ func (m *moduleView) line(at moduledoc.Position) link {
 	if at.File == "" {
 		return link{}
 	}
-	l := link{Text: printable(path.Base(at.File)), URL: m.urlIfThere(m.route.withCode(at.File))}
+	l := link{Text: printable(path.Base(at.File)), URL: m.urlIfThere(m.route.WithCode(at.File))}
 	if at.Line > 0 {
 		l.Text += ":" + strconv.Itoa(at.Line)
 		if l.URL != "" {
@@ -243,7 +244,7 @@ func (m *moduleView) parts(modules []moduledoc.Module) []part {
 	for i := range modules {
 		sub := &modules[i]
 		parts = append(parts, part{
-			Name: sub.Path, URL: m.url(m.route.withPart(sub.Path)), Description: summaryOf(summary, sub.Path),
+			Name: sub.Path, URL: m.url(m.route.WithPart(sub.Path)), Description: summaryOf(summary, sub.Path),
 			Inputs: len(sub.Variables), Outputs: len(sub.Outputs), Resources: len(sub.Resources),
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // A placePage lists the modules and providers whose addresses begin alike: with a
@@ -30,33 +31,33 @@ type placeList struct {
 // at returns the address of the route, or its beginning, as lists have it: what the registry
 // hosts has no HOSTNAME.
 func (v *visit) at() address.Address {
-	if a := v.route.address; a.Hostname != v.view.Hostname() {
+	if a := v.route.Address; a.Hostname != v.view.Hostname() {
 		return a
 	}
-	return v.route.address.At("")
+	return v.route.Address.At("")
 }
 
 // place answers with the modules and providers below the beginning of an address. If the
 // visitor sees none, there is no such page.
 func (v *visit) place() (*answer, error) {
 	at := v.at()
-	p := placePage{Heading: at.Namespace, Crumbs: []link{{v.route.rest, v.site.Path + "/browse/" + v.route.rest}}}
+	p := placePage{Heading: at.Namespace, Crumbs: []link{{v.route.Rest, v.site.Path + "/browse/" + v.route.Rest}}}
 	switch {
 	case at.Namespace == "":
 		p.Crumbs = nil
 		p.Heading = address.DisplayHostname(at.Hostname)
 	case at.Hostname != "":
-		p.Crumbs = append(p.Crumbs, link{address.DisplayHostname(at.Hostname), v.url(route{kind: placeRoute, address: address.Address{Hostname: at.Hostname}})})
+		p.Crumbs = append(p.Crumbs, link{address.DisplayHostname(at.Hostname), v.url(route.Route{Kind: route.Place, Address: address.Address{Hostname: at.Hostname}})})
 	}
 	if at.Name != "" {
 		of := v.route
-		of.address.Name = ""
+		of.Address.Name = ""
 		p.Crumbs, p.Heading = append(p.Crumbs, link{at.Namespace, v.url(of)}), at.Namespace+"/"+at.Name
 	}
 	p.Crumbs = append(p.Crumbs, link{p.Heading[strings.LastIndexByte(p.Heading, '/')+1:], ""})
 	lists := []func(address.Address) (placeList, error){v.modulesAt, v.providersAt}
 	switch {
-	case v.route.rest == "providers":
+	case v.route.Rest == "providers":
 		lists[0], lists[1] = lists[1], lists[0]
 	case at.Name != "":
 		lists = lists[:1]
@@ -80,7 +81,7 @@ func (v *visit) place() (*answer, error) {
 	if p.page, err = v.page(p.Heading); err != nil {
 		return nil, err
 	}
-	p.Current = v.route.rest
+	p.Current = v.route.Rest
 	return pageAnswer("place", p)
 }
 
@@ -131,7 +132,7 @@ func (v *visit) listAt(title, browse string, at address.Address, all []handlers.
 // lost answers for a path below a module or provider that is no page of it. Who sees the
 // module or provider is led to it; for everyone else nothing is there.
 func (v *visit) lost() (*answer, error) {
-	a := v.route.address
+	a := v.route.Address
 	var err error
 	if a.IsModule() {
 		_, err = v.view.Module(a)
@@ -145,8 +146,8 @@ func (v *visit) lost() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := newErrorPage(p, http.StatusNotFound, a.String()+" has no page “"+v.route.rest+"”.")
-	to := v.url(addressRoute(a))
+	e := newErrorPage(p, http.StatusNotFound, a.String()+" has no page “"+v.route.Rest+"”.")
+	to := v.url(route.Of(a))
 	e.Links = []link{{a.String(), to}, {"All versions", withQuery(to, "tab", tabVersions)}}
 	return errorAnswer(e)
 }
@@ -157,7 +158,7 @@ const maxNear = 5
 // near returns links to what the visitor sees that comes near to an address that is not
 // there: the same module for other systems, or else its namespace.
 func (v *visit) near() []link {
-	if v.view == nil || v.route.address.Namespace == "" {
+	if v.view == nil || v.route.Address.Namespace == "" {
 		return nil
 	}
 	a := v.at()
@@ -173,7 +174,7 @@ func (v *visit) near() []link {
 		}
 		kind = "modules"
 		if l.Address.Name == a.Name && a.IsModule() && len(links) < maxNear {
-			links = append(links, link{l.Address.String(), v.url(addressRoute(l.Address))})
+			links = append(links, link{l.Address.String(), v.url(route.Of(l.Address))})
 		}
 	}
 	for _, l := range providers {
@@ -181,26 +182,26 @@ func (v *visit) near() []link {
 			kind = "providers"
 		}
 	}
-	if kind != "" && (a.Name != "" || v.route.kind != placeRoute) {
+	if kind != "" && (a.Name != "" || v.route.Kind != route.Place) {
 		links = append(links, link{"All of " + a.Namespace, v.url(namespaceRoute(a, kind))})
 	}
 	return links
 }
 
 // namespaceRoute returns the route of the namespace of an address.
-func namespaceRoute(a address.Address, kind string) route {
-	return route{kind: placeRoute, address: address.Address{Hostname: a.Hostname, Namespace: a.Namespace}, rest: kind}
+func namespaceRoute(a address.Address, kind string) route.Route {
+	return route.Route{Kind: route.Place, Address: address.Address{Hostname: a.Hostname, Namespace: a.Namespace}, Rest: kind}
 }
 
 // others returns the modules with the same name for other systems that the visitor sees.
 func (v *visit) others() ([]link, error) {
-	others, err := v.view.OtherSystems(v.route.address)
+	others, err := v.view.OtherSystems(v.route.Address)
 	if err != nil {
 		return nil, err
 	}
 	var links []link
 	for _, o := range others[:min(len(others), maxNear)] {
-		links = append(links, link{o.Address.System, v.url(addressRoute(o.Address))})
+		links = append(links, link{o.Address.System, v.url(route.Of(o.Address))})
 	}
 	return links, nil
 }

@@ -25,14 +25,14 @@ type providerView struct {
 }
 
 // deep reports whether the page is one of the documentation's pages below its overview.
-func (p *providerView) deep() bool { return strings.Contains(p.route.rest, "/") }
+func (p *providerView) deep() bool { return strings.Contains(p.route.Rest, "/") }
 
 // provider answers with a page of a provider.
 func (v *visit) provider() (*answer, error) {
 	if v.query.tab == tabOverview {
 		return v.moved(v.url(v.route)), nil
 	}
-	p, release, err := v.view.ProviderRelease(v.route.address, v.route.version)
+	p, release, err := v.view.ProviderRelease(v.route.Address, v.route.Version)
 	if err != nil {
 		var offered []string
 		latest := ""
@@ -54,9 +54,9 @@ func (v *visit) provider() (*answer, error) {
 	}
 	pv := &providerView{visit: v, provider: p, release: release, latest: p.Latest(), docs: docs}
 	switch {
-	case docs == nil && v.route.rest != "":
+	case docs == nil && v.route.Rest != "":
 		return pv.absentDocs()
-	case docs != nil && (v.route.rest != "" || v.query.tab == ""):
+	case docs != nil && (v.route.Rest != "" || v.query.tab == ""):
 		return pv.doc()
 	case docs != nil && v.query.tab == tabPages:
 		return pv.docsList()
@@ -65,7 +65,7 @@ func (v *visit) provider() (*answer, error) {
 }
 
 func (p *providerView) answer() (*answer, error) {
-	frame, err := p.page(p.route.address.String() + " " + p.release.Version)
+	frame, err := p.page(p.route.Address.String() + " " + p.release.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (p *providerView) answer() (*answer, error) {
 }
 
 func (p *providerView) heading() heading {
-	a := p.route.address
+	a := p.route.Address
 	h := heading{Before: a.Namespace + "/", Name: a.Name, Menu: p.menu(), Notices: p.notices(), Tabs: p.tabs()}
 	browse := p.site.Path + "/browse/providers"
 	h.Crumbs = []link{{"providers", browse}}
@@ -99,7 +99,7 @@ func (p *providerView) heading() heading {
 	}
 	h.Crumbs = append(h.Crumbs, link{a.Namespace, p.url(namespaceRoute(a, "providers"))})
 	if p.deep() {
-		h.Crumbs = append(h.Crumbs, link{a.Name, p.url(p.route.withVersion(p.route.version))})
+		h.Crumbs = append(h.Crumbs, link{a.Name, p.url(p.route.WithVersion(p.route.Version))})
 		return h
 	}
 	h.Crumbs = append(h.Crumbs, link{a.Name, ""})
@@ -139,7 +139,7 @@ func (p *providerView) chipsOf(r *index.Release) []chip {
 }
 
 func (p *providerView) notices() []notice {
-	useLatest := &link{"Use " + p.latest.Version, p.url(p.route.withVersion(""))}
+	useLatest := &link{"Use " + p.latest.Version, p.url(p.route.WithVersion(""))}
 	notices := versionNotices(p.release.Version, p.latest.Version, p.release.Changed, p.release.Deprecated(), useLatest)
 	if p.lacking != nil {
 		notices = append([]notice{*p.lacking}, notices...)
@@ -152,9 +152,9 @@ func (p *providerView) notices() []notice {
 func (p *providerView) menu() versionMenu {
 	return newVersionMenu(len(p.provider.Releases), slices.Index(p.provider.Releases, p.release), p.tabURL(tabVersions), func(i int) versionLink {
 		r := p.provider.Releases[i]
-		to := p.route.withVersion(r.Version)
+		to := p.route.WithVersion(r.Version)
 		if p.deep() && r.Docs() != "" {
-			to.rest = p.route.rest
+			to.Rest = p.route.Rest
 		}
 		return versionLink{Version: r.Version, URL: withQuery(p.url(to), "tab", p.query.tab), Chip: lastChip(p.chipsOf(r))}
 	})
@@ -164,7 +164,7 @@ func (p *providerView) menu() versionMenu {
 // way as the request.
 func (p *providerView) tabURL(tab string) string {
 	r := p.route
-	r.rest = ""
+	r.Rest = ""
 	switch tab {
 	case tabDocs:
 		return p.url(r)
@@ -180,7 +180,7 @@ func (p *providerView) tabs() []tab {
 	var tabs []tab
 	current := cmp.Or(p.query.tab, tabDocs)
 	switch {
-	case p.route.rest != "", current == tabPages:
+	case p.route.Rest != "", current == tabPages:
 		current = tabDocs
 	case p.docs == nil:
 		current = cmp.Or(p.query.tab, tabPackages)
@@ -206,7 +206,7 @@ func (p *providerView) tabs() []tab {
 
 func (p *providerView) sidebar() sidebar {
 	var b sidebar
-	a := p.route.address
+	a := p.route.Address
 	b.Use = &usage{Code: snippet.Provider(p.source(a), a.Name, snippet.ConstraintOn(p.release.Version, p.latest.Version))}
 	switch {
 	case a.Hostname != "":
@@ -247,7 +247,7 @@ func (p *providerView) packages() packages {
 	for _, missing := range p.provider.Missing(p.release) {
 		all.Missing = append(all.Missing, missing.Platform.String())
 	}
-	a := p.route.address
+	a := p.route.Address
 	all.Lock = snippet.LockBlock(a.At(cmp.Or(a.Hostname, p.view.Hostname())), p.release.Version, hashes)
 	all.Checksums = link{"SHA256SUMS", p.fileURL(address.ChecksumsName(a.Name, p.release.Version))}
 	if name := address.SignatureName(a.Name, p.release.Version); p.provider.File(name) != nil {
@@ -258,7 +258,7 @@ func (p *providerView) packages() packages {
 
 // fileURL returns the URL at which clients download a file of the provider.
 func (p *providerView) fileURL(name string) string {
-	a := p.route.address
+	a := p.route.Address
 	host := cmp.Or(a.Hostname, p.view.Hostname())
 	return p.view.FilesURL() + "/mirror/" + strings.Join([]string{string(host), a.Namespace, a.Name, name}, "/") + p.linkQuery(p.release.Version, name)
 }
@@ -278,7 +278,7 @@ func (p *providerView) signature() signature {
 	}
 	return signature{
 		Title: "Signed by its publisher",
-		Text:  "Clients verify the signature with this key, which the registry trusts for " + p.route.address.Namespace + ".",
+		Text:  "Clients verify the signature with this key, which the registry trusts for " + p.route.Address.Namespace + ".",
 		Facts: keyFacts(s.KeyID, keyOf(p.release)),
 	}
 }
@@ -338,11 +338,11 @@ func keyFacts(id string, key *signing.PublicKey) []fact {
 // versions returns the rows of all releases.
 func (p *providerView) versions() []versionGroup[releaseRow] {
 	var offered, withdrawn []releaseRow
-	used := downloads(p.view.Usage(p.route.address))
+	used := downloads(p.view.Usage(p.route.Address))
 	for _, r := range p.provider.Releases {
 		row := releaseRow{
 			Used:    used.of(r.Version),
-			Version: r.Version, URL: p.url(p.route.withVersion(r.Version)), Published: r.Published(), Platforms: len(r.Packages),
+			Version: r.Version, URL: p.url(p.route.WithVersion(r.Version)), Published: r.Published(), Platforms: len(r.Packages),
 			Signed: signer(r), Chips: p.chipsOf(r),
 		}
 		if n := r.Deprecated(); n != nil {
@@ -352,7 +352,7 @@ func (p *providerView) versions() []versionGroup[releaseRow] {
 	}
 	for _, w := range p.provider.Withdrawn() {
 		withdrawn = append(withdrawn, releaseRow{
-			Version: w.Version, URL: p.url(p.route.withVersion(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
+			Version: w.Version, URL: p.url(p.route.WithVersion(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
 		})
 	}
 	return groupVersions(offered, withdrawn)

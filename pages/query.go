@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // A query has the parameters that a page depends on. It leaves out parameters that the
@@ -25,7 +27,7 @@ const maxValue = 300
 
 // readQuery reads the parameters that the page of a route depends on, and from the header the
 // format, unless a parameter has it.
-func readQuery(rt route, raw string, header http.Header) (q query) {
+func readQuery(rt route.Route, raw string, header http.Header) (q query) {
 	if raw == "" {
 		q.markdown = prefersMarkdown(header)
 		return q
@@ -44,44 +46,44 @@ func readQuery(rt route, raw string, header http.Header) (q query) {
 	default:
 		q.markdown = prefersMarkdown(header)
 	}
-	switch rt.kind {
-	case homeRoute:
+	switch rt.Kind {
+	case route.Home:
 		if values.Has("sign-in") {
 			if q.signIn = values.Get("sign-in"); q.signIn == "" {
 				q.signIn = "/"
 			}
 		}
-	case loginRoute:
+	case route.Login:
 		q.to, q.again = values.Get("to"), values.Has("again")
-	case modulesRoute, providersRoute:
+	case route.Modules, route.Providers:
 		q.namespace, q.system, q.registry = get("namespace"), get("provider"), get("registry")
-	case searchRoute, searchModulesRoute, searchProvidersRoute, searchDocsRoute:
+	case route.Search, route.SearchModules, route.SearchProviders, route.SearchDocs:
 		q.q, q.namespace, q.registry = get("q"), get("namespace"), get("registry")
-		if rt.kind == searchModulesRoute || rt.kind == searchDocsRoute {
+		if rt.Kind == route.SearchModules || rt.Kind == route.SearchDocs {
 			q.system = get("provider")
 		}
-	case suggestionsRoute:
+	case route.Suggestions:
 		q.q = get("q")
-	case moduleRoute, providerRoute:
+	case route.Module, route.Provider:
 		if q.tab = get("tab"); q.tab == tabChanges {
 			q.from = get("from")
 		}
-		if rt.kind == providerRoute && q.tab == tabPages {
+		if rt.Kind == route.Provider && q.tab == tabPages {
 			q.q, q.group = get("q"), get("group")
 		}
-	case moduleCodeRoute:
+	case route.ModuleCode:
 		if q.from = get("from"); q.from == "" {
 			q.tab = get("tab")
 		}
 	}
-	switch rt.kind {
-	case modulesRoute, providersRoute, placeRoute:
+	switch rt.Kind {
+	case route.Modules, route.Providers, route.Place:
 		if get("sort") == newestFirst {
 			q.sort = newestFirst
 		}
 	}
 	switch {
-	case rt.kind == modulesRoute, rt.kind == providersRoute, rt.kind == searchModulesRoute, rt.kind == searchProvidersRoute, rt.kind == searchDocsRoute, rt.kind == providerRoute && q.tab == tabPages:
+	case rt.Kind == route.Modules, rt.Kind == route.Providers, rt.Kind == route.SearchModules, rt.Kind == route.SearchProviders, rt.Kind == route.SearchDocs, rt.Kind == route.Provider && q.tab == tabPages:
 		if n, err := strconv.Atoi(get("offset")); err == nil && n > 0 {
 			q.offset = n
 		}
@@ -92,3 +94,17 @@ func readQuery(rt route, raw string, header http.Header) (q query) {
 // cacheable reports whether a page is worth keeping. Pages of a search are not, since
 // there is no end of queries.
 func (q query) cacheable() bool { return q.q == "" && q.signIn == "" && q.to == "" }
+
+// withQuery returns a URL with a query of names and values. Names with an empty value
+// are left out.
+func withQuery(to string, namesAndValues ...string) string {
+	separator := "?"
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		if namesAndValues[i+1] == "" {
+			continue
+		}
+		to += separator + namesAndValues[i] + "=" + url.QueryEscape(namesAndValues[i+1])
+		separator = "&"
+	}
+	return to
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // A reportPage lists the files in the tree that are not offered, with the reasons and
@@ -77,7 +78,7 @@ func (v *visit) notes(offered []index.Offer) []problem {
 			at[k] = len(all)
 			p := problem{Path: o.Address + " " + o.Version, Reason: o.Kind, Detail: n}
 			if a, err := address.Parse(o.Address); err == nil {
-				p.URL = v.url(addressRoute(a).withVersion(o.Version))
+				p.URL = v.url(route.Of(a).WithVersion(o.Version))
 			}
 			all = append(all, p)
 		}

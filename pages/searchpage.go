@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/catalog"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // A searchPage shows the results of a search: the first of all kinds, or all of one.
@@ -62,7 +63,7 @@ type foundPart struct {
 // A searchKind is a kind of results.
 type searchKind struct {
 	title string
-	route routeKind
+	route route.Kind
 	list  handlers.FoundList
 	item  func(v *visit, list handlers.FoundList, i int) foundItem
 }
@@ -70,9 +71,9 @@ type searchKind struct {
 // searchKinds returns the kinds of the results of a search, in their order.
 func searchKinds(found handlers.Search) []searchKind {
 	return []searchKind{
-		{"Modules", searchModulesRoute, found.Modules, (*visit).foundModule},
-		{"Providers", searchProvidersRoute, found.Providers, (*visit).foundProvider},
-		{"Documentation", searchDocsRoute, found.Pages, (*visit).foundDoc},
+		{"Modules", route.SearchModules, found.Modules, (*visit).foundModule},
+		{"Providers", route.SearchProviders, found.Providers, (*visit).foundProvider},
+		{"Documentation", route.SearchDocs, found.Pages, (*visit).foundDoc},
 	}
 }
 
@@ -118,15 +119,15 @@ func (v *visit) search() (*answer, error) {
 		s.Clear = v.listURL(v.route, query{q: v.query.q})
 	}
 	kinds := searchKinds(found)
-	all := choice{Text: "All", Current: v.route.kind == searchRoute, URL: v.listURL(route{kind: searchRoute}, v.query.without("provider"))}
+	all := choice{Text: "All", Current: v.route.Kind == route.Search, URL: v.listURL(route.Route{Kind: route.Search}, v.query.without("provider"))}
 	for i := range kinds {
 		k := &kinds[i]
 		chosen := v.chosen(k)
 		all.Count += len(chosen)
 		s.Kinds = append(s.Kinds, choice{
-			Text: k.title, Count: len(chosen), Current: v.route.kind == k.route, URL: v.listURL(route{kind: k.route}, v.query.without("provider")),
+			Text: k.title, Count: len(chosen), Current: v.route.Kind == k.route, URL: v.listURL(route.Route{Kind: k.route}, v.query.without("provider")),
 		})
-		if len(chosen) > 0 && (all.Current || v.route.kind == k.route) {
+		if len(chosen) > 0 && (all.Current || v.route.Kind == k.route) {
 			s.Groups = append(s.Groups, v.group(k, chosen))
 		}
 	}
@@ -145,7 +146,7 @@ func (q query) without(filter string) query {
 // chosen returns which results pass all filters. The filter by provider is of one kind.
 func (v *visit) chosen(k *searchKind) (chosen []int) {
 	but := ""
-	if v.route.kind != k.route {
+	if v.route.Kind != k.route {
 		but = "provider"
 	}
 	passes := make(map[*handlers.Listed]bool) // pages are many, providers few
@@ -165,7 +166,7 @@ func (v *visit) chosen(k *searchKind) (chosen []int) {
 func (v *visit) group(k *searchKind, chosen []int) searchGroup {
 	g := searchGroup{Title: k.title, Total: len(chosen)}
 	first, step := 0, foundAtOnce
-	own := v.route.kind == k.route
+	own := v.route.Kind == k.route
 	if own {
 		first, step = min(v.query.offset, len(chosen)-1), pageItems
 	}
@@ -177,7 +178,7 @@ func (v *visit) group(k *searchKind, chosen []int) searchGroup {
 	case own:
 		g.Pager = v.pager(first, last, len(chosen), step)
 	case last < len(chosen):
-		g.All = v.listURL(route{kind: k.route}, v.query.without("provider"))
+		g.All = v.listURL(route.Route{Kind: k.route}, v.query.without("provider"))
 	}
 	return g
 }
@@ -188,7 +189,7 @@ func (v *visit) searchFacets(kinds []searchKind) []facet {
 	systems, providers := map[string]int{}, map[string]int{}
 	for i := range kinds {
 		k := &kinds[i]
-		if v.route.kind != searchRoute && v.route.kind != k.route {
+		if v.route.Kind != route.Search && v.route.Kind != k.route {
 			continue
 		}
 		for l, count := range k.list.Entries() {
@@ -200,17 +201,17 @@ func (v *visit) searchFacets(kinds []searchKind) []facet {
 			}
 			switch {
 			case !k.matches(&v.query, l.Address, "provider"):
-			case k.route == searchModulesRoute:
+			case k.route == route.SearchModules:
 				systems[l.Address.System] += count
-			case k.route == searchDocsRoute:
+			case k.route == route.SearchDocs:
 				providers[l.Address.String()] += count
 			}
 		}
 	}
 	return []facet{
 		v.newFacet("Namespace", "namespace", namespaces, v.route),
-		v.newFacet("System", "provider", systems, route{kind: searchModulesRoute}),
-		v.newFacet("Provider", "provider", providers, route{kind: searchDocsRoute}),
+		v.newFacet("System", "provider", systems, route.Route{Kind: route.SearchModules}),
+		v.newFacet("Provider", "provider", providers, route.Route{Kind: route.SearchDocs}),
 		v.newFacet("Registry", "registry", registries, v.route),
 	}
 }
@@ -219,12 +220,12 @@ func (v *visit) foundModule(list handlers.FoundList, i int) foundItem {
 	l, _ := list.At(i)
 	f := v.foundEntry(list.Query, l)
 	if part := list.NamedPart(); part != "" && v.hasPart(l, part) {
-		f.Inner = []foundPart{{URL: v.url(addressRoute(l.Address).withPart(part)), Name: []catalog.Run{{Text: part, Marked: true}}}}
+		f.Inner = []foundPart{{URL: v.url(route.Of(l.Address).WithPart(part)), Name: []catalog.Run{{Text: part, Marked: true}}}}
 	}
 	x := list.Query.Explain(l.Entry)
 	f.Said, f.Why = x.Description, x.Reasons
 	for _, p := range x.Parts {
-		f.Inner = append(f.Inner, foundPart{v.url(addressRoute(l.Address).withPart(p.Path)), p.Name, p.Description, p.Reasons})
+		f.Inner = append(f.Inner, foundPart{v.url(route.Of(l.Address).WithPart(p.Path)), p.Name, p.Description, p.Reasons})
 	}
 	return f
 }
@@ -259,7 +260,7 @@ func (v *visit) foundDoc(list handlers.FoundList, i int) foundItem {
 	f.MarkedName, f.Said = list.Query.ExplainPage(&title, l.Address.Name)
 	f.URL = v.docURLOf(l.Address, title)
 	f.Chips = []chip{{Label: docKinds[title.Category]}}
-	f.Of = link{l.Address.String(), v.url(addressRoute(l.Address))}
+	f.Of = link{l.Address.String(), v.url(route.Of(l.Address))}
 	if title.Category == content.DocGuides && title.Title != "" {
 		f.MarkedName, f.Said = f.Said, nil // nobody knows the names of its file
 	}
@@ -269,8 +270,8 @@ func (v *visit) foundDoc(list handlers.FoundList, i int) foundItem {
 // docURLOf returns the URL of a page of the documentation of the latest release of a
 // provider.
 func (v *visit) docURLOf(a address.Address, t content.DocTitle) string {
-	r := addressRoute(a)
-	r.rest = "docs/" + string(t.Category) + "/" + t.Slug
+	r := route.Of(a)
+	r.Rest = "docs/" + string(t.Category) + "/" + t.Slug
 	return v.url(r)
 }
 

@@ -5,18 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
-
-// signsIn reports whether a route is a step of signing in or out.
-func (r route) signsIn() bool {
-	return slices.Contains([]routeKind{loginRoute, callbackRoute, logoutRoute}, r.kind)
-}
 
 // canSignIn reports whether a browser can sign in at all.
 func (s *Site) canSignIn() bool {
@@ -58,13 +53,13 @@ func (v *visit) linkQuery(version, file string) string {
 func (v *visit) signInPage() *answer {
 	var a *answer
 	switch {
-	case v.route.kind == logoutRoute:
+	case v.route.Kind == route.Logout:
 		a = v.signOut()
 	case v.request.Method == http.MethodHead:
 		a = &answer{status: http.StatusNoContent} // a program only asks whether the path exists
 	case isPrefetch(v.request.Header):
 		a = &answer{status: http.StatusServiceUnavailable} // the browser asks again when the user follows the link
-	case v.route.kind == callbackRoute:
+	case v.route.Kind == route.Callback:
 		a = v.finishSignIn()
 	default:
 		a = v.beginSignIn()
@@ -84,10 +79,10 @@ func (v *visit) beginSignIn() *answer {
 	if v.inSession() && !v.query.again {
 		return &answer{status: http.StatusSeeOther, location: to}
 	}
-	location, cookie, err := v.site.SignIn.Begin(v.request.Context(), v.site.Registry.Origin(v.request)+v.site.Path+callbackPath, to, v.query.again)
+	location, cookie, err := v.site.SignIn.Begin(v.request.Context(), v.site.Registry.Origin(v.request)+v.site.Path+route.CallbackPath, to, v.query.again)
 	if errors.Is(err, signin.ErrTooLarge) { // only the path of the page can be that long
 		to = v.site.Path + "/"
-		location, cookie, err = v.site.SignIn.Begin(v.request.Context(), v.site.Registry.Origin(v.request)+v.site.Path+callbackPath, to, v.query.again)
+		location, cookie, err = v.site.SignIn.Begin(v.request.Context(), v.site.Registry.Origin(v.request)+v.site.Path+route.CallbackPath, to, v.query.again)
 	}
 	if err != nil {
 		return v.signInFailed(to, err)
@@ -179,7 +174,7 @@ type signOutPage struct {
 // button. A form on another site ends no session: browsers say where a form comes from,
 // and leave out the session's cookie.
 func (v *visit) signOut() *answer {
-	self := v.site.Path + logoutPath
+	self := v.site.Path + route.LogoutPath
 	if v.request.Method == http.MethodPost {
 		a := &answer{status: http.StatusSeeOther, location: self}
 		if new(http.CrossOriginProtection).Check(v.request) == nil && v.inSession() {

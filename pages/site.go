@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/feed"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // A Site serves the pages of a registry. Its fields must not change once it serves.
@@ -82,8 +83,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		s.write(w, r, logoAnswer(s.Logo))
 		return true
 	}
-	rt, ok := parseRoute(escaped)
-	if !ok && !belowPages(escaped) {
+	rt, ok := route.Parse(escaped)
+	if !ok && !route.BelowPages(escaped) {
 		return false
 	}
 	s.once.Do(func() { s.cache, s.writing = newPageCache(), make(chan struct{}, maxRendered) })
@@ -91,7 +92,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		s.write(w, r, s.failed(page{Site: s.identity(s.Registry.Hostname(r))}, status, ""))
 	}
 	switch {
-	case s.SignIn != nil && rt.kind == logoutRoute && r.Method == http.MethodPost:
+	case s.SignIn != nil && rt.Kind == route.Logout && r.Method == http.MethodPost:
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
 		fail(http.StatusMethodNotAllowed)
@@ -100,11 +101,11 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		fail(http.StatusNotFound)
 		return true
 	}
-	if rt.isPage() {
+	if rt.IsPage() {
 		w.Header().Add("Vary", "Accept")
 	}
-	if normal := s.Path + rt.path(); normal != r.URL.EscapedPath() {
-		switch tab := cutPart(rt, escaped); {
+	if normal := s.Path + rt.Path(); normal != r.URL.EscapedPath() {
+		switch tab := rt.CutPart(escaped); {
 		case tab != "":
 			normal = withQuery(normal, "tab", tab, "format", r.URL.Query().Get("format"))
 		case r.URL.RawQuery != "":
@@ -113,14 +114,14 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		s.write(w, r, &answer{status: http.StatusPermanentRedirect, location: normal})
 		return true
 	}
-	if rt.kind == assetRoute {
-		f, _ := assets.Named(rt.rest)
+	if rt.Kind == route.Asset {
+		f, _ := assets.Named(rt.Rest)
 		s.write(w, r, assetAnswer(f))
 		return true
 	}
 	q := readQuery(rt, r.URL.RawQuery, r.Header)
 	visit := &visit{site: s, request: r, route: rt, query: q}
-	if s.SignIn != nil && rt.signsIn() {
+	if s.SignIn != nil && rt.SignsIn() {
 		s.write(w, r, visit.signInPage())
 		return true
 	}
@@ -136,7 +137,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 			a = failed
 		}
 	}
-	if rt.feed && a.status == http.StatusUnauthorized {
+	if rt.Feed && a.status == http.StatusUnauthorized {
 		asks := *a
 		asks.challenges = true // a reader of feeds cannot sign in on a page
 		a = &asks
@@ -150,7 +151,7 @@ type visit struct {
 	site    *Site
 	view    *handlers.View
 	request *http.Request
-	route   route
+	route   route.Route
 	query   query
 
 	// version is the version of the module or provider that was found, or empty.
@@ -162,17 +163,17 @@ type visit struct {
 // answer renders a page, or takes it from the cache if the page is the same for
 // everyone.
 func (s *Site) answer(v *visit) (*answer, error) {
-	if !v.view.Public() || !v.query.cacheable() || v.route.kind == logRoute { // the log grows without a new snapshot
+	if !v.view.Public() || !v.query.cacheable() || v.route.Kind == route.Log { // the log grows without a new snapshot
 		return s.render(v)
 	}
 	if subject, err := v.subject(); err != nil || !subject.Anonymous() {
 		return s.render(v) // the page has the name of the user
 	}
-	key := pageKey{route: v.route, query: v.query, self: v.view.Hostname(), counts: s.Registry.Usage.Generation()}
+	key := pageKey{Route: v.route, query: v.query, self: v.view.Hostname(), counts: s.Registry.Usage.Generation()}
 	switch {
-	case v.route.feed:
+	case v.route.Feed:
 		key.base = s.origin(v.request)
-	case v.route.kind == homeRoute:
+	case v.route.Kind == route.Home:
 		key.base = v.view.ServicesURL()
 	}
 	pages := s.cache.of(v.view.Snapshot(), s.Registry.Snapshot())
@@ -180,15 +181,15 @@ func (s *Site) answer(v *visit) (*answer, error) {
 		return a, nil
 	}
 	a, err := s.share(v, pages, key.clone())
-	if err != nil && v.route.address != (address.Address{}) {
-		v.view.Await(v.route.address)
+	if err != nil && v.route.Address != (address.Address{}) {
+		v.view.Await(v.route.Address)
 	}
 	return a, err
 }
 
 func (s *Site) share(v *visit, pages *snapshotPages, key pageKey) (*answer, error) {
 	request, view := v.request.Clone(v.request.Context()), v.view.Detached(v.request) // nothing else changes these
-	made := visit{site: s, route: key.route, query: key.query}                        // an answer refers to its route, too
+	made := visit{site: s, route: key.Route, query: key.query}                        // an answer refers to its route, too
 	return pages.Load(v.request.Context(), key, func(ctx context.Context) (*answer, time.Duration, error) {
 		made.request = request.WithContext(ctx)
 		made.view = view.Detached(made.request)
@@ -213,40 +214,40 @@ func (s *Site) render(v *visit) (*answer, error) {
 }
 
 func (s *Site) renderPage(v *visit) (*answer, error) {
-	if v.route.feed {
+	if v.route.Feed {
 		return v.about(v.feed())
 	}
-	switch v.route.kind {
-	case llmsRoute:
+	switch v.route.Kind {
+	case route.LLMs:
 		return v.llms()
-	case homeRoute:
+	case route.Home:
 		if v.query.signIn != "" {
 			return v.signIn()
 		}
 		return v.home()
-	case modulesRoute, providersRoute:
+	case route.Modules, route.Providers:
 		return v.browse()
-	case searchRoute, searchModulesRoute, searchProvidersRoute, searchDocsRoute:
+	case route.Search, route.SearchModules, route.SearchProviders, route.SearchDocs:
 		return v.search()
-	case suggestionsRoute:
+	case route.Suggestions:
 		return v.suggestions()
-	case moduleRoute:
+	case route.Module:
 		return v.about(v.module())
-	case moduleFileRoute:
+	case route.ModuleFile:
 		return v.about(v.moduleFile())
-	case moduleCodeRoute:
+	case route.ModuleCode:
 		return v.about(v.code())
-	case providerRoute:
+	case route.Provider:
 		return v.about(v.provider())
-	case placeRoute:
+	case route.Place:
 		return v.place()
-	case lostRoute:
+	case route.Lost:
 		return v.lost()
-	case reportRoute:
+	case route.Report:
 		return v.report()
-	case logRoute:
+	case route.Log:
 		return v.log()
-	case loginRoute:
+	case route.Login:
 		if s.Challenge == nil {
 			return nil, fs.ErrNotExist
 		}
@@ -283,7 +284,7 @@ func (v *visit) inTurn(f func()) error {
 // about records the provider or module that an answer shows, and its version.
 func (v *visit) about(a *answer, err error) (*answer, error) {
 	if err == nil && (a.status == http.StatusOK || a.status == http.StatusGone) {
-		a.about, a.version = v.route.address, cmp.Or(v.version, v.route.version)
+		a.about, a.version = v.route.Address, cmp.Or(v.version, v.route.Version)
 	}
 	return a, err
 }
@@ -309,7 +310,7 @@ func (v *visit) page(title string) (page, error) {
 	case !subject.Anonymous():
 		p.Site.User, p.Site.Report = subject.ID, v.view.Operator()
 		if v.inSession() {
-			p.Site.SignOut = v.site.Path + logoutPath
+			p.Site.SignOut = v.site.Path + route.LogoutPath
 		}
 	case v.site.canSignIn():
 		p.Site.SignIn = v.site.loginURL(v.self())
@@ -320,10 +321,10 @@ func (v *visit) page(title string) (page, error) {
 // self returns the URL of the page, without parameters that the page does not depend
 // on.
 func (v *visit) self() string {
-	switch v.route.kind {
-	case homeRoute, loginRoute, callbackRoute, logoutRoute:
+	switch v.route.Kind {
+	case route.Home, route.Login, route.Callback, route.Logout:
 		return v.site.Path + "/"
-	case moduleRoute, moduleCodeRoute, providerRoute:
+	case route.Module, route.ModuleCode, route.Provider:
 		return withQuery(v.url(v.route), "tab", v.query.tab, "from", v.query.from)
 	}
 	return v.listURL(v.route, v.query)
@@ -362,7 +363,7 @@ func (s *Site) within(to string) string {
 		return s.Path + "/"
 	}
 	below, ok := strings.CutPrefix(u.EscapedPath(), s.Path)
-	if rt, known := parseRoute(below); !ok || !known || rt.signsIn() || strings.HasPrefix(to, "//") {
+	if rt, known := route.Parse(below); !ok || !known || rt.SignsIn() || strings.HasPrefix(to, "//") {
 		return s.Path + "/"
 	}
 	if u.RawQuery != "" {
@@ -372,7 +373,7 @@ func (s *Site) within(to string) string {
 }
 
 // url returns the URL of a route.
-func (v *visit) url(r route) string { return v.site.Path + r.path() }
+func (v *visit) url(r route.Route) string { return v.site.Path + r.Path() }
 
 // failed returns the page of an error.
 func (v *visit) failed(err error) *answer {
@@ -387,7 +388,7 @@ func (v *visit) failed(err error) *answer {
 		v.site.Logger.ErrorContext(v.request.Context(), "page failed", "error", err.Error())
 	}
 	text := ""
-	if a := v.route.address; status == http.StatusNotFound && v.view != nil && v.view.Fetches(a) {
+	if a := v.route.Address; status == http.StatusNotFound && v.view != nil && v.view.Fetches(a) {
 		text = a.String() + " is not here, or you are not allowed to see it. " + fetchedLater
 	}
 	return v.failedWith(status, text)

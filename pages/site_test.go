@@ -23,6 +23,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -645,8 +646,8 @@ func TestARenderedPageIsKept(t *testing.T) {
 	first := body()
 	kept := s.cache.latest.Load()
 	keptPage := func(path, query string) *answer {
-		rt, _ := parseRoute(path)
-		a, _ := kept.Get(pageKey{route: rt, query: readQuery(rt, query, nil), self: "registry.example.com"})
+		rt, _ := route.Parse(path)
+		a, _ := kept.Get(pageKey{Route: rt, query: readQuery(rt, query, nil), self: "registry.example.com"})
 		return a
 	}
 	page := keptPage("/modules/acme/vpc/aws", "tab=inputs")
@@ -751,4 +752,19 @@ func TestRegistryIsToldOfPages(t *testing.T) {
 	if w := s.get("/elsewhere", ""); w.Code != notAPage || told != nil {
 		t.Errorf("what is not for the pages: %d, told %+v", w.Code, told)
 	}
+}
+
+func FuzzWithin(f *testing.F) {
+	for _, to := range []string{"/browse/modules", "//evil.example/", "https://evil.example", "/\\evil.example", "/search?q=%0d%0a", "/ui/", "javascript:alert(1)", "/search?q=a\tb"} {
+		f.Add(to)
+	}
+	f.Fuzz(func(t *testing.T, to string) {
+		for _, path := range []string{"", "/ui"} {
+			s := &Site{Path: path}
+			got := s.within(to)
+			if !strings.HasPrefix(got, path+"/") || strings.HasPrefix(got, "//") || strings.ContainsAny(got, "\\\r\n\t") {
+				t.Errorf("%q leads to %q", to, got)
+			}
+		}
+	})
 }

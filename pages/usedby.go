@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // A usedBy lists the modules that use a module or provider, in their latest versions.
@@ -29,12 +30,12 @@ const maxCallers = 200
 // usedBy returns what uses a module or provider, as far as the visitor may see it: first what
 // does not take its latest version.
 func (v *visit) usedBy(latest string) (u usedBy, err error) {
-	users, err := v.view.UsedBy(v.route.address)
+	users, err := v.view.UsedBy(v.route.Address)
 	if err != nil {
 		return u, err
 	}
 	u.Modules, u.Latest = users.Modules(), latest
-	takes := takesOf(v.route.address, latest)
+	takes := takesOf(v.route.Address, latest)
 	known := make(map[string]bool) // there are few constraints
 	var groups [2][]handlers.Caller
 	all := 0
@@ -55,10 +56,10 @@ func (v *visit) usedBy(latest string) (u usedBy, err error) {
 	}
 	for i, group := range groups {
 		for _, c := range group[:min(len(group), maxCallers-len(u.Callers))] {
-			r := addressRoute(c.Address)
+			r := route.Of(c.Address)
 			name := c.Address.String()
 			if c.Part != "" {
-				r, name = r.withPart(c.Part), name+"//"+c.Part
+				r, name = r.WithPart(c.Part), name+"//"+c.Part
 			}
 			u.Callers = append(u.Callers, caller{name, v.url(r), c.Version, c.Constraint, i == 1})
 		}
@@ -70,7 +71,7 @@ func (v *visit) usedBy(latest string) (u usedBy, err error) {
 // usedByCount returns the number of modules that use a module or provider. It is zero where
 // that cannot be known.
 func (v *visit) usedByCount() int {
-	users, err := v.view.UsedBy(v.route.address)
+	users, err := v.view.UsedBy(v.route.Address)
 	if err != nil {
 		return 0
 	}

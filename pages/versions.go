@@ -154,11 +154,11 @@ func newer(a, b string) bool {
 func (m *moduleView) versions() []versionGroup[versionRow] {
 	var offered, withdrawn []versionRow
 	var summaries summaryCache
-	used := downloads(m.view.Usage(m.route.address))
+	used := downloads(m.view.Usage(m.route.Address))
 	for i, v := range m.module.Versions {
 		row := versionRow{
 			Used:    used.of(v.Version),
-			Version: v.Version, URL: m.url(m.route.withVersion(v.Version)), Published: v.Published(), Size: size(v.Archive.Size), Chips: m.chipsOf(v),
+			Version: v.Version, URL: m.url(m.route.WithVersion(v.Version)), Published: v.Published(), Size: size(v.Archive.Size), Chips: m.chipsOf(v),
 		}
 		if n := v.Deprecated(); n != nil {
 			row.Reason = n.Reason
@@ -171,7 +171,7 @@ func (m *moduleView) versions() []versionGroup[versionRow] {
 	}
 	for _, w := range m.module.Withdrawn() {
 		withdrawn = append(withdrawn, versionRow{
-			Version: w.Version, URL: m.url(m.route.withVersion(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
+			Version: w.Version, URL: m.url(m.route.WithVersion(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
 		})
 	}
 	return groupVersions(offered, withdrawn)

@@ -47,8 +47,8 @@ var (
 	// and the next request tries again. The error is one of tree.StorageError as well.
 	ErrUnread = errors.New("what is there of it cannot be read at the moment")
 
-	// ErrNotOnRecord: the package is in the tree, and not on record yet, which it must be. The
-	// next request tries again.
+	// ErrNotOnRecord: the package is in the tree, and must be on record before it is handed out.
+	// The next request tries again.
 	ErrNotOnRecord = errors.New("it is not in the transparency log yet")
 
 	// ErrWouldFill: the package is not in the tree, and the Filler is ReadOnly.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -15,8 +17,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// What an origin sends and the record has with other bytes is not kept, and nobody gets it. A
-// package that the record has not, or has with these bytes, is fetched as ever.
+// A package that the record has with other bytes than its origin sends is neither kept nor served.
+// A package that is not on record, or has these bytes there, is fetched as ever.
 func TestWhatAnOriginHasReplaced(t *testing.T) {
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	replaced := make(map[string]bool)
@@ -43,7 +45,7 @@ func TestWhatAnOriginHasReplaced(t *testing.T) {
 	begin(newModules(t, "").Client(t, upstream.Origin{}), withModules).mustRefuseModule(t, pull.ErrConflict, "is on record with other bytes")
 }
 
-// A module that somebody has swapped in the tree is not served for want of one in the index.
+// A module that was swapped in the tree is not served, although the index has none.
 func TestAReplacedModuleInTheTreeIsNotServed(t *testing.T) {
 	folders := indextest.New(t).Write("modules/"+vpc.String()+"/1.0.0.tar.gz", indextest.TarGz("main.tf", "# swapped in the tree"))
 	c := newModules(t, "").Client(t, upstream.Origin{})
@@ -89,4 +91,87 @@ func TestWhatIsFetchedMustBeOnRecord(t *testing.T) {
 	}
 	recorded[vpc.Namespace+" 1.0.0 _"] = true
 	m.fillModule(t)
+}
+
+// A package that waits until it is on record keeps no other one waiting for a slot.
+func TestPackagesThatWaitForTheRecordHaveNoSlot(t *testing.T) {
+	s, names := many(t, upstream.MaxDownloads+1)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		var waiting sync.WaitGroup
+		waiting.Add(len(names))
+		folders := indextest.New(t)
+		m := (&mirroring{Tree: folders}).start(t, c, pull.Options{
+			Sources: sourceOf(c, pull.Policy{}), Open: folders.Open,
+			Await: func(ctx context.Context, _ address.Address, _ string, _ address.Platform) bool {
+				waiting.Done()
+				all := make(chan struct{})
+				go func() {
+					waiting.Wait()
+					close(all)
+				}()
+				select {
+				case <-all:
+					return true
+				case <-ctx.Done():
+					return false
+				}
+			},
+		})
+		defer m.Close()
+		var fills sync.WaitGroup
+		for _, name := range names {
+			fills.Go(func() {
+				if _, err := m.Fill(background(), demo, name); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
+		fills.Wait()
+	})
+}
+
+// Clients that follow a package get its end when it is on record, and not before.
+func TestTheEndIsHeldBackUntilItIsOnRecord(t *testing.T) {
+	for _, test := range []struct {
+		rule     string
+		recorded bool
+	}{
+		{"it comes to be on record", true},
+		{"it does not", false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+			root := treeKind{}.root(t)
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				s.goOn = make(chan struct{})
+				entered := make(chan struct{})
+				m := newMirror(t, (&mirroring{Tree: root.tree(t), root: root}).start(t, c, pull.Options{
+					Sources: sourceOf(c, pull.Policy{}), Open: root.open,
+					Await: func(ctx context.Context, _ address.Address, _ string, _ address.Platform) bool {
+						select {
+						case <-entered:
+							return true
+						case <-ctx.Done():
+							return false
+						}
+					},
+				}))
+				defer m.filler.Close()
+				f := m.ask(background())
+				time.Sleep(followAfter + time.Millisecond)
+				close(s.goOn)
+				synctest.Wait()
+				if got := f.now(); len(got.body) != len(s.content)-heldBack || got.ended {
+					t.Errorf("before it is on record: %d bytes of %d", len(got.body), len(s.content))
+				}
+				if test.recorded {
+					close(entered)
+				}
+				m.all.Wait()
+				if got := f.now(); (got.body == s.content) != test.recorded || got.broken == test.recorded {
+					t.Errorf("got %d bytes of %d, broken: %t", len(got.body), len(s.content), got.broken)
+				}
+			})
+		})
+	}
 }

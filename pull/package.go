@@ -236,9 +236,24 @@ type packageFill struct {
 	growing  *growing       // the last one that was offered; nil: none
 }
 
-// fillPackage finds a package in the tree, or fetches it when it gets a slot. It takes
-// no lock before that, since others wait for the locks.
+// fillPackage finds a package in the tree, or fetches it, and waits until it is on record.
+// Followers wait for that, too. It has neither a slot nor a lock meanwhile, for which other
+// packages wait.
 func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (filled *Filled, fetched bool, err error) {
+	defer func() { k.growing.end(filled, err) }() // even if it panics: otherwise followers wait for ever
+	added, fetched, err := f.addPackage(ctx, s, k)
+	if err == nil {
+		err = f.awaitRecord(k.Address, k.Version, k.platform)
+	}
+	if err != nil {
+		return nil, fetched, err
+	}
+	return added, fetched, nil
+}
+
+// addPackage finds a package in the tree, or fetches it when it gets a slot. It takes
+// no lock before that, since others wait for the locks.
+func (f *Filler) addPackage(ctx context.Context, s *Source, k *packageFill) (filled *Filled, fetched bool, err error) {
 	p, ok := k.Package(k.platform)
 	if !ok {
 		return nil, false, fmt.Errorf("the release has no package for %s: %w", k.platform, upstream.ErrNotFound)
@@ -284,7 +299,11 @@ func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (fi
 }
 
 func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p upstream.Package) (filled *Filled, fetched bool, err error) {
-	defer func() { k.growing.end(filled, err) }() // even if it panics: otherwise followers wait for ever
+	defer func() {
+		if filled == nil { // the next attempt has followers of its own
+			k.growing.end(nil, err)
+		}
+	}()
 	d, err := f.directory(k.Address)
 	if err != nil {
 		return nil, false, err
@@ -299,13 +318,7 @@ func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p u
 			err = unread(tree.ErrChanged)
 		}
 	}
-	if err == nil { // followers wait, too
-		err = f.awaitRecord(k.Address, k.Version, p.Platform)
-	}
-	if err != nil {
-		return nil, fetched, err
-	}
-	return filled, fetched, nil
+	return filled, fetched, err
 }
 
 // findPackage verifies and returns a package in the tree; nil if there is none.

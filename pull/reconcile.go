@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -82,36 +81,6 @@ func (files documents) written(r *upstream.Release) documents {
 // conflict returns the error for a file that differs between the tree and the origin.
 func conflict(name string) error {
 	return fmt.Errorf("%w: its %s differs: to have the origin's, remove the version from the tree", ErrConflict, name)
-}
-
-// checkRecord returns ErrConflict for a package that is on record with other bytes: it was
-// offered here before, and the origin has replaced it.
-func (f *Filler) checkRecord(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) error {
-	if f.options.Replaces == nil {
-		return nil
-	}
-	since := f.options.Replaces(a, version, on, h1, sum)
-	if since.IsZero() {
-		return nil
-	}
-	return fmt.Errorf("%w: version %s is on record with other bytes since %s", ErrConflict, version, since.UTC().Format(time.RFC3339))
-}
-
-// recordPatience is how long a package waits until it is on record.
-const recordPatience = 5 * time.Second
-
-// awaitRecord returns ErrNotOnRecord for a package in the tree that has to be on record and does
-// not come to be.
-func (f *Filler) awaitRecord(a address.Address, version string, on address.Platform) error {
-	if f.options.Await == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(f.ctx, recordPatience)
-	defer cancel()
-	if !f.options.Await(ctx, a, version, on) {
-		return ErrNotOnRecord
-	}
-	return nil
 }
 
 func errCannotExtend(version string) error {

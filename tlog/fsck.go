@@ -16,6 +16,8 @@ type Health struct {
 	Entries int64 // that are stored
 	Signed  int64 // of these, how many the checkpoint has
 
+	Anchored int64 // and how many the checkpoint of the anchor has
+
 	// Faults contradict the log: files that are damaged, missing or of another log. Notes
 	// are unusual and do no harm.
 	Faults, Notes []string
@@ -55,6 +57,7 @@ func newFsck(ctx context.Context, o Options) (*fsck, error) {
 	}
 	// So is the anchor's: a registry that runs adds entries and signs them meanwhile.
 	anchored, err := o.Anchor.Load(ctx)
+	f.anchored = anchored
 	switch {
 	case errors.Is(err, ErrBehind):
 		f.fault("%v", err)
@@ -84,7 +87,7 @@ func newFsck(ctx context.Context, o Options) (*fsck, error) {
 		f.note("there is no checkpoint in Caddy's storage to compare with")
 		return f, nil
 	}
-	return f, f.checkCheckpoint(ctx, o, "the checkpoint in Caddy's storage", anchored, new(int64))
+	return f, f.checkCheckpoint(ctx, o, "the checkpoint in Caddy's storage", anchored, &f.Anchored)
 }
 
 // An fsck adds all entries of a store to an edge, and compares what becomes full with the
@@ -94,6 +97,7 @@ type fsck struct {
 	files
 	edge       *edge
 	checkpoint []byte // of the store
+	anchored   []byte // of the anchor
 }
 
 // readEntries reads bundles, and then the batches that follow them.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -99,7 +100,7 @@ func ReadStoredKey(ctx context.Context, s Store) (k StoredKey, err error) {
 		k.ID, _ = strings.CutPrefix(lines[1], idField)
 	}
 	if id, bad := hex.DecodeString(k.ID); err != nil || bad != nil || len(id) != 16 {
-		return StoredKey{}, fmt.Errorf("the file %s of the log is damaged: restore it", keyName)
+		return StoredKey{}, fmt.Errorf("the file %s of the log is damaged: move it away, and restore it", keyName)
 	}
 	return k, nil
 }
@@ -126,9 +127,20 @@ func CheckCreation(ctx context.Context, s Store) error {
 	return err
 }
 
-// IsEmpty reports whether a store has no log yet.
+// IsEmpty reports whether a store has nothing of a log but perhaps a key. What is left of one
+// counts: its entries would become entries of a log that is begun in the store.
 func IsEmpty(ctx context.Context, s Store) (bool, error) {
-	for _, name := range []string{checkpointName, batchName(0), TilePath(fullTile(-1, 0))} {
+	names := []string{checkpointName, begunName}
+	for _, folder := range []string{batchFolder, path.Dir(TilePath(fullTile(-1, 0))), path.Dir(TilePath(fullTile(0, 0)))} {
+		files, err := s.List(ctx, folder)
+		if err != nil {
+			return false, err
+		}
+		for _, name := range files {
+			names = append(names, path.Join(folder, name))
+		}
+	}
+	for _, name := range names {
 		if _, err := s.Read(ctx, name); !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}

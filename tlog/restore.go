@@ -55,6 +55,13 @@ func Restore(ctx context.Context, o Options, from Store) (*Restoration, error) {
 	if err != nil || len(r.Faults) > 0 {
 		return &r.Restoration, err
 	}
+	// While files are missing, a server that runs must not add others in their place, even if
+	// Caddy's storage is from an older backup than the copy.
+	if r.from.Signed > r.from.Anchored {
+		if err := o.Anchor.Store(ctx, r.from.checkpoint); err != nil {
+			return &r.Restoration, fmt.Errorf("keeping the newest checkpoint of the log: %w", err)
+		}
+	}
 	if err := r.each(ctx, r.create); err != nil {
 		return &r.Restoration, err
 	}
@@ -79,11 +86,8 @@ type restoring struct {
 // checkpoint returns the checkpoint that the store gets; nil: it has it already.
 func (r *restoring) checkpoint(ctx context.Context, o Options) ([]byte, error) {
 	newest, size := r.from.checkpoint, r.from.Signed
-	if anchored, err := o.Anchor.Load(ctx); err == nil { // which was checked with the copy
-		c, err := OpenCheckpoint(anchored, o.Origin, o.Verifiers...)
-		if err == nil && c.Size > size {
-			newest, size = anchored, c.Size
-		}
+	if r.from.Anchored > size {
+		newest, size = r.from.anchored, r.from.Anchored
 	}
 	signed, err := o.Store.Read(ctx, checkpointName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,12 +120,18 @@ func (r *restoring) checkpoint(ctx context.Context, o Options) ([]byte, error) {
 // each calls do for the files that the store must have, in an order in which a log is whole after
 // each.
 func (r *restoring) each(ctx context.Context, do func(ctx context.Context, name string, content []byte) error) error {
-	content, err := r.from.store.Read(ctx, keyName)
-	if err == nil {
-		err = do(ctx, keyName, content)
-	}
-	if err != nil {
-		return fmt.Errorf("restoring the log: %w", err)
+	// A log that were whole before it had begunName would enter what is new as Found.
+	for _, name := range []string{keyName, begunName} {
+		content, err := r.from.store.Read(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) && name == begunName {
+			continue
+		}
+		if err == nil {
+			err = do(ctx, name, content)
+		}
+		if err != nil {
+			return fmt.Errorf("restoring the log: %w", err)
+		}
 	}
 	e := &edge{batch: -1}
 	grow := func(entries []string) error {
@@ -167,16 +177,6 @@ func (r *restoring) each(ctx context.Context, do func(ctx context.Context, name 
 		if err := grow(entries); err != nil {
 			return err
 		}
-	}
-	content, err = r.from.store.Read(ctx, begunName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = do(ctx, begunName, content)
-	}
-	if err != nil {
-		return fmt.Errorf("restoring the log: %w", err)
 	}
 	return nil
 }
@@ -235,6 +235,8 @@ func (r *restoring) compareBatches(ctx context.Context) error {
 		bundle := TilePath(fullTile(-1, first/BundleSize))
 		if _, err := r.to.store.Read(ctx, bundle); err == nil {
 			continue // which is the same, and counts
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("reading entries of the log: %w", err)
 		}
 		entries, ok := decodeBatch(first, content)
 		copied, err := r.from.store.Read(ctx, bundle)

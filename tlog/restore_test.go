@@ -35,8 +35,8 @@ func withoutBatches(m *memory, until int) {
 	}
 }
 
-// What a folder lacks of a newer copy is added, and the log goes on. What is not consistent is
-// refused, and then nothing is copied.
+// Files of a newer copy that a folder lacks are added, and the log goes on. If the two contradict
+// each other, nothing is copied.
 func TestRestore(t *testing.T) {
 	flip := func(m *memory, name string) {
 		m.files[name] = bytes.Clone(m.files[name])
@@ -138,6 +138,98 @@ func TestRestoreComparesBatchesWithBundles(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The copy has entries that its checkpoint has not. The folder gets the checkpoint of the anchor.
+func TestRestoreFromACopyWithAnOlderCheckpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old, now := grown(t, 300, 700)
+		copied := now.copy()
+		copied.files[checkpointName], old.anchor = old.files[checkpointName], now.anchor
+		if r, err := Restore(t.Context(), optionsFor(&access{memory: old}), &access{memory: copied}); err != nil || len(r.Faults) > 0 {
+			t.Fatalf("it is %+v, %v", r, err)
+		}
+		if !bytes.Equal(old.files[checkpointName], now.anchor) || !bytes.Equal(old.anchor, now.anchor) {
+			t.Error("it has an older checkpoint")
+		}
+	})
+}
+
+// A server that runs writes a file at the same moment. If it writes another one, that is told.
+func TestRestoreWhileAServerWrites(t *testing.T) {
+	for rule, content := range map[string]string{"the same": "", "another": "another"} {
+		t.Run(rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				old, now := grown(t, 300, 700)
+				copied := now.copy()
+				old.anchor = now.anchor
+				a := &access{memory: old, before: func(o operation) error {
+					if o.does == "create" && o.name == "tile/entries/001" {
+						if old.files[o.name] = copied.files[o.name]; content != "" {
+							old.files[o.name] = []byte(content)
+						}
+					}
+					return nil
+				}}
+				_, err := Restore(t.Context(), optionsFor(a), &access{memory: copied})
+				if content == "" && err != nil || content != "" && !errors.Is(err, ErrForked) {
+					t.Errorf("it says %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Each operation on the folder or the anchor fails once. Restore says so, and takes no file for
+// absent.
+func TestRestoreWithAnOperationThatFails(t *testing.T) {
+	broken := errors.New("the disk fails")
+	synctest.Test(t, func(t *testing.T) {
+		before, now := grown(t, 300, 700)
+		for n, all := 1, 1; n <= all; n++ {
+			old := before.copy()
+			at := 0
+			a := &access{memory: old, before: func(operation) error {
+				if at++; at == n {
+					return broken
+				}
+				return nil
+			}}
+			_, err := Restore(t.Context(), optionsFor(a), &access{memory: now.copy()})
+			if at < n {
+				break
+			}
+			if !errors.Is(err, broken) {
+				t.Errorf("operation %d fails, and it says %v", n, err)
+			}
+			all = n + 1
+		}
+	})
+}
+
+// Before anything else is copied, a server that runs knows how many entries there are, and that
+// the log was begun: it adds no entry in place of one that is missing, and enters none as found.
+func TestRestoreWithAnOlderAnchor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old, now := grown(t, 300, 700)
+		copied := now.copy()
+		delete(old.files, begunName)
+		a := &access{memory: old, before: func(o operation) error {
+			if o.does == "create" && o.name != keyName && !bytes.Equal(old.anchor, now.anchor) {
+				t.Errorf("%s is copied, and the anchor is older", o.name)
+			}
+			if o.does == "create" && o.name != begunName && old.files[begunName] == nil {
+				t.Errorf("%s is copied before %s", o.name, begunName)
+			}
+			return nil
+		}}
+		if r, err := Restore(t.Context(), optionsFor(a), &access{memory: copied}); err != nil || len(r.Faults) > 0 {
+			t.Fatalf("it is %+v, %v", r, err)
+		}
+		if h, err := Fsck(t.Context(), optionsFor(a)); err != nil || len(h.Faults) > 0 || h.Signed != 700 {
+			t.Errorf("fsck says %+v, %v", h, err)
+		}
+	})
 }
 
 // A log that is open while its folder is restored goes on.

@@ -89,26 +89,45 @@ func ParseSuccession(text string) (s Succession, err error) {
 	return s, nil
 }
 
-// StoreSuccession makes an entry the first one of a store without a log. If the store has one of
-// the same checkpoint, that one counts. Otherwise the error is fs.ErrExist.
+// StoreSuccession makes an entry the first one of a store without a log. If the first entry of the
+// store continues the same checkpoint, that one counts. Otherwise the error is fs.ErrExist.
 func StoreSuccession(ctx context.Context, store Store, s Succession) error {
-	err := store.Create(ctx, batchName(0), EncodeBundle([]string{s.String()}))
-	if !errors.Is(err, fs.ErrExist) {
+	stored, err := storesSuccession(ctx, store, s)
+	if err != nil || stored {
 		return err
 	}
-	content, err := store.Read(ctx, batchName(0))
-	if err != nil {
+	empty, err := IsEmpty(ctx, store)
+	switch {
+	case err != nil:
 		return err
-	}
-	entries, ok := decodeBatch(0, content)
-	if ok {
-		before, err := ParseSuccession(entries[0])
-		ok = err == nil && string(before.Signed) == string(s.Signed)
-	}
-	if !ok {
+	case !empty:
 		return fs.ErrExist
 	}
-	return nil
+	err = store.Create(ctx, batchName(0), EncodeBundle([]string{s.String()}))
+	if errors.Is(err, fs.ErrExist) { // another call was first
+		if stored, err := storesSuccession(ctx, store, s); stored || err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// storesSuccession reports whether the first entry of a store continues a checkpoint. The batch
+// that had it may be gone.
+func storesSuccession(ctx context.Context, store Store, s Succession) (bool, error) {
+	f := files{store: store}
+	entries, err := f.from(ctx, 0)
+	if errors.Is(err, ErrForked) {
+		return false, fs.ErrExist // of what is left of a log
+	}
+	if err != nil || entries == nil {
+		return false, err
+	}
+	before, err := ParseSuccession(entries[0])
+	if err != nil || string(before.Signed) != string(s.Signed) {
+		return false, fs.ErrExist
+	}
+	return true, nil
 }
 
 // Succession returns the first entry of a head with its proof, if it says that the log was begun in

@@ -47,6 +47,36 @@ func TestSuccession(t *testing.T) {
 	}
 }
 
+// Of two that begin a log in place of the same one, both succeed if the first entry is of the same
+// checkpoint.
+func TestTwoSuccessionsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		succession := func(size int64) Succession {
+			signed, err := Checkpoint{Origin: "old.example.com/log", Size: size}.Sign(testSigner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := NewSuccession(signed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		for _, size := range []int64{52, 53} {
+			m := newMemory()
+			a := &access{memory: m, before: func(o operation) error {
+				if o.does == "create" {
+					m.files[o.name] = EncodeBundle([]string{succession(52).String()})
+				}
+				return nil
+			}}
+			if err := StoreSuccession(t.Context(), a, succession(size)); errors.Is(err, fs.ErrExist) != (size == 53) || size == 52 && err != nil {
+				t.Errorf("after another one of 52 entries, one of %d says %v", size, err)
+			}
+		}
+	})
+}
+
 func TestALogThatContinuesAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -59,7 +89,7 @@ func TestALogThatContinuesAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The name of the signer is not the log's, so that nobody takes it for verified.
+		// The name of the signer is not the log's, so that the checkpoint is not verified.
 		for _, c := range [][]byte{signed, signed} {
 			s, err := NewSuccession(c)
 			if err == nil {

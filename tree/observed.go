@@ -8,10 +8,9 @@ import (
 
 // Observed returns the part with the same files. It calls note with each error of opening or
 // reading them, and with the path in the part: a scan may take such an error for a property
-// of the file. In a storage that is not Local the error of a scan is ErrStore itself, and
-// nothing is noted.
+// of the file. In an object store the error of a scan is ErrStore itself, and nothing is noted.
 func (p Part) Observed(note func(name string, err error)) Part {
-	if _, ok := p.local(); ok {
+	if _, inStore := p.Storage.(Signer); !inStore {
 		p.noted = note
 	}
 	return p

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/afero"
@@ -40,13 +41,15 @@ type Storage interface {
 	ReadDir(dir string) ([]fs.FileInfo, error)
 	ReadNames(dir string) ([]string, error)
 
+	// Walk calls visit for every file below a directory, as Part.Walk says. WalkFolders does so
+	// by ReadDir.
 	Walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error
 
 	Writer
 }
 
-// A Writer has the methods of a Storage that change it. Methods of Part with these names say
-// what they do.
+// A Writer has the methods of a Storage that change it. The methods of Part that call them say
+// how: WriteFile calls Write, InstallFolder calls Install, and the others have the same names.
 type Writer interface {
 	Write(name string, content []byte) error
 	NewTemporary(ctx context.Context, name string) (TemporaryFile, error)
@@ -145,6 +148,31 @@ func (p Part) Walk(ctx context.Context, dir string, visit func(name string, info
 	return StorageError(p.storage().Walk(ctx, dir, visit))
 }
 
+// WalkFolders is the Walk of a storage that has folders to read. It has nothing to visit in a
+// file, or in a folder that is removed meanwhile.
+func WalkFolders(ctx context.Context, s Storage, dir string, visit func(name string, info fs.FileInfo)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	infos, err := s.ReadDir(dir)
+	switch {
+	case errors.Is(err, ErrNoFolder):
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return Part{Storage: s}.leadsNowhere(dir)
+	}
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, info := range infos {
+		name := path.Join(dir, info.Name())
+		if !info.IsDir() {
+			visit(name, info)
+		} else if failed := WalkFolders(ctx, s, name, visit); err == nil {
+			err = failed
+		}
+	}
+	return err
+}
+
 // WalkNames calls visit for every file below a folder, under each name that it has there,
 // following symlinks through folders down to depth. It skips names without a file
 // (HasNoFile), such as a symlink to nothing, and folders that no scan enters and that may not
@@ -221,8 +249,12 @@ func (p Part) Remove(name string) error {
 // is a StorageError.
 func (p Part) RemoveAll(name string) error { return StorageError(p.storage().RemoveAll(name)) }
 
-// RemoveIfEmpty removes a folder if it is empty, and reports whether it did.
+// RemoveIfEmpty removes a folder if it is empty, and reports whether it did. In a storage that is
+// not Local a folder without files does not exist, and no request has to find that out.
 func (p Part) RemoveIfEmpty(dir string) (removed bool) {
+	if _, ok := p.local(); !ok {
+		return false
+	}
 	names, err := p.storage().ReadNames(dir)
 	return err == nil && len(names) == 0 && p.storage().Remove(dir) == nil
 }
@@ -231,8 +263,9 @@ func (p Part) RemoveIfEmpty(dir string) (removed bool) {
 // so that readers of the tree see all of it or nothing. from has the whole release, with a
 // SHA256SUMS of the name last, and to must not exist. Where files cannot be moved, from is
 // still there afterwards, and copied has the files in to, by name. If that is interrupted, the
-// folder is an incomplete upload (IsIncompleteUpload), which the same call completes. The error is ErrInTheWay, or a
-// StorageError, such as ErrReserved for a folder that another process may be about to fill.
+// folder is an incomplete upload (IsIncompleteUpload), which the same call completes. The error
+// is ErrInTheWay, or a StorageError, such as ErrReserved for a folder that another process may
+// be about to fill.
 func (p Part) InstallFolder(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error) {
 	return p.storage().Install(ctx, from, to, last)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a digest is written as is read again, and nothing else is.
+// A digest that is written is read again, and no other text is.
 func TestHashesOfPackages(t *testing.T) {
 	sum := SHA256Of([]byte("a package"))
 	if got, ok := ParseH1(sum.H1()); !ok || got != sum || !IsH1(sum.H1()) || IsZH(sum.H1()) {
@@ -26,6 +26,7 @@ func TestHashesOfPackages(t *testing.T) {
 		{"the digits of the other scheme", "h1:" + digits, false, false, false, true},
 		{"too short", "zh:" + digits[2:], false, false, false, true},
 		{"nothing but the scheme", "h1:", false, false, false, true},
+		{"a line feed in it", sum.H1()[:20] + "\n" + sum.H1()[20:], false, false, false, true},
 		{"another scheme", "h2:" + digits, false, false, false, false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -36,5 +37,23 @@ func TestHashesOfPackages(t *testing.T) {
 				t.Errorf("it is h1 %t, zh %t, known %t, %v", h1, zh, known, err)
 			}
 		})
+	}
+}
+
+// A log of a million entries is read at a start: its hashes cost no garbage but their texts.
+func TestHashesAllocateTheirTextAlone(t *testing.T) {
+	sum := SHA256Of([]byte("a package"))
+	h1, zh := sum.H1(), sum.ZH()
+	for _, test := range []struct {
+		rule string
+		most float64
+		do   func()
+	}{
+		{"reading", 0, func() { ParseH1(h1); ParseZH(zh) }},
+		{"writing", 2, func() { h1, zh = sum.H1(), sum.ZH() }},
+	} {
+		if got := testing.AllocsPerRun(100, test.do); got > test.most {
+			t.Errorf("%s allocates %v times", test.rule, got)
+		}
 	}
 }

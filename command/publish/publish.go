@@ -53,8 +53,9 @@ version never changes again.
 
 The token is the first of these: --token-file, an environment variable such as
 TF_TOKEN_registry_example_com, the credentials that "terraform login" or "tofu
-login" has stored or that are in the CLI configuration, and the token of the CI
-job: that which GitHub Actions and Forgejo issue, or a variable of GitLab.
+login" has stored or that are in the CLI configuration, its credentials helper,
+and the token of the CI job: that which GitHub Actions and Forgejo issue, or a
+variable of GitLab.
 
 The exit status is 0 if everything is published, now or before, 1 if something
 cannot be published or was refused, and 2 if the command could not do its work.`,

@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -16,6 +19,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
@@ -38,17 +42,37 @@ func EnvironmentTokens(environ []string) map[svchost.Hostname]string {
 	return tokens
 }
 
-// ClientToken returns the token that clients send to a hostname: from the environment, their
-// configuration or their login. It is empty if there is none.
-func ClientToken(hostname svchost.Hostname) (string, error) {
+// tokenLife is how long a token counts that was found, or that none was, or the error: a helper
+// is not asked again for each package. Users who watch a log for days get new tokens.
+const tokenLife = time.Minute
+
+// ClientTokens returns a function that returns the token that clients send to a hostname: from
+// the environment, their configuration, their login, or their credentials helper. It is empty
+// if there is none.
+func ClientTokens() func(context.Context, svchost.Hostname) (string, error) {
+	type found struct {
+		token string
+		err   error
+	}
+	var known cache.Cache[svchost.Hostname, found]
+	return func(ctx context.Context, hostname svchost.Hostname) (string, error) {
+		f, err := known.Load(ctx, hostname, func(ctx context.Context) (f found, _ time.Duration, _ error) {
+			f.token, f.err = clientToken(ctx, hostname)
+			return f, tokenLife, ctx.Err()
+		})
+		return f.token, cmp.Or(err, f.err)
+	}
+}
+
+func clientToken(ctx context.Context, hostname svchost.Hostname) (string, error) {
 	if token := EnvironmentTokens(os.Environ())[hostname]; token != "" {
 		return token, CheckToken(token, "the environment")
 	}
-	token, file, err := storedToken(hostname)
+	token, origin, err := storedToken(ctx, hostname)
 	if err != nil {
 		return "", err
 	}
-	return token, CheckToken(token, cli.Printable(file))
+	return token, CheckToken(token, origin)
 }
 
 // ClientSettings returns what the configuration of clients says of where packages come from.
@@ -70,9 +94,11 @@ func ClientSettings() (s clientconfig.Settings, err error) {
 	return s, nil
 }
 
-// storedToken returns the token for a hostname from the configuration of clients or their
-// login, and the file with the token. Both are empty if there is no token.
-func storedToken(hostname svchost.Hostname) (token, file string, err error) {
+// storedToken returns the token for a hostname from the configuration of clients, their login or
+// their credentials helper, and its origin for messages. Both are empty if there is no token.
+// The helper is run only if no file has a token of the host, as by clients.
+func storedToken(ctx context.Context, hostname svchost.Hostname) (token, origin string, err error) {
+	var helper *credentialsHelper
 	for _, file := range credentialFiles(runtime.GOOS, os.Getenv) {
 		content, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -83,10 +109,19 @@ func storedToken(hostname svchost.Hostname) (token, file string, err error) {
 		}
 		token, err := tokenIn(content, file, hostname)
 		if token != "" || err != nil {
-			return token, file, err
+			return token, cli.Printable(file), err
+		}
+		if helper == nil {
+			if helper, err = helperIn(content, file); err != nil {
+				return "", "", err
+			}
 		}
 	}
-	return "", "", nil
+	if helper == nil {
+		return "", "", nil
+	}
+	token, err = helper.token(ctx, hostname, pluginFolders(runtime.GOOS, os.Getenv))
+	return token, "the credentials helper " + cli.Printable(helper.name), err
 }
 
 // credentialFiles are the files in which Terraform and OpenTofu look for tokens, in
@@ -123,16 +158,17 @@ func credentialFiles(system string, getenv func(string) string) (files []string)
 	return files
 }
 
+func parseSettings(content []byte, file string) (*hcl.File, hcl.Diagnostics) {
+	if strings.HasSuffix(file, ".json") {
+		return hcljson.Parse(content, file)
+	}
+	return hclsyntax.ParseConfig(content, file, hcl.InitialPos)
+}
+
 // tokenIn reads the token for a hostname from a configuration of the clients. It ignores
 // mistakes elsewhere in the file. Errors quote nothing of the file.
 func tokenIn(content []byte, file string, hostname svchost.Hostname) (string, error) {
-	var parsed *hcl.File
-	var diagnostics hcl.Diagnostics
-	if strings.HasSuffix(file, ".json") {
-		parsed, diagnostics = hcljson.Parse(content, file)
-	} else {
-		parsed, diagnostics = hclsyntax.ParseConfig(content, file, hcl.InitialPos)
-	}
+	parsed, diagnostics := parseSettings(content, file)
 	if parsed != nil {
 		blocks, _, more := parsed.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "credentials", LabelNames: []string{"hostname"}}}})
 		diagnostics = append(diagnostics, more...)

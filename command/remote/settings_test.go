@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// Settings and tokens are those of the client that the environment configures.
+// Settings and tokens are read as by the client that the environment configures.
 func TestSettingsOfClients(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cli.tfrc")
 	t.Setenv("HOME", t.TempDir())
@@ -33,11 +33,11 @@ func TestSettingsOfClients(t *testing.T) {
 	if len(mirrors) != 1 || direct {
 		t.Errorf("the mirrors are %v, %t", mirrors, direct)
 	}
-	if token, err := ClientToken("a.example.com"); token != "secret" || err != nil {
+	if token, err := ClientTokens()(t.Context(), "a.example.com"); token != "secret" || err != nil {
 		t.Errorf("the token is %q, %v", token, err)
 	}
 	t.Setenv("TF_TOKEN_a_example_com", "sec ret")
-	if _, err := ClientToken("a.example.com"); err == nil || strings.Contains(err.Error(), "sec ret") {
+	if _, err := ClientTokens()(t.Context(), "a.example.com"); err == nil || strings.Contains(err.Error(), "sec ret") {
 		t.Errorf("a token with a space: %v", err)
 	}
 	write("provider_installation {")

@@ -93,9 +93,9 @@ func (f TokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) 
 		variable, _ := handlers.TokenVariable(f.hostname)
 		return foundToken{secret: token, origin: variable}, nil
 	}
-	token, file, err := storedToken(f.hostname)
+	token, origin, err := storedToken(ctx, f.hostname)
 	if token != "" || err != nil {
-		return foundToken{secret: token, origin: cli.Printable(file)}, err
+		return foundToken{secret: token, origin: origin}, err
 	}
 	if token := os.Getenv(f.variable); token != "" {
 		return foundToken{secret: token, origin: f.variable}, nil

@@ -140,7 +140,7 @@ func options(fl caddycmd.Flags, network remote.Network) (*verify.Options, error)
 	}
 	o := &verify.Options{MinAge: minAge, RequireLog: fl.Bool("require-log"), Now: time.Now()}
 	o.Update = fl.Bool("update")
-	o.Client = &verify.Client{Transport: network.Reading(), Token: remote.ClientToken, Cache: verify.OpenCache(cache), Pause: network.Pause, UserAgent: remote.UserAgent}
+	o.Client = &verify.Client{Transport: network.Reading(), Token: remote.ClientTokens(), Cache: verify.OpenCache(cache), Pause: network.Pause, UserAgent: remote.UserAgent}
 	o.Settings = settings
 	if o.URLs, err = fl.GetStringSlice("log"); err != nil {
 		return nil, err

@@ -204,7 +204,7 @@ func TestWatch(t *testing.T) {
 	commandtest.Says(t, out, "THE LOG IS NOT WHAT IT WAS")
 }
 
-// What is not written is not compared the next time, so the run has failed.
+// A checkpoint that is not written is not compared the next time, so the run has failed.
 func TestWhatCannotBeWritten(t *testing.T) {
 	s := newServer(t)
 	dir, h1 := s.project(t)
@@ -219,5 +219,28 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	var report verify.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil || status != 2 || report.Unwritten == "" {
 		t.Errorf("as JSON, the status is %d, %v:\n%s", status, err, out)
+	}
+}
+
+// The document of --json is the one in the manual: programs read it, so names and forms stay.
+func TestDocument(t *testing.T) {
+	manual, err := os.ReadFile(filepath.Join("..", "..", "docs", "verify.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t)
+	dir, h1 := s.project(t)
+	s.log.Add(moduleEntry, h1)
+	commandtest.Write(t, dir, ".terraform/modules/vpc/main.tf", "# evil")
+	t.Chdir(dir)
+	out, errs, status := s.run("--json")
+	if status != 1 {
+		t.Errorf("the status is %d:\n%s%s", status, out, errs)
+	}
+	out = strings.NewReplacer(s.host(), "registry.example.com", s.log.Public, "registry.example.com/v1/tlog+48c54eab+AV…", "use ?[31m2", "use version 2").Replace(out)
+	_, documented, _ := strings.Cut(string(manual), "```json\n")
+	documented, _, _ = strings.Cut(documented, "```")
+	if out != documented {
+		t.Errorf("it prints\n%s\nand the manual has\n%s", out, documented)
 	}
 }

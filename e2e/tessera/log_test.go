@@ -30,7 +30,7 @@ type served struct {
 	*client.HTTPFetcher
 	verifier note.Verifier
 
-	change func(path string, body []byte) // what is sent, before it is sent; nil: it is not changed
+	change func(path string, body []byte) // changes an answer; nil: none is changed
 }
 
 // serve serves a log with so many entries.
@@ -96,7 +96,7 @@ func leafHashes(bundle []byte) (hashes [][]byte, err error) {
 	return hashes, nil
 }
 
-// The checkpoint, all tiles and all bundles are what fsck makes of the entries.
+// Of the entries, fsck makes the same checkpoint, tiles and bundles.
 func TestFsckReadsALog(t *testing.T) {
 	for _, test := range []struct {
 		rule    string

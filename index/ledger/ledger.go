@@ -33,8 +33,8 @@ type Statement struct {
 	Withheld []report.Problem // versions that the ledger has with other bytes, or must have and has not
 	times    []int64          // when the others were first offered, in nanoseconds; 0: it is not known
 
-	// Of these, what would be offered if the ledger had it: releases with the packages that it
-	// has not, or versions of a module.
+	// Withheld versions that would be offered if the ledger had them: releases, with the packages
+	// that it does not have, or versions of a module.
 	Releases []*offer.Release
 	Versions []*offer.ModuleVersion
 }

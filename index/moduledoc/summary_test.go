@@ -35,7 +35,7 @@ func TestSummariesAreDecodedAsTheyWereEncoded(t *testing.T) {
 	}
 }
 
-// What an earlier release has remembered still counts, but is not all.
+// Summaries that an earlier release has remembered still count, and are incomplete.
 func TestSummariesOfTheFirstFormatAreDecoded(t *testing.T) {
 	first := []byte("\x09A network\x02vp\x01\x01a\x00\x03\x00\x00\x00\x01\x09modules/x\x00\x00")
 	want := Summary{Description: "A network", Words: "vp", Inputs: []string{"a"}, Resources: 3, Submodules: []SubmoduleSummary{{Path: "modules/x"}}}

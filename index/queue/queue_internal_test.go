@@ -14,7 +14,7 @@ type archive struct{ Task }
 // request for as long as it takes to read an archive of gigabytes.
 func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
 	demo := address.Address{Namespace: "acme", Name: "demo"}
-	q := New[*archive, int](t.Context(), 0) // nobody reads
+	q := New[*archive, int](t.Context(), 0) // without workers
 	q.Now = time.Now
 	a := &archive{Task{Address: demo, Version: "1.0.0"}}
 	q.Update([]*archive{a}, nil, true)

@@ -8,8 +8,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// A burst of events fills a bounded memory, and keeps nobody waiting. What is beyond the
-// bound counts as lost, and so do events before an error.
+// A burst of events fills a bounded memory, and no sender waits. Events beyond the bound count as
+// lost, and so do events before an error.
 func TestAnInboxIsBounded(t *testing.T) {
 	for _, test := range []struct {
 		rule   string

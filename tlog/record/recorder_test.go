@@ -439,7 +439,7 @@ func TestALogThatIsBehind(t *testing.T) {
 	})
 }
 
-// What is not offered before it is on record is entered as what is offered.
+// A version that waits for its entry is entered like all others.
 func TestWhatMustBeOnRecordIsEntered(t *testing.T) {
 	files, storage := indextest.New(t), tlogtest.New(t)
 	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# one"))
@@ -492,8 +492,7 @@ func TestWhatMustBeOnRecordIsEntered(t *testing.T) {
 	}
 }
 
-// What an origin says about the time of publication is on record with a package from there, and is
-// its age.
+// The date that an origin tells is on record with a package from there, and counts as its age.
 func TestWhenAPackageWasPublishedAtItsOrigin(t *testing.T) {
 	files, storage := indextest.New(t), tlogtest.New(t)
 	for _, name := range []string{"acme/vpc/aws", "registry.terraform.io/acme/vpc/aws"} {
@@ -522,7 +521,7 @@ func TestWhenAPackageWasPublishedAtItsOrigin(t *testing.T) {
 	}
 	for what, want := range map[string]string{
 		"registry.terraform.io/acme/vpc/aws 1.0.0": "1999-10-01T12:30:00Z",
-		"registry.terraform.io/acme/vpc/aws 2.0.0": "", // nobody publishes in the future
+		"registry.terraform.io/acme/vpc/aws 2.0.0": "", // a date in the future is not believed
 		"registry.terraform.io/acme/vpc/aws 3.0.0": "", // the origin does not say
 		"acme/vpc/aws 1.0.0":                       "", // it is hosted
 	} {

@@ -21,26 +21,16 @@ type Renewal struct {
 const successor = "successor"
 
 // Renew begins another log in place of the one that is lost or has forked: its first entry is the
-// newest checkpoint, of the storage. The folder must have no log: what is left of the old one
-// is evidence, and is moved away by hand. An empty origin is the old one with the next number.
+// newest checkpoint, of the storage. The folder must have no log: files that are left of the old
+// one are evidence, and are moved away by hand. An empty origin is the old one with the next number.
 // Renew may be called again after it was cut off.
 func (l Log) Renew(ctx context.Context, origin string) (r Renewal, err error) {
-	for { // of a log that was renewed before
-		name, err := l.Storage.Load(ctx, l.name(successor))
-		if errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if err != nil {
-			return r, fmt.Errorf("asking Caddy's storage for the log: %v", err)
-		}
-		l.Origin = string(name)
-	}
-	signed, err := l.Storage.Load(ctx, l.name("checkpoint"))
+	l, signed, err := l.latest(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return r, fmt.Errorf("Caddy's storage has no checkpoint of %s: there is no log to continue, and the server begins one", l.Origin)
+		return r, fmt.Errorf("there is no log to continue: Caddy's storage has no checkpoint of %s, and the server begins a log", l.Origin)
 	case err != nil:
-		return r, fmt.Errorf("reading the newest checkpoint of the log: %v", err)
+		return r, fmt.Errorf("reading the newest checkpoint of the log: %w", err)
 	}
 	s, err := tlog.NewSuccession(signed)
 	if err != nil {
@@ -58,6 +48,9 @@ func (l Log) Renew(ctx context.Context, origin string) (r Renewal, err error) {
 	k, err := tlog.ReadStoredKey(ctx, l.Files)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if err = next.checkUnused(ctx); err != nil {
+			return r, err
+		}
 		if err = tlog.StoreSuccession(ctx, l.Files, s); err == nil {
 			err = next.begin(ctx)
 		}
@@ -79,6 +72,42 @@ func (l Log) Renew(ctx context.Context, origin string) (r Renewal, err error) {
 		return r, fmt.Errorf("noting the new log in Caddy's storage: %w", err)
 	}
 	return r, nil
+}
+
+// latest returns the log that was begun last in place of a log, and its newest checkpoint. A log
+// without one is not begun: that was cut off. The error is fs.ErrNotExist if no log has one.
+func (l Log) latest(ctx context.Context) (_ Log, signed []byte, err error) {
+	if signed, err = l.Storage.Load(ctx, l.name("checkpoint")); err != nil {
+		return l, nil, err
+	}
+	for {
+		next := l
+		name, err := l.Storage.Load(ctx, l.name(successor))
+		if err == nil {
+			next.Origin = string(name)
+			name, err = l.Storage.Load(ctx, next.name("checkpoint"))
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return l, signed, nil
+		}
+		if err != nil {
+			return l, nil, err
+		}
+		l, signed = next, name
+	}
+}
+
+// checkUnused returns an error for the name of a log that was begun before, perhaps in place of
+// which the present one was begun: the storage has other entries of that name.
+func (l Log) checkUnused(ctx context.Context) error {
+	_, err := l.Storage.Load(ctx, l.name("checkpoint"))
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s is the name of another log: give the new one a name of its own, with --origin", l.Origin)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("reading the newest checkpoint of the log: %w", err)
+	}
+	return nil
 }
 
 func (l Log) checkRenewal(old string) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
@@ -49,8 +50,8 @@ func TestRenew(t *testing.T) {
 		if err != nil || r.Origin != origin+"-2" || r.Before.Origin != origin || r.Before.Size != 1 {
 			t.Fatalf("it is %+v, %v", r, err)
 		}
-		if _, err := l.Renew(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "the folder has a log: move its files") && !strings.Contains(err.Error(), "no checkpoint of "+origin+"-2") {
-			t.Errorf("again it says %v", err)
+		if again, err := l.Renew(t.Context(), ""); err != nil || again.Public != r.Public { // it was cut off before it said so
+			t.Errorf("again it is %+v, %v", again, err)
 		}
 		if err := appendTo(t, l, "2.0.0"); err != nil { // the server, with the same configuration
 			t.Fatal(err)
@@ -66,10 +67,33 @@ func TestRenew(t *testing.T) {
 			t.Errorf("a folder with a log says %v", err)
 		}
 		l.Files = folderIn(new(treetest.Bucket)) // which is lost, too
+		if _, err := l.Renew(t.Context(), origin); err == nil || !strings.Contains(err.Error(), origin+" is the name of another log") {
+			t.Errorf("the name of the first log says %v", err)
+		}
 		if r, err = l.Renew(t.Context(), ""); err != nil || r.Origin != origin+"-3" || r.Before.Origin != origin+"-2" || r.Before.Size != 2 {
 			t.Errorf("the third is %+v, %v", r, err)
 		}
 	})
+}
+
+// Files that are left of the old log never become a part of the new one.
+func TestRenewInAFolderThatIsNotEmpty(t *testing.T) {
+	for _, left := range []string{"checkpoint", "begun", "batch/0", "batch/1", "batch/52", "tile/entries/000", "tile/entries/001", "tile/0/000"} {
+		t.Run(left, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, l := lost(t)
+				folder := new(treetest.Bucket)
+				folder.Put("log/"+left, "entries", time.Now())
+				l.Files = folderIn(folder)
+				if _, err := l.Renew(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "the folder has a log: move its files") {
+					t.Errorf("it says %v", err)
+				}
+				if files := folder.Contents(); len(files) != 1 {
+					t.Errorf("the folder has %d files", len(files))
+				}
+			})
+		})
+	}
 }
 
 // Whatever fails, it can be repeated, and there is one new log with one key. Until it has its

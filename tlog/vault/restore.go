@@ -19,9 +19,21 @@ func (l Log) Restore(ctx context.Context, from tlog.Store) (tlog.Options, error)
 	if err != nil {
 		return tlog.Options{}, err
 	}
+	o, err := l.optionsFor(k)
+	if err != nil {
+		return tlog.Options{}, err
+	}
 	own, err := tlog.ReadStoredKey(ctx, l.Files)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		latest, _, err := l.latest(ctx)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // the storage knows the log by another name, or is lost
+		case err != nil:
+			return tlog.Options{}, fmt.Errorf("reading the newest checkpoint of the log: %w", err)
+		case latest.Origin != k.Verifier.Name():
+			return tlog.Options{}, fmt.Errorf("it is a copy of another log: its key is %s, and the log is called %s", k.Public, latest.Origin)
+		}
 	case err != nil:
 		return tlog.Options{}, err
 	case own.Public != k.Public:
@@ -29,5 +41,5 @@ func (l Log) Restore(ctx context.Context, from tlog.Store) (tlog.Options, error)
 	case own.ID != k.ID:
 		return tlog.Options{}, errors.New("it is no copy of the folder of the log, but another folder with the same key: the two may have different entries")
 	}
-	return l.optionsFor(k)
+	return o, nil
 }

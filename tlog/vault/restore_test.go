@@ -34,6 +34,10 @@ func TestRestore(t *testing.T) {
 		if err := appendTo(t, Log{Files: folderIn(other), Storage: newValues(), Origin: origin}, "1.0.0"); err != nil {
 			t.Fatal(err)
 		}
+		foreign := new(treetest.Bucket)
+		if err := appendTo(t, Log{Files: folderIn(foreign), Storage: storage, Origin: "other.example.com/log"}, "1.0.0"); err != nil {
+			t.Fatal(err)
+		}
 		twin := made(now)
 		id := strings.Index(now["log/key"], "id ") + 3
 		twin.Put("log/key", now["log/key"][:id]+strings.Repeat("0", 32)+"\n", time.Now())
@@ -48,6 +52,7 @@ func TestRestore(t *testing.T) {
 			{"an empty folder of the log that the configuration names", made(nil), made(now), origin, ""},
 			{"no log", made(old), made(nil), "", "it is no copy of a log, since it has no file key"},
 			{"another log", made(old), other, "", "it is a copy of another log: its key is registry.example.com"},
+			{"an empty folder, and a copy of the log of another tree", made(nil), foreign, "", "it is a copy of another log: its key is other.example.com/log"},
 			{"another folder with the key", made(old), twin, "", "another folder with the same key"},
 			{"another log than the configuration names", made(nil), made(now), "other.example.com/log", "is called registry.example.com/v1/tlog, and the configuration calls it other.example.com/log"},
 			{"an empty folder, and another folder has the log", made(nil), twin, "", "lies in another folder"},

@@ -96,7 +96,7 @@ func TestModulesFromOtherFolders(t *testing.T) {
 			says(t, m.verify(), append([]string{demo + " 1.2.0 ok"}, test.want...)...)
 		})
 	}
-	// What is wrong is not hidden by an answer that is missing.
+	// A missing answer does not hide a finding.
 	m := installed(t, full(t))
 	m.replace(".terraform/modules/modules.json", record, `"Dir":"evil"`)
 	m.servers = nil
@@ -126,7 +126,7 @@ func TestALogThatTheFileHasOfAnotherHost(t *testing.T) {
 	}
 }
 
-// A name with a line feed does not stand for the lines of other files, of which the hash is made.
+// The hash is made of lines, one for each file. A name with a line feed does not stand for others.
 func TestNamesWithLineFeeds(t *testing.T) {
 	sum := func(content string) string { return wire.SHA256Of([]byte(content)).String() }
 	m := installed(t, full(t))
@@ -159,7 +159,7 @@ func TestACheckpointThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// What is not compared is not as on record.
+// A package without anything to compare is not as on record.
 func TestALockFileWithNothingToCompare(t *testing.T) {
 	for rule, hashes := range map[string]string{"no hashes": "", "hashes of other schemes": `"h9:x"`} {
 		m := newMachine(t, full(t))
@@ -295,7 +295,7 @@ func TestAgeAtAnOrigin(t *testing.T) {
 	}
 }
 
-// Two logs of one name are one log, or none of them counts.
+// Two logs of one name are the same log, or neither counts.
 func TestTwoLogsOfOneName(t *testing.T) {
 	const alias = "alias.example.com"
 	for _, test := range []struct {

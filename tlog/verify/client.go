@@ -27,7 +27,7 @@ type Client struct {
 	Transport http.RoundTripper
 
 	// Token returns the token that clients send to a host; empty: none.
-	Token func(svchost.Hostname) (string, error)
+	Token func(context.Context, svchost.Hostname) (string, error)
 
 	Cache     *Cache
 	Pause     time.Duration // before the first retry; zero: a second
@@ -142,7 +142,7 @@ func (c *Client) do(ctx context.Context, q question) (*http.Response, error) {
 	}
 	r.Header.Set("User-Agent", c.UserAgent)
 	for _, host := range q.hosts {
-		token, err := c.Token(host)
+		token, err := c.Token(ctx, host)
 		if err != nil {
 			return nil, err
 		}

@@ -51,7 +51,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, discovery, checkpoint, key, lookup, consistency, versions string) {
 		o := &verify.Options{Now: time.Now()}
 		o.Client = &verify.Client{
-			Cache: verify.OpenCache(""), Pause: time.Nanosecond, Token: func(svchost.Hostname) (string, error) { return "", nil },
+			Cache: verify.OpenCache(""), Pause: time.Nanosecond, Token: func(context.Context, svchost.Hostname) (string, error) { return "", nil },
 			Transport: answering(func(path string) string {
 				switch {
 				case strings.HasPrefix(path, "/.well-known/"):

@@ -155,8 +155,8 @@ func (r *run) judgeHashes(ctx context.Context, p providerItem, record *record) {
 	p.find(OtherBytes, p.From[0], fmt.Sprintf("%d of %d hashes in the lock file are in no entry, and %s: %s", total, len(p.provider.Hashes), why, strings.Join(missing, ", ")))
 }
 
-// unentered returns the hashes in SHA256SUMS of the files that no entry is about: what an entry
-// says of a platform counts alone.
+// unentered returns the hashes in SHA256SUMS of the files that have no entry. For a platform with
+// an entry, the entry alone counts.
 func (r *record) unentered(name, version string, sums wire.Checksums) (hashes []string) {
 	entered := make(map[string]bool)
 	for _, p := range r.packages {

@@ -136,11 +136,7 @@ func (l *Log) pinned() []byte {
 // findKeys finds the keys by which the log is known: those that the user has named, those
 // that the repository has, or at the first use the one that the registry tells.
 func (l *Log) findKeys(ctx context.Context) (err error) {
-	for _, key := range l.trust {
-		if name, _, _ := strings.Cut(key, "+"); name == l.origin {
-			l.keys = append(l.keys, key)
-		}
-	}
+	l.keys = l.trustedKeys()
 	switch {
 	case len(l.keys) > 0:
 	case len(l.trust) > 0:
@@ -156,6 +152,16 @@ func (l *Log) findKeys(ctx context.Context) (err error) {
 		return unanswered(l.base, "%s", err)
 	}
 	return nil
+}
+
+// trustedKeys returns the keys of the log that the user has named.
+func (l *Log) trustedKeys() (keys []string) {
+	for _, key := range l.trust {
+		if name, _, _ := strings.Cut(key, "+"); name == l.origin {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // toldKeys returns the keys that the registry says are the log's.

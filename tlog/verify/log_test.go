@@ -37,8 +37,8 @@ func changed(server http.Handler, change func(r *http.Request, body string) stri
 	})
 }
 
-// A log that is not what it was when the repository saw it is an alarm, with both signed
-// checkpoints.
+// A log that has changed otherwise than by new entries since the repository saw it is an alarm,
+// with both signed checkpoints.
 func TestAlarms(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
@@ -276,7 +276,7 @@ func TestKeysThatTheUserNames(t *testing.T) {
 	}
 }
 
-// What a registry answers counts if it is proved.
+// An answer of a registry counts if it is proved.
 func TestAnswersThatAreNotProved(t *testing.T) {
 	for _, test := range []struct {
 		rule, path string

@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
 )
 
-// The file is what it was written as, also on systems with other ends of lines. A checkpoint
+// The file is read as it was written, also on systems with other ends of lines. A checkpoint
 // that is changed in it is refused.
 func TestPins(t *testing.T) {
 	r := full(t)

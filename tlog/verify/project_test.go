@@ -53,7 +53,7 @@ func TestFindProjects(t *testing.T) {
 	}
 }
 
-// What cannot be read is no absence.
+// A file that cannot be read is no absence.
 func TestProjectsThatCannotBeRead(t *testing.T) {
 	for _, test := range []struct{ rule, name, content, want string }{
 		{"a lock file", ".terraform.lock.hcl", "provider", ".terraform.lock.hcl:1:"},

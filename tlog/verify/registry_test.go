@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -279,7 +280,7 @@ func (m *machine) options() *verify.Options {
 	o := &verify.Options{Now: began.Add(24 * time.Hour)}
 	o.Client = &verify.Client{
 		Transport: m.network, Cache: verify.OpenCache(m.cache), Pause: time.Millisecond,
-		Token: func(h svchost.Hostname) (string, error) { return m.tokens[h], nil },
+		Token: func(_ context.Context, h svchost.Hostname) (string, error) { return m.tokens[h], nil },
 	}
 	o.Settings = m.settings
 	var err error

@@ -65,7 +65,7 @@ type Item struct {
 	Status     Status     `json:"status"`
 	Why        string     `json:"why,omitempty"` // of the status no log or unanswered
 	Findings   []Finding  `json:"findings"`
-	Deprecated string     `json:"deprecated,omitempty"` // what the registry says
+	Deprecated string     `json:"deprecated,omitempty"` // the registry's notice
 }
 
 func (i *Item) find(kind FindingKind, where, detail string, files ...Difference) {

@@ -273,18 +273,21 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// A copy of a package, which lacks hidden files, is compared with the package. Nothing is found
-// because the package could not be had.
+// A copy of a package, which lacks hidden files, is compared with the package. It is no finding
+// that the registry fails.
 func TestPackagesThatCannotBeFetched(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		status int
+		body   string
 		want   string
+		says   string
 	}{
-		{"the registry fails", http.StatusServiceUnavailable, "unanswered"},
-		{"the registry refuses it", http.StatusForbidden, "unanswered"},
-		{"the registry does not serve it any more", http.StatusNotFound, "other bytes"},
-		{"the registry serves something else", http.StatusOK, "other bytes"},
+		{"the registry fails", http.StatusServiceUnavailable, "", "unanswered", "it answered 503"},
+		{"the registry refuses it", http.StatusForbidden, `{"errors":["ask ann"]}`, "unanswered", "it answered 403 Forbidden: ask ann"},
+		{"the registry does not serve it any more", http.StatusNotFound, "", "other bytes", "the registry does not serve the package any more"},
+		{"the origin of a mirror has other bytes now", http.StatusUnprocessableEntity, `{"errors":["its tag has moved"]}`, "other bytes", "the registry does not serve the package any more: its tag has moved"},
+		{"the registry serves something else", http.StatusOK, "", "other bytes", "the package that the registry serves cannot be read"},
 	} {
 		r := full(t)
 		m := newMachine(t, r)
@@ -294,12 +297,17 @@ func TestPackagesThatCannotBeFetched(t *testing.T) {
 		m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			if strings.Contains(q.URL.Path, "/archive.") {
 				w.WriteHeader(test.status)
+				w.Write([]byte(test.body))
 				return
 			}
 			plain.ServeHTTP(w, q)
 		})
 		t.Log(test.rule)
-		says(t, m.verify(), vpc+" 1.0.0 "+test.want)
+		report := m.verify()
+		says(t, report, vpc+" 1.0.0 "+test.want)
+		if said := fmt.Sprint(report.Items[0].Why, report.Items[0].Findings); !strings.Contains(said, test.says) {
+			t.Errorf("it says %s", said)
+		}
 		m.servers[host] = plain
 		says(t, m.verify(), vpc+" 1.0.0 ok")
 	}
@@ -334,7 +342,7 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// What was there when the log was begun has no age, and is old enough.
+// A version that was there when the log was begun has no age, and is old enough.
 func TestWhatWasFoundHasNoAge(t *testing.T) {
 	r := full(t)
 	m := newMachine(t, r)
@@ -437,7 +445,7 @@ func TestProvidersBesideAMirror(t *testing.T) {
 	}
 }
 
-// A token is sent to the host that it is for, and to those to which that host leads.
+// A token is sent to its host, and to the hosts to which that one leads.
 func TestTokens(t *testing.T) {
 	_, m := mirrored(t)
 	m.tokens = map[svchost.Hostname]string{public: "public", host: "own", "evil.example.com": "evil"}
@@ -479,7 +487,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// Without a network, what has been kept counts. What has not is named.
+// Without a network, answers count that have been kept, and versions without one are named.
 func TestWithoutANetwork(t *testing.T) {
 	r := full(t)
 	m := installed(t, r)

@@ -236,11 +236,15 @@ func (c *Client) download(ctx context.Context, q question, to io.Writer) (size i
 	}
 	defer response.Body.Close()
 	switch status := response.StatusCode; {
-	case status == http.StatusNotFound || status == http.StatusGone:
+	case status == http.StatusOK:
+	case status == http.StatusNotFound || status == http.StatusGone || status == http.StatusUnprocessableEntity:
+		// A mirror says 422 if it will not get the module, such as when its origin has other bytes now.
+		if why := reasonOf(beginning(response)); why != "" {
+			return 0, fmt.Errorf("%w: %s", errNotServed, why)
+		}
 		return 0, errNotServed
-	case status != http.StatusOK:
-		body, _ := io.ReadAll(io.LimitReader(response.Body, maxCheckpoint))
-		return 0, unanswered(q.url, "%s", refusal(status, body))
+	default:
+		return 0, unanswered(q.url, "%s", refusal(status, beginning(response)))
 	}
 	size, err = io.Copy(to, io.LimitReader(response.Body, q.limit+1))
 	switch {
@@ -250,4 +254,10 @@ func (c *Client) download(ctx context.Context, q question, to io.Writer) (size i
 		return size, unanswered(q.url, "the package has more than %d bytes", q.limit)
 	}
 	return size, nil
+}
+
+// beginning returns the beginning of an answer that is an error.
+func beginning(response *http.Response) []byte {
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxCheckpoint))
+	return body
 }

@@ -29,10 +29,10 @@ func (b stuckBody) Read([]byte) (int, error) {
 
 func (stuckBody) Close() error { return nil }
 
-// A registry that sends no package holds up nobody for ever.
+// A registry that sends no package does not hold up the command for ever.
 func TestDownloadsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Client{Transport: stuckServer{}, Token: func(svchost.Hostname) (string, error) { return "", nil }}
+		c := &Client{Transport: stuckServer{}, Token: func(context.Context, svchost.Hostname) (string, error) { return "", nil }}
 		began := time.Now()
 		_, err := c.download(t.Context(), question{url: &url.URL{Scheme: "https", Host: "a"}, limit: 1}, io.Discard)
 		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "deadline") || took != packageTimeout {

@@ -68,8 +68,8 @@ func (l *Log) settle(ctx context.Context) error {
 	return nil
 }
 
-// agree checks that two logs of one name are one log, at two URLs. It is not known which of
-// the two is wrong: both raise the alarm.
+// agree checks that two logs of one name are one log, at two URLs. Either may be the
+// wrong one: both raise the alarm.
 func (l *Log) agree(ctx context.Context, other *Log) error {
 	older, newer := l, other
 	if older.head.Size > newer.head.Size {

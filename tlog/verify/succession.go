@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 )
 
-// continues returns what to say of a log that is in the place of one that the repository has seen,
-// if its first entry is a checkpoint of that one which is not older; empty: it is not. That its
-// operator may begin a new log is for the user to say: everybody has the old checkpoint.
+// continues checks whether the log was begun in place of the log that the repository has seen: its
+// first entry is then a checkpoint of the other log, and not an older one. It returns a sentence
+// about that for the user, who decides: all who know the old checkpoint can begin such a log. It
+// is empty if there is no proof, also because the log does not answer: the alarm is raised without
+// it.
 func (l *Log) continues(ctx context.Context, p *Pin) (says string) {
 	a, err := l.client.ask(ctx, l.question("continues", maxLookup))
 	if err != nil || a.status != http.StatusOK {
@@ -21,12 +22,7 @@ func (l *Log) continues(ctx context.Context, p *Pin) (says string) {
 	if err != nil || len(found.Entries) != 1 || found.Entries[0].Proof.Index != 0 {
 		return ""
 	}
-	var keys []string
-	for _, key := range l.trust {
-		if name, _, _ := strings.Cut(key, "+"); name == l.origin {
-			keys = append(keys, key)
-		}
-	}
+	keys := l.trustedKeys()
 	if len(l.trust) == 0 {
 		if keys, err = l.toldKeys(ctx); err != nil {
 			return ""

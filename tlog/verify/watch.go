@@ -107,7 +107,7 @@ func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict,
 		if news, conflicts, fromCache, err = w.read(ctx, head, kept); err == nil || !fromCache {
 			break
 		}
-		w.log.raised = nil // what the cache has is damaged
+		w.log.raised = nil // the cache is damaged
 		if w.size == 0 {
 			clear(w.first)
 		}

@@ -23,7 +23,7 @@ func leafAt(t *testing.T, event string, version, content int) tlog.Leaf {
 	return l
 }
 
-// watched reads all that is new, as a monitor does that is started anew each time.
+// watched reads all new entries, as by a monitor that is started for it.
 func watched(t *testing.T, m *machine) (news []string, conflicts []verify.Conflict, err error) {
 	t.Helper()
 	o := m.options()
@@ -109,7 +109,7 @@ func TestWatchAlarms(t *testing.T) {
 	}
 }
 
-// What the cache has is checked, and read again if it is damaged.
+// The content of the cache is checked, and read again if it is damaged.
 func TestWatchWithADamagedCache(t *testing.T) {
 	r := newRegistry(t)
 	m := newMachine(t, r)

@@ -33,35 +33,35 @@ var (
 func In(b Bucket) Folder { return Folder{b, "."} }
 
 // path returns a path in the part as a name in the Bucket.
-func (o Folder) path(name string) string { return path.Join(o.dir, name) }
+func (d Folder) path(name string) string { return path.Join(d.dir, name) }
 
 // Sub implements tree.Storage.
-func (o Folder) Sub(dir string) tree.Storage {
-	o.dir = o.path(dir)
-	return o
+func (d Folder) Sub(dir string) tree.Storage {
+	d.dir = d.path(dir)
+	return d
 }
 
 // Path implements tree.Storage.
-func (o Folder) Path() string { return o.dir }
+func (d Folder) Path() string { return d.dir }
 
 // Stat implements tree.Storage with a single request.
-func (o Folder) Stat(name string) (fs.FileInfo, error) {
-	info, err := o.bucket.Stat(o.path(name))
+func (d Folder) Stat(name string) (fs.FileInfo, error) {
+	info, err := d.bucket.Stat(d.path(name))
 	return info, storeError(err)
 }
 
 // StatNow implements tree.Signer.
-func (o Folder) StatNow(name string) (fs.FileInfo, error) { return o.Stat(name) }
+func (d Folder) StatNow(name string) (fs.FileInfo, error) { return d.Stat(name) }
 
 // SignedURL implements tree.Signer.
-func (o Folder) SignedURL(ctx context.Context, name string, life time.Duration) (string, error) {
-	url, err := o.bucket.SignedURL(ctx, o.path(name), life)
+func (d Folder) SignedURL(ctx context.Context, name string, life time.Duration) (string, error) {
+	url, err := d.bucket.SignedURL(ctx, d.path(name), life)
 	return url, storeError(err)
 }
 
 // Open implements tree.Storage.
-func (o Folder) Open(name string) (afero.File, fs.FileInfo, error) {
-	f, err := afero.FromIOFS{FS: o.bucket}.Open(o.path(name))
+func (d Folder) Open(name string) (afero.File, fs.FileInfo, error) {
+	f, err := afero.FromIOFS{FS: d.bucket}.Open(d.path(name))
 	if err != nil {
 		return nil, nil, storeError(err)
 	}
@@ -77,11 +77,11 @@ func (o Folder) Open(name string) (afero.File, fs.FileInfo, error) {
 }
 
 // List implements tree.Storage. One request lists a thousand names.
-func (o Folder) List(dir string) ([]fs.FileInfo, error) { return o.ReadDir(dir) }
+func (d Folder) List(dir string) ([]fs.FileInfo, error) { return d.ReadDir(dir) }
 
 // ReadDir implements tree.Storage.
-func (o Folder) ReadDir(dir string) ([]fs.FileInfo, error) {
-	entries, err := o.bucket.ReadDir(o.path(dir))
+func (d Folder) ReadDir(dir string) ([]fs.FileInfo, error) {
+	entries, err := d.bucket.ReadDir(d.path(dir))
 	if err != nil {
 		return nil, storeError(err)
 	}
@@ -95,8 +95,8 @@ func (o Folder) ReadDir(dir string) ([]fs.FileInfo, error) {
 }
 
 // ReadNames implements tree.Storage.
-func (o Folder) ReadNames(dir string) (names []string, err error) {
-	infos, err := o.ReadDir(dir)
+func (d Folder) ReadNames(dir string) (names []string, err error) {
+	infos, err := d.ReadDir(dir)
 	for _, info := range infos {
 		names = append(names, info.Name())
 	}
@@ -104,9 +104,9 @@ func (o Folder) ReadNames(dir string) (names []string, err error) {
 }
 
 // Walk implements tree.Storage.
-func (o Folder) Walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
-	root := o.path(dir)
-	return storeError(o.bucket.Files(ctx, root, func(name string, info fs.FileInfo) error {
+func (d Folder) Walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
+	root := d.path(dir)
+	return storeError(d.bucket.Files(ctx, root, func(name string, info fs.FileInfo) error {
 		if root != "." {
 			name = strings.TrimPrefix(name, root+"/")
 		}
@@ -116,51 +116,51 @@ func (o Folder) Walk(ctx context.Context, dir string, visit func(name string, in
 }
 
 // Write implements tree.Storage.
-func (o Folder) Write(name string, content []byte) error {
-	_, err := o.bucket.Replace(context.Background(), o.path(name), bytes.NewReader(content))
+func (d Folder) Write(name string, content []byte) error {
+	_, err := d.bucket.Replace(context.Background(), d.path(name), bytes.NewReader(content))
 	return storeError(err)
 }
 
 // Move implements tree.Storage. It gives a file both names for a moment.
-func (o Folder) Move(from, to string) error {
-	err := o.bucket.Copy(context.Background(), o.path(from), o.path(to))
+func (d Folder) Move(from, to string) error {
+	err := d.bucket.Copy(context.Background(), d.path(from), d.path(to))
 	if err == nil {
-		err = o.bucket.Remove(context.Background(), o.path(from))
+		err = d.bucket.Remove(context.Background(), d.path(from))
 	}
 	return storeError(err)
 }
 
 // Remove implements tree.Storage.
-func (o Folder) Remove(name string) error {
-	return storeError(o.bucket.Remove(context.Background(), o.path(name)))
+func (d Folder) Remove(name string) error {
+	return storeError(d.bucket.Remove(context.Background(), d.path(name)))
 }
 
 // RemoveAll implements tree.Storage.
-func (o Folder) RemoveAll(name string) error {
-	files, err := o.below(context.Background(), o.path(name))
+func (d Folder) RemoveAll(name string) error {
+	files, err := d.below(context.Background(), d.path(name))
 	if err != nil {
 		return err
 	}
 	for i := range files {
-		files[i] = path.Join(o.path(name), files[i])
+		files[i] = path.Join(d.path(name), files[i])
 	}
-	return o.removeFiles(context.Background(), append(files, o.path(name)))
+	return d.removeFiles(context.Background(), append(files, d.path(name)))
 }
 
 // RemoveTemporaries implements tree.Storage.
 func (Folder) RemoveTemporaries(context.Context, string, int) int { return 0 } // there are none
 
 // below returns the files below a directory of the Bucket, by their paths in it.
-func (o Folder) below(ctx context.Context, dir string) (names []string, err error) {
-	err = o.bucket.Files(ctx, dir, func(name string, _ fs.FileInfo) error {
+func (d Folder) below(ctx context.Context, dir string) (names []string, err error) {
+	err = d.bucket.Files(ctx, dir, func(name string, _ fs.FileInfo) error {
 		names = append(names, name[len(dir)+1:])
 		return nil
 	})
 	return names, storeError(err)
 }
 
-func (o Folder) removeFiles(ctx context.Context, names []string) error {
-	return inBucket(ctx, names, o.bucket.Remove)
+func (d Folder) removeFiles(ctx context.Context, names []string) error {
+	return inBucket(ctx, names, d.bucket.Remove)
 }
 
 // bucketWorkers is how many files of a directory are copied, written or removed at once.
@@ -179,25 +179,25 @@ func inBucket(ctx context.Context, names []string, do func(ctx context.Context, 
 
 // Install implements tree.Storage. It copies the files of a folder. An interrupted upload of a
 // release that is no longer staged makes room.
-func (o Folder) Install(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error) {
-	content, err := tree.Part{Storage: o}.ReadFile(path.Join(from, last), tree.MaxDocument)
+func (d Folder) Install(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error) {
+	content, err := tree.Part{Storage: d}.ReadFile(path.Join(from, last), tree.MaxDocument)
 	if err == nil && content == nil {
 		err = tree.StorageError(fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
 	}
-	files, err := o.below(ctx, o.path(from))
+	files, err := d.below(ctx, d.path(from))
 	if err != nil {
 		return nil, tree.StorageError(err)
 	}
 	u := newFolderUpload(last, content, files, func(ctx context.Context, name string) error {
-		return o.bucket.Copy(ctx, path.Join(o.path(from), name), path.Join(o.path(to), name))
+		return d.bucket.Copy(ctx, path.Join(d.path(from), name), path.Join(d.path(to), name))
 	})
-	if err := o.upload(ctx, to, u, func() error { return o.RemoveUnfinished(ctx, to, last, content) }); err != nil {
+	if err := d.upload(ctx, to, u, func() error { return d.RemoveUnfinished(ctx, to, last, content) }); err != nil {
 		return nil, err
 	}
-	infos, err := o.ReadDir(to)
+	infos, err := d.ReadDir(to)
 	copied = make(map[string]fs.FileInfo, len(infos))
 	for _, info := range infos {
 		copied[info.Name()] = info
@@ -206,44 +206,44 @@ func (o Folder) Install(ctx context.Context, from, to, last string) (copied map[
 }
 
 // InstallDocuments implements tree.Storage.
-func (o Folder) InstallDocuments(ctx context.Context, documents map[string][]byte, to, last string) error {
+func (d Folder) InstallDocuments(ctx context.Context, documents map[string][]byte, to, last string) error {
 	u := newFolderUpload(last, documents[last], slices.Sorted(maps.Keys(documents)), func(_ context.Context, name string) error {
-		return o.Write(path.Join(to, name), documents[name])
+		return d.Write(path.Join(to, name), documents[name])
 	})
-	return o.upload(ctx, to, u, func() error { return o.removeResting(ctx, to, last, 0) })
+	return d.upload(ctx, to, u, func() error { return d.removeResting(ctx, to, last, 0) })
 }
 
 // ReplaceFolder implements tree.Storage. It writes the new files over the old ones, and removes
 // the files that only the old content has last.
-func (o Folder) ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, _ string) error {
+func (d Folder) ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, _ string) error {
 	err := inBucket(ctx, slices.Sorted(maps.Keys(documents)), func(_ context.Context, name string) error {
-		return o.Write(path.Join(dir, name), documents[name])
+		return d.Write(path.Join(dir, name), documents[name])
 	})
 	if err != nil {
 		return err
 	}
-	files, err := o.below(ctx, o.path(dir))
+	files, err := d.below(ctx, d.path(dir))
 	if err != nil {
 		return err
 	}
 	var gone []string
 	for _, name := range files {
 		if _, written := documents[name]; !written {
-			gone = append(gone, path.Join(o.path(dir), name))
+			gone = append(gone, path.Join(d.path(dir), name))
 		}
 	}
-	return o.removeFiles(ctx, gone)
+	return d.removeFiles(ctx, gone)
 }
 
 // RemoveFolder implements tree.Storage.
-func (o Folder) RemoveFolder(ctx context.Context, dir, first string) error {
-	folder := o.path(dir)
-	files, err := o.below(ctx, folder)
+func (d Folder) RemoveFolder(ctx context.Context, dir, first string) error {
+	folder := d.path(dir)
+	files, err := d.below(ctx, folder)
 	if err != nil || len(files) == 0 {
 		return err
 	}
 	if !slices.Contains(files, tree.UploadName) {
-		if err := o.Write(path.Join(dir, tree.UploadName), encodeUpload(nil)); err != nil {
+		if err := d.Write(path.Join(dir, tree.UploadName), encodeUpload(nil)); err != nil {
 			return err
 		}
 	}
@@ -253,7 +253,7 @@ func (o Folder) RemoveFolder(ctx context.Context, dir, first string) error {
 	begin, end := path.Join(folder, first), path.Join(folder, tree.UploadName)
 	files = slices.DeleteFunc(files, func(name string) bool { return name == begin || name == end })
 	for _, names := range [][]string{{begin}, files, {end}} {
-		if err := o.removeFiles(ctx, names); err != nil {
+		if err := d.removeFiles(ctx, names); err != nil {
 			return err
 		}
 	}
@@ -261,8 +261,8 @@ func (o Folder) RemoveFolder(ctx context.Context, dir, first string) error {
 }
 
 // RemoveUnfinished implements tree.Storage.
-func (o Folder) RemoveUnfinished(ctx context.Context, dir, last string, content []byte) error {
-	claim, err := tree.Part{Storage: o}.ReadFile(path.Join(dir, tree.UploadName), tree.MaxDocument)
+func (d Folder) RemoveUnfinished(ctx context.Context, dir, last string, content []byte) error {
+	claim, err := tree.Part{Storage: d}.ReadFile(path.Join(dir, tree.UploadName), tree.MaxDocument)
 	if err != nil {
 		return err
 	}
@@ -270,14 +270,14 @@ func (o Folder) RemoveUnfinished(ctx context.Context, dir, last string, content 
 	if content != nil && bytes.Equal(claim, encodeUpload(content)) {
 		rest = 0
 	}
-	return o.removeResting(ctx, dir, last, rest)
+	return d.removeResting(ctx, dir, last, rest)
 }
 
 // removeResting removes an unfinished upload to which nothing was added for some time.
-func (o Folder) removeResting(ctx context.Context, dir, last string, rest time.Duration) error {
+func (d Folder) removeResting(ctx context.Context, dir, last string, rest time.Duration) error {
 	var names []string
 	var newest time.Time
-	err := o.Walk(ctx, dir, func(name string, info fs.FileInfo) {
+	err := d.Walk(ctx, dir, func(name string, info fs.FileInfo) {
 		names = append(names, name[len(dir)+1:])
 		if info.ModTime().After(newest) {
 			newest = info.ModTime()
@@ -293,5 +293,5 @@ func (o Folder) removeResting(ctx context.Context, dir, last string, rest time.D
 	case rest > 0 && time.Since(newest) < rest:
 		return tree.ErrReserved
 	}
-	return tree.StorageError(o.RemoveFolder(ctx, dir, last))
+	return tree.StorageError(d.RemoveFolder(ctx, dir, last))
 }

@@ -99,3 +99,15 @@ func TestUploadsOfOtherReleases(t *testing.T) {
 		}
 	}
 }
+
+// A folder without files does not exist in a bucket: removing it costs no request.
+func TestAnEmptyFolderIsRemovedWithoutARequest(t *testing.T) {
+	b, p := providersInBucket(t)
+	b.Put("providers/.staging/demo/SUMS", "sums", time.Now())
+	b.Requests()
+	for _, dir := range []string{".staging", ".staging/other"} {
+		if removed, asked := p.RemoveIfEmpty(dir), b.Requests(); removed || len(asked) > 0 {
+			t.Errorf("%s: removed %t, with %v", dir, removed, asked)
+		}
+	}
+}

@@ -23,12 +23,12 @@ type spooledFile struct {
 }
 
 // NewTemporary implements tree.Storage.
-func (o Folder) NewTemporary(context.Context, string) (tree.TemporaryFile, error) {
+func (d Folder) NewTemporary(context.Context, string) (tree.TemporaryFile, error) {
 	f, err := os.CreateTemp("", "terraform-registry-upload-")
 	if err != nil {
 		return nil, spoolError(err)
 	}
-	return &spooledFile{f, o, os.Remove(f.Name()) != nil}, nil
+	return &spooledFile{f, d, os.Remove(f.Name()) != nil}, nil
 }
 
 // spoolError is tree.StorageError for a file that is not in the tree.

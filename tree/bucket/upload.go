@@ -41,11 +41,11 @@ func newFolderUpload(checksums string, content []byte, files []string, put func(
 
 // upload installs a folder of the part. If something is in its way, it calls makeRoom and
 // tries once more.
-func (o Folder) upload(ctx context.Context, dir string, u folderUpload, makeRoom func() error) error {
-	complete, err := o.claim(ctx, dir, u)
+func (d Folder) upload(ctx context.Context, dir string, u folderUpload, makeRoom func() error) error {
+	complete, err := d.claim(ctx, dir, u)
 	if errors.Is(err, tree.ErrInTheWay) {
 		if err = makeRoom(); err == nil {
-			complete, err = o.claim(ctx, dir, u)
+			complete, err = d.claim(ctx, dir, u)
 		}
 	}
 	if err != nil || complete {
@@ -54,11 +54,11 @@ func (o Folder) upload(ctx context.Context, dir string, u folderUpload, makeRoom
 	if err := inBucket(ctx, u.others, u.put); err != nil {
 		return tree.StorageError(err)
 	}
-	return o.createForUpload(ctx, path.Join(dir, u.checksums), u.content)
+	return d.createForUpload(ctx, path.Join(dir, u.checksums), u.content)
 }
 
-func (o Folder) createForUpload(ctx context.Context, name string, content []byte) error {
-	_, err := o.bucket.Create(ctx, o.path(name), bytes.NewReader(content))
+func (d Folder) createForUpload(ctx context.Context, name string, content []byte) error {
+	_, err := d.bucket.Create(ctx, d.path(name), bytes.NewReader(content))
 	if errors.Is(err, fs.ErrExist) {
 		return tree.ErrInTheWay
 	}
@@ -68,8 +68,8 @@ func (o Folder) createForUpload(ctx context.Context, name string, content []byte
 // claim marks the folder for a release, which its SHA256SUMS identifies, and removes files
 // of an interrupted upload that are not part of the release. complete reports whether that
 // upload was whole after all.
-func (o Folder) claim(ctx context.Context, dir string, u folderUpload) (complete bool, err error) {
-	files, err := o.below(ctx, o.path(dir))
+func (d Folder) claim(ctx context.Context, dir string, u folderUpload) (complete bool, err error) {
+	files, err := d.below(ctx, d.path(dir))
 	if err != nil {
 		return false, tree.StorageError(err)
 	}
@@ -78,9 +78,9 @@ func (o Folder) claim(ctx context.Context, dir string, u folderUpload) (complete
 		if len(files) > 0 {
 			return false, tree.ErrInTheWay
 		}
-		return false, o.createForUpload(ctx, name, claim)
+		return false, d.createForUpload(ctx, name, claim)
 	}
-	present, err := tree.Part{Storage: o}.ReadFile(name, tree.MaxDocument)
+	present, err := tree.Part{Storage: d}.ReadFile(name, tree.MaxDocument)
 	switch {
 	case err != nil:
 		return false, err
@@ -92,10 +92,10 @@ func (o Folder) claim(ctx context.Context, dir string, u folderUpload) (complete
 	var stale []string
 	for _, file := range files {
 		if file != tree.UploadName && !slices.Contains(u.others, file) {
-			stale = append(stale, path.Join(o.path(dir), file))
+			stale = append(stale, path.Join(d.path(dir), file))
 		}
 	}
-	return false, tree.StorageError(o.removeFiles(ctx, stale))
+	return false, tree.StorageError(d.removeFiles(ctx, stale))
 }
 
 // encodeUpload returns the content of the file tree.UploadName. There is no other format yet.

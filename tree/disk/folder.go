@@ -9,8 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/afero"
@@ -177,29 +175,9 @@ func (d Folder) openFolder(dir string) (afero.File, error) {
 	return d.Fs.Open(d.path(dir))
 }
 
-// Walk implements tree.Storage. It has nothing to visit in a file, or in a folder that is
-// removed meanwhile.
+// Walk implements tree.Storage.
 func (d Folder) Walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	infos, err := d.ReadDir(dir)
-	switch {
-	case errors.Is(err, tree.ErrNoFolder):
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return d.LeadsNowhere(dir)
-	}
-	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
-	for _, info := range infos {
-		name := path.Join(dir, info.Name())
-		if !info.IsDir() {
-			visit(name, info)
-		} else if failed := d.Walk(ctx, name, visit); err == nil {
-			err = failed
-		}
-	}
-	return err
+	return tree.WalkFolders(ctx, d, dir, visit)
 }
 
 // Same implements tree.Local. Another directory may have taken the place of the part, as when

@@ -7,8 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/afero"
@@ -16,7 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A Folder is a part on an fs.FSwith slashes.
+// A Folder is a part on an fs.FS.
 type Folder struct {
 	tree.ReadOnly
 	fsys afero.FromIOFS
@@ -102,23 +100,7 @@ func (f Folder) ReadNames(dir string) (names []string, err error) {
 
 // Walk implements tree.Storage.
 func (f Folder) Walk(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	infos, err := f.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, tree.ErrNoFolder) {
-		return nil
-	}
-	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
-	for _, info := range infos {
-		name := path.Join(dir, info.Name())
-		if !info.IsDir() {
-			visit(name, info)
-		} else if failed := f.Walk(ctx, name, visit); err == nil {
-			err = failed
-		}
-	}
-	return err
+	return tree.WalkFolders(ctx, f, dir, visit)
 }
 
 // errNotSeekable is the error of a scan on a file system that the registry cannot serve

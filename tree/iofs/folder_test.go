@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -44,5 +45,24 @@ func TestAFileSystemIsOnlyRead(t *testing.T) {
 	}
 	if p.RemoveIfEmpty("acme") {
 		t.Error("a folder with files is removed")
+	}
+}
+
+// failing is a file system on which files can be listed and not opened.
+type failing struct{ fs.FS }
+
+func (f failing) Open(name string) (fs.File, error) {
+	if name == "." {
+		return f.FS.Open(name)
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EIO}
+}
+
+// An observer learns of a failure that a scan may take for a property of the file.
+func TestFailuresOfAFileSystemAreObserved(t *testing.T) {
+	noted := make(map[string]error)
+	p := tree.Part{Storage: iofs.In(failing{fstest.MapFS{"a": {Data: []byte("x")}}})}.Observed(func(name string, err error) { noted[name] = err })
+	if _, err := p.ReadDocument("a"); err == nil || !errors.Is(noted["a"], syscall.EIO) || len(noted) != 1 {
+		t.Errorf("the error is %v, and noted is %v", err, noted)
 	}
 }

@@ -35,6 +35,9 @@ func main() {
 		if err != nil {
 			log.Fatalf("%s: %v", system, err)
 		}
+		if len(pkgs) == 0 {
+			log.Fatalf("%s: there are no packages in %s", system, os.Args[1])
+		}
 		if packages.PrintErrors(pkgs) > 0 {
 			fmt.Fprintf(os.Stderr, "does not compile for %s\n", system)
 			failed = true
