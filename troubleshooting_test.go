@@ -44,7 +44,7 @@ var unexplained = []string{
 	"the file was not opened", "how much is to be sent is not known", "the S3 driver has no client", "getting the events app: …", "closing the index: …", "closing an upstream: …", "closing a transparency log: …", "the log has been closed",
 
 	// Parts of other sentences.
-	"SYSTEM (such as aws, or any)", "its version, such as 1.0.0", "such file of …", "This page in …", "module service's URL",
+	"SYSTEM (such as aws, or any)", "… in 30 days, last on …", "its version, such as 1.0.0", "such file of …", "This page in …", "module service's URL",
 	"that is not the address of …", "a provider: use NAMESPACE/TYPE", "a module: use NAMESPACE/NAME/SYSTEM",
 	"package of the module", "documentation of the release", "refused these credentials", "…: …, at …", "is a directory",
 	"reading the folders of …: …", "opening the folder: …",

@@ -55,11 +55,11 @@ func TestPagesSayHowOftenVersionsAreDownloaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"/modules/acme/vpc/aws/1.0.0":              "Downloads 1,234 in 30 days, last on 5 Jan 2027 All versions 1,234 in 30 days",
-		"/modules/acme/vpc/aws/1.1.0":              "Downloads no downloads All versions 1,234 in 30 days",
-		"/modules/acme/vpc/aws/1.1.0?tab=versions": "1.0.0 1,234 in 30 days, last on 5 Jan 2027",
+		"/modules/acme/vpc/aws/1.0.0":              "Downloads1,234 in 30 days, last on 5 Jan 2027 All versions1,234 in 30 days",
+		"/modules/acme/vpc/aws/1.1.0":              "Downloadsno downloads All versions1,234 in 30 days",
+		"/modules/acme/vpc/aws/1.1.0?tab=versions": "1.0.01,234 in 30 days, last on 5 Jan 2027",
 		"/providers/acme/demo/1.0.0?tab=versions":  "2 in 30 days, last on 5 Jan 2027",
-		"/providers/acme/demo/1.0.0":               "Downloads 2 in 30 days, last on 5 Jan 2027",
+		"/providers/acme/demo/1.0.0":               "Downloads2 in 30 days, last on 5 Jan 2027",
 	} {
 		if text := says(path); !strings.Contains(text, want) {
 			t.Errorf("%s says\n%s\nand not %q", path, text, want)
@@ -69,7 +69,7 @@ func TestPagesSayHowOftenVersionsAreDownloaded(t *testing.T) {
 	if err := c.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if text := says("/modules/acme/vpc/aws/1.1.0"); !strings.Contains(text, "Downloads 1 in 30 days") {
+	if text := says("/modules/acme/vpc/aws/1.1.0"); !strings.Contains(text, "Downloads1 in 30 days") {
 		t.Errorf("a minute later it says %s", text)
 	}
 }
