@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
+	"github.com/caddy-terraform/caddy-terraform-registry/usage"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -53,7 +54,11 @@ func runUsage(cmd *cobra.Command, args []string) error {
 		}
 		asked = append(asked, a.String())
 	}
-	all, err := remote.Usage(fl)
+	days := 0
+	if fl.Bool("json") {
+		days = usage.RecentDays
+	}
+	all, err := remote.Usage(fl, days)
 	if err != nil {
 		return err
 	}

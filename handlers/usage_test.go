@@ -48,12 +48,16 @@ func request(g *handlers.Registry, method, path string, headers ...string) *http
 	return serveRecorded(g, r)
 }
 
-// downloads returns what has been counted, as "ADDRESS VERSION PLATFORM BY COUNT".
+// downloads returns what has been counted today, as "ADDRESS VERSION PLATFORM COUNT" and
+// "ADDRESS VERSION USER COUNT".
 func downloads(g *handlers.Registry) (lines []string) {
 	for _, a := range g.Usage.Addresses() {
-		for _, c := range g.Usage.Of(a) {
-			words := fmt.Sprintf("%s %s %s %s %d", a, c.Version, c.Platform, c.By, c.Count)
+		for _, c := range g.Usage.Of(a, 1) {
+			words := fmt.Sprintf("%s %s %s %d", a, c.Version, c.Platform, c.Count)
 			lines = append(lines, strings.Join(strings.Fields(words), " "))
+		}
+		for of, s := range g.Usage.Users(a) {
+			lines = append(lines, fmt.Sprintf("%s %s %s %d", a, of.Version, of.By, s.Downloads))
 		}
 	}
 	return lines
@@ -204,8 +208,8 @@ func TestUsageIsForThoseWhoMayRead(t *testing.T) {
 func TestUsersAreCountedOnRequest(t *testing.T) {
 	for by, want := range map[string][]string{
 		"":              {},
-		usage.BySubject: {"acme/demo 1.0.0 linux_amd64 reader 1", "acme/demo 1.0.0 reader 1", "acme/vpc/aws 1.0.0 reader 1"},
-		usage.ByGroup:   {"acme/demo 1.0.0 builders 1", "acme/demo 1.0.0 linux_amd64 builders 1", "acme/vpc/aws 1.0.0 builders 1"},
+		usage.BySubject: {"acme/demo 1.0.0 reader 2", "acme/vpc/aws 1.0.0 reader 1"},
+		usage.ByGroup:   {"acme/demo 1.0.0 builders 2", "acme/vpc/aws 1.0.0 builders 1"},
 	} {
 		t.Run("by "+by, func(t *testing.T) {
 			g := counting(private(t, "allow anonymous read open", "allow group:builders read acme", "allow owner manage acme"))

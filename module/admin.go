@@ -38,7 +38,8 @@ func init() {
 //     more. For a mirrored namespace, it is `HOSTNAME/NAMESPACE`. With `?root=` in that
 //     tree only;
 //   - `GET /terraform_registry/usage`: how often everything was downloaded, by the root of
-//     the tree; with `?root=` for one tree only;
+//     the tree; with `?root=` for one tree only. `?days=` is the number of days that it has
+//     one by one, 30 by default;
 //   - `GET
 //     /terraform_registry/access?as=USER&group=GROUP&right=read&address=acme/vpc/aws`:
 //     for each registry, whether its rules allow that, and which rule decides. `group`

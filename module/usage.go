@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -130,11 +131,21 @@ func (p *pooledUsage) warn(key usageKey, message string, err error) {
 	app.logger.Warn(message, fields...)
 }
 
-var errNothingCounted = errors.New("no registry with such a root counts downloads: turn that on with the option usage")
+var (
+	errNothingCounted = errors.New("no registry with such a root counts downloads: turn that on with the option usage")
+	errNoDays         = errors.New("days is a number, or 0 for none")
+)
 
 // describeUsage returns the usage of all trees, by their root.
 func describeUsage(r *http.Request, app *App) (any, error) {
-	root := r.URL.Query().Get("root")
+	root, days := r.URL.Query().Get("root"), usage.RecentDays
+	if asked := r.URL.Query().Get("days"); asked != "" {
+		n, err := strconv.Atoi(asked)
+		if err != nil || n < 0 {
+			return nil, caddy.APIError{HTTPStatus: http.StatusBadRequest, Err: errNoDays}
+		}
+		days = n
+	}
 	app.mutex.Lock()
 	counters := make(map[string]*usage.Counter)
 	for _, key := range slices.SortedFunc(maps.Keys(app.usage), func(a, b usageKey) int { return strings.Compare(a.identity, b.identity) }) {
@@ -152,7 +163,7 @@ func describeUsage(r *http.Request, app *App) (any, error) {
 	}
 	all := make(map[string]*wire.TreeUsage)
 	for root, c := range counters {
-		all[root] = c.All(usage.RecentDays)
+		all[root] = c.All(days)
 	}
 	return all, nil
 }

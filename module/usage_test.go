@@ -98,6 +98,12 @@ func TestAdminTellsTheUsage(t *testing.T) {
 	if got := all[root]; len(all) != 1 || got == nil || len(got.Addresses) != 1 || got.Addresses[0].Downloads != 1 || got.Addresses[0].LastUsed != usage.DayOf(time.Now()).String() {
 		t.Errorf("got %+v", all)
 	}
+	if status, _ := administer(t, http.MethodGet, "/terraform_registry/usage?days=0", &all); status != http.StatusOK || len(all[root].Addresses[0].Days) != 0 {
+		t.Errorf("without days, got %d %+v", status, all)
+	}
+	if status, _ := administer(t, http.MethodGet, "/terraform_registry/usage?days=none", nil); status != http.StatusBadRequest {
+		t.Errorf("days that are no number are %d", status)
+	}
 	if status, _ := administer(t, http.MethodGet, "/terraform_registry/usage?root=/elsewhere", nil); status != http.StatusNotFound {
 		t.Errorf("another root is %d", status)
 	}

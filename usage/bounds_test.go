@@ -2,8 +2,10 @@ package usage
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestUsersAreBounded(t *testing.T) {
@@ -13,17 +15,15 @@ func TestUsersAreBounded(t *testing.T) {
 		u.By = fmt.Sprint("user ", n)
 		c.add(1, u, 1)
 	}
-	var others uint64
-	for _, count := range c.of(vpc.Address) {
-		if count.By == Others {
-			others = count.Count
-		}
-	}
+	others := c.users(vpc.Address, 1)[UserOf{Others, vpc.Version}].Downloads
 	if others != 10 || c.uses != maxBy+1 {
 		t.Errorf("%d uses, %d of others", c.uses, others)
 	}
 	if u := (Use{By: strings.Repeat("ü", 300)}).normal(); u.By != strings.Repeat("ü", maxName/2) {
 		t.Errorf("a long name becomes %q", u.By)
+	}
+	if u := (Use{By: "\xff"}).normal(); u.By != Others {
+		t.Errorf("a name without a letter becomes %q, and nobody is a download", u.By)
 	}
 }
 
@@ -39,9 +39,91 @@ func TestUsesAreBounded(t *testing.T) {
 	if !c.refused {
 		t.Error("it does not say so")
 	}
+	user := vpc
+	user.By = "ci"
+	if _, ok := c.add(1, user, 1); ok {
+		t.Error("a user is counted")
+	}
 	c.drop(func(Day) bool { return true })
 	if c.uses != 0 || c.days != 0 || len(c.addresses) != 0 {
 		t.Errorf("left: %d uses, %d days, %d addresses", c.uses, c.days, len(c.addresses))
+	}
+}
+
+// Users leave room for downloads.
+func TestUsersOfAllAddressesAreBounded(t *testing.T) {
+	var c counts
+	for n := range maxUses {
+		u := vpc
+		u.Address.Name = fmt.Sprint("m", n%1000)
+		u.By = fmt.Sprint("user ", n)
+		c.add(1, u, 1)
+	}
+	if c.by > maxByAll+1000 {
+		t.Errorf("%d users are counted", c.by)
+	}
+	if _, ok := c.add(1, vpc, 1); !ok || c.refused {
+		t.Error("there is no room for a download")
+	}
+}
+
+// The oldest days go first, each once.
+func TestDaysAreBounded(t *testing.T) {
+	var c counts
+	const each = 20_000
+	days := Day(maxDays/each + 5)
+	for day := range days {
+		for n := range each {
+			u := vpc
+			u.Version = fmt.Sprint(n)
+			c.add(day+1, u, 1)
+		}
+	}
+	if oldest, newest := c.span(); c.days > maxDays || c.floor != 5 || oldest != 6 || newest != days {
+		t.Errorf("%d counts of the days %d to %d, without %d", c.days, oldest, newest, c.floor)
+	}
+	if _, ok := c.add(5, vpc, 1); ok {
+		t.Error("a day comes back that has gone")
+	}
+}
+
+// A day on which not everything was counted says so to all instances, also when it is merged.
+func TestPartialDaysAreNoCountedDays(t *testing.T) {
+	s, at := newShared(), newClock()
+	c := s.counter(at)
+	mustSync(t, c)
+	at.pass(24 * time.Hour)
+	for n := range maxUses + 1 {
+		c.Add(Use{Address: vpc.Address, Version: fmt.Sprint(n)})
+	}
+	first := DayOf(at.Now()) - 1
+	for range 2 {
+		mustSync(t, c)
+		fresh := s.counter(at)
+		mustSync(t, fresh)
+		for name, c := range map[string]*Counter{"the instance": c, "a new one": fresh} {
+			if days := c.CountedDays(); len(days) == 0 || days[0] != first || slices.Contains(days, first+1) {
+				t.Errorf("%s: counted on %v", name, days)
+			}
+		}
+		at.pass(24 * time.Hour)
+	}
+}
+
+// An answer has the newest days if there are too many counts.
+func TestCountsOfAnAddressAreBounded(t *testing.T) {
+	var c counts
+	for day := Day(1); day <= 10; day++ {
+		for n := range 3 {
+			u := vpc
+			u.Version = fmt.Sprint(n)
+			c.add(day, u, 1)
+		}
+	}
+	for most, want := range map[int]int{2: 0, 3: 3, 8: 6, 100: 24} {
+		if got := c.of(vpc.Address, 3, most); len(got) != want {
+			t.Errorf("of %d, there are %d", most, len(got))
+		}
 	}
 }
 
@@ -92,6 +174,9 @@ func TestDamagedSegmentsCountNothing(t *testing.T) {
 	if n := fresh.Downloads(vpc.Address); n != 1 {
 		t.Errorf("%d downloads", n)
 	}
+	if days := fresh.CountedDays(); len(days) != 0 {
+		t.Errorf("it is known what was downloaded on %v", days)
+	}
 }
 
 func FuzzSegment(f *testing.F) {
@@ -102,7 +187,7 @@ func FuzzSegment(f *testing.F) {
 			return
 		}
 		if s, err := decodeSegment(nameSegment(n.day, n.kind, content), content); err == nil {
-			s.sumInto(make(map[Use]uint64))
+			s.sumInto(newDayTally())
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -65,11 +66,12 @@ type Counter struct {
 
 	mutex      sync.Mutex // guards what follows
 	counts     counts
-	pending    map[Day]map[Use]uint64 // not in a segment yet
-	changed    bool                   // since the generation began
+	pending    map[Day]*dayTally // not in a segment yet
 	generation uint64
-	counted    []Day // see CountedDays
+	counted    []Day        // whose segments were all read
+	partial    map[Day]bool // days on which more was downloaded than is counted
 	failing    bool
+	told       Day // when it was said last that there is too much to count
 }
 
 // A written segment is stored again until that succeeds. As its bytes stay the same, it is added
@@ -77,7 +79,7 @@ type Counter struct {
 type written struct {
 	segmentName
 	content []byte
-	counts  map[Use]uint64
+	counts  *dayTally
 }
 
 // NewCounter returns a Counter, which reads and writes segments once it runs.
@@ -85,7 +87,7 @@ func NewCounter(o Options) *Counter {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Counter{options: o, most: maxSegment, ended: make(chan struct{}), read: make(map[Day]*readDay), pending: make(map[Day]map[Use]uint64)}
+	c := &Counter{options: o, most: maxSegment, ended: make(chan struct{}), read: make(map[Day]*readDay), pending: make(map[Day]*dayTally), partial: make(map[Day]bool)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -155,36 +157,50 @@ func (c *Counter) Add(u Use) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	u, ok := c.counts.add(day, u.normal(), 1)
-	if !ok {
-		return
-	}
-	c.changed = true
 	today := c.pending[day]
 	if today == nil {
-		today = make(map[Use]uint64)
+		today = newDayTally()
 		c.pending[day] = today
 	}
-	if _, ok := today[u]; !ok {
+	if !ok {
+		c.notAll(day, u)
+		today.partial = c.partial[day]
+		return
+	}
+	if _, ok := today.uses[u]; !ok {
 		u = u.clone()
 	}
-	today[u]++
+	today.uses[u]++
+}
+
+// notAll notes that a use was not counted on a day. Users are counted beside downloads.
+func (c *Counter) notAll(day Day, u Use) {
+	if u.By == "" {
+		c.partial[day] = true
+	}
 }
 
 // write stores what has been counted since the last time. What fails is kept for the next time.
 func (c *Counter) write(ctx context.Context) error {
-	if len(c.written) == 0 {
-		c.mutex.Lock()
-		pending := c.pending
-		c.pending = make(map[Day]map[Use]uint64)
-		c.mutex.Unlock()
-		for day, of := range pending {
-			for s := range split(of, c.most) {
-				content, sum := s.encode(), make(map[Use]uint64)
-				s.sumInto(sum)
-				c.written = append(c.written, written{nameSegment(day, ofMinute, content), content, sum})
-			}
+	if err := c.storeWritten(ctx); err != nil { // while this fails, there is no more of it
+		return err
+	}
+	c.mutex.Lock()
+	pending := c.pending
+	c.pending = make(map[Day]*dayTally)
+	c.mutex.Unlock()
+	for day, of := range pending {
+		for s := range split(of.uses, c.most) {
+			s.Partial = of.partial
+			content, sum := s.encode(), newDayTally()
+			s.sumInto(sum)
+			c.written = append(c.written, written{nameSegment(day, ofMinute, content), content, sum})
 		}
 	}
+	return c.storeWritten(ctx)
+}
+
+func (c *Counter) storeWritten(ctx context.Context) error {
 	for len(c.written) > 0 {
 		w := c.written[0]
 		if err := c.options.Storage.Store(ctx, w.text, w.content); err != nil {
@@ -196,14 +212,12 @@ func (c *Counter) write(ctx context.Context) error {
 	return nil
 }
 
-// renew begins the next generation if something has changed.
+// renew begins the next generation, whether or not a count has changed: how long an answer takes
+// must not tell that something was downloaded which a user may not see.
 func (c *Counter) renew() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.changed {
-		c.changed = false
-		c.generation++
-	}
+	c.generation++
 }
 
 // report tells when the storage begins to fail, and when there is too much to count.
@@ -211,8 +225,11 @@ func (c *Counter) report(ctx context.Context, err error) {
 	c.mutex.Lock()
 	begins := err != nil && !c.failing && !errors.Is(context.Cause(ctx), context.Canceled)
 	c.failing = err != nil
-	refused := c.counts.refused
-	c.counts.refused = false
+	today := DayOf(c.options.Now())
+	refused := c.counts.refused && c.told != today
+	if c.counts.refused = false; refused {
+		c.told = today
+	}
 	c.mutex.Unlock()
 	if c.options.Warn == nil {
 		return
@@ -225,8 +242,7 @@ func (c *Counter) report(ctx context.Context, err error) {
 	}
 }
 
-// Generation changes at most once a minute, and only if a count has. Answers with counts can be
-// kept as long.
+// Generation changes every minute. Answers with counts are kept as long.
 func (c *Counter) Generation() uint64 {
 	if c == nil {
 		return 0
@@ -260,15 +276,35 @@ func (c *Counter) Versions(a address.Address) map[string]Summary {
 	return c.counts.versions(a, today)
 }
 
-// Of returns the counts of an address, newest day first.
-func (c *Counter) Of(a address.Address) []Count {
+// Users returns how often each user or group was told where a version of an address is.
+func (c *Counter) Users(a address.Address) map[UserOf]Summary {
 	if c == nil {
 		return nil
 	}
+	today := DayOf(c.options.Now())
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return c.counts.of(a)
+	return c.counts.users(a, today)
 }
+
+// Of returns the downloads of an address in the last days, newest day first. If there are too
+// many, the oldest days are left out.
+func (c *Counter) Of(a address.Address, days int) []Count {
+	if c == nil {
+		return nil
+	}
+	first := DayOf(c.options.Now()) - Day(days) + 1
+	c.mutex.Lock()
+	all := c.counts.of(a, first, maxCounts)
+	c.mutex.Unlock()
+	slices.SortFunc(all, func(a, b Count) int {
+		return cmp.Or(-cmp.Compare(a.Day, b.Day), compareVersions(a.Version, b.Version), cmp.Compare(a.Platform, b.Platform))
+	})
+	return all
+}
+
+// maxCounts limits the counts of Of.
+const maxCounts = 20_000
 
 // Addresses returns all that has been counted, by address.
 func (c *Counter) Addresses() (all []address.Address) {
@@ -284,14 +320,14 @@ func (c *Counter) Addresses() (all []address.Address) {
 	return all
 }
 
-// CountedDays returns the days on which downloads were counted, even if there were none, oldest
-// first. It is empty until the segments have been read for the first time. On all other days, it
-// is not known what was downloaded.
+// CountedDays returns the days on which all downloads were counted, even if there were none,
+// oldest first. It is empty until the segments have been read for the first time. On all other
+// days, it is not known what was downloaded.
 func (c *Counter) CountedDays() []Day {
 	if c == nil {
 		return nil
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return slices.Clone(c.counted)
+	return slices.DeleteFunc(slices.Clone(c.counted), func(d Day) bool { return c.partial[d] || d <= c.counts.floor })
 }

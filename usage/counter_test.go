@@ -154,6 +154,48 @@ var (
 	null = use("registry.terraform.io/hashicorp/null 3.2.4 linux_amd64")
 )
 
+// Instances that have counted the same count it each.
+func TestInstancesCountTheSame(t *testing.T) {
+	s, at := newShared(), newClock()
+	a, b := s.counter(at), s.counter(at)
+	a.Add(vpc)
+	b.Add(vpc)
+	mustSync(t, a, b, a)
+	for _, c := range []*Counter{a, b} {
+		if n := c.Downloads(vpc.Address); n != 2 {
+			t.Errorf("%d downloads of 2", n)
+		}
+	}
+}
+
+// What an instance has is not read again when another has merged it.
+func TestMergedSegmentsAreNotReadAgain(t *testing.T) {
+	s, at := newShared(), newClock()
+	i := &instance{shared: s}
+	a, b := s.counter(at), s.counterOf(at, i)
+	for range maxMinutes + 1 {
+		a.Add(vpc)
+		if err := a.write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.readSegments(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustSync(t, a)
+	loads := 0
+	i.fails = func(call string) error {
+		if call == "load" {
+			loads++
+		}
+		return nil
+	}
+	mustSync(t, b)
+	if n := b.Downloads(vpc.Address); loads != 1 || n != maxMinutes+1 {
+		t.Errorf("%d segments were read to know what the merged one replaces, and there are %d downloads", loads, n)
+	}
+}
+
 func TestInstancesCountTogether(t *testing.T) {
 	s, at := newShared(), newClock()
 	a, b := s.counter(at), s.counter(at)
@@ -170,7 +212,7 @@ func TestInstancesCountTogether(t *testing.T) {
 		if n := c.Downloads(vpc.Address); n != 3 {
 			t.Errorf("%s has counted %d", name, n)
 		}
-		if got := c.Of(null.Address); len(got) != 1 || got[0] != (Count{null, DayOf(at.Now()), 1}) {
+		if got := c.Of(null.Address, 1); len(got) != 1 || got[0] != (Count{null, DayOf(at.Now()), 1}) {
 			t.Errorf("%s has %v", name, got)
 		}
 	}
@@ -242,7 +284,10 @@ func TestMergingKeepsSums(t *testing.T) {
 				mustSync(t, c)
 				for u, n := range want {
 					var got uint64
-					for _, count := range c.Of(u.Address) {
+					if u.By != "" {
+						got = c.Users(u.Address)[UserOf{u.By, u.Version}].Downloads
+					}
+					for _, count := range c.Of(u.Address, 30) {
 						if count.Use == u {
 							got += count.Count
 						}
@@ -345,14 +390,19 @@ func TestCloseWritesTheLastMinute(t *testing.T) {
 	running := s.counter(at)
 	running.Run()
 	never := s.counter(at)
-	for _, c := range []*Counter{running, never} {
+	i := &instance{shared: s, fails: func(string) error { return errors.New("away") }}
+	failing := s.counterOf(at, i)
+	failing.Add(vpc)
+	failing.sync(t.Context(), time.Minute)
+	i.fails = nil
+	for _, c := range []*Counter{running, never, failing} {
 		c.Add(vpc)
 		c.Close()
 	}
 	c := s.counter(at)
 	mustSync(t, c)
-	if n := c.Downloads(vpc.Address); n != 2 {
-		t.Errorf("%d of 2 are written", n)
+	if n := c.Downloads(vpc.Address); n != 4 {
+		t.Errorf("%d of 4 are written", n)
 	}
 }
 
@@ -428,28 +478,96 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// Answers with counts are kept for a minute.
+// Answers with counts are kept for a minute, also if there was no download: otherwise it could be
+// measured that there was one of something that is hidden.
 func TestGenerationChangesWithASync(t *testing.T) {
 	s, at := newShared(), newClock()
-	a, b := s.counter(at), s.counter(at)
-	mustSync(t, a, b)
-	before := a.Generation()
-	a.Add(vpc)
-	if a.Generation() != before {
+	c := s.counter(at)
+	mustSync(t, c)
+	before := c.Generation()
+	c.Add(vpc)
+	if c.Generation() != before {
 		t.Error("it changes with each download")
 	}
-	mustSync(t, a)
-	after := a.Generation()
-	if after == before {
-		t.Error("it does not change with a count")
+	for range 2 {
+		mustSync(t, c)
+		after := c.Generation()
+		if after == before {
+			t.Error("it does not change")
+		}
+		before = after
 	}
-	mustSync(t, a)
-	if a.Generation() != after {
-		t.Error("it changes without a count")
+}
+
+// A day whose segments were not all listed, or were gone for a while, is read anew when they are
+// back. Nothing is counted twice.
+func TestSegmentsThatAreNotListedForAWhile(t *testing.T) {
+	s, at := newShared(), newClock()
+	c := s.counter(at)
+	for range 3 {
+		c.Add(vpc)
+		mustSync(t, c)
 	}
-	b.Add(vpc)
-	mustSync(t, b, a)
-	if a.Generation() == after {
-		t.Error("it does not change with the count of another instance")
+	at.pass(5 * 24 * time.Hour)
+	mustSync(t, c)
+	hidden := s.values
+	s.values = make(map[string][]byte)
+	mustSync(t, c)
+	if n := c.Downloads(vpc.Address); n != 3 {
+		t.Errorf("without a list, there are %d of 3", n)
+	}
+	maps.Copy(s.values, hidden)
+	mustSync(t, c, c)
+	if n := c.Downloads(vpc.Address); n != 3 {
+		t.Errorf("with a list, there are %d of 3", n)
+	}
+}
+
+// A clock that is wrong for a while neither removes counts nor moves them to a day that has not
+// come.
+func TestClockThatJumps(t *testing.T) {
+	for rule, jump := range map[string]time.Duration{
+		"far ahead": 70 * 365 * 24 * time.Hour,
+		"far back":  -30 * 365 * 24 * time.Hour,
+		"never set": -80 * 365 * 24 * time.Hour,
+	} {
+		t.Run(rule, func(t *testing.T) {
+			s, at := newShared(), newClock()
+			other := s.counter(at)
+			other.Add(vpc)
+			mustSync(t, other)
+			at.pass(-10 * 24 * time.Hour)
+			c := s.counter(at)
+			c.Add(vpc)
+			mustSync(t, c)
+			at.pass(10 * 24 * time.Hour)
+			mustSync(t, c)
+			at.pass(jump)
+			for range 3 {
+				c.Add(null)
+				mustSync(t, c)
+				at.pass(time.Minute)
+			}
+			at.pass(-jump)
+			for range 2 {
+				mustSync(t, c)
+			}
+			fresh := s.counter(at)
+			mustSync(t, fresh)
+			for name, c := range map[string]*Counter{"the instance": c, "a new one": fresh} {
+				if n := c.Downloads(vpc.Address); n != 2 {
+					t.Errorf("%s has %d downloads of 2", name, n)
+				}
+				if n := c.Downloads(null.Address); n != 0 {
+					t.Errorf("%s has %d downloads of other days", name, n)
+				}
+				if days := c.CountedDays(); len(days) != 2 || days[1] != DayOf(at.Now()) {
+					t.Errorf("%s has the days %v", name, days)
+				}
+			}
+			if n := len(s.values); n > 6 {
+				t.Errorf("%d segments are left", n)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package usage
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/dustin/go-humanize"
@@ -11,9 +12,10 @@ import (
 
 // Limits of counts in memory. A use has about 200 bytes, and a day of it 16.
 const (
-	maxUses = 100_000
-	maxDays = 4_000_000 // of all uses
-	maxBy   = 1000      // of an address, for each of its users, versions and platforms
+	maxUses  = 100_000
+	maxDays  = 4_000_000   // of all uses
+	maxBy    = 1000        // of an address, for each of its users, versions and platforms
+	maxByAll = maxUses / 2 // of all addresses: the other half is for downloads
 )
 
 // counts are the counts of all uses by day, in memory. Its methods are not safe for concurrent
@@ -21,6 +23,8 @@ const (
 type counts struct {
 	addresses  map[address.Address]*addressCounts
 	uses, days int
+	by         int  // uses with a user or group
+	floor      Day  // it and the days before were dropped, since there were too many
 	refused    bool // something was not counted, since there is too much
 }
 
@@ -44,12 +48,16 @@ type dayCount struct {
 // add adds to the count of a use. It returns the use that was counted, which is by Others if
 // there are too many users, and reports whether anything was.
 func (c *counts) add(day Day, u Use, n uint64) (Use, bool) {
+	if day <= c.floor {
+		c.refused = true
+		return u, false
+	}
 	a := c.addresses[u.Address]
 	if a == nil {
 		a = &addressCounts{uses: make(map[part]*series)}
 	}
 	s := a.uses[part{u.Version, u.Platform, u.By}]
-	if s == nil && u.By != "" && u.By != Others && (a.by >= maxBy || c.uses >= maxUses) {
+	if s == nil && u.By != "" && u.By != Others && (a.by >= maxBy || c.by >= maxByAll || c.uses >= maxUses) {
 		u.By = Others
 		s = a.uses[part{u.Version, u.Platform, u.By}]
 	}
@@ -70,6 +78,7 @@ func (c *counts) add(day Day, u Use, n uint64) (Use, bool) {
 		c.uses++
 		if u.By != "" {
 			a.by++
+			c.by++
 		}
 	}
 	if s.add(day, n) {
@@ -80,8 +89,8 @@ func (c *counts) add(day Day, u Use, n uint64) (Use, bool) {
 	}
 	for c.days > maxDays {
 		c.refused = true
-		oldest := c.oldest()
-		c.drop(func(d Day) bool { return d <= oldest })
+		c.floor, _ = c.span()
+		c.drop(func(d Day) bool { return d <= c.floor })
 	}
 	return u, true
 }
@@ -100,16 +109,17 @@ func (s *series) add(day Day, n uint64) bool {
 	return known
 }
 
-// oldest returns the oldest day with a count.
-func (c *counts) oldest() (oldest Day) {
+// span returns the oldest and the newest day with a count.
+func (c *counts) span() (oldest, newest Day) {
 	for _, a := range c.addresses {
 		for _, s := range a.uses {
 			if day := (*s)[0].day; oldest == 0 || day < oldest {
 				oldest = day
 			}
+			newest = max(newest, (*s)[len(*s)-1].day)
 		}
 	}
-	return oldest
+	return oldest, newest
 }
 
 // drop removes the counts of days.
@@ -131,6 +141,7 @@ func (c *counts) drop(which func(Day) bool) {
 			c.uses--
 			if p.by != "" {
 				a.by--
+				c.by--
 			}
 		}
 		if len(a.uses) == 0 {
@@ -165,6 +176,10 @@ func (s *Summary) add(d dayCount, today Day) {
 	s.Last = max(s.Last, d.day)
 }
 
+func (s Summary) plus(more Summary) Summary {
+	return Summary{s.Downloads + more.Downloads, s.Recent + more.Recent, max(s.Last, more.Last)}
+}
+
 // A Count is how often there was a use on a day.
 type Count struct {
 	Use
@@ -172,17 +187,36 @@ type Count struct {
 	Count uint64
 }
 
-// of returns all counts of an address, newest day first.
-func (c *counts) of(a address.Address) (all []Count) {
-	if known := c.addresses[a]; known != nil {
+// of returns the downloads of an address from a day on. If there are more counts than most, the
+// oldest days are left out.
+func (c *counts) of(a address.Address, first Day, most int) (all []Count) {
+	known := c.addresses[a]
+	if known == nil {
+		return nil
+	}
+	of := func(do func(p part, d dayCount)) {
 		for p, s := range known.uses {
-			for _, d := range *s {
-				all = append(all, Count{Use{a, p.version, p.platform, p.by}, d.day, d.count})
+			if p.by != "" {
+				continue
+			}
+			for _, d := range slices.Backward(*s) {
+				if d.day < first {
+					break
+				}
+				do(p, d)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Count) int {
-		return cmp.Or(-cmp.Compare(a.Day, b.Day), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Platform, b.Platform), cmp.Compare(a.By, b.By))
+	perDay := make(map[Day]int)
+	of(func(_ part, d dayCount) { perDay[d.day]++ })
+	for _, day := range slices.Backward(slices.Sorted(maps.Keys(perDay))) {
+		if most -= perDay[day]; most < 0 {
+			first = day + 1
+			break
+		}
+	}
+	of(func(p part, d dayCount) {
+		all = append(all, Count{Use{Address: a, Version: p.version, Platform: p.platform}, d.day, d.count})
 	})
 	return all
 }
@@ -190,18 +224,38 @@ func (c *counts) of(a address.Address) (all []Count) {
 // versions returns how often each version of an address was downloaded, and under "" all.
 func (c *counts) versions(a address.Address, today Day) map[string]Summary {
 	all := make(map[string]Summary)
+	c.sum(a, today, func(p part, s Summary) {
+		if p.by == "" {
+			all[p.version], all[""] = all[p.version].plus(s), all[""].plus(s)
+		}
+	})
+	return all
+}
+
+// A UserOf is a user or group, and a version that they were told of.
+type UserOf struct{ By, Version string }
+
+// users returns how often each user or group was told where a version is.
+func (c *counts) users(a address.Address, today Day) map[UserOf]Summary {
+	all := make(map[UserOf]Summary)
+	c.sum(a, today, func(p part, s Summary) {
+		if p.by != "" {
+			id := UserOf{p.by, p.version}
+			all[id] = all[id].plus(s)
+		}
+	})
+	return all
+}
+
+// sum calls do with each use of an address.
+func (c *counts) sum(a address.Address, today Day, do func(part, Summary)) {
 	if known := c.addresses[a]; known != nil {
 		for p, s := range known.uses {
-			if p.by != "" {
-				continue
-			}
-			version, every := all[p.version], all[""]
+			var sum Summary
 			for _, d := range *s {
-				version.add(d, today)
-				every.add(d, today)
+				sum.add(d, today)
 			}
-			all[p.version], all[""] = version, every
+			do(p, sum)
 		}
 	}
-	return all
 }

@@ -16,8 +16,8 @@ const (
 	ByGroup   = "group"
 )
 
-// Describe returns the usage of an address: its versions, newest first, the last days with their
-// downloads, and, if asked for, the users.
+// Describe returns the usage of an address: its versions, newest first, the downloads of the last
+// days, and, if asked for, the users.
 func (c *Counter) Describe(a address.Address, days int, users bool) *wire.Usage {
 	u := &wire.Usage{Address: a.String(), Since: c.Since().String()}
 	for v, s := range c.Versions(a) {
@@ -28,23 +28,14 @@ func (c *Counter) Describe(a address.Address, days int, users bool) *wire.Usage 
 		u.Versions = append(u.Versions, wire.VersionUsage{Version: v, Downloads: s.Downloads, Recent: s.Recent, LastUsed: s.Last.String()})
 	}
 	slices.SortFunc(u.Versions, func(a, b wire.VersionUsage) int { return -compareVersions(a.Version, b.Version) })
-	first := DayOf(c.options.Now()) - Day(days) + 1
-	type userOf struct{ who, version string }
-	by := make(map[userOf]*wire.UserUsage)
-	for _, count := range c.Of(a) { // newest day first
-		switch {
-		case count.By == "" && count.Day >= first:
-			u.Days = append(u.Days, wire.DayUsage{Day: count.Day.String(), Version: count.Version, Platform: count.Platform, Downloads: count.Count})
-		case count.By != "" && users:
-			id := userOf{count.By, count.Version}
-			if by[id] == nil {
-				by[id] = &wire.UserUsage{Who: count.By, Version: count.Version, LastUsed: count.Day.String()}
-			}
-			by[id].Requests += count.Count
-		}
+	for _, count := range c.Of(a, days) {
+		u.Days = append(u.Days, wire.DayUsage{Day: count.Day.String(), Version: count.Version, Platform: count.Platform, Downloads: count.Count})
 	}
-	for _, user := range by {
-		u.By = append(u.By, *user)
+	if !users {
+		return u
+	}
+	for of, s := range c.Users(a) {
+		u.By = append(u.By, wire.UserUsage{Who: of.By, Version: of.Version, Requests: s.Downloads, LastUsed: s.Last.String()})
 	}
 	slices.SortFunc(u.By, func(a, b wire.UserUsage) int {
 		return cmp.Or(cmp.Compare(a.Who, b.Who), -compareVersions(a.Version, b.Version))
@@ -70,7 +61,7 @@ func (c *Counter) Since() Day {
 	return 0
 }
 
-// All returns the usage of everything, with the users.
+// All returns the usage of everything, with the downloads of the last days, and the users.
 func (c *Counter) All(days int) *wire.TreeUsage {
 	all := &wire.TreeUsage{Counted: []string{}, Addresses: []wire.Usage{}}
 	for _, day := range c.CountedDays() {

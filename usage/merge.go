@@ -76,7 +76,7 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 		return err
 	}
 	var from []string
-	sum := make(map[Use]uint64)
+	sum := newDayTally()
 	for _, name := range live[:min(len(live), mergedAtOnce)] {
 		switch err := c.sum(ctx, known, name, sum); {
 		case errors.Is(err, errDamaged): // it stays until its day is kept no longer
@@ -160,9 +160,9 @@ func (c *Counter) removeRest(ctx context.Context, known *readDay, names, live []
 
 // storeMerged stores counts as one segment with its parts, and returns their names: the segment
 // first, although it is stored last. Nothing counts before that.
-func (c *Counter) storeMerged(ctx context.Context, day Day, sum map[Use]uint64, from []string) (stored []segmentName, err error) {
+func (c *Counter) storeMerged(ctx context.Context, day Day, sum *dayTally, from []string) (stored []segmentName, err error) {
 	var first *segment
-	for s := range split(sum, c.most) {
+	for s := range split(sum.uses, c.most) {
 		if first == nil {
 			first = s
 			continue
@@ -175,7 +175,7 @@ func (c *Counter) storeMerged(ctx context.Context, day Day, sum map[Use]uint64, 
 		first.Parts = append(first.Parts, name.text)
 		stored = append(stored, name)
 	}
-	first.Replaces = from
+	first.Replaces, first.Partial = from, sum.partial
 	content := first.encode()
 	name := nameSegment(day, ofDay, content)
 	if err := c.options.Storage.Store(ctx, name.text, content); err != nil {

@@ -11,8 +11,10 @@ import (
 
 // A readDay knows which segments of a day are in the counts.
 type readDay struct {
-	have   map[string]bool     // their names, and those of segments that they replace
-	merged map[string]*segment // those that are listed, without their counts
+	have    map[string]bool     // their names, and those of segments that they replace
+	forgot  bool                // have lacks some: the day is read anew when something is
+	merged  map[string]*segment // those that are listed, without their counts
+	damaged bool                // one of them is
 }
 
 func (c *Counter) readDay(day Day) *readDay {
@@ -37,6 +39,7 @@ var errMerged = errors.New("segments were merged meanwhile")
 // readSegments adds what other instances have counted. It returns the segments by day. Segments
 // that go while they are read are left for the next time.
 func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName, err error) {
+	var counted []Day
 	again := true
 	for range maxListings {
 		if !again {
@@ -45,19 +48,22 @@ func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName,
 		if days, err = c.list(ctx); err != nil {
 			return nil, err
 		}
-		again = false
+		again, counted = false, nil
 		for day, names := range days {
 			switch err := c.readSegmentsOf(ctx, day, names); {
 			case errors.Is(err, errMerged):
 				again = true
 			case err != nil:
 				return nil, err
+			default:
+				counted = append(counted, day)
 			}
 		}
 	}
+	slices.Sort(counted)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.counted = slices.Sorted(maps.Keys(days))
+	c.counted = counted
 	return days, nil
 }
 
@@ -69,12 +75,12 @@ func (c *Counter) list(ctx context.Context) (map[Day][]segmentName, error) {
 		return nil, err
 	}
 	today := DayOf(c.options.Now())
-	first := today - daysIn(c.options.Keep) + 1
 	slices.SortFunc(texts, func(a, b string) int { return strings.Compare(b, a) }) // newest day first
+	first, last := c.keptDays(texts, today)
 	days, listed := make(map[Day][]segmentName), 0
 	for _, text := range texts {
 		switch name, ok := parseSegmentName(text); {
-		case !ok:
+		case !ok || name.day > last:
 		case name.day < first:
 			if err := c.remove(ctx, text); err != nil {
 				return nil, err
@@ -82,6 +88,8 @@ func (c *Counter) list(ctx context.Context) (map[Day][]segmentName, error) {
 		case listed < maxListed:
 			listed++
 			days[name.day] = append(days[name.day], name)
+		case len(days) > 1:
+			delete(days, name.day) // not all of it
 		}
 	}
 	if len(days[today]) == 0 {
@@ -93,17 +101,33 @@ func (c *Counter) list(ctx context.Context) (map[Day][]segmentName, error) {
 		days[today] = []segmentName{name}
 	}
 	for day := range c.read {
-		if day < first {
+		if day < first || day > last {
 			delete(c.read, day)
 		}
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if oldest := c.counts.oldest(); oldest != 0 && oldest < first {
-		c.counts.drop(func(d Day) bool { return d < first })
-		c.changed = true
+	gone := func(d Day) bool { return d < first || d > last }
+	maps.DeleteFunc(c.partial, func(d Day, _ bool) bool { return gone(d) })
+	if oldest, newest := c.counts.span(); oldest != 0 && (gone(oldest) || gone(newest)) {
+		c.counts.drop(gone)
 	}
 	return days, nil
+}
+
+// keptDays returns the first and the last day that count, given the names of segments. A clock
+// that is wrong for some hours must not remove anything, so the past ends before the day that an
+// instance counted on before today. Nor does it bring a day into the counts that has not come;
+// clocks may differ a little.
+func (c *Counter) keptDays(texts []string, today Day) (first, last Day) {
+	first = today
+	for _, text := range texts { // newest day first
+		if name, ok := parseSegmentName(text); ok && name.day != today {
+			first = min(today, name.day+1)
+			break
+		}
+	}
+	return first - daysIn(c.options.Keep) + 1, today + 1
 }
 
 // remove deletes a segment that may be gone already.
@@ -137,8 +161,13 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 	if day < DayOf(c.options.Now())-1 {
 		defer known.forget(names)
 	}
+	if known.damaged {
+		c.mutex.Lock()
+		c.partial[day] = true
+		c.mutex.Unlock()
+	}
 	var news []segmentName
-	again := false
+	again := known.forgot
 	for _, name := range live {
 		if known.have[name.text] {
 			continue
@@ -159,9 +188,13 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 	if len(news) == 0 {
 		return nil
 	}
-	sum := make(map[Use]uint64)
+	sum := newDayTally()
+	sum.partial = known.damaged
 	for _, name := range news {
-		if err := c.sum(ctx, known, name, sum); err != nil && !errors.Is(err, errDamaged) {
+		switch err := c.sum(ctx, known, name, sum); {
+		case errors.Is(err, errDamaged):
+			sum.partial = true
+		case err != nil:
 			return err
 		}
 	}
@@ -169,16 +202,24 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 	defer c.mutex.Unlock()
 	if again {
 		c.counts.drop(func(d Day) bool { return d == day })
-		known.have = make(map[string]bool)
+		delete(c.partial, day)
+		known.have, known.forgot = make(map[string]bool), false
 		for _, w := range c.written {
 			if w.day == day {
-				addTo(sum, w.counts)
+				sum.add(w.counts)
 			}
 		}
-		addTo(sum, c.pending[day])
+		if pending := c.pending[day]; pending != nil {
+			sum.add(pending)
+		}
 	}
-	for u, n := range sum {
-		c.counts.add(day, u, n)
+	if sum.partial {
+		c.partial[day] = true
+	}
+	for u, n := range sum.uses {
+		if u, ok := c.counts.add(day, u, n); !ok {
+			c.notAll(day, u)
+		}
 	}
 	for _, name := range news {
 		known.have[name.text] = true
@@ -188,12 +229,12 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 			}
 		}
 	}
-	c.changed = true
 	return nil
 }
 
 // forget forgets the names that are not listed any more. While a day lasts, and a listing may be
-// late, they are kept: none of them must be added again.
+// late, they are kept: none of them must be added again. Later, that costs too much memory, and
+// a day is read anew if there is something new.
 func (d *readDay) forget(names []segmentName) {
 	have := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -201,19 +242,14 @@ func (d *readDay) forget(names []segmentName) {
 			have[name.text] = true
 		}
 	}
+	d.forgot = d.forgot || len(have) < len(d.have)
 	d.have = have
-}
-
-func addTo(sum, more map[Use]uint64) {
-	for u, n := range more {
-		sum[u] += n
-	}
 }
 
 // live returns the segments of a day that count: no parts, and none that another replaces.
 func (c *Counter) live(ctx context.Context, known *readDay, names []segmentName) (live []segmentName, err error) {
 	before := known.merged
-	known.merged = make(map[string]*segment)
+	known.merged, known.damaged = make(map[string]*segment), false
 	replaced := make(map[string]bool)
 	for _, name := range names {
 		if name.kind != ofDay {
@@ -223,6 +259,7 @@ func (c *Counter) live(ctx context.Context, known *readDay, names []segmentName)
 		if merged == nil {
 			loaded, err := c.load(ctx, name)
 			if errors.Is(err, errDamaged) {
+				known.damaged = true
 				continue
 			}
 			if err != nil {
@@ -245,7 +282,7 @@ func (c *Counter) live(ctx context.Context, known *readDay, names []segmentName)
 }
 
 // sum adds the counts of a segment and its parts.
-func (c *Counter) sum(ctx context.Context, known *readDay, name segmentName, sum map[Use]uint64) error {
+func (c *Counter) sum(ctx context.Context, known *readDay, name segmentName, sum *dayTally) error {
 	names := []segmentName{name}
 	if merged := known.merged[name.text]; merged != nil {
 		for _, text := range merged.Parts {
@@ -256,7 +293,7 @@ func (c *Counter) sum(ctx context.Context, known *readDay, name segmentName, sum
 			names = append(names, part)
 		}
 	}
-	all := make(map[Use]uint64)
+	all := newDayTally()
 	for _, name := range names {
 		s, err := c.load(ctx, name)
 		if err != nil {
@@ -264,6 +301,6 @@ func (c *Counter) sum(ctx context.Context, known *readDay, name segmentName, sum
 		}
 		s.sumInto(all)
 	}
-	addTo(sum, all)
+	sum.add(all)
 	return nil
 }

@@ -30,6 +30,9 @@ type segment struct {
 	// Replaces are segments whose counts this one has.
 	Replaces []string `json:"replaces,omitempty"`
 
+	// Partial says that there were more downloads than are counted.
+	Partial bool `json:"partial,omitempty"`
+
 	Downloads tally            `json:"downloads,omitempty"`
 	By        map[string]tally `json:"by,omitempty"` // by user or group
 }
@@ -83,7 +86,7 @@ func parseSegmentName(text string) (n segmentName, ok bool) {
 		return n, false
 	}
 	day, err := time.Parse(dayInName, parts[0])
-	return segmentName{DayOf(day), parts[1], text}, err == nil && day.Year() > 1970
+	return segmentName{DayOf(day), parts[1], text}, err == nil && DayOf(day).Time().Equal(day)
 }
 
 // Limits of a segment, in bytes. Some storages, such as Consul, limit values to half a megabyte.
@@ -169,11 +172,12 @@ func decodeSegment(name segmentName, content []byte) (*segment, error) {
 }
 
 // sumInto adds the counts of a segment to others.
-func (s *segment) sumInto(sum map[Use]uint64) {
-	s.Downloads.sumInto(sum, "")
+func (s *segment) sumInto(sum *dayTally) {
+	s.Downloads.sumInto(sum.uses, "")
 	for by, t := range s.By {
-		t.sumInto(sum, by)
+		t.sumInto(sum.uses, by)
 	}
+	sum.partial = sum.partial || s.Partial
 }
 
 func (t tally) sumInto(sum map[Use]uint64, by string) {

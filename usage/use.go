@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -28,7 +29,7 @@ const maxName = 200
 // normal returns the use in the form that is kept.
 func (u Use) normal() Use {
 	if len(u.By) > maxName || !utf8.ValidString(u.By) {
-		u.By = strings.ToValidUTF8(u.By[:min(len(u.By), maxName)], "")
+		u.By = cmp.Or(strings.ToValidUTF8(u.By[:min(len(u.By), maxName)], ""), Others)
 	}
 	return u
 }
@@ -41,8 +42,8 @@ func (u Use) clone() Use {
 // A Day is a day in UTC: the days since the beginning of 1970. Zero is no day.
 type Day int32
 
-// DayOf returns the day of a time.
-func DayOf(t time.Time) Day { return Day(t.Unix() / (24 * 60 * 60)) }
+// DayOf returns the day of a time, and the first one if a clock was never set.
+func DayOf(t time.Time) Day { return Day(max(1, t.Unix()/(24*60*60))) }
 
 // Time returns the beginning of the day.
 func (d Day) Time() time.Time { return time.Unix(int64(d)*24*60*60, 0).UTC() }
@@ -53,6 +54,21 @@ func (d Day) String() string {
 		return ""
 	}
 	return d.Time().Format(time.DateOnly)
+}
+
+// A dayTally has counts of one day.
+type dayTally struct {
+	uses    map[Use]uint64
+	partial bool // some downloads were not counted, or their counts are lost
+}
+
+func newDayTally() *dayTally { return &dayTally{uses: make(map[Use]uint64)} }
+
+func (t *dayTally) add(more *dayTally) {
+	for u, n := range more.uses {
+		t.uses[u] += n
+	}
+	t.partial = t.partial || more.partial
 }
 
 // daysIn returns the number of days in a duration, at least one.

@@ -36,7 +36,7 @@ func unusedFlag(fl caddycmd.Flags, root string) (*unusedSince, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--unused: %w", err)
 	}
-	all, err := remote.Usage(fl)
+	all, err := remote.Usage(fl, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (u *unusedSince) plan(t *treeReleases, needed []pull.Lock, options pull.Pru
 		if err != nil {
 			return pull.Pruning{}, err
 		}
-		last := u.last[versionOf{r.Address.String(), r.Version}]
+		last := u.lastUsed(r)
 		switch {
 		case last >= u.since || arrived >= u.since:
 			needed = append(needed, pull.Lock{Address: r.Address, Version: r.Version})
@@ -96,6 +96,14 @@ func (u *unusedSince) plan(t *treeReleases, needed []pull.Lock, options pull.Pru
 		}
 	}
 	return pull.PlanUnused(t.all, needed, options), nil
+}
+
+// lastUsed returns the day on which a release was used last; empty: on none that is known. What
+// the server takes for its own, it counts without a hostname.
+func (u *unusedSince) lastUsed(r *pull.StoredRelease) string {
+	hosted := r.Address
+	hosted.Hostname = ""
+	return max(u.last[versionOf{r.Address.String(), r.Version}], u.last[versionOf{hosted.String(), r.Version}])
 }
 
 // arrived returns the day on which the last package of a release came into the tree, as far as

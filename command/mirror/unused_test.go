@@ -58,6 +58,7 @@ func TestPruneUnused(t *testing.T) {
 	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0", "1.3.0"} {
 		files.Provider("registry.terraform.io/acme/demo", version, "linux_amd64")
 	}
+	files.Provider("elsewhere.example.com/acme/elsewhere", "1.0.0", "linux_amd64")
 	files.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
 	files.Write("modules/registry.terraform.io/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", ""))
 	all := commandtest.Files(t, root)
@@ -110,6 +111,7 @@ func TestPruneUnused(t *testing.T) {
 		Addresses: []wire.Usage{
 			usage("registry.terraform.io/acme/demo", map[string]string{"1.0.0": age([]string{dayBefore(200)})[0], "1.1.0": age([]string{dayBefore(10)})[0], "1.3.0": age([]string{dayBefore(200)})[0]}),
 			usage("registry.terraform.io/acme/vpc/aws", map[string]string{"1.1.0": age([]string{dayBefore(80)})[0]}),
+			usage("acme/elsewhere", map[string]string{"1.0.0": age([]string{dayBefore(80)})[0]}), // the server takes the hostname for its own
 		},
 	}})
 	out, err := run(server, "--unused", "90d", "--modules", "--dry-run", "--json")
