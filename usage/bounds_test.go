@@ -150,6 +150,7 @@ func TestSegmentsAreBounded(t *testing.T) {
 	if all > 10<<20 {
 		t.Errorf("a day of a million downloads has %d bytes", all)
 	}
+	t.Logf("a day of %d downloads of 30,000 versions has %d bytes", (maxMinutes+5)*30_000, all)
 	fresh := s.counter(at)
 	mustSync(t, fresh)
 	if n := fresh.Downloads(vpc.Address.At("registry.example.com")); n != (maxMinutes+5)*30_000 {
