@@ -166,7 +166,7 @@ func TestDamagedSegmentsCountNothing(t *testing.T) {
 	for name := range s.values {
 		s.values[name] = []byte("no segment")
 	}
-	s.values["1-20261126-minute-00"] = []byte("{}")
+	s.values["1-20261126-minute-00"], s.values["1-20261120-day-00"] = []byte("{}"), []byte("{}")
 	s.values["2-20261126-minute-00"], s.values["1-20261301-day-00"], s.values["README"] = nil, nil, nil
 	fresh := s.counter(at)
 	fresh.Add(vpc)

@@ -509,17 +509,19 @@ func TestSegmentsThatAreNotListedForAWhile(t *testing.T) {
 		mustSync(t, c)
 	}
 	at.pass(5 * 24 * time.Hour)
-	mustSync(t, c)
-	hidden := s.values
-	s.values = make(map[string][]byte)
-	mustSync(t, c)
-	if n := c.Downloads(vpc.Address); n != 3 {
-		t.Errorf("without a list, there are %d of 3", n)
-	}
-	maps.Copy(s.values, hidden)
-	mustSync(t, c, c)
-	if n := c.Downloads(vpc.Address); n != 3 {
-		t.Errorf("with a list, there are %d of 3", n)
+	names := slices.Collect(maps.Keys(s.values))
+	for _, listed := range [][]string{names[:1], nil} {
+		hidden := s.values
+		s.values = make(map[string][]byte)
+		for _, name := range listed {
+			s.values[name] = hidden[name]
+		}
+		mustSync(t, c)
+		maps.Copy(s.values, hidden)
+		mustSync(t, c)
+		if n := c.Downloads(vpc.Address); n != 3 {
+			t.Errorf("after %d were listed, there are %d of 3", len(listed), n)
+		}
 	}
 }
 
@@ -529,7 +531,7 @@ func TestClockThatJumps(t *testing.T) {
 	for rule, jump := range map[string]time.Duration{
 		"far ahead": 70 * 365 * 24 * time.Hour,
 		"far back":  -30 * 365 * 24 * time.Hour,
-		"never set": -80 * 365 * 24 * time.Hour,
+		"never set": time.Unix(3600, 0).Sub(newClock().Now()),
 	} {
 		t.Run(rule, func(t *testing.T) {
 			s, at := newShared(), newClock()
@@ -569,5 +571,8 @@ func TestClockThatJumps(t *testing.T) {
 				t.Errorf("%d segments are left", n)
 			}
 		})
+	}
+	if d := DayOf(time.Unix(0, 0)); d != 1 {
+		t.Errorf("the day of a clock that was never set is %d", d)
 	}
 }
