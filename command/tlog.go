@@ -16,27 +16,31 @@ import (
 func tlogCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tlog COMMAND",
-		Short: "Prints the key of a log, checks and restores its files",
+		Short: "Prints and rotates the key of a log, checks and restores its files",
 		Long: `
 A registry with the option tlog has on record what it offers, in a transparency
 log. These commands are about the log of a configuration, where it lies. The
 server may run meanwhile. They must run as the user of the server, since they
 read Caddy's storage.`,
-		Args: cli.Arguments(0, "unknown command: there are key, fsck, restore and new"),
+		Args: cli.Arguments(0, "unknown command: there are key, rotate, fsck, restore and new"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(tlogKeyCommand(), tlogFsckCommand(), tlogRestoreCommand(), tlogNewCommand())
+	cmd.AddCommand(tlogKeyCommand(), tlogRotateCommand(), tlogFsckCommand(), tlogRestoreCommand(), tlogNewCommand())
 	return cmd
 }
 
 func tlogKeyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "key [--config FILE] [--root FOLDER]",
+		Use:   "key [--new] [--config FILE] [--root FOLDER]",
 		Short: "Prints the public key of the log",
 		Long: `
 Prints the public key of the log, as a line that programs take which verify
 checkpoints: ORIGIN+HASH+KEY. Publish it where those look who verify the log,
-beside the registry and not only in it.
+beside the registry and not only in it. After rotate, the newest key comes
+first, and then the keys that still sign.
+
+With --new, prints a new private key instead: a line for the file of the option
+key. Keep it secret.
 
 The exit status is 1 if there is no log yet or its folder lacks the key, and 2
 if it cannot be read.`,
@@ -44,6 +48,7 @@ if it cannot be read.`,
 		Args:    cli.Arguments(0, "it has no arguments"),
 		RunE:    cli.RunE(runTlogKey),
 	}
+	cmd.Flags().Bool("new", false, "Print a new private key instead")
 	addTlogFlags(cmd)
 	return cmd
 }
@@ -122,9 +127,28 @@ func chooseTlog(all []module.TlogFiles, root string) (chosen module.TlogFiles, e
 }
 
 func runTlogKey(cmd *cobra.Command, _ []string) error {
+	if (caddycmd.Flags{FlagSet: cmd.Flags()}).Bool("new") {
+		return chosenTlog(cmd, func(files module.TlogFiles) error {
+			name := files.Origin
+			if o, err := files.Options(cmd.Context()); err == nil {
+				name = o.Origin
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			private, err := tlog.GenerateKey(name)
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), private)
+			}
+			return err
+		})
+	}
 	return withTlog(cmd, func(_ module.TlogFiles, o tlog.Options) error {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), o.Public)
-		return err
+		for _, key := range o.Public {
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), key.Line); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

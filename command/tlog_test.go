@@ -124,7 +124,7 @@ func TestTlogMistakes(t *testing.T) {
 		args         []string
 		says         string
 	}{
-		{"an unknown command", loggedRegistry, []string{"begin"}, "there are key, fsck, restore and new"},
+		{"an unknown command", loggedRegistry, []string{"begin"}, "there are key, rotate, fsck, restore and new"},
 		{"no copy", loggedRegistry, []string{"restore"}, "name the copy of the log's folder"},
 		{"an argument", loggedRegistry, []string{"fsck", "/srv/log"}, "the configuration says where the log lies"},
 		{"no log", openRegistry, []string{"key"}, "has no transparency log"},

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -47,7 +48,10 @@ func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) erro
 	case path == "checkpoint":
 		c.Body = l.Head().Signed
 	case path == "key":
-		c.Body, c.Caching = []byte(l.Public()+"\n"), r.revalidate()
+		for _, key := range l.Public() {
+			c.Body = fmt.Appendln(c.Body, key.Line)
+		}
+		c.Caching = r.revalidate()
 	case path == "continues":
 		c.Body, err = succession(r.Context(), l)
 	case path == "consistency":
@@ -295,7 +299,7 @@ func (v *View) SeesLog() bool {
 // A SeenLog is the transparency log as a user may see it.
 type SeenLog struct {
 	tlog.Checkpoint
-	Key string // the line by which others know its key
+	Keys []tlog.PublicKey // which sign, the newest first
 
 	// Path is the path of the checkpoint and all else of the log; empty: it is not public.
 	Path string
@@ -345,7 +349,7 @@ func (v *View) Log() (seen SeenLog, err error) {
 		}
 	}
 	h := l.Head()
-	seen = SeenLog{Checkpoint: h.Checkpoint, Key: l.Public(), Looked: min(h.Size, latestEntries), Whole: g.open || g.rules.AllowsAll(subject, access.Read)}
+	seen = SeenLog{Checkpoint: h.Checkpoint, Keys: l.Public(), Looked: min(h.Size, latestEntries), Whole: g.open || g.rules.AllowsAll(subject, access.Read)}
 	if g.open || g.rules.AllowsAny(access.Subject{}, access.Read) {
 		seen.Path = g.base + "/tlog"
 	}

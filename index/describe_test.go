@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -328,5 +330,39 @@ func TestListModule(t *testing.T) {
 		if got := len(first.Below(folder)); got != want {
 			t.Errorf("in %q are %d files, not %d", folder, got, want)
 		}
+	}
+}
+
+// A local file system tells when a folder was last changed, whatever times its files have been given,
+// and a rename does not change this.
+func TestWhenAFolderWasLastChanged(t *testing.T) {
+	dir := t.TempDir()
+	indextest.OnDisk(t, dir).Write("new/1.0.0/main.tf", "").Write("modules/acme/network/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	old := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	if err := os.Chtimes(filepath.Join(dir, "new/1.0.0/main.tf"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	written := time.Now()
+	for time.Since(written) < 20*time.Millisecond { // a file system's clock is no finer
+		runtime.Gosched()
+	}
+	if err := os.Rename(filepath.Join(dir, "new/1.0.0"), filepath.Join(dir, "modules/acme/network/aws/1.0.0")); err != nil {
+		t.Fatal(err)
+	}
+	s, err := index.Scan(t.Context(), index.Options{Open: source.Directories{Root: dir}.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := s.Module(index.PlaceOf(network))
+	if since := m.Version("1.0.0").Archive.UnchangedSince(); since.After(written) || since.Before(old.AddDate(1, 0, 0)) {
+		t.Errorf("it was last changed at %v, and written before %v", since, written)
+	}
+	if since := m.Version("2.0.0").Archive.UnchangedSince(); !since.IsZero() {
+		t.Errorf("an archive has the time %v", since)
+	}
+	files := indextest.New(t)
+	networks(t, files)
+	if since := scanned(t, files).Module(index.PlaceOf(network)).Version("1.0.0").Archive.UnchangedSince(); !since.IsZero() {
+		t.Errorf("a file system that tells nothing has the time %v", since)
 	}
 }

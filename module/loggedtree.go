@@ -189,17 +189,18 @@ func (a *App) replaces(from source.Source, about address.Address, version string
 	return time.Time{}
 }
 
-// awaitRecord waits until a package in a tree may be offered, if it must be on record before, or
-// for the end of ctx.
+// awaitRecord waits until a package in a tree is on record, or for the end of ctx. It reports
+// whether the package may be handed out. If it need not be on record, it does not wait for a log
+// to which nothing can be added.
 func (a *App) awaitRecord(ctx context.Context, from source.Source, about address.Address, version string, on address.Platform) bool {
 	key, p := a.logOn(from)
-	if p == nil || !key.recorded {
+	if p == nil || !key.recorded && (p.Log() == nil || p.State().Trouble != record.None) {
 		return true
 	}
 	for _, x := range a.indexesOf(from) {
 		x.Refresh(tree.ReportedFolder(about), tree.ReportedKeys)
 	}
-	return p.Await(ctx, about, version, on)
+	return p.Await(ctx, about, version, on) || !key.recorded
 }
 
 // ledger returns what the offers of a tree are compared with; nil: they are not.

@@ -45,8 +45,9 @@ type Tlog struct {
 	Require bool `json:"require,omitempty"`
 
 	// A file with the private key that signs the log, in the form `PRIVATE+KEY+ORIGIN+…`
-	// of golang.org/x/mod/sumdb/note. It is fixed when the log is begun. Default: the
-	// registry generates a key, once, and keeps it in Caddy's storage.
+	// of golang.org/x/mod/sumdb/note, as `tlog key --new` prints it. It has one key a line:
+	// those that sign, and the next one before `tlog rotate`. Default: the registry generates
+	// a key, once, and keeps it in Caddy's storage.
 	Key string `json:"key,omitempty"`
 }
 
@@ -85,16 +86,17 @@ func (h *Handler) provisionTlog(repl *caddy.Replacer, t servedTree, hostnames []
 		if err != nil {
 			return key, fmt.Errorf("tlog: key: %w", err)
 		}
-		k, err := tlog.ReadKey(string(content))
+		keys, err := tlog.ReadKeys(string(content))
 		if err != nil {
 			return key, fmt.Errorf("tlog: key: %s: %w", o.Key, err)
 		}
 		key.private = string(content)
+		name := keys[0].Verifier.Name()
 		if o.Origin == "" {
-			o.Origin = k.Verifier.Name()
+			o.Origin = name
 		}
-		if o.Origin != k.Verifier.Name() {
-			return key, fmt.Errorf("tlog: the key is the key of %s, and origin is %s: they must be the same", k.Verifier.Name(), o.Origin)
+		if o.Origin != name {
+			return key, fmt.Errorf("tlog: the key is the key of %s, and origin is %s: they must be the same", name, o.Origin)
 		}
 	}
 	key.origin, key.named = o.Origin, o.Origin != ""

@@ -679,3 +679,42 @@ func TestOnlyWhatIsOnRecordIsOffered(t *testing.T) {
 	}
 	eventually(t, "all is offered", func() bool { return snapshot(t, h).Totals.Versions() == 3 })
 }
+
+// Without require, a package that was fetched waits for its entry, and is handed out without one if
+// nothing can be entered.
+func TestWhatIsFetchedWaitsForItsEntry(t *testing.T) {
+	o, _ := publishingHandler(t)
+	folder := t.TempDir()
+	o.Tlog, o.PublicURL = &Tlog{Folder: folder}, "https://registry.example.com"
+	tree := indextest.OnDisk(t, o.Root)
+	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# one"))
+	c := newConfiguration(t)
+	c.mustHandle(o)
+	c.mustStart()
+	app, a := c.app(), address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+	log := app.logged[0].log.Load()
+	eventually(t, "the log has begun", func() bool { return log.Log() != nil && log.Log().Has(a, "1.0.0", address.Platform{}) })
+	await := func(version string, timeout time.Duration) bool {
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
+		defer cancel()
+		return app.awaitRecord(ctx, app.logged[0].key.source, a, version, address.Platform{})
+	}
+	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# two"))
+	if !await("1.1.0", time.Minute) || !log.Log().Has(a, "1.1.0", address.Platform{}) {
+		t.Error("it is not on record when it is handed out")
+	}
+	if !await("1.2.0", 50*time.Millisecond) {
+		t.Error("what does not come is not handed out")
+	}
+
+	if err := os.RemoveAll(folder + "/batch"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(folder+"/batch", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the log fails", func() bool { return log.State().Trouble != record.None })
+	if !await("1.3.0", time.Hour) {
+		t.Error("while the log fails, nothing is handed out")
+	}
+}

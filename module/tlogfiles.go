@@ -24,7 +24,11 @@ type TlogFiles struct {
 	// Renew begins another log in place of the one that is lost.
 	Renew func(ctx context.Context, origin string) (vault.Renewal, error)
 
-	Named bool // the configuration has the name of the log
+	// Rotate has another key sign the log.
+	Rotate func(context.Context) (tlog.Keys, error)
+
+	Origin string // of a new log
+	Named  bool   // the configuration has the name of the log
 }
 
 // Tlogs returns the logs of the configuration. It changes nothing in them.
@@ -47,7 +51,8 @@ func (a *App) Tlogs() (all []TlogFiles) {
 				}
 				return logOf(key, a.storageOf()).Read(ctx)
 			},
-			Restore: logOf(t.key, a.storageOf()).Restore, Renew: logOf(t.key, a.storageOf()).Renew, Named: t.key.named,
+			Restore: logOf(t.key, a.storageOf()).Restore, Renew: logOf(t.key, a.storageOf()).Renew,
+			Rotate: logOf(t.key, a.storageOf()).Rotate, Origin: t.key.origin, Named: t.key.named,
 		})
 	}
 	return all

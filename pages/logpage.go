@@ -55,7 +55,13 @@ func (v *visit) log() (*answer, error) {
 		{Term: "Name", Text: seen.Origin},
 		{Term: "Entries", Text: humanize.Comma(seen.Size)},
 		{Term: "Root hash", Text: abbreviated(seen.Root.String()), Full: seen.Root.String()},
-		{Term: "Key", Text: seen.Key, Full: seen.Key},
+	}
+	for _, key := range seen.Keys {
+		term := "Key"
+		if !key.Until.IsZero() {
+			term = "Key until " + key.Until.UTC().Format(time.DateOnly)
+		}
+		p.Facts = append(p.Facts, fact{Term: term, Text: key.Line, Full: key.Line})
 	}
 	if seen.Path != "" {
 		p.Facts = append(p.Facts, fact{Term: "Checkpoint", Text: "as it is signed", URL: seen.Path + "/checkpoint"})

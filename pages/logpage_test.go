@@ -95,7 +95,7 @@ func TestPageOfTheLog(t *testing.T) {
 			}
 			body := w.Body.String()
 			page := parse(t, w)
-			for _, want := range []string{l.Head().Origin, l.Head().Root.String(), l.Public(), "8"} {
+			for _, want := range []string{l.Head().Origin, l.Head().Root.String(), l.Public()[0].Line, "8"} {
 				if !strings.Contains(textIn(page), want) && !strings.Contains(strings.ReplaceAll(body, "&#43;", "+"), want) {
 					t.Errorf("it lacks %q", want)
 				}

@@ -53,9 +53,9 @@ type Options struct {
 	// hash of the files. Nil: there is no record.
 	Replaces func(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time
 
-	// Await waits until a package in the tree is on record, or for the end of ctx. Packages that
-	// are not on record are not handed out. Nil: they need not be.
-	Await func(ctx context.Context, a address.Address, version string, on address.Platform) (recorded bool)
+	// Await waits until a package in the tree is on record, or for the end of ctx. It reports
+	// whether the package may be handed out. Nil: there is no record.
+	Await func(ctx context.Context, a address.Address, version string, on address.Platform) (allowed bool)
 
 	// FreeSpace returns the free bytes on the disk of a provider or module. Nil: the
 	// Filler does not know before the disk is full.

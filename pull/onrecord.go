@@ -27,8 +27,8 @@ func (f *Filler) checkRecord(a address.Address, version string, on address.Platf
 // recordPatience is how long a package waits until it is on record.
 const recordPatience = 5 * time.Second
 
-// awaitRecord returns ErrNotOnRecord for a package in the tree that must be on record and is not
-// within recordPatience.
+// awaitRecord waits recordPatience at most until a package in the tree is on record. It returns
+// ErrNotOnRecord for a package that must be on record before it is handed out, and is not.
 func (f *Filler) awaitRecord(a address.Address, version string, on address.Platform) error {
 	if f.options.Await == nil {
 		return nil

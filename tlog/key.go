@@ -35,6 +35,24 @@ func GenerateKey(origin string) (private string, err error) {
 	return private, err
 }
 
+// ReadKeys reads private keys, one a line. An error has no part of them.
+func ReadKeys(lines string) (keys []Key, err error) {
+	for line := range strings.Lines(strings.TrimSpace(lines)) {
+		k, err := ReadKey(line)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(keys) > 0 && k.Signer.Name() != keys[0].Signer.Name():
+			return nil, fmt.Errorf("it has keys of %s and of %s: a log has one name", keys[0].Signer.Name(), k.Signer.Name())
+		}
+		keys = append(keys, k)
+	}
+	if len(keys) == 0 {
+		return nil, errNoKey
+	}
+	return keys, nil
+}
+
 // ReadKey reads a private key, as GenerateKey writes it. The error has no part of it.
 func ReadKey(private string) (k Key, err error) {
 	private = strings.TrimSpace(private)

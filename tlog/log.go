@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/mod/sumdb/note"
 	sumdb "golang.org/x/mod/sumdb/tlog"
 	"golang.org/x/time/rate"
 )
@@ -28,14 +27,11 @@ type Options struct {
 	// Origin is the name of the log, such as registry.example.com/v1/tlog. It never changes.
 	Origin string
 
-	// Signers sign checkpoints: the key of the log, and while keys rotate the key before.
-	// Verifiers are of all keys that may have signed the checkpoints in the Store and the
-	// Anchor.
-	Signers   []note.Signer
-	Verifiers []note.Verifier
+	Keys
 
-	// Public is the line by which others know the key that signs.
-	Public string
+	// Rotated returns the keys that sign now. It is called whenever the log is refreshed. Nil:
+	// they stay the same.
+	Rotated func(context.Context) (Keys, error)
 
 	Store  Store
 	Anchor Anchor
@@ -50,6 +46,7 @@ type Log struct {
 	options Options
 	files   files
 	ledger  *ledger
+	keys    atomic.Pointer[Keys]
 	head    atomic.Pointer[Head]
 	adding  adding
 
@@ -60,9 +57,6 @@ type Log struct {
 
 // Close stops adding. Callers of Append get an error.
 func (l *Log) Close() { l.adding.end() }
-
-// Public returns the line by which others know the key of the log.
-func (l *Log) Public() string { return l.options.Public }
 
 // Head returns the log as it was signed last.
 func (l *Log) Head() *Head { return l.head.Load() }
@@ -76,7 +70,7 @@ func (l *Log) stored(ctx context.Context) (c Checkpoint, signed []byte, err erro
 	if err != nil {
 		return Checkpoint{}, nil, fmt.Errorf("reading the checkpoint of the log: %w", err)
 	}
-	c, err = OpenCheckpoint(signed, l.options.Origin, l.options.Verifiers...)
+	c, err = OpenCheckpoint(signed, l.options.Origin, l.keys.Load().Verifiers...)
 	return c, signed, err
 }
 
@@ -92,7 +86,7 @@ func (l *Log) begin(ctx context.Context) (Checkpoint, []byte, error) {
 		return Checkpoint{}, nil, err
 	}
 	c = Checkpoint{Origin: l.options.Origin, Root: root}
-	signed, err = c.Sign(l.options.Signers...)
+	signed, err = c.Sign(l.keys.Load().Signers...)
 	return c, signed, err
 }
 
@@ -105,7 +99,7 @@ func (l *Log) anchored(ctx context.Context) (c Checkpoint, signed []byte, err er
 	if err != nil {
 		return Checkpoint{}, nil, fmt.Errorf("reading the newest checkpoint of the log: %w", err)
 	}
-	c, err = OpenCheckpoint(signed, l.options.Origin, l.options.Verifiers...)
+	c, err = OpenCheckpoint(signed, l.options.Origin, l.keys.Load().Verifiers...)
 	return c, signed, err
 }
 
@@ -156,7 +150,7 @@ func (l *Log) sign(ctx context.Context, e *edge) (err error) {
 			return err
 		}
 		c := Checkpoint{Origin: l.options.Origin, Size: e.size, Root: root}
-		signed, err := c.Sign(l.options.Signers...)
+		signed, err := c.Sign(l.keys.Load().Signers...)
 		if err != nil {
 			return err
 		}
@@ -286,12 +280,15 @@ func (l *Log) Refresh(ctx context.Context) error {
 		return err
 	}
 	defer end()
+	if err := l.rotate(ctx); err != nil {
+		return err
+	}
 	head := l.Head()
 	e, err := l.follow(ctx, head.edge)
 	if err != nil {
 		return err
 	}
-	if e.size == head.Size {
+	if e.size == head.Size && l.keys.Load().haveSigned(head.Signed) {
 		return l.keep(ctx)
 	}
 	return l.sign(ctx, e)

@@ -37,7 +37,7 @@ func newTestKey(random io.Reader) (note.Signer, note.Verifier) {
 }
 
 func optionsFor(a *access) Options {
-	return Options{Origin: origin, Signers: []note.Signer{testSigner}, Verifiers: []note.Verifier{testVerifier}, Store: a, Anchor: anchorAccess{a}}
+	return Options{Origin: origin, Keys: Keys{Signers: []note.Signer{testSigner}, Verifiers: []note.Verifier{testVerifier}}, Store: a, Anchor: anchorAccess{a}}
 }
 
 func open(t *testing.T, m *memory) *Log {

@@ -35,6 +35,7 @@ func (x *Opening) Open(ctx context.Context, o Options) (*Log, error) {
 		x.ledger, x.edge = new(ledger), &edge{batch: -1}
 	}
 	l := &Log{options: o, ledger: x.ledger, busy: make(chan struct{}, 1), catchUps: rate.NewLimiter(rate.Every(catchUpEvery), 1)}
+	l.keys.Store(&o.Keys)
 	l.files.store = o.Store
 	l.files.tiles.MaxEntries, l.files.bundles.MaxEntries = keptTiles, keptBundles
 	err := x.read(ctx, l)
@@ -86,7 +87,7 @@ func (x *Opening) read(ctx context.Context, l *Log) error {
 	l.head.Store(&Head{Checkpoint: checkpoint, Signed: signed, edge: e})
 	switch {
 	case e.size == checkpoint.Size:
-	case len(l.options.Signers) == 0:
+	case len(l.keys.Load().Signers) == 0:
 		return l.showUnsigned(ctx, e)
 	default:
 		// Entries that were stored and not signed are in the edge, and not served before

@@ -115,6 +115,15 @@ func (p Part) WithChanges(s Stamp, folder string, dirs []string, taken time.Time
 	return s
 }
 
+// UnchangedSince returns the time of the last change in a folder with that stamp. ok is false if the
+// file system does not tell it, as a network disk, whose server may have another clock.
+func (p Part) UnchangedSince(s Stamp, folder string) (since time.Time, ok bool) {
+	if l, local := p.local(); !local || !l.KeepsChanges(folder) || s.Changed <= 0 {
+		return time.Time{}, false
+	}
+	return time.Unix(0, s.Changed), true
+}
+
 // A FolderStamp makes the stamp of a folder from the stamps of its files. The zero value is
 // of no files.
 type FolderStamp struct {

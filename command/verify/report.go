@@ -197,7 +197,7 @@ func (r result) writeLogs(b *strings.Builder) {
 			b.WriteString(cli.Wrap(fmt.Sprintf("%s has the newest checkpoint of %s now.", cli.Printable(r.file), name), 0))
 		}
 		if len(l.More) > 0 && l.Pinned != "updated" {
-			b.WriteString(cli.Wrap(fmt.Sprintf("The log %s is also signed by the key %s. If its operator says that it is a new key, run this with --update.", name, strings.Join(l.More, ", ")), 0))
+			b.WriteString(alsoSigned(name, l.More))
 		}
 	}
 	for _, host := range slices.Sorted(maps.Keys(r.Kept)) {
@@ -223,4 +223,9 @@ func writeAlarmTo(out io.Writer, a *verify.Alarm) {
 	b := new(strings.Builder)
 	writeAlarm(b, a)
 	io.WriteString(out, b.String())
+}
+
+// alsoSigned says that a log is signed by keys that are not kept.
+func alsoSigned(name string, keys []string) string {
+	return cli.Wrap(fmt.Sprintf("The log %s is also signed by the key %s. If its operator says that it is a new key, run this with --update.", name, strings.Join(keys, ", ")), 0)
 }

@@ -28,6 +28,7 @@ func watch(ctx context.Context, cmd *cobra.Command, fl caddycmd.Flags, o *verify
 		return p.failed(cmd, err)
 	}
 	wrong := false
+	told := 0 // of the keys that also sign
 	for {
 		news, conflicts, pin, err := w.Next(ctx)
 		failed, isUnanswered := errors.AsType[*verify.UnansweredError](err)
@@ -45,6 +46,10 @@ func watch(ctx context.Context, cmd *cobra.Command, fl caddycmd.Flags, o *verify
 			wrong = wrong || len(conflicts) > 0
 			if err := keep(o, file, pin, p.errs); err != nil {
 				return err
+			}
+			if more := w.MoreKeys(); len(more) > told {
+				fmt.Fprint(p.errs, alsoSigned(cli.Printable(pin.Origin), more))
+				told = len(more)
 			}
 		}
 		if fl.Bool("once") {
@@ -71,7 +76,7 @@ func keep(o *verify.Options, file string, pin verify.Pin, errs io.Writer) error 
 		for _, before := range pin.Replaces {
 			fmt.Fprint(errs, cli.Wrap(fmt.Sprintf("It takes the place of %s, as was accepted by --update.", cli.Printable(before)), 0))
 		}
-	case o.Pins[at].Checkpoint == pin.Checkpoint:
+	case o.Pins[at].Checkpoint == pin.Checkpoint && slices.Equal(o.Pins[at].Keys, pin.Keys):
 		return nil
 	}
 	o.Pins = verify.Keep(o.Pins, pin)

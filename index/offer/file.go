@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
@@ -72,6 +73,7 @@ func (f *File) Stamp() tree.Stamp {
 // these is set.
 type madeFile struct {
 	packed  archive.Packed // packed when it is requested
+	since   time.Time      // see UnchangedSince
 	content []byte         // of a document, which stays in memory
 	sign    func() ([]byte, error)
 	signer  string // the ID of the key that signs
@@ -100,6 +102,20 @@ func (f *File) Path() string { return tree.InFolder(f.dir, f.base) }
 
 // IsFolder reports whether Path is a folder.
 func (f *File) IsFolder() bool { return f.source().packed != nil }
+
+// UnchangedSince returns when a file in a folder that is packed was last changed, as its file system
+// tells it. A folder that is renamed into place keeps this time. Zero: it is not known.
+func (f *File) UnchangedSince() time.Time { return f.source().since }
+
+// NoteChanges has UnchangedSince of a new file tell what the part of the tree tells in which it lies.
+func (f *File) NoteChanges(in tree.Part) {
+	if !f.IsFolder() {
+		return
+	}
+	if since, ok := in.UnchangedSince(f.Stamp(), f.Path()); ok {
+		f.made.since = since
+	}
+}
 
 // Immutable reports whether the bytes stay the same as long as the file is offered. The
 // registry's own SHA256SUMS grows with its packages, and files in a folder can change while

@@ -64,8 +64,8 @@ type entering struct {
 func (e *entering) look(a address.Address) {
 	rests := false
 	for folder := range e.snapshot.Folders(a) {
-		all := leavesOf(e.snapshot, folder, e.options.Hostnames, e.event)
-		news, rest := e.rested.split(e.log.News(all))
+		all, changes := leavesOf(e.snapshot, folder, e.options.Hostnames, e.event)
+		news, rest := e.rested.split(e.log.News(all), changes)
 		rests = rests || rest
 		e.date(folder, news)
 		for _, leaf := range news {

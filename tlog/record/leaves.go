@@ -2,6 +2,7 @@ package record
 
 import (
 	"slices"
+	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
@@ -32,8 +33,8 @@ func placesOf(folder address.Address, hostnames []svchost.Hostname) (places []in
 
 // leavesOf returns the leaves that the log should have of a folder: its packages with the
 // event, also those that are not offered before the log has them, and withdrawn versions. The
-// log adds the new ones.
-func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hostname, event tlog.Event) (leaves []tlog.Leaf) {
+// log adds the new ones. changes has when packed folders were last changed, as far as that is known.
+func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hostname, event tlog.Event) (leaves []tlog.Leaf, changes map[packed]time.Time) {
 	withdrawn := make(map[string]bool)
 	places := placesOf(folder, hostnames)
 	for _, p := range places {
@@ -45,7 +46,13 @@ func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hos
 		}
 	}
 	add := func(a address.Address, releases []*index.Release, versions []*index.ModuleVersion) {
-		add := func(l tlog.Leaf, packages int) {
+		add := func(l tlog.Leaf, f *index.File, packages int) {
+			if since := f.UnchangedSince(); !since.IsZero() {
+				if changes == nil {
+					changes = make(map[packed]time.Time)
+				}
+				changes[packed{a, l.Version, l.Platform}] = since
+			}
 			if l.Address, l.Event = a, event; packages == 0 && !withdrawn[l.Version] {
 				leaves = append(leaves, tlog.Leaf{Event: tlog.Restored, Address: a, Version: l.Version})
 			}
@@ -59,11 +66,11 @@ func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hos
 			for i, k := range r.Packages {
 				l := ofPackage(r.Version, k)
 				l.Key = key
-				add(l, i)
+				add(l, k.File, i)
 			}
 		}
 		for _, v := range versions {
-			add(ofModule(v), 0)
+			add(ofModule(v), v.Archive, 0)
 		}
 	}
 	for _, p := range places {
@@ -71,7 +78,7 @@ func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hos
 	}
 	releases, versions := s.Unrecorded(folder)
 	add(addressIn(places[0]), releases, versions)
-	return leaves
+	return leaves, changes
 }
 
 // addressIn returns the address of a place in a log: without HOSTNAME if it is hosted.

@@ -8,7 +8,8 @@ import (
 )
 
 // folderRest is how long a folder that the registry packs must stay the same before it is
-// entered. A folder may be offered before all of it has been copied, and an entry stays.
+// entered. A folder may be offered before all of it has been copied, and an entry stays. A
+// folder that is renamed into place has had its rest before.
 const folderRest = time.Minute
 
 // Packed folders that are offered and not entered yet rest. The zero value has none.
@@ -36,8 +37,9 @@ func (r resting) next(now time.Time) resting {
 	return resting{now: now, before: r.seen, seen: make(map[packed]seen)}
 }
 
-// split returns the leaves that can be entered now, and whether others rest.
-func (r resting) split(leaves []tlog.Leaf) (ready []tlog.Leaf, rests bool) {
+// split returns the leaves that can be entered now, and whether others rest. changes has when folders
+// were last changed, as far as that is known.
+func (r resting) split(leaves []tlog.Leaf, changes map[packed]time.Time) (ready []tlog.Leaf, rests bool) {
 	for _, l := range leaves {
 		if l.Pack == 0 {
 			ready = append(ready, l)
@@ -46,6 +48,9 @@ func (r resting) split(leaves []tlog.Leaf) (ready []tlog.Leaf, rests bool) {
 		k, now := packed{l.Address, l.Version, l.Platform}, seen{l.Hashes[0], r.now}
 		if before, ok := r.before[k]; ok && before.files == now.files {
 			now.since = before.since
+		}
+		if changed, ok := changes[k]; ok && changed.Before(now.since) {
+			now.since = changed
 		}
 		if r.now.Sub(now.since) >= folderRest {
 			ready = append(ready, l)

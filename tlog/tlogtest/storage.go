@@ -62,7 +62,10 @@ func (s *Storage) Backup() *Storage {
 // Options returns the options of a log.
 func (s *Storage) Options() tlog.Options {
 	return tlog.Options{
-		Origin: Origin, Public: s.Public, Signers: []note.Signer{s.signer}, Verifiers: []note.Verifier{s.Verifier},
+		Origin: Origin,
+		Keys: tlog.Keys{
+			Signers: []note.Signer{s.signer}, Verifiers: []note.Verifier{s.Verifier}, Public: []tlog.PublicKey{{Line: s.Public}},
+		},
 		Store: tlog.NewFolder(func() (tree.Part, error) {
 			t, err := source.Directories{Root: "log"}.OpenIn(s.Bucket)
 			return t.Root, err

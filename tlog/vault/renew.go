@@ -120,11 +120,11 @@ func (l Log) checkRenewal(old string) error {
 	if l.Private == "" {
 		return nil
 	}
-	k, err := tlog.ReadKey(l.Private)
+	keys, err := tlog.ReadKeys(l.Private)
 	if err != nil {
 		return err
 	}
-	if name := k.Verifier.Name(); name != l.Origin {
+	if name := keys[0].Verifier.Name(); name != l.Origin {
 		return fmt.Errorf("the configured key is the key of %s: configure one of %s, or none", name, l.Origin)
 	}
 	return nil

@@ -19,7 +19,7 @@ func (l Log) Restore(ctx context.Context, from tlog.Store) (tlog.Options, error)
 	if err != nil {
 		return tlog.Options{}, err
 	}
-	o, err := l.optionsFor(k)
+	o, err := l.optionsFor(ctx, k)
 	if err != nil {
 		return tlog.Options{}, err
 	}

@@ -34,7 +34,8 @@ type Log struct {
 	Origin string
 	Fixed  bool
 
-	// Private is the private key; empty: it is in the storage, and generated for a new log.
+	// Private has the private keys, one a line; empty: they are in the storage, and the key of a
+	// new log is generated.
 	Private string
 }
 
@@ -48,15 +49,19 @@ func (l Log) Read(ctx context.Context) (tlog.Options, error) {
 	if err != nil {
 		return tlog.Options{}, err
 	}
-	return l.optionsFor(k)
+	return l.optionsFor(ctx, k)
 }
 
-func (l Log) optionsFor(k tlog.StoredKey) (tlog.Options, error) {
+func (l Log) optionsFor(ctx context.Context, k tlog.StoredKey) (tlog.Options, error) {
 	if name := k.Verifier.Name(); l.Fixed && name != l.Origin {
 		return tlog.Options{}, fmt.Errorf("the log in this folder is called %s, and the configuration calls it %s: the name is fixed when a log is begun", name, l.Origin)
 	}
 	l.Origin = k.Verifier.Name()
-	return tlog.Options{Origin: l.Origin, Public: k.Public, Verifiers: []note.Verifier{k.Verifier}, Store: l.Files, Anchor: anchor{log: l, folder: k.ID}}, nil
+	keys, err := l.keys(ctx, k)
+	if err != nil {
+		return tlog.Options{}, err
+	}
+	return tlog.Options{Origin: l.Origin, Keys: keys.public(), Store: l.Files, Anchor: anchor{log: l, folder: k.ID}}, nil
 }
 
 // withoutKey returns the error of a store without a key: fs.ErrNotExist if no log was begun in
@@ -91,25 +96,14 @@ func (l Log) Open(ctx context.Context) (tlog.Options, error) {
 		return tlog.Options{}, err
 	}
 	l.Origin = o.Origin
-	private := []byte(l.Private)
-	if l.Private == "" {
-		name := l.privateName(o.Verifiers[0])
-		private, err = l.Storage.Load(ctx, name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return tlog.Options{}, fmt.Errorf("the private key of the log is gone: restore %s in Caddy's storage", name)
-		case err != nil:
-			return tlog.Options{}, fmt.Errorf("loading the private key of the log: %w", err)
-		}
-	}
-	k, err := tlog.ReadKey(string(private))
+	first, err := tlog.ReadStoredKey(ctx, l.Files)
 	if err != nil {
-		return tlog.Options{}, fmt.Errorf("the private key of the log: %w", err)
+		return tlog.Options{}, err
 	}
-	if k.Public != o.Public {
-		return tlog.Options{}, errors.New("the log was begun with another key: configure that one")
+	o.Rotated = func(ctx context.Context) (tlog.Keys, error) { return l.signing(ctx, first) }
+	if o.Keys, err = o.Rotated(ctx); err != nil {
+		return tlog.Options{}, err
 	}
-	o.Signers = []note.Signer{k.Signer}
 	a := o.Anchor.(anchor)
 	a.claims = true
 	o.Anchor = a
@@ -127,10 +121,11 @@ func (l Log) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	k, err := tlog.ReadKey(private)
+	keys, err := tlog.ReadKeys(private)
 	if err != nil {
 		return err
 	}
+	k := keys[0]
 	name := l.privateName(k.Verifier)
 	if l.Private == "" {
 		if err := l.Storage.Store(ctx, name, []byte(private)); err != nil {

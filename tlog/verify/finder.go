@@ -163,7 +163,7 @@ func (f *Finder) log(base *url.URL, hosts ...svchost.Hostname) *Log {
 	defer f.mu.Unlock()
 	l := f.logs[base.String()]
 	if l == nil {
-		l = &Log{client: f.Client, base: base, pins: f.Pins, trust: f.Keys, succeeds: f.Update}
+		l = &Log{client: f.Client, base: base, pins: f.Pins, trust: f.Keys, update: f.Update}
 		if f.logs == nil {
 			f.logs = make(map[string]*Log)
 		}

@@ -34,7 +34,7 @@ type Log struct {
 	trust  []string // keys that the user has named, of any log
 
 	foundBy  []string // hosts whose discovery led to it
-	succeeds bool     // the user accepts a log that continues another one
+	update   bool     // the user accepts another key, and a log that continues another one
 	replaces []string // names of the logs that it continues, and that the repository has seen
 
 	once     sync.Once
@@ -49,7 +49,6 @@ type Log struct {
 	seen    map[tlog.Checkpoint][]byte // the signed checkpoints of this run
 	raised  *Alarm                     // the first one
 	omitted *Alarm                     // raised if there is no other one
-	more    []string                   // hashes of other keys that also sign
 }
 
 // seen is a checkpoint with its signatures.
@@ -95,7 +94,7 @@ func (l *Log) read(ctx context.Context) error {
 			continue
 		}
 		says := l.continues(ctx, p)
-		if says != "" && l.succeeds {
+		if says != "" && l.update {
 			l.replaces = append(l.replaces, p.Origin)
 			continue
 		}
@@ -109,7 +108,6 @@ func (l *Log) read(ctx context.Context) error {
 		return err
 	}
 	l.head = seen{c, a.body}
-	l.noteMoreKeys()
 	return nil
 }
 
@@ -221,24 +219,25 @@ func (l *Log) keyHashes() (hashes []string) {
 	return hashes
 }
 
-// noteMoreKeys notes which other keys sign in the name of the log: keys rotate.
-func (l *Log) noteMoreKeys() {
-	n, err := note.Open(l.head.signed, note.VerifierList(l.verify...))
+// moreKeys returns which other keys sign a checkpoint in the name of the log: keys rotate.
+func (l *Log) moreKeys(signed []byte) (hashes []string) {
+	n, err := note.Open(signed, note.VerifierList(l.verify...))
 	if err != nil {
-		return
+		return nil
 	}
 	for _, s := range n.UnverifiedSigs {
 		if s.Name == l.origin {
-			l.more = append(l.more, fmt.Sprintf("%08x", s.Hash))
+			hashes = append(hashes, fmt.Sprintf("%08x", s.Hash))
 		}
 	}
+	return hashes
 }
 
-// rotatedKeys returns the keys for a Pin. If another key signs the log, too, its line is taken from
-// the registry: the user has said that the file is to be updated.
-func (l *Log) rotatedKeys(ctx context.Context) []string {
+// rotatedKeys returns the keys for a Pin with that checkpoint. If another key signs it, too, its
+// line is taken from the registry: the user has said that the file is to be updated.
+func (l *Log) rotatedKeys(ctx context.Context, signed []byte) []string {
 	keys := slices.Clone(l.keys)
-	if len(l.more) == 0 {
+	if len(l.moreKeys(signed)) == 0 {
 		return keys
 	}
 	told, err := l.toldKeys(ctx)
@@ -250,7 +249,7 @@ func (l *Log) rotatedKeys(ctx context.Context) []string {
 		if err != nil || v.Name() != l.origin || slices.Contains(keys, key) || len(keys) == maxKeys {
 			continue
 		}
-		if _, err := tlog.OpenCheckpoint(l.head.signed, l.origin, v); err == nil {
+		if _, err := tlog.OpenCheckpoint(signed, l.origin, v); err == nil {
 			keys = append(keys, key)
 		}
 	}

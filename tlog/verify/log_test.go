@@ -229,18 +229,7 @@ func TestWhatIsKept(t *testing.T) {
 
 	signer, public := tlogtest.NewSigner(t, tlogtest.Origin)
 	plain := m.servers[host]
-	m.servers[host] = changed(plain, func(q *http.Request, body string) string {
-		switch {
-		case strings.HasSuffix(q.URL.Path, "/key"):
-			return public + "\n" + r.storage.Public + "\n"
-		case strings.Contains(q.URL.Path, "/tile/"):
-			return body
-		}
-		text := r.log.Head().String()
-		second, err := note.Sign(&note.Note{Text: text}, signer)
-		m.must(err)
-		return body + strings.TrimPrefix(string(second), text+"\n")
-	})
+	m.servers[host] = signedAlso(t, r, plain, signer, public, true)
 	if report := pinned("unchanged"); len(report.More) != 1 || report.More[0] != fmt.Sprintf("%08x", signer.KeyHash()) {
 		t.Errorf("the keys that also sign are %v", report.More)
 	}
@@ -251,12 +240,7 @@ func TestWhatIsKept(t *testing.T) {
 	if report := pinned("unchanged"); len(report.More) != 0 {
 		t.Errorf("the keys that also sign are %v", report.More)
 	}
-	m.servers[host] = changed(plain, func(q *http.Request, body string) string { // the old key signs no longer
-		text := r.log.Head().String()
-		second, err := note.Sign(&note.Note{Text: text}, signer)
-		m.must(err)
-		return strings.Replace(body, string(r.log.Head().Signed), string(second), 1)
-	})
+	m.servers[host] = signedAlso(t, r, plain, signer, public, false)
 	pinned("unchanged")
 }
 
@@ -316,4 +300,26 @@ func TestAnswersThatAreNotProved(t *testing.T) {
 			says(t, m.verify(), vpc+" 1.0.0 "+test.want)
 		})
 	}
+}
+
+// signedAlso serves a log that another key signs: beside the first one, or instead of it.
+func signedAlso(t *testing.T, r *registry, plain http.Handler, signer note.Signer, public string, both bool) http.Handler {
+	t.Helper()
+	return changed(plain, func(q *http.Request, body string) string {
+		switch {
+		case strings.HasSuffix(q.URL.Path, "/key"):
+			return public + "\n" + r.storage.Public + "\n"
+		case strings.Contains(q.URL.Path, "/tile/"):
+			return body
+		}
+		text, first := r.log.Head().String(), string(r.log.Head().Signed)
+		second, err := note.Sign(&note.Note{Text: text}, signer)
+		if err != nil {
+			t.Error(err)
+		}
+		if both {
+			return strings.Replace(body, first, first+strings.TrimPrefix(string(second), text+"\n"), 1)
+		}
+		return strings.Replace(body, first, string(second), 1)
+	})
 }

@@ -211,7 +211,7 @@ func (r *run) settle(ctx context.Context) {
 	}
 	for i, l := range logs {
 		err := errs[i]
-		report := LogReport{URL: l.URL(), Origin: shortened(l.origin, maxReason), Size: l.head.Size, Keys: slices.Clone(l.keys), More: l.more, Pinned: "unchanged"}
+		report := LogReport{URL: l.URL(), Origin: shortened(l.origin, maxReason), Size: l.head.Size, Keys: slices.Clone(l.keys), More: l.moreKeys(l.head.signed), Pinned: "unchanged"}
 		if report.Keys == nil {
 			report.Keys = []string{}
 		}
@@ -248,7 +248,7 @@ func (r *run) keep(ctx context.Context) (pins []Pin, changed bool) {
 		case before == nil:
 			pins, changed, report.Pinned = append(pins, next), true, "first use"
 		case r.Update && l.pin != nil && before.Size <= next.Size:
-			next.Keys = l.rotatedKeys(ctx)
+			next.Keys = l.rotatedKeys(ctx, l.head.signed)
 			if next.Size > before.Size || !slices.Equal(next.Keys, before.Keys) || !slices.Equal(next.Hosts, before.Hosts) {
 				*before, changed, report.Pinned = next, true, "updated"
 			}

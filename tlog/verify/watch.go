@@ -116,10 +116,26 @@ func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict,
 		w.peaks, w.size = state.peaks, state.size
 		return nil, nil, pin, err
 	}
+	if w.log.update {
+		if err := w.takeKeys(ctx, head.signed); err != nil {
+			return nil, nil, pin, err
+		}
+	}
 	pin = Pin{URL: w.log.URL(), Hosts: w.log.ledBy(), Keys: w.log.keys, Signed: head.signed, Checkpoint: head.Checkpoint, Replaces: w.log.replaces}
 	w.last = &pin
 	return news, conflicts, pin, nil
 }
+
+// takeKeys takes over the keys that also sign the log.
+func (w *Watcher) takeKeys(ctx context.Context, signed []byte) (err error) {
+	w.log.keys = w.log.rotatedKeys(ctx, signed)
+	w.log.verify, err = verifiersOf(w.log.origin, w.log.keys)
+	return err
+}
+
+// MoreKeys returns the hashes of other keys that sign what was seen last. An update takes them
+// over.
+func (w *Watcher) MoreKeys() []string { return w.log.moreKeys(w.last.Signed) }
 
 // newest returns the newest checkpoint, which is not older than the one that was seen last.
 func (w *Watcher) newest(ctx context.Context) (head seen, err error) {

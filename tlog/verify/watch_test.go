@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
 )
 
@@ -218,5 +219,40 @@ func TestConflicts(t *testing.T) {
 		if fmt.Sprint(got) != test.want || err != nil {
 			t.Errorf("%s: %v, %v", test.rule, got, err)
 		}
+	}
+}
+
+// A monitor takes over the next key when the user says so, and goes on when the first one has ceased.
+func TestWatchWhileKeysRotate(t *testing.T) {
+	r := newRegistry(t)
+	m := newMachine(t, r)
+	if _, _, err := watched(t, m); err != nil {
+		t.Fatal(err)
+	}
+	signer, public := tlogtest.NewSigner(t, tlogtest.Origin)
+	plain := m.servers[host]
+	signed := func(both bool) { m.servers[host] = signedAlso(t, r, plain, signer, public, both) }
+	signed(true)
+	moreKeys := func(update bool) int {
+		t.Helper()
+		o := m.options()
+		o.Update = update
+		w, err := o.Watch(t.Context(), host)
+		m.must(err)
+		_, _, pin, err := w.Next(t.Context())
+		m.must(err)
+		m.must(verify.WritePins(m.path(verify.PinsName), []verify.Pin{pin}))
+		return len(w.MoreKeys())
+	}
+	if more := moreKeys(false); more != 1 {
+		t.Errorf("it says that %d more keys sign", more)
+	}
+	if more := moreKeys(true); more != 0 {
+		t.Errorf("after the update it says that %d more keys sign", more)
+	}
+	signed(false)
+	m.must(r.log.Append(t.Context(), leafAt(t, "offered", 1, 1)))
+	if news, _, err := watched(t, m); len(news) != 1 || err != nil {
+		t.Errorf("when the first key has ceased, it says %v, %v", news, err)
 	}
 }
