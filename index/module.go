@@ -221,7 +221,9 @@ func (p *modulePackage) file() *File {
 	}
 	f := offer.NewFile("archive."+p.Format, p.Record.Size, p.SHA256, offer.InModules, p.Dir, p.job.Name, p.Stamp, packed)
 	f.Version = p.Number.String()
-	f.NoteChanges(p.folder.Part)
+	if p.folder != nil {
+		f.NoteChanges(p.folder.Part)
+	}
 	return &f
 }
 
