@@ -118,3 +118,24 @@ func TestVerifyFindsNothing(t *testing.T) {
 
 // hasLockFile reports whether the client writes a lock file.
 func (c Client) hasLockFile() bool { return !strings.HasPrefix(c.Version, "0.13.") }
+
+// A folder that the registry packs is as on record, however clients copy what they unpack.
+func TestVerifyAModuleFolder(t *testing.T) {
+	t.Parallel()
+	files := &Tree{Dir: filepath.Join(repository(), "testdata", "registry"), t: t} // which has rested, or does so in a minute
+	registry := startRegistry(t, site("registry.example.com", files, "hostname registry.example.com", "tlog "+t.TempDir()))
+	registry.onRecord(t, "modules/acme/naming/any/1.0.0")
+	registry.onRecord(t, "modules/acme/vpc/aws/1.4.0")
+	const of = "registry.example.com/acme/"
+	eachClientSince013(t, func(t *testing.T, c Client) {
+		t.Parallel()
+		ws := newWorkspace(t, registry, called("a", of+"naming/any", "1.0.0")+called("b", of+"naming/any", "1.0.0"))
+		c.Run(t, ws, "get")
+		ws.verified(t, "as the client leaves it", 0, "As on record: 1 of 1 version.")
+		restore := ws.tampered(t, ".terraform/modules/a/main.tf")
+		ws.verified(t, "a byte of a file", 1, of+"naming/any 1.0.0 other bytes: .terraform/modules/a:", "changed main.tf")
+		restore()
+		ws.Write(t, ".terraform/modules/b/more.tf", "")
+		ws.verified(t, "another file", 1, "added more.tf")
+	})
+}
