@@ -125,6 +125,9 @@ func TestCodePages(t *testing.T) {
 
 // Every link of every page about a module with odd files leads somewhere.
 func TestLinksOfCodePagesLeadSomewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads hundreds of pages, one after the other")
+	}
 	s := siteOf(t, snapshotOf(t, codeTree(t)))
 	odd := map[string]bool{"nothing.md": true, "x": true, "old.txt": true} // links of a README that lead nowhere, and what another version has
 	seen, next := map[string]bool{}, []string{net + "/1.1.0", net + "/1.0.0"}

@@ -35,7 +35,7 @@ func TestThereIsOneLogInAFolder(t *testing.T) {
 	oneByOne(t)
 	tries := uint64(*seeds / 15)
 	if testing.Short() {
-		tries = uint64(*seeds / 50)
+		tries = uint64(*seeds / 150)
 	}
 	t.Run("on a disk", func(t *testing.T) {
 		for seed := *firstSeed; seed < *firstSeed+tries && !t.Failed(); seed++ {
