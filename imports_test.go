@@ -73,6 +73,7 @@ var layers = []layer{
 	{name: "upstream/lockfile", only: []string{"address", "wire"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
+	{name: "usage", only: []string{"address", "wire"}},
 	{name: "handlers/webhook", http: true, only: []string{}},
 	{name: "handlers", http: true},
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out, and back
@@ -83,8 +84,9 @@ var layers = []layer{
 	{name: "pages/docsmenu", only: []string{"index/content"}},
 	{name: "pages/route", only: []string{"pages/assets", "address"}},
 	{name: "pages/snippet", only: []string{"pages/markdown", "address", "clientconfig", "index/moduledoc"}},
-	{name: "pages", http: true, only: []string{"pages/markdown", "pages/accept", "pages/assets", "pages/feed", "pages/changes", "pages/docsmenu", "pages/route", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "pull/follow", "handlers", "clientconfig"}}, // shows what handlers let it see
-	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo"}},
+	{name: "pages", http: true, only: []string{"pages/markdown", "pages/accept", "pages/assets", "pages/feed", "pages/changes", "pages/docsmenu", "pages/route", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "usage", "pull/follow", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo", "usage"}},
+	{name: "module/baseurl", http: true, caddy: true, only: []string{}},
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "tree/source", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},

@@ -44,6 +44,7 @@ var reference = []configured{
 	{"module", "UILink", "`link` of `ui`", "In a Caddyfile these are arguments."},
 	{"module", "Publish", "`publish`", ""},
 	{"module", "Tlog", "`tlog`", "In a Caddyfile the folder is an argument."},
+	{"module", "Usage", "`usage`", ""},
 	{"blob", "FileSystem", "The file system `blob`", ""},
 	{"blob", "Cache", "`cache` of `blob`", "In a Caddyfile these are arguments."},
 }

@@ -21,7 +21,7 @@ import (
 // usage with messages about their arguments, and pages explain themselves, except for
 // errors.
 var explained = []string{
-	"address", "wire", "signing", "tlog/anchor.go", "tlog/append.go", "tlog/checkpoint.go", "tlog/files.go", "tlog/folder.go", "tlog/key.go", "tlog/lag.go", "tlog/log.go", "tlog/open.go", "tlog/restore.go", "tlog/tidy.go", "tlog/record", "tlog/vault", "tlog/verify", "tree", "tree/disk", "tree/bucket", "tree/iofs", "tree/source", "archive", "registryhcl", "index", "index/changes", "index/ledger", "index/metadata", "index/scanlog", "index/report", "index/layout", "index/keys", "index/queue", "index/offer", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
+	"address", "wire", "signing", "tlog/anchor.go", "tlog/append.go", "tlog/checkpoint.go", "tlog/files.go", "tlog/folder.go", "tlog/key.go", "tlog/lag.go", "tlog/log.go", "tlog/open.go", "tlog/restore.go", "tlog/tidy.go", "tlog/record", "tlog/vault", "tlog/verify", "tree", "tree/disk", "tree/bucket", "tree/iofs", "tree/source", "archive", "registryhcl", "index", "index/changes", "index/ledger", "index/metadata", "index/scanlog", "index/report", "index/layout", "index/keys", "index/queue", "index/offer", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin", "usage",
 	"upstream", "upstream/git", "pull", "pull/follow", "publish", "handlers", "handlers/webhook", "module", "module/storage", "caddyfile", "blob",
 	"pages/errorpage.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",
@@ -44,7 +44,7 @@ var unexplained = []string{
 	"the file was not opened", "how much is to be sent is not known", "the S3 driver has no client", "getting the events app: …", "closing the index: …", "closing an upstream: …", "closing a transparency log: …", "the log has been closed",
 
 	// Parts of other sentences.
-	"SYSTEM (such as aws, or any)", "its version, such as 1.0.0", "such file of …", "This page in …", "module service's URL",
+	"SYSTEM (such as aws, or any)", "… in 30 days, last on …", "its version, such as 1.0.0", "such file of …", "This page in …", "module service's URL",
 	"that is not the address of …", "a provider: use NAMESPACE/TYPE", "a module: use NAMESPACE/NAME/SYSTEM",
 	"package of the module", "documentation of the release", "refused these credentials", "…: …, at …", "is a directory",
 	"reading the folders of …: …", "opening the folder: …",
@@ -53,7 +53,7 @@ var unexplained = []string{
 	"it is not the form of a digest", "the file is larger than … bytes", "the package unpacks to more than … bytes",
 	"the store refused to write beside another write, which failed",
 	"it is not offered", "the tree may have it in a moment", "there is no package for the platform", "no package for the platform may be fetched",
-	"it is still being fetched",
+	"it is still being fetched", "segments were merged meanwhile", "the segment is damaged",
 }
 
 // The manual has every sentence that users can see.

@@ -22,6 +22,7 @@ func experiments() []experiment {
 		{"metadata", metadata},
 		{"private", private},
 		{"archive", archive},
+		{"usage", counting},
 		{"fleet", fleet},
 		{"saturated", saturated},
 		{"warm", warmStart},

@@ -85,6 +85,10 @@
 //	        key     <file>
 //	        require
 //	    }
+//	    usage {
+//	        by   subject|group
+//	        keep <duration>
+//	    }
 //	}
 //
 // It only sets the exported fields of [module.Handler], which documents them: a

@@ -49,6 +49,7 @@ func options() []option {
 		{name: "ui", parse: ui, block: true},
 		{name: "publish", parse: publish, block: true},
 		{name: "tlog", parse: tlog, block: true},
+		{name: "usage", parse: usage, block: true},
 	}
 }
 

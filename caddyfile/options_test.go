@@ -114,6 +114,10 @@ func TestUnmarshal(t *testing.T) {
 		}},
 		{"publish with its defaults", "publish", module.Handler{Publish: new(module.Publish)}},
 		{"publish with an empty block", "publish {\n}", module.Handler{Publish: new(module.Publish)}},
+		{"usage", "usage", module.Handler{Usage: &module.Usage{}}},
+		{"usage", "usage {\n\tby subject\n\tkeep 90d\n}\nlinks 1h", module.Handler{
+			Links: caddy.Duration(time.Hour), Usage: &module.Usage{By: "subject", Keep: caddy.Duration(90 * 24 * time.Hour)},
+		}},
 		{"tlog", "tlog", module.Handler{Tlog: &module.Tlog{}}},
 		{"tlog", "tlog /srv/log {\n\torigin registry.example.com/log\n\tkey {env.KEY}\n\trequire\n}\nlinks 1h", module.Handler{
 			Links: caddy.Duration(time.Hour), Tlog: &module.Tlog{Folder: "/srv/log", Origin: "registry.example.com/log", Key: "{env.KEY}", Require: true},
@@ -215,6 +219,11 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"no private host", "git {\n\tprivate\n}", "wrong argument count"},
 		{"publish with an argument", `publish on`, "wrong argument count"},
 		{"publish twice", "publish\npublish", "publish is already specified"},
+		{"an unknown word in usage", "usage {\n\tfor ever\n}", "unrecognized word 'for' in usage, the allowed ones are: by, keep, at Testfile:3"},
+		{"usage by what is not known", "usage {\n\tby address\n}", "usage: by is either subject or group, not \"address\", at Testfile:3"},
+		{"usage that is kept for no day", "usage {\n\tkeep 1h\n}", "usage: keep is 1h0m0s, which is not between 1d and 3660d, at Testfile:3"},
+		{"usage that is kept twice", "usage {\n\tkeep 1d\n\tkeep 2d\n}", "keep is already specified"},
+		{"an argument of usage", "usage on", "wrong argument count"},
 		{"an unknown word in tlog", "tlog {\n\trequired\n}", "unrecognized word 'required' in tlog, the allowed ones are: origin, key, require, at Testfile:3"},
 		{"a value of require in tlog", "tlog {\n\trequire on\n}", "wrong argument count"},
 		{"tlog that is off", "tlog off", "leave tlog out to have no log"},

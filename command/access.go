@@ -17,6 +17,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
@@ -53,7 +54,7 @@ answer.`,
 	}
 	cmd.Flags().String("as", "", "The `name` of the user; groups are given with --group (default: a client without a token)")
 	cmd.Flags().StringSliceP("group", "g", nil, "A `group` that the user is in; can be repeated")
-	cmd.Flags().String("address", "", "The `address` of the running server's admin API (default: "+caddy.DefaultAdminListen+")")
+	remote.AddAdminFlag(cmd)
 	cmd.Flags().StringP("config", "c", "", "A configuration `file` to ask instead of the running server")
 	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
 	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")

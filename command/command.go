@@ -72,5 +72,5 @@ called wrongly.`,
 
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{checkCommand(), accessCommand(), clientConfigCommand(remote.Network{}), tokenCommand(), mirror.Command(upstream.Network{}), mirror.PruneCommand(),
-		publish.Command(remote.Network{}), deprecateCommand(remote.Network{}), withdrawCommand(remote.Network{}), restoreCommand(remote.Network{}), connectCommand(remote.Network{}), keysCommand(), tlogCommand(), verify.Command(remote.Network{}), versionCommand()}
+		publish.Command(remote.Network{}), deprecateCommand(remote.Network{}), withdrawCommand(remote.Network{}), restoreCommand(remote.Network{}), connectCommand(remote.Network{}), keysCommand(), usageCommand(), tlogCommand(), verify.Command(remote.Network{}), versionCommand()}
 }

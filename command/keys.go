@@ -7,11 +7,11 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 )
 
@@ -56,7 +56,7 @@ the server refuses or cannot do it.`,
 		Args: cli.Arguments(1, "give one namespace, such as acme or registry.terraform.io/hashicorp"),
 		RunE: cli.RunE(runKeysForget),
 	}
-	cmd.Flags().String("address", "", "The `address` of the running server's admin API (default: "+caddy.DefaultAdminListen+")")
+	remote.AddAdminFlag(cmd)
 	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
 	return cmd
 }

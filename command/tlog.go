@@ -16,7 +16,7 @@ import (
 func tlogCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tlog COMMAND",
-		Short: "Prints and rotates the key of a log, checks and restores its files",
+		Short: "Prints and rotates a log's key, checks and restores its files",
 		Long: `
 A registry with the option tlog has on record what it offers, in a transparency
 log. These commands are about the log of a configuration, where it lies. The

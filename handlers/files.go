@@ -60,7 +60,10 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 	set(w, "Etag", etag, "Cache-Control", caching, "Content-Type", f.ContentType, contentTypeOptions, noSniff)
 	defer func() { r.answered(r.Request, servedStatus(r.Request, w.Header()), servedBytes(w.Header())) }()
 	http.ServeContent(&body, r.Request, "", time.Time{}, file)
-	if body.failed != nil && !leftBy(r.Request, body.failed) {
+	switch {
+	case body.failed == nil && hasBeginning(servedStatus(r.Request, w.Header()), w.Header()):
+		g.downloaded(r, f)
+	case body.failed != nil && !leftBy(r.Request, body.failed):
 		g.breakOff(r, f, body.failed)
 	}
 	return nil

@@ -46,7 +46,10 @@ func (g *Registry) writeGrowing(w http.ResponseWriter, r *request, offers fileOf
 	}
 	rest, err := sendRest(w, r, offers, verified, sent)
 	r.answered(r.Request, http.StatusOK, sent+rest)
-	if err != nil && !leftBy(r.Request, err) {
+	switch {
+	case err == nil:
+		g.downloaded(r, f)
+	case !leftBy(r.Request, err):
 		g.breakOff(r, f, err)
 	}
 }

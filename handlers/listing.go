@@ -127,6 +127,7 @@ type derivedID struct {
 	merged  bool // together with the address without HOSTNAME
 	version string
 	query   string // the query of a list, with its path
+	counts  uint64 // the generation of the counts of downloads
 }
 
 // Bounds of a derivation, in bytes. Anyone can ask by any number of names and for any
@@ -173,6 +174,7 @@ func (g *Registry) listing(s *index.Snapshot, id listingID, subject access.Subje
 // writeDerived answers with a document that is derived from the snapshot. It encodes
 // the document unless it has been encoded before.
 func (g *Registry) writeDerived(w http.ResponseWriter, r *request, id derivedID, encode func() (*wire.Document, error)) error {
+	id.counts = g.Usage.Generation()
 	derived := g.derived(r.snapshot)
 	d, ok := derived.documents.Get(id)
 	if !ok {

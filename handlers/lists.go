@@ -46,7 +46,7 @@ func (g *Registry) answerModuleList(w http.ResponseWriter, r *request) error {
 			modules[i] = wire.ListedModule{
 				Namespace: a.Namespace, Name: a.Name, System: a.System, Version: e.Version,
 				Owner: e.Owner, Description: e.Description, Source: e.Source,
-				Published: published(r.snapshot, e.Published),
+				Published: published(r.snapshot, e.Published), Downloads: (&View{g, r}).Downloads(e.Address),
 			}
 		}
 		return wire.EncodeModuleList(meta, modules), nil
@@ -83,7 +83,7 @@ func (g *Registry) answerProviderList(w http.ResponseWriter, r *request) error {
 			providers[i] = wire.ListedProvider{
 				Namespace: e.Address.Namespace, Type: e.Address.Name, Version: e.Version,
 				Owner: e.Owner, Description: e.Description, Source: e.Source,
-				Published: published(r.snapshot, e.Published),
+				Published: published(r.snapshot, e.Published), Downloads: (&View{g, r}).Downloads(e.Address),
 			}
 		}
 		return wire.EncodeProviderList(meta, providers), nil

@@ -100,6 +100,7 @@ func (g *Registry) answerMirrorArchives(w http.ResponseWriter, r *request) error
 	case err != nil:
 		return upstreamFailed(err)
 	}
+	g.told(r, t.version, "")
 	return g.writeDocument(w, r, d, g.archiveLinks(r, a))
 }
 

@@ -54,7 +54,7 @@ func (g *Registry) moduleDetail(r *request, m *index.Module, v *index.ModuleVers
 		ListedModule: wire.ListedModule{
 			Namespace: m.Address.Namespace, Name: m.Address.Name, System: m.Address.System, Version: v.Version,
 			Owner: said.Owner, Source: said.Source, Description: cmp.Or(said.Description, v.Summary().Description),
-			Published: published(r.snapshot, v.Published()),
+			Published: published(r.snapshot, v.Published()), Downloads: g.Usage.Downloads(r.target.resource().Address),
 		},
 		Root: modulePart(&p.Root, m.Address.Name),
 	}

@@ -20,6 +20,7 @@ import (
 //	:namespace/:name/:system
 //	:namespace/:name/:system/:version
 //	:namespace/:name/:system/versions
+//	:namespace/:name/:system/usage
 //	:namespace/:name/:system/download
 //	:namespace/:name/:system/:version/download
 //	:namespace/:name/:system/:version/archive.tar.gz or .zip
@@ -36,6 +37,8 @@ func (g *Registry) resolveModules(r *request, s []string) (answerer, error) {
 		r.Kind, answer = KindModuleVersions, (*Registry).answerModuleVersions
 	case len(s) == 4 && s[3] == "download":
 		r.Kind, answer = KindModuleDownload, (*Registry).answerNewestModule
+	case len(s) == 4 && s[3] == "usage":
+		r.Kind, answer = KindUsage, (*Registry).answerUsage
 	case len(s) == 4:
 		r.Kind, answer, version = KindModuleDetail, (*Registry).answerModuleDetail, s[3]
 	case len(s) == 5 && s[4] == "download":
@@ -184,6 +187,7 @@ func (g *Registry) writeModuleLocation(w http.ResponseWriter, r *request, p modu
 		}
 		get = string(signed)
 	}
+	g.told(r, p.version, "")
 	set(w, "X-Terraform-Get", get, "Cache-Control", r.revalidate(), contentTypeOptions, noSniff)
 	if r.target.private && p.folder == "" && r.downloadsWithToken(p.size) {
 		return writeTokenLocation(w, r, location)

@@ -24,7 +24,9 @@ func (g *Registry) answerProviderDetail(w http.ResponseWriter, r *request) error
 		if err != nil {
 			return nil, err
 		}
-		return wire.EncodeProviderDetail(providerDetail(r.snapshot, p, release, docs)), nil
+		d := providerDetail(r.snapshot, p, release, docs)
+		d.Downloads = g.Usage.Downloads(r.target.resource().Address)
+		return wire.EncodeProviderDetail(d), nil
 	})
 }
 

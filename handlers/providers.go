@@ -16,6 +16,7 @@ import (
 //	:namespace/:type
 //	:namespace/:type/:version
 //	:namespace/:type/versions
+//	:namespace/:type/usage
 //	:namespace/:type/:version/download/:os/:arch
 //	:namespace/:type/:version/ where publishing is on
 func (g *Registry) resolveProviders(r *request, s []string) (answerer, error) {
@@ -29,6 +30,8 @@ func (g *Registry) resolveProviders(r *request, s []string) (answerer, error) {
 		r.Kind, answer = KindProviderDetail, (*Registry).answerProviderDetail
 	case len(s) == 3 && s[2] == "versions":
 		r.Kind, answer = KindProviderVersions, (*Registry).answerProviderVersions
+	case len(s) == 3 && s[2] == "usage":
+		r.Kind, answer = KindUsage, (*Registry).answerUsage
 	case len(s) == 3:
 		r.Kind, answer, version = KindProviderDetail, (*Registry).answerProviderDetail, s[2]
 	case len(s) == 6 && s[3] == "download":
@@ -83,6 +86,7 @@ func (g *Registry) answerProviderDownload(w http.ResponseWriter, r *request) err
 	}
 	r.aboutTarget()
 	r.Version, r.Platform = t.version, t.platform.String()
+	g.told(r, r.Version, r.Platform)
 	return g.writeDocument(w, r, d, g.downloadLinks(r, a))
 }
 

@@ -32,5 +32,8 @@ func (g *Registry) redirect(w http.ResponseWriter, r *request, f *index.File) er
 	set(w, "Cache-Control", "no-store", "Location", url, "Content-Length", "0", contentTypeOptions, noSniff)
 	w.WriteHeader(http.StatusTemporaryRedirect)
 	r.answered(r.Request, http.StatusTemporaryRedirect, 0)
+	if r.asksForBeginning() {
+		g.downloaded(r, f)
+	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/usage"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -125,6 +126,12 @@ type Registry struct {
 	// Answered is called after each request, also for a page, with a description of the
 	// request and the answer, which it may keep. May be nil.
 	Answered func(*http.Request, *Exchange)
+
+	// Usage counts downloads. Nil: they are not counted.
+	Usage *usage.Counter
+
+	// UsageBy says what of users is counted: usage.BySubject, usage.ByGroup, or nothing.
+	UsageBy string
 
 	// Logger receives failures of the server. May be nil.
 	Logger *slog.Logger

@@ -44,6 +44,7 @@ const (
 	KindTlog     // a file of the transparency log
 	KindTlogLookup
 	KindRefresh // a webhook of a code host
+	KindUsage
 
 	// Kinds is the number of kinds.
 	Kinds
@@ -53,7 +54,7 @@ var kindNames = [Kinds]string{
 	"other", "discovery", "provider_versions", "provider_download", "module_versions",
 	"module_download", "module_archive", "mirror_index", "mirror_archives", "provider_file",
 	"module_list", "module_search", "module_detail", "provider_list", "provider_search", "provider_detail",
-	"page", "publish", "staging", "ready", "metadata", "tlog", "tlog_lookup", "refresh",
+	"page", "publish", "staging", "ready", "metadata", "tlog", "tlog_lookup", "refresh", "usage",
 }
 
 // String returns the name of the kind in metrics and logs.

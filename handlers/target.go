@@ -194,6 +194,12 @@ func (g *Registry) notFound(w http.ResponseWriter, r *request) error {
 		return fail(http.StatusNotFound, "this registry has no module %s%s", t.resource().Address, also)
 	case KindTlogLookup:
 		return fail(http.StatusNotFound, "the transparency log has no entry of %s %s", t.resource().Address, t.version)
+	case KindUsage:
+		kind := "provider"
+		if t.IsModule() {
+			kind = "module"
+		}
+		return fail(http.StatusNotFound, "this registry has no %s %s%s", kind, t.resource().Address, also)
 	case KindMirrorIndex:
 		return fail(http.StatusNotFound, "this mirror has no provider %s%s", t, also)
 	case KindMirrorArchives:

@@ -119,8 +119,7 @@ func readModuleFolder(ctx context.Context, a *job) (memo.Record, error) {
 	return memo.Record{Digest: d}, err
 }
 
-// readModuleFolderAgain is readModuleFolder for a folder that is offered meanwhile, whose files
-// and package must not change.
+// readModuleFolderAgain is readModuleFolder for a folder that is offered: it must not change.
 func readModuleFolderAgain(ctx context.Context, a *job) (memo.Record, error) {
 	again, bad := archive.FindModule(a.folder.Part, a.Path(), func(string) {})
 	switch {

@@ -37,6 +37,9 @@ func init() {
 //     namespace had and whose keys file is gone, so that its releases need no keys any
 //     more. For a mirrored namespace, it is `HOSTNAME/NAMESPACE`. With `?root=` in that
 //     tree only;
+//   - `GET /terraform_registry/usage`: how often everything was downloaded, by the root of
+//     the tree; with `?root=` for one tree only. `?days=` is the number of days that it has
+//     one by one, 30 by default;
 //   - `GET
 //     /terraform_registry/access?as=USER&group=GROUP&right=read&address=acme/vpc/aws`:
 //     for each registry, whether its rules allow that, and which rule decides. `group`
@@ -83,6 +86,7 @@ func (Admin) Routes() []caddy.AdminRoute {
 		route("report", http.MethodGet, onIndexes(reportIndexes)),
 		route("rescan", http.MethodPost, rescanIndexes),
 		route("access", http.MethodGet, decideAccess),
+		route("usage", http.MethodGet, describeUsage),
 		route("keys/forget", http.MethodPost, forgetKeys),
 	}
 }

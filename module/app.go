@@ -73,6 +73,7 @@ type App struct {
 	indexes map[indexKey]*pooledIndex
 	changes map[*index.Index]*storage.ChangeLog // of those that look for other instances
 	fillers map[fillerKey]*pooledFiller
+	usage   map[usageKey]*pooledUsage
 
 	logging sync.Mutex // guards what follows: scans read it, for which closing an index waits
 	logs    map[tlogKey]*pooledTlog
@@ -104,6 +105,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.indexes = make(map[indexKey]*pooledIndex)
 	a.changes = make(map[*index.Index]*storage.ChangeLog)
 	a.fillers = make(map[fillerKey]*pooledFiller)
+	a.usage = make(map[usageKey]*pooledUsage)
 	a.logs = make(map[tlogKey]*pooledTlog)
 	a.entered = make(map[*index.Index]*pooledTlog)
 	a.started = make(chan struct{})
@@ -169,12 +171,17 @@ func (a *App) Start() error {
 	for _, p := range a.fillers {
 		p.attach(a)
 	}
+	for _, p := range a.usage {
+		p.attach(a)
+	}
 	for _, p := range a.publishers {
 		go p.Run(a.ctx)
 	}
 	v := a.version
 	a.logger.Info("the registry starts", "version", v.Registry, "commit", v.Commit, "caddy", v.Caddy, "go", v.Go)
-	a.warnOfLoss()
+	if folder, lost := storage.LostWithContainer(a.ctx.Storage()); lost {
+		a.logger.Warn("the container has no volume for Caddy's data, and loses certificates and the signing key with it: mount one", "folder", folder)
+	}
 	return nil
 }
 
@@ -212,6 +219,9 @@ func (a *App) Cleanup() error {
 	if err := fillerPool.release(a, a.fillers); err != nil {
 		errs = append(errs, fmt.Errorf("closing an upstream: %w", err))
 	}
+	if err := usagePool.release(a, a.usage); err != nil {
+		errs = append(errs, fmt.Errorf("closing the counts of downloads: %w", err))
+	}
 	a.logging.Lock()
 	logs := a.logs
 	a.logs, a.entered = nil, nil
@@ -219,7 +229,7 @@ func (a *App) Cleanup() error {
 	if err := tlogPool.release(a, logs); err != nil {
 		errs = append(errs, fmt.Errorf("closing a transparency log: %w", err))
 	}
-	a.indexes, a.fillers = nil, nil
+	a.indexes, a.fillers, a.usage = nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -199,6 +199,10 @@ type Handler struct {
 	// later what they got. Default: none.
 	Tlog *Tlog `json:"tlog,omitempty"`
 
+	// Counts of downloads, by day, version and platform, which are kept in Caddy's storage
+	// and shared by all instances of a cluster. Default: nothing is counted.
+	Usage *Usage `json:"usage,omitempty"`
+
 	logger   *slog.Logger
 	app      *App
 	source   *snapshotSource

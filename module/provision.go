@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/baseurl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
@@ -92,7 +93,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Prefix:    h.Prefix,
 		PublicURL: h.PublicURL,
 		Next:      h.source.next,
-		BaseURL:   baseURL,
+		BaseURL:   baseurl.Of,
 		Tree:      t.identity(),
 		Changed:   h.source.changed,
 		Answered:  h.answered,
@@ -114,6 +115,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			return err
 		}
 		h.registry.Log = h.logged.Log
+	}
+	if err := h.provisionUsage(app, t); err != nil {
+		return err
 	}
 	if h.login != nil {
 		h.registry.Login = h.login.document

@@ -156,6 +156,8 @@ type pageKey struct {
 	query
 	self svchost.Hostname
 	base string // of the URLs of services; empty if the page has none
+
+	counts uint64 // the generation of the counts of downloads
 }
 
 // clone returns the key in memory of its own: its strings may be parts of a request

@@ -195,6 +195,7 @@ func (m *moduleView) sidebar() sidebar {
 		fact{Term: "Published", Time: m.version.Published()},
 	)
 	b.Facts = append(b.Facts, m.recordFacts(m.route.Address, m.version.Version)...)
+	b.Facts = append(b.Facts, downloads(m.view.Usage(m.route.Address)).facts(m.version.Version)...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Package", Text: packed.Name, URL: m.archiveURL(packed.Name), More: ", " + size(packed.Size)},
 		fact{Term: "sha256", Text: abbreviated(packed.SHA256.String()), Full: packed.SHA256.String()},

@@ -194,6 +194,7 @@ type versionRow struct {
 	Size         string
 	Chips        []chip
 	Reason       string // the reason for its deprecation or withdrawal
+	Used         string // how often it was downloaded
 
 	// Added and Removed are the names that its interface has more and fewer than the
 	// version before it. Compare leads to the details.

@@ -72,6 +72,7 @@ type releaseRow struct {
 	Signed       string
 	Chips        []chip
 	Reason       string // the reason for its deprecation or withdrawal
+	Used         string // how often it was downloaded
 }
 
 func (r releaseRow) number() string { return r.Version }

@@ -221,6 +221,7 @@ func (p *providerView) sidebar() sidebar {
 		fact{Term: "Published", Time: p.release.Published()},
 	)
 	b.Facts = append(b.Facts, p.recordFacts(a, p.release.Version)...)
+	b.Facts = append(b.Facts, downloads(p.view.Usage(a)).facts(p.release.Version)...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Protocol", Text: strings.Join(p.release.Protocols(), ", ")},
 		fact{Term: "Signed by", Text: signer(p.release)},
@@ -337,8 +338,10 @@ func keyFacts(id string, key *signing.PublicKey) []fact {
 // versions returns the rows of all releases.
 func (p *providerView) versions() []versionGroup[releaseRow] {
 	var offered, withdrawn []releaseRow
+	used := downloads(p.view.Usage(p.route.Address))
 	for _, r := range p.provider.Releases {
 		row := releaseRow{
+			Used:    used.of(r.Version),
 			Version: r.Version, URL: p.url(p.route.WithVersion(r.Version)), Published: r.Published(), Platforms: len(r.Packages),
 			Signed: signer(r), Chips: p.chipsOf(r),
 		}

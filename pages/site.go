@@ -169,7 +169,7 @@ func (s *Site) answer(v *visit) (*answer, error) {
 	if subject, err := v.subject(); err != nil || !subject.Anonymous() {
 		return s.render(v) // the page has the name of the user
 	}
-	key := pageKey{Route: v.route, query: v.query, self: v.view.Hostname()}
+	key := pageKey{Route: v.route, query: v.query, self: v.view.Hostname(), counts: s.Registry.Usage.Generation()}
 	switch {
 	case v.route.Feed:
 		key.base = s.origin(v.request)

@@ -154,8 +154,10 @@ func newer(a, b string) bool {
 func (m *moduleView) versions() []versionGroup[versionRow] {
 	var offered, withdrawn []versionRow
 	var summaries summaryCache
+	used := downloads(m.view.Usage(m.route.Address))
 	for i, v := range m.module.Versions {
 		row := versionRow{
+			Used:    used.of(v.Version),
 			Version: v.Version, URL: m.url(m.route.WithVersion(v.Version)), Published: v.Published(), Size: size(v.Archive.Size), Chips: m.chipsOf(v),
 		}
 		if n := v.Deprecated(); n != nil {

@@ -17,6 +17,7 @@ type StoredRelease struct {
 	Address address.Address
 	Version string
 	Files   []string // names that only the caller interprets
+	Why     string   // it can be removed; empty: nothing names it
 }
 
 // PruneOptions determine what may be removed from a tree.
@@ -69,6 +70,16 @@ func PlanModulePruning(modules []StoredRelease, needed []Lock, options PruneOpti
 		all[options.lock(l.Address, l.Version)] = true
 	}
 	return planPruning(modules, all, options), nil
+}
+
+// PlanUnused plans to remove all mirrored releases, or module versions, but those that are used
+// or that lock files or configurations need.
+func PlanUnused(releases []StoredRelease, needed []Lock, options PruneOptions) Pruning {
+	all := make(map[Lock]bool)
+	for _, l := range needed {
+		all[options.lock(l.Address, l.Version)] = true
+	}
+	return planPruning(releases, all, options)
 }
 
 func planPruning(releases []StoredRelease, needed map[Lock]bool, options PruneOptions) (plan Pruning) {

@@ -11,6 +11,7 @@ type ListedModule struct {
 	Description             string
 	Source                  string // where it is developed
 	Published               time.Time
+	Downloads               uint64 // of all versions; 0 also if downloads are not counted
 }
 
 // moduleHead is a ListedModule as the public registry writes it.
@@ -24,7 +25,7 @@ type moduleHead struct {
 	Description string `json:"description"`
 	Source      string `json:"source"`
 	PublishedAt string `json:"published_at"`
-	Downloads   int    `json:"downloads"` // not counted
+	Downloads   uint64 `json:"downloads"`
 	Verified    bool   `json:"verified"`
 }
 
@@ -32,7 +33,7 @@ func (m *ListedModule) head() moduleHead {
 	return moduleHead{
 		ID:    m.Namespace + "/" + m.Name + "/" + m.System + "/" + m.Version,
 		Owner: m.Owner, Namespace: m.Namespace, Name: m.Name, Version: m.Version, Provider: m.System,
-		Description: m.Description, Source: m.Source, PublishedAt: publishedAt(m.Published),
+		Description: m.Description, Source: m.Source, PublishedAt: publishedAt(m.Published), Downloads: m.Downloads,
 		// The operator has put the module into the registry, which has read all of it.
 		// Tools filter by this field for modules of known publishers.
 		Verified: true,

@@ -11,6 +11,7 @@ type ListedProvider struct {
 	Description     string
 	Source          string // where it is developed (checklist 115)
 	Published       time.Time
+	Downloads       uint64 // of all versions; 0 also if downloads are not counted
 }
 
 // providerHead is a ListedProvider as the public registry writes it.
@@ -25,7 +26,7 @@ type providerHead struct {
 	Description string `json:"description"`
 	Source      string `json:"source"`
 	PublishedAt string `json:"published_at"`
-	Downloads   int    `json:"downloads"` // not counted
+	Downloads   uint64 `json:"downloads"`
 	Tier        string `json:"tier"`
 	LogoURL     string `json:"logo_url"`
 }
@@ -35,7 +36,7 @@ func (p *ListedProvider) head() providerHead {
 		ID:    p.Namespace + "/" + p.Type + "/" + p.Version,
 		Owner: p.Owner, Namespace: p.Namespace, Name: p.Type, Version: p.Version,
 		Tag:         "v" + p.Version, // the public registry's convention for releases
-		Description: p.Description, Source: p.Source, PublishedAt: publishedAt(p.Published),
+		Description: p.Description, Source: p.Source, PublishedAt: publishedAt(p.Published), Downloads: p.Downloads,
 		Tier: "community", // claims nothing
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -23,7 +24,7 @@ import (
 // PruneCommand returns the command prune.
 func PruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "prune --root FOLDER [--own HOSTNAME]... [--modules] [--dry-run] LOCK_FILE|FOLDER...",
+		Use:   "prune --root FOLDER [--own HOSTNAME]... [--modules] [--unused PERIOD] [--dry-run] [LOCK_FILE|FOLDER]...",
 		Short: "Removes mirrored providers and modules that nothing names",
 		Long: `
 Removes from the folder of a registry the mirrored provider releases that none
@@ -52,6 +53,13 @@ from elsewhere, such as a Git repository, nothing is removed. What remains of a
 module is the record of its source, so that a tag that was moved is noticed if
 the version is ever fetched again.
 
+With --unused, such as --unused 1y, releases and, with --modules, modules are
+removed only if they have not been downloaded for so long, and lock files need
+not be given; what they name stays. The running server is asked, by its admin
+API. It has to have counted downloads (option usage) on more days than that;
+days on which it did not count do not help. What came into the folder since then
+stays as well. The output says of each when it was used last.
+
 Releases under a hostname other than registry.terraform.io and
 registry.opentofu.org might be the registry's own. To remove such releases, and
 for --dry-run too, --own is required. If the registry has none of its own under
@@ -64,13 +72,21 @@ that clients request come back.
 The exit status is 0 if all is well, 1 if something could not be removed, and 2
 if it could not begin.`,
 		Example: `  caddy-terraform-registry prune --root /srv/terraform --own registry.example.com --dry-run ./infra
-  caddy-terraform-registry prune --root /srv/terraform --own registry.example.com --modules ./infra`,
-		Args: cli.SomeArguments("give the lock files of everything that uses the registry, or folders with them"),
+  caddy-terraform-registry prune --root /srv/terraform --own registry.example.com --modules ./infra
+  caddy-terraform-registry prune --root /srv/terraform --own registry.example.com --unused 1y --dry-run`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("unused") {
+				return nil
+			}
+			return cli.SomeArguments("give the lock files of everything that uses the registry, or folders with them")(cmd, args)
+		},
 		RunE: cli.RunE(runPrune),
 	}
 	addProvidersFlags(cmd)
 	modulesFlag(cmd, "Remove modules too, from `folder` (default: modules under the root)")
 	cmd.Flags().StringSlice("own", nil, "A `hostname` of the registry itself, whose providers and modules stay; can be repeated; \"\" for none")
+	cmd.Flags().String("unused", "", "Remove only what has not been downloaded for that `period`, such as 90d or 1y")
+	remote.AddAdminFlag(cmd)
 	cmd.Flags().Bool("dry-run", false, "Say what would be removed, and remove nothing")
 	cmd.Flags().Bool("json", false, "Print what was removed as JSON")
 	return cmd
@@ -87,28 +103,43 @@ func runPrune(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	withModules := fl.String("modules") != ""
-	locks, configurations, err := readProjects(args, withModules)
+	unused, err := unusedFlag(fl, directories.Root)
 	if err != nil {
 		return err
+	}
+	var locks [][]pull.Lock
+	var configurations []string
+	if len(args) > 0 {
+		if locks, configurations, err = readProjects(args, withModules); err != nil {
+			return err
+		}
 	}
 	files, snapshot, err := scanToPrune(cmd.Context(), directories, withModules)
 	if err != nil {
 		return err
 	}
-	result := &pruneResult{files: len(locks), configurations: len(configurations), dry: fl.Bool("dry-run"), withheld: len(snapshot.Report().Withheld)}
+	result := &pruneResult{unused: unused, files: len(locks), configurations: len(configurations), dry: fl.Bool("dry-run"), withheld: len(snapshot.Report().Withheld)}
 	releases, err := releasesOf(files.Providers, snapshot)
 	if err != nil {
 		return err
 	}
 	providers := &pruning{treeReleases: releases, noun: "release", from: directories.Paths()[1]}
-	if providers.plan, err = pull.PlanPruning(providers.all, locks, options); err != nil {
+	if unused == nil {
+		providers.plan, err = pull.PlanPruning(providers.all, locks, options)
+	} else {
+		providers.plan, err = unused.plan(providers.treeReleases, slices.Concat(locks...), options)
+	}
+	if err != nil {
 		return err
 	}
 	result.parts = append(result.parts, providers)
 	if withModules {
 		modules := &pruning{treeReleases: moduleVersionsOf(files.Modules, snapshot), noun: "module version", from: directories.Paths()[2]}
 		needed, err := neededModules(cmd.Context(), configurations, snapshot, options.Own)
-		if err == nil {
+		switch {
+		case err == nil && unused != nil:
+			modules.plan, err = unused.plan(modules.treeReleases, needed, options)
+		case err == nil:
 			modules.plan, err = pull.PlanModulePruning(modules.all, needed, options)
 		}
 		if err != nil {

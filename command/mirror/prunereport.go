@@ -18,7 +18,8 @@ type pruneResult struct {
 	parts          []*pruning // providers, and modules if they are asked for
 	files          int        // lock files
 	configurations int
-	withheld       int // files
+	withheld       int          // files
+	unused         *unusedSince // with --unused
 	dry            bool
 }
 
@@ -62,7 +63,11 @@ func (r *pruneResult) WriteText(out, errs io.Writer) error {
 		heading = "WOULD BE REMOVED"
 	}
 	cli.WriteSection(out, heading, r.removed(), func(h pull.StoredRelease) string {
-		text := fmt.Sprintf("%s %s\n", h.Address, h.Version)
+		text := fmt.Sprintf("%s %s", h.Address, h.Version)
+		if h.Why != "" {
+			text += ": " + h.Why
+		}
+		text += "\n"
 		for _, file := range h.Files {
 			text += fmt.Sprintf("  %s\n", cli.Printable(strings.TrimPrefix(file, h.Address.String()+"/")))
 		}
@@ -117,6 +122,9 @@ func (r *pruneResult) summary() string {
 		if i > 0 {
 			by = cli.Count(r.configurations, "configuration")
 		}
+		if r.unused != nil {
+			by = "use since " + r.unused.since + " and " + by
+		}
 		lines = append(lines, fmt.Sprintf("%s %s: %s, %s. Kept: %d, by %s.", verb, p.from, cli.Count(len(p.plan.Remove), p.noun), humanize.Bytes(uint64(p.size())), p.plan.Kept, by))
 	}
 	if r.withheld > 0 {
@@ -138,6 +146,7 @@ type pruneDocument struct {
 	Kept           int             `json:"kept"`
 	LockFiles      int             `json:"lock_files"`
 	Configurations int             `json:"configurations,omitempty"` // with --modules
+	UnusedSince    string          `json:"unused_since,omitempty"`   // with --unused
 	Withheld       int             `json:"withheld"`
 }
 
@@ -146,6 +155,7 @@ type prunedRelease struct {
 	Provider string   `json:"provider,omitempty"`
 	Module   string   `json:"module,omitempty"`
 	Version  string   `json:"version"`
+	Why      string   `json:"why,omitempty"` // with --unused
 	Files    []string `json:"files"`
 }
 
@@ -153,6 +163,9 @@ func (r *pruneResult) Document() any {
 	d := pruneDocument{
 		From: r.parts[0].from, DryRun: r.dry, Removed: []prunedRelease{}, LockFiles: r.files, Configurations: r.configurations, Withheld: r.withheld,
 		Shared: r.shared(), Unpacked: r.unpacked(), Failed: r.failures(),
+	}
+	if r.unused != nil {
+		d.UnusedSince = r.unused.since
 	}
 	for i, p := range r.parts {
 		d.Size += p.size()
@@ -162,7 +175,7 @@ func (r *pruneResult) Document() any {
 		}
 	}
 	for _, h := range r.removed() {
-		one := prunedRelease{Kind: "provider", Provider: h.Address.String(), Version: h.Version, Files: append([]string{}, h.Files...)}
+		one := prunedRelease{Kind: "provider", Provider: h.Address.String(), Version: h.Version, Why: h.Why, Files: append([]string{}, h.Files...)}
 		if h.Address.IsModule() {
 			one.Kind, one.Provider, one.Module = "module", "", h.Address.String()
 		}

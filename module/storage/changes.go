@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -52,7 +50,7 @@ type ChangeLog struct {
 	logger  *slog.Logger
 
 	announced chan struct{} // has an element when there is something to add
-	ended     chan struct{} // closed when Run has returned
+	ended     chan struct{} // closed when run has returned
 
 	mutex   sync.Mutex
 	pending []change // of this instance, not yet seen in the document, oldest first
@@ -63,17 +61,11 @@ type ChangeLog struct {
 	failing bool            // a failure of the storage has been logged
 }
 
-// changesKey returns the key of the document of a tree.
-func changesKey(identity string) string {
-	sum := sha256.Sum256([]byte(identity))
-	return "terraform_registry/changes/" + hex.EncodeToString(sum[:12]) + ".json"
-}
-
-// NewChangeLog returns the view of an instance on the tree with an identity. It calls refresh with the folders
-// that others have changed.
+// NewChangeLog returns the view of the tree with an identity. refresh is called with the folders
+// that others have changed, and without folders for the whole tree.
 func NewChangeLog(storage certmagic.Storage, identity string, refresh func(...string), logger *slog.Logger) *ChangeLog {
 	return &ChangeLog{
-		storage: storage, key: changesKey(identity), refresh: refresh, logger: logger,
+		storage: storage, key: Folder("changes", identity) + ".json", refresh: refresh, logger: logger,
 		announced: make(chan struct{}, 1),
 		ended:     make(chan struct{}),
 	}
@@ -113,7 +105,7 @@ func (l *ChangeLog) Run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// closePatience is how long Close waits for a storage that is slow or hangs.
+// closePatience is how long close waits for a storage that is slow or hangs.
 const closePatience = 2 * time.Second
 
 // Close is called when the context of Run has ended. It adds the changes that Run has

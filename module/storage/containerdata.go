@@ -1,4 +1,4 @@
-package module
+package storage
 
 import (
 	"bufio"
@@ -12,22 +12,20 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// warnOfLoss warns the operator of a container about data that is not kept. It warns
-// only if the loss is certain: a folder that is lost in another way looks like any
-// other.
-func (a *App) warnOfLoss() {
-	files, ok := a.ctx.Storage().(*certmagic.FileStorage)
+// LostWithContainer returns the folder of a storage if the server is a container without a volume for it,
+// so that the data in it is not kept. lost is true only if that is certain: a folder that is lost in
+// another way looks like any other.
+func LostWithContainer(s certmagic.Storage) (folder string, lost bool) {
+	files, ok := s.(*certmagic.FileStorage)
 	if !ok || !inContainer() {
-		return
+		return "", false
 	}
 	mounts, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
-		return // not Linux
+		return "", false // not Linux
 	}
 	defer mounts.Close()
-	if isLostWithContainer(mounts, files.Path) {
-		a.logger.Warn("the container has no volume for Caddy's data, and loses certificates and the signing key with it: mount one", "folder", files.Path)
-	}
+	return files.Path, isLostWithContainer(mounts, files.Path)
 }
 
 // inContainer reports whether this is a container of Docker, Podman or Kubernetes.

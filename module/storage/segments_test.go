@@ -42,7 +42,7 @@ func (s *fickleStorage) wait() {
 	}
 }
 
-func digestsIn(s certmagic.Storage) Digests {
+func digestsIn(s certmagic.Storage) Segments {
 	return NewDigests(
 		func() (certmagic.Storage, error) { return s, nil },
 		func(context.Context, string) (func(), error) { return func() {}, nil },
@@ -51,18 +51,18 @@ func digestsIn(s certmagic.Storage) Digests {
 }
 
 func TestSharedDigestsInAStorage(t *testing.T) {
-	begin := func(t *testing.T) (*fickleStorage, Digests) {
+	begin := func(t *testing.T) (*fickleStorage, Segments) {
 		s := &fickleStorage{FileStorage: &certmagic.FileStorage{Path: t.TempDir()}}
 		return s, digestsIn(s)
 	}
-	store := func(t *testing.T, d Digests, names ...string) {
+	store := func(t *testing.T, d Segments, names ...string) {
 		for _, name := range names {
 			if err := d.Store(t.Context(), name, []byte(name)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	listed := func(t *testing.T, d Digests, want ...string) {
+	listed := func(t *testing.T, d Segments, want ...string) {
 		t.Helper()
 		if names, err := d.List(t.Context()); err != nil || !slices.Equal(names, want) {
 			t.Errorf("listed are %q, %v", names, err)

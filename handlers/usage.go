@@ -1,0 +1,104 @@
+package handlers
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/usage"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// downloaded counts a file that a client has got if it is a package. What counts is a GET that
+// was answered with all bytes that were asked for, if the first is among them: a client that
+// resumes has been counted, and a HEAD or a 304 has no bytes. A package that the store itself
+// serves counts when the client is sent there.
+func (g *Registry) downloaded(r *request, f *index.File) {
+	if g.Usage == nil || r.Method != http.MethodGet {
+		return
+	}
+	if r.Kind == KindModuleArchive || r.Kind == KindProviderFile && f.Platform != "" {
+		g.Usage.Add(usage.Use{Address: r.target.resource().Address, Version: r.Version, Platform: r.Platform})
+	}
+}
+
+// hasBeginning reports whether the answer of http.ServeContent begins with the first byte.
+func hasBeginning(status int, h http.Header) bool {
+	return status == http.StatusOK || status == http.StatusPartialContent && strings.HasPrefix(h.Get("Content-Range"), "bytes 0-")
+}
+
+// asksForBeginning reports whether r asks for the first byte.
+func (r *request) asksForBeginning() bool {
+	asked := r.Header.Get("Range")
+	return asked == "" || strings.HasPrefix(asked, "bytes=0-")
+}
+
+// told counts who was told where a package is. Clients have no credentials when they
+// download it.
+func (g *Registry) told(r *request, version, platform string) {
+	if g.Usage == nil || g.UsageBy == "" || r.Method != http.MethodGet || r.knownSubject().Anonymous() {
+		return
+	}
+	names := []string{r.subject.ID}
+	if g.UsageBy == usage.ByGroup {
+		names = g.rules.NamedGroups(r.subject.Groups)
+	}
+	for _, name := range names {
+		g.Usage.Add(usage.Use{Address: r.target.resource().Address, Version: version, Platform: platform, By: name})
+	}
+}
+
+// Days of an answer with usage.
+const (
+	defaultUsageDays = 30
+	maxUsageDays     = 3660
+)
+
+// answerUsage answers with how often a provider or module was downloaded: to whoever may read
+// it, and by whom to whoever may manage it.
+func (g *Registry) answerUsage(w http.ResponseWriter, r *request) error {
+	if g.Usage == nil {
+		return fail(http.StatusNotFound, "this registry does not count downloads: its operator can turn that on with the option usage")
+	}
+	days := defaultUsageDays
+	if asked := r.URL.Query().Get("days"); asked != "" {
+		n, err := strconv.Atoi(asked)
+		if err != nil || n < 1 || n > maxUsageDays {
+			return fail(http.StatusBadRequest, "days is a number from 1 to %d", maxUsageDays)
+		}
+		days = n
+	}
+	of := r.target.resource().Address
+	there := of.IsModule() && r.module() != nil || !of.IsModule() && r.provider() != nil
+	if len(g.Usage.Versions(of)) == 0 && !there {
+		return g.pendingOrNotFound(w, r)
+	}
+	r.aboutTarget()
+	manages := false
+	if g.UsageBy != "" && g.Rules != nil && r.hasCredentials() {
+		subject, err := g.subject(r)
+		if err != nil {
+			return err
+		}
+		manages = g.rules.Decide(subject, access.Manage, r.target.resource()).Allowed
+		r.target.private = true // the answer depends on the user
+	}
+	return g.writeDocument(w, r, wire.EncodeUsage(g.Usage.Describe(of, days, manages)), links{})
+}
+
+// Downloads returns how often a provider or module was downloaded. It is asked for what the user
+// may see only.
+func (v *View) Downloads(a address.Address) uint64 {
+	t := v.registry.named(v.request.self, a)
+	return v.registry.Usage.Downloads(t.resource().Address)
+}
+
+// Usage returns how often each version of a provider or module was downloaded, and under "" all.
+// It is nil if downloads are not counted. It is asked for what the user may see only.
+func (v *View) Usage(a address.Address) map[string]usage.Summary {
+	t := v.registry.named(v.request.self, a)
+	return v.registry.Usage.Versions(t.resource().Address)
+}

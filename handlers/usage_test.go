@@ -1,0 +1,309 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
+	"github.com/caddy-terraform/caddy-terraform-registry/usage"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// counting has a registry count downloads, in memory.
+func counting(g *handlers.Registry) *handlers.Registry {
+	g.Usage = usage.NewCounter(usage.Options{Keep: 400 * 24 * time.Hour, Storage: empty{}})
+	return g
+}
+
+// An empty storage takes everything and has nothing.
+type empty struct{}
+
+func (empty) List(context.Context) ([]string, error)          { return nil, nil }
+func (empty) Load(context.Context, string) ([]byte, error)    { return nil, fs.ErrNotExist }
+func (empty) Store(context.Context, string, []byte) error     { return nil }
+func (empty) Delete(context.Context, string) error            { return nil }
+func (empty) Lock(context.Context) (unlock func(), err error) { return func() {}, nil }
+
+// request sends a request without a network: the answer has been counted when it returns.
+func request(g *handlers.Registry, method, path string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, nil)
+	r.Host = ownHost
+	for _, h := range headers {
+		if name, value, ok := strings.Cut(h, ": "); ok {
+			r.Header.Set(name, value)
+		}
+	}
+	return serveRecorded(g, r)
+}
+
+// downloads returns what has been counted today, as "ADDRESS VERSION PLATFORM COUNT" and
+// "ADDRESS VERSION USER COUNT".
+func downloads(g *handlers.Registry) (lines []string) {
+	for _, a := range g.Usage.Addresses() {
+		for _, c := range g.Usage.Of(a, 1) {
+			words := fmt.Sprintf("%s %s %s %d", a, c.Version, c.Platform, c.Count)
+			lines = append(lines, strings.Join(strings.Fields(words), " "))
+		}
+		for of, s := range g.Usage.Users(a) {
+			lines = append(lines, fmt.Sprintf("%s %s %s %d", a, of.Version, of.By, s.Downloads))
+		}
+	}
+	return lines
+}
+
+func TestWhatIsADownload(t *testing.T) {
+	files, _ := everything(t)
+	snapshot := scan(t, files)
+	b := bucketWith(t, files)
+	o := options(t, files)
+	o.Listed = source.Directories{Root: "."}.Listed(b)
+	inStore := scanWith(t, o)
+	const (
+		zip     = "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
+		archive = "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz"
+
+		provider, module = "acme/demo 1.0.0 linux_amd64 1", "acme/vpc/aws 1.0.0 1"
+	)
+	etag := serve(t, registry(snapshot)).do(http.MethodHead, absolute(zip)).Header.Get("Etag")
+	for _, test := range []struct {
+		rule, method, path string
+		headers            []string
+		status             int
+		want               string // empty: nothing is counted
+	}{
+		{"a provider's package", "GET", zip, nil, 200, provider},
+		{"a module's package", "GET", archive, nil, 200, module},
+		{"the package of what is mirrored", "GET", "/v1/mirror/registry.terraform.io/hashicorp/null/terraform-provider-null_3.2.0_linux_amd64.zip", nil, 200, "registry.terraform.io/hashicorp/null 3.2.0 linux_amd64 1"},
+		{"a range from the beginning", "GET", zip, []string{"Range: bytes=0-9"}, 206, provider},
+		{"the rest of a package is none", "GET", zip, []string{"Range: bytes=10-"}, 206, ""},
+		{"several ranges are none", "GET", zip, []string{"Range: bytes=0-9,20-29"}, 206, ""},
+		{"what the client has is none", "GET", zip, []string{"If-None-Match: " + etag}, 304, ""},
+		{"HEAD is none", "HEAD", zip, nil, 200, ""},
+		{"a range that is not there is none", "GET", zip, []string{"Range: bytes=99999999-"}, 416, ""},
+		{"where a module's package is is none", "GET", "/v1/modules/acme/vpc/aws/1.0.0/download", nil, 204, ""},
+		{"where a provider's package is is none", "GET", "/v1/providers/acme/demo/1.0.0/download/linux/amd64", nil, 200, ""},
+		{"a list of versions is none", "GET", "/v1/modules/acme/vpc/aws/versions", nil, 200, ""},
+		{"SHA256SUMS is none", "GET", "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS", nil, 200, ""},
+		{"what is not there is none", "GET", "/v1/modules/acme/vpc/aws/9.9.9/archive.tar.gz", nil, 404, ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g := counting(registry(snapshot))
+			if a := request(g, test.method, test.path, test.headers...); a.Code != test.status {
+				t.Fatalf("got %d %s", a.Code, a.Body)
+			}
+			if got := strings.Join(downloads(g), ", "); got != test.want {
+				t.Errorf("counted %q, want %q", got, test.want)
+			}
+		})
+	}
+	for _, test := range []struct {
+		rule    string
+		headers []string
+		want    string
+	}{
+		{"a package that the store serves", nil, provider},
+		{"the beginning of such a package", []string{"Range: bytes=0-"}, provider},
+		{"the rest of such a package is none", []string{"Range: bytes=10-"}, ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g := counting(registry(inStore))
+			g.Redirect = time.Minute
+			if a := request(g, "GET", zip, test.headers...); a.Code != 307 {
+				t.Fatalf("got %d %s", a.Code, a.Body)
+			}
+			if got := strings.Join(downloads(g), ", "); got != test.want {
+				t.Errorf("counted %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A package counts when it is fetched from its origin, too.
+func TestFetchedPackagesAreCounted(t *testing.T) {
+	origin, _ := signedTree(t)
+	p := pullThrough(t, origin, pull.Policy{}, nil)
+	g := counting(p.registry)
+	for range 2 {
+		if a := request(g, "GET", originPath+"demo/terraform-provider-demo_1.0.0_linux_amd64.zip"); a.Code != 200 {
+			t.Fatalf("got %d %s", a.Code, a.Body)
+		}
+	}
+	if got := downloads(g); len(got) != 1 || !strings.HasSuffix(got[0], "/acme/demo 1.0.0 linux_amd64 2") {
+		t.Errorf("counted %q", got)
+	}
+}
+
+// A download that the client or the registry breaks off is none.
+func TestBrokenDownloadsAreNotCounted(t *testing.T) {
+	files, _ := everything(t)
+	snapshot := scan(t, files)
+	g := counting(registry(snapshot))
+	const path = "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
+	w := &leaving{header: make(http.Header)}
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Host = ownHost
+	func() {
+		defer func() { _ = recover() }() // an answer that is broken off
+		g.ServeHTTP(w, r)
+	}()
+	if got := downloads(g); len(got) > 0 {
+		t.Errorf("counted %v", got)
+	}
+}
+
+// A leaving client takes no byte.
+type leaving struct{ header http.Header }
+
+func (l *leaving) Header() http.Header       { return l.header }
+func (*leaving) WriteHeader(int)             {}
+func (*leaving) Write(p []byte) (int, error) { return 0, fmt.Errorf("the client has left") }
+
+// What may not be read is neither counted for those who may not read it, nor do they learn of
+// its counts.
+func TestUsageIsForThoseWhoMayRead(t *testing.T) {
+	g := counting(private(t))
+	g.UsageBy = usage.BySubject
+	s := serve(t, g)
+	const archive = "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz"
+	for _, who := range []string{anonymous, stranger, garbage} {
+		request(g, "GET", archive, who)
+		request(g, "GET", "/v1/modules/acme/vpc/aws/1.0.0/download", who)
+	}
+	if got := downloads(g); len(got) > 0 {
+		t.Fatalf("counted %v", got)
+	}
+	request(g, "GET", archive, reader)
+	for _, test := range []struct {
+		who    string
+		status int
+	}{{anonymous, 401}, {garbage, 401}, {stranger, 404}, {reader, 200}} {
+		var got wire.Usage
+		a := s.get("/v1/modules/acme/vpc/aws/usage", test.who)
+		if a.StatusCode != test.status {
+			t.Errorf("%s: got %d %s", test.who, a.StatusCode, a.body)
+		}
+		if other := s.get("/v1/modules/acme/none/aws/usage", test.who); test.status != 200 && other.StatusCode != test.status {
+			t.Errorf("%s: what does not exist is %d", test.who, other.StatusCode)
+		}
+		if test.status == 200 && (json.Unmarshal([]byte(a.body), &got) != nil || got.Downloads != 1 || a.Header.Get("Cache-Control") != "private, no-cache") {
+			t.Errorf("%s: %s, %s", test.who, a.body, a.Header)
+		}
+	}
+}
+
+// With by, those are counted who are told where a package is; who they are is for those who may
+// manage it.
+func TestUsersAreCountedOnRequest(t *testing.T) {
+	for by, want := range map[string][]string{
+		"":              {},
+		usage.BySubject: {"acme/demo 1.0.0 reader 2", "acme/vpc/aws 1.0.0 reader 1"},
+		usage.ByGroup:   {"acme/demo 1.0.0 builders 2", "acme/vpc/aws 1.0.0 builders 1"},
+	} {
+		t.Run("by "+by, func(t *testing.T) {
+			g := counting(private(t, "allow anonymous read open", "allow group:builders read acme", "allow owner manage acme"))
+			g.Authenticate = func(r *http.Request) (access.Subject, error) {
+				_, token, _ := strings.Cut(r.Header.Get("Authorization"), "Bearer ")
+				return access.Subject{ID: token, Groups: []string{"builders", "readers of news"}}, nil
+			}
+			g.UsageBy = by
+			s := serve(t, g)
+			for _, path := range []string{
+				"/v1/modules/acme/vpc/aws/1.0.0/download", "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/mirror/" + ownHost + "/acme/demo/1.0.0.json",
+				"/v1/modules/open/vpc/aws/1.0.0/download", // public: nobody is asked who they are
+			} {
+				request(g, "GET", path, reader)
+			}
+			got := downloads(g)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			names := func(who string) int {
+				var u wire.Usage
+				s.json("/v1/modules/acme/vpc/aws/usage", &u, who)
+				return len(u.By)
+			}
+			if names(reader) != 0 {
+				t.Error("a reader learns who downloads")
+			}
+			if n := names("Authorization: Bearer owner"); n != min(len(want), 1) {
+				t.Errorf("who may manage it learns of %d", n)
+			}
+		})
+	}
+}
+
+func TestUsageDocument(t *testing.T) {
+	files, _ := everything(t)
+	g := counting(registry(scan(t, files)))
+	vpc, _ := address.Parse("acme/vpc/aws")
+	demo, _ := address.Parse("acme/demo")
+	for _, u := range []usage.Use{
+		{Address: vpc, Version: "1.0.0"}, {Address: vpc, Version: "1.10.0"}, {Address: vpc, Version: "1.10.0"},
+		{Address: demo, Version: "1.0.0", Platform: "linux_amd64"},
+	} {
+		g.Usage.Add(u)
+	}
+	today := usage.DayOf(time.Now()).String()
+	s := serve(t, g)
+	want := `{"address":"acme/vpc/aws","since":"","downloads":3,"downloads_30_days":3,"last_used":"` + today + `","versions":[` +
+		`{"version":"1.10.0","downloads":2,"downloads_30_days":2,"last_used":"` + today + `"},{"version":"1.0.0","downloads":1,"downloads_30_days":1,"last_used":"` + today + `"}],` +
+		`"days":[{"day":"` + today + `","version":"1.0.0","downloads":1},{"day":"` + today + `","version":"1.10.0","downloads":2}]}`
+	if got := s.get("/v1/modules/acme/vpc/aws/usage"); got.body != want {
+		t.Errorf("got\n%s\nwant\n%s", got.body, want)
+	}
+	for path, status := range map[string]int{
+		"/v1/providers/acme/demo/usage":                                       200,
+		"/v1/providers/acme/none/usage":                                       404,
+		"/v1/registries/registry.terraform.io/providers/hashicorp/null/usage": 200,
+		"/v1/modules/acme/vpc/aws/usage?days=0":                               400,
+		"/v1/modules/acme/vpc/aws/usage?days=400":                             200,
+	} {
+		if a := s.get(path); a.StatusCode != status {
+			t.Errorf("%s: got %d %s", path, a.StatusCode, a.body)
+		}
+	}
+	for path, want := range map[string]string{
+		"/v1/modules":                                    `"downloads":3,`,
+		"/v1/modules/acme/vpc/aws":                       `"downloads":3,`,
+		"/v1/modules/acme/vpc/aws/1.0.0":                 `"downloads":3,`,
+		"/v1/modules/search?q=vpc":                       `"downloads":3,`,
+		"/v1/providers":                                  `"downloads":1,`,
+		"/v1/providers/acme/demo":                        `"downloads":1,`,
+		"/v1/registries/registry.terraform.io/providers": `"downloads":0,`,
+	} {
+		if a := s.get(path); !strings.Contains(a.body, want) {
+			t.Errorf("%s lacks %s: %s", path, want, a.body)
+		}
+	}
+	mustRefuse(t, serve(t, registry(scan(t, files))).get("/v1/modules/acme/vpc/aws/usage"), 404)
+}
+
+// A list with counts is made again when the counts have changed, and not before.
+func TestListsHaveNewCounts(t *testing.T) {
+	files, _ := everything(t)
+	g := counting(registry(scan(t, files)))
+	vpc, _ := address.Parse("acme/vpc/aws")
+	s := serve(t, g)
+	first := s.get("/v1/modules/acme/vpc/aws").Header.Get("Etag")
+	g.Usage.Add(usage.Use{Address: vpc, Version: "1.0.0"})
+	if again := s.get("/v1/modules/acme/vpc/aws").Header.Get("Etag"); again != first {
+		t.Error("it is made again for each download")
+	}
+	_ = g.Usage.Sync(t.Context())
+	if again := s.get("/v1/modules/acme/vpc/aws").Header.Get("Etag"); again == first {
+		t.Error("it keeps the old count")
+	}
+}

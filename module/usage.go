@@ -1,0 +1,169 @@
+package module
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
+	"github.com/caddy-terraform/caddy-terraform-registry/usage"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// Usage counts downloads of packages. Neither IP addresses nor names of clients are kept.
+type Usage struct {
+	// What else to count of private providers and modules: who was told where their packages
+	// are, by `subject`, the name of the user, or by `group`, the groups of the user that
+	// `access` names. Only those who may manage an address are shown that. Default: neither.
+	By string `json:"by,omitempty"`
+
+	// How long counts are kept, in whole days. Between `1d` and `3660d`. Default: `400d`.
+	Keep caddy.Duration `json:"keep,omitempty"`
+}
+
+const (
+	defaultUsageKeep = caddy.Duration(400 * 24 * time.Hour)
+	maxUsageKeep     = 3660 * 24 * time.Hour
+)
+
+// Validate checks the options.
+func (u *Usage) Validate() error {
+	if u.By != "" && u.By != usage.BySubject && u.By != usage.ByGroup {
+		return fmt.Errorf("usage: by is either %s or %s, not %q", usage.BySubject, usage.ByGroup, u.By)
+	}
+	if keep := time.Duration(u.Keep); keep != 0 && (keep < 24*time.Hour || keep > maxUsageKeep) {
+		return fmt.Errorf("usage: keep is %s, which is not between 1d and %dd", keep, maxUsageKeep/(24*time.Hour))
+	}
+	return nil
+}
+
+var usagePool = newPool[usageKey, *pooledUsage]()
+
+// A usageKey is everything that the counts of a tree depend on.
+type usageKey struct {
+	identity string // of the tree
+	root     string
+	keep     time.Duration
+}
+
+// A pooledUsage counts the downloads from a tree, for the apps that use it.
+type pooledUsage struct {
+	*usage.Counter
+	users[struct{}]
+}
+
+// provisionUsage has the handler count downloads. Nothing is read or written before the app
+// starts.
+func (h *Handler) provisionUsage(app *App, t servedTree) error {
+	if h.Usage == nil {
+		return nil
+	}
+	if err := h.Usage.Validate(); err != nil {
+		return err
+	}
+	key := usageKey{t.identity(), t.root(), time.Duration(cmp.Or(h.Usage.Keep, defaultUsageKeep))}
+	pooled, err := app.acquireUsage(key)
+	if err != nil {
+		return err
+	}
+	h.registry.Usage, h.registry.UsageBy = pooled.Counter, h.Usage.By
+	return nil
+}
+
+// acquireUsage returns the counts of a tree. The app holds one reference to them, however many
+// of its handlers use them.
+func (a *App) acquireUsage(key usageKey) (*pooledUsage, error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if acquired := a.usage[key]; acquired != nil {
+		return acquired, nil
+	}
+	for other := range a.usage {
+		if other.identity == key.identity {
+			return nil, fmt.Errorf("usage: two registries with the root %s keep counts for %s and for %s: choose one", key.root, other.keep, key.keep)
+		}
+	}
+	pooled, _, err := usagePool.acquire(key, func() (*pooledUsage, error) {
+		p := new(pooledUsage)
+		p.Counter = usage.NewCounter(usage.Options{
+			Storage: storage.NewUsage(p.storage, p.lock, key.identity),
+			Keep:    key.keep,
+			Warn:    func(message string, err error) { p.warn(key, message, err) },
+		})
+		return p, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.usage[key] = pooled
+	return pooled, nil
+}
+
+// attach has the counts use the storage of this app from now on.
+func (p *pooledUsage) attach(a *App) {
+	p.users.attach(a, struct{}{})
+	p.Run()
+}
+
+// Destruct implements caddy.Destructor.
+func (p *pooledUsage) Destruct() error {
+	p.Close()
+	return nil
+}
+
+func (p *pooledUsage) warn(key usageKey, message string, err error) {
+	app := p.newest()
+	if app == nil {
+		return
+	}
+	fields := []any{"root", key.root}
+	if err != nil {
+		fields = append(fields, "error", err.Error())
+	}
+	app.logger.Warn(message, fields...)
+}
+
+var (
+	errNothingCounted = errors.New("no registry with such a root counts downloads: turn that on with the option usage")
+	errNoDays         = errors.New("days is a number, or 0 for none")
+)
+
+// describeUsage returns the usage of all trees, by their root.
+func describeUsage(r *http.Request, app *App) (any, error) {
+	root, days := r.URL.Query().Get("root"), usage.RecentDays
+	if asked := r.URL.Query().Get("days"); asked != "" {
+		n, err := strconv.Atoi(asked)
+		if err != nil || n < 0 {
+			return nil, caddy.APIError{HTTPStatus: http.StatusBadRequest, Err: errNoDays}
+		}
+		days = n
+	}
+	app.mutex.Lock()
+	counters := make(map[string]*usage.Counter)
+	for _, key := range slices.SortedFunc(maps.Keys(app.usage), func(a, b usageKey) int { return strings.Compare(a.identity, b.identity) }) {
+		name := key.root
+		for n := 2; counters[name] != nil; n++ { // as of indexes: other folders of the same root
+			name = fmt.Sprintf("%s#%d", key.root, n)
+		}
+		if root == "" || root == key.root {
+			counters[name] = app.usage[key].Counter
+		}
+	}
+	app.mutex.Unlock()
+	if len(counters) == 0 {
+		return nil, caddy.APIError{HTTPStatus: http.StatusNotFound, Err: errNothingCounted}
+	}
+	all := make(map[string]*wire.TreeUsage)
+	for root, c := range counters {
+		all[root] = c.All(days)
+	}
+	return all, nil
+}

@@ -1,0 +1,25 @@
+package pages
+
+import counts "github.com/caddy-terraform/caddy-terraform-registry/usage"
+
+// downloads are how often versions were downloaded, and under "" all; nil: it is not counted.
+type downloads map[string]counts.Summary
+
+// facts returns how often a version was downloaded, beside all versions.
+func (d downloads) facts(version string) []fact {
+	if d == nil {
+		return nil
+	}
+	return []fact{
+		{Term: "Downloads", Text: d.of(version)},
+		{Term: "All versions", Text: d.of("")},
+	}
+}
+
+// of returns how often and when last a version was downloaded; empty if it is not counted.
+func (d downloads) of(version string) string {
+	if d == nil {
+		return ""
+	}
+	return d[version].String()
+}

@@ -1,0 +1,194 @@
+package usage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestUsersAreBounded(t *testing.T) {
+	var c counts
+	for n := range maxBy + 10 {
+		u := vpc
+		u.By = fmt.Sprint("user ", n)
+		c.add(1, u, 1)
+	}
+	others := c.users(vpc.Address, 1)[UserOf{Others, vpc.Version}].Downloads
+	if others != 10 || c.uses != maxBy+1 {
+		t.Errorf("%d uses, %d of others", c.uses, others)
+	}
+	if u := (Use{By: strings.Repeat("ü", 300)}).normal(); u.By != strings.Repeat("ü", maxName/2) {
+		t.Errorf("a long name becomes %q", u.By)
+	}
+	if u := (Use{By: "\xff"}).normal(); u.By != Others {
+		t.Errorf("a name without a letter becomes %q, and nobody is a download", u.By)
+	}
+}
+
+func TestUsesAreBounded(t *testing.T) {
+	var c counts
+	for n := range maxUses + 10 {
+		u := vpc
+		u.Version = fmt.Sprint(n)
+		if _, ok := c.add(1, u, 1); ok != (n < maxUses) {
+			t.Fatalf("%d is counted: %v", n, ok)
+		}
+	}
+	if !c.refused {
+		t.Error("it does not say so")
+	}
+	user := vpc
+	user.By = "ci"
+	if _, ok := c.add(1, user, 1); ok {
+		t.Error("a user is counted")
+	}
+	c.drop(func(Day) bool { return true })
+	if c.uses != 0 || c.days != 0 || len(c.addresses) != 0 {
+		t.Errorf("left: %d uses, %d days, %d addresses", c.uses, c.days, len(c.addresses))
+	}
+}
+
+// Users leave room for downloads.
+func TestUsersOfAllAddressesAreBounded(t *testing.T) {
+	var c counts
+	for n := range maxUses {
+		u := vpc
+		u.Address.Name = fmt.Sprint("m", n%1000)
+		u.By = fmt.Sprint("user ", n)
+		c.add(1, u, 1)
+	}
+	if c.by > maxByAll+1000 {
+		t.Errorf("%d users are counted", c.by)
+	}
+	if _, ok := c.add(1, vpc, 1); !ok || c.refused {
+		t.Error("there is no room for a download")
+	}
+}
+
+// The oldest days go first, each once.
+func TestDaysAreBounded(t *testing.T) {
+	var c counts
+	const each = 20_000
+	days := Day(maxDays/each + 5)
+	for day := range days {
+		for n := range each {
+			u := vpc
+			u.Version = fmt.Sprint(n)
+			c.add(day+1, u, 1)
+		}
+	}
+	if oldest, newest := c.span(); c.days > maxDays || c.floor != 5 || oldest != 6 || newest != days {
+		t.Errorf("%d counts of the days %d to %d, without %d", c.days, oldest, newest, c.floor)
+	}
+	if _, ok := c.add(5, vpc, 1); ok {
+		t.Error("a day comes back that has gone")
+	}
+}
+
+// A day on which not everything was counted says so to all instances, also when it is merged.
+func TestPartialDaysAreNoCountedDays(t *testing.T) {
+	s, at := newShared(), newClock()
+	c := s.counter(at)
+	mustSync(t, c)
+	at.pass(24 * time.Hour)
+	for n := range maxUses + 1 {
+		c.Add(Use{Address: vpc.Address, Version: fmt.Sprint(n)})
+	}
+	first := DayOf(at.Now()) - 1
+	for range 2 {
+		mustSync(t, c)
+		fresh := s.counter(at)
+		mustSync(t, fresh)
+		for name, c := range map[string]*Counter{"the instance": c, "a new one": fresh} {
+			if days := c.CountedDays(); len(days) == 0 || days[0] != first || slices.Contains(days, first+1) {
+				t.Errorf("%s: counted on %v", name, days)
+			}
+		}
+		at.pass(24 * time.Hour)
+	}
+}
+
+// An answer has the newest days if there are too many counts.
+func TestCountsOfAnAddressAreBounded(t *testing.T) {
+	var c counts
+	for day := Day(1); day <= 10; day++ {
+		for n := range 3 {
+			u := vpc
+			u.Version = fmt.Sprint(n)
+			c.add(day, u, 1)
+		}
+	}
+	for most, want := range map[int]int{2: 0, 3: 3, 8: 6, 100: 24} {
+		if got := c.of(vpc.Address, 3, most); len(got) != want {
+			t.Errorf("of %d, there are %d", most, len(got))
+		}
+	}
+}
+
+// Some storages limit values to half a megabyte.
+func TestSegmentsAreBounded(t *testing.T) {
+	s, at := newShared(), newClock()
+	c := s.counter(at)
+	mustSync(t, c)
+	for minute := range maxMinutes + 5 {
+		for n := range 30_000 {
+			c.Add(Use{Address: vpc.Address.At("registry.example.com"), Version: fmt.Sprintf("1.%d.0", n), Platform: "linux_amd64"})
+		}
+		if minute%12 == 0 {
+			mustSync(t, c)
+		}
+	}
+	mustSync(t, c)
+	all := 0
+	for name, content := range s.values {
+		if all += len(content); len(content) > maxSegment {
+			t.Errorf("%s has %d bytes", name, len(content))
+		}
+	}
+	if all > 10<<20 {
+		t.Errorf("a day of a million downloads has %d bytes", all)
+	}
+	t.Logf("a day of %d downloads of 30,000 versions has %d bytes", (maxMinutes+5)*30_000, all)
+	fresh := s.counter(at)
+	mustSync(t, fresh)
+	if n := fresh.Downloads(vpc.Address.At("registry.example.com")); n != (maxMinutes+5)*30_000 {
+		t.Errorf("%d downloads are counted", n)
+	}
+}
+
+func TestDamagedSegmentsCountNothing(t *testing.T) {
+	s, at := newShared(), newClock()
+	c := s.counter(at)
+	c.Add(vpc)
+	mustSync(t, c)
+	for name := range s.values {
+		s.values[name] = []byte("no segment")
+	}
+	s.values["1-20261126-minute-00"], s.values["1-20261120-day-00"] = []byte("{}"), []byte("{}")
+	s.values["2-20261126-minute-00"], s.values["1-20261301-day-00"], s.values["README"] = nil, nil, nil
+	fresh := s.counter(at)
+	fresh.Add(vpc)
+	mustSync(t, fresh)
+	mustSync(t, fresh)
+	if n := fresh.Downloads(vpc.Address); n != 1 {
+		t.Errorf("%d downloads", n)
+	}
+	if days := fresh.CountedDays(); len(days) != 0 {
+		t.Errorf("it is known what was downloaded on %v", days)
+	}
+}
+
+func FuzzSegment(f *testing.F) {
+	f.Add("1-20261126-minute-00", []byte("{}"))
+	f.Fuzz(func(t *testing.T, name string, content []byte) {
+		n, ok := parseSegmentName(name)
+		if !ok {
+			return
+		}
+		if s, err := decodeSegment(nameSegment(n.day, n.kind, content), content); err == nil {
+			s.sumInto(newDayTally())
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+const (
+	// maxMinutes is the number of segments of minutes after which those of a day are merged.
+	maxMinutes = 32
+
+	// mergedAtOnce limits how many segments are merged at once.
+	mergedAtOnce = 1024
+
+	// dayEnds is when all instances have written what they have counted on the day before.
+	dayEnds = 10 * time.Minute
+
+	// mergePatience is how long a merge waits for another instance that merges.
+	mergePatience = time.Minute
+)
+
+// mergeSegments merges the segments of days with many, and of days that are over.
+func (c *Counter) mergeSegments(ctx context.Context, days map[Day][]segmentName) error {
+	for day, names := range days {
+		if !c.worthMerging(day, names) {
+			continue
+		}
+		if err := c.mergeDay(ctx, day); err != nil && !errors.Is(err, errMerged) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Counter) worthMerging(day Day, names []segmentName) bool {
+	minutes, merged := 0, 0
+	for _, name := range names {
+		switch name.kind {
+		case ofMinute:
+			minutes++
+		case ofDay:
+			merged++
+		}
+	}
+	over := !c.options.Now().Before((day + 1).Time().Add(dayEnds))
+	return minutes > maxMinutes || over && minutes+merged > 1
+}
+
+// mergeDay replaces the segments of a day by one, which may have parts. It works also if another
+// instance merges at the same time, since the lock of some storages is lost when they fail: a
+// merged segment stays only if everything that it replaces is still there after it was stored,
+// and if no other replaces any of that.
+func (c *Counter) mergeDay(ctx context.Context, day Day) error {
+	waiting, cancel := context.WithTimeout(ctx, mergePatience)
+	unlock, err := c.options.Storage.Lock(waiting)
+	cancel()
+	switch {
+	case err != nil && waiting.Err() != nil && ctx.Err() == nil:
+		return nil // another instance merges, or was killed while it did: the next minute tries again
+	case err != nil:
+		return err
+	}
+	defer unlock()
+	names, err := c.listDay(ctx, day)
+	if err != nil || !c.worthMerging(day, names) { // another instance has merged them
+		return err
+	}
+	known := &readDay{merged: make(map[string]*segment)}
+	live, err := c.live(ctx, known, names)
+	if err != nil {
+		return err
+	}
+	if err := c.removeRest(ctx, known, names, live); err != nil {
+		return err
+	}
+	var from []string
+	sum := newDayTally()
+	for _, name := range live[:min(len(live), mergedAtOnce)] {
+		switch err := c.sum(ctx, known, name, sum); {
+		case errors.Is(err, errDamaged): // it stays until its day is kept no longer
+		case err != nil:
+			return err
+		default:
+			from = append(from, name.text)
+		}
+	}
+	if len(from) < 2 {
+		return nil
+	}
+	stored, err := c.storeMerged(ctx, day, sum, from)
+	if err != nil {
+		return err // parts without the segment that names them are removed by the next merge
+	}
+	if alone, err := c.isAlone(ctx, day, stored[0], from); err != nil {
+		return err
+	} else if !alone {
+		return c.removeAll(ctx, stored)
+	}
+	for _, text := range from {
+		gone := []segmentName{{text: text}} // before its parts, which do not count without it
+		if merged := known.merged[text]; merged != nil {
+			for _, part := range merged.Parts {
+				gone = append(gone, segmentName{text: part})
+			}
+		}
+		if err := c.removeAll(ctx, gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Counter) removeAll(ctx context.Context, names []segmentName) error {
+	for _, name := range names {
+		if err := c.remove(ctx, name.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listDay lists the segments of a day.
+func (c *Counter) listDay(ctx context.Context, day Day) (names []segmentName, err error) {
+	texts, err := c.options.Storage.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(texts)
+	for _, text := range texts {
+		if name, ok := parseSegmentName(text); ok && name.day == day {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// removeRest removes what an earlier merge has left when it was killed: segments that have been
+// replaced, and parts of none.
+func (c *Counter) removeRest(ctx context.Context, known *readDay, names, live []segmentName) error {
+	var needed []string
+	for _, name := range live {
+		needed = append(needed, name.text)
+		if merged := known.merged[name.text]; merged != nil {
+			needed = append(needed, merged.Parts...)
+		}
+	}
+	for _, name := range names {
+		damaged := name.kind == ofDay && known.merged[name.text] == nil
+		if damaged || slices.Contains(needed, name.text) {
+			continue
+		}
+		if err := c.remove(ctx, name.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeMerged stores counts as one segment with its parts, and returns their names: the segment
+// first, although it is stored last. Nothing counts before that.
+func (c *Counter) storeMerged(ctx context.Context, day Day, sum *dayTally, from []string) (stored []segmentName, err error) {
+	var first *segment
+	for s := range split(sum.uses, c.most) {
+		if first == nil {
+			first = s
+			continue
+		}
+		content := s.encode()
+		name := nameSegment(day, ofPart, content)
+		if err := c.options.Storage.Store(ctx, name.text, content); err != nil {
+			return nil, err
+		}
+		first.Parts = append(first.Parts, name.text)
+		stored = append(stored, name)
+	}
+	first.Replaces, first.Partial = from, sum.partial
+	content := first.encode()
+	name := nameSegment(day, ofDay, content)
+	if err := c.options.Storage.Store(ctx, name.text, content); err != nil {
+		return nil, err
+	}
+	return append([]segmentName{name}, stored...), nil
+}
+
+// isAlone reports whether no other merged segment has what a new one replaces.
+func (c *Counter) isAlone(ctx context.Context, day Day, made segmentName, from []string) (bool, error) {
+	names, err := c.listDay(ctx, day)
+	if err != nil {
+		return false, err
+	}
+	for _, text := range from {
+		if !slices.ContainsFunc(names, func(n segmentName) bool { return n.text == text }) {
+			return false, nil
+		}
+	}
+	for _, name := range names {
+		if name.kind != ofDay || name == made || slices.Contains(from, name.text) {
+			continue
+		}
+		other, err := c.load(ctx, name)
+		if errors.Is(err, errMerged) || err == nil && slices.ContainsFunc(other.Replaces, func(text string) bool { return slices.Contains(from, text) }) {
+			return false, nil
+		}
+		if err != nil && !errors.Is(err, errDamaged) {
+			return false, err
+		}
+	}
+	return true, nil
+}

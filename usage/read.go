@@ -1,0 +1,306 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A readDay knows which segments of a day are in the counts.
+type readDay struct {
+	have    map[string]bool     // their names, and those of segments that they replace
+	forgot  bool                // have lacks some: the day is read anew when something is
+	merged  map[string]*segment // those that are listed, without their counts
+	damaged bool                // one of them is
+}
+
+func (c *Counter) readDay(day Day) *readDay {
+	if c.read[day] == nil {
+		c.read[day] = &readDay{have: make(map[string]bool), merged: make(map[string]*segment)}
+	}
+	return c.read[day]
+}
+
+const (
+	// maxListings is how often segments are listed again because some were merged after they
+	// had been listed.
+	maxListings = 3
+
+	// maxListed is how many segments are read. Those of older days are left out.
+	maxListed = 16 << 10
+)
+
+// errMerged means that segments have to be listed again.
+var errMerged = errors.New("segments were merged meanwhile")
+
+// readSegments adds what other instances have counted. It returns the segments by day. Segments
+// that go while they are read are left for the next time.
+func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName, err error) {
+	var counted []Day
+	again := true
+	for range maxListings {
+		if !again {
+			break
+		}
+		if days, err = c.list(ctx); err != nil {
+			return nil, err
+		}
+		again, counted = false, nil
+		for day, names := range days {
+			switch err := c.readSegmentsOf(ctx, day, names); {
+			case errors.Is(err, errMerged):
+				again = true
+			case err != nil:
+				return nil, err
+			default:
+				counted = append(counted, day)
+			}
+		}
+	}
+	slices.Sort(counted)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.counted = counted
+	return days, nil
+}
+
+// list returns the segments by day. It removes those of days that are kept no longer, and makes
+// sure that today has one, so that it is known as a day on which downloads are counted.
+func (c *Counter) list(ctx context.Context) (map[Day][]segmentName, error) {
+	texts, err := c.options.Storage.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	today := DayOf(c.options.Now())
+	slices.SortFunc(texts, func(a, b string) int { return strings.Compare(b, a) }) // newest day first
+	first, last := c.keptDays(texts, today)
+	days, listed := make(map[Day][]segmentName), 0
+	for _, text := range texts {
+		switch name, ok := parseSegmentName(text); {
+		case !ok || name.day > last:
+		case name.day < first:
+			if err := c.remove(ctx, text); err != nil {
+				return nil, err
+			}
+		case listed < maxListed:
+			listed++
+			days[name.day] = append(days[name.day], name)
+		case len(days) > 1:
+			delete(days, name.day) // not all of it
+		}
+	}
+	if len(days[today]) == 0 {
+		content := new(segment).encode()
+		name := nameSegment(today, ofMinute, content)
+		if err := c.options.Storage.Store(ctx, name.text, content); err != nil {
+			return nil, err
+		}
+		days[today] = []segmentName{name}
+	}
+	for day := range c.read {
+		if day < first || day > last {
+			delete(c.read, day)
+		}
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	gone := func(d Day) bool { return d < first || d > last }
+	maps.DeleteFunc(c.partial, func(d Day, _ bool) bool { return gone(d) })
+	if oldest, newest := c.counts.span(); oldest != 0 && (gone(oldest) || gone(newest)) {
+		c.counts.drop(gone)
+	}
+	return days, nil
+}
+
+// keptDays returns the first and the last day that count, given the names of segments. A clock
+// that is wrong for some hours must not remove anything, so the past ends before the day that an
+// instance counted on before today. Nor does it bring a day into the counts that has not come;
+// clocks may differ a little.
+func (c *Counter) keptDays(texts []string, today Day) (first, last Day) {
+	first = today
+	for _, text := range texts { // newest day first
+		if name, ok := parseSegmentName(text); ok && name.day != today {
+			first = min(today, name.day+1)
+			break
+		}
+	}
+	return first - daysIn(c.options.Keep) + 1, today + 1
+}
+
+// remove deletes a segment that may be gone already.
+func (c *Counter) remove(ctx context.Context, name string) error {
+	if err := c.options.Storage.Delete(ctx, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// load returns a segment.
+func (c *Counter) load(ctx context.Context, name segmentName) (*segment, error) {
+	content, err := c.options.Storage.Load(ctx, name.text)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errMerged
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeSegment(name, content)
+}
+
+// readSegmentsOf adds the segments of a day that are new. If a merged segment replaces some that
+// are in the counts and some that are not, the whole day is read again.
+func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentName) error {
+	known := c.readDay(day)
+	live, err := c.live(ctx, known, names)
+	if err != nil {
+		return err
+	}
+	if day < DayOf(c.options.Now())-1 {
+		defer known.forget(names)
+	}
+	if known.damaged {
+		c.mutex.Lock()
+		c.partial[day] = true
+		c.mutex.Unlock()
+	}
+	var news []segmentName
+	again := known.forgot
+	for _, name := range live {
+		if known.have[name.text] {
+			continue
+		}
+		if merged := known.merged[name.text]; merged != nil {
+			missing := func(text string) bool { return !known.have[text] }
+			if !slices.ContainsFunc(merged.Replaces, missing) {
+				known.have[name.text] = true
+				continue
+			}
+			again = again || slices.ContainsFunc(merged.Replaces, func(text string) bool { return known.have[text] })
+		}
+		news = append(news, name)
+	}
+	if again {
+		news = live
+	}
+	if len(news) == 0 {
+		return nil
+	}
+	sum := newDayTally()
+	sum.partial = known.damaged
+	for _, name := range news {
+		switch err := c.sum(ctx, known, name, sum); {
+		case errors.Is(err, errDamaged):
+			sum.partial = true
+		case err != nil:
+			return err
+		}
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if again {
+		c.counts.drop(func(d Day) bool { return d == day })
+		delete(c.partial, day)
+		known.have, known.forgot = make(map[string]bool), false
+		for _, w := range c.written {
+			if w.day == day {
+				sum.add(w.counts)
+			}
+		}
+		if pending := c.pending[day]; pending != nil {
+			sum.add(pending)
+		}
+	}
+	if sum.partial {
+		c.partial[day] = true
+	}
+	for u, n := range sum.uses {
+		if u, ok := c.counts.add(day, u, n); !ok {
+			c.notAll(day, u)
+		}
+	}
+	for _, name := range news {
+		known.have[name.text] = true
+		if merged := known.merged[name.text]; merged != nil {
+			for _, replaced := range merged.Replaces {
+				known.have[replaced] = true
+			}
+		}
+	}
+	return nil
+}
+
+// forget forgets the names that are not listed any more. While a day lasts, and a listing may be
+// late, they are kept: none of them must be added again. Later, that costs too much memory, and
+// a day is read anew if there is something new.
+func (d *readDay) forget(names []segmentName) {
+	have := make(map[string]bool, len(names))
+	for _, name := range names {
+		if d.have[name.text] {
+			have[name.text] = true
+		}
+	}
+	d.forgot = d.forgot || len(have) < len(d.have)
+	d.have = have
+}
+
+// live returns the segments of a day that count: no parts, and none that another replaces.
+func (c *Counter) live(ctx context.Context, known *readDay, names []segmentName) (live []segmentName, err error) {
+	before := known.merged
+	known.merged, known.damaged = make(map[string]*segment), false
+	replaced := make(map[string]bool)
+	for _, name := range names {
+		if name.kind != ofDay {
+			continue
+		}
+		merged := before[name.text]
+		if merged == nil {
+			loaded, err := c.load(ctx, name)
+			if errors.Is(err, errDamaged) {
+				known.damaged = true
+				continue
+			}
+			if err != nil {
+				known.merged = before
+				return nil, err
+			}
+			merged = &segment{Parts: loaded.Parts, Replaces: loaded.Replaces}
+		}
+		known.merged[name.text] = merged
+		for _, text := range merged.Replaces {
+			replaced[text] = true
+		}
+	}
+	for _, name := range names {
+		if name.kind != ofPart && !replaced[name.text] && (name.kind != ofDay || known.merged[name.text] != nil) {
+			live = append(live, name)
+		}
+	}
+	return live, nil
+}
+
+// sum adds the counts of a segment and its parts.
+func (c *Counter) sum(ctx context.Context, known *readDay, name segmentName, sum *dayTally) error {
+	names := []segmentName{name}
+	if merged := known.merged[name.text]; merged != nil {
+		for _, text := range merged.Parts {
+			part, ok := parseSegmentName(text)
+			if !ok {
+				return errDamaged
+			}
+			names = append(names, part)
+		}
+	}
+	all := newDayTally()
+	for _, name := range names {
+		s, err := c.load(ctx, name)
+		if err != nil {
+			return err
+		}
+		s.sumInto(all)
+	}
+	sum.add(all)
+	return nil
+}
