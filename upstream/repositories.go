@@ -45,8 +45,10 @@ func (r Repositories) cover(u *url.URL) bool {
 
 // isPlain reports whether all servers read a path in the same way. A path with dots,
 // empty segments, backslashes, or escapes in the unescaped path may mean another path.
+// So may one with semicolons: some servers in Java drop what follows one in a segment,
+// and then read ..; as dots. What was an escaped ? or # may be the end of the path.
 func isPlain(path string) bool {
-	if strings.ContainsAny(path, `\%`) {
+	if strings.ContainsAny(path, `\%;?#`) {
 		return false
 	}
 	for segment := range strings.SplitSeq(path, "/") {

@@ -420,6 +420,9 @@ func TestRepositories(t *testing.T) {
 		{"not with an escaped slash before dots", "/acme/*", "/acme/x%2f..%2f..%2fevil", false},
 		{"not with a backslash", "/acme/*", `/acme/..\evil`, false},
 		{"not with an empty name", "/acme/*", "/acme//evil", false},
+		{"not with dots before a semicolon, which some servers cut off", "/acme/*", "/acme/..;/evil/vpc", false},
+		{"not with dots before an escaped semicolon", "/acme/*", "/acme/..%3bx=y/evil/vpc", false},
+		{"not with what some servers take for a query", "/*/public", "/acme/secret.git%3f/public", false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			h := upstream.Host{Name: codeHost, Token: "secret"}
