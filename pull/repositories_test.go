@@ -482,17 +482,28 @@ func TestInstancesShareWhatAWebhookHasBrought(t *testing.T) {
 	}
 }
 
-// A registry.hcl that is copied by half says nothing about its repository.
-func TestHalfAFileDoesNotDisconnect(t *testing.T) {
-	c := connect(t, "")
-	c.repository.Commit("v1.0.0")
-	c.list(t)
-	c.Write(hostedFile, "git {\n  url = \"htt")
-	if got := c.list(t); got != "1.0.0" {
-		t.Errorf("got %q", got)
-	}
-	c.restart(t)
-	if _, err := c.Versions(background(), hosted); !errors.Is(err, pull.ErrUnread) {
-		t.Errorf("after a restart: got %v", err)
+// A registry.hcl that cannot be read as a whole says nothing about its repository.
+func TestABrokenFileDoesNotDisconnect(t *testing.T) {
+	for _, test := range []struct{ rule, content string }{
+		{"half a file", "git {\n  url = \"htt"},
+		{"an argument that there is not", "git {\n  url = \"https://" + upstreamtest.GitHost + "/acme/modules.git\"\n  tag = \"v{version}\"\n}\n"},
+		{"a value that is wrong", "git {\n  url = \"http://" + upstreamtest.GitHost + "/acme/modules.git\"\n}\n"},
+		{"a block in the block", "git {\n  url = \"https://" + upstreamtest.GitHost + "/acme/modules.git\"\n  tags {}\n}\n"},
+		{"an argument in place of the block", "git = \"https://" + upstreamtest.GitHost + "/acme/modules.git\"\n"},
+		{"a label", "git \"vpc\" {\n}\n"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			c := connect(t, "")
+			c.repository.Commit("v1.0.0")
+			c.list(t)
+			c.Write(hostedFile, test.content)
+			if got := c.list(t); got != "1.0.0" {
+				t.Errorf("got %q", got)
+			}
+			c.restart(t)
+			if _, err := c.Versions(background(), hosted); !errors.Is(err, pull.ErrUnread) {
+				t.Errorf("after a restart: got %v", err)
+			}
+		})
 	}
 }

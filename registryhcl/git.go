@@ -90,12 +90,12 @@ func repositoryFolder(text string) (string, error) {
 	return folder, nil
 }
 
-// git reads the block.
+// git reads the block. One that cannot be read does not disconnect the module: see Problem.MayWithdraw.
 func (p *parser) git(b *hclsyntax.Block) {
 	line := b.TypeRange.Start.Line
 	switch {
 	case len(b.Labels) > 0:
-		p.problem(line, false, `git has no label: write git { url = "https://…" }`)
+		p.problem(line, true, `git has no label: write git { url = "https://…" }`)
 		return
 	case p.metadata.Git != nil:
 		p.problem(line, false, "there is more than one block git: a module has one repository")
@@ -105,23 +105,23 @@ func (p *parser) git(b *hclsyntax.Block) {
 	for _, a := range inOrder(b.Body.Attributes) {
 		text, known := texts[a.Name]
 		if !known {
-			p.problem(a.NameRange.Start.Line, false, "there is no argument %s in a block git: use url, folder, tags or fetch", address.Plain(a.Name))
+			p.problem(a.NameRange.Start.Line, true, "there is no argument %s in a block git: use url, folder, tags or fetch", address.Plain(a.Name))
 			return // it may be what restricts the versions
 		}
 		value, ok := literal(a.Expr)
 		if !ok {
-			p.problem(a.NameRange.Start.Line, false, "%s must be a plain string: write it in quotation marks", a.Name)
+			p.problem(a.NameRange.Start.Line, true, "%s must be a plain string: write it in quotation marks", a.Name)
 			return
 		}
 		*text = value
 	}
 	for _, inner := range b.Body.Blocks {
-		p.problem(inner.TypeRange.Start.Line, false, "there are no blocks in a block git: close it with } before this line")
+		p.problem(inner.TypeRange.Start.Line, true, "there are no blocks in a block git: close it with } before this line")
 		return
 	}
 	g, err := ParseGit(*texts["url"], *texts["folder"], *texts["tags"], *texts["fetch"])
 	if err != nil {
-		p.problem(line, false, "git: %v", err)
+		p.problem(line, true, "git: %v", err)
 		return
 	}
 	p.metadata.Git = &g

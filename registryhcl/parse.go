@@ -39,7 +39,8 @@ type Problem struct {
 	Line   int    // from 1
 	Detail string // says what to do
 
-	// MayWithdraw reports whether that part may withdraw versions.
+	// MayWithdraw reports whether that part may withdraw versions, or name the repository
+	// that has them. Until it can be read, the file before it counts in both.
 	MayWithdraw bool
 }
 
@@ -115,7 +116,7 @@ type parser struct {
 }
 
 // problem adds a problem, unless there are many. withdraws reports whether the part that
-// cannot be read may withdraw versions.
+// cannot be read may withdraw versions, or name their repository.
 func (p *parser) problem(line int, withdraws bool, format string, args ...any) {
 	switch n := len(p.problems); {
 	case n < maxProblems:
@@ -138,7 +139,7 @@ func (p *parser) body(body *hclsyntax.Body) {
 		case "deprecated", "withdrawn":
 			p.problem(line, true, "%s is a block: write %[1]s \"< 1.2.0\" { reason = \"…\" }", a.Name)
 		case "git":
-			p.problem(line, false, "git is a block: write git { url = \"https://…\" }")
+			p.problem(line, true, "git is a block: write git { url = \"https://…\" }")
 		default:
 			p.problem(line, false, "there is no argument %s: use description, source or owner", address.Plain(a.Name))
 		}
