@@ -50,7 +50,8 @@ type repositories struct {
 	since  time.Time
 }
 
-// Versions returns the versions that are tags, newest first.
+// Versions returns the versions that are tags, newest first. A repository has as many as a registry may
+// list: whoever names it decides how much every request for the list costs.
 func (r repositories) Versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
 	g, err := r.repository(a)
 	if err != nil {
@@ -66,6 +67,9 @@ func (r repositories) Versions(ctx context.Context, a address.Address) ([]wire.P
 		if v, ok, err := g.Tags.Version(tag.Name); ok && err == nil {
 			list = append(list, wire.ProviderVersion{Version: v.String()})
 		}
+	}
+	if len(list) > wire.MaxVersions {
+		return nil, &upstream.Failure{Host: source.URL.Host, Kind: upstream.ErrTooLarge, Detail: wire.ErrTooManyVersions.Error(), Cause: wire.ErrTooManyVersions}
 	}
 	return wire.NormalVersions(list), nil
 }

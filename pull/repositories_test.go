@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A connected is a tree with modules whose versions are the tags of a repository.
@@ -112,6 +113,24 @@ func TestTagsAreVersions(t *testing.T) {
 			}
 			nothingLeft(t)
 		})
+	}
+}
+
+// A repository with more versions than a registry may list is refused as a whole, as a registry is.
+func TestTooManyTagsAreRefused(t *testing.T) {
+	c := connect(t, "")
+	commit := c.repository.Commit("v1.0.0")
+	c.list(t)
+	var refs strings.Builder
+	for i := range wire.MaxVersions {
+		fmt.Fprintf(&refs, "%s refs/tags/v2.0.%d\n", commit, i)
+	}
+	c.repository.Write(".git/packed-refs", refs.String())
+	if err := c.Renew(background(), hosted, time.Now(), true); !errors.Is(err, upstream.ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	if got := c.list(t); got != "1.0.0" {
+		t.Errorf("the list is %.100q", got)
 	}
 }
 
