@@ -112,7 +112,7 @@ type Filler struct {
 	locating       flight.Group[string]
 	tagLists       cache.Cache[string, *tagList] // of repositories, by URL
 	listingTags    flight.Group[*tagList]
-	unpublishable  cache.Cache[string, error] // by the commit and folder of a module
+	unpublishable  cache.Cache[string, error] // by version, commit and folder of a module
 	checkouts      *checkout.Checkouts
 
 	outages  outages

@@ -39,7 +39,7 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 	if err != nil {
 		return nil, false, err
 	}
-	if err, ok := f.unpublishable.Get(source.String()); ok {
+	if err, ok := f.unpublishable.Get(w.at(source)); ok {
 		return nil, false, err
 	}
 	release, err := w.Client.ReserveModule(ctx, source)
@@ -120,6 +120,9 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	switch {
 	case err != nil && ctx.Err() == nil && !errors.As(err, &failure): // an error of the local disk
 		return nil, tree.StorageError(err)
+	case upstream.IsKind(err, upstream.ErrNoFolder, upstream.ErrTooLarge):
+		f.noteUnpublishable(w, source, err)
+		return nil, err
 	case err != nil:
 		return nil, err
 	}
@@ -164,6 +167,20 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 // does not change.
 const unpublishableLifetime = 24 * time.Hour
 
+// noteUnpublishable remembers why a hosted module may not be published at a commit. With fetch = "all",
+// and tags that are older than the module, it would be fetched at every poll.
+func (f *Filler) noteUnpublishable(w *moduleRequest, at upstream.ModuleSource, err error) {
+	if w.Hostname == "" {
+		f.unpublishable.Put(w.at(at), err, unpublishableLifetime)
+	}
+}
+
+// at names a version at its source. The reason why it may not be published names the version, which may
+// be one of several at a commit.
+func (w *moduleRequest) at(source upstream.ModuleSource) string {
+	return w.String() + " " + source.String()
+}
+
 // packModule writes the package of a module, and checks it as a scan will. It refuses a
 // package that the index would withhold.
 func (f *Filler) packModule(w *moduleRequest, source upstream.ModuleSource, files archive.FetchedModule, to *reservedPackage) (archive.ModuleDigest, error) {
@@ -185,9 +202,7 @@ func (f *Filler) packModule(w *moduleRequest, source upstream.ModuleSource, file
 		return digest, f.checkRecord(w.Address, w.version, address.Platform{}, digest.H1, digest.SHA256)
 	case errors.As(err, &bad):
 		failure := &upstream.Failure{Host: cmp.Or(w.Hostname.ForDisplay(), source.URL.Host), Kind: upstream.ErrMalformed, Detail: "version " + w.version + " of the module: " + bad.Detail}
-		if files.Published {
-			f.unpublishable.Put(source.String(), failure, unpublishableLifetime)
-		}
+		f.noteUnpublishable(w, source, failure)
 		return digest, failure
 	case f.ctx.Err() != nil:
 		return digest, f.ctx.Err()

@@ -247,20 +247,22 @@ func TestMovedTagsAreReported(t *testing.T) {
 	}
 }
 
-// A module with faults that an upload would be refused for is not published, and not fetched again.
+// A module with faults that an upload would be refused for is not published, and not fetched again. Nor
+// is a tag that is older than the folder of the module.
 func TestFaultyVersionsAreNotPublished(t *testing.T) {
 	key := "-----BEGIN OPENSSH PRIVATE KEY-----\n" + strings.Repeat("a", 64) + "\n-----END OPENSSH PRIVATE KEY-----\n"
 	for _, test := range []struct {
-		rule  string
-		files []string
-		says  string
+		rule, block string
+		files       []string
+		says        string
 	}{
-		{"configuration that clients cannot parse", []string{"main.tf", "variable {"}, "main.tf:1"},
-		{"a private key", []string{"main.tf", "", "deploy_key", key}, "deploy_key"},
-		{"no configuration", []string{"README.md", ""}, "no .tf file"},
+		{"configuration that clients cannot parse", "", []string{"main.tf", "variable {"}, "main.tf:1"},
+		{"a private key", "", []string{"main.tf", "", "deploy_key", key}, "deploy_key"},
+		{"no configuration", "", []string{"README.md", ""}, "no .tf file"},
+		{"no folder of the module", `folder = "vpc"`, []string{"main.tf", ""}, `there is no folder "vpc" at its tag v1.0.0`},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			c := connect(t, "")
+			c := connect(t, test.block)
 			c.repository.Write(test.files...)
 			c.repository.Commit("v1.0.0")
 			for range 2 {
@@ -275,7 +277,7 @@ func TestFaultyVersionsAreNotPublished(t *testing.T) {
 			if _, err := c.FillModule(background(), hosted, "1.0.0", nil); err == nil || c.host.Asked() != asked {
 				t.Errorf("later: got %v, and the host was asked %d times", err, c.host.Asked()-asked)
 			}
-			c.repository.Write("main.tf", "# good\n", "deploy_key", "", "README.md", "")
+			c.repository.Write("main.tf", "# good\n", "deploy_key", "", "README.md", "", "vpc/main.tf", "")
 			c.repository.Commit("v1.0.1")
 			if err := c.Renew(background(), hosted, time.Now(), true); err != nil {
 				t.Fatal(err)
@@ -286,6 +288,18 @@ func TestFaultyVersionsAreNotPublished(t *testing.T) {
 			}
 			nothingLeft(t)
 		})
+	}
+}
+
+// The reason is about the version that was asked for, also if its commit has another one.
+func TestReasonsNameTheVersion(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Write("main.tf", "variable {")
+	c.repository.Commit("v1.0.0", "v1.0.1")
+	for _, version := range []string{"1.0.0", "1.0.1"} {
+		if _, err := c.FillModule(background(), hosted, version, nil); err == nil || !strings.Contains(err.Error(), "version "+version) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

@@ -45,6 +45,10 @@ var (
 	// ErrTooLarge: the answer exceeds its maximum size.
 	ErrTooLarge = errors.New("its answer is too large")
 
+	// ErrNoFolder: the commit of a tag does not have the folder of the module. The error is
+	// ErrMalformed as well.
+	ErrNoFolder = errors.New("the commit has no such folder")
+
 	// ErrUnsafe: a link or redirect to a private network, or to a connection without
 	// TLS.
 	ErrUnsafe = errors.New("it is not safe to go there")
@@ -69,7 +73,7 @@ type Failure struct {
 	// Detail has more information for the operator, in a sentence. May be empty.
 	Detail string
 
-	// Cause is ErrBusy, or an error of the caller or of package signing that is more
+	// Cause is ErrBusy or ErrNoFolder, or an error of the caller or of package signing that is more
 	// precise than Kind. May be nil.
 	Cause error
 }

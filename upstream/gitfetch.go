@@ -90,7 +90,8 @@ func (f *gitFetch) write(ctx context.Context, s ModuleSource, into string) (comm
 	if err == nil && !there {
 		err = fail(s.URL, ErrMalformed, "the origin links to the folder %q of a repository, which is not there", s.Folder)
 		if s.Tag != "" {
-			err = fail(s.URL, ErrMalformed, "there is no folder %q at its tag %s", s.Folder, s.Tag)
+			missing := fail(s.URL, ErrMalformed, "there is no folder %q at its tag %s", s.Folder, s.Tag)
+			missing.Cause, err = ErrNoFolder, missing
 		}
 	}
 	return c.id, err
