@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -47,17 +46,25 @@ type Follower struct {
 	options Options
 	ctx     context.Context
 
-	mutex sync.Mutex
-	told  map[address.Address]bool // modules that are looked at since their repository told of a change; true: it has told again
+	told     *rounds // looks at modules whose repository has told of a change
+	fetching *rounds // fetches the versions of modules that want all
 }
 
 // New returns a follower that ends with ctx. It looks at nothing yet.
 func New(ctx context.Context, o Options) *Follower {
-	return &Follower{options: o, ctx: ctx, told: make(map[address.Address]bool)}
+	f := &Follower{options: o, ctx: ctx}
+	f.told = newRounds(ctx, toldAtOnce, func(a address.Address) { f.look(a, time.Now(), true) })
+	f.fetching = newRounds(ctx, atOnce, f.fetch)
+	return f
 }
 
-// atOnce is how many modules are looked at at the same time. Those in one repository share its list.
+// atOnce is how many modules are looked at at the same time, and of how many versions are fetched. Those
+// in one repository share its list.
 const atOnce = 8
+
+// toldAtOnce is how many modules are looked at at the same time because their repository has told of a
+// change: all of a large repository, but fewer than may wait for a code host.
+const toldAtOnce = 64
 
 // Run looks at all modules now and at every interval, until the follower ends.
 func (f *Follower) Run() {
@@ -78,12 +85,12 @@ func (f *Follower) lookAtAll() {
 	since := time.Now().Add(-f.options.Interval / 2)
 	var all errgroup.Group
 	all.SetLimit(atOnce)
-	for a, g := range f.modules() {
+	for a := range f.modules() {
 		if f.ctx.Err() != nil {
 			break
 		}
 		all.Go(func() error {
-			f.look(a, g, since, false)
+			f.look(a, since, false)
 			return nil
 		})
 	}
@@ -117,16 +124,24 @@ func repositoryOf(s *index.Snapshot, a address.Address) *registryhcl.Git {
 	return m.Git
 }
 
-// look renews the list of a module, and fetches its versions if all are wanted.
-func (f *Follower) look(a address.Address, g registryhcl.Git, since time.Time, told bool) {
-	if err := f.options.Filler.Renew(f.ctx, a, since, told); err != nil || !g.FetchAll {
+// look renews the list of a module, and has its versions fetched if all are wanted. That may take hours,
+// in which other modules are looked at, and this one, too.
+func (f *Follower) look(a address.Address, since time.Time, told bool) {
+	g, ok := f.Has(a)
+	if !ok || f.options.Filler.Renew(f.ctx, a, since, told) != nil || !g.FetchAll {
 		return
 	}
+	f.fetching.begin(a)
+}
+
+// fetch fetches the versions of a module that the tree lacks.
+func (f *Follower) fetch(a address.Address) {
 	offering, err := f.options.Filler.Versions(f.ctx, a)
-	if err != nil {
+	s := f.options.Snapshot()
+	if err != nil || s == nil {
 		return
 	}
-	present := f.options.Snapshot().Module(index.PlaceOf(a))
+	present := s.Module(index.PlaceOf(a))
 	for _, v := range offering.Versions {
 		if f.ctx.Err() != nil {
 			return
@@ -142,35 +157,7 @@ func (f *Follower) look(a address.Address, g registryhcl.Git, since time.Time, t
 
 // Tell has modules looked at since their repository has told of a change. It returns at once. What is
 // told of one module while that is looked at is one further look, however often it is told.
-func (f *Follower) Tell(modules ...address.Address) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	for _, a := range modules {
-		if _, looking := f.told[a]; looking {
-			f.told[a] = true
-			continue
-		}
-		f.told[a] = false
-		go f.lookTold(a)
-	}
-}
-
-func (f *Follower) lookTold(a address.Address) {
-	for again := true; again; {
-		if s := f.options.Snapshot(); s != nil {
-			if g := repositoryOf(s, a); g != nil {
-				f.look(a, *g, time.Now(), true)
-			}
-		}
-		f.mutex.Lock()
-		if again = f.told[a] && f.ctx.Err() == nil; again {
-			f.told[a] = false
-		} else {
-			delete(f.told, a)
-		}
-		f.mutex.Unlock()
-	}
-}
+func (f *Follower) Tell(modules ...address.Address) { f.told.begin(modules...) }
 
 // A Connection is a module with its repository.
 type Connection struct {

@@ -3,8 +3,10 @@ package follow_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,8 +21,10 @@ import (
 
 // A filler notes what it is asked for. A list takes a second.
 type filler struct {
-	versions []string // of every module
+	versions []string      // of every module
+	slow     time.Duration // how long it takes to fetch one
 	fails    error
+	gone     atomic.Bool // the tree is no longer served
 
 	mutex sync.Mutex
 	asked []string
@@ -61,8 +65,13 @@ func (f *filler) Versions(context.Context, address.Address) (o pull.Offering, er
 	return o, f.fails
 }
 
-func (f *filler) FillModule(_ context.Context, a address.Address, version string, _ *index.Module) (*pull.FilledModule, error) {
+func (f *filler) FillModule(ctx context.Context, a address.Address, version string, _ *index.Module) (*pull.FilledModule, error) {
 	f.note("fill " + a.String() + " " + version)
+	select {
+	case <-time.After(f.slow):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if version == "0.1.0" {
 		return nil, errors.New("it is withdrawn")
 	}
@@ -91,7 +100,12 @@ func following(t *testing.T, fill *filler, test func(f *follow.Follower, changed
 		ctx, cancel := context.WithCancel(t.Context())
 		f := follow.New(ctx, follow.Options{
 			Filler: fill, Interval: 5 * time.Minute,
-			Snapshot: func() *index.Snapshot { return snapshot },
+			Snapshot: func() *index.Snapshot {
+				if fill.gone.Load() {
+					return nil
+				}
+				return snapshot
+			},
 			Changed: func(a address.Address) {
 				mutex.Lock()
 				defer mutex.Unlock()
@@ -143,6 +157,8 @@ func TestWebhooksAreLookedAtOnce(t *testing.T) {
 	fill := &filler{versions: []string{"1.1.0", "1.0.0"}}
 	following(t, fill, func(f *follow.Follower, changed func() []string) {
 		modules := f.In("https://git.example.com/acme/modules.git")
+		f.Tell(modules...)
+		synctest.Wait()
 		for range 100 {
 			f.Tell(modules...)
 		}
@@ -154,6 +170,81 @@ func TestWebhooksAreLookedAtOnce(t *testing.T) {
 		f.Tell(address.Address{Namespace: "acme", Name: "none", System: "aws"})
 		time.Sleep(time.Minute)
 		must(t, fill.taken())
+	})
+}
+
+// Whoever may send webhooks without end has a repository looked at no more than every other second, of
+// which the look takes one.
+func TestWebhooksWithoutEndAreLooksAtAPace(t *testing.T) {
+	fill := new(filler)
+	following(t, fill, func(f *follow.Follower, _ func() []string) {
+		for range 1000 {
+			f.Tell(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		if n := len(fill.taken()); n < 5 || n > 6 {
+			t.Errorf("in ten seconds there were %d looks", n)
+		}
+	})
+}
+
+// A module of which many versions are fetched does not keep others, or itself, from being looked at.
+func TestLongFetchesDelayNoLooks(t *testing.T) {
+	fill := &filler{versions: []string{"1.1.0"}, slow: time.Hour}
+	following(t, fill, func(f *follow.Follower, _ func() []string) {
+		go f.Run()
+		time.Sleep(time.Minute)
+		must(t, fill.taken(), "fill acme/all/aws 1.1.0", "renew acme/all/aws", "renew acme/other/aws", "renew acme/vpc/aws")
+		time.Sleep(5 * time.Minute)
+		must(t, fill.taken(), "renew acme/all/aws", "renew acme/other/aws", "renew acme/vpc/aws")
+		f.Tell(address.Address{Namespace: "acme", Name: "all", System: "aws"})
+		time.Sleep(time.Minute)
+		must(t, fill.taken(), "told acme/all/aws")
+	})
+}
+
+// A webhook about a repository with thousands of modules does not have all of them looked at together:
+// only so many may wait for a code host.
+func TestSomeAreLookedAtAtOnce(t *testing.T) {
+	fill := new(filler)
+	synctest.Test(t, func(t *testing.T) {
+		files := indextest.New(t)
+		var modules []address.Address
+		for i := range 200 {
+			a := address.Address{Namespace: "acme", Name: fmt.Sprintf("m%d", i), System: "aws"}
+			files.Write("modules/"+a.String()+"/registry.hcl", block+"}\n")
+			modules = append(modules, a)
+		}
+		snapshot, err := index.Scan(t.Context(), index.Options{Open: files.Open})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		f := follow.New(ctx, follow.Options{Filler: fill, Interval: time.Hour, Snapshot: func() *index.Snapshot { return snapshot }})
+		f.Tell(modules...)
+		synctest.Wait()
+		if n := len(fill.taken()); n != 64 {
+			t.Errorf("%d are looked at", n)
+		}
+		time.Sleep(time.Minute)
+		if n := len(fill.taken()); n != 200-64 {
+			t.Errorf("then %d were", n)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// When the tree is no longer served, what is under way ends.
+func TestNothingIsFetchedWithoutATree(t *testing.T) {
+	fill := &filler{versions: []string{"1.1.0"}}
+	following(t, fill, func(f *follow.Follower, _ func() []string) {
+		go f.Run()
+		synctest.Wait()
+		fill.gone.Store(true)
+		time.Sleep(time.Minute)
+		must(t, fill.taken(), "renew acme/all/aws", "renew acme/other/aws", "renew acme/vpc/aws")
 	})
 }
 
