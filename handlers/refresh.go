@@ -1,11 +1,13 @@
 package handlers
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -62,6 +64,7 @@ func (g *Registry) refresh(w http.ResponseWriter, r *request, module string) err
 	r.Kind = KindRefresh
 	body := newUploadBody(w, r.Request)
 	defer body.release()
+	body.until = time.Now().Add(webhookTime)
 	var modules []address.Address
 	var err error
 	if module != "" {
@@ -132,7 +135,7 @@ func (g *Registry) refreshedRepository(r *request, body io.Reader) ([]address.Ad
 	if subject.Anonymous() {
 		return nil, fail(http.StatusUnauthorized, "it requires the secret of a code host or credentials to have repositories looked at: send a token as `Authorization: Bearer TOKEN`")
 	}
-	content, err := readWebhook(body)
+	content, err := g.readWebhook(body)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +150,7 @@ func (g *Registry) refreshedRepository(r *request, body io.Reader) ([]address.Ad
 
 // senders returns the code hosts that may have sent a webhook, and its body.
 func (g *Registry) senders(r *request, body io.Reader) (hosts []string, content []byte, err error) {
-	if content, err = readWebhook(body); err != nil {
+	if content, err = g.readWebhook(body); err != nil {
 		return nil, nil, err
 	}
 	if hosts, err = webhook.Senders(r.Header, content, g.WebhookSecrets); err != nil {
@@ -156,12 +159,29 @@ func (g *Registry) senders(r *request, body io.Reader) (hosts []string, content 
 	return hosts, content, nil
 }
 
+// Nobody is known before all of a webhook has been read, so these limit what anyone may have the registry
+// keep in memory meanwhile.
+const (
+	webhookTime   = 30 * time.Second // for all of it; code hosts wait ten seconds for the answer
+	usualWebhook  = 64 << 10         // bytes; one about a tag has some kilobytes
+	largeWebhooks = 16               // larger ones at a time
+)
+
 // readWebhook reads the body of a webhook.
-func readWebhook(body io.Reader) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(body, webhook.MaxBody+1))
+func (g *Registry) readWebhook(body io.Reader) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(body, usualWebhook+1))
+	if err == nil && len(content) > usualWebhook {
+		select {
+		case g.largeWebhooks <- struct{}{}:
+			defer func() { <-g.largeWebhooks }()
+		default:
+			return nil, unavailable("too many large webhooks arrive at the same time: send it again in a moment", nil)
+		}
+		content, err = io.ReadAll(io.MultiReader(bytes.NewReader(content), io.LimitReader(body, webhook.MaxBody+1-int64(len(content)))))
+	}
 	switch {
 	case err != nil:
-		return nil, fail(http.StatusBadRequest, "the webhook broke off: send it again")
+		return nil, fail(http.StatusBadRequest, "the webhook broke off, or took too long: send it again")
 	case len(content) > webhook.MaxBody:
 		return nil, fail(http.StatusRequestEntityTooLarge, "a webhook is at most %d bytes large: leave events about code out of it", webhook.MaxBody)
 	}

@@ -1,14 +1,19 @@
 package handlers_test
 
 import (
+	"bufio"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -105,6 +110,72 @@ func TestRefresh(t *testing.T) {
 				t.Errorf("got %d %s, and it was told of %q", w.Code, w.Body, f.told)
 			}
 		})
+	}
+}
+
+// Anyone may send what looks like a webhook. It is not waited for without end, however steadily it comes.
+func TestSlowWebhooksAreGivenUp(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		pause time.Duration // between the bytes
+		want  int
+	}{
+		{"a slow one", time.Second, http.StatusForbidden},
+		{"one that takes longer than code hosts wait", 10 * time.Second, http.StatusBadRequest},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g := registry(scan(t, indextest.New(t)))
+			g.Follower, g.WebhookSecrets = new(follower), []webhook.Secret{{Host: "github.com", Value: "a"}}
+			synctest.Test(t, func(t *testing.T) {
+				conn, end := servePipe(handler{g})
+				defer end()
+				go func() {
+					io.WriteString(conn, "POST /v1/refresh HTTP/1.1\r\nHost: "+ownHost+"\r\nContent-Length: 7\r\nX-Hub-Signature-256: sha256=00\r\n\r\n")
+					for _, c := range "content" {
+						time.Sleep(test.pause)
+						io.WriteString(conn, string(c))
+					}
+				}()
+				a, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err != nil || a.StatusCode != test.want {
+					t.Errorf("got %v and error %v, want %d", a, err, test.want)
+				}
+			})
+		})
+	}
+}
+
+// Of webhooks that are larger than usual, only some are in memory at the same time. Others are not held up.
+func TestManyLargeWebhooks(t *testing.T) {
+	g := registry(scan(t, indextest.New(t)))
+	g.Follower, g.WebhookSecrets = new(follower), []webhook.Secret{{Host: "github.com", Value: "a"}}
+	send := func(body io.Reader) int {
+		r := httptest.NewRequest(http.MethodPost, home+"/v1/refresh", body)
+		r.Header.Set("X-Hub-Signature-256", signed("a", tagPushed))
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		return w.Code
+	}
+	var parts []*io.PipeWriter
+	var all sync.WaitGroup
+	for range 16 {
+		body, part := io.Pipe()
+		parts = append(parts, part)
+		all.Go(func() { send(body) })
+		io.WriteString(part, strings.Repeat(" ", 65<<10)) // returns when all of it has been read
+	}
+	if got := send(strings.NewReader(strings.Repeat(" ", 65<<10))); got != http.StatusServiceUnavailable {
+		t.Errorf("one more: got %d", got)
+	}
+	if got := send(strings.NewReader(tagPushed)); got != http.StatusAccepted {
+		t.Errorf("one of the usual size: got %d", got)
+	}
+	for _, part := range parts {
+		part.Close()
+	}
+	all.Wait()
+	if got := send(strings.NewReader(strings.Repeat(" ", 65<<10))); got != http.StatusForbidden {
+		t.Errorf("afterwards: got %d", got)
 	}
 }
 

@@ -155,6 +155,8 @@ type Registry struct {
 	pull   *pull.PullThrough // of the Upstream
 	signed cache.Cache[signedID, []byte]
 
+	largeWebhooks chan struct{} // has a place for each that may be received
+
 	derivation atomic.Pointer[derivation] // of the snapshot that was asked for last
 }
 
@@ -174,6 +176,7 @@ func (g *Registry) prepare() {
 	g.rules = g.Rules.WithHostnames(g.Hostnames)
 	g.open = g.Rules == nil || g.rules.AllowsAll(access.Subject{}, access.Read)
 	g.pull = pull.NewPullThrough(g.Upstream, g.fetched)
+	g.largeWebhooks = make(chan struct{}, largeWebhooks)
 	g.signed.MaxBytes, g.signed.Size = maxSigned, func(body []byte) int { return len(body) }
 }
 

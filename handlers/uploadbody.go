@@ -35,6 +35,7 @@ type uploadBody struct {
 	controller *http.ResponseController
 	closes     bool // the answer closes the connection, unless the body is read
 	renewed    time.Time
+	until      time.Time // when all of it must be there; zero: there is no such limit
 }
 
 func newUploadBody(w http.ResponseWriter, r *http.Request) *uploadBody {
@@ -81,7 +82,11 @@ func (b *uploadBody) release() {
 func (b *uploadBody) renew() {
 	if now := time.Now(); now.Sub(b.renewed) >= time.Second {
 		b.renewed = now
-		b.setDeadline(now.Add(uploadStall))
+		deadline := now.Add(uploadStall)
+		if !b.until.IsZero() && b.until.Before(deadline) {
+			deadline = b.until
+		}
+		b.setDeadline(deadline)
 	}
 }
 

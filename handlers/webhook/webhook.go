@@ -71,6 +71,7 @@ func (s Secret) fits(h http.Header, body []byte) bool {
 	if token := h.Get(tokenHeader); token != "" {
 		return subtle.ConstantTimeCompare([]byte(token), []byte(s.Value)) == 1
 	}
+	var of []byte // the HMAC of the body: there may be many hosts, and the body may be forged
 	for _, signature := range signatures {
 		digits, ok := strings.CutPrefix(h.Get(signature.header), signature.prefix)
 		if !ok || digits == "" {
@@ -80,9 +81,12 @@ func (s Secret) fits(h http.Header, body []byte) bool {
 		if err != nil {
 			continue
 		}
-		mac := hmac.New(sha256.New, []byte(s.Value))
-		mac.Write(body)
-		if hmac.Equal(mac.Sum(nil), sum) {
+		if of == nil {
+			mac := hmac.New(sha256.New, []byte(s.Value))
+			mac.Write(body)
+			of = mac.Sum(nil)
+		}
+		if hmac.Equal(of, sum) {
 			return true
 		}
 	}
@@ -107,8 +111,13 @@ type repository struct {
 }
 
 // Repositories returns the URLs of the repository that a body names: all on one of the hosts, or on any
-// without hosts. A webhook that is sent for a test names it too.
+// without hosts. A webhook that is sent for a test names it too. GitHub and Gitea send a form with the
+// JSON in it, unless they are told otherwise.
 func Repositories(body []byte, hosts ...string) (urls []string) {
+	if !json.Valid(body) { // the JSON of another host may look like a form
+		form, _ := url.ParseQuery(string(body))
+		body = []byte(form.Get("payload"))
+	}
 	var p payload
 	if json.Unmarshal(body, &p) != nil {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"hash"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,12 @@ const (
 	gitlab    = `{"object_kind":"tag_push","ref":"refs/tags/v1.2.0","project":{"web_url":"https://gitlab.com/acme/vpc","git_http_url":"https://gitlab.com/acme/vpc.git"},"repository":{"git_http_url":"https://gitlab.com/acme/vpc.git"}}`
 	gitea     = `{"ref":"v1.2.0","ref_type":"tag","repository":{"html_url":"https://git.example.com:3000/acme/vpc","clone_url":"https://git.example.com:3000/acme/vpc.git"}}`
 	bitbucket = `{"push":{"changes":[]},"repository":{"full_name":"acme/vpc","links":{"html":{"href":"https://bitbucket.org/acme/vpc"}}}}`
+)
+
+// A host sends its JSON in a form if it is told to.
+var (
+	githubForm = url.Values{"payload": {github}}.Encode()
+	gitlabForm = url.Values{"payload": {gitlab}}.Encode()
 )
 
 func mac(h func() hash.Hash, secret, body string) string {
@@ -58,7 +65,11 @@ func TestSenders(t *testing.T) {
 		{"another token", []string{"X-Gitlab-Token", "bb"}, gitlab, "", nil},
 		{"no signature", []string{"X-Hub-Signature-256", "sha256="}, github, "", nil},
 		{"no header", nil, github, "", nil},
-		{"what is no JSON names nothing", []string{"X-Gitlab-Token", "b"}, "payload=%7B%7D", "gitlab.com", nil},
+		{"GitHub signs the body when it sends a form", []string{"X-Hub-Signature-256", "sha256=" + mac(sha256.New, "a", githubForm)}, githubForm,
+			"github.com", []string{"https://github.com/acme/vpc.git", "https://github.com/acme/vpc"}},
+		{"a form in JSON does not count", []string{"X-Gitlab-Token", "b"}, `{"a":"&` + gitlabForm + `&"}`, "gitlab.com", nil},
+		{"a form without JSON names nothing", []string{"X-Gitlab-Token", "b"}, "payload=%7B%7D", "gitlab.com", nil},
+		{"what is neither names nothing", []string{"X-Gitlab-Token", "b"}, "%", "gitlab.com", nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			h := make(http.Header)
