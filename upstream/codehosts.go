@@ -80,6 +80,9 @@ type Checkout struct {
 	received int64 // bytes
 }
 
+// Size returns about how many bytes the checkout takes on the disk.
+func (k *Checkout) Size() int64 { return k.received }
+
 // FetchCommit fetches the whole commit of a source into a folder of the caller, which is empty. The
 // caller removes the folder when the checkout is no longer used, or after an error. The caller has
 // reserved a slot (ReserveModule).

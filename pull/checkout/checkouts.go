@@ -21,8 +21,10 @@ const (
 	// lifetime is how long a commit is kept after its last use.
 	lifetime = time.Minute
 
-	// maxCheckouts is how many commits are kept that are not in use.
+	// maxCheckouts is how many commits are kept that are not in use, and maxIdle how many bytes of them.
+	// The last one is kept whatever its size: others wait for it.
 	maxCheckouts = 4
+	maxIdle      = 512 << 20
 
 	// modulesLifetime is how long a module counts that was in a repository.
 	modulesLifetime = 24 * time.Hour
@@ -56,6 +58,7 @@ type oneModule struct {
 type checkout struct {
 	*upstream.Checkout
 	folder *scratch.Folder
+	size   int64 // bytes
 	users  int
 	used   time.Time   // when the last user has left
 	idle   *time.Timer // removes it
@@ -122,7 +125,7 @@ func (c *Checkouts) fetch(ctx context.Context, from *upstream.Client, s upstream
 		}
 		return err
 	}
-	c.keep(commit, &checkout{Checkout: files, folder: in, users: 1})
+	c.keep(commit, &checkout{Checkout: files, folder: in, size: files.Size(), users: 1})
 	return nil
 }
 
@@ -172,18 +175,22 @@ func (c *Checkouts) giveBack(commit string, k *checkout) {
 	c.dropOldest()
 }
 
-// dropOldest removes a commit if too many that are not in use are kept. The caller holds the mutex.
+// dropOldest removes commits that are not in use until few enough are kept. The caller holds the mutex.
 func (c *Checkouts) dropOldest() {
-	idle, oldest := 0, ""
-	for commit, k := range c.kept {
-		if k.users > 0 {
-			continue
+	for {
+		idle, size, oldest := 0, int64(0), ""
+		for commit, k := range c.kept {
+			if k.users > 0 {
+				continue
+			}
+			size += k.size
+			if idle++; oldest == "" || k.used.Before(c.kept[oldest].used) {
+				oldest = commit
+			}
 		}
-		if idle++; oldest == "" || k.used.Before(c.kept[oldest].used) {
-			oldest = commit
+		if idle <= 1 || idle <= maxCheckouts && size <= maxIdle {
+			return
 		}
-	}
-	if idle > maxCheckouts {
 		c.remove(oldest, c.kept[oldest])
 	}
 }
