@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,9 +40,11 @@ func faultyTree(t *testing.T) *indextest.Tree {
 	files.ProviderIn("providers/registry.terraform.io/hashicorp/aws/1.1.0", "aws", "1.1.0", "linux_amd64").Checksums()
 	files.Write("providers/registry.terraform.io/hashicorp/aws/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
-	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	fromTag := indextest.TarGz("main.tf", "# a module\n")
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", fromTag)
+	files.Write("modules/acme/vpc/aws/.1.1.0.source.json", fmt.Sprintf(`{"tag":"v1.1.0","commit":%q,"package_sha256":"%x"}`, aCommit, sha256.Sum256([]byte(fromTag))))
 	files.Write("modules/acme/vpc/aws/1.2.0.zip", indextest.Zip("main.tf", "# a module\n"))
-	files.Write("modules/acme/vpc/aws/registry.hcl", "withdrawn \"1.2.0\" {\n  reason = \"broken\"\n}\n")
+	files.Write("modules/acme/vpc/aws/registry.hcl", "withdrawn \"1.2.0\" {\n  reason = \"broken\"\n}\ngit {\n  url = \"https://github.com/acme/vpc\"\n}\n")
 	return files
 }
 
@@ -76,7 +79,11 @@ func answers(s *index.Snapshot) (told map[string]string) {
 	}
 	a := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
-		tell(a, v, s.Module(index.PlaceOf(a)).Version(v) != nil, s.WithdrawnVersions(index.Place{Address: a, Merged: true}))
+		known := s.Module(index.PlaceOf(a)).Version(v)
+		tell(a, v, known != nil, s.WithdrawnVersions(index.Place{Address: a, Merged: true}))
+		if known != nil {
+			told["the tag of "+v] = fmt.Sprint(known.Tag != nil)
+		}
 	}
 	return told
 }
@@ -209,7 +216,9 @@ func TestLastingFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 				if test.replace != "modules" && !strings.HasPrefix(test.replace, "modules/acme/vpc/aws") {
-					files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+					fromTag := indextest.TarGz("main.tf", "# a module\n")
+					files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", fromTag)
+					files.Write("modules/acme/vpc/aws/.1.1.0.source.json", fmt.Sprintf(`{"tag":"v1.1.0","commit":%q,"package_sha256":"%x"}`, aCommit, sha256.Sum256([]byte(fromTag))))
 				} else {
 					files.ProviderIn("providers/acme/other/1.1.0", "other", "1.1.0", "linux_amd64").Checksums()
 				}

@@ -70,10 +70,15 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 		w.report.Withhold(tree.InFolder(m.Report, e.Name), m.Address, "", tree.Findingf(tree.BadVersion, "%v", err))
 		return
 	}
-	p := &modulePackage{ModulePackage: parsed, tag: offer.ReadTag(m.metadata.Git(), m.Part, m.Dir, parsed.Number.String())}
+	p := &modulePackage{ModulePackage: parsed}
 	if p.IsFolder {
 		p.job = w.newFolderArchive(m, e, parsed.Number.String())
 	} else {
+		if p.tag, err = offer.ReadTag(m.metadata.Git(), m.Part, m.Dir, parsed.Number.String()); err != nil {
+			e.Bad = tree.AsFinding(err)
+			w.addUnreadable(m, e)
+			return
+		}
 		p.job = w.newArchive(&m.folder, m.Report, e, parsed.Number.String(), func(ctx context.Context, a *job) (memo.Record, error) {
 			return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
 				return archive.ReadModule(ctx, f, size, parsed.Format, wire.SHA256{})

@@ -2,6 +2,7 @@ package offer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -33,20 +34,21 @@ const TagGone = "gone"
 const maxTagRecord = 8192
 
 // ReadTag returns the tag of a version in the folder of its module, which has a repository; nil if the
-// version does not come from a tag, or if that cannot be read: it is for information only.
-func ReadTag(of *registryhcl.Git, in tree.Part, dir, version string) *Tag {
+// version does not come from a tag, or if its record is damaged. The error says that this cannot be read
+// at the moment: what is entered in a log without its commit never gets one.
+func ReadTag(of *registryhcl.Git, in tree.Part, dir, version string) (*Tag, error) {
 	if of == nil {
-		return nil
+		return nil, nil
 	}
 	content, err := in.ReadFile(path.Join(dir, tree.SourceName(version)), maxTagRecord)
-	if err != nil {
-		return nil
+	if err != nil && !errors.Is(err, tree.ErrDocumentTooLarge) {
+		return nil, err
 	}
 	t := new(Tag)
 	if json.Unmarshal(content, t) != nil || t.Name == "" || !isCommit(t.Commit) {
-		return nil
+		return nil, nil
 	}
-	return t
+	return t, nil
 }
 
 func isCommit(s string) bool {
