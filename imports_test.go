@@ -69,7 +69,7 @@ var layers = []layer{
 	{name: "pull/scratch", only: []string{"tree"}},
 	{name: "pull/checkout", only: []string{"address", "cache", "upstream", "pull/flight", "pull/scratch"}}, // a commit for several modules
 	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream", "pull/flight", "pull/scratch", "pull/checkout"}},
-	{name: "pull/follow", only: []string{"address", "registryhcl", "index", "pull"}}, // has the repositories of modules looked at
+	{name: "pull/follow", only: []string{"address", "registryhcl", "index", "upstream", "pull"}}, // has the repositories of modules looked at
 	{name: "upstream/lockfile", only: []string{"address", "wire"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},

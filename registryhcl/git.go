@@ -69,6 +69,9 @@ func repositoryURL(text string) (string, error) {
 		u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || len(text) > maxURL {
 		return "", errors.New("must be the URL of a repository: begin it with https://, without a user, a password or a branch")
 	}
+	if strings.Contains(strings.Trim(u.Path, "/"), "//") {
+		return "", errors.New("has the folder of a module after //, as sources in Terraform have: name it as folder")
+	}
 	u.Host = strings.ToLower(u.Host)
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	return u.String(), nil

@@ -110,6 +110,8 @@ deprecated "1.0.0" {
 			[]string{"line 1: git: url must be the URL of a repository: begin it with https://, without a user, a password or a branch"}},
 		{"a repository with credentials", `git { url = "https://u:p@github.com/acme/vpc.git" }`, "",
 			[]string{"line 1: git: url must be the URL of a repository: begin it with https://, without a user, a password or a branch"}},
+		{"a repository with a folder in its URL", `git { url = "https://github.com/acme/modules.git//vpc" }`, "",
+			[]string{"line 1: git: url has the folder of a module after //, as sources in Terraform have: name it as folder"}},
 		{"no repository", "git {\n}\n", "",
 			[]string{"line 1: git: url must be the URL of a repository: begin it with https://, without a user, a password or a branch"}},
 		{"two repositories: the first counts", "git {\n url = \"https://a.example/a\"\n}\ngit {\n url = \"https://b.example/b\"\n}\n", "git https://a.example/a// v{version} false",

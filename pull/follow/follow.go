@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 // A Filler renews lists and fetches versions. Usually it is a *pull.Filler, which logs what fails.
@@ -125,10 +126,11 @@ func repositoryOf(s *index.Snapshot, a address.Address) *registryhcl.Git {
 }
 
 // look renews the list of a module, and has its versions fetched if all are wanted. That may take hours,
-// in which other modules are looked at, and this one, too.
+// in which other modules are looked at, and this one, too: each namespace counts as one client of the code
+// hosts for its lists, and as another for its versions, and these take turns.
 func (f *Follower) look(a address.Address, since time.Time, told bool) {
 	g, ok := f.Has(a)
-	if !ok || f.options.Filler.Renew(f.ctx, a, since, told) != nil || !g.FetchAll {
+	if !ok || f.options.Filler.Renew(upstream.ForClient(f.ctx, a.Namespace), a, since, told) != nil || !g.FetchAll {
 		return
 	}
 	f.fetching.begin(a)
@@ -136,7 +138,8 @@ func (f *Follower) look(a address.Address, since time.Time, told bool) {
 
 // fetch fetches the versions of a module that the tree lacks.
 func (f *Follower) fetch(a address.Address) {
-	offering, err := f.options.Filler.Versions(f.ctx, a)
+	ctx := upstream.ForClient(f.ctx, a.Namespace+", all versions")
+	offering, err := f.options.Filler.Versions(ctx, a)
 	s := f.options.Snapshot()
 	if err != nil || s == nil {
 		return
@@ -149,7 +152,7 @@ func (f *Follower) fetch(a address.Address) {
 		if present.Version(v.Version) != nil {
 			continue
 		}
-		if filled, err := f.options.Filler.FillModule(f.ctx, a, v.Version, present); err == nil && filled.New {
+		if filled, err := f.options.Filler.FillModule(ctx, a, v.Version, present); err == nil && filled.New {
 			f.options.Changed(a)
 		}
 	}

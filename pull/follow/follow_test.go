@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -30,7 +31,11 @@ type filler struct {
 	asked []string
 }
 
-func (f *filler) note(what string) {
+// note notes what was asked for, and for whom unless it is for the client by which hosts are to be shared.
+func (f *filler) note(ctx context.Context, client, what string) {
+	if is := upstream.ClientOf(ctx); is != client {
+		what += " for " + is
+	}
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.asked = append(f.asked, what)
@@ -48,12 +53,12 @@ func (f *filler) taken() []string {
 
 func (f *filler) Looked(address.Address) (time.Time, error) { return time.Unix(7, 0), f.fails }
 
-func (f *filler) Renew(_ context.Context, a address.Address, since time.Time, told bool) error {
+func (f *filler) Renew(ctx context.Context, a address.Address, since time.Time, told bool) error {
 	what := "renew " + a.String()
 	if told {
 		what = "told " + a.String()
 	}
-	f.note(what)
+	f.note(ctx, a.Namespace, what)
 	time.Sleep(time.Second)
 	return f.fails
 }
@@ -66,7 +71,7 @@ func (f *filler) Versions(context.Context, address.Address) (o pull.Offering, er
 }
 
 func (f *filler) FillModule(ctx context.Context, a address.Address, version string, _ *index.Module) (*pull.FilledModule, error) {
-	f.note("fill " + a.String() + " " + version)
+	f.note(ctx, a.Namespace+", all versions", "fill "+a.String()+" "+version)
 	select {
 	case <-time.After(f.slow):
 	case <-ctx.Done():
