@@ -182,11 +182,11 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 		}
 		news = append(news, name)
 	}
-	if again {
-		news = live
-	}
 	if len(news) == 0 {
 		return nil
+	}
+	if again {
+		news = live
 	}
 	sum := newDayTally()
 	sum.partial = known.damaged
