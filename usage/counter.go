@@ -142,10 +142,7 @@ func (c *Counter) Sync(ctx context.Context) error {
 		return err
 	}
 	days, err := c.readSegments(ctx)
-	if err != nil {
-		return err
-	}
-	return c.mergeSegments(ctx, days)
+	return cmp.Or(err, c.mergeSegments(ctx, days))
 }
 
 // Add counts one use, today.

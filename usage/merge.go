@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -21,17 +22,21 @@ const (
 	mergePatience = time.Minute
 )
 
-// mergeSegments merges the segments of days with many, and of days that are over.
-func (c *Counter) mergeSegments(ctx context.Context, days map[Day][]segmentName) error {
+// mergeSegments merges the segments of days with many, and of days that are over. The error is
+// the first of a day.
+func (c *Counter) mergeSegments(ctx context.Context, days map[Day][]segmentName) (failed error) {
 	for day, names := range days {
 		if !c.worthMerging(day, names) {
 			continue
 		}
 		if err := c.mergeDay(ctx, day); err != nil && !errors.Is(err, errMerged) {
-			return err
+			failed = cmp.Or(failed, err)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return failed
 }
 
 func (c *Counter) worthMerging(day Day, names []segmentName) bool {

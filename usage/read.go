@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -37,54 +38,60 @@ const (
 var errMerged = errors.New("segments were merged meanwhile")
 
 // readSegments adds what other instances have counted. It returns the segments by day. Segments
-// that go while they are read are left for the next time.
-func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName, err error) {
+// that go while they are read are left for the next time. A day that cannot be read hinders no
+// other: the error is the first of them.
+func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName, failed error) {
 	var counted []Day
+	var expired []string
 	again := true
 	for range maxListings {
 		if !again {
 			break
 		}
-		if days, err = c.list(ctx); err != nil {
-			return nil, err
+		if days, expired, failed = c.list(ctx); failed != nil {
+			return nil, failed
 		}
 		again, counted = false, nil
 		for day, names := range days {
 			switch err := c.readSegmentsOf(ctx, day, names); {
+			case err == nil:
+				counted = append(counted, day)
 			case errors.Is(err, errMerged):
 				again = true
-			case err != nil:
+			case ctx.Err() != nil:
 				return nil, err
 			default:
-				counted = append(counted, day)
+				failed = cmp.Or(failed, err)
 			}
 		}
 	}
 	slices.Sort(counted)
 	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	c.counted = counted
-	return days, nil
+	c.mutex.Unlock()
+	for _, text := range expired {
+		failed = cmp.Or(failed, c.remove(ctx, text))
+	}
+	return days, failed
 }
 
-// list returns the segments by day. It removes those of days that are kept no longer, and makes
-// sure that today has one, so that it is known as a day on which downloads are counted.
-func (c *Counter) list(ctx context.Context) (map[Day][]segmentName, error) {
+// list returns the segments by day, and those of days that are kept no longer. It makes sure that
+// today has one, so that it is known as a day on which downloads are counted.
+func (c *Counter) list(ctx context.Context) (days map[Day][]segmentName, expired []string, err error) {
 	texts, err := c.options.Storage.List(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	today := DayOf(c.options.Now())
 	slices.SortFunc(texts, func(a, b string) int { return strings.Compare(b, a) }) // newest day first
 	first, last := c.keptDays(texts, today)
-	days, listed := make(map[Day][]segmentName), 0
+	listed := 0
+	days = make(map[Day][]segmentName)
 	for _, text := range texts {
 		switch name, ok := parseSegmentName(text); {
 		case !ok || name.day > last:
 		case name.day < first:
-			if err := c.remove(ctx, text); err != nil {
-				return nil, err
-			}
+			expired = append(expired, text)
 		case listed < maxListed:
 			listed++
 			days[name.day] = append(days[name.day], name)
@@ -96,7 +103,7 @@ func (c *Counter) list(ctx context.Context) (map[Day][]segmentName, error) {
 		content := new(segment).encode()
 		name := nameSegment(today, ofMinute, content)
 		if err := c.options.Storage.Store(ctx, name.text, content); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		days[today] = []segmentName{name}
 	}
@@ -112,7 +119,7 @@ func (c *Counter) list(ctx context.Context) (map[Day][]segmentName, error) {
 	if oldest, newest := c.counts.span(); oldest != 0 && (gone(oldest) || gone(newest)) {
 		c.counts.drop(gone)
 	}
-	return days, nil
+	return days, expired, nil
 }
 
 // keptDays returns the first and the last day that count, given the names of segments. A clock
@@ -294,8 +301,14 @@ func (c *Counter) sum(ctx context.Context, known *readDay, name segmentName, sum
 		}
 	}
 	all := newDayTally()
-	for _, name := range names {
-		s, err := c.load(ctx, name)
+	for _, of := range names {
+		s, err := c.load(ctx, of)
+		if errors.Is(err, errMerged) && of.kind == ofPart {
+			// A segment is removed before its parts.
+			if _, err := c.load(ctx, name); err == nil {
+				return errDamaged
+			}
+		}
 		if err != nil {
 			return err
 		}

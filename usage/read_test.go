@@ -1,6 +1,11 @@
 package usage
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -29,5 +34,126 @@ func TestDaysThatAreOverAreReadOnce(t *testing.T) {
 	}
 	if n := c.Downloads(vpc.Address); n != 3 {
 		t.Errorf("%d downloads of 3", n)
+	}
+}
+
+// A picky storage fails for some segments.
+type picky struct {
+	*instance
+	fails func(call, name string) error
+}
+
+func (p *picky) Load(ctx context.Context, name string) ([]byte, error) {
+	if err := p.fails("load", name); err != nil {
+		return nil, err
+	}
+	return p.instance.Load(ctx, name)
+}
+
+func (p *picky) Delete(ctx context.Context, name string) error {
+	if err := p.fails("delete", name); err != nil {
+		return err
+	}
+	return p.instance.Delete(ctx, name)
+}
+
+// A segment that cannot be read or deleted hinders only its day.
+func TestDayThatFailsHindersNoOther(t *testing.T) {
+	for _, test := range []struct {
+		rule, call string
+		keep       Day // counts are kept for that many days
+		known      int // days on which everything is known to be counted
+	}{
+		{"a segment that cannot be read", "load", 400, 40},
+		{"an expired segment that cannot be deleted", "delete", 41, 41},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s, at := newShared(), newClock()
+			other := s.counter(at)
+			other.Add(null)
+			mustSync(t, other)
+			first := at.Now().Format(dayInName)
+			for range 40 {
+				at.pass(24 * time.Hour)
+				other.Add(vpc)
+				mustSync(t, other)
+			}
+			away := errors.New("away")
+			p := &picky{instance: &instance{shared: s}, fails: func(call, name string) error {
+				if call == test.call && strings.Contains(name, first) {
+					return fmt.Errorf("%s: %w", name, away)
+				}
+				return nil
+			}}
+			c := NewCounter(Options{Storage: p, Keep: time.Duration(test.keep) * 24 * time.Hour, Now: at.Now})
+			if test.call == "delete" {
+				at.pass(24 * time.Hour)
+				other.Add(vpc)
+				mustSync(t, other)
+			}
+			for range maxMinutes + 1 {
+				other.Add(vpc)
+				if err := other.write(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := other.Downloads(vpc.Address)
+			if err := c.Sync(t.Context()); !errors.Is(err, away) {
+				t.Errorf("it does not say so: %v", err)
+			}
+			if n := c.Downloads(vpc.Address); n != want {
+				t.Errorf("%d downloads of %d on other days", n, want)
+			}
+			if days := c.CountedDays(); len(days) != test.known {
+				t.Errorf("it is known what was downloaded on %d days", len(days))
+			}
+			if n := len(s.ofDay(DayOf(at.Now()), ofMinute)); n > 0 {
+				t.Errorf("%d segments of today were not merged", n)
+			}
+		})
+	}
+}
+
+// ofDay returns the segments of a day and a kind.
+func (s *shared) ofDay(day Day, kind string) (names []string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for text := range s.values {
+		if name, ok := parseSegmentName(text); ok && name.day == day && name.kind == kind {
+			names = append(names, text)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// The counts of other segments are known although a part of a merged one is lost, and it is known
+// that the day lacks some.
+func TestLostPartHindersNothing(t *testing.T) {
+	s, at := newShared(), newClock()
+	c := s.counter(at)
+	c.most = 100
+	today := DayOf(at.Now())
+	for n := range maxMinutes + 1 {
+		c.Add(use(fmt.Sprintf("acme/vpc/aws 1.%d.0", n)))
+		if err := c.write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustSync(t, c)
+	parts := s.ofDay(today, ofPart)
+	if len(parts) == 0 {
+		t.Fatal("there is no part")
+	}
+	delete(s.values, parts[0])
+	c.Add(null)
+	mustSync(t, c)
+	fresh := s.counter(at)
+	mustSync(t, fresh)
+	if n := fresh.Downloads(null.Address); n != 1 {
+		t.Errorf("%d downloads of 1", n)
+	}
+	if days := fresh.CountedDays(); len(days) > 0 {
+		t.Errorf("it is known what was downloaded on %v", days)
 	}
 }
