@@ -56,7 +56,7 @@ func (c *Counter) worthMerging(day Day, names []segmentName) bool {
 // mergeDay replaces the segments of a day by one, which may have parts. It works also if another
 // instance merges at the same time, since the lock of some storages is lost when they fail: a
 // merged segment stays only if everything that it replaces is still there after it was stored,
-// and if no other replaces any of that.
+// and if no other replaces any of that. It replaces what an earlier merge has left, too.
 func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 	waiting, cancel := context.WithTimeout(ctx, mergePatience)
 	unlock, err := c.options.Storage.Lock(waiting)
@@ -77,11 +77,9 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 	if err != nil {
 		return err
 	}
-	if err := c.removeRest(ctx, known, names, live); err != nil {
-		return err
-	}
 	var from []string
 	sum := newDayTally()
+	sum.partial = known.damaged
 	for _, name := range live[:min(len(live), mergedAtOnce)] {
 		switch err := c.sum(ctx, known, name, sum); {
 		case errors.Is(err, errDamaged): // it stays until its day is kept no longer
@@ -91,14 +89,16 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 			from = append(from, name.text)
 		}
 	}
-	if len(from) < 2 {
+	rest, parts := known.rest(names, live)
+	if len(from) == 0 || len(from)+len(rest) < 2 {
 		return nil
 	}
+	from = append(from, rest...)
 	stored, err := c.storeMerged(ctx, day, sum, from)
 	if err != nil {
 		return err // parts without the segment that names them are removed by the next merge
 	}
-	if alone, err := c.isAlone(ctx, day, stored[0], from); err != nil {
+	if alone, err := c.isAlone(ctx, day, stored, from); err != nil {
 		return err
 	} else if !alone {
 		return c.removeAll(ctx, stored)
@@ -114,7 +114,7 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 			return err
 		}
 	}
-	return nil
+	return c.removeAll(ctx, parts)
 }
 
 func (c *Counter) removeAll(ctx context.Context, names []segmentName) error {
@@ -141,26 +141,29 @@ func (c *Counter) listDay(ctx context.Context, day Day) (names []segmentName, er
 	return names, nil
 }
 
-// removeRest removes what an earlier merge has left when it was killed: segments that have been
-// replaced, and parts of none.
-func (c *Counter) removeRest(ctx context.Context, known *readDay, names, live []segmentName) error {
-	var needed []string
+// rest returns what an earlier merge has left when it was killed: segments that have been
+// replaced, and parts of none. The merge may also be under way, in an instance that has lost the
+// lock, and take back what it stored. So nothing is removed before another segment has its counts.
+func (d *readDay) rest(names, live []segmentName) (replaced []string, parts []segmentName) {
+	needed := make(map[string]bool)
 	for _, name := range live {
-		needed = append(needed, name.text)
-		if merged := known.merged[name.text]; merged != nil {
-			needed = append(needed, merged.Parts...)
+		needed[name.text] = true
+	}
+	for _, merged := range d.merged {
+		for _, part := range merged.Parts {
+			needed[part] = true
 		}
 	}
 	for _, name := range names {
-		damaged := name.kind == ofDay && known.merged[name.text] == nil
-		if damaged || slices.Contains(needed, name.text) {
-			continue
-		}
-		if err := c.remove(ctx, name.text); err != nil {
-			return err
+		switch {
+		case needed[name.text]:
+		case name.kind == ofPart && !d.damaged: // it may be a part of what is damaged
+			parts = append(parts, name)
+		case name.kind == ofMinute || d.merged[name.text] != nil:
+			replaced = append(replaced, name.text)
 		}
 	}
-	return nil
+	return replaced, parts
 }
 
 // storeMerged stores counts as one segment with its parts, and returns their names: the segment
@@ -189,19 +192,29 @@ func (c *Counter) storeMerged(ctx context.Context, day Day, sum *dayTally, from 
 	return append([]segmentName{name}, stored...), nil
 }
 
-// isAlone reports whether no other merged segment has what a new one replaces.
-func (c *Counter) isAlone(ctx context.Context, day Day, made segmentName, from []string) (bool, error) {
+// isAlone reports whether a new segment and its parts are there, with all that it replaces, and no
+// other merged segment has any of that.
+func (c *Counter) isAlone(ctx context.Context, day Day, made []segmentName, from []string) (bool, error) {
 	names, err := c.listDay(ctx, day)
 	if err != nil {
 		return false, err
 	}
+	listed := make(map[string]bool)
+	for _, name := range names {
+		listed[name.text] = true
+	}
+	for _, name := range made {
+		if !listed[name.text] {
+			return false, nil
+		}
+	}
 	for _, text := range from {
-		if !slices.ContainsFunc(names, func(n segmentName) bool { return n.text == text }) {
+		if !listed[text] {
 			return false, nil
 		}
 	}
 	for _, name := range names {
-		if name.kind != ofDay || name == made || slices.Contains(from, name.text) {
+		if name.kind != ofDay || name == made[0] || slices.Contains(from, name.text) {
 			continue
 		}
 		other, err := c.load(ctx, name)

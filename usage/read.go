@@ -257,7 +257,6 @@ func (d *readDay) forget(names []segmentName) {
 func (c *Counter) live(ctx context.Context, known *readDay, names []segmentName) (live []segmentName, err error) {
 	before := known.merged
 	known.merged, known.damaged = make(map[string]*segment), false
-	replaced := make(map[string]bool)
 	for _, name := range names {
 		if name.kind != ofDay {
 			continue
@@ -276,16 +275,58 @@ func (c *Counter) live(ctx context.Context, known *readDay, names []segmentName)
 			merged = &segment{Parts: loaded.Parts, Replaces: loaded.Replaces}
 		}
 		known.merged[name.text] = merged
-		for _, text := range merged.Replaces {
-			replaced[text] = true
-		}
 	}
+	replaced := known.replaced(names)
 	for _, name := range names {
 		if name.kind != ofPart && !replaced[name.text] && (name.kind != ofDay || known.merged[name.text] != nil) {
 			live = append(live, name)
 		}
 	}
 	return live, nil
+}
+
+// replaced returns the segments that do not count, since a merged one has their counts. Of two
+// merged ones that replace the same, the one that replaces more counts, if it has its parts:
+// instances may have merged at the same time, or a storage stored one long after that was given up.
+func (d *readDay) replaced(names []segmentName) map[string]bool {
+	listed := make(map[string]bool)
+	for _, name := range names {
+		listed[name.text] = true
+	}
+	worth := func(text string) int {
+		merged := d.merged[text]
+		if slices.ContainsFunc(merged.Parts, func(part string) bool { return !listed[part] }) {
+			return 0
+		}
+		return len(merged.Replaces)
+	}
+	byWorth := slices.SortedFunc(maps.Keys(d.merged), func(a, b string) int {
+		return cmp.Or(cmp.Compare(worth(b), worth(a)), cmp.Compare(a, b))
+	})
+	named := make(map[string]bool)
+	for _, merged := range d.merged {
+		for _, text := range merged.Replaces {
+			named[text] = true
+		}
+	}
+	replaced, taken := make(map[string]bool), make(map[string]bool)
+	for _, text := range byWorth {
+		of, both := d.merged[text].Replaces, 0
+		for _, t := range of {
+			if taken[t] {
+				both++
+			}
+		}
+		if both > 0 && !named[text] {
+			replaced[text] = true
+			d.damaged = d.damaged || both < len(of) // the counts of the rest may be lost
+			continue
+		}
+		for _, t := range of {
+			replaced[t], taken[t] = true, taken[t] || !named[text]
+		}
+	}
+	return replaced
 }
 
 // sum adds the counts of a segment and its parts.

@@ -1,0 +1,123 @@
+package usage
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+)
+
+// An instance that is paused loses the lock of a file storage. Wherever it goes on, while another
+// one merges, is killed in that or has done it: nothing is lost or counted twice.
+func TestMergeThatIsPaused(t *testing.T) {
+	const minutes = 4
+	before, at := newClock(), newClock()
+	at.pass(25 * time.Hour) // the day is over
+	day := DayOf(before.Now())
+	killed := errors.New("killed")
+	begin := newShared()
+	addTo := func(s *shared) {
+		writer := s.counter(before)
+		for n := range minutes {
+			writer.Add(use(fmt.Sprintf("acme/vpc/aws 1.%d.0", n)))
+			if err := writer.write(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	addTo(begin)
+	// run merges in one instance, in another before the call with the number pausedAt, which is
+	// killed at its call killedAt, and reports whether the first got so far.
+	run := func(pausedAt, killedAt int, dies bool) (paused bool) {
+		s := newShared()
+		s.broken, s.values = true, maps.Clone(begin.values)
+		one, two := &instance{shared: s}, &instance{shared: s}
+		a, b := s.counterOf(at, one), s.counterOf(at, two)
+		a.most, b.most = 300, 300 // a merged segment has parts
+		calls := 0
+		two.fails = func(string) error {
+			if calls++; calls > killedAt {
+				return killed
+			}
+			return nil
+		}
+		called := 0
+		one.fails = func(string) error {
+			if called++; called == pausedAt {
+				paused = true
+				_ = b.mergeDay(t.Context(), day)
+			}
+			if dies && called >= pausedAt {
+				return killed
+			}
+			return nil
+		}
+		_ = a.mergeDay(t.Context(), day)
+		for round := range 2 {
+			fresh := s.counter(at)
+			if _, err := fresh.readSegments(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			n, want := fresh.Downloads(vpc.Address), uint64(minutes*(round+1))
+			if known := slices.Contains(fresh.CountedDays(), day); n != want || !known {
+				t.Errorf("paused at call %d, which ends it: %v, while the other was killed at call %d: after %d more merges, %d downloads of %d, are they all: %v", pausedAt, dies, killedAt, round, n, want, known)
+			}
+			addTo(s)
+			if err := fresh.mergeDay(t.Context(), day); err != nil {
+				t.Error(err)
+			}
+		}
+		return paused
+	}
+	for pausedAt, paused := 1, true; paused; pausedAt++ {
+		for killedAt := 0; killedAt < 30; killedAt += 3 {
+			for _, dies := range []bool{false, true} {
+				paused = run(pausedAt, killedAt, dies)
+			}
+		}
+	}
+}
+
+// A storage may store a merged segment after that was given up, and another instance has merged the
+// same.
+func TestMergedSegmentThatIsStoredLate(t *testing.T) {
+	for range 10 { // which names come first is random
+		before, at := newClock(), newClock()
+		at.pass(25 * time.Hour)
+		day := DayOf(before.Now())
+		s := newShared()
+		for n := range 4 {
+			c := s.counter(before)
+			c.Add(use(fmt.Sprintf("acme/vpc/aws 1.%d.0", n)))
+			mustSync(t, c)
+		}
+		late := make(map[string][]byte)
+		i := &instance{shared: s, failed: func(call string) error {
+			names := s.ofDay(day, ofDay)
+			if call != "store" || len(names) == 0 {
+				return nil
+			}
+			late[names[0]] = s.values[names[0]]
+			delete(s.values, names[0])
+			return errors.New("this took too long")
+		}}
+		one, two := s.counterOf(at, i), s.counter(at)
+		one.most, two.most = 300, 300
+		if err := one.mergeDay(t.Context(), day); err == nil || len(late) != 1 {
+			t.Fatalf("got %v, and %d segments are late", err, len(late))
+		}
+		mustSync(t, two)
+		maps.Copy(s.values, late)
+		for _, c := range []*Counter{two, s.counter(at), s.counter(at)} {
+			mustSync(t, c)
+			if n := c.Downloads(vpc.Address); n != 4 || !slices.Contains(c.CountedDays(), day) {
+				t.Errorf("%d downloads of 4 on %v", n, c.CountedDays())
+			}
+		}
+		if names := s.ofDay(day, ofDay); len(names) != 1 {
+			t.Errorf("left are %v", names)
+		}
+	}
+}
