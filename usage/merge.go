@@ -32,6 +32,7 @@ func (c *Counter) mergeSegments(ctx context.Context, days map[Day][]segmentName)
 		if err := c.mergeDay(ctx, day); err != nil && !errors.Is(err, errMerged) {
 			failed = cmp.Or(failed, err)
 		}
+		failed = cmp.Or(failed, c.writeInTime(ctx))
 		if ctx.Err() != nil {
 			break
 		}

@@ -63,6 +63,7 @@ func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName,
 			default:
 				failed = cmp.Or(failed, err)
 			}
+			failed = cmp.Or(failed, c.writeInTime(ctx))
 		}
 	}
 	slices.Sort(counted)
@@ -122,19 +123,32 @@ func (c *Counter) list(ctx context.Context) (days map[Day][]segmentName, expired
 	return days, expired, nil
 }
 
+// proofDays are the days before today on which downloads were counted, if the clock is right.
+const proofDays = 7
+
 // keptDays returns the first and the last day that count, given the names of segments. A clock
-// that is wrong for some hours must not remove anything, so the past ends before the day that an
-// instance counted on before today. Nor does it bring a day into the counts that has not come;
+// that is wrong for some days must not remove anything, so the past ends with the proofDays, as
+// far as there are so many. Nor does the clock bring a day into the counts that has not come;
 // clocks may differ a little.
 func (c *Counter) keptDays(texts []string, today Day) (first, last Day) {
-	first = today
-	for _, text := range texts { // newest day first
-		if name, ok := parseSegmentName(text); ok && name.day != today {
-			first = min(today, name.day+1)
+	keep := daysIn(c.options.Keep)
+	var before []Day // newest day first, as the texts
+	for _, text := range texts {
+		if name, ok := parseSegmentName(text); ok && name.day < today && !slices.Contains(before, name.day) {
+			before = append(before, name.day)
+		}
+		if len(before) == int(min(keep, proofDays)) {
 			break
 		}
 	}
-	return first - daysIn(c.options.Keep) + 1, today + 1
+	first = today
+	switch n := len(before); {
+	case n == int(min(keep, proofDays)):
+		first = min(today, before[n-1]+Day(n))
+	case n > 0:
+		first = min(today, before[0]+1)
+	}
+	return first - keep + 1, today + 1
 }
 
 // remove deletes a segment that may be gone already.

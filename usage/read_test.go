@@ -157,3 +157,56 @@ func TestLostPartHindersNothing(t *testing.T) {
 		t.Errorf("it is known what was downloaded on %v", days)
 	}
 }
+
+// A clock that is wrong for some days, and so has counted on days before what it takes for today,
+// removes nothing.
+func TestClockThatIsWrongForDays(t *testing.T) {
+	s, at := newShared(), newClock()
+	c := s.counter(at)
+	const days = 10
+	for range days {
+		c.Add(vpc)
+		mustSync(t, c)
+		at.pass(24 * time.Hour)
+	}
+	const jump = 70 * 365 * 24 * time.Hour
+	at.pass(jump)
+	for range 3 {
+		c.Add(null)
+		mustSync(t, c)
+		at.pass(24 * time.Hour)
+	}
+	at.pass(-jump)
+	mustSync(t, c)
+	if n := c.Downloads(vpc.Address); n != days {
+		t.Errorf("%d downloads of %d", n, days)
+	}
+}
+
+// However long reading takes, what was counted is written every minute.
+func TestCountsAreWrittenWhileSegmentsAreRead(t *testing.T) {
+	s, at := newShared(), newClock()
+	other := s.counter(at)
+	for range 10 {
+		other.Add(vpc)
+		mustSync(t, other)
+		at.pass(24 * time.Hour)
+	}
+	before := at.Now()
+	var c *Counter
+	i := &instance{shared: s, fails: func(call string) error {
+		if call == "load" { // which takes a minute
+			at.pass(time.Minute)
+			c.Add(null)
+		}
+		return nil
+	}}
+	c = s.counterOf(at, i)
+	mustSync(t, c)
+	minutes := uint64(at.Now().Sub(before) / time.Minute)
+	fresh := s.counter(at)
+	mustSync(t, fresh)
+	if n := fresh.Downloads(null.Address); minutes < 5 || n < minutes-1 {
+		t.Errorf("after %d minutes, each with a download, %d are written", minutes, n)
+	}
+}
