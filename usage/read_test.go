@@ -2,6 +2,7 @@ package usage
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -208,5 +209,18 @@ func TestCountsAreWrittenWhileSegmentsAreRead(t *testing.T) {
 	mustSync(t, fresh)
 	if n := fresh.Downloads(null.Address); minutes < 5 || n < minutes-1 {
 		t.Errorf("after %d minutes, each with a download, %d are written", minutes, n)
+	}
+}
+
+// The fields of what is told are always there: who reads them need not ask.
+func TestUsageIsDescribedInFull(t *testing.T) {
+	at := newClock()
+	c := newShared().counter(at)
+	c.Add(use("acme/demo 1.0.0 linux_arm64 ci")) // a user, and no download
+	got, err := json.Marshal(c.All(0))
+	want := `{"counted":[],"addresses":[{"address":"acme/demo","since":"","downloads":0,"downloads_30_days":0,"last_used":"","versions":[],"days":[],` +
+		`"by":[{"who":"ci","version":"1.0.0","requests":1,"last_used":"2026-11-26"}]}]}`
+	if err != nil || string(got) != want {
+		t.Errorf("got\n%s, %v\nwant\n%s", got, err, want)
 	}
 }
