@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// What is counted of users.
+// Options of by.
 const (
 	BySubject = "subject"
 	ByGroup   = "group"

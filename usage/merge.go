@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxMinutes is the number of segments of minutes after which those of a day are merged.
+	// maxMinutes is the number of segments of minutes after which the segments of a day are merged.
 	maxMinutes = 32
 
 	// mergedAtOnce limits how many segments are merged at once.
@@ -56,7 +56,7 @@ func (c *Counter) worthMerging(day Day, names []segmentName) bool {
 
 // mergeDay replaces the segments of a day by one, which may have parts. It works also if another
 // instance merges at the same time, since the lock of some storages is lost when they fail: a
-// merged segment stays only if everything that it replaces is still there after it was stored,
+// merged segment stays only if all that it replaces is still there after it was stored,
 // and if no other replaces any of that. It replaces what an earlier merge has left, too.
 func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 	waiting, cancel := context.WithTimeout(ctx, mergePatience)
@@ -80,7 +80,7 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 	}
 	var from []string
 	sum := newDayTally()
-	sum.partial = known.damaged
+	sum.partial = known.lost
 	for _, name := range live[:min(len(live), mergedAtOnce)] {
 		switch err := c.sum(ctx, known, name, sum); {
 		case errors.Is(err, errDamaged): // it stays until its day is kept no longer

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -118,6 +119,52 @@ func TestMergedSegmentThatIsStoredLate(t *testing.T) {
 		}
 		if names := s.ofDay(day, ofDay); len(names) != 1 {
 			t.Errorf("left are %v", names)
+		}
+	}
+}
+
+// The text of a merged segment here is "NAME: WHAT IT REPLACES / ITS PARTS".
+func TestSegmentsThatCount(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		merged []string
+		others string // that are listed
+		live   string
+		lost   bool
+	}{
+		{"what a merged one replaces does not count", []string{"a: 1 2"}, "1 2 3", "3 a", false},
+		{"nor does a merged one that was merged", []string{"a: 1 2", "b: a 3"}, "1 4", "4 b", false},
+		{"nor do segments that an earlier merge has left and a later one replaces, too", []string{"a: 1 2", "b: a 1 2 3"}, "1 2", "b", false},
+		{"of two that replace the same, one counts", []string{"a: 1 2", "b: 1 2"}, "1 2", "a", false},
+		{"it is the one that replaces more", []string{"a: 1 2", "b: 1 2 3"}, "", "b", false},
+		{"unless a part of it is lost", []string{"a: 1 2 / p", "b: 1 2 3 / q"}, "p", "a", true},
+		{"the rest of the other counts by itself", []string{"a: 1 2 3", "b: 3 4"}, "3 4", "4 a", false},
+		{"and is lost if it is not there", []string{"a: 1 2 3", "b: 3 4"}, "3", "a", true},
+	} {
+		d := &readDay{merged: make(map[string]*segment)}
+		var names []segmentName
+		for _, text := range strings.Fields(test.others) {
+			kind := ofMinute
+			if text >= "p" {
+				kind = ofPart
+			}
+			names = append(names, segmentName{kind: kind, text: text})
+		}
+		for _, text := range test.merged {
+			name, of, _ := strings.Cut(text, ": ")
+			of, parts, _ := strings.Cut(of, " / ")
+			d.merged[name] = &segment{Replaces: strings.Fields(of), Parts: strings.Fields(parts)}
+			names = append(names, segmentName{kind: ofDay, text: name})
+		}
+		var live []string
+		replaced := d.replaced(names)
+		for _, name := range names {
+			if name.kind != ofPart && !replaced[name.text] {
+				live = append(live, name.text)
+			}
+		}
+		if got := strings.Join(live, " "); got != test.live || d.lost != test.lost {
+			t.Errorf("%s: %q count, lost: %v", test.rule, got, d.lost)
 		}
 	}
 }

@@ -12,10 +12,11 @@ import (
 
 // A readDay knows which segments of a day are in the counts.
 type readDay struct {
-	have    map[string]bool     // their names, and those of segments that they replace
-	forgot  bool                // have lacks some: the day is read anew when something is
+	have    map[string]bool     // their names, and the names of segments that they replace
+	forgot  bool                // have lacks some: the day is read again when something is
 	merged  map[string]*segment // those that are listed, without their counts
 	damaged bool                // one of them is
+	lost    bool                // the counts of a segment that one of them replaces may be
 }
 
 func (c *Counter) readDay(day Day) *readDay {
@@ -76,8 +77,8 @@ func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName,
 	return days, failed
 }
 
-// list returns the segments by day, and those of days that are kept no longer. It makes sure that
-// today has one, so that it is known as a day on which downloads are counted.
+// list returns the segments by day, and the expired ones. It makes sure that today has one, so that
+// it is known as a day on which downloads are counted.
 func (c *Counter) list(ctx context.Context) (days map[Day][]segmentName, expired []string, err error) {
 	texts, err := c.options.Storage.List(ctx)
 	if err != nil {
@@ -182,7 +183,7 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 	if day < DayOf(c.options.Now())-1 {
 		defer known.forget(names)
 	}
-	if known.damaged {
+	if known.damaged || known.lost {
 		c.mutex.Lock()
 		c.partial[day] = true
 		c.mutex.Unlock()
@@ -210,7 +211,7 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 		news = live
 	}
 	sum := newDayTally()
-	sum.partial = known.damaged
+	sum.partial = known.damaged || known.lost
 	for _, name := range news {
 		switch err := c.sum(ctx, known, name, sum); {
 		case errors.Is(err, errDamaged):
@@ -255,7 +256,7 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 
 // forget forgets the names that are not listed any more. While a day lasts, and a listing may be
 // late, they are kept: none of them must be added again. Later, that costs too much memory, and
-// a day is read anew if there is something new.
+// a day is read again if there is something new.
 func (d *readDay) forget(names []segmentName) {
 	have := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -270,7 +271,7 @@ func (d *readDay) forget(names []segmentName) {
 // live returns the segments of a day that count: no parts, and none that another replaces.
 func (c *Counter) live(ctx context.Context, known *readDay, names []segmentName) (live []segmentName, err error) {
 	before := known.merged
-	known.merged, known.damaged = make(map[string]*segment), false
+	known.merged, known.damaged, known.lost = make(map[string]*segment), false, false
 	for _, name := range names {
 		if name.kind != ofDay {
 			continue
@@ -325,15 +326,12 @@ func (d *readDay) replaced(names []segmentName) map[string]bool {
 	}
 	replaced, taken := make(map[string]bool), make(map[string]bool)
 	for _, text := range byWorth {
-		of, both := d.merged[text].Replaces, 0
+		of, again, lost := d.merged[text].Replaces, false, false
 		for _, t := range of {
-			if taken[t] {
-				both++
-			}
+			again, lost = again || taken[t], lost || !taken[t] && !listed[t]
 		}
-		if both > 0 && !named[text] {
-			replaced[text] = true
-			d.damaged = d.damaged || both < len(of) // the counts of the rest may be lost
+		if again && !named[text] {
+			replaced[text], d.lost = true, d.lost || lost
 			continue
 		}
 		for _, t := range of {

@@ -184,7 +184,7 @@ func TestClockThatIsWrongForDays(t *testing.T) {
 	}
 }
 
-// However long reading takes, what was counted is written every minute.
+// Counts are written every minute, however long reading takes.
 func TestCountsAreWrittenWhileSegmentsAreRead(t *testing.T) {
 	s, at := newShared(), newClock()
 	other := s.counter(at)
