@@ -50,8 +50,11 @@ func (c *Counter) worthMerging(day Day, names []segmentName) bool {
 			merged++
 		}
 	}
-	over := !c.options.Now().Before((day + 1).Time().Add(dayEnds))
-	return minutes > maxMinutes || over && minutes+merged > 1
+	return minutes > maxMinutes || c.isOver(day) && minutes+merged > 1
+}
+
+func (c *Counter) isOver(day Day) bool {
+	return !c.options.Now().Before((day + 1).Time().Add(dayEnds))
 }
 
 // mergeDay replaces the segments of a day by one, which may have parts. It works also if another
@@ -95,7 +98,7 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 		return nil
 	}
 	from = append(from, rest...)
-	stored, err := c.storeMerged(ctx, day, sum, from)
+	stored, err := c.storeMerged(ctx, day, sum, slices.Concat(from, c.mergedEarlier(known, day, from)))
 	if err != nil {
 		return err // parts without the segment that names them are removed by the next merge
 	}
@@ -116,6 +119,20 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 		}
 	}
 	return c.removeAll(ctx, parts)
+}
+
+// mergedEarlier returns the segments that the merged ones among others replace, which have gone. An
+// instance that got no answer from the storage stores such a segment again, later on that day.
+func (c *Counter) mergedEarlier(known *readDay, day Day, from []string) (earlier []string) {
+	if c.isOver(day) {
+		return nil
+	}
+	for _, text := range from {
+		if merged := known.merged[text]; merged != nil {
+			earlier = append(earlier, merged.Replaces...)
+		}
+	}
+	return earlier[:min(len(earlier), mergedAtOnce)]
 }
 
 func (c *Counter) removeAll(ctx context.Context, names []segmentName) error {
@@ -169,7 +186,7 @@ func (d *readDay) rest(names, live []segmentName) (replaced []string, parts []se
 
 // storeMerged stores counts as one segment with its parts, and returns their names: the segment
 // first, although it is stored last. Nothing counts before that.
-func (c *Counter) storeMerged(ctx context.Context, day Day, sum *dayTally, from []string) (stored []segmentName, err error) {
+func (c *Counter) storeMerged(ctx context.Context, day Day, sum *dayTally, replaces []string) (stored []segmentName, err error) {
 	var first *segment
 	for s := range split(sum.uses, c.most) {
 		if first == nil {
@@ -184,7 +201,7 @@ func (c *Counter) storeMerged(ctx context.Context, day Day, sum *dayTally, from 
 		first.Parts = append(first.Parts, name.text)
 		stored = append(stored, name)
 	}
-	first.Replaces, first.Partial = from, sum.partial
+	first.Replaces, first.Partial = replaces, sum.partial
 	content := first.encode()
 	name := nameSegment(day, ofDay, content)
 	if err := c.options.Storage.Store(ctx, name.text, content); err != nil {

@@ -123,6 +123,38 @@ func TestMergedSegmentThatIsStoredLate(t *testing.T) {
 	}
 }
 
+// A segment that was taken although the storage did not say so is stored again. Meanwhile, it may
+// have been merged, and the merged one again.
+func TestSegmentThatIsStoredAgainAfterMerges(t *testing.T) {
+	s, at := newShared(), newClock()
+	i := &instance{shared: s, failed: func(string) error { return errors.New("no answer") }}
+	c, other := s.counterOf(at, i), s.counter(at)
+	c.Add(vpc)
+	if err := c.write(t.Context()); err == nil {
+		t.Fatal("the storage answers")
+	}
+	want := uint64(1)
+	for range 3 {
+		for range maxMinutes + 1 {
+			other.Add(vpc)
+			want++
+			if err := other.write(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := other.mergeDay(t.Context(), DayOf(at.Now())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i.failed = nil
+	for _, c := range []*Counter{c, other, s.counter(at)} {
+		mustSync(t, c)
+		if n := c.Downloads(vpc.Address); n != want {
+			t.Errorf("%d downloads of %d", n, want)
+		}
+	}
+}
+
 // The text of a merged segment here is "NAME: WHAT IT REPLACES / ITS PARTS".
 func TestSegmentsThatCount(t *testing.T) {
 	for _, test := range []struct {
