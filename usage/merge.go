@@ -26,7 +26,7 @@ const (
 // the first of a day.
 func (c *Counter) mergeSegments(ctx context.Context, days map[Day][]segmentName) (failed error) {
 	for day, names := range days {
-		if !c.worthMerging(day, names) {
+		if !c.worthMerging(day, names) || len(names) == c.readDay(day).unmerged {
 			continue
 		}
 		if err := c.mergeDay(ctx, day); err != nil && !errors.Is(err, errMerged) {
@@ -95,6 +95,7 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 	}
 	rest, parts := known.rest(names, live)
 	if len(from) == 0 || len(from)+len(rest) < 2 {
+		c.readDay(day).unmerged = len(names)
 		return nil
 	}
 	from = append(from, rest...)

@@ -155,6 +155,29 @@ func TestSegmentThatIsStoredAgainAfterMerges(t *testing.T) {
 	}
 }
 
+// A day with a damaged segment is not merged every minute.
+func TestDayThatCannotBeMergedIsLeft(t *testing.T) {
+	s, at := newShared(), newClock()
+	i := &instance{shared: s}
+	c := s.counterOf(at, i)
+	for range 2 {
+		c.Add(vpc)
+		mustSync(t, c)
+	}
+	s.values[s.ofDay(DayOf(at.Now()), ofMinute)[0]] = []byte("no segment")
+	at.pass(3 * 24 * time.Hour)
+	mustSync(t, c, c)
+	calls := make(map[string]int)
+	i.fails = func(call string) error {
+		calls[call]++
+		return nil
+	}
+	mustSync(t, c)
+	if want := map[string]int{"list": 1}; !maps.Equal(calls, want) {
+		t.Errorf("got %v, want %v", calls, want)
+	}
+}
+
 // The text of a merged segment here is "NAME: WHAT IT REPLACES / ITS PARTS".
 func TestSegmentsThatCount(t *testing.T) {
 	for _, test := range []struct {

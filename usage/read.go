@@ -17,6 +17,8 @@ type readDay struct {
 	merged  map[string]*segment // those that are listed, without their counts
 	damaged bool                // one of them is
 	lost    bool                // the counts of a segment that one of them replaces may be
+
+	unmerged int // segments when there was nothing to merge, since some are damaged
 }
 
 func (c *Counter) readDay(day Day) *readDay {
