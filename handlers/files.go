@@ -61,7 +61,7 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 	defer func() { r.answered(r.Request, servedStatus(r.Request, w.Header()), servedBytes(w.Header())) }()
 	http.ServeContent(&body, r.Request, "", time.Time{}, file)
 	switch {
-	case body.failed == nil && hasBeginning(servedStatus(r.Request, w.Header()), w.Header()):
+	case body.failed == nil && hasEnd(servedStatus(r.Request, w.Header()), w.Header()):
 		g.downloaded(r, f)
 	case body.failed != nil && !leftBy(r.Request, body.failed):
 		g.breakOff(r, f, body.failed)

@@ -12,22 +12,38 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// downloaded counts a file that a client has got if it is a package. What counts is a GET that
-// was answered with all bytes that were asked for, if the first is among them: a client that
-// resumes has been counted, and a HEAD or a 304 has no bytes. A package that the store itself
-// serves counts when the client is sent there.
+// downloaded counts a file that a client has got if it is a package. What counts is the end of the
+// package in the answer to a GET, so that a download counts once when it is complete, in however
+// many answers: a HEAD or a 304 has no bytes. A package that the store itself serves counts when
+// the client is sent there.
 func (g *Registry) downloaded(r *request, f *index.File) {
 	if g.Usage == nil || r.Method != http.MethodGet {
 		return
 	}
 	if r.Kind == KindModuleArchive || r.Kind == KindProviderFile && f.Platform != "" {
-		g.Usage.Add(usage.Use{Address: r.target.resource().Address, Version: r.Version, Platform: r.Platform})
+		g.Usage.Add(usage.Use{Address: g.countedAs(r), Version: r.Version, Platform: r.Platform})
 	}
 }
 
-// hasBeginning reports whether the answer of http.ServeContent begins with the first byte.
-func hasBeginning(status int, h http.Header) bool {
-	return status == http.StatusOK || status == http.StatusPartialContent && strings.HasPrefix(h.Get("Content-Range"), "bytes 0-")
+// countedAs returns the address under which a request is counted. The URL of a package may have the
+// registry's own name, which requests for its usage do not have.
+func (g *Registry) countedAs(r *request) address.Address {
+	t := &r.target
+	if g.Rules == nil && t.Hostname != "" && g.isName(r.self, t.Hostname) {
+		return t.At("")
+	}
+	return t.resource().Address
+}
+
+// hasEnd reports whether the answer of http.ServeContent ends with the last byte of the file.
+func hasEnd(status int, h http.Header) bool {
+	if status != http.StatusPartialContent {
+		return status == http.StatusOK
+	}
+	sent, size, ok := strings.Cut(h.Get("Content-Range"), "/")
+	_, last, _ := strings.Cut(sent, "-")
+	n, err := strconv.ParseInt(last, 10, 64)
+	return ok && err == nil && strconv.FormatInt(n+1, 10) == size
 }
 
 // asksForBeginning reports whether r asks for the first byte.
@@ -73,7 +89,7 @@ func (g *Registry) answerUsage(w http.ResponseWriter, r *request) error {
 	}
 	of := r.target.resource().Address
 	there := of.IsModule() && r.module() != nil || !of.IsModule() && r.provider() != nil
-	if len(g.Usage.Versions(of)) == 0 && !there {
+	if !there && g.Usage.Downloads(of) == 0 {
 		return g.pendingOrNotFound(w, r)
 	}
 	r.aboutTarget()

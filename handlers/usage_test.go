@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -86,8 +87,11 @@ func TestWhatIsADownload(t *testing.T) {
 		{"a provider's package", "GET", zip, nil, 200, provider},
 		{"a module's package", "GET", archive, nil, 200, module},
 		{"the package of what is mirrored", "GET", "/v1/mirror/registry.terraform.io/hashicorp/null/terraform-provider-null_3.2.0_linux_amd64.zip", nil, 200, "registry.terraform.io/hashicorp/null 3.2.0 linux_amd64 1"},
-		{"a range from the beginning", "GET", zip, []string{"Range: bytes=0-9"}, 206, provider},
-		{"the rest of a package is none", "GET", zip, []string{"Range: bytes=10-"}, 206, ""},
+		{"all of a package as a range", "GET", zip, []string{"Range: bytes=0-"}, 206, provider},
+		{"the rest of a package, after a download that broke off", "GET", zip, []string{"Range: bytes=10-"}, 206, provider},
+		{"the last bytes", "GET", zip, []string{"Range: bytes=-10"}, 206, provider},
+		{"the beginning of a package is none", "GET", zip, []string{"Range: bytes=0-9"}, 206, ""},
+		{"a range in the middle is none", "GET", zip, []string{"Range: bytes=10-19"}, 206, ""},
 		{"several ranges are none", "GET", zip, []string{"Range: bytes=0-9,20-29"}, 206, ""},
 		{"what the client has is none", "GET", zip, []string{"If-None-Match: " + etag}, 304, ""},
 		{"HEAD is none", "HEAD", zip, nil, 200, ""},
@@ -127,6 +131,29 @@ func TestWhatIsADownload(t *testing.T) {
 				t.Errorf("counted %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// What the tree has under the registry's own name is counted as it is asked for: without a name.
+func TestPackagesUnderTheOwnNameAreCountedWithoutIt(t *testing.T) {
+	files, _ := everything(t)
+	files.Write("modules/"+ownHost+"/acme/named/aws/1.0.0/main.tf", "# a module")
+	files.Provider(ownHost+"/acme/named", "1.0.0", "linux_amd64")
+	g := counting(registry(scan(t, files)))
+	location := request(g, "GET", "/v1/modules/acme/named/aws/1.0.0/download").Header().Get("X-Terraform-Get")
+	url, err := url.Parse(location)
+	if err != nil || !strings.Contains(url.Path, ownHost) {
+		t.Fatalf("the package is at %s, %v", location, err)
+	}
+	for _, path := range []string{url.Path, "/v1/mirror/" + ownHost + "/acme/named/terraform-provider-named_1.0.0_linux_amd64.zip"} {
+		if a := request(g, "GET", path); a.Code != 200 {
+			t.Fatalf("%s: got %d %s", path, a.Code, a.Body)
+		}
+	}
+	got := downloads(g)
+	slices.Sort(got)
+	if want := []string{"acme/named 1.0.0 linux_amd64 1", "acme/named/aws 1.0.0 1"}; !slices.Equal(got, want) {
+		t.Errorf("counted %q, want %q", got, want)
 	}
 }
 

@@ -63,6 +63,7 @@ type Counter struct {
 	syncing sync.Mutex // one Sync at a time; guards the segments that are known
 	read    map[Day]*readDay
 	written []written // not in the storage yet
+	wrote   time.Time // when this was tried last
 
 	mutex      sync.Mutex // guards what follows
 	counts     counts
@@ -142,10 +143,7 @@ func (c *Counter) Sync(ctx context.Context) error {
 		return err
 	}
 	days, err := c.readSegments(ctx)
-	if err != nil {
-		return err
-	}
-	return c.mergeSegments(ctx, days)
+	return cmp.Or(err, c.mergeSegments(ctx, days))
 }
 
 // Add counts one use, today.
@@ -180,8 +178,17 @@ func (c *Counter) notAll(day Day, u Use) {
 	}
 }
 
+// writeInTime writes if that was a minute ago: reading and merging may take longer.
+func (c *Counter) writeInTime(ctx context.Context) error {
+	if c.options.Now().Sub(c.wrote) < interval {
+		return nil
+	}
+	return c.write(ctx)
+}
+
 // write stores what has been counted since the last time. What fails is kept for the next time.
 func (c *Counter) write(ctx context.Context) error {
+	c.wrote = c.options.Now()
 	if err := c.storeWritten(ctx); err != nil { // while this fails, there is no more of it
 		return err
 	}

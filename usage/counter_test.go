@@ -168,7 +168,7 @@ func TestInstancesCountTheSame(t *testing.T) {
 	}
 }
 
-// What an instance has is not read again when another has merged it.
+// An instance does not read again what it has when another has merged it.
 func TestMergedSegmentsAreNotReadAgain(t *testing.T) {
 	s, at := newShared(), newClock()
 	i := &instance{shared: s}
@@ -341,7 +341,8 @@ func TestMergesAtTheSameTime(t *testing.T) {
 	}
 }
 
-// What a storage does not take is written later, once, also if it was taken and the answer lost.
+// Counts that a storage does not take are written later, once, also if it has taken them and the
+// answer was lost.
 func TestStorageThatFails(t *testing.T) {
 	s, at := newShared(), newClock()
 	failure := errors.New("away")
@@ -499,7 +500,7 @@ func TestGenerationChangesWithASync(t *testing.T) {
 	}
 }
 
-// A day whose segments were not all listed, or were gone for a while, is read anew when they are
+// A day whose segments were not all listed, or were gone for a while, is read again when they are
 // back. Nothing is counted twice.
 func TestSegmentsThatAreNotListedForAWhile(t *testing.T) {
 	s, at := newShared(), newClock()

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// What is counted of users.
+// Options of by.
 const (
 	BySubject = "subject"
 	ByGroup   = "group"
@@ -19,7 +19,7 @@ const (
 // Describe returns the usage of an address: its versions, newest first, the downloads of the last
 // days, and, if asked for, the users.
 func (c *Counter) Describe(a address.Address, days int, users bool) *wire.Usage {
-	u := &wire.Usage{Address: a.String(), Since: c.Since().String()}
+	u := &wire.Usage{Address: a.String(), Since: c.Since().String(), Versions: []wire.VersionUsage{}, Days: []wire.DayUsage{}}
 	for v, s := range c.Versions(a) {
 		if v == "" {
 			u.Downloads, u.Recent, u.LastUsed = s.Downloads, s.Recent, s.Last.String()

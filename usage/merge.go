@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -8,7 +9,7 @@ import (
 )
 
 const (
-	// maxMinutes is the number of segments of minutes after which those of a day are merged.
+	// maxMinutes is the number of segments of minutes after which the segments of a day are merged.
 	maxMinutes = 32
 
 	// mergedAtOnce limits how many segments are merged at once.
@@ -21,17 +22,22 @@ const (
 	mergePatience = time.Minute
 )
 
-// mergeSegments merges the segments of days with many, and of days that are over.
-func (c *Counter) mergeSegments(ctx context.Context, days map[Day][]segmentName) error {
+// mergeSegments merges the segments of days with many, and of days that are over. The error is
+// the first of a day.
+func (c *Counter) mergeSegments(ctx context.Context, days map[Day][]segmentName) (failed error) {
 	for day, names := range days {
-		if !c.worthMerging(day, names) {
+		if !c.worthMerging(day, names) || len(names) == c.readDay(day).unmerged {
 			continue
 		}
 		if err := c.mergeDay(ctx, day); err != nil && !errors.Is(err, errMerged) {
-			return err
+			failed = cmp.Or(failed, err)
+		}
+		failed = cmp.Or(failed, c.writeInTime(ctx))
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return failed
 }
 
 func (c *Counter) worthMerging(day Day, names []segmentName) bool {
@@ -44,14 +50,17 @@ func (c *Counter) worthMerging(day Day, names []segmentName) bool {
 			merged++
 		}
 	}
-	over := !c.options.Now().Before((day + 1).Time().Add(dayEnds))
-	return minutes > maxMinutes || over && minutes+merged > 1
+	return minutes > maxMinutes || c.isOver(day) && minutes+merged > 1
+}
+
+func (c *Counter) isOver(day Day) bool {
+	return !c.options.Now().Before((day + 1).Time().Add(dayEnds))
 }
 
 // mergeDay replaces the segments of a day by one, which may have parts. It works also if another
 // instance merges at the same time, since the lock of some storages is lost when they fail: a
-// merged segment stays only if everything that it replaces is still there after it was stored,
-// and if no other replaces any of that.
+// merged segment stays only if all that it replaces is still there after it was stored,
+// and if no other replaces any of that. It replaces what an earlier merge has left, too.
 func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 	waiting, cancel := context.WithTimeout(ctx, mergePatience)
 	unlock, err := c.options.Storage.Lock(waiting)
@@ -72,11 +81,9 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 	if err != nil {
 		return err
 	}
-	if err := c.removeRest(ctx, known, names, live); err != nil {
-		return err
-	}
 	var from []string
 	sum := newDayTally()
+	sum.partial = known.lost
 	for _, name := range live[:min(len(live), mergedAtOnce)] {
 		switch err := c.sum(ctx, known, name, sum); {
 		case errors.Is(err, errDamaged): // it stays until its day is kept no longer
@@ -86,14 +93,17 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 			from = append(from, name.text)
 		}
 	}
-	if len(from) < 2 {
+	rest, parts := known.rest(names, live)
+	if len(from) == 0 || len(from)+len(rest) < 2 {
+		c.readDay(day).unmerged = len(names)
 		return nil
 	}
-	stored, err := c.storeMerged(ctx, day, sum, from)
+	from = append(from, rest...)
+	stored, err := c.storeMerged(ctx, day, sum, slices.Concat(from, c.mergedEarlier(known, day, from)))
 	if err != nil {
 		return err // parts without the segment that names them are removed by the next merge
 	}
-	if alone, err := c.isAlone(ctx, day, stored[0], from); err != nil {
+	if alone, err := c.isAlone(ctx, day, stored, from); err != nil {
 		return err
 	} else if !alone {
 		return c.removeAll(ctx, stored)
@@ -109,7 +119,21 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 			return err
 		}
 	}
-	return nil
+	return c.removeAll(ctx, parts)
+}
+
+// mergedEarlier returns the segments that the merged ones among others replace, which have gone. An
+// instance that got no answer from the storage stores such a segment again, later on that day.
+func (c *Counter) mergedEarlier(known *readDay, day Day, from []string) (earlier []string) {
+	if c.isOver(day) {
+		return nil
+	}
+	for _, text := range from {
+		if merged := known.merged[text]; merged != nil {
+			earlier = append(earlier, merged.Replaces...)
+		}
+	}
+	return earlier[:min(len(earlier), mergedAtOnce)]
 }
 
 func (c *Counter) removeAll(ctx context.Context, names []segmentName) error {
@@ -136,31 +160,34 @@ func (c *Counter) listDay(ctx context.Context, day Day) (names []segmentName, er
 	return names, nil
 }
 
-// removeRest removes what an earlier merge has left when it was killed: segments that have been
-// replaced, and parts of none.
-func (c *Counter) removeRest(ctx context.Context, known *readDay, names, live []segmentName) error {
-	var needed []string
+// rest returns what an earlier merge has left when it was killed: segments that have been
+// replaced, and parts of none. The merge may also be under way, in an instance that has lost the
+// lock, and take back what it stored. So nothing is removed before another segment has its counts.
+func (d *readDay) rest(names, live []segmentName) (replaced []string, parts []segmentName) {
+	needed := make(map[string]bool)
 	for _, name := range live {
-		needed = append(needed, name.text)
-		if merged := known.merged[name.text]; merged != nil {
-			needed = append(needed, merged.Parts...)
+		needed[name.text] = true
+	}
+	for _, merged := range d.merged {
+		for _, part := range merged.Parts {
+			needed[part] = true
 		}
 	}
 	for _, name := range names {
-		damaged := name.kind == ofDay && known.merged[name.text] == nil
-		if damaged || slices.Contains(needed, name.text) {
-			continue
-		}
-		if err := c.remove(ctx, name.text); err != nil {
-			return err
+		switch {
+		case needed[name.text]:
+		case name.kind == ofPart && !d.damaged: // it may be a part of what is damaged
+			parts = append(parts, name)
+		case name.kind == ofMinute || d.merged[name.text] != nil:
+			replaced = append(replaced, name.text)
 		}
 	}
-	return nil
+	return replaced, parts
 }
 
 // storeMerged stores counts as one segment with its parts, and returns their names: the segment
 // first, although it is stored last. Nothing counts before that.
-func (c *Counter) storeMerged(ctx context.Context, day Day, sum *dayTally, from []string) (stored []segmentName, err error) {
+func (c *Counter) storeMerged(ctx context.Context, day Day, sum *dayTally, replaces []string) (stored []segmentName, err error) {
 	var first *segment
 	for s := range split(sum.uses, c.most) {
 		if first == nil {
@@ -175,7 +202,7 @@ func (c *Counter) storeMerged(ctx context.Context, day Day, sum *dayTally, from 
 		first.Parts = append(first.Parts, name.text)
 		stored = append(stored, name)
 	}
-	first.Replaces, first.Partial = from, sum.partial
+	first.Replaces, first.Partial = replaces, sum.partial
 	content := first.encode()
 	name := nameSegment(day, ofDay, content)
 	if err := c.options.Storage.Store(ctx, name.text, content); err != nil {
@@ -184,19 +211,29 @@ func (c *Counter) storeMerged(ctx context.Context, day Day, sum *dayTally, from 
 	return append([]segmentName{name}, stored...), nil
 }
 
-// isAlone reports whether no other merged segment has what a new one replaces.
-func (c *Counter) isAlone(ctx context.Context, day Day, made segmentName, from []string) (bool, error) {
+// isAlone reports whether a new segment and its parts are there, with all that it replaces, and no
+// other merged segment has any of that.
+func (c *Counter) isAlone(ctx context.Context, day Day, made []segmentName, from []string) (bool, error) {
 	names, err := c.listDay(ctx, day)
 	if err != nil {
 		return false, err
 	}
+	listed := make(map[string]bool)
+	for _, name := range names {
+		listed[name.text] = true
+	}
+	for _, name := range made {
+		if !listed[name.text] {
+			return false, nil
+		}
+	}
 	for _, text := range from {
-		if !slices.ContainsFunc(names, func(n segmentName) bool { return n.text == text }) {
+		if !listed[text] {
 			return false, nil
 		}
 	}
 	for _, name := range names {
-		if name.kind != ofDay || name == made || slices.Contains(from, name.text) {
+		if name.kind != ofDay || name == made[0] || slices.Contains(from, name.text) {
 			continue
 		}
 		other, err := c.load(ctx, name)

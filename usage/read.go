@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -11,10 +12,13 @@ import (
 
 // A readDay knows which segments of a day are in the counts.
 type readDay struct {
-	have    map[string]bool     // their names, and those of segments that they replace
-	forgot  bool                // have lacks some: the day is read anew when something is
+	have    map[string]bool     // their names, and the names of segments that they replace
+	forgot  bool                // have lacks some: the day is read again when something is
 	merged  map[string]*segment // those that are listed, without their counts
 	damaged bool                // one of them is
+	lost    bool                // the counts of a segment that one of them replaces may be
+
+	unmerged int // segments when there was nothing to merge, since some are damaged
 }
 
 func (c *Counter) readDay(day Day) *readDay {
@@ -37,54 +41,61 @@ const (
 var errMerged = errors.New("segments were merged meanwhile")
 
 // readSegments adds what other instances have counted. It returns the segments by day. Segments
-// that go while they are read are left for the next time.
-func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName, err error) {
+// that go while they are read are left for the next time. A day that cannot be read hinders no
+// other: the error is the first of them.
+func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName, failed error) {
 	var counted []Day
+	var expired []string
 	again := true
 	for range maxListings {
 		if !again {
 			break
 		}
-		if days, err = c.list(ctx); err != nil {
-			return nil, err
+		if days, expired, failed = c.list(ctx); failed != nil {
+			return nil, failed
 		}
 		again, counted = false, nil
 		for day, names := range days {
 			switch err := c.readSegmentsOf(ctx, day, names); {
+			case err == nil:
+				counted = append(counted, day)
 			case errors.Is(err, errMerged):
 				again = true
-			case err != nil:
+			case ctx.Err() != nil:
 				return nil, err
 			default:
-				counted = append(counted, day)
+				failed = cmp.Or(failed, err)
 			}
+			failed = cmp.Or(failed, c.writeInTime(ctx))
 		}
 	}
 	slices.Sort(counted)
 	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	c.counted = counted
-	return days, nil
+	c.mutex.Unlock()
+	for _, text := range expired {
+		failed = cmp.Or(failed, c.remove(ctx, text))
+	}
+	return days, failed
 }
 
-// list returns the segments by day. It removes those of days that are kept no longer, and makes
-// sure that today has one, so that it is known as a day on which downloads are counted.
-func (c *Counter) list(ctx context.Context) (map[Day][]segmentName, error) {
+// list returns the segments by day, and the expired ones. It makes sure that today has one, so that
+// it is known as a day on which downloads are counted.
+func (c *Counter) list(ctx context.Context) (days map[Day][]segmentName, expired []string, err error) {
 	texts, err := c.options.Storage.List(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	today := DayOf(c.options.Now())
 	slices.SortFunc(texts, func(a, b string) int { return strings.Compare(b, a) }) // newest day first
 	first, last := c.keptDays(texts, today)
-	days, listed := make(map[Day][]segmentName), 0
+	listed := 0
+	days = make(map[Day][]segmentName)
 	for _, text := range texts {
 		switch name, ok := parseSegmentName(text); {
 		case !ok || name.day > last:
 		case name.day < first:
-			if err := c.remove(ctx, text); err != nil {
-				return nil, err
-			}
+			expired = append(expired, text)
 		case listed < maxListed:
 			listed++
 			days[name.day] = append(days[name.day], name)
@@ -96,7 +107,7 @@ func (c *Counter) list(ctx context.Context) (map[Day][]segmentName, error) {
 		content := new(segment).encode()
 		name := nameSegment(today, ofMinute, content)
 		if err := c.options.Storage.Store(ctx, name.text, content); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		days[today] = []segmentName{name}
 	}
@@ -112,22 +123,35 @@ func (c *Counter) list(ctx context.Context) (map[Day][]segmentName, error) {
 	if oldest, newest := c.counts.span(); oldest != 0 && (gone(oldest) || gone(newest)) {
 		c.counts.drop(gone)
 	}
-	return days, nil
+	return days, expired, nil
 }
 
+// proofDays are the days before today on which downloads were counted, if the clock is right.
+const proofDays = 7
+
 // keptDays returns the first and the last day that count, given the names of segments. A clock
-// that is wrong for some hours must not remove anything, so the past ends before the day that an
-// instance counted on before today. Nor does it bring a day into the counts that has not come;
+// that is wrong for some days must not remove anything, so the past ends with the proofDays, as
+// far as there are so many. Nor does the clock bring a day into the counts that has not come;
 // clocks may differ a little.
 func (c *Counter) keptDays(texts []string, today Day) (first, last Day) {
-	first = today
-	for _, text := range texts { // newest day first
-		if name, ok := parseSegmentName(text); ok && name.day != today {
-			first = min(today, name.day+1)
+	keep := daysIn(c.options.Keep)
+	var before []Day // newest day first, as the texts
+	for _, text := range texts {
+		if name, ok := parseSegmentName(text); ok && name.day < today && !slices.Contains(before, name.day) {
+			before = append(before, name.day)
+		}
+		if len(before) == int(min(keep, proofDays)) {
 			break
 		}
 	}
-	return first - daysIn(c.options.Keep) + 1, today + 1
+	first = today
+	switch n := len(before); {
+	case n == int(min(keep, proofDays)):
+		first = min(today, before[n-1]+Day(n))
+	case n > 0:
+		first = min(today, before[0]+1)
+	}
+	return first - keep + 1, today + 1
 }
 
 // remove deletes a segment that may be gone already.
@@ -161,7 +185,7 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 	if day < DayOf(c.options.Now())-1 {
 		defer known.forget(names)
 	}
-	if known.damaged {
+	if known.damaged || known.lost {
 		c.mutex.Lock()
 		c.partial[day] = true
 		c.mutex.Unlock()
@@ -182,14 +206,14 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 		}
 		news = append(news, name)
 	}
-	if again {
-		news = live
-	}
 	if len(news) == 0 {
 		return nil
 	}
+	if again {
+		news = live
+	}
 	sum := newDayTally()
-	sum.partial = known.damaged
+	sum.partial = known.damaged || known.lost
 	for _, name := range news {
 		switch err := c.sum(ctx, known, name, sum); {
 		case errors.Is(err, errDamaged):
@@ -234,7 +258,7 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 
 // forget forgets the names that are not listed any more. While a day lasts, and a listing may be
 // late, they are kept: none of them must be added again. Later, that costs too much memory, and
-// a day is read anew if there is something new.
+// a day is read again if there is something new.
 func (d *readDay) forget(names []segmentName) {
 	have := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -249,8 +273,7 @@ func (d *readDay) forget(names []segmentName) {
 // live returns the segments of a day that count: no parts, and none that another replaces.
 func (c *Counter) live(ctx context.Context, known *readDay, names []segmentName) (live []segmentName, err error) {
 	before := known.merged
-	known.merged, known.damaged = make(map[string]*segment), false
-	replaced := make(map[string]bool)
+	known.merged, known.damaged, known.lost = make(map[string]*segment), false, false
 	for _, name := range names {
 		if name.kind != ofDay {
 			continue
@@ -269,16 +292,55 @@ func (c *Counter) live(ctx context.Context, known *readDay, names []segmentName)
 			merged = &segment{Parts: loaded.Parts, Replaces: loaded.Replaces}
 		}
 		known.merged[name.text] = merged
-		for _, text := range merged.Replaces {
-			replaced[text] = true
-		}
 	}
+	replaced := known.replaced(names)
 	for _, name := range names {
 		if name.kind != ofPart && !replaced[name.text] && (name.kind != ofDay || known.merged[name.text] != nil) {
 			live = append(live, name)
 		}
 	}
 	return live, nil
+}
+
+// replaced returns the segments that do not count, since a merged one has their counts. Of two
+// merged ones that replace the same, the one that replaces more counts, if it has its parts:
+// instances may have merged at the same time, or a storage stored one long after that was given up.
+func (d *readDay) replaced(names []segmentName) map[string]bool {
+	listed := make(map[string]bool)
+	for _, name := range names {
+		listed[name.text] = true
+	}
+	worth := func(text string) int {
+		merged := d.merged[text]
+		if slices.ContainsFunc(merged.Parts, func(part string) bool { return !listed[part] }) {
+			return 0
+		}
+		return len(merged.Replaces)
+	}
+	byWorth := slices.SortedFunc(maps.Keys(d.merged), func(a, b string) int {
+		return cmp.Or(cmp.Compare(worth(b), worth(a)), cmp.Compare(a, b))
+	})
+	named := make(map[string]bool)
+	for _, merged := range d.merged {
+		for _, text := range merged.Replaces {
+			named[text] = true
+		}
+	}
+	replaced, taken := make(map[string]bool), make(map[string]bool)
+	for _, text := range byWorth {
+		of, again, lost := d.merged[text].Replaces, false, false
+		for _, t := range of {
+			again, lost = again || taken[t], lost || !taken[t] && !listed[t]
+		}
+		if again && !named[text] {
+			replaced[text], d.lost = true, d.lost || lost
+			continue
+		}
+		for _, t := range of {
+			replaced[t], taken[t] = true, taken[t] || !named[text]
+		}
+	}
+	return replaced
 }
 
 // sum adds the counts of a segment and its parts.
@@ -294,8 +356,14 @@ func (c *Counter) sum(ctx context.Context, known *readDay, name segmentName, sum
 		}
 	}
 	all := newDayTally()
-	for _, name := range names {
-		s, err := c.load(ctx, name)
+	for _, of := range names {
+		s, err := c.load(ctx, of)
+		if errors.Is(err, errMerged) && of.kind == ofPart {
+			// A segment is removed before its parts.
+			if _, err := c.load(ctx, name); err == nil {
+				return errDamaged
+			}
+		}
 		if err != nil {
 			return err
 		}

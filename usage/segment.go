@@ -53,7 +53,7 @@ func (t tally) add(u *Use, n uint64) {
 
 // The kinds of segments.
 const (
-	ofMinute = "minute" // what an instance has counted in a minute
+	ofMinute = "minute" // the counts of an instance in a minute
 	ofDay    = "day"    // merged
 	ofPart   = "part"   // one of the Parts of a merged one
 )
@@ -143,7 +143,7 @@ func (s *segment) add(u *Use, n uint64) {
 	to.add(u, n)
 }
 
-// encode returns the bytes of a segment, which differ from those of any other.
+// encode returns the bytes of a segment, which differ from the bytes of any other.
 func (s *segment) encode() []byte {
 	s.ID = rand.Text()
 	var b bytes.Buffer

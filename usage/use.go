@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A Use is what is counted.
+// A Use is counted.
 type Use struct {
 	Address  address.Address // of something hosted: without HOSTNAME
 	Version  string

@@ -14,7 +14,7 @@ type Usage struct {
 	LastUsed  string `json:"last_used"`
 
 	Versions []VersionUsage `json:"versions"` // that were downloaded
-	Days     []DayUsage     `json:"days,omitempty"`
+	Days     []DayUsage     `json:"days"`
 	By       []UserUsage    `json:"by,omitempty"`
 }
 
@@ -54,7 +54,6 @@ type TreeUsage struct {
 // EncodeUsage returns the answer to …/usage.
 func EncodeUsage(u *Usage) *Document {
 	var w writer
-	u.Versions = emptied(u.Versions)
 	w.value(u)
 	return w.document(nil)
 }

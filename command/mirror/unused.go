@@ -47,7 +47,7 @@ func unusedFlag(fl caddycmd.Flags, root string) (*unusedSince, error) {
 	case of == nil:
 		return nil, fmt.Errorf("--unused: the server counts no downloads from %s: give --root as its configuration has it", root)
 	}
-	return unusedFor(of, days)
+	return unusedFor(of, days, time.Now())
 }
 
 // parsePeriod reads a number of days, as 90d or 1y.
@@ -62,11 +62,15 @@ func parsePeriod(text string) (days int, err error) {
 }
 
 // unusedFor returns what has not been downloaded for a number of days on which downloads were
-// counted. What happened on other days is not known.
-func unusedFor(of *wire.TreeUsage, days int) (*unusedSince, error) {
+// counted. What happened on other days is not known, and the last days have to be: a server whose
+// storage fails does not know what the clients of others have used since.
+func unusedFor(of *wire.TreeUsage, days int, now time.Time) (*unusedSince, error) {
 	if len(of.Counted) <= days {
 		return nil, fmt.Errorf("--unused: downloads were counted on %s, so it is not known what was unused on %s: wait, give a shorter period, or have usage keep counts for longer",
 			cli.Count(len(of.Counted), "day"), cli.Count(days, "day"))
+	}
+	if last := of.Counted[len(of.Counted)-1]; last < now.UTC().AddDate(0, 0, -1).Format(time.DateOnly) {
+		return nil, fmt.Errorf("--unused: it is not known what was downloaded after %s: see the server's log, which says why, and try again", last)
 	}
 	u := &unusedSince{since: of.Counted[len(of.Counted)-days], last: make(map[versionOf]string)}
 	for _, a := range of.Addresses {

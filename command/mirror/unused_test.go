@@ -26,18 +26,20 @@ func dayBefore(n int) string { return time.Now().UTC().AddDate(0, 0, -n).Format(
 
 // TestUnusedFor has the rules by which something is known to be unused.
 func TestUnusedFor(t *testing.T) {
+	now := time.Date(2026, 6, 3, 0, 30, 0, 0, time.UTC)
 	for _, test := range []struct {
 		rule    string
 		counted []string
 		days    int
 		since   string // empty: nothing is known
 	}{
-		{"the days that were counted", []string{"2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"}, 2, "2026-01-03"},
+		{"the days that were counted", []string{"2026-05-30", "2026-05-31", "2026-06-01", "2026-06-02"}, 2, "2026-06-01"},
 		{"days that were not counted do not help", []string{"2026-01-01", "2026-03-01", "2026-06-01", "2026-06-02"}, 3, "2026-03-01"},
-		{"as many days as that are too few: something may have been used before them", []string{"2026-01-01", "2026-01-02"}, 2, ""},
+		{"as many days as that are too few: something may have been used before them", []string{"2026-06-01", "2026-06-02"}, 2, ""},
 		{"nothing has been counted", nil, 1, ""},
+		{"the last days are not known: something may have been used on them", []string{"2026-05-29", "2026-05-30", "2026-05-31", "2026-06-01"}, 2, ""},
 	} {
-		u, err := unusedFor(&wire.TreeUsage{Counted: test.counted}, test.days)
+		u, err := unusedFor(&wire.TreeUsage{Counted: test.counted}, test.days, now)
 		if got := err == nil; got != (test.since != "") || got && u.since != test.since {
 			t.Errorf("%s: got %+v, %v", test.rule, u, err)
 		}

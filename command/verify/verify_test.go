@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
 )
@@ -202,6 +203,46 @@ func TestWatch(t *testing.T) {
 	s.newKey()
 	out, _ = watch("another key", 1)
 	commandtest.Says(t, out, "THE LOG IS NOT WHAT IT WAS")
+}
+
+// A log that was begun in place of another one says so, also to who watches one namespace.
+func TestWatchALogThatContinuesAnother(t *testing.T) {
+	s := newServer(t)
+	t.Chdir(t.TempDir())
+	watch := func(args ...string) (out string) {
+		t.Helper()
+		out, errs, status := s.run(append([]string{"--watch", s.host(), "--once", "--namespace", "acme"}, args...)...)
+		if status != 0 {
+			t.Errorf("the status is %d:\n%s%s", status, out, errs)
+		}
+		return out
+	}
+	watch() // while the log has no entry
+	signer, _ := tlogtest.NewSigner(t, "old.example.com/v1/tlog")
+	signed, err := tlog.Checkpoint{Origin: "old.example.com/v1/tlog", Size: 52}.Sign(signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	succession, err := tlog.NewSuccession(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	succession.Time = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s.log.Entries = []string{succession.String()}
+	before, err := os.ReadFile(verify.PinsName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := watch(); out != "the log was begun on 2026-01-02T03:04:05Z in place of old.example.com/v1/tlog, which had 52 entries\n" {
+		t.Errorf("it prints\n%s", out)
+	}
+	if err := os.WriteFile(verify.PinsName, before, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var entry watchedEntry
+	if out := watch("--json"); json.Unmarshal([]byte(out), &entry) != nil || entry.Event != "continues" || entry.Address != "old.example.com/v1/tlog" {
+		t.Errorf("as JSON it prints\n%s", out)
+	}
 }
 
 // A checkpoint that is not written is not compared the next time, so the run has failed.

@@ -119,7 +119,8 @@ func (p entryPrinter) print(news []verify.Entry, conflicts []verify.Conflict) er
 	}
 	for _, e := range news {
 		first, isConflict := with[e.Index]
-		if len(p.namespaces) > 0 && !slices.Contains(p.namespaces, e.Leaf.Address.Namespace) && !isConflict {
+		concerns := isConflict || e.Succession != nil || len(p.namespaces) == 0 || slices.Contains(p.namespaces, e.Leaf.Address.Namespace)
+		if !concerns {
 			continue
 		}
 		if err := p.printEntry(e, first, isConflict); err != nil {

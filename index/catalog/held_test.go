@@ -247,3 +247,22 @@ func TestUsedBy(t *testing.T) {
 		t.Errorf("to count them takes %v allocations", n)
 	}
 }
+
+// A name is meant more often than one of many words in a text.
+func TestATypoInANameComesFirst(t *testing.T) {
+	files := indextest.New(t)
+	files.Write("modules/acme/anything/aws/1.0.0/README.md", "# Anything\n\nBehind a gateway.\n").Write("modules/acme/anything/aws/1.0.0/main.tf", "")
+	files.Write("modules/acme/gateway/aws/1.0.0/main.tf", "")
+	x := index.New(index.Options{Open: files.Open, Signer: signer(t)})
+	t.Cleanup(func() { x.Close() })
+	c := catalog.For(indextest.Rescan(t, x))
+	found, _ := search(t, c.ModuleSearcher(c.Modules), catalog.ParseQuery("gatway").Loosen())
+	var names []string
+	for i := range found.Len() {
+		at, _ := found.At(i)
+		names = append(names, c.Modules[at].Address.Name)
+	}
+	if !slices.Equal(names, []string{"gateway", "anything"}) {
+		t.Errorf("found are %q", names)
+	}
+}

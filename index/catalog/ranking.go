@@ -18,6 +18,7 @@ const (
 	prefixOfCode
 	inDescription
 	inText
+	typoInText
 	notFound rank = math.MaxUint8
 )
 

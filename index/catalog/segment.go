@@ -69,7 +69,7 @@ func (b *segmentBuilder) add(t text) {
 func (b *segmentBuilder) addName(name string, kind posting) {
 	name = fold(name)
 	b.names.add(name, newPosting(b.row, kind))
-	b.addProse(name, proseWord)
+	b.addProse(name, nameWord)
 }
 
 func (b *segmentBuilder) addProse(text string, kind posting) {

@@ -18,9 +18,10 @@ const (
 
 // The kinds of words.
 const (
-	proseWord   posting = iota // of a description, a title or a name
+	proseWord   posting = iota // of a description or a title
 	codeWord                   // a whole name of an input, a type of resources and the like
 	furtherWord                // a part of such a name, a word of a README
+	nameWord                   // of a name
 )
 
 // kindBits are the bits of a posting for its kind.
@@ -96,9 +97,9 @@ func (b indexBuilder) index() invertedIndex {
 type wordIndex struct{ invertedIndex }
 
 var (
-	ranksOfWords     = ranks{proseWord: inDescription, codeWord: exactCode, furtherWord: inText}
-	ranksOfBeginning = ranks{proseWord: inDescription, codeWord: prefixOfCode, furtherWord: inText}
-	ranksOfTypos     = ranks{proseWord: inText, codeWord: inText, furtherWord: inText}
+	ranksOfWords     = ranks{nameWord: inDescription, proseWord: inDescription, codeWord: exactCode, furtherWord: inText}
+	ranksOfBeginning = ranks{nameWord: inDescription, proseWord: inDescription, codeWord: prefixOfCode, furtherWord: inText}
+	ranksOfTypos     = ranks{nameWord: inText, proseWord: typoInText, codeWord: typoInText, furtherWord: typoInText}
 	ranksOfSources   = ranks{codeWord: exactCode}
 )
 
