@@ -71,14 +71,13 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 		return
 	}
 	p := &modulePackage{ModulePackage: parsed}
-	if p.IsFolder {
+	switch p.tag, e.Bad = offer.ReadTag(m.metadata.Git(), m.Part, m.Dir, parsed.Number.String()); {
+	case e.Bad != nil:
+		w.addUnreadable(m, e)
+		return
+	case p.IsFolder:
 		p.job = w.newFolderArchive(m, e, parsed.Number.String())
-	} else {
-		if p.tag, err = offer.ReadTag(m.metadata.Git(), m.Part, m.Dir, parsed.Number.String()); err != nil {
-			e.Bad = tree.AsFinding(err)
-			w.addUnreadable(m, e)
-			return
-		}
+	default:
 		p.job = w.newArchive(&m.folder, m.Report, e, parsed.Number.String(), func(ctx context.Context, a *job) (memo.Record, error) {
 			return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
 				return archive.ReadModule(ctx, f, size, parsed.Format, wire.SHA256{})
@@ -88,8 +87,7 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	m.packages = append(m.packages, p)
 }
 
-// addUnreadable adds an entry that cannot be read, so that its version keeps its earlier
-// state.
+// addUnreadable adds an entry that cannot be read: its version keeps its earlier state.
 func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 	w.faulty = w.faulty || e.Bad.Passes()
 	p, err := layout.ParseModulePackage(e)

@@ -34,17 +34,17 @@ const TagGone = "gone"
 const maxTagRecord = 8192
 
 // ReadTag returns the tag of a version in the folder of its module, which has a repository; nil if the
-// version does not come from a tag, or if its record is damaged. The error says that this cannot be read
-// at the moment: what is entered in a log without its commit never gets one.
-func ReadTag(of *registryhcl.Git, in tree.Part, dir, version string) (*Tag, error) {
+// version does not come from a tag, or if its record is damaged. bad says why this cannot be read at the
+// moment: what is entered in a log without its commit never gets one.
+func ReadTag(of *registryhcl.Git, in tree.Part, dir, version string) (t *Tag, bad *tree.Finding) {
 	if of == nil {
 		return nil, nil
 	}
 	content, err := in.ReadFile(path.Join(dir, tree.SourceName(version)), maxTagRecord)
 	if err != nil && !errors.Is(err, tree.ErrDocumentTooLarge) {
-		return nil, err
+		return nil, tree.AsFinding(err)
 	}
-	t := new(Tag)
+	t = new(Tag)
 	if json.Unmarshal(content, t) != nil || t.Name == "" || !isCommit(t.Commit) {
 		return nil, nil
 	}

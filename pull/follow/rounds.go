@@ -13,14 +13,14 @@ import (
 const pause = time.Second
 
 // rounds do something for modules, in the background: for some at the same time, and for each once at a
-// time. What is begun for a module while it is under way is one further round.
+// time. What is begun for a module meanwhile has it done once more.
 type rounds struct {
 	do   func(address.Address)
 	ctx  context.Context // in which rounds begin
 	free chan struct{}   // a place for each that may be under way
 
 	mutex sync.Mutex
-	under map[address.Address]bool // true: there is one further round
+	under map[address.Address]bool // true: there will be another round
 }
 
 func newRounds(ctx context.Context, atOnce int, do func(address.Address)) *rounds {
@@ -60,14 +60,14 @@ func (r *rounds) run(a address.Address) {
 	}
 }
 
-// start notes that what is begun from now on is one further round.
+// start notes that what is begun from now on needs another round.
 func (r *rounds) start(a address.Address) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.under[a] = false
 }
 
-// next reports whether there is one further round. Otherwise the module is done.
+// next reports whether another round is needed. Otherwise the module is done.
 func (r *rounds) next(a address.Address) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
