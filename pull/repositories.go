@@ -79,7 +79,7 @@ func (r repositories) Published(context.Context, address.Address, string) (time.
 	return time.Time{}, upstream.ErrNotFound
 }
 
-// ModuleSource returns the module at the commit of its tag.
+// ModuleSource returns the module at the commit of its tag. The version is in a list.
 func (r repositories) ModuleSource(ctx context.Context, a address.Address, version string) (upstream.ModuleSource, error) {
 	g, err := r.repository(a)
 	if err != nil {
@@ -90,6 +90,13 @@ func (r repositories) ModuleSource(ctx context.Context, a address.Address, versi
 		return source, err
 	}
 	i, found := findTag(tags, g.Tags.Tag(version))
+	if !found { // another instance may have listed it since
+		r.since = time.Now()
+		if source, tags, err = r.tags(ctx, a, g); err != nil {
+			return source, err
+		}
+		i, found = findTag(tags, g.Tags.Tag(version))
+	}
 	if !found {
 		return source, fmt.Errorf("version %s: %w", version, ErrUnlisted)
 	}

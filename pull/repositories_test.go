@@ -515,6 +515,45 @@ func TestInstancesShareWhatAWebhookHasBrought(t *testing.T) {
 	}
 }
 
+// An instance that lists a version because another one was told of its tag fetches it, although the tags
+// that it has listed itself a moment before lack it.
+func TestInstancesFetchWhatOthersHaveListed(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Write("main.tf", "")
+	c.repository.Commit("v1.0.0")
+	c.list(t)
+	told := *c
+	told.mirroring = &mirroring{Tree: c.Tree, root: c.root}
+	told.restart(t)
+	c.repository.Commit("v1.1.0")
+	if err := told.Renew(background(), hosted, time.Now(), true); err != nil {
+		t.Fatal(err)
+	}
+	pull.CheckListNow(c.Filler, hosted)
+	if got := c.list(t); got != "1.1.0 1.0.0" {
+		t.Fatalf("the other instance lists %q", got)
+	}
+	c.fillVersion(t, "1.1.0")
+}
+
+// A version that was asked for before its tag was there is fetched as soon as it is listed.
+func TestVersionsAreNotMissedForLong(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Write("main.tf", "")
+	c.repository.Commit("v1.0.0")
+	if _, err := c.FillModule(background(), hosted, "1.1.0", nil); !errors.Is(err, pull.ErrUnlisted) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := c.ModuleFolder(background(), hosted, "1.1.0"); !errors.Is(err, pull.ErrUnlisted) {
+		t.Fatalf("its folder: got %v", err)
+	}
+	c.repository.Commit("v1.1.0")
+	if err := c.Renew(background(), hosted, time.Now(), true); err != nil {
+		t.Fatal(err)
+	}
+	c.fillVersion(t, "1.1.0")
+}
+
 // A registry.hcl that cannot be read as a whole says nothing about its repository.
 func TestABrokenFileDoesNotDisconnect(t *testing.T) {
 	for _, test := range []struct{ rule, content string }{

@@ -186,6 +186,15 @@ func (c *catalog) weigh() int { return int(c.size.Load()) }
 func (c *catalog) set(r *record) {
 	c.record, c.offered = r, nil
 	c.size.Store(r.weigh())
+	if !c.address.IsModule() {
+		return
+	}
+	for _, d := range r.Versions { // a client may have asked for one before it was listed
+		id := fileID{c.address, d.Version}
+		if err, ok := c.unfilled.Get(id); ok && errors.Is(err, ErrUnlisted) {
+			c.unfilled.Remove(id)
+		}
+	}
 }
 
 // version finds a version in the record.
