@@ -247,6 +247,26 @@ func TestMovedTagsAreReported(t *testing.T) {
 	}
 }
 
+// The tags of another repository say nothing about a version, also if its URL is where the other's begins.
+func TestTagsOfAnotherRepositoryAreNoMove(t *testing.T) {
+	for _, path := range []string{"/other.git", "/acme"} {
+		c := connect(t, `folder = "vpc"`)
+		c.repository.Write("vpc/main.tf", "")
+		c.repository.Commit("v1.0.0")
+		c.fillVersion(t, "1.0.0")
+		other := upstreamtest.NewRepository(t)
+		other.Write("vpc/main.tf", "# other")
+		other.Commit("v1.0.0")
+		c.Write(hostedFile, c.block(c.host.Serve(path, other), `folder = "vpc"`))
+		if err := c.Renew(background(), hosted, time.Now(), true); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(c.log.observed(pull.TagMoved)); n > 0 {
+			t.Errorf("%s: a tag is said to have moved", path)
+		}
+	}
+}
+
 // A module with faults that an upload would be refused for is not published, and not fetched again. Nor
 // is a tag that is older than the folder of the module.
 func TestFaultyVersionsAreNotPublished(t *testing.T) {

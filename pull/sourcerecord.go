@@ -53,7 +53,7 @@ func newSourceRecord(s upstream.ModuleSource, c upstream.ModuleContent, packed w
 // isIn reports whether the source is in the repository of another one.
 func (r *sourceRecord) isIn(repository upstream.ModuleSource) bool {
 	rest, ok := strings.CutPrefix(r.Source, "git::"+repository.URL.String())
-	return ok && (rest == "" || rest[0] == '/' || rest[0] == '?')
+	return ok && (rest == "" || rest[0] == '?' || strings.HasPrefix(rest, "//")) // after one slash it is another repository
 }
 
 // settled returns the record with the state after its package was written.
