@@ -161,7 +161,8 @@ func TestTheEndIsHeldBackUntilItIsOnRecord(t *testing.T) {
 				time.Sleep(followAfter + time.Millisecond)
 				close(s.goOn)
 				synctest.Wait()
-				if got := f.now(); len(got.body) != len(s.content)-heldBack || got.ended {
+				// A follower who was slower than the package came gets the rest from the tree, with the end.
+				if got := f.now(); len(got.body) < s.half() || len(got.body) > len(s.content)-heldBack || got.ended {
 					t.Errorf("before it is on record: %d bytes of %d", len(got.body), len(s.content))
 				}
 				if test.recorded {
