@@ -159,7 +159,7 @@ func (f *Follower) fetch(a address.Address) {
 }
 
 // Tell has modules looked at since their repository has told of a change. It returns at once. What is
-// told of one module while that is looked at is one further look, however often it is told.
+// told of one module meanwhile has it looked at once more, however often it is told.
 func (f *Follower) Tell(modules ...address.Address) { f.told.begin(modules...) }
 
 // A Connection is a module with its repository.
