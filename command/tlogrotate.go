@@ -18,14 +18,14 @@ func tlogRotateCommand() *cobra.Command {
 		Short: "Has another key sign the log",
 		Long: `
 Has another key sign the log from now on. The key before signs for 400 days as
-well, so that those who verify can take over the new one: tell it to them, and
+well, so that readers of the log can take over the new key: publish it, and say
 that verify --update takes it over. The name of the log and its entries stay.
 Servers that run sign with both within seconds.
 
 The key is generated, and kept in Caddy's storage. If the option key names a
 file, the key is the line there that does not sign yet: add it, see key --new,
-and reload all servers before. If a private key has leaked, do not rotate: those
-who verify go on to accept it. Begin another log, see new.
+and reload all servers before. If a private key has leaked, do not rotate:
+readers go on to accept it. Begin another log, see new.
 
 The exit status is 0 if the key signs, and 1 if not.`,
 		Example: `  caddy-terraform-registry tlog rotate --config /etc/caddy/Caddyfile`,

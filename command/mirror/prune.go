@@ -55,10 +55,10 @@ the version is ever fetched again.
 
 With --unused, such as --unused 1y, releases and, with --modules, modules are
 removed only if they have not been downloaded for so long, and lock files need
-not be given; what they name stays. The running server is asked, by its admin
-API. It has to have counted downloads (option usage) on more days than that;
-days on which it did not count do not help. What came into the folder since then
-stays as well. The output says of each when it was used last.
+not be given; the versions in a lock file stay. The command asks the running
+server, by its admin API. The server has to have counted downloads (option
+usage) on more days than that. Versions that came into the folder since then
+stay as well. The output says when each was used last.
 
 Releases under a hostname other than registry.terraform.io and
 registry.opentofu.org might be the registry's own. To remove such releases, and
