@@ -8,6 +8,9 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
+// MaxKeys is how many keys may sign a log at a time. Readers keep no more.
+const MaxKeys = 8
+
 // Keys sign a log at one time. While keys rotate there are several.
 type Keys struct {
 	// Signers sign checkpoints, the newest key first. Without one, the log is only read.
@@ -48,7 +51,7 @@ func (l *Log) rotate(ctx context.Context) error {
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	keys, err := l.options.Rotated(ctx)
+	keys, err := l.options.Rotated(ctx, *l.keys.Load())
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func TestKeysRotate(t *testing.T) {
 		var failure error
 		m := newMemory()
 		o := optionsFor(&access{memory: m})
-		o.Rotated = func(context.Context) (Keys, error) { return keys, failure }
+		o.Rotated = func(context.Context, Keys) (Keys, error) { return keys, failure }
 		l, err := Open(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)

@@ -29,9 +29,9 @@ type Options struct {
 
 	Keys
 
-	// Rotated returns the keys that sign now. It is called whenever the log is refreshed. Nil:
-	// they stay the same.
-	Rotated func(context.Context) (Keys, error)
+	// Rotated returns the keys that sign now, given the keys before. It is called whenever the
+	// log is refreshed. Nil: they stay the same.
+	Rotated func(context.Context, Keys) (Keys, error)
 
 	Store  Store
 	Anchor Anchor

@@ -14,17 +14,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 )
 
-// both is for how long a key signs beside the key that follows it. Whoever verifies a log less
+// overlap is for how long a key signs beside the key that follows it. Whoever verifies a log less
 // often must be told the new key.
-const both = 400 * 24 * time.Hour
+const overlap = 400 * 24 * time.Hour
 
-// maxSigning is how many keys may sign at a time: `verify` keeps no more.
-const maxSigning = 8
-
-// rotated are the keys that have followed the key in the folder of the log, as lines with the
+// laterKeys are the keys that have followed the key in the folder of the log, as lines with the
 // key and since when it signs, the oldest first. They are in the storage: who can write to
 // the folder alone must not add a key.
-const rotated = "keys"
+const laterKeys = "keys"
 
 // keys are all keys of a log, the newest first, also those that do not sign any more.
 type keys []key
@@ -38,8 +35,11 @@ type key struct {
 
 // keys returns the keys of the log that was begun with that one.
 func (l Log) keys(ctx context.Context, first tlog.StoredKey) (all keys, err error) {
-	content, err := l.Storage.Load(ctx, l.name(rotated))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	content, err := l.Storage.Load(ctx, l.name(laterKeys))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = l.neverRotated(ctx, first)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("loading the keys of the log: %w", err)
 	}
 	all = keys{{line: first.Public, Verifier: first.Verifier}}
@@ -50,20 +50,43 @@ func (l Log) keys(ctx context.Context, first tlog.StoredKey) (all keys, err erro
 			k.Verifier, err = note.NewVerifier(public)
 		}
 		if err != nil || k.Name() != l.Origin {
-			return nil, fmt.Errorf("%s in Caddy's storage is damaged: restore it", l.name(rotated))
+			return nil, fmt.Errorf("%s in Caddy's storage is damaged: restore it", l.name(laterKeys))
 		}
-		all[0].until = k.since.Add(both)
+		all[0].until = k.since.Add(overlap)
 		all = slices.Insert(all, 0, k)
 	}
 	return all, nil
+}
+
+// neverRotated returns an error if the newest checkpoint is signed by another key of the log than the
+// first one. Without that key, readers who know it alone would take the log for another one.
+func (l Log) neverRotated(ctx context.Context, first tlog.StoredKey) error {
+	signed, err := l.Storage.Load(ctx, l.name("checkpoint"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	n, err := note.Open(signed, note.VerifierList(first.Verifier))
+	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
+		n, err = unverified.Note, nil
+	}
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(n.UnverifiedSigs, func(s note.Signature) bool { return s.Name == l.Origin }) {
+		return fmt.Errorf("the log is signed by a later key, and %s in Caddy's storage is gone: restore it", l.name(laterKeys))
+	}
+	return nil
 }
 
 func (all keys) has(line string) bool {
 	return slices.ContainsFunc(all, func(k key) bool { return k.line == line })
 }
 
-// sign returns the keys that sign now, the newest first.
-func (all keys) sign() (signing keys) {
+// current returns the keys that sign now, the newest first.
+func (all keys) current() (signing keys) {
 	for _, k := range all {
 		if k.until.IsZero() || time.Now().Before(k.until) {
 			signing = append(signing, k)
@@ -77,30 +100,31 @@ func (all keys) public() (public tlog.Keys) {
 	for _, k := range all {
 		public.Verifiers = append(public.Verifiers, k.Verifier)
 	}
-	for _, k := range all.sign() {
+	for _, k := range all.current() {
 		public.Public = append(public.Public, tlog.PublicKey{Line: k.line, Until: k.until})
 	}
 	return public
 }
 
-// signing returns the keys that sign now, with their private keys.
-func (l Log) signing(ctx context.Context, first tlog.StoredKey) (signing tlog.Keys, err error) {
+// signing returns the keys that sign now, with their private keys. If they are the same as before,
+// their private keys are not loaded again.
+func (l Log) signing(ctx context.Context, first tlog.StoredKey, before tlog.Keys) (signing tlog.Keys, err error) {
 	all, err := l.keys(ctx, first)
 	if err != nil {
 		return signing, err
 	}
-	signing = all.public()
-	if l.Private != "" {
-		configured, err := tlog.ReadKeys(l.Private)
-		if err != nil {
-			return signing, fmt.Errorf("the private key of the log: %w", err)
-		}
-		if !slices.ContainsFunc(configured, func(c tlog.Key) bool { return all.has(c.Public) }) {
-			return signing, errors.New("the log was begun with another key: configure that one, or let the configured key follow it with tlog rotate")
-		}
+	if signing = all.public(); slices.Equal(signing.Public, before.Public) {
+		return before, nil
 	}
-	for _, k := range all.sign() {
-		private, err := l.private(ctx, k)
+	configured, err := l.configured()
+	if err != nil {
+		return signing, err
+	}
+	if configured != nil && !slices.ContainsFunc(configured, func(c tlog.Key) bool { return all.has(c.Public) }) {
+		return signing, errors.New("the log was begun with another key: configure that one, or let the configured key follow it with tlog rotate")
+	}
+	for _, k := range all.current() {
+		private, err := l.private(ctx, k, configured)
 		if err != nil {
 			return signing, err
 		}
@@ -109,21 +133,27 @@ func (l Log) signing(ctx context.Context, first tlog.StoredKey) (signing tlog.Ke
 	return signing, nil
 }
 
+// configured returns the private keys of the configuration; nil: it has none.
+func (l Log) configured() ([]tlog.Key, error) {
+	if l.Private == "" {
+		return nil, nil
+	}
+	configured, err := tlog.ReadKeys(l.Private)
+	if err != nil {
+		return nil, fmt.Errorf("the private key of the log: %w", err)
+	}
+	return configured, nil
+}
+
 // private returns the private key of a key.
-func (l Log) private(ctx context.Context, k key) (tlog.Key, error) {
-	if l.Private != "" {
-		configured, err := tlog.ReadKeys(l.Private)
-		if err != nil {
-			return tlog.Key{}, fmt.Errorf("the private key of the log: %w", err)
-		}
-		if i := slices.IndexFunc(configured, func(c tlog.Key) bool { return c.Public == k.line }); i >= 0 {
-			return configured[i], nil
-		}
+func (l Log) private(ctx context.Context, k key, configured []tlog.Key) (tlog.Key, error) {
+	if i := slices.IndexFunc(configured, func(c tlog.Key) bool { return c.Public == k.line }); i >= 0 {
+		return configured[i], nil
 	}
 	name := l.privateName(k)
 	private, err := l.Storage.Load(ctx, name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && l.Private != "":
+	case errors.Is(err, fs.ErrNotExist) && configured != nil:
 		return tlog.Key{}, fmt.Errorf("the log is signed by the key %s, too, which is not configured: add its private key as a line to the file, and reload", k.line)
 	case errors.Is(err, fs.ErrNotExist):
 		return tlog.Key{}, fmt.Errorf("the private key of the log is gone: restore %s in Caddy's storage", name)
@@ -154,54 +184,54 @@ func (l Log) Rotate(ctx context.Context) (tlog.Keys, error) {
 	if err != nil {
 		return tlog.Keys{}, err
 	}
-	if len(all.sign()) == maxSigning {
-		return tlog.Keys{}, fmt.Errorf("%d keys sign the log, and more are not looked at: wait until %s, when the oldest one ceases", maxSigning, all.sign()[maxSigning-1].until.Format(time.DateOnly))
+	if signing := all.current(); len(signing) == tlog.MaxKeys {
+		return tlog.Keys{}, fmt.Errorf("%d keys sign the log, and more are not looked at: wait until %s, when the oldest one ceases", tlog.MaxKeys, signing[len(signing)-1].until.Format(time.DateOnly))
 	}
-	next, err := l.next(all)
+	next, err := l.next(ctx, all)
 	if err != nil {
 		return tlog.Keys{}, err
 	}
 	return l.add(ctx, first, all, next)
 }
 
-// next returns the private key that is to sign.
-func (l Log) next(all keys) (private string, err error) {
-	if l.Private == "" {
-		return tlog.GenerateKey(l.Origin)
+// next returns the key that is to sign. A generated one is stored before anyone is to sign by it.
+func (l Log) next(ctx context.Context, all keys) (tlog.Key, error) {
+	configured, err := l.configured()
+	if err != nil {
+		return tlog.Key{}, err
 	}
-	for line := range strings.Lines(strings.TrimSpace(l.Private)) {
-		k, err := tlog.ReadKey(line)
-		if err != nil {
-			return "", fmt.Errorf("the private key of the log: %w", err)
+	if configured != nil {
+		i := slices.IndexFunc(configured, func(c tlog.Key) bool { return !all.has(c.Public) })
+		if i < 0 {
+			return tlog.Key{}, errors.New("the file with the private key has no other key: add one as a line, which tlog key --new prints, and reload all servers")
 		}
-		if !all.has(k.Public) {
-			return strings.TrimSpace(line), nil
-		}
+		return configured[i], nil
 	}
-	return "", errors.New("the file with the private key has no other key: add one as a line, which tlog key --new prints, and reload all servers")
+	private, err := tlog.GenerateKey(l.Origin)
+	if err != nil {
+		return tlog.Key{}, err
+	}
+	k, err := tlog.ReadKey(private)
+	if err != nil {
+		return tlog.Key{}, err
+	}
+	if err := l.Storage.Store(ctx, l.privateName(k.Verifier), []byte(private)); err != nil {
+		return tlog.Key{}, fmt.Errorf("storing the private key of the log: %w", err)
+	}
+	return k, nil
 }
 
 // add stores a key. Of two calls at the same time, one gets an error.
-func (l Log) add(ctx context.Context, first tlog.StoredKey, all keys, private string) (tlog.Keys, error) {
-	k, err := tlog.ReadKey(private)
-	if err != nil {
-		return tlog.Keys{}, err
-	}
+func (l Log) add(ctx context.Context, first tlog.StoredKey, all keys, k tlog.Key) (tlog.Keys, error) {
 	if slices.ContainsFunc(all, func(known key) bool { return known.KeyHash() == k.Verifier.KeyHash() }) {
 		return tlog.Keys{}, errors.New("the new key has the short hash of another one: take another key")
-	}
-	if l.Private == "" {
-		// It is there before anyone is to sign by it.
-		if err := l.Storage.Store(ctx, l.privateName(k.Verifier), []byte(private)); err != nil {
-			return tlog.Keys{}, fmt.Errorf("storing the private key of the log: %w", err)
-		}
 	}
 	var lines strings.Builder
 	for _, known := range slices.Backward(all[:len(all)-1]) {
 		fmt.Fprintf(&lines, "%s %s\n", known.line, known.since.UTC().Format(time.RFC3339))
 	}
 	fmt.Fprintf(&lines, "%s %s\n", k.Public, time.Now().UTC().Format(time.RFC3339))
-	if err := l.Storage.Store(ctx, l.name(rotated), []byte(lines.String())); err != nil {
+	if err := l.Storage.Store(ctx, l.name(laterKeys), []byte(lines.String())); err != nil {
 		return tlog.Keys{}, fmt.Errorf("storing the keys of the log: %w", err)
 	}
 	select {

@@ -68,7 +68,7 @@ func TestRotate(t *testing.T) {
 			t.Fatalf("the keys are %+v, %v", keys.Public, err)
 		}
 		second := keys.Public[0].Line
-		if until := rotated.Add(both).Truncate(time.Second); !keys.Public[1].Until.Equal(until) {
+		if until := rotated.Add(overlap).Truncate(time.Second); !keys.Public[1].Until.Equal(until) {
 			t.Errorf("the first key signs until %v, want %v", keys.Public[1].Until, until)
 		}
 		checkSigned(t, "in an instance that runs", before, second, first)
@@ -77,18 +77,18 @@ func TestRotate(t *testing.T) {
 		}
 		checkSigned(t, "after another instance has added to it", before, second, first)
 
-		time.Sleep(both / 2)
+		time.Sleep(overlap / 2)
 		if keys, err = l.Rotate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		third := keys.Public[0].Line
 		checkSigned(t, "with a third key", before, third, second, first)
-		time.Sleep(both/2 + time.Minute)
+		time.Sleep(overlap/2 + time.Minute)
 		if err := appendTo(t, l, "3.0.0"); err != nil {
 			t.Error(err)
 		}
 		checkSigned(t, "when the first key has ceased", before, third, second)
-		time.Sleep(both)
+		time.Sleep(overlap)
 		if err := appendTo(t, l, "4.0.0"); err != nil {
 			t.Error(err)
 		}
@@ -207,7 +207,7 @@ func TestTwoRotateAtTheSameTime(t *testing.T) {
 		storage, l := newLog(t)
 		second := make(chan error, 1)
 		storage.before = func(does, key string) error {
-			if does == "store" && key == rotated {
+			if does == "store" && key == laterKeys {
 				storage.before = nil
 				go func() {
 					_, err := l.Rotate(t.Context())
@@ -237,7 +237,7 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 		if _, err := l.Rotate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		name := l.name(rotated)
+		name := l.name(laterKeys)
 		whole := string(storage.values[name])
 		for _, damaged := range []string{"hello", whole[:len(whole)/2], strings.Replace(whole, " 2", " x", 1), strings.ReplaceAll(whole, origin, "other.example.com"), "\n"} {
 			if err := storage.Store(t.Context(), name, []byte(damaged)); err != nil {
@@ -260,9 +260,32 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 				t.Errorf("without %s it says %v", key, err)
 			}
 		}
+		storage.values = maps.Clone(values)
+		if err := storage.Delete(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Open(t.Context()); err != nil {
+			t.Errorf("while nothing is signed by the later key, it says %v", err)
+		}
+		storage.values = maps.Clone(values)
+		running, err := open(t, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := running.Refresh(t.Context()); err != nil { // signs by both
+			t.Fatal(err)
+		}
+		if err := storage.Delete(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		for when, err := range map[string]error{"reading": second(l.Read(t.Context())), "opening": second(l.Open(t.Context())), "refreshing": running.Refresh(t.Context())} {
+			if err == nil || !strings.Contains(err.Error(), "the log is signed by a later key, and") {
+				t.Errorf("when the keys are gone, %s says %v", when, err)
+			}
+		}
 		storage.values = values
 		storage.before = func(_, key string) error {
-			if key == rotated {
+			if key == laterKeys {
 				return errors.New("it fails")
 			}
 			return nil
@@ -273,10 +296,12 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 	})
 }
 
+func second(_ tlog.Options, err error) error { return err }
+
 func TestNoMoreKeysThanAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l := newLog(t)
-		for range maxSigning - 1 {
+		for range tlog.MaxKeys - 1 {
 			if _, err := l.Rotate(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -100,8 +100,8 @@ func (l Log) Open(ctx context.Context) (tlog.Options, error) {
 	if err != nil {
 		return tlog.Options{}, err
 	}
-	o.Rotated = func(ctx context.Context) (tlog.Keys, error) { return l.signing(ctx, first) }
-	if o.Keys, err = o.Rotated(ctx); err != nil {
+	o.Rotated = func(ctx context.Context, before tlog.Keys) (tlog.Keys, error) { return l.signing(ctx, first, before) }
+	if o.Keys, err = l.signing(ctx, first, tlog.Keys{}); err != nil {
 		return tlog.Options{}, err
 	}
 	a := o.Anchor.(anchor)

@@ -62,9 +62,9 @@ const (
 	pinsHeader = "# What this repository has seen of transparency logs, for `caddy-terraform-registry verify`.\n" +
 		"# Commit it: then the log cannot be shown otherwise to this repository than to all others.\n\n"
 	maxPins    = 1 << 20 // bytes
-	maxKeys    = 8       // of a log
-	maxHosts   = 64      // of a log
-	maxKeyLine = 1024    // bytes
+	maxKeys    = tlog.MaxKeys
+	maxHosts   = 64   // of a log
+	maxKeyLine = 1024 // bytes
 )
 
 // ReadPins reads the file with that name. It has none if the file does not exist.
