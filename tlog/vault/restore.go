@@ -19,8 +19,7 @@ func (l Log) Restore(ctx context.Context, from tlog.Store) (tlog.Options, error)
 	if err != nil {
 		return tlog.Options{}, err
 	}
-	o, err := l.optionsFor(ctx, k)
-	if err != nil {
+	if err := l.checkName(k); err != nil {
 		return tlog.Options{}, err
 	}
 	own, err := tlog.ReadStoredKey(ctx, l.Files)
@@ -41,5 +40,5 @@ func (l Log) Restore(ctx context.Context, from tlog.Store) (tlog.Options, error)
 	case own.ID != k.ID:
 		return tlog.Options{}, errors.New("it is no copy of the folder of the log, but another folder with the same key: the two may have different entries")
 	}
-	return o, nil
+	return l.optionsFor(ctx, k)
 }

@@ -53,8 +53,8 @@ func (l Log) Read(ctx context.Context) (tlog.Options, error) {
 }
 
 func (l Log) optionsFor(ctx context.Context, k tlog.StoredKey) (tlog.Options, error) {
-	if name := k.Verifier.Name(); l.Fixed && name != l.Origin {
-		return tlog.Options{}, fmt.Errorf("the log in this folder is called %s, and the configuration calls it %s: the name is fixed when a log is begun", name, l.Origin)
+	if err := l.checkName(k); err != nil {
+		return tlog.Options{}, err
 	}
 	l.Origin = k.Verifier.Name()
 	keys, err := l.keys(ctx, k)
@@ -62,6 +62,14 @@ func (l Log) optionsFor(ctx context.Context, k tlog.StoredKey) (tlog.Options, er
 		return tlog.Options{}, err
 	}
 	return tlog.Options{Origin: l.Origin, Keys: keys.public(), Store: l.Files, Anchor: anchor{log: l, folder: k.ID}}, nil
+}
+
+// checkName returns an error for a log that has another name than the configuration says.
+func (l Log) checkName(k tlog.StoredKey) error {
+	if name := k.Verifier.Name(); l.Fixed && name != l.Origin {
+		return fmt.Errorf("the log in this folder is called %s, and the configuration calls it %s: the name is fixed when a log is begun", name, l.Origin)
+	}
+	return nil
 }
 
 // withoutKey returns the error of a store without a key: fs.ErrNotExist if no log was begun in
