@@ -98,6 +98,7 @@ func (a *App) acquireTlog(t *loggedTree) error {
 					if err != nil {
 						return nil, err
 					}
+					o.Memo = tlogMemo{memoOf("log " + key.origin + " " + key.folder), p}
 					return opening.Open(ctx, o)
 				},
 				Hostnames: key.names(),
@@ -129,6 +130,21 @@ func datesIn(from source.Source, folder address.Address) map[string]time.Time {
 	}
 	dates, _ := pull.Dates(files, folder)
 	return dates
+}
+
+// A tlogMemo logs that it cannot be saved.
+type tlogMemo struct {
+	memoFile
+	log *pooledTlog
+}
+
+// Save implements tlog.Memo.
+func (m tlogMemo) Save(content []byte) error {
+	err := m.memoFile.Save(content)
+	if app := m.log.newest(); app != nil && err != nil {
+		app.logger.Warn("what is known of the transparency log cannot be kept: the next start reads all of its entries", "error", tree.WithoutPath(err).Error())
+	}
+	return err
 }
 
 // Destruct implements caddy.Destructor.

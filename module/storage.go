@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
@@ -185,8 +186,10 @@ func Memo(directories source.Directories) (store memo.Store, identity string) {
 
 // memo returns the file for the memo of a tree. It is in Caddy's data directory, but
 // not in the storage, since it can be large and is useful on this machine only.
-func (t servedTree) memo() memoFile {
-	sum := sha256.Sum256([]byte(t.identity()))
+func (t servedTree) memo() memoFile { return memoOf(t.identity()) }
+
+func memoOf(identity string) memoFile {
+	sum := sha256.Sum256([]byte(identity))
 	dir := filepath.Join(caddy.AppDataDir(), "terraform_registry", "memo")
 	return memoFile(filepath.Join(dir, hex.EncodeToString(sum[:12])))
 }
@@ -198,7 +201,7 @@ func (t servedTree) memo() memoFile {
 // syncs each file, which is not needed: a damaged memo is detected and not used.
 type memoFile string
 
-// Load implements index.Store. It removes temporary files left by a crash.
+// Load implements memo.Store and tlog.Memo. It removes temporary files left by a crash.
 func (f memoFile) Load() ([]byte, error) {
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(string(f)), f.temporary()))
 	for _, name := range left {
@@ -213,7 +216,7 @@ func (f memoFile) Load() ([]byte, error) {
 // temporary is the pattern for the names of the memo's temporary files.
 func (f memoFile) temporary() string { return "." + filepath.Base(string(f)) + "-*" }
 
-// Save implements index.Store. After a crash, or if the disk is full, the previous
+// Save implements memo.Store and tlog.Memo. After a crash, or if the disk is full, the previous
 // memo remains.
 func (f memoFile) Save(m []byte) error {
 	dir := filepath.Dir(string(f))
@@ -236,4 +239,5 @@ func (f memoFile) Save(m []byte) error {
 var (
 	_ access.LinkKeyStore = linkKeyStore{}
 	_ memo.Store          = memoFile("")
+	_ tlog.Memo           = memoFile("")
 )

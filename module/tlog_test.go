@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -156,6 +157,41 @@ func TestAVersionHasTheDateOfItsOrigin(t *testing.T) {
 		_, body := askLog(t, h, "/v1/registries/registry.terraform.io/modules/acme/vpc/aws/1.0.0")
 		return strings.Contains(body, `"published_at":"2025-10-01T08:30:00Z"`)
 	})
+}
+
+// A restart does not read again what it knows of the log.
+func TestWhatIsKnownOfALogOutlivesTheProcess(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		keeps bool
+	}{{"in a data directory that can be written", true}, {"in one that cannot", false}} {
+		t.Run(test.rule, func(t *testing.T) {
+			data := t.TempDir()
+			t.Setenv("XDG_DATA_HOME", data)
+			if !test.keeps {
+				if err := os.MkdirAll(filepath.Join(caddy.AppDataDir(), "terraform_registry"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(caddy.AppDataDir(), "terraform_registry", "memo"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := newConfiguration(t)
+			h := c.mustHandle(Handler{Root: treeToLog(t), Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: t.TempDir()}})
+			said := new(lockedBuffer)
+			c.app().logger = slog.New(slog.NewTextHandler(said, nil))
+			c.mustStart()
+			awaitEntry(t, h, "providers/acme/demo/1.2.0")
+			memo := memoOf("log " + testOrigin + " " + c.app().Tlogs()[0].Folder)
+			if test.keeps {
+				eventually(t, "it is kept", func() bool { _, err := memo.Load(); return err == nil })
+			} else {
+				eventually(t, "it says why it is not", func() bool {
+					return strings.Contains(said.String(), "what is known of the transparency log cannot be kept")
+				})
+			}
+		})
+	}
 }
 
 func TestALogWithoutAFolder(t *testing.T) {

@@ -43,6 +43,7 @@ func TestThereIsOneLogWhateverHappens(t *testing.T) {
 // An instance of a history.
 type instance struct {
 	*access
+	memo   keptMemo
 	log    *Log
 	active bool // is between two of its own operations
 	dead   bool
@@ -228,6 +229,7 @@ func (h *history) step() {
 		}
 	case n == 7:
 		_ = i.log.Tidy(ctx)
+		_ = i.log.Remember()
 	default:
 		if err := i.log.Refresh(ctx); errors.Is(err, ErrForked) || errors.Is(err, ErrBehind) {
 			h.t.Errorf("refreshing: %v", err)
@@ -241,7 +243,7 @@ func (h *history) restart(i *instance) {
 		i.log = nil
 	}
 	o := optionsFor(i.access)
-	o.Interval = time.Nanosecond
+	o.Interval, o.Memo = time.Nanosecond, &i.memo
 	l, err := Open(context.Background(), o)
 	if errors.Is(err, ErrForked) || errors.Is(err, ErrBehind) {
 		h.t.Errorf("opening: %v", err)

@@ -35,6 +35,7 @@ type Options struct {
 
 	Store  Store
 	Anchor Anchor
+	Memo   Memo // of this instance; nil: none
 
 	// Interval is the least time between two batches that this Log creates. Zero: a second.
 	Interval time.Duration
@@ -49,6 +50,8 @@ type Log struct {
 	keys    atomic.Pointer[Keys]
 	head    atomic.Pointer[Head]
 	adding  adding
+
+	remembered atomic.Int64 // the size of the head that the memo has
 
 	busy     chan struct{} // has a value while the head is being replaced
 	lag      lag           // while busy

@@ -16,9 +16,10 @@ import (
 // An Opening opens a log in several attempts. What an attempt has read, the next one need not
 // read again: a large log in a bucket is opened at last. It is not safe for concurrent use.
 type Opening struct {
-	ledger *ledger
-	edge   *edge // of the full bundles whose leaves the ledger has
-	lag    lag
+	ledger   *ledger
+	edge     *edge // of the entries whose leaves the ledger has
+	recalled int64 // so many entries are from the memo
+	lag      lag
 }
 
 // Open reads a log, and begins one if neither the store nor the anchor has one. The log must
@@ -32,13 +33,19 @@ func (x *Opening) Open(ctx context.Context, o Options) (*Log, error) {
 	}
 	o.Anchor = limitedAnchor{o.Anchor}
 	if x.edge == nil {
-		x.ledger, x.edge = new(ledger), &edge{batch: -1}
+		x.recall(o)
 	}
 	l := &Log{options: o, ledger: x.ledger, busy: make(chan struct{}, 1), catchUps: rate.NewLimiter(rate.Every(catchUpEvery), 1)}
 	l.keys.Store(&o.Keys)
 	l.files.store = o.Store
 	l.files.tiles.MaxEntries, l.files.bundles.MaxEntries = keptTiles, keptBundles
 	err := x.read(ctx, l)
+	if x.recalled > 0 && (errors.Is(err, ErrForked) || errors.Is(err, ErrBehind)) {
+		// The memo may be of another log, so all entries are read before this one is refused.
+		x.forget()
+		l.ledger = x.ledger
+		err = x.read(ctx, l)
+	}
 	switch {
 	case errors.Is(err, ErrForked), errors.Is(err, ErrBehind):
 		x.ledger, x.edge = nil, nil // the store may be mended, or is another one than before
@@ -48,10 +55,22 @@ func (x *Opening) Open(ctx context.Context, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.remembered.Store(x.recalled)
 	*x = Opening{}
 	l.adding.begin(l.write, o.Interval)
 	return l, nil
 }
+
+// recall begins with what the memo has.
+func (x *Opening) recall(o Options) {
+	x.forget()
+	if e, known, ok := remembered(o); ok {
+		x.edge, x.ledger, x.recalled = e, known, e.size
+	}
+}
+
+// forget begins without a memo.
+func (x *Opening) forget() { x.ledger, x.edge, x.recalled = new(ledger), &edge{batch: -1}, 0 }
 
 func (x *Opening) read(ctx context.Context, l *Log) error {
 	// The checkpoint is read first: the entries of a later one might come too late.
@@ -62,10 +81,14 @@ func (x *Opening) read(ctx context.Context, l *Log) error {
 	if err != nil {
 		return err
 	}
+	if x.recalled > checkpoint.Size { // no root would say that the memo is of this log
+		x.forget()
+		l.ledger = x.ledger
+	}
 	if err := x.readBundles(ctx, &l.files, checkpoint.Size/BundleSize); err != nil {
 		return err
 	}
-	if x.edge.size > checkpoint.Size { // no root says that they are still there
+	if x.recalled > 0 || x.edge.size > checkpoint.Size { // nothing else says that they are still there
 		if err := l.endsWith(ctx, x.edge); err != nil {
 			return err
 		}
@@ -129,11 +152,12 @@ func (x *Opening) readBundles(ctx context.Context, f *files, known int64) error 
 			if leaves[i] == nil {
 				break // it is gone, or was not read
 			}
-			next, full := x.edge.grow(entries[i])
+			old := x.edge.size % BundleSize // entries of the first bundle may be from the memo
+			next, full := x.edge.grow(entries[i][old:])
 			if err := f.check(ctx, full); err != nil {
 				return err
 			}
-			x.ledger.add(x.edge.size, leaves[i])
+			x.ledger.add(x.edge.size, leaves[i][old:])
 			x.edge = next
 		}
 		switch {

@@ -153,9 +153,13 @@ func (r *Recorder) State() State {
 	return r.state
 }
 
-// Close ends the recorder and closes the log. It does not wait for a disk that hangs.
+// Close ends the recorder, saves the memo of the log, and closes the log. It does not wait for a
+// folder of the log that hangs.
 func (r *Recorder) Close() {
 	r.cancel()
+	if l := r.Log(); l != nil {
+		_ = l.Remember()
+	}
 	go func() {
 		<-r.ended
 		if l := r.Log(); l != nil {
@@ -244,7 +248,8 @@ func (r *Recorder) attempt(ctx context.Context) error {
 	}
 	if time.Since(r.tidied) >= tidyEvery {
 		r.tidied = time.Now()
-		_ = l.Tidy(ctx) // old batches do no harm for another hour
+		_ = l.Remember() // a memo that cannot be saved logs that
+		_ = l.Tidy(ctx)  // old batches do no harm for another hour
 	}
 	return nil
 }

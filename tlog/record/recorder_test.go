@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -573,4 +574,65 @@ func TestWhenAPackageWasPublishedAtItsOrigin(t *testing.T) {
 			t.Errorf("%s was first offered at %v, want %v; %v", name, at, want, finding)
 		}
 	}
+}
+
+// A savedMemo is a memo in memory, which has been saved so many times.
+type savedMemo struct {
+	content []byte
+	saves   int
+}
+
+func (m *savedMemo) Load() ([]byte, error) {
+	if m.content == nil {
+		return nil, fs.ErrNotExist
+	}
+	return m.content, nil
+}
+
+func (m *savedMemo) Save(content []byte) error {
+	m.content = content
+	m.saves++
+	return nil
+}
+
+// The memo of a log is saved when a recorder is closed, and once an hour while the log grows.
+func TestWhenAMemoIsSaved(t *testing.T) {
+	files, storage := indextest.New(t), tlogtest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	first := scan(t, files)
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# more"))
+	second := scan(t, files)
+	files.Write("modules/acme/vpc/aws/1.2.0.tar.gz", indextest.TarGz("main.tf", "# most"))
+	third := scan(t, files)
+	synctest.Test(t, func(t *testing.T) {
+		var memo savedMemo
+		r := New(Options{Open: func(ctx context.Context) (*tlog.Log, error) {
+			o := storage.Options()
+			o.Memo = &memo
+			return new(tlog.Opening).Open(ctx, o)
+		}})
+		for _, step := range []struct {
+			rule string
+			sees *index.Snapshot
+			wait time.Duration
+			want int
+		}{
+			{"when the log has been opened", first, time.Minute, 1},
+			{"not for each entry", second, time.Minute, 1},
+			{"within the hour", second, 2 * time.Hour, 2},
+			{"not while nothing is new", second, 5 * time.Hour, 2},
+			{"not for each entry later", third, time.Minute, 2},
+		} {
+			r.Offered(step.sees, nil)
+			time.Sleep(step.wait)
+			if memo.saves != step.want {
+				t.Errorf("%s: it is saved %d times, not %d", step.rule, memo.saves, step.want)
+			}
+		}
+		r.Close()
+		if memo.saves != 3 {
+			t.Errorf("at the end it is saved %d times", memo.saves)
+		}
+		synctest.Wait()
+	})
 }
