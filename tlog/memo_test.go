@@ -117,7 +117,7 @@ func TestAStartWithAMemoReadsNewEntriesOnly(t *testing.T) {
 // A memo that is not of this log costs time, and nothing else.
 func TestAMemoThatCannotBeUsed(t *testing.T) {
 	var memo, older keptMemo
-	var old *memory
+	var old, unsigned *memory
 	m, twin := newMemory(), newMemory()
 	synctest.Test(t, func(t *testing.T) {
 		l, _ := openWith(t, m, &memo)
@@ -133,6 +133,8 @@ func TestAMemoThatCannotBeUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Close()
+		unsigned = m.copy()
+		unsigned.files[checkpointName], unsigned.anchor = old.files[checkpointName], old.files[checkpointName]
 		l = open(t, twin) // with the same versions, and other nonces
 		mustAppend(t, l, leavesFrom(0, 1000)...)
 		l.Close()
@@ -142,6 +144,12 @@ func TestAMemoThatCannotBeUsed(t *testing.T) {
 		content[(place+len(content))%len(content)]++
 		return content
 	}
+	e, known, err := decodeMemo(origin, memo.content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.levels[0][100][0]++ // after the 700 entries that were signed first
+	wrong := encodeMemo(origin, e, known)
 	renamed := bytes.Replace(memo.content, []byte(origin), []byte(strings.Repeat("x", len(origin))), 1)
 	for _, test := range []struct {
 		rule string
@@ -158,6 +166,8 @@ func TestAMemoThatCannotBeUsed(t *testing.T) {
 		{"it is of a log of another name", &keptMemo{withChecksum(renamed), nil}, m, false},
 		{"it is of another log of that name", &memo, twin, false},
 		{"the log is older, from a backup", &memo, old, false},
+		{"a hash of it is wrong", &keptMemo{wrong, nil}, m, false},
+		{"a hash of it is wrong, of an entry that no checkpoint has", &keptMemo{wrong, nil}, unsigned, false},
 		{"it is of this log", &memo, m, true},
 		{"it is of this log when that was smaller", &older, m, true},
 	} {
