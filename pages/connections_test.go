@@ -44,6 +44,41 @@ func TestModulesSayWhichCommitTheyAre(t *testing.T) {
 	}
 }
 
+func TestATagThatHasMoved(t *testing.T) {
+	files, other := connectedTree(t), strings.Repeat("1b", 20)
+	record := "modules/acme/vpc/aws/.1.0.0.source.json"
+	as := func(now string) *indextest.Tree {
+		content := indextest.TarGz("main.tf", "# vpc")
+		return files.Write(record, fmt.Sprintf(`{"tag":"v1.0.0","tag_now":%q,"commit":%q,"source":"git::https://github.com/acme/vpc?ref=1","package_sha256":"%x"}`,
+			now, strings.Repeat("0a", 20), sha256.Sum256([]byte(content))))
+	}
+	for _, test := range []struct{ rule, now, says string }{
+		{"to another commit", other, "The tag of this version has moved. In the repository, v1.0.0 is at another commit now, 1b1b1b1b…1b1b1b. This version stays as it was, at commit 0a0a0a0a…0a0a0a."},
+		{"as it was deleted", "gone", "The tag of this version is gone. In the repository, v1.0.0 has been deleted. This version stays as it was, at commit 0a0a0a0a…0a0a0a."},
+		{"not at all", "", ""},
+	} {
+		text := textIn(parse(t, siteOf(t, snapshotOf(t, as(test.now))).get("/modules/acme/vpc/aws", "")))
+		if !strings.Contains(text, test.says) || strings.Contains(text, "stays as it was") != (test.says != "") {
+			t.Errorf("%s: the page says %s", test.rule, text)
+		}
+	}
+}
+
+// The source that an operator names is left out if the link to the commit leads to it.
+func TestTheSourceIsTheRepository(t *testing.T) {
+	files := connectedTree(t)
+	for _, test := range []struct {
+		source string
+		named  bool
+	}{{"https://github.com/acme/vpc", false}, {"https://github.com/acme/vpc/", false}, {"https://example.com/vpc", true}} {
+		files.Write("modules/acme/vpc/aws/registry.hcl", "source = \""+test.source+"\"\ngit {\n  url = \"https://github.com/acme/vpc\"\n}\n")
+		text := textIn(parse(t, siteOf(t, snapshotOf(t, files)).get("/modules/acme/vpc/aws", "")))
+		if named := strings.Contains(text, "Source"); named != test.named || !strings.Contains(text, "Repositorygithub.com/acme/vpc") {
+			t.Errorf("%s: the page says %s", test.source, text)
+		}
+	}
+}
+
 // connected follows two repositories, of which the second fails.
 type connected struct{}
 

@@ -97,15 +97,21 @@ func (m *moduleView) chipsOf(v *index.ModuleVersion) []chip {
 
 func (m *moduleView) notices() []notice {
 	to := func(r route.Route) *link { return &link{"Use " + m.latest.Version, m.url(r)} }
-	return append(append(tagNotices(m.version.Tag.Note()), doubtNotices(m.version.Doubts)...), versionNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.WithVersion("")))...)
+	return append(append(tagNotices(m.version), doubtNotices(m.version.Doubts)...), versionNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.WithVersion("")))...)
 }
 
-// tagNotices says that the tag of a version is no longer where it was, unless the note is empty.
-func tagNotices(text string) (notices []notice) {
-	if text != "" {
-		notices = append(notices, notice{Tone: "warn", Title: "The tag of this version is not where it was.", Text: "Of this version, " + text + "."})
+// tagNotices says that the tag of a version is no longer at the version's commit.
+func tagNotices(v *index.ModuleVersion) []notice {
+	t := v.Tag
+	if t == nil || t.Now == "" {
+		return nil
 	}
-	return notices
+	n := notice{Tone: "warn", Title: "The tag of this version has moved.", Text: "In the repository, " + t.Name + " is at another commit now, " + abbreviated(t.Now) + "."}
+	if t.IsGone() {
+		n.Title, n.Text = "The tag of this version is gone.", "In the repository, "+t.Name+" has been deleted."
+	}
+	n.Text += " This version stays as it was, at commit " + abbreviated(t.Commit) + "."
+	return []notice{n}
 }
 
 // doubtNotices says why publishing would refuse the module's package today. The package
@@ -186,10 +192,15 @@ func (m *moduleView) sidebar() sidebar {
 	if m.route.Address.Hostname != "" {
 		b.Use.Note = "Mirrored from " + address.DisplayHostname(m.route.Address.Hostname) + ". Clients download it from there, unless they are configured to use this registry instead."
 	}
+	tag := tagFacts(m.version)
 	if meta := m.module.Metadata(); meta != nil {
-		b.Facts = append(b.Facts, sourceFacts(meta)...)
+		for _, f := range sourceFacts(meta) {
+			if !slices.ContainsFunc(tag, func(t fact) bool { return t.URL != "" && t.Text == f.Text }) { // a link to the commit says more
+				b.Facts = append(b.Facts, f)
+			}
+		}
 	}
-	b.Facts = append(b.Facts, tagFacts(m.version)...)
+	b.Facts = append(b.Facts, tag...)
 	packed := m.version.Archive
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: m.version.Published()},

@@ -64,12 +64,15 @@ func (t *Tag) of(f *File) *Tag {
 	return t
 }
 
+// IsGone reports whether the tag has been deleted.
+func (t *Tag) IsGone() bool { return t.Now == TagGone }
+
 // Note says that a tag is no longer where it was; empty if it is. A nil Tag is.
 func (t *Tag) Note() string {
 	switch {
 	case t == nil || t.Now == "":
 		return ""
-	case t.Now == TagGone:
+	case t.IsGone():
 		return fmt.Sprintf("its tag %s has been deleted, and the version stays as it was, at commit %s: withdraw it if that is wrong", t.Name, t.Commit)
 	}
 	return fmt.Sprintf("its tag %s has been moved to commit %s, and the version stays as it was, at commit %s: release a new one", t.Name, t.Now, t.Commit)
