@@ -137,9 +137,9 @@ func (l *listRequest) page(ctx context.Context, all *listed) ([]*Listed, wire.Pa
 			}
 		}
 	} else {
-		found, _, err := all.search(ctx, l.searched, l.has)
+		found, _, err := all.search(ctx, l.searched, l.has, 0)
 		if err == nil && found.Len() == 0 {
-			found, _, err = all.search(ctx, l.searched.Loosen(), l.has)
+			found, _, err = all.search(ctx, l.searched.Loosen(), l.has, 0)
 		}
 		if err != nil {
 			return nil, wire.Page{}, err

@@ -88,8 +88,9 @@ func (v *View) ParseQuery(text string) catalog.Query {
 }
 
 // Search searches the modules and providers that the user may see, and the documentation of
-// these providers. If nothing is found, it searches for similar words.
-func (v *View) Search(q catalog.Query) (s Search, err error) {
+// these providers. If nothing is found, it searches for similar words. Of each kind it returns so
+// many results at most; 0: all.
+func (v *View) Search(q catalog.Query, most int) (s Search, err error) {
 	l, err := v.listing()
 	if err != nil || q.IsEmpty() {
 		return s, err
@@ -99,10 +100,10 @@ func (v *View) Search(q catalog.Query) (s Search, err error) {
 		if s = (Search{Similar: similar}); similar {
 			q = q.Loosen()
 		}
-		if s.Modules, _, err = l.modules.search(ctx, q, anything); err != nil {
+		if s.Modules, _, err = l.modules.search(ctx, q, anything, most); err != nil {
 			return Search{}, err
 		}
-		if s.Providers, s.Pages, err = l.providers.search(ctx, q, anything); err != nil {
+		if s.Providers, s.Pages, err = l.providers.search(ctx, q, anything, most); err != nil {
 			return Search{}, err
 		}
 		if s.Pages.only != nil {
@@ -118,8 +119,8 @@ func (v *View) Search(q catalog.Query) (s Search, err error) {
 func anything(*Listed) bool { return true }
 
 // search finds entries and pages. If the query names one that is visible and asked for, that
-// is the only result; else its words count.
-func (l *listed) search(ctx context.Context, q catalog.Query, asked func(*Listed) bool) (entries, pages FoundList, err error) {
+// is the only result; else its words count. It returns so many at most; 0: all.
+func (l *listed) search(ctx context.Context, q catalog.Query, asked func(*Listed) bool, most int) (entries, pages FoundList, err error) {
 	all := l.entries()
 	entries, pages = FoundList{Query: q, listed: all}, FoundList{Query: q, listed: all}
 	if found, ok := l.named(q.Named); ok && asked(&all[found.entry]) {
@@ -132,7 +133,7 @@ func (l *listed) search(ctx context.Context, q catalog.Query, asked func(*Listed
 			return entries, pages, nil
 		}
 	}
-	entries.results, pages.results, err = l.searcher().Search(ctx, q)
+	entries.results, pages.results, err = l.searcher().Search(ctx, q, most)
 	return entries, pages, err
 }
 

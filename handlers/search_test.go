@@ -50,7 +50,7 @@ resource "demo_thing" "one" {}
 // found lists the results of a search.
 func found(t *testing.T, v *handlers.View, query string) (list []string) {
 	t.Helper()
-	s, err := v.Search(v.ParseQuery(query))
+	s, err := v.Search(v.ParseQuery(query), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

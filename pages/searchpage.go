@@ -110,7 +110,7 @@ func (v *visit) search() (*answer, error) {
 		return pageAnswer("search", s)
 	}
 	s.Title = v.query.q + " · Search"
-	found, err := v.view.Search(words)
+	found, err := v.view.Search(words, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +301,7 @@ func (v *visit) suggestions() (*answer, error) {
 	list := []suggestion{}
 	words := v.view.ParseQuery(v.query.q)
 	if !words.IsEmpty() {
-		found, err := v.view.Search(words)
+		found, err := v.view.Search(words, maxSuggested)
 		if err != nil {
 			return nil, err
 		}

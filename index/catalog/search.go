@@ -53,11 +53,13 @@ func newSearcher(entries []*Entry, x *searchIndex) *Searcher {
 // garbage of many searches would cost as much as the searches.
 type scratch struct {
 	ranker
-	words  []ranking
-	source ranking
-	sums   []int16 // by place: the best sum so far; negative: not found
-	found  []int32 // places with a sum
-	seen   rowSet
+	words   []ranking
+	source  ranking
+	sums    []int16 // by place: the best sum so far; negative: not found
+	found   []int32 // places with a sum
+	seen    rowSet
+	entries []result
+	pages   []result
 }
 
 func (s *Searcher) borrow() *scratch {
@@ -83,7 +85,7 @@ func (s *Searcher) giveBack(x *scratch) {
 	for _, place := range x.found {
 		x.sums[place] = -1
 	}
-	x.found = x.found[:0]
+	x.found, x.entries, x.pages = x.found[:0], x.entries[:0], x.pages[:0]
 	s.scratch.Put(x)
 }
 
@@ -92,20 +94,24 @@ func (s *Searcher) giveBack(x *scratch) {
 // requires, takes and returns, by a part of a name, by the words of the description, and by
 // all other words. It also finds the pages of documentation of providers that match by words
 // of their own and words of their provider. An empty query finds all entries, and no page.
-// The only error is the end of ctx.
-func (s *Searcher) Search(ctx context.Context, q Query) (entries, pages Results, err error) {
+// Of entries and of pages it returns so many at most; 0: all. The only error is the end of ctx.
+func (s *Searcher) Search(ctx context.Context, q Query, most int) (entries, pages Results, err error) {
 	x := s.borrow()
 	defer s.giveBack(x)
 	x.ctx = ctx
-	return s.search(q, x)
+	if err := s.search(q, x); err != nil {
+		return Results{}, Results{}, err
+	}
+	return bestOf(x.entries, most), bestOf(x.pages, most), nil
 }
 
-func (s *Searcher) search(q Query, x *scratch) (entries, pages Results, err error) {
+// search collects the results in the scratch.
+func (s *Searcher) search(q Query, x *scratch) error {
 	if q.IsEmpty() {
 		for i := range s.entries {
-			entries.found = append(entries.found, newResult(0, int32(i), 0))
+			x.entries = append(x.entries, newResult(0, int32(i), 0))
 		}
-		return entries, pages, nil
+		return nil
 	}
 	for len(x.words) < len(q.words) {
 		x.words = append(x.words, newRanking(s.index.size))
@@ -120,7 +126,7 @@ func (s *Searcher) search(q Query, x *scratch) (entries, pages Results, err erro
 		s.index.rankSource(q.source, &x.ranker)
 	}
 	if err := x.ctx.Err(); err != nil {
-		return entries, pages, err
+		return err
 	}
 	look := func(rows []int32) {
 		for _, row := range rows {
@@ -136,7 +142,7 @@ func (s *Searcher) search(q Query, x *scratch) (entries, pages Results, err erro
 				continue
 			case row != owner.first && !s.entries[place].Address.IsModule():
 				if q.Named == nil || q.Named.Slug != "" || !areNames(words, owner.first) {
-					pages.found = append(pages.found, newResult(sum, place, row-owner.first))
+					x.pages = append(x.pages, newResult(sum, place, row-owner.first))
 				}
 				continue
 			case row != owner.first:
@@ -154,11 +160,28 @@ func (s *Searcher) search(q Query, x *scratch) (entries, pages Results, err erro
 	}
 	look(x.source.rows)
 	for _, place := range x.found {
-		entries.found = append(entries.found, newResult(x.sums[place], place, 0))
+		x.entries = append(x.entries, newResult(x.sums[place], place, 0))
 	}
-	slices.Sort(entries.found)
-	slices.Sort(pages.found)
-	return entries, pages, nil
+	return nil
+}
+
+// bestOf returns the best results, in order, and so many at most; 0: all.
+func bestOf(found []result, most int) Results {
+	if most == 0 || len(found) <= most {
+		best := slices.Clone(found)
+		slices.Sort(best)
+		return Results{best}
+	}
+	best := make([]result, 0, most+1)
+	for _, r := range found {
+		if len(best) == most && r > best[most-1] {
+			continue
+		}
+		at, _ := slices.BinarySearch(best, r)
+		best = slices.Insert(best, at, r)
+		best = best[:min(len(best), most)]
+	}
+	return Results{best}
 }
 
 // areNames reports whether all words are the names of a provider: the provider itself is

@@ -95,7 +95,7 @@ func searchFor(t *testing.T, ctx context.Context, s *Searcher, query string) (po
 	for _, q := range []Query{ParseQuery(query), ParseQuery(query).Loosen()} {
 		x := s.borrow()
 		x.ctx = ctx
-		_, _, searchErr := s.search(q, x)
+		searchErr := s.search(q, x)
 		err = errors.Join(err, searchErr)
 		postings, ranked = postings+x.postings, ranked+x.ranked
 	}
@@ -222,7 +222,7 @@ func BenchmarkSearch(b *testing.B) {
 				b.ReportAllocs()
 				found := 0
 				for b.Loop() {
-					entries, _, _ := s.Search(b.Context(), q)
+					entries, _, _ := s.Search(b.Context(), q, 0)
 					found = entries.Len()
 				}
 				b.ReportMetric(float64(found), "found")
@@ -246,11 +246,11 @@ func BenchmarkSearchP99(b *testing.B) {
 		}
 		q := ParseQuery(strings.Join(words, " "))
 		began := time.Now()
-		modules, _, _ := s.Search(b.Context(), q)
-		providers, titles, _ := pages.Search(b.Context(), q)
+		modules, _, _ := s.Search(b.Context(), q, 0)
+		providers, titles, _ := pages.Search(b.Context(), q, 0)
 		if modules.Len()+providers.Len()+titles.Len() == 0 {
-			s.Search(b.Context(), q.Loosen())
-			pages.Search(b.Context(), q.Loosen())
+			s.Search(b.Context(), q.Loosen(), 0)
+			pages.Search(b.Context(), q.Loosen(), 0)
 		}
 		took = append(took, time.Since(began))
 	}

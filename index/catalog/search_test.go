@@ -67,7 +67,7 @@ func findAmong(t testing.TB, c *catalog.Catalog, entries []*catalog.Entry, query
 
 func search(t testing.TB, s *catalog.Searcher, q catalog.Query) (entries, pages catalog.Results) {
 	t.Helper()
-	entries, pages, err := s.Search(t.Context(), q)
+	entries, pages, err := s.Search(t.Context(), q, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,4 +332,34 @@ func marked(runs []catalog.Run) (text string) {
 		}
 	}
 	return text
+}
+
+// Whoever wants the first few results gets the first few of all.
+func TestTheFirstResultsOfASearch(t *testing.T) {
+	c := heldTree(t)
+	modules, providers := c.ModuleSearcher(c.Modules), c.ProviderSearcher(c.Providers)
+	for _, s := range []*catalog.Searcher{modules, providers} {
+		for _, query := range []string{"", "a", "aws", "s3_bucket", "arn", "nothing"} {
+			q := catalog.ParseQuery(query)
+			all, allPages := search(t, s, q)
+			for most := 1; most < 6; most++ {
+				first, firstPages, err := s.Search(t.Context(), q, most)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, of := range []struct{ first, all catalog.Results }{{first, all}, {firstPages, allPages}} {
+					if of.first.Len() != min(most, of.all.Len()) {
+						t.Errorf("%q: of %d results it has %d, not %d", query, of.all.Len(), of.first.Len(), most)
+						continue
+					}
+					for i := range of.first.Len() {
+						entry, page := of.first.At(i)
+						if wantEntry, wantPage := of.all.At(i); entry != wantEntry || page != wantPage {
+							t.Errorf("%q: of the first %d, result %d is another one", query, most, i)
+						}
+					}
+				}
+			}
+		}
+	}
 }
