@@ -93,10 +93,13 @@ func (s shortLeaf) sameFiles(other shortLeaf) bool {
 // A versionKey is a digest: the texts of all addresses would take more memory.
 type versionKey [16]byte
 
-func keyOf(a address.Address, version string) (k versionKey) {
-	sum := sha256.Sum256([]byte(kindOf(a) + " " + a.String() + " " + version))
-	copy(k[:], sum[:])
-	return k
+func keyOf(a address.Address, version string) versionKey {
+	var space [128]byte // of most texts: a start asks for all versions
+	text := append(space[:0], kindOf(a)...)
+	text = append(append(text, ' '), a.String()...)
+	text = append(append(text, ' '), version...)
+	sum := sha256.Sum256(text)
+	return versionKey(sum[:])
 }
 
 // add adds leaves from the number on. It skips leaves that it has.
@@ -145,16 +148,22 @@ func (l *ledger) truncate(size int64) {
 	l.leaves = l.leaves[:size]
 }
 
-// of returns the leaves below size of a version, the oldest first, with their numbers.
-func (l *ledger) of(a address.Address, version string, size int64) (numbers []int64, leaves []shortLeaf) {
+// each calls do with the leaves below size of a version, the newest first, and their numbers.
+func (l *ledger) each(a address.Address, version string, size int64, do func(number int64, leaf *shortLeaf)) {
+	key := keyOf(a, version)
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	n, ok := l.newest[keyOf(a, version)]
+	n, ok := l.newest[key]
 	for ; ok && n >= 0; n = l.leaves[n].previous {
 		if int64(n) < size {
-			numbers, leaves = append(numbers, int64(n)), append(leaves, l.leaves[n])
+			do(int64(n), &l.leaves[n])
 		}
 	}
+}
+
+// of returns the leaves below size of a version, the oldest first, with their numbers.
+func (l *ledger) of(a address.Address, version string, size int64) (numbers []int64, leaves []shortLeaf) {
+	l.each(a, version, size, func(n int64, leaf *shortLeaf) { numbers, leaves = append(numbers, n), append(leaves, *leaf) })
 	slices.Reverse(numbers)
 	slices.Reverse(leaves)
 	return numbers, leaves
@@ -184,25 +193,25 @@ type Comparison struct {
 
 // Compare returns what the log has of the package of a leaf. It reads nothing.
 func (l *Log) Compare(leaf Leaf) Comparison {
-	_, known := l.ledger.of(leaf.Address, leaf.Version, l.Head().Size)
 	says := shorten(leaf, l.ledger.platform(leaf.Platform))
-	var first, same *shortLeaf
-	for i, k := range known {
-		if !events[k.event].HasPackage() || k.platform != says.platform {
-			continue
+	var oldest, same shortLeaf
+	record := NotOnRecord
+	l.ledger.each(leaf.Address, leaf.Version, l.Head().Size, func(_ int64, known *shortLeaf) {
+		switch {
+		case !events[known.event].HasPackage() || known.platform != says.platform:
+		case known.zh == says.zh || known.sameFiles(says):
+			same, record = *known, OnRecord
+		case record == NotOnRecord:
+			oldest, record = *known, Replaced
+		default:
+			oldest = *known
 		}
-		if first == nil {
-			first = &known[i]
-		}
-		if same == nil && (k.zh == says.zh || k.sameFiles(says)) {
-			same = &known[i]
-		}
-	}
-	switch {
-	case same != nil:
+	})
+	switch record {
+	case OnRecord:
 		return same.comparison(OnRecord)
-	case first != nil:
-		return first.comparison(Replaced)
+	case Replaced:
+		return oldest.comparison(Replaced)
 	}
 	return Comparison{}
 }

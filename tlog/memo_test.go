@@ -297,3 +297,29 @@ func FuzzDecodeMemo(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkStart(b *testing.B) {
+	const entries = 100_000
+	var known ledger
+	known.add(0, leavesOf(entriesTexts(leavesFrom(0, entries))))
+	e, _ := (&edge{batch: -1}).grow(entriesTexts(leavesFrom(0, entries)))
+	content := encodeMemo(origin, e, &known)
+	b.Run("recall", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := decodeMemo(origin, content); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("compare", func(b *testing.B) {
+		l := &Log{ledger: &known}
+		l.head.Store(&Head{Checkpoint: Checkpoint{Size: entries}})
+		leaves := leavesFrom(0, entries)
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if c := l.Compare(leaves[i%entries]); c.Record != OnRecord {
+				b.Fatal(c)
+			}
+		}
+	})
+}
