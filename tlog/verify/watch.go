@@ -96,6 +96,9 @@ func (f *Finder) Watch(ctx context.Context, text string) (*Watcher, error) {
 // conflicts among all. At the first use, none are new.
 func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict, pin Pin, err error) {
 	head, err := w.newest(ctx)
+	if err == nil {
+		err = w.log.takeKeys(ctx, head.signed)
+	}
 	if err != nil {
 		return nil, nil, pin, err
 	}
@@ -116,21 +119,9 @@ func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict,
 		w.peaks, w.size = state.peaks, state.size
 		return nil, nil, pin, err
 	}
-	if w.log.update {
-		if err := w.takeKeys(ctx, head.signed); err != nil {
-			return nil, nil, pin, err
-		}
-	}
-	pin = Pin{URL: w.log.URL(), Hosts: w.log.ledBy(), Keys: w.log.keys, Signed: head.signed, Checkpoint: head.Checkpoint, Replaces: w.log.replaces}
+	pin = Pin{URL: w.log.URL(), Hosts: w.log.ledBy(), Keys: w.log.allKeys(), Signed: head.signed, Checkpoint: head.Checkpoint, Replaces: w.log.replaces}
 	w.last = &pin
 	return news, conflicts, pin, nil
-}
-
-// takeKeys takes over the keys that also sign the log.
-func (w *Watcher) takeKeys(ctx context.Context, signed []byte) (err error) {
-	w.log.keys = w.log.rotatedKeys(ctx, signed)
-	w.log.verify, err = verifiersOf(w.log.origin, w.log.keys)
-	return err
 }
 
 // MoreKeys returns the hashes of other keys that sign what was seen last. An update takes them
