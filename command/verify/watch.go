@@ -76,11 +76,12 @@ func keep(o *verify.Options, file string, pin verify.Pin, errs io.Writer) error 
 		for _, before := range pin.Replaces {
 			fmt.Fprint(errs, cli.Wrap(fmt.Sprintf("It takes the place of %s, as was accepted by --update.", cli.Printable(before)), 0))
 		}
-	case o.Pins[at].Checkpoint == pin.Checkpoint && slices.Equal(o.Pins[at].Keys, pin.Keys):
+	case o.Pins[at].Checkpoint == pin.Checkpoint && slices.Equal(o.Pins[at].Keys, pin.Keys) && slices.Equal(o.Pins[at].Hosts, pin.Hosts):
 		return nil
 	}
-	o.Pins = verify.Keep(o.Pins, pin)
-	return verify.WritePins(file, o.Pins)
+	before := o.Pins
+	o.Pins = verify.Keep(slices.Clone(before), pin)
+	return verify.UpdatePins(file, before, o.Pins)
 }
 
 func entries(n int64) string {

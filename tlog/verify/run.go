@@ -248,7 +248,8 @@ func (r *run) keep() (pins []Pin, changed bool) {
 		case before == nil:
 			pins, changed, report.Pinned = append(pins, next), true, "first use"
 		case r.Update && l.pin != nil && before.Size <= next.Size:
-			if next.Size > before.Size || !slices.Equal(next.Keys, before.Keys) || !slices.Equal(next.Hosts, before.Hosts) {
+			if next.Size > before.Size || !slices.Equal(next.Keys, before.Keys) {
+				next.addHosts(before.Hosts) // which may have led to the log at another URL
 				*before, changed, report.Pinned = next, true, "updated"
 			}
 		}
