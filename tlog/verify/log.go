@@ -287,21 +287,23 @@ func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.L
 		return found, false, nil
 	}
 	if found, err = tlog.ParseLookup(string(a.body)); err != nil {
-		return found, false, unanswered(q.url, "its answer about %s is no look-up: %s", path, shortened(err.Error(), maxReason))
+		err = unanswered(q.url, "its answer about %s is no look-up: %s", path, shortened(err.Error(), maxReason))
+	} else {
+		ok = true
+		err = l.check(found)
 	}
-	if err := l.check(found); err != nil {
-		return found, true, err
-	}
-	for _, e := range before.Entries {
-		if !slices.ContainsFunc(found.Entries, func(other tlog.ProvenEntry) bool {
+	missing := slices.IndexFunc(before.Entries, func(e tlog.ProvenEntry) bool {
+		return !slices.ContainsFunc(found.Entries, func(other tlog.ProvenEntry) bool {
 			return other.Text == e.Text && other.Proof.Index == e.Proof.Index
-		}) {
-			l.client.Cache.keepAnswer(q.url.String(), q.url.String(), []byte(before.String())) // for the next run
-			l.leavesOut(before.Signed, found.Signed, fmt.Sprintf("it has told entry %d of %s, and does not tell it any more", e.Proof.Index, path))
-			break
-		}
+		})
+	})
+	if len(before.Entries) > 0 && (err != nil || missing >= 0) {
+		l.client.Cache.keepAnswer(q.url.String(), q.url.String(), []byte(before.String())) // for the next run
 	}
-	return found, true, nil
+	if err == nil && missing >= 0 {
+		l.leavesOut(before.Signed, found.Signed, fmt.Sprintf("it has told entry %d of %s, and does not tell it any more", before.Entries[missing].Proof.Index, path))
+	}
+	return found, ok, err
 }
 
 // leavesOut notes that a look-up lacks an entry. What else is wrong with the log, as that it is
