@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -316,5 +317,29 @@ func TestWhatOthersKeepMeanwhile(t *testing.T) {
 		if pins, err := verify.ReadPins(file); err != nil || len(pins) != 2 {
 			t.Errorf("%v: kept is %v, %v", args, pins, err)
 		}
+	}
+}
+
+// A monitor that starts before the log can be reached goes on, unless it is to end.
+func TestWatchALogThatCannotBeReachedYet(t *testing.T) {
+	s := newServer(t)
+	t.Chdir(t.TempDir())
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	s.meanwhile = func() { panic(http.ErrAbortHandler) }
+	if _, errs, status := s.run("--watch", s.host(), "--once"); status != 2 {
+		t.Errorf("with --once, the status is %d:\n%s", status, errs)
+	}
+	asked := 0
+	s.meanwhile = func() {
+		if asked++; asked <= 3 { // with all attempts of one question
+			panic(http.ErrAbortHandler)
+		}
+		s.meanwhile = nil
+		stop()
+	}
+	_, errs, err := commandtest.Run(ctx, Command(remote.Network{Roots: commandtest.Roots(s.Server), Pause: time.Millisecond}), "--watch", s.host(), "--interval", "1ms")
+	if commandtest.Status(err) != 0 || asked != 4 || !strings.Contains(errs, s.host()+": ") {
+		t.Errorf("it has asked %d times, and says %v\n%s", asked, err, errs)
 	}
 }

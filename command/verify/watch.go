@@ -23,14 +23,19 @@ func watch(ctx context.Context, cmd *cobra.Command, fl caddycmd.Flags, o *verify
 		return err
 	}
 	p := entryPrinter{cmd.OutOrStdout(), cmd.ErrOrStderr(), fl.Bool("json"), namespaces}
-	w, err := o.Watch(ctx, fl.String("watch"))
-	if err != nil {
-		return p.failed(cmd, err)
-	}
+	var w *verify.Watcher // nil: the log has not answered yet
 	wrong := false
 	told := 0 // of the keys that also sign
 	for {
-		news, conflicts, pin, err := w.Next(ctx)
+		var news []verify.Entry
+		var conflicts []verify.Conflict
+		var pin verify.Pin
+		if w == nil {
+			w, err = o.Watch(ctx, fl.String("watch"))
+		}
+		if w != nil {
+			news, conflicts, pin, err = w.Next(ctx)
+		}
 		failed, isUnanswered := errors.AsType[*verify.UnansweredError](err)
 		switch {
 		case ctx.Err() != nil:
