@@ -110,7 +110,7 @@ func withTlog(cmd *cobra.Command, do func(module.TlogFiles, tlog.Options) error)
 func chooseTlog(all []module.TlogFiles, root string) (chosen module.TlogFiles, err error) {
 	found := 0
 	for _, files := range all {
-		if root == "" || files.Root == root {
+		if root == "" || hasRoot(files.Root, root) {
 			chosen = files
 			found++
 		}

@@ -75,7 +75,7 @@ func TestTlogCommands(t *testing.T) {
 		}
 	}
 	server.start("registry.example.com/v1/tlog has 1 entries, and all files agree.\n")
-	out, err := run("key")
+	out, err := run("key", "--root", roots+"/open/")
 	if v, bad := note.NewVerifier(strings.TrimSpace(out)); err != nil || bad != nil || v.Name() != "registry.example.com/v1/tlog" {
 		t.Errorf("the key is %q, %v, %v", out, err, bad)
 	}

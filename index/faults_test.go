@@ -1,7 +1,6 @@
 package index_test
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,9 +39,7 @@ func faultyTree(t *testing.T) *indextest.Tree {
 	files.ProviderIn("providers/registry.terraform.io/hashicorp/aws/1.1.0", "aws", "1.1.0", "linux_amd64").Checksums()
 	files.Write("providers/registry.terraform.io/hashicorp/aws/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
-	fromTag := indextest.TarGz("main.tf", "# a module\n")
-	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", fromTag)
-	files.Write("modules/acme/vpc/aws/.1.1.0.source.json", fmt.Sprintf(`{"tag":"v1.1.0","commit":%q,"package_sha256":"%x"}`, aCommit, sha256.Sum256([]byte(fromTag))))
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n")).SourceOfTag("modules/acme/vpc/aws", "1.1.0", aCommit)
 	files.Write("modules/acme/vpc/aws/1.2.0.zip", indextest.Zip("main.tf", "# a module\n"))
 	files.Write("modules/acme/vpc/aws/registry.hcl", "withdrawn \"1.2.0\" {\n  reason = \"broken\"\n}\ngit {\n  url = \"https://github.com/acme/vpc\"\n}\n")
 	return files
@@ -216,9 +213,7 @@ func TestLastingFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 				if test.replace != "modules" && !strings.HasPrefix(test.replace, "modules/acme/vpc/aws") {
-					fromTag := indextest.TarGz("main.tf", "# a module\n")
-					files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", fromTag)
-					files.Write("modules/acme/vpc/aws/.1.1.0.source.json", fmt.Sprintf(`{"tag":"v1.1.0","commit":%q,"package_sha256":"%x"}`, aCommit, sha256.Sum256([]byte(fromTag))))
+					files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n")).SourceOfTag("modules/acme/vpc/aws", "1.1.0", aCommit)
 				} else {
 					files.ProviderIn("providers/acme/other/1.1.0", "other", "1.1.0", "linux_amd64").Checksums()
 				}

@@ -59,6 +59,8 @@ func variedTree(t *testing.T) *indextest.Tree {
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# a module in it\n")
 	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
 	files.Write("modules/acme/vpc/aws/1.2.0.zip", indextest.Zip("main.tf", "# a module\n"))
+	files.Write("modules/acme/vpc/aws/registry.hcl", "git {\n  url = \"https://github.com/acme/vpc\"\n}\n")
+	files.SourceOfTag("modules/acme/vpc/aws", "1.1.0", aCommit)
 	return files
 }
 

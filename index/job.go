@@ -207,8 +207,7 @@ func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
 	return r
 }
 
-// readFile opens an archive that is a file, calls read, and checks that the file has not
-// changed meanwhile.
+// readFile opens an archive that is a file, and calls read. The file must not change meanwhile.
 func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error)) (memo.Record, error) {
 	f, info, err := a.folder.Part.OpenRegular(a.Path())
 	if err != nil {

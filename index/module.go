@@ -31,8 +31,7 @@ type modulePackage struct {
 	tag *offer.Tag // of a repository; nil: it comes from none
 }
 
-// listModule finds the packages of a module, and queues the packages to read. bad says why
-// the folder cannot be judged; nil if it can.
+// listModule finds the packages of a module, and queues the unread ones. bad says why it cannot.
 func (w *walker) listModule(m *moduleFolder) (bad *tree.Finding) {
 	entries, unreadable, bad := w.List(m.Part, m.Dir, m.Report)
 	if bad == nil {
@@ -71,7 +70,8 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 		return
 	}
 	p := &modulePackage{ModulePackage: parsed}
-	switch p.tag, e.Bad = offer.ReadTag(m.metadata.Git(), m.Part, m.Dir, parsed.Number.String()); {
+	tags := offer.TagReader{Git: m.metadata.Git(), Part: m.Part, Dir: m.Dir, Report: m.Report, Records: w.records, Memo: &w.scan.memo, Now: w.scan.options.now()}
+	switch p.tag, e.Bad = tags.Read(parsed.Number.String(), w.before.moduleOrNil().Version(parsed.Number.String())); {
 	case e.Bad != nil:
 		w.addUnreadable(m, e)
 		return

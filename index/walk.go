@@ -23,8 +23,7 @@ type folder struct {
 	metadata *metadata.File // nil without registry.hcl
 }
 
-// addressMetadata returns the metadata of the folder's address, before its versions are
-// known.
+// addressMetadata returns the metadata of the address, before its versions are known.
 func (f *folder) addressMetadata() offer.Metadata {
 	if f.metadata == nil {
 		return offer.Metadata{}
@@ -130,6 +129,7 @@ type walker struct {
 	unread   []*job
 	recalled int
 	titles   map[string]*job // of documentation, by the path of its folder
+	records  offer.Records   // of the sources of a module's versions
 	queued   map[string]*job // archives of the listing before, by their path in the report
 
 	failed string // which archive could not be read this time, and why; empty: all could
@@ -201,6 +201,7 @@ func (w *walker) List(part tree.Part, dir, report string) (usable, unreadable []
 	for _, e := range entries {
 		switch {
 		case layout.IsHarmless(e.Name, e.Info == nil || !e.Info.IsDir()):
+			w.records.Note(e)
 		case dir == "." && e.Name == tree.StagingName && e.Info != nil && e.Info.IsDir():
 		case tree.IsHiddenOrTemporary(e.Name):
 			w.report.Ignore(path.Join(report, e.Name), tree.Temporary, "its name is hidden or temporary: it is skipped until it is renamed")

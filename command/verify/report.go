@@ -196,7 +196,7 @@ func (r result) writeLogs(b *strings.Builder) {
 		case l.Pinned == "updated":
 			b.WriteString(cli.Wrap(fmt.Sprintf("%s has the newest checkpoint of %s now.", cli.Printable(r.file), name), 0))
 		}
-		if len(l.More) > 0 && l.Pinned != "updated" {
+		if len(l.More) > 0 {
 			b.WriteString(alsoSigned(name, l.More))
 		}
 	}
@@ -227,5 +227,5 @@ func writeAlarmTo(out io.Writer, a *verify.Alarm) {
 
 // alsoSigned says that a log is signed by keys that are not kept.
 func alsoSigned(name string, keys []string) string {
-	return cli.Wrap(fmt.Sprintf("The log %s is also signed by the key %s. If its operator says that it is a new key, run this with --update.", name, strings.Join(keys, ", ")), 0)
+	return cli.Wrap(fmt.Sprintf("The log %s is also signed by the key %s. If its operator says that it is a new key, run this with --update; with --key, give both keys.", name, strings.Join(keys, ", ")), 0)
 }

@@ -117,7 +117,7 @@ func run(cmd *cobra.Command, args []string, network remote.Network) error {
 	}
 	r := result{Report: report, file: file, folder: folder}
 	if changed {
-		if err := verify.WritePins(file, pins); err != nil {
+		if err := verify.UpdatePins(file, o.Pins, pins); err != nil {
 			report.Unwritten = err.Error()
 		}
 	}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -26,6 +27,8 @@ type server struct {
 	*httptest.Server
 	t   *testing.T
 	log *tlogtest.Scripted
+
+	meanwhile func() // at each request; may be nil
 }
 
 // host is the name of the server in addresses.
@@ -50,6 +53,9 @@ func (s *server) newKey() {
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.meanwhile != nil {
+		s.meanwhile()
+	}
 	if strings.HasSuffix(r.URL.Path, "/versions") {
 		fmt.Fprint(w, `{"modules":[{"versions":[{"version":"1.0.0","deprecation":{"reason":"use \u001b[31m2","link":""}}]}]}`)
 		return
@@ -283,5 +289,57 @@ func TestDocument(t *testing.T) {
 	documented, _, _ = strings.Cut(documented, "```")
 	if out != documented {
 		t.Errorf("it prints\n%s\nand the manual has\n%s", out, documented)
+	}
+}
+
+// Several runs may share a file, as a monitor of one log and of another. None writes what it has read
+// long ago over what others have seen since.
+func TestWhatOthersKeepMeanwhile(t *testing.T) {
+	s := newServer(t)
+	dir, h1 := s.project(t)
+	s.log.Add(moduleEntry, h1)
+	for _, args := range [][]string{{dir}, {"--watch", s.host(), "--once"}} {
+		file := filepath.Join(t.TempDir(), "file")
+		signer, public := tlogtest.NewSigner(t, "other.example.com/v1/tlog")
+		c := tlog.Checkpoint{Origin: "other.example.com/v1/tlog", Size: 52}
+		signed, err := c.Sign(signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.meanwhile = func() {
+			if err := verify.WritePins(file, []verify.Pin{{URL: "https://other.example.com/", Keys: []string{public}, Signed: signed, Checkpoint: c}}); err != nil {
+				t.Error(err)
+			}
+		}
+		if out, errs, status := s.run(append(args, "--checkpoint", file)...); status != 0 {
+			t.Errorf("%v: the status is %d:\n%s%s", args, status, out, errs)
+		}
+		if pins, err := verify.ReadPins(file); err != nil || len(pins) != 2 {
+			t.Errorf("%v: kept is %v, %v", args, pins, err)
+		}
+	}
+}
+
+// A monitor that starts before the log can be reached goes on, unless it is to end.
+func TestWatchALogThatCannotBeReachedYet(t *testing.T) {
+	s := newServer(t)
+	t.Chdir(t.TempDir())
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	s.meanwhile = func() { panic(http.ErrAbortHandler) }
+	if _, errs, status := s.run("--watch", s.host(), "--once"); status != 2 {
+		t.Errorf("with --once, the status is %d:\n%s", status, errs)
+	}
+	asked := 0
+	s.meanwhile = func() {
+		if asked++; asked <= 3 { // with all attempts of one question
+			panic(http.ErrAbortHandler)
+		}
+		s.meanwhile = nil
+		stop()
+	}
+	_, errs, err := commandtest.Run(ctx, Command(remote.Network{Roots: commandtest.Roots(s.Server), Pause: time.Millisecond}), "--watch", s.host(), "--interval", "1ms")
+	if commandtest.Status(err) != 0 || asked != 4 || !strings.Contains(errs, s.host()+": ") {
+		t.Errorf("it has asked %d times, and says %v\n%s", asked, err, errs)
 	}
 }

@@ -23,14 +23,19 @@ func watch(ctx context.Context, cmd *cobra.Command, fl caddycmd.Flags, o *verify
 		return err
 	}
 	p := entryPrinter{cmd.OutOrStdout(), cmd.ErrOrStderr(), fl.Bool("json"), namespaces}
-	w, err := o.Watch(ctx, fl.String("watch"))
-	if err != nil {
-		return p.failed(cmd, err)
-	}
+	var w *verify.Watcher // nil: the log has not answered yet
 	wrong := false
 	told := 0 // of the keys that also sign
 	for {
-		news, conflicts, pin, err := w.Next(ctx)
+		var news []verify.Entry
+		var conflicts []verify.Conflict
+		var pin verify.Pin
+		if w == nil {
+			w, err = o.Watch(ctx, fl.String("watch"))
+		}
+		if w != nil {
+			news, conflicts, pin, err = w.Next(ctx)
+		}
 		failed, isUnanswered := errors.AsType[*verify.UnansweredError](err)
 		switch {
 		case ctx.Err() != nil:
@@ -76,11 +81,12 @@ func keep(o *verify.Options, file string, pin verify.Pin, errs io.Writer) error 
 		for _, before := range pin.Replaces {
 			fmt.Fprint(errs, cli.Wrap(fmt.Sprintf("It takes the place of %s, as was accepted by --update.", cli.Printable(before)), 0))
 		}
-	case o.Pins[at].Checkpoint == pin.Checkpoint && slices.Equal(o.Pins[at].Keys, pin.Keys):
+	case o.Pins[at].Checkpoint == pin.Checkpoint && slices.Equal(o.Pins[at].Keys, pin.Keys) && slices.Equal(o.Pins[at].Hosts, pin.Hosts):
 		return nil
 	}
-	o.Pins = verify.Keep(o.Pins, pin)
-	return verify.WritePins(file, o.Pins)
+	before := o.Pins
+	o.Pins = verify.Keep(slices.Clone(before), pin)
+	return verify.UpdatePins(file, before, o.Pins)
 }
 
 func entries(n int64) string {

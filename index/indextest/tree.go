@@ -91,6 +91,14 @@ func (t *Tree) Remove(name string) *Tree {
 	return t
 }
 
+// SourceOfTag writes the record of a module's version that was fetched from the tag of a repository. Its
+// package is there, as a .tar.gz.
+func (t *Tree) SourceOfTag(dir, version, commit string) *Tree {
+	t.t.Helper()
+	sum := sha256.Sum256([]byte(t.Read(path.Join(dir, version+".tar.gz"))))
+	return t.Write(path.Join(dir, tree.SourceName(version)), fmt.Sprintf(`{"tag":"v%s","commit":%q,"package_sha256":"%x"}`, version, commit, sum))
+}
+
 // Keys writes the keys of a namespace.
 func (t *Tree) Keys(namespace string, publishers ...*Publisher) *Tree {
 	t.t.Helper()

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
+	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -33,22 +35,68 @@ const TagGone = "gone"
 // maxTagRecord is the size in bytes of the largest record that is read.
 const maxTagRecord = 8192
 
-// ReadTag returns the tag of a version in the folder of its module, which has a repository; nil if the
-// version does not come from a tag, or if its record is damaged. bad says why this cannot be read at the
-// moment: what is entered in a log without its commit never gets one.
-func ReadTag(of *registryhcl.Git, in tree.Part, dir, version string) (t *Tag, bad *tree.Finding) {
-	if of == nil {
+// Records are the entries of the records in the folder of a module, by name, as it was listed.
+type Records map[string]tree.Entry
+
+// Note adds an entry, if it is of a record.
+func (r *Records) Note(e tree.Entry) {
+	if _, ok := tree.VersionOfSource(e.Name); !ok {
+		return
+	}
+	if *r == nil {
+		*r = make(Records)
+	}
+	(*r)[e.Name] = e
+}
+
+// A TagReader reads the tags of the versions in the folder of a module. A record that the memo knows
+// is not read again: with many versions, that would be as many requests to a store at each scan.
+type TagReader struct {
+	Git     *registryhcl.Git // nil: the module has no repository
+	Part    tree.Part
+	Dir     string // of the module
+	Report  string // its path in a report
+	Records Records
+	Memo    *memo.Memo
+	Now     time.Time
+}
+
+// Read returns the tag of a version, which was known before or is nil; nil if the version does not come
+// from a tag, or if its record is damaged. bad says why this cannot be read at the moment: what is
+// entered in a log without its commit never gets one.
+func (r *TagReader) Read(version string, known *ModuleVersion) (t *Tag, bad *tree.Finding) {
+	if r.Git == nil {
 		return nil, nil
 	}
-	content, err := in.ReadFile(path.Join(dir, tree.SourceName(version)), maxTagRecord)
+	file := &tree.Location{Dir: r.Dir, Name: tree.SourceName(version), Report: r.Report}
+	e, listed := r.Records[file.Name]
+	switch {
+	case e.Bad != nil:
+		return nil, e.Bad
+	case listed:
+		if d, ok := r.Memo.Get(file, tree.StampOf(e.Info)); ok {
+			return parseTag(d.Content), nil
+		}
+	case known != nil && known.Tag == nil:
+		return nil, nil // a record is written before its package, which was there
+	}
+	content, err := r.Part.ReadFile(file.Path(), maxTagRecord)
 	if err != nil && !errors.Is(err, tree.ErrDocumentTooLarge) {
 		return nil, tree.AsFinding(err)
 	}
-	t = new(Tag)
-	if json.Unmarshal(content, t) != nil || t.Name == "" || !isCommit(t.Commit) {
-		return nil, nil
+	if listed {
+		r.Memo.Put(file, memo.Record{Digest: archive.Digest{Content: content}, Stamp: tree.StampOf(e.Info)}, r.Now)
 	}
-	return t, nil
+	return parseTag(content), nil
+}
+
+// parseTag returns the tag in a record; nil if it has none.
+func parseTag(record []byte) *Tag {
+	t := new(Tag)
+	if json.Unmarshal(record, t) != nil || t.Name == "" || !isCommit(t.Commit) {
+		return nil
+	}
+	return t
 }
 
 func isCommit(s string) bool {

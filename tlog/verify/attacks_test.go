@@ -391,6 +391,14 @@ func TestEntriesThatAreLeftOut(t *testing.T) {
 	m.write(vpcPackage+"/main.tf", "# evil")
 	foe.Add("offered 2000-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), strings.Repeat("1", 64))
 	foe.Tells = func(entry string) bool { return !strings.Contains(entry, zeros) }
+	m.servers[host] = changed(foe, func(q *http.Request, body string) string { // an answer that is none does not take the place of the earlier one
+		if strings.Contains(q.URL.Path, "/lookup/") {
+			return "<html>"
+		}
+		return body
+	})
+	says(t, m.verify(), vpc+" 1.0.0 unanswered")
+	m.servers[host] = foe
 	for range 2 { // also the next time
 		report := m.verify(func(o *verify.Options) { o.Update = true })
 		says(t, report, vpc+" 1.0.0 unproven")

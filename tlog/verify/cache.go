@@ -15,8 +15,8 @@ import (
 )
 
 // A Cache keeps answers of registries and the digests of large files in a folder of the user.
-// Answers are checked whenever they are used, as if they had just come. The digests are taken
-// as they are. All that fails here costs time only.
+// Answers are checked whenever they are used, as if they had just come. The digests, and which
+// checkpoints are of one log, are taken as they are. All that fails here costs time only.
 type Cache struct {
 	dir string // empty: nothing is kept
 

@@ -107,6 +107,13 @@ func (c *Client) ask(ctx context.Context, q question) (a answer, err error) {
 	return answer{http.StatusOK, last.Body, at, true}, nil
 }
 
+// askAgain has hosts asked again that could not be reached.
+func (c *Client) askAgain() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.down)
+}
+
 // answered returns the last answer to a question, without asking.
 func (c *Client) answered(q question) ([]byte, bool) {
 	last, ok := c.Cache.answer(q.url.String())

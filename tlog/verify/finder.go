@@ -31,8 +31,8 @@ type Finder struct {
 	Pins []Pin    // the logs that the repository has seen
 	Keys []string // from the user, the only ones that count; empty: the keys of the Pins
 
-	// Update rewrites what is kept of logs, takes further keys that sign them, and accepts a log
-	// that was begun in place of one that the repository has seen.
+	// Update rewrites what is kept of logs, takes over further keys that sign them if there are no
+	// Keys, and accepts a log that was begun in place of one that the repository has seen.
 	Update bool
 
 	mu    sync.Mutex

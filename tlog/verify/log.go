@@ -42,7 +42,8 @@ type Log struct {
 	origin   string
 	pin      *Pin // nil: this is the first use
 	keys     []string
-	verify   []note.Verifier
+	taken    []string        // further keys, which an update takes over
+	verify   []note.Verifier // of both
 	head     seen
 
 	mu      sync.Mutex
@@ -108,7 +109,7 @@ func (l *Log) read(ctx context.Context) error {
 		return err
 	}
 	l.head = seen{c, a.body}
-	return nil
+	return l.takeKeys(ctx, a.body)
 }
 
 // seenHere returns the pins of the logs that were here: at its URL, or where the discovery of
@@ -192,7 +193,7 @@ func (l *Log) open(signed, before []byte) (tlog.Checkpoint, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.seen[c]; !known && !(Pin{URL: l.URL(), Keys: l.keys, Signed: signed, Checkpoint: c}).holds() {
+	if _, known := l.seen[c]; !known && !(Pin{URL: l.URL(), Keys: l.allKeys(), Signed: signed, Checkpoint: c}).holds() {
 		return c, unanswered(l.base, "its checkpoint has more in it than can be kept")
 	}
 	if _, known := l.seen[c]; !known {
@@ -233,28 +234,31 @@ func (l *Log) moreKeys(signed []byte) (hashes []string) {
 	return hashes
 }
 
-// rotatedKeys returns the keys for a Pin with that checkpoint. If another key signs it, too, its
-// line is taken from the registry: the user has said that the file is to be updated.
-func (l *Log) rotatedKeys(ctx context.Context, signed []byte) []string {
-	keys := slices.Clone(l.keys)
-	if len(l.moreKeys(signed)) == 0 {
-		return keys
+// takeKeys takes over the keys that also sign a checkpoint, if the user has said that the file is to be
+// updated, and has not named the keys. The registry tells their lines. Answers that follow may be signed
+// by them alone.
+func (l *Log) takeKeys(ctx context.Context, signed []byte) error {
+	if !l.update || len(l.trust) > 0 || len(l.moreKeys(signed)) == 0 {
+		return nil
 	}
 	told, err := l.toldKeys(ctx)
 	if err != nil {
-		return keys
+		return err
 	}
 	for _, key := range told {
 		v, err := note.NewVerifier(key)
-		if err != nil || v.Name() != l.origin || slices.Contains(keys, key) || len(keys) == maxKeys {
+		if known := l.allKeys(); err != nil || v.Name() != l.origin || slices.Contains(known, key) || len(known) >= maxKeys {
 			continue
 		}
 		if _, err := tlog.OpenCheckpoint(signed, l.origin, v); err == nil {
-			keys = append(keys, key)
+			l.taken, l.verify = append(l.taken, key), append(l.verify, v)
 		}
 	}
-	return keys
+	return nil
 }
+
+// allKeys returns the keys by which the log is known, and those that were taken over.
+func (l *Log) allKeys() []string { return slices.Concat(l.keys, l.taken) }
 
 // lookup returns all that the log has of a version, with the proofs checked. found is false if
 // it has nothing, or nothing that this user may see.
@@ -283,21 +287,23 @@ func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.L
 		return found, false, nil
 	}
 	if found, err = tlog.ParseLookup(string(a.body)); err != nil {
-		return found, false, unanswered(q.url, "its answer about %s is no look-up: %s", path, shortened(err.Error(), maxReason))
+		err = unanswered(q.url, "its answer about %s is no look-up: %s", path, shortened(err.Error(), maxReason))
+	} else {
+		ok = true
+		err = l.check(found)
 	}
-	if err := l.check(found); err != nil {
-		return found, true, err
-	}
-	for _, e := range before.Entries {
-		if !slices.ContainsFunc(found.Entries, func(other tlog.ProvenEntry) bool {
+	missing := slices.IndexFunc(before.Entries, func(e tlog.ProvenEntry) bool {
+		return !slices.ContainsFunc(found.Entries, func(other tlog.ProvenEntry) bool {
 			return other.Text == e.Text && other.Proof.Index == e.Proof.Index
-		}) {
-			l.client.Cache.keepAnswer(q.url.String(), q.url.String(), []byte(before.String())) // for the next run
-			l.leavesOut(before.Signed, found.Signed, fmt.Sprintf("it has told entry %d of %s, and does not tell it any more", e.Proof.Index, path))
-			break
-		}
+		})
+	})
+	if len(before.Entries) > 0 && (err != nil || missing >= 0) {
+		l.client.Cache.keepAnswer(q.url.String(), q.url.String(), []byte(before.String())) // for the next run
 	}
-	return found, true, nil
+	if err == nil && missing >= 0 {
+		l.leavesOut(before.Signed, found.Signed, fmt.Sprintf("it has told entry %d of %s, and does not tell it any more", before.Entries[missing].Proof.Index, path))
+	}
+	return found, ok, err
 }
 
 // leavesOut notes that a look-up lacks an entry. What else is wrong with the log, as that it is

@@ -82,6 +82,9 @@ func ReadPins(name string) ([]Pin, error) {
 		return nil, err
 	}
 	pins, err := parsePins(content)
+	if err == nil && len(bytes.TrimSpace(content)) == 0 { // it was cut off: it begins with a comment
+		err = errors.New("it is empty")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: restore it from the repository", name, err)
 	}
@@ -182,6 +185,39 @@ func encodePins(pins []Pin) []byte {
 func (p Pin) holds() bool {
 	again, err := parsePins(encodePins([]Pin{p}))
 	return err == nil && len(again) == 1 && again[0].Checkpoint == p.Checkpoint
+}
+
+// UpdatePins changes the file with that name as pins have changed since they were read from it. Others
+// may have written it meanwhile, as for another log. What they have kept of the same log stays,
+// unless it is older.
+func UpdatePins(name string, before, after []Pin) error {
+	now, err := ReadPins(name)
+	if err != nil {
+		return err
+	}
+	for _, p := range before {
+		if pinOf(after, p.Origin) == nil {
+			now = without(now, []string{p.Origin})
+		}
+	}
+	for _, p := range after {
+		was, is := pinOf(before, p.Origin), pinOf(now, p.Origin)
+		switch {
+		case was != nil && was.equal(p):
+		case is == nil:
+			now = append(now, p)
+		case was != nil && was.equal(*is) || is.Size < p.Size:
+			*is = p
+		default:
+			is.addHosts(p.Hosts)
+		}
+	}
+	return WritePins(name, now)
+}
+
+// equal reports whether the file has the same lines for two pins.
+func (p Pin) equal(other Pin) bool {
+	return bytes.Equal(encodePins([]Pin{p}), encodePins([]Pin{other}))
 }
 
 // WritePins replaces the file with that name.

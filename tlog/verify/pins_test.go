@@ -2,9 +2,14 @@ package verify_test
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
 )
@@ -27,6 +32,7 @@ func TestPins(t *testing.T) {
 		{"no key", "key ", "yek ", "is not log URL, host NAME or key KEY"},
 		{"no URL", "https://", "", "is no URL of a log"},
 		{"no signature", "\n\n— ", "\n— ", "a checkpoint or its signature is not there"},
+		{"cut off", string(content), "\n", "it is empty"},
 		{"two of one log", "", string(content[strings.Index(string(content), "\nlog ")+1:]) + "\n", "it has two checkpoints of"},
 	} {
 		changed := strings.ReplaceAll(string(content), test.from, test.to)
@@ -40,6 +46,56 @@ func TestPins(t *testing.T) {
 			t.Errorf("%s: %v", test.rule, err)
 		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%s: %v", test.rule, err)
+		}
+	}
+}
+
+// Whoever writes the file leaves what others have written to it since it was read.
+func TestUpdatePins(t *testing.T) {
+	signers, keys := make(map[string]note.Signer), make(map[string]string)
+	pin := func(origin string, size int64, hosts ...string) verify.Pin {
+		if signers[origin] == nil {
+			signers[origin], keys[origin] = tlogtest.NewSigner(t, origin)
+		}
+		c := tlog.Checkpoint{Origin: origin, Size: size}
+		signed, err := c.Sign(signers[origin])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return verify.Pin{URL: "https://" + origin + "/", Hosts: hosts, Keys: []string{keys[origin]}, Signed: signed, Checkpoint: c}
+	}
+	old, newer, elsewhere := pin("one", 1, "a"), pin("one", 2, "a"), pin("other", 1, "b")
+	for _, test := range []struct {
+		rule                     string
+		before, now, after, want []verify.Pin
+	}{
+		{"there was no file", nil, nil, []verify.Pin{old}, []verify.Pin{old}},
+		{"another log was kept meanwhile", nil, []verify.Pin{elsewhere}, []verify.Pin{old}, []verify.Pin{elsewhere, old}},
+		{"another log was updated meanwhile", []verify.Pin{elsewhere, old}, []verify.Pin{elsewhere, newer}, []verify.Pin{old}, []verify.Pin{newer}},
+		{"an update", []verify.Pin{old, elsewhere}, []verify.Pin{old, elsewhere}, []verify.Pin{newer, elsewhere}, []verify.Pin{elsewhere, newer}},
+		{"the log was kept meanwhile", nil, []verify.Pin{newer}, []verify.Pin{old}, []verify.Pin{newer}},
+		{"another host", []verify.Pin{pin("one", 1, "a")}, []verify.Pin{pin("one", 1, "a", "b")}, []verify.Pin{pin("one", 1, "a", "c")}, []verify.Pin{pin("one", 1, "a", "b", "c")}},
+	} {
+		name := filepath.Join(t.TempDir(), "file")
+		if test.now != nil {
+			if err := verify.WritePins(name, slices.Clone(test.now)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := verify.UpdatePins(name, test.before, test.after); err != nil {
+			t.Errorf("%s: %v", test.rule, err)
+			continue
+		}
+		got, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := name + ".want"
+		if err := verify.WritePins(want, test.want); err != nil {
+			t.Fatal(err)
+		}
+		if wanted, err := os.ReadFile(want); err != nil || string(got) != string(wanted) {
+			t.Errorf("%s: the file has\n%s\nwant\n%s", test.rule, got, wanted)
 		}
 	}
 }

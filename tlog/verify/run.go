@@ -42,7 +42,7 @@ func Run(ctx context.Context, o *Options, projects []Project) (r *Report, pins [
 	if err := run.judge(ctx); err != nil {
 		return nil, nil, false, err
 	}
-	pins, changed = run.keep(ctx)
+	pins, changed = run.keep()
 	o.Client.Cache.Save()
 	r = &Report{Items: run.items(), Logs: run.logs, Kept: o.Client.Kept(), Folders: []string{}}
 	for _, p := range projects {
@@ -211,7 +211,7 @@ func (r *run) settle(ctx context.Context) {
 	}
 	for i, l := range logs {
 		err := errs[i]
-		report := LogReport{URL: l.URL(), Origin: shortened(l.origin, maxReason), Size: l.head.Size, Keys: slices.Clone(l.keys), More: l.moreKeys(l.head.signed), Pinned: "unchanged"}
+		report := LogReport{URL: l.URL(), Origin: shortened(l.origin, maxReason), Size: l.head.Size, Keys: l.allKeys(), More: l.moreKeys(l.head.signed), Pinned: "unchanged"}
 		if report.Keys == nil {
 			report.Keys = []string{}
 		}
@@ -230,7 +230,7 @@ func (r *run) settle(ctx context.Context) {
 }
 
 // keep returns what is to be kept of logs. Nothing changes for a log that is not what it was.
-func (r *run) keep(ctx context.Context) (pins []Pin, changed bool) {
+func (r *run) keep() (pins []Pin, changed bool) {
 	pins = slices.Clone(r.Pins)
 	for i, l := range r.Finder.Logs() {
 		report := &r.logs[i]
@@ -242,14 +242,14 @@ func (r *run) keep(ctx context.Context) (pins []Pin, changed bool) {
 			report.Before = l.replaces
 			pins, changed = without(pins, l.replaces), true
 		}
-		next := Pin{URL: l.URL(), Hosts: l.ledBy(), Keys: slices.Clone(l.keys), Signed: l.head.signed, Checkpoint: l.head.Checkpoint}
+		next := Pin{URL: l.URL(), Hosts: l.ledBy(), Keys: l.allKeys(), Signed: l.head.signed, Checkpoint: l.head.Checkpoint}
 		before := pinOf(pins, l.origin)
 		switch {
 		case before == nil:
 			pins, changed, report.Pinned = append(pins, next), true, "first use"
 		case r.Update && l.pin != nil && before.Size <= next.Size:
-			next.Keys = l.rotatedKeys(ctx, l.head.signed)
-			if next.Size > before.Size || !slices.Equal(next.Keys, before.Keys) || !slices.Equal(next.Hosts, before.Hosts) {
+			if next.Size > before.Size || !slices.Equal(next.Keys, before.Keys) {
+				next.addHosts(before.Hosts) // which may have led to the log at another URL
 				*before, changed, report.Pinned = next, true, "updated"
 			}
 		}

@@ -67,35 +67,50 @@ func (p firstPackage) isSame(later firstPackage) bool {
 // hashWidth is the length of the beginning of a hash, in bytes.
 const hashWidth = 12
 
-// Watch returns a watcher of the log at a URL, or of the registry at a hostname.
+// Watch returns a watcher of the log at a URL, or of the registry at a hostname. If there is no
+// answer, it may be called again.
 func (f *Finder) Watch(ctx context.Context, text string) (*Watcher, error) {
-	u, isLog, err := parseLogURL(text)
+	l, err := f.logAt(ctx, text)
+	if err == nil {
+		err = l.begin(ctx)
+	}
 	if err != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.logs, f.hosts = nil, nil // they have the error
+		f.Client.askAgain()
 		return nil, err
 	}
-	if !isLog {
-		d := f.discover(ctx, u)
-		if d.err != nil {
-			return nil, d.err
-		}
-		if d.log == nil {
-			return nil, unanswered(u, "it has no log")
-		}
-		f.foundBy(d.log, u.Host)
-		u = d.log
-	}
-	w := &Watcher{log: f.log(u), first: make(map[[16]byte]firstPackage)}
-	if err := w.log.begin(ctx); err != nil {
+	return &Watcher{log: l, last: l.pin, first: make(map[[16]byte]firstPackage)}, nil
+}
+
+// logAt returns the log at a URL, or of the registry at a hostname.
+func (f *Finder) logAt(ctx context.Context, text string) (*Log, error) {
+	u, isLog, err := parseLogURL(text)
+	switch {
+	case err != nil:
 		return nil, err
+	case isLog:
+		return f.log(u), nil
 	}
-	w.last = w.log.pin
-	return w, nil
+	d := f.discover(ctx, u)
+	if d.err != nil {
+		return nil, d.err
+	}
+	if d.log == nil {
+		return nil, unanswered(u, "it has no log")
+	}
+	f.foundBy(d.log, u.Host)
+	return f.log(d.log), nil
 }
 
 // Next reads what is new. It returns the entries after those that were seen before, and the
 // conflicts among all. At the first use, none are new.
 func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict, pin Pin, err error) {
 	head, err := w.newest(ctx)
+	if err == nil {
+		err = w.log.takeKeys(ctx, head.signed)
+	}
 	if err != nil {
 		return nil, nil, pin, err
 	}
@@ -116,21 +131,9 @@ func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict,
 		w.peaks, w.size = state.peaks, state.size
 		return nil, nil, pin, err
 	}
-	if w.log.update {
-		if err := w.takeKeys(ctx, head.signed); err != nil {
-			return nil, nil, pin, err
-		}
-	}
-	pin = Pin{URL: w.log.URL(), Hosts: w.log.ledBy(), Keys: w.log.keys, Signed: head.signed, Checkpoint: head.Checkpoint, Replaces: w.log.replaces}
+	pin = Pin{URL: w.log.URL(), Hosts: w.log.ledBy(), Keys: w.log.allKeys(), Signed: head.signed, Checkpoint: head.Checkpoint, Replaces: w.log.replaces}
 	w.last = &pin
 	return news, conflicts, pin, nil
-}
-
-// takeKeys takes over the keys that also sign the log.
-func (w *Watcher) takeKeys(ctx context.Context, signed []byte) (err error) {
-	w.log.keys = w.log.rotatedKeys(ctx, signed)
-	w.log.verify, err = verifiersOf(w.log.origin, w.log.keys)
-	return err
 }
 
 // MoreKeys returns the hashes of other keys that sign what was seen last. An update takes them

@@ -256,3 +256,85 @@ func TestWatchWhileKeysRotate(t *testing.T) {
 		t.Errorf("when the first key has ceased, it says %v, %v", news, err)
 	}
 }
+
+// An update takes over the next key before it reads anything else: an instance whose first key has
+// ceased to sign may give the answers that follow.
+func TestUpdateTakesOverTheKeyFirst(t *testing.T) {
+	signer, public := tlogtest.NewSigner(t, tlogtest.Origin)
+	rotating := func(t *testing.T) (*registry, *machine) {
+		t.Helper()
+		r := full(t)
+		m := installed(t, r)
+		says(t, m.verify(), demo+" 1.2.0 ok", vpc+" 1.0.0 ok")
+		r.Write("modules/acme/vpc/aws/1.1.0/main.tf", "")
+		r.offer()
+		both, next := signedAlso(t, r, m.servers[host], signer, public, true), signedAlso(t, r, m.servers[host], signer, public, false)
+		m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if strings.HasSuffix(q.URL.Path, "/checkpoint") {
+				both.ServeHTTP(w, q)
+			} else {
+				next.ServeHTTP(w, q)
+			}
+		})
+		return r, m
+	}
+	r, m := rotating(t)
+	report := m.verify(func(o *verify.Options) { o.Update = true })
+	says(t, report, demo+" 1.2.0 ok", vpc+" 1.0.0 ok")
+	pins, err := verify.ReadPins(m.path(verify.PinsName))
+	m.must(err)
+	if want := []string{r.storage.Public, public}; len(pins) != 1 || !slices.Equal(pins[0].Keys, want) || len(report.Logs[0].More) > 0 {
+		t.Errorf("kept is %+v, and %v also sign", pins, report.Logs[0].More)
+	}
+	says(t, m.verify(), demo+" 1.2.0 ok", vpc+" 1.0.0 ok")
+
+	_, m = rotating(t)
+	says(t, m.verify(), demo+" 1.2.0 unproven", vpc+" 1.0.0 unproven")
+}
+
+// A key that the registry does not tell at the moment is not taken over, and an update says so.
+func TestUpdateWithoutTheKey(t *testing.T) {
+	r := full(t)
+	m := installed(t, r)
+	says(t, m.verify(), demo+" 1.2.0 ok", vpc+" 1.0.0 ok")
+	signer, public := tlogtest.NewSigner(t, tlogtest.Origin)
+	rotates := signedAlso(t, r, m.servers[host], signer, public, true)
+	fails := true
+	m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if fails && strings.HasSuffix(q.URL.Path, "/key") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		rotates.ServeHTTP(w, q)
+	})
+	update := func(o *verify.Options) { o.Update = true }
+	says(t, m.verify(update), demo+" 1.2.0 unanswered", vpc+" 1.0.0 unanswered")
+	o := m.options()
+	o.Update = true
+	if _, err := o.Watch(t.Context(), host); err == nil || !strings.Contains(err.Error(), "403") {
+		t.Errorf("a monitor says %v", err)
+	}
+	fails = false
+	says(t, m.verify(update), demo+" 1.2.0 ok", vpc+" 1.0.0 ok")
+	pins, err := verify.ReadPins(m.path(verify.PinsName))
+	m.must(err)
+	if len(pins) != 1 || len(pins[0].Keys) != 2 {
+		t.Errorf("kept is %+v", pins)
+	}
+}
+
+// No other key counts than those that the user names, also for an update.
+func TestUpdateWithKeysThatTheUserNames(t *testing.T) {
+	r := full(t)
+	m := installed(t, r)
+	says(t, m.verify(), demo+" 1.2.0 ok", vpc+" 1.0.0 ok")
+	signer, public := tlogtest.NewSigner(t, tlogtest.Origin)
+	m.servers[host] = signedAlso(t, r, m.servers[host], signer, public, true)
+	report := m.verify(func(o *verify.Options) { o.Update, o.Keys = true, []string{r.storage.Public} })
+	says(t, report, demo+" 1.2.0 ok", vpc+" 1.0.0 ok")
+	pins, err := verify.ReadPins(m.path(verify.PinsName))
+	m.must(err)
+	if len(pins) != 1 || len(pins[0].Keys) != 1 || len(report.Logs[0].More) != 1 {
+		t.Errorf("kept is %+v, and %v also sign", pins, report.Logs[0].More)
+	}
+}
