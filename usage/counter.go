@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -300,12 +301,20 @@ func (c *Counter) Of(a address.Address, days int) []Count {
 	if c == nil {
 		return nil
 	}
-	first := DayOf(c.options.Now()) - Day(days) + 1
+	today := DayOf(c.options.Now())
+	first := today - Day(min(days, int(today))) + 1
 	c.mutex.Lock()
 	all := c.counts.of(a, first, maxCounts)
 	c.mutex.Unlock()
+	place := make(map[string]int) // of a version among all: there are few, and comparing two takes long
+	for _, count := range all {
+		place[count.Version] = 0
+	}
+	for i, v := range slices.SortedFunc(maps.Keys(place), compareVersions) {
+		place[v] = i
+	}
 	slices.SortFunc(all, func(a, b Count) int {
-		return cmp.Or(-cmp.Compare(a.Day, b.Day), compareVersions(a.Version, b.Version), cmp.Compare(a.Platform, b.Platform))
+		return cmp.Or(cmp.Compare(b.Day, a.Day), cmp.Compare(place[a.Version], place[b.Version]), cmp.Compare(a.Platform, b.Platform))
 	})
 	return all
 }
