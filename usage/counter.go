@@ -140,11 +140,9 @@ func (c *Counter) Sync(ctx context.Context) error {
 	c.syncing.Lock()
 	defer c.syncing.Unlock()
 	defer c.renew()
-	if err := c.write(ctx); err != nil {
-		return err
-	}
+	failed := c.write(ctx) // a storage that is full can still be read
 	days, err := c.readSegments(ctx)
-	return cmp.Or(err, c.mergeSegments(ctx, days))
+	return cmp.Or(failed, err, c.mergeSegments(ctx, days))
 }
 
 // Add counts one use, today.
@@ -202,7 +200,9 @@ func (c *Counter) write(ctx context.Context) error {
 			s.Partial = of.partial
 			content, sum := s.encode(), newDayTally()
 			s.sumInto(sum)
-			c.written = append(c.written, written{nameSegment(day, ofMinute, content), content, sum})
+			name := nameSegment(day, ofMinute, content)
+			c.written = append(c.written, written{name, content, sum})
+			c.readDay(day).have[name.text] = true // also if it is stored and that is not confirmed
 		}
 	}
 	return c.storeWritten(ctx)

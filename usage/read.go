@@ -51,7 +51,7 @@ func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName,
 		if !again {
 			break
 		}
-		if days, expired, failed = c.list(ctx); failed != nil {
+		if days, expired, failed = c.list(ctx); days == nil {
 			return nil, failed
 		}
 		again, counted = false, nil
@@ -80,7 +80,8 @@ func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName,
 }
 
 // list returns the segments by day, and the expired ones. It makes sure that today has one, so that
-// it is known as a day on which downloads are counted.
+// it is known as a day on which downloads are counted: if that alone fails, it returns the others
+// with the error.
 func (c *Counter) list(ctx context.Context) (days map[Day][]segmentName, expired []string, err error) {
 	texts, err := c.options.Storage.List(ctx)
 	if err != nil {
@@ -106,10 +107,9 @@ func (c *Counter) list(ctx context.Context) (days map[Day][]segmentName, expired
 	if len(days[today]) == 0 {
 		content := new(segment).encode()
 		name := nameSegment(today, ofMinute, content)
-		if err := c.options.Storage.Store(ctx, name.text, content); err != nil {
-			return nil, nil, err
+		if err = c.options.Storage.Store(ctx, name.text, content); err == nil {
+			days[today] = []segmentName{name}
 		}
-		days[today] = []segmentName{name}
 	}
 	for day := range c.read {
 		if day < first || day > last {
@@ -123,7 +123,7 @@ func (c *Counter) list(ctx context.Context) (days map[Day][]segmentName, expired
 	if oldest, newest := c.counts.span(); oldest != 0 && (gone(oldest) || gone(newest)) {
 		c.counts.drop(gone)
 	}
-	return days, expired, nil
+	return days, expired, err
 }
 
 // proofDays are the days before today on which downloads were counted, if the clock is right.
@@ -228,8 +228,19 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 		c.counts.drop(func(d Day) bool { return d == day })
 		delete(c.partial, day)
 		known.have, known.forgot = make(map[string]bool), false
+	}
+	for _, name := range news {
+		known.have[name.text] = true
+		if merged := known.merged[name.text]; merged != nil {
+			for _, replaced := range merged.Replaces {
+				known.have[replaced] = true
+			}
+		}
+	}
+	if again {
 		for _, w := range c.written {
-			if w.day == day {
+			if w.day == day && !known.have[w.text] {
+				known.have[w.text] = true
 				sum.add(w.counts)
 			}
 		}
@@ -243,14 +254,6 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 	for u, n := range sum.uses {
 		if u, ok := c.counts.add(day, u, n); !ok {
 			c.notAll(day, u)
-		}
-	}
-	for _, name := range news {
-		known.have[name.text] = true
-		if merged := known.merged[name.text]; merged != nil {
-			for _, replaced := range merged.Replaces {
-				known.have[replaced] = true
-			}
 		}
 	}
 	return nil

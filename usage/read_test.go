@@ -224,3 +224,91 @@ func TestUsageIsDescribedInFull(t *testing.T) {
 		t.Errorf("got\n%s, %v\nwant\n%s", got, err, want)
 	}
 }
+
+// A storage that takes nothing, as a full disk, can still be read.
+func TestSegmentsAreReadThoughNoneCanBeWritten(t *testing.T) {
+	s, at := newShared(), newClock()
+	other := s.counter(at)
+	for range 40 {
+		other.Add(vpc)
+		mustSync(t, other)
+		at.pass(24 * time.Hour)
+	}
+	full := errors.New("no space left on device")
+	i := &instance{shared: s, fails: func(call string) error {
+		if call == "store" {
+			return full
+		}
+		return nil
+	}}
+	c := s.counterOf(at, i)
+	for n := range uint64(3) {
+		c.Add(vpc)
+		if err := c.Sync(t.Context()); !errors.Is(err, full) {
+			t.Errorf("it does not say so: %v", err)
+		}
+		if got := c.Downloads(vpc.Address); got != 40+n+1 {
+			t.Errorf("it has %d downloads, want %d", got, 40+n+1)
+		}
+	}
+	if days := c.CountedDays(); len(days) != 40 || days[39] != DayOf(at.Now())-1 {
+		t.Errorf("it is known what was downloaded on %v", days)
+	}
+}
+
+// A segment whose storing was not confirmed is in the counts already: it is not added from the
+// storage, whatever makes its day be read again.
+func TestUnconfirmedSegmentsAreNotReadAgain(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		merge bool // the other instance merges what was stored
+	}{
+		{"as it was stored", false},
+		{"merged with others", true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s, at := newShared(), newClock()
+			other := s.counter(at)
+			other.Add(vpc)
+			mustSync(t, other)
+			i := &instance{shared: s}
+			c := s.counterOf(at, i)
+			mustSync(t, c)
+			i.failed = func(call string) error {
+				if call == "store" {
+					return errors.New("no answer")
+				}
+				return nil
+			}
+			want := uint64(1)
+			for minute := range 3 {
+				c.Add(vpc)
+				_ = c.Sync(t.Context())
+				want++
+				for range maxMinutes + 1 {
+					other.Add(vpc)
+					if err := other.write(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					want++
+				}
+				if test.merge {
+					mustSync(t, other)
+				}
+				_ = c.Sync(t.Context())
+				if n := c.Downloads(vpc.Address); n != want {
+					t.Errorf("in minute %d it has %d downloads, want %d", minute, n, want)
+				}
+			}
+			i.failed = nil
+			mustSync(t, c, other, c)
+			fresh := s.counter(at)
+			mustSync(t, fresh)
+			for _, c := range []*Counter{c, other, fresh} {
+				if n := c.Downloads(vpc.Address); n != want {
+					t.Errorf("in the end there are %d downloads, want %d", n, want)
+				}
+			}
+		})
+	}
+}
