@@ -25,6 +25,9 @@ import (
 // counting has a registry count downloads, in memory.
 func counting(g *handlers.Registry) *handlers.Registry {
 	g.Usage = usage.NewCounter(usage.Options{Keep: 400 * 24 * time.Hour, Storage: empty{}})
+	if err := g.Usage.Sync(context.Background()); err != nil {
+		panic(err) // the storage never fails
+	}
 	return g
 }
 
@@ -316,6 +319,50 @@ func TestUsageDocument(t *testing.T) {
 		}
 	}
 	mustRefuse(t, serve(t, registry(scan(t, files))).get("/v1/modules/acme/vpc/aws/usage"), 404)
+}
+
+// Before the counts have been read, as after a start or while the storage fails, nobody is told that
+// there were no downloads. Who may not read an address is not told that either.
+func TestUnknownCountsAreNotZero(t *testing.T) {
+	g := private(t)
+	g.Usage = usage.NewCounter(usage.Options{Keep: 400 * 24 * time.Hour, Storage: empty{}})
+	g.Usage.Add(usage.Use{Address: address.Address{Namespace: "acme", Name: "vpc", System: "aws"}, Version: "1.0.0"})
+	s := serve(t, g)
+	for _, test := range []struct {
+		path, who string
+		status    int
+	}{
+		{"/v1/modules/acme/vpc/aws/usage", reader, 503},
+		{"/v1/modules/acme/vpc/aws/usage", stranger, 404},
+		{"/v1/modules/acme/vpc/aws/usage", anonymous, 401},
+		{"/v1/modules/acme/removed/aws/usage", reader, 503}, // it may have counts
+	} {
+		mustRefuse(t, s.get(test.path, test.who), test.status)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set("Authorization", strings.TrimPrefix(reader, "Authorization: "))
+	visit := func() (found map[string]usage.Summary) {
+		err := g.Visit(r, func(v *handlers.View) error {
+			found = v.Usage(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if found := visit(); found != nil {
+		t.Errorf("a page has %v", found)
+	}
+	if err := g.Usage.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found := visit(); len(found) != 2 {
+		t.Errorf("when they have been read, a page has %v", found)
+	}
+	if a := s.get("/v1/modules/acme/vpc/aws/usage", reader); a.StatusCode != 200 {
+		t.Errorf("when they have been read, it is %d", a.StatusCode)
+	}
 }
 
 // A list with counts is made again when the counts have changed, and not before.

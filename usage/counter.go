@@ -70,6 +70,7 @@ type Counter struct {
 	counts     counts
 	pending    map[Day]*dayTally // not in a segment yet
 	generation uint64
+	known      bool         // the segments were read once
 	counted    []Day        // whose segments were all read
 	partial    map[Day]bool // days on which more was downloaded than is counted
 	failing    bool
@@ -334,6 +335,17 @@ func (c *Counter) Addresses() (all []address.Address) {
 	}
 	slices.SortFunc(all, address.Address.Compare)
 	return all
+}
+
+// Known reports whether what all instances have counted has been read since the start, as far as it
+// can be read. Before, a count that is missing or low says nothing.
+func (c *Counter) Known() bool {
+	if c == nil {
+		return false
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.known
 }
 
 // CountedDays returns the days on which all downloads were counted, even if there were none,

@@ -72,6 +72,7 @@ func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName,
 	slices.Sort(counted)
 	c.mutex.Lock()
 	c.counted = counted
+	c.known = c.known || failed == nil || len(counted) > 0
 	c.mutex.Unlock()
 	for _, text := range expired {
 		failed = cmp.Or(failed, c.remove(ctx, text))

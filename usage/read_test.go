@@ -312,3 +312,36 @@ func TestUnconfirmedSegmentsAreNotReadAgain(t *testing.T) {
 		})
 	}
 }
+
+// Counts are known when everything that can be read has been read once, and stay known.
+func TestCountsAreKnownOnceTheyAreRead(t *testing.T) {
+	s, at := newShared(), newClock()
+	other := s.counter(at)
+	other.Add(vpc)
+	mustSync(t, other)
+	for _, fails := range []string{"list", "load"} {
+		failing := true
+		i := &instance{shared: s, fails: func(call string) error {
+			if failing && call == fails {
+				return errors.New("away")
+			}
+			return nil
+		}}
+		c := s.counterOf(at, i)
+		known := func(want bool) {
+			t.Helper()
+			_ = c.Sync(t.Context())
+			if c.Known() != want {
+				t.Errorf("while %s fails: %t, it is %t that the counts are known", fails, failing, c.Known())
+			}
+		}
+		known(false)
+		failing = false
+		known(true)
+		failing = true
+		known(true)
+	}
+	if (*Counter)(nil).Known() {
+		t.Error("no counter knows counts")
+	}
+}
