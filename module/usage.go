@@ -114,10 +114,7 @@ func (p *pooledUsage) attach(a *App) {
 }
 
 // Destruct implements caddy.Destructor.
-func (p *pooledUsage) Destruct() error {
-	p.Close()
-	return nil
-}
+func (p *pooledUsage) Destruct() error { return p.Close() }
 
 func (p *pooledUsage) warn(key usageKey, message string, err error) {
 	app := p.newest()

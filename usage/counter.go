@@ -112,8 +112,9 @@ func (c *Counter) run() {
 	}
 }
 
-// Close writes what has not been written yet. It does not wait long for a storage that hangs.
-func (c *Counter) Close() {
+// Close writes what has not been written yet. It does not wait long for a storage that hangs. After
+// an error, counts may be lost.
+func (c *Counter) Close() error {
 	c.cancel()
 	c.start.Do(func() { close(c.ended) })
 	timeout := time.NewTimer(closePatience)
@@ -124,10 +125,13 @@ func (c *Counter) Close() {
 		defer cancel()
 		c.syncing.Lock()
 		defer c.syncing.Unlock()
-		c.report(ctx, c.write(ctx))
+		return c.write(ctx)
 	case <-timeout.C:
+		return errHangs
 	}
 }
+
+var errHangs = errors.New("the storage did not answer in time")
 
 func (c *Counter) sync(ctx context.Context, patience time.Duration) {
 	within, cancel := context.WithTimeout(ctx, patience)
