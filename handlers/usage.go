@@ -60,7 +60,7 @@ func (g *Registry) told(r *request, version, platform string) {
 	}
 	names := []string{r.subject.ID}
 	if g.UsageBy == usage.ByGroup {
-		names = g.rules.NamedGroups(r.subject.Groups)
+		names = g.rules.AllNamedGroups(r.subject.Groups)
 	}
 	for _, name := range names {
 		g.Usage.Add(usage.Use{Address: r.target.resource().Address, Version: version, Platform: platform, By: name})
@@ -97,7 +97,7 @@ func (g *Registry) answerUsage(w http.ResponseWriter, r *request) error {
 	}
 	r.aboutTarget()
 	manages := false
-	if g.UsageBy != "" && g.Rules != nil && r.hasCredentials() {
+	if g.UsageBy != "" && g.Rules != nil { // a client certificate, say, is no credential in the request
 		subject, err := g.subject(r)
 		if err != nil {
 			return err

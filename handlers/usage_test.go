@@ -275,6 +275,48 @@ func TestUsersAreCountedOnRequest(t *testing.T) {
 	}
 }
 
+// A rule may name groups by a wildcard: each of them is counted, and each once.
+func TestAllGroupsThatRulesNameAreCounted(t *testing.T) {
+	g := counting(private(t, "allow group:team-* read acme", "allow group:team-b read open", "allow group:builders read acme"))
+	g.Authenticate = func(*http.Request) (access.Subject, error) {
+		return access.Subject{ID: "ci", Groups: []string{"news", "team-b", "team-a", "team-b", "builders"}}, nil
+	}
+	g.UsageBy = usage.ByGroup
+	request(g, "GET", "/v1/modules/acme/vpc/aws/1.0.0/download", reader)
+	got := downloads(g)
+	slices.Sort(got)
+	if want := []string{"acme/vpc/aws 1.0.0 builders 1", "acme/vpc/aws 1.0.0 team-a 1", "acme/vpc/aws 1.0.0 team-b 1"}; !slices.Equal(got, want) {
+		t.Errorf("counted %q, want %q", got, want)
+	}
+}
+
+// Users may be known by a client certificate, or by a proxy that has asked for a password: their
+// requests have no credentials.
+func TestManagersNeedNoTokenToSeeUsers(t *testing.T) {
+	g := counting(private(t, "allow anonymous read open", "allow owner read acme", "allow owner manage acme open", "allow reader read acme"))
+	g.Authenticate = func(r *http.Request) (access.Subject, error) {
+		return access.Subject{ID: r.Header.Get("Remote-User")}, nil
+	}
+	g.UsageBy = usage.BySubject
+	for _, a := range []string{"acme/vpc/aws", "open/vpc/aws"} { // open was private, say
+		parsed, err := address.Parse(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Usage.Add(usage.Use{Address: parsed, Version: "1.0.0", By: "ci"})
+		for user, want := range map[string]int{"owner": 1, "reader": 0} {
+			var u wire.Usage
+			answer := request(g, "GET", "/v1/modules/"+a+"/usage", "Remote-User: "+user)
+			if err := json.Unmarshal(answer.Body.Bytes(), &u); err != nil || len(u.By) != want {
+				t.Errorf("%s is told of %d users of %s, want %d: %s", user, len(u.By), a, want, answer.Body)
+			}
+			if caching := answer.Header().Get("Cache-Control"); caching != "private, no-cache" {
+				t.Errorf("what %s is told of %s is %s", user, a, caching)
+			}
+		}
+	}
+}
+
 func TestUsageDocument(t *testing.T) {
 	files, _ := everything(t)
 	g := counting(registry(scan(t, files)))
