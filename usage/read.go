@@ -13,6 +13,7 @@ import (
 // A readDay knows which segments of a day are in the counts.
 type readDay struct {
 	have    map[string]bool     // their names, and the names of segments that they replace
+	broken  map[string]bool     // the names of damaged ones, which are not: it may pass
 	forgot  bool                // have lacks some: the day is read again when something is
 	merged  map[string]*segment // those that are listed, without their counts
 	damaged bool                // one of them is
@@ -23,7 +24,7 @@ type readDay struct {
 
 func (c *Counter) readDay(day Day) *readDay {
 	if c.read[day] == nil {
-		c.read[day] = &readDay{have: make(map[string]bool), merged: make(map[string]*segment)}
+		c.read[day] = &readDay{have: make(map[string]bool), broken: make(map[string]bool), merged: make(map[string]*segment)}
 	}
 	return c.read[day]
 }
@@ -197,6 +198,15 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 		if known.have[name.text] {
 			continue
 		}
+		if known.broken[name.text] {
+			err := c.sum(ctx, known, name, newDayTally())
+			if errors.Is(err, errDamaged) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if merged := known.merged[name.text]; merged != nil {
 			missing := func(text string) bool { return !known.have[text] }
 			if !slices.ContainsFunc(merged.Replaces, missing) {
@@ -218,9 +228,11 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 	for _, name := range news {
 		switch err := c.sum(ctx, known, name, sum); {
 		case errors.Is(err, errDamaged):
-			sum.partial = true
+			sum.partial, known.broken[name.text] = true, true
 		case err != nil:
 			return err
+		default:
+			delete(known.broken, name.text)
 		}
 	}
 	c.mutex.Lock()
@@ -231,6 +243,9 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 		known.have, known.forgot = make(map[string]bool), false
 	}
 	for _, name := range news {
+		if known.broken[name.text] {
+			continue
+		}
 		known.have[name.text] = true
 		if merged := known.merged[name.text]; merged != nil {
 			for _, replaced := range merged.Replaces {

@@ -345,3 +345,71 @@ func TestCountsAreKnownOnceTheyAreRead(t *testing.T) {
 		t.Error("no counter knows counts")
 	}
 }
+
+// What cannot be read as it was written, as when a network disk returns half of a file, counts when it
+// can. Until then it is looked at each minute, and nothing else of its day is.
+func TestDamageMayPass(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		damaged string // the kind of the segment
+		days    int    // that pass before
+	}{
+		{"a segment of today", ofMinute, 0},
+		{"a part of a merged segment", ofPart, 0},
+		{"a merged segment", ofDay, 0},
+		{"a part of a merged segment of a day that is over", ofPart, 5},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s, at := newShared(), newClock()
+			other := s.counter(at)
+			other.most = 100
+			today, want := DayOf(at.Now()), uint64(0)
+			count := func(n int) {
+				for range n {
+					other.Add(use(fmt.Sprintf("acme/vpc/aws 1.%d.0", want)))
+					if err := other.write(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					want++
+				}
+			}
+			count(maxMinutes + 1)
+			mustSync(t, other)
+			count(2)
+			at.pass(time.Duration(test.days) * 24 * time.Hour)
+			if test.days > 0 {
+				mustSync(t, other)
+			}
+			names := s.ofDay(today, test.damaged)
+			if len(names) == 0 {
+				t.Fatal("there is no such segment")
+			}
+			whole := s.values[names[0]]
+			s.values[names[0]] = whole[:len(whole)/2]
+			loads := 0
+			c := s.counterOf(at, &instance{shared: s, fails: func(call string) error {
+				if call == "load" {
+					loads++
+				}
+				return nil
+			}})
+			mustSync(t, c)
+			if n := c.Downloads(vpc.Address); n >= want || slices.Contains(c.CountedDays(), today) {
+				t.Errorf("%d downloads of %d are known, and the day is counted", n, want)
+			}
+			for minute := range 3 {
+				loads = 0
+				mustSync(t, c)
+				if most := 2 + len(s.ofDay(today, ofPart)); loads > most {
+					t.Errorf("in minute %d, %d segments are loaded", minute, loads)
+				}
+			}
+			s.values[names[0]] = whole
+			mustSync(t, c)
+			mustSync(t, c)
+			if n := c.Downloads(vpc.Address); n != want {
+				t.Errorf("when it can be read, there are %d downloads of %d", n, want)
+			}
+		})
+	}
+}
