@@ -31,7 +31,7 @@ type Storage interface {
 type Options struct {
 	Storage Storage
 
-	// Keep is for how long counts are kept.
+	// Keep is for how long counts are kept; see Counter.Keep.
 	Keep time.Duration
 
 	// Warn is called when the storage begins to fail, and when something is not counted. May
@@ -67,6 +67,7 @@ type Counter struct {
 	wrote   time.Time // when this was tried last
 
 	mutex      sync.Mutex // guards what follows
+	keep       time.Duration
 	counts     counts
 	pending    map[Day]*dayTally // not in a segment yet
 	generation uint64
@@ -90,9 +91,16 @@ func NewCounter(o Options) *Counter {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Counter{options: o, most: maxSegment, ended: make(chan struct{}), read: make(map[Day]*readDay), pending: make(map[Day]*dayTally), partial: make(map[Day]bool)}
+	c := &Counter{options: o, keep: o.Keep, most: maxSegment, ended: make(chan struct{}), read: make(map[Day]*readDay), pending: make(map[Day]*dayTally), partial: make(map[Day]bool)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
+}
+
+// Keep changes for how long counts are kept.
+func (c *Counter) Keep(d time.Duration) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.keep = d
 }
 
 // Run begins to read and write segments, unless it has begun already.

@@ -437,6 +437,22 @@ func TestCountsAreKeptForATime(t *testing.T) {
 
 // On a day without downloads, it is known that there were none. On a day without an instance, it
 // is not.
+// For how long counts are kept may change while they are counted.
+func TestKeepingForAnotherTime(t *testing.T) {
+	s, at := newShared(), newClock()
+	c := s.counter(at)
+	for range 20 {
+		c.Add(vpc)
+		mustSync(t, c)
+		at.pass(24 * time.Hour)
+	}
+	c.Keep(10 * 24 * time.Hour)
+	mustSync(t, c)
+	if n := c.Downloads(vpc.Address); n != 9 { // and of today, on which there was none
+		t.Errorf("of ten days, there are %d downloads", n)
+	}
+}
+
 func TestDaysWithoutDownloadsAreCounted(t *testing.T) {
 	s, at := newShared(), newClock()
 	c := s.counter(at)

@@ -136,7 +136,9 @@ const proofDays = 7
 // far as there are so many. Nor does the clock bring a day into the counts that has not come;
 // clocks may differ a little.
 func (c *Counter) keptDays(texts []string, today Day) (first, last Day) {
-	keep := daysIn(c.options.Keep)
+	c.mutex.Lock()
+	keep := daysIn(c.keep)
+	c.mutex.Unlock()
 	var before []Day // newest day first, as the texts
 	for _, text := range texts {
 		if name, ok := parseSegmentName(text); ok && name.day < today && !slices.Contains(before, name.day) {
