@@ -256,7 +256,7 @@ func (c *Counter) report(ctx context.Context, err error) {
 		return
 	}
 	if begins {
-		c.options.Warn("the counts of downloads cannot be shared with other instances, and are lost if this one ends: it is tried again every minute", err)
+		c.options.Warn("the counts of downloads cannot be written, read or merged, and what is not written is lost if this instance ends: it is tried again every minute", err)
 	}
 	if refused {
 		c.options.Warn("there are too many different downloads to count them all: count without by, or keep counts for a shorter time", nil)
