@@ -206,6 +206,19 @@ func (r *Rules) NamedGroups(groups []string) []string {
 	return named
 }
 
+// AllNamedGroups returns each of the groups that a rule names.
+func (r *Rules) AllNamedGroups(groups []string) []string {
+	var named []string
+	names := r.Groups()
+	for _, group := range groups {
+		matches := func(name string) bool { return address.Wildcard(name).Matches(group) }
+		if slices.ContainsFunc(names, matches) && !slices.Contains(named, group) {
+			named = append(named, group)
+		}
+	}
+	return named
+}
+
 // AllowsAll reports whether s has the right to everything, even to resources that are
 // added later: a rule for everything allows it, and no rule before it denies s a part.
 func (r *Rules) AllowsAll(s Subject, right Right) bool {

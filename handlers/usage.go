@@ -60,7 +60,7 @@ func (g *Registry) told(r *request, version, platform string) {
 	}
 	names := []string{r.subject.ID}
 	if g.UsageBy == usage.ByGroup {
-		names = g.rules.NamedGroups(r.subject.Groups)
+		names = g.rules.AllNamedGroups(r.subject.Groups)
 	}
 	for _, name := range names {
 		g.Usage.Add(usage.Use{Address: r.target.resource().Address, Version: version, Platform: platform, By: name})
@@ -87,6 +87,9 @@ func (g *Registry) answerUsage(w http.ResponseWriter, r *request) error {
 		}
 		days = n
 	}
+	if !g.Usage.Known() {
+		return unavailable("the counts of downloads have not been read yet: try again in a moment", nil)
+	}
 	of := r.target.resource().Address
 	there := of.IsModule() && r.module() != nil || !of.IsModule() && r.provider() != nil
 	if !there && g.Usage.Downloads(of) == 0 {
@@ -94,7 +97,7 @@ func (g *Registry) answerUsage(w http.ResponseWriter, r *request) error {
 	}
 	r.aboutTarget()
 	manages := false
-	if g.UsageBy != "" && g.Rules != nil && r.hasCredentials() {
+	if g.UsageBy != "" && g.Rules != nil { // a client certificate, say, is no credential in the request
 		subject, err := g.subject(r)
 		if err != nil {
 			return err
@@ -113,8 +116,12 @@ func (v *View) Downloads(a address.Address) uint64 {
 }
 
 // Usage returns how often each version of a provider or module was downloaded, and under "" all.
-// It is nil if downloads are not counted. It is asked for what the user may see only.
+// It is nil if downloads are not counted, or if it is not known yet how many there were. It is asked
+// for what the user may see only.
 func (v *View) Usage(a address.Address) map[string]usage.Summary {
+	if !v.registry.Usage.Known() {
+		return nil
+	}
 	t := v.registry.named(v.request.self, a)
 	return v.registry.Usage.Versions(t.resource().Address)
 }

@@ -25,6 +25,9 @@ import (
 // counting has a registry count downloads, in memory.
 func counting(g *handlers.Registry) *handlers.Registry {
 	g.Usage = usage.NewCounter(usage.Options{Keep: 400 * 24 * time.Hour, Storage: empty{}})
+	if err := g.Usage.Sync(context.Background()); err != nil {
+		panic(err) // the storage never fails
+	}
 	return g
 }
 
@@ -272,6 +275,48 @@ func TestUsersAreCountedOnRequest(t *testing.T) {
 	}
 }
 
+// A rule may name groups by a wildcard: each of them is counted, and each once.
+func TestAllGroupsThatRulesNameAreCounted(t *testing.T) {
+	g := counting(private(t, "allow group:team-* read acme", "allow group:team-b read open", "allow group:builders read acme"))
+	g.Authenticate = func(*http.Request) (access.Subject, error) {
+		return access.Subject{ID: "ci", Groups: []string{"news", "team-b", "team-a", "team-b", "builders"}}, nil
+	}
+	g.UsageBy = usage.ByGroup
+	request(g, "GET", "/v1/modules/acme/vpc/aws/1.0.0/download", reader)
+	got := downloads(g)
+	slices.Sort(got)
+	if want := []string{"acme/vpc/aws 1.0.0 builders 1", "acme/vpc/aws 1.0.0 team-a 1", "acme/vpc/aws 1.0.0 team-b 1"}; !slices.Equal(got, want) {
+		t.Errorf("counted %q, want %q", got, want)
+	}
+}
+
+// Users may be known by a client certificate, or by a proxy that has asked for a password: their
+// requests have no credentials.
+func TestManagersNeedNoTokenToSeeUsers(t *testing.T) {
+	g := counting(private(t, "allow anonymous read open", "allow owner read acme", "allow owner manage acme open", "allow reader read acme"))
+	g.Authenticate = func(r *http.Request) (access.Subject, error) {
+		return access.Subject{ID: r.Header.Get("Remote-User")}, nil
+	}
+	g.UsageBy = usage.BySubject
+	for _, a := range []string{"acme/vpc/aws", "open/vpc/aws"} { // open was private, say
+		parsed, err := address.Parse(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Usage.Add(usage.Use{Address: parsed, Version: "1.0.0", By: "ci"})
+		for user, want := range map[string]int{"owner": 1, "reader": 0} {
+			var u wire.Usage
+			answer := request(g, "GET", "/v1/modules/"+a+"/usage", "Remote-User: "+user)
+			if err := json.Unmarshal(answer.Body.Bytes(), &u); err != nil || len(u.By) != want {
+				t.Errorf("%s is told of %d users of %s, want %d: %s", user, len(u.By), a, want, answer.Body)
+			}
+			if caching := answer.Header().Get("Cache-Control"); caching != "private, no-cache" {
+				t.Errorf("what %s is told of %s is %s", user, a, caching)
+			}
+		}
+	}
+}
+
 func TestUsageDocument(t *testing.T) {
 	files, _ := everything(t)
 	g := counting(registry(scan(t, files)))
@@ -316,6 +361,50 @@ func TestUsageDocument(t *testing.T) {
 		}
 	}
 	mustRefuse(t, serve(t, registry(scan(t, files))).get("/v1/modules/acme/vpc/aws/usage"), 404)
+}
+
+// Before the counts have been read, as after a start or while the storage fails, nobody is told that
+// there were no downloads. Who may not read an address is not told that either.
+func TestUnknownCountsAreNotZero(t *testing.T) {
+	g := private(t)
+	g.Usage = usage.NewCounter(usage.Options{Keep: 400 * 24 * time.Hour, Storage: empty{}})
+	g.Usage.Add(usage.Use{Address: address.Address{Namespace: "acme", Name: "vpc", System: "aws"}, Version: "1.0.0"})
+	s := serve(t, g)
+	for _, test := range []struct {
+		path, who string
+		status    int
+	}{
+		{"/v1/modules/acme/vpc/aws/usage", reader, 503},
+		{"/v1/modules/acme/vpc/aws/usage", stranger, 404},
+		{"/v1/modules/acme/vpc/aws/usage", anonymous, 401},
+		{"/v1/modules/acme/removed/aws/usage", reader, 503}, // it may have counts
+	} {
+		mustRefuse(t, s.get(test.path, test.who), test.status)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set("Authorization", strings.TrimPrefix(reader, "Authorization: "))
+	visit := func() (found map[string]usage.Summary) {
+		err := g.Visit(r, func(v *handlers.View) error {
+			found = v.Usage(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if found := visit(); found != nil {
+		t.Errorf("a page has %v", found)
+	}
+	if err := g.Usage.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found := visit(); len(found) != 2 {
+		t.Errorf("when they have been read, a page has %v", found)
+	}
+	if a := s.get("/v1/modules/acme/vpc/aws/usage", reader); a.StatusCode != 200 {
+		t.Errorf("when they have been read, it is %d", a.StatusCode)
+	}
 }
 
 // A list with counts is made again when the counts have changed, and not before.

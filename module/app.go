@@ -75,6 +75,8 @@ type App struct {
 	fillers map[fillerKey]*pooledFiller
 	usage   map[usageKey]*pooledUsage
 
+	keepUsage map[usageKey]time.Duration // for how long its counts are kept
+
 	logging sync.Mutex // guards what follows: scans read it, for which closing an index waits
 	logs    map[tlogKey]*pooledTlog
 	entered map[*index.Index]*pooledTlog // by the index whose offers are entered
@@ -105,7 +107,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.indexes = make(map[indexKey]*pooledIndex)
 	a.changes = make(map[*index.Index]*storage.ChangeLog)
 	a.fillers = make(map[fillerKey]*pooledFiller)
-	a.usage = make(map[usageKey]*pooledUsage)
+	a.usage, a.keepUsage = make(map[usageKey]*pooledUsage), make(map[usageKey]time.Duration)
 	a.logs = make(map[tlogKey]*pooledTlog)
 	a.entered = make(map[*index.Index]*pooledTlog)
 	a.started = make(chan struct{})
@@ -171,8 +173,8 @@ func (a *App) Start() error {
 	for _, p := range a.fillers {
 		p.attach(a)
 	}
-	for _, p := range a.usage {
-		p.attach(a)
+	for key, p := range a.usage {
+		p.attach(a, a.keepUsage[key])
 	}
 	for _, p := range a.publishers {
 		go p.Run(a.ctx)

@@ -47,17 +47,18 @@ func (u *Usage) Validate() error {
 
 var usagePool = newPool[usageKey, *pooledUsage]()
 
-// A usageKey is everything that the counts of a tree depend on.
+// A usageKey is everything that the counts of a tree depend on. For how long they are kept is not in
+// it: after a reload, downloads end that began before, and are counted too.
 type usageKey struct {
 	identity string // of the tree
 	root     string
-	keep     time.Duration
 }
 
-// A pooledUsage counts the downloads from a tree, for the apps that use it.
+// A pooledUsage counts the downloads from a tree, for the apps that use it. They are kept for as long
+// as the newest one wants.
 type pooledUsage struct {
 	*usage.Counter
-	users[struct{}]
+	users[time.Duration]
 }
 
 // provisionUsage has the handler count downloads. Nothing is read or written before the app
@@ -69,8 +70,7 @@ func (h *Handler) provisionUsage(app *App, t servedTree) error {
 	if err := h.Usage.Validate(); err != nil {
 		return err
 	}
-	key := usageKey{t.identity(), t.root(), time.Duration(cmp.Or(h.Usage.Keep, defaultUsageKeep))}
-	pooled, err := app.acquireUsage(key)
+	pooled, err := app.acquireUsage(usageKey{t.identity(), t.root()}, time.Duration(cmp.Or(h.Usage.Keep, defaultUsageKeep)))
 	if err != nil {
 		return err
 	}
@@ -80,44 +80,44 @@ func (h *Handler) provisionUsage(app *App, t servedTree) error {
 
 // acquireUsage returns the counts of a tree. The app holds one reference to them, however many
 // of its handlers use them.
-func (a *App) acquireUsage(key usageKey) (*pooledUsage, error) {
+func (a *App) acquireUsage(key usageKey, keep time.Duration) (*pooledUsage, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if acquired := a.usage[key]; acquired != nil {
-		return acquired, nil
-	}
-	for other := range a.usage {
-		if other.identity == key.identity {
-			return nil, fmt.Errorf("usage: two registries with the root %s keep counts for %s and for %s: choose one", key.root, other.keep, key.keep)
+		if other := a.keepUsage[key]; other != keep {
+			return nil, fmt.Errorf("usage: two registries with the root %s keep counts for %s and for %s: choose one", key.root, other, keep)
 		}
+		return acquired, nil
 	}
 	pooled, _, err := usagePool.acquire(key, func() (*pooledUsage, error) {
 		p := new(pooledUsage)
 		p.Counter = usage.NewCounter(usage.Options{
 			Storage: storage.NewUsage(p.storage, p.lock, key.identity),
-			Keep:    key.keep,
+			Keep:    keep,
 			Warn:    func(message string, err error) { p.warn(key, message, err) },
 		})
+		p.use = func(keep time.Duration) {
+			if keep > 0 {
+				p.Keep(keep)
+			}
+		}
 		return p, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.usage[key] = pooled
+	a.usage[key], a.keepUsage[key] = pooled, keep
 	return pooled, nil
 }
 
-// attach has the counts use the storage of this app from now on.
-func (p *pooledUsage) attach(a *App) {
-	p.users.attach(a, struct{}{})
+// attach has the counts use the storage of this app from now on, and keeps them for as long as it wants.
+func (p *pooledUsage) attach(a *App, keep time.Duration) {
+	p.users.attach(a, keep)
 	p.Run()
 }
 
 // Destruct implements caddy.Destructor.
-func (p *pooledUsage) Destruct() error {
-	p.Close()
-	return nil
-}
+func (p *pooledUsage) Destruct() error { return p.Close() }
 
 func (p *pooledUsage) warn(key usageKey, message string, err error) {
 	app := p.newest()

@@ -2,7 +2,7 @@ package pages
 
 import counts "github.com/caddy-terraform/caddy-terraform-registry/usage"
 
-// downloads are how often versions were downloaded, and under "" all; nil: it is not counted.
+// downloads are how often versions were downloaded, and under "" all; nil: that is not known.
 type downloads map[string]counts.Summary
 
 // facts returns how often a version was downloaded, beside all versions.
@@ -16,7 +16,7 @@ func (d downloads) facts(version string) []fact {
 	}
 }
 
-// of returns how often and when last a version was downloaded; empty if it is not counted.
+// of returns how often and when last a version was downloaded; empty if that is not known.
 func (d downloads) of(version string) string {
 	if d == nil {
 		return ""

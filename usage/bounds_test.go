@@ -2,6 +2,7 @@ package usage
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,35 @@ func TestCountsOfAnAddressAreBounded(t *testing.T) {
 	for most, want := range map[int]int{2: 0, 3: 3, 8: 6, 100: 24} {
 		if got := c.of(vpc.Address, 3, most); len(got) != want {
 			t.Errorf("of %d, there are %d", most, len(got))
+		}
+	}
+}
+
+// Anyone may ask for a long answer, which is not kept: it must not take long to make.
+func TestLongAnswersAreCheap(t *testing.T) {
+	at := newClock()
+	c := newShared().counter(at)
+	today := DayOf(at.Now())
+	for n := range maxCounts {
+		u := null
+		u.Version = fmt.Sprintf("1.%d.0", n%200)
+		c.counts.add(today-Day(n/200), u, 1)
+	}
+	of := func() { c.Of(null.Address, 400) }
+	if perCount := testing.AllocsPerRun(1, of) / maxCounts; perCount > 10 {
+		t.Errorf("each count takes %.1f allocations", perCount)
+	}
+}
+
+func TestAnyNumberOfDays(t *testing.T) {
+	at := newClock()
+	c := newShared().counter(at)
+	c.Add(vpc)
+	at.pass(10 * 24 * time.Hour)
+	c.Add(vpc)
+	for days, want := range map[int]int{0: 0, 1: 1, 10: 1, 11: 2, math.MaxInt32: 2, math.MaxInt32 + 1: 2, 1 << 32: 2, math.MaxInt: 2} {
+		if got := c.Of(vpc.Address, days); len(got) != want {
+			t.Errorf("in %d days, there are %d counts of %d", days, len(got), want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -30,7 +31,7 @@ type Storage interface {
 type Options struct {
 	Storage Storage
 
-	// Keep is for how long counts are kept.
+	// Keep is for how long counts are kept; see Counter.Keep.
 	Keep time.Duration
 
 	// Warn is called when the storage begins to fail, and when something is not counted. May
@@ -66,9 +67,11 @@ type Counter struct {
 	wrote   time.Time // when this was tried last
 
 	mutex      sync.Mutex // guards what follows
+	keep       time.Duration
 	counts     counts
 	pending    map[Day]*dayTally // not in a segment yet
 	generation uint64
+	known      bool         // the segments were read once
 	counted    []Day        // whose segments were all read
 	partial    map[Day]bool // days on which more was downloaded than is counted
 	failing    bool
@@ -88,9 +91,16 @@ func NewCounter(o Options) *Counter {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Counter{options: o, most: maxSegment, ended: make(chan struct{}), read: make(map[Day]*readDay), pending: make(map[Day]*dayTally), partial: make(map[Day]bool)}
+	c := &Counter{options: o, keep: o.Keep, most: maxSegment, ended: make(chan struct{}), read: make(map[Day]*readDay), pending: make(map[Day]*dayTally), partial: make(map[Day]bool)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
+}
+
+// Keep changes for how long counts are kept.
+func (c *Counter) Keep(d time.Duration) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.keep = d
 }
 
 // Run begins to read and write segments, unless it has begun already.
@@ -110,8 +120,9 @@ func (c *Counter) run() {
 	}
 }
 
-// Close writes what has not been written yet. It does not wait long for a storage that hangs.
-func (c *Counter) Close() {
+// Close writes what has not been written yet. It does not wait long for a storage that hangs. After
+// an error, counts may be lost.
+func (c *Counter) Close() error {
 	c.cancel()
 	c.start.Do(func() { close(c.ended) })
 	timeout := time.NewTimer(closePatience)
@@ -122,10 +133,13 @@ func (c *Counter) Close() {
 		defer cancel()
 		c.syncing.Lock()
 		defer c.syncing.Unlock()
-		c.report(ctx, c.write(ctx))
+		return c.write(ctx)
 	case <-timeout.C:
+		return errHangs
 	}
 }
+
+var errHangs = errors.New("the storage did not answer in time")
 
 func (c *Counter) sync(ctx context.Context, patience time.Duration) {
 	within, cancel := context.WithTimeout(ctx, patience)
@@ -139,11 +153,9 @@ func (c *Counter) Sync(ctx context.Context) error {
 	c.syncing.Lock()
 	defer c.syncing.Unlock()
 	defer c.renew()
-	if err := c.write(ctx); err != nil {
-		return err
-	}
+	failed := c.write(ctx) // a storage that is full can still be read
 	days, err := c.readSegments(ctx)
-	return cmp.Or(err, c.mergeSegments(ctx, days))
+	return cmp.Or(failed, err, c.mergeSegments(ctx, days))
 }
 
 // Add counts one use, today.
@@ -201,7 +213,9 @@ func (c *Counter) write(ctx context.Context) error {
 			s.Partial = of.partial
 			content, sum := s.encode(), newDayTally()
 			s.sumInto(sum)
-			c.written = append(c.written, written{nameSegment(day, ofMinute, content), content, sum})
+			name := nameSegment(day, ofMinute, content)
+			c.written = append(c.written, written{name, content, sum})
+			c.readDay(day).have[name.text] = true // also if it is stored and that is not confirmed
 		}
 	}
 	return c.storeWritten(ctx)
@@ -242,7 +256,7 @@ func (c *Counter) report(ctx context.Context, err error) {
 		return
 	}
 	if begins {
-		c.options.Warn("the counts of downloads cannot be shared with other instances, and are lost if this one ends: it is tried again every minute", err)
+		c.options.Warn("the counts of downloads cannot be written, read or merged, and what is not written is lost if this instance ends: it is tried again every minute", err)
 	}
 	if refused {
 		c.options.Warn("there are too many different downloads to count them all: count without by, or keep counts for a shorter time", nil)
@@ -300,12 +314,20 @@ func (c *Counter) Of(a address.Address, days int) []Count {
 	if c == nil {
 		return nil
 	}
-	first := DayOf(c.options.Now()) - Day(days) + 1
+	today := DayOf(c.options.Now())
+	first := today - Day(min(days, int(today))) + 1
 	c.mutex.Lock()
 	all := c.counts.of(a, first, maxCounts)
 	c.mutex.Unlock()
+	place := make(map[string]int) // of a version among all: there are few, and comparing two takes long
+	for _, count := range all {
+		place[count.Version] = 0
+	}
+	for i, v := range slices.SortedFunc(maps.Keys(place), compareVersions) {
+		place[v] = i
+	}
 	slices.SortFunc(all, func(a, b Count) int {
-		return cmp.Or(-cmp.Compare(a.Day, b.Day), compareVersions(a.Version, b.Version), cmp.Compare(a.Platform, b.Platform))
+		return cmp.Or(cmp.Compare(b.Day, a.Day), cmp.Compare(place[a.Version], place[b.Version]), cmp.Compare(a.Platform, b.Platform))
 	})
 	return all
 }
@@ -325,6 +347,17 @@ func (c *Counter) Addresses() (all []address.Address) {
 	}
 	slices.SortFunc(all, address.Address.Compare)
 	return all
+}
+
+// Known reports whether what all instances have counted has been read since the start, as far as it
+// can be read. Before, a count that is missing or low says nothing.
+func (c *Counter) Known() bool {
+	if c == nil {
+		return false
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.known
 }
 
 // CountedDays returns the days on which all downloads were counted, even if there were none,

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -436,6 +437,22 @@ func TestCountsAreKeptForATime(t *testing.T) {
 
 // On a day without downloads, it is known that there were none. On a day without an instance, it
 // is not.
+// For how long counts are kept may change while they are counted.
+func TestKeepingForAnotherTime(t *testing.T) {
+	s, at := newShared(), newClock()
+	c := s.counter(at)
+	for range 20 {
+		c.Add(vpc)
+		mustSync(t, c)
+		at.pass(24 * time.Hour)
+	}
+	c.Keep(10 * 24 * time.Hour)
+	mustSync(t, c)
+	if n := c.Downloads(vpc.Address); n != 9 { // and of today, on which there was none
+		t.Errorf("of ten days, there are %d downloads", n)
+	}
+}
+
 func TestDaysWithoutDownloadsAreCounted(t *testing.T) {
 	s, at := newShared(), newClock()
 	c := s.counter(at)
@@ -576,4 +593,55 @@ func TestClockThatJumps(t *testing.T) {
 	if d := DayOf(time.Unix(0, 0)); d != 1 {
 		t.Errorf("the day of a clock that was never set is %d", d)
 	}
+}
+
+// Who ends a Counter is told if its last minute could not be written, also if it was at work, and
+// whatever failed before.
+func TestCloseSaysWhatIsLost(t *testing.T) {
+	s, at := newShared(), newClock()
+	away := errors.New("away")
+	for _, test := range []struct {
+		rule string
+		add  bool
+		lost bool
+	}{
+		{"nothing to write", false, false},
+		{"the last minute", true, true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			i := &instance{shared: s}
+			c := s.counterOf(at, i)
+			mustSync(t, c)
+			i.fails = func(string) error { return away }
+			if test.add {
+				c.Add(vpc)
+			}
+			if err := c.Close(); errors.Is(err, away) != test.lost {
+				t.Errorf("it says %v", err)
+			}
+		})
+	}
+}
+
+// A Counter whose storage hangs does not end quietly with counts that are lost.
+func TestCloseOfAStorageThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		listing := make(chan struct{}, 1)
+		i := &instance{shared: newShared(), fails: func(call string) error {
+			if call == "list" {
+				listing <- struct{}{}
+				<-release
+			}
+			return nil
+		}}
+		c := NewCounter(Options{Storage: i, Keep: 400 * 24 * time.Hour})
+		c.Run()
+		<-listing
+		c.Add(vpc)
+		if err := c.Close(); err == nil {
+			t.Error("it says nothing")
+		}
+		close(release)
+	})
 }

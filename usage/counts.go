@@ -2,7 +2,6 @@ package usage
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/dustin/go-humanize"
@@ -207,11 +206,15 @@ func (c *counts) of(a address.Address, first Day, most int) (all []Count) {
 			}
 		}
 	}
-	perDay := make(map[Day]int)
-	of(func(_ part, d dayCount) { perDay[d.day]++ })
-	for _, day := range slices.Backward(slices.Sorted(maps.Keys(perDay))) {
-		if most -= perDay[day]; most < 0 {
-			first = day + 1
+	newest := first - 1
+	for _, s := range known.uses {
+		newest = max(newest, (*s)[len(*s)-1].day)
+	}
+	perDay := make([]int, newest-first+1)
+	of(func(_ part, d dayCount) { perDay[d.day-first]++ })
+	for i, n := range slices.Backward(perDay) {
+		if most -= n; most < 0 {
+			first += Day(i) + 1
 			break
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -11,6 +12,10 @@ import (
 const (
 	// maxMinutes is the number of segments of minutes after which the segments of a day are merged.
 	maxMinutes = 32
+
+	// maxUnmerged is the number of segments of a day after which it is told that the lock for merging
+	// them is not to be had.
+	maxUnmerged = 8 * maxMinutes
 
 	// mergedAtOnce limits how many segments are merged at once.
 	mergedAtOnce = 1024
@@ -22,6 +27,9 @@ const (
 	mergePatience = time.Minute
 )
 
+// errLocked means that another instance merges, or was killed while it did.
+var errLocked = errors.New("segments cannot be merged")
+
 // mergeSegments merges the segments of days with many, and of days that are over. The error is
 // the first of a day.
 func (c *Counter) mergeSegments(ctx context.Context, days map[Day][]segmentName) (failed error) {
@@ -29,7 +37,14 @@ func (c *Counter) mergeSegments(ctx context.Context, days map[Day][]segmentName)
 		if !c.worthMerging(day, names) || len(names) == c.readDay(day).unmerged {
 			continue
 		}
-		if err := c.mergeDay(ctx, day); err != nil && !errors.Is(err, errMerged) {
+		err := c.mergeDay(ctx, day)
+		if errors.Is(err, errLocked) { // for all days: the next minute tries again
+			if len(names) > maxUnmerged {
+				failed = cmp.Or(failed, err)
+			}
+			break
+		}
+		if err != nil && !errors.Is(err, errMerged) {
 			failed = cmp.Or(failed, err)
 		}
 		failed = cmp.Or(failed, c.writeInTime(ctx))
@@ -67,7 +82,7 @@ func (c *Counter) mergeDay(ctx context.Context, day Day) error {
 	cancel()
 	switch {
 	case err != nil && waiting.Err() != nil && ctx.Err() == nil:
-		return nil // another instance merges, or was killed while it did: the next minute tries again
+		return fmt.Errorf("%w: %w", errLocked, err)
 	case err != nil:
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -221,5 +222,38 @@ func TestSegmentsThatCount(t *testing.T) {
 		if got := strings.Join(live, " "); got != test.live || d.lost != test.lost {
 			t.Errorf("%s: %q count, lost: %v", test.rule, got, d.lost)
 		}
+	}
+}
+
+// A lock that is never given back keeps the segments of all days from being merged. That is told before
+// they are so many that some are not read.
+func TestLockThatIsNeverGivenBack(t *testing.T) {
+	for minutes, told := range map[int]bool{maxMinutes + 1: false, maxUnmerged + 1: true} {
+		synctest.Test(t, func(t *testing.T) {
+			s, at := newShared(), newClock()
+			other := s.counter(at)
+			for range 3 {
+				for range minutes {
+					other.Add(vpc)
+					if err := other.write(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				at.pass(24 * time.Hour)
+			}
+			s.locked = make(chan struct{}, 1)
+			s.locked <- struct{}{}
+			c := s.counter(at)
+			began := time.Now()
+			if err := c.Sync(t.Context()); (err != nil) != told {
+				t.Errorf("of %d segments, it says %v", minutes, err)
+			}
+			if took := time.Since(began); took > mergePatience {
+				t.Errorf("it waits %s", took)
+			}
+			if n := c.Downloads(vpc.Address); n != uint64(3*minutes) {
+				t.Errorf("%d downloads", n)
+			}
+		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 // A readDay knows which segments of a day are in the counts.
 type readDay struct {
 	have    map[string]bool     // their names, and the names of segments that they replace
+	broken  map[string]bool     // the names of damaged ones, which are not: it may pass
 	forgot  bool                // have lacks some: the day is read again when something is
 	merged  map[string]*segment // those that are listed, without their counts
 	damaged bool                // one of them is
@@ -23,7 +24,7 @@ type readDay struct {
 
 func (c *Counter) readDay(day Day) *readDay {
 	if c.read[day] == nil {
-		c.read[day] = &readDay{have: make(map[string]bool), merged: make(map[string]*segment)}
+		c.read[day] = &readDay{have: make(map[string]bool), broken: make(map[string]bool), merged: make(map[string]*segment)}
 	}
 	return c.read[day]
 }
@@ -51,7 +52,7 @@ func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName,
 		if !again {
 			break
 		}
-		if days, expired, failed = c.list(ctx); failed != nil {
+		if days, expired, failed = c.list(ctx); days == nil {
 			return nil, failed
 		}
 		again, counted = false, nil
@@ -72,6 +73,7 @@ func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName,
 	slices.Sort(counted)
 	c.mutex.Lock()
 	c.counted = counted
+	c.known = c.known || failed == nil || len(counted) > 0
 	c.mutex.Unlock()
 	for _, text := range expired {
 		failed = cmp.Or(failed, c.remove(ctx, text))
@@ -80,7 +82,8 @@ func (c *Counter) readSegments(ctx context.Context) (days map[Day][]segmentName,
 }
 
 // list returns the segments by day, and the expired ones. It makes sure that today has one, so that
-// it is known as a day on which downloads are counted.
+// it is known as a day on which downloads are counted: if that alone fails, it returns the others
+// with the error.
 func (c *Counter) list(ctx context.Context) (days map[Day][]segmentName, expired []string, err error) {
 	texts, err := c.options.Storage.List(ctx)
 	if err != nil {
@@ -106,10 +109,9 @@ func (c *Counter) list(ctx context.Context) (days map[Day][]segmentName, expired
 	if len(days[today]) == 0 {
 		content := new(segment).encode()
 		name := nameSegment(today, ofMinute, content)
-		if err := c.options.Storage.Store(ctx, name.text, content); err != nil {
-			return nil, nil, err
+		if err = c.options.Storage.Store(ctx, name.text, content); err == nil {
+			days[today] = []segmentName{name}
 		}
-		days[today] = []segmentName{name}
 	}
 	for day := range c.read {
 		if day < first || day > last {
@@ -123,7 +125,7 @@ func (c *Counter) list(ctx context.Context) (days map[Day][]segmentName, expired
 	if oldest, newest := c.counts.span(); oldest != 0 && (gone(oldest) || gone(newest)) {
 		c.counts.drop(gone)
 	}
-	return days, expired, nil
+	return days, expired, err
 }
 
 // proofDays are the days before today on which downloads were counted, if the clock is right.
@@ -134,7 +136,9 @@ const proofDays = 7
 // far as there are so many. Nor does the clock bring a day into the counts that has not come;
 // clocks may differ a little.
 func (c *Counter) keptDays(texts []string, today Day) (first, last Day) {
-	keep := daysIn(c.options.Keep)
+	c.mutex.Lock()
+	keep := daysIn(c.keep)
+	c.mutex.Unlock()
 	var before []Day // newest day first, as the texts
 	for _, text := range texts {
 		if name, ok := parseSegmentName(text); ok && name.day < today && !slices.Contains(before, name.day) {
@@ -196,6 +200,15 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 		if known.have[name.text] {
 			continue
 		}
+		if known.broken[name.text] {
+			err := c.sum(ctx, known, name, newDayTally())
+			if errors.Is(err, errDamaged) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if merged := known.merged[name.text]; merged != nil {
 			missing := func(text string) bool { return !known.have[text] }
 			if !slices.ContainsFunc(merged.Replaces, missing) {
@@ -217,9 +230,11 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 	for _, name := range news {
 		switch err := c.sum(ctx, known, name, sum); {
 		case errors.Is(err, errDamaged):
-			sum.partial = true
+			sum.partial, known.broken[name.text] = true, true
 		case err != nil:
 			return err
+		default:
+			delete(known.broken, name.text)
 		}
 	}
 	c.mutex.Lock()
@@ -228,8 +243,22 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 		c.counts.drop(func(d Day) bool { return d == day })
 		delete(c.partial, day)
 		known.have, known.forgot = make(map[string]bool), false
+	}
+	for _, name := range news {
+		if known.broken[name.text] {
+			continue
+		}
+		known.have[name.text] = true
+		if merged := known.merged[name.text]; merged != nil {
+			for _, replaced := range merged.Replaces {
+				known.have[replaced] = true
+			}
+		}
+	}
+	if again {
 		for _, w := range c.written {
-			if w.day == day {
+			if w.day == day && !known.have[w.text] {
+				known.have[w.text] = true
 				sum.add(w.counts)
 			}
 		}
@@ -243,14 +272,6 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 	for u, n := range sum.uses {
 		if u, ok := c.counts.add(day, u, n); !ok {
 			c.notAll(day, u)
-		}
-	}
-	for _, name := range news {
-		known.have[name.text] = true
-		if merged := known.merged[name.text]; merged != nil {
-			for _, replaced := range merged.Replaces {
-				known.have[replaced] = true
-			}
 		}
 	}
 	return nil

@@ -224,3 +224,192 @@ func TestUsageIsDescribedInFull(t *testing.T) {
 		t.Errorf("got\n%s, %v\nwant\n%s", got, err, want)
 	}
 }
+
+// A storage that takes nothing, as a full disk, can still be read.
+func TestSegmentsAreReadThoughNoneCanBeWritten(t *testing.T) {
+	s, at := newShared(), newClock()
+	other := s.counter(at)
+	for range 40 {
+		other.Add(vpc)
+		mustSync(t, other)
+		at.pass(24 * time.Hour)
+	}
+	full := errors.New("no space left on device")
+	i := &instance{shared: s, fails: func(call string) error {
+		if call == "store" {
+			return full
+		}
+		return nil
+	}}
+	c := s.counterOf(at, i)
+	for n := range uint64(3) {
+		c.Add(vpc)
+		if err := c.Sync(t.Context()); !errors.Is(err, full) {
+			t.Errorf("it does not say so: %v", err)
+		}
+		if got := c.Downloads(vpc.Address); got != 40+n+1 {
+			t.Errorf("it has %d downloads, want %d", got, 40+n+1)
+		}
+	}
+	if days := c.CountedDays(); len(days) != 40 || days[39] != DayOf(at.Now())-1 {
+		t.Errorf("it is known what was downloaded on %v", days)
+	}
+}
+
+// A segment whose storing was not confirmed is in the counts already: it is not added from the
+// storage, whatever makes its day be read again.
+func TestUnconfirmedSegmentsAreNotReadAgain(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		merge bool // the other instance merges what was stored
+	}{
+		{"as it was stored", false},
+		{"merged with others", true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s, at := newShared(), newClock()
+			other := s.counter(at)
+			other.Add(vpc)
+			mustSync(t, other)
+			i := &instance{shared: s}
+			c := s.counterOf(at, i)
+			mustSync(t, c)
+			i.failed = func(call string) error {
+				if call == "store" {
+					return errors.New("no answer")
+				}
+				return nil
+			}
+			want := uint64(1)
+			for minute := range 3 {
+				c.Add(vpc)
+				_ = c.Sync(t.Context())
+				want++
+				for range maxMinutes + 1 {
+					other.Add(vpc)
+					if err := other.write(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					want++
+				}
+				if test.merge {
+					mustSync(t, other)
+				}
+				_ = c.Sync(t.Context())
+				if n := c.Downloads(vpc.Address); n != want {
+					t.Errorf("in minute %d it has %d downloads, want %d", minute, n, want)
+				}
+			}
+			i.failed = nil
+			mustSync(t, c, other, c)
+			fresh := s.counter(at)
+			mustSync(t, fresh)
+			for _, c := range []*Counter{c, other, fresh} {
+				if n := c.Downloads(vpc.Address); n != want {
+					t.Errorf("in the end there are %d downloads, want %d", n, want)
+				}
+			}
+		})
+	}
+}
+
+// Counts are known when everything that can be read has been read once, and stay known.
+func TestCountsAreKnownOnceTheyAreRead(t *testing.T) {
+	s, at := newShared(), newClock()
+	other := s.counter(at)
+	other.Add(vpc)
+	mustSync(t, other)
+	for _, fails := range []string{"list", "load"} {
+		failing := true
+		i := &instance{shared: s, fails: func(call string) error {
+			if failing && call == fails {
+				return errors.New("away")
+			}
+			return nil
+		}}
+		c := s.counterOf(at, i)
+		known := func(want bool) {
+			t.Helper()
+			_ = c.Sync(t.Context())
+			if c.Known() != want {
+				t.Errorf("while %s fails: %t, it is %t that the counts are known", fails, failing, c.Known())
+			}
+		}
+		known(false)
+		failing = false
+		known(true)
+		failing = true
+		known(true)
+	}
+	if (*Counter)(nil).Known() {
+		t.Error("no counter knows counts")
+	}
+}
+
+// What cannot be read as it was written, as when a network disk returns half of a file, counts when it
+// can. Until then it is looked at each minute, and nothing else of its day is.
+func TestDamageMayPass(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		damaged string // the kind of the segment
+		days    int    // that pass before
+	}{
+		{"a segment of today", ofMinute, 0},
+		{"a part of a merged segment", ofPart, 0},
+		{"a merged segment", ofDay, 0},
+		{"a part of a merged segment of a day that is over", ofPart, 5},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s, at := newShared(), newClock()
+			other := s.counter(at)
+			other.most = 100
+			today, want := DayOf(at.Now()), uint64(0)
+			count := func(n int) {
+				for range n {
+					other.Add(use(fmt.Sprintf("acme/vpc/aws 1.%d.0", want)))
+					if err := other.write(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					want++
+				}
+			}
+			count(maxMinutes + 1)
+			mustSync(t, other)
+			count(2)
+			at.pass(time.Duration(test.days) * 24 * time.Hour)
+			if test.days > 0 {
+				mustSync(t, other)
+			}
+			names := s.ofDay(today, test.damaged)
+			if len(names) == 0 {
+				t.Fatal("there is no such segment")
+			}
+			whole := s.values[names[0]]
+			s.values[names[0]] = whole[:len(whole)/2]
+			loads := 0
+			c := s.counterOf(at, &instance{shared: s, fails: func(call string) error {
+				if call == "load" {
+					loads++
+				}
+				return nil
+			}})
+			mustSync(t, c)
+			if n := c.Downloads(vpc.Address); n >= want || slices.Contains(c.CountedDays(), today) {
+				t.Errorf("%d downloads of %d are known, and the day is counted", n, want)
+			}
+			for minute := range 3 {
+				loads = 0
+				mustSync(t, c)
+				if most := 2 + len(s.ofDay(today, ofPart)); loads > most {
+					t.Errorf("in minute %d, %d segments are loaded", minute, loads)
+				}
+			}
+			s.values[names[0]] = whole
+			mustSync(t, c)
+			mustSync(t, c)
+			if n := c.Downloads(vpc.Address); n != want {
+				t.Errorf("when it can be read, there are %d downloads of %d", n, want)
+			}
+		})
+	}
+}
