@@ -27,10 +27,9 @@ import (
 // versions. The Source of all these modules has the empty hostname, and its Client is one of
 // upstream.NewCodeHosts.
 
-// An origin lists the versions of modules, and says where their files are. A *upstream.Client is the
-// origin of what is mirrored.
+// An origin says when versions were published, and where the files of modules are. A *upstream.Client is
+// the origin of what is mirrored.
 type origin interface {
-	Versions(context.Context, address.Address) ([]wire.ProviderVersion, error)
 	Published(ctx context.Context, a address.Address, version string) (time.Time, error)
 	ModuleSource(ctx context.Context, a address.Address, version string) (upstream.ModuleSource, error)
 }
@@ -50,28 +49,24 @@ type repositories struct {
 	since  time.Time
 }
 
-// Versions returns the versions that are tags, newest first. A repository has as many as a registry may
-// list: whoever names it decides how much every request for the list costs.
-func (r repositories) Versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
-	g, err := r.repository(a)
+// versions returns the versions that are tags, newest first, and when the repository was asked for them. A
+// repository has as many as a registry may list: whoever names it decides how much every request for the
+// list costs.
+func (r repositories) versions(ctx context.Context, a address.Address, g registryhcl.Git) (list []wire.ProviderVersion, asked time.Time, err error) {
+	source, l, err := r.tags(ctx, a, g)
 	if err != nil {
-		return nil, err
+		return nil, asked, err
 	}
-	source, tags, err := r.tags(ctx, a, g)
-	if err != nil {
-		return nil, err
-	}
-	r.compareTags(a, g, source, tags)
-	var list []wire.ProviderVersion
-	for _, tag := range tags {
+	r.compareTags(a, g, source, l.tags)
+	for _, tag := range l.tags {
 		if v, ok, err := g.Tags.Version(tag.Name); ok && err == nil {
 			list = append(list, wire.ProviderVersion{Version: v.String()})
 		}
 	}
 	if len(list) > wire.MaxVersions {
-		return nil, &upstream.Failure{Host: source.URL.Host, Kind: upstream.ErrTooLarge, Detail: wire.ErrTooManyVersions.Error(), Cause: wire.ErrTooManyVersions}
+		return nil, asked, &upstream.Failure{Host: source.URL.Host, Kind: upstream.ErrTooLarge, Detail: wire.ErrTooManyVersions.Error(), Cause: wire.ErrTooManyVersions}
 	}
-	return wire.NormalVersions(list), nil
+	return wire.NormalVersions(list), l.began, nil
 }
 
 // Published returns ErrNotFound: a repository does not say when a tag was pushed.
@@ -85,22 +80,22 @@ func (r repositories) ModuleSource(ctx context.Context, a address.Address, versi
 	if err != nil {
 		return upstream.ModuleSource{}, err
 	}
-	source, tags, err := r.tags(ctx, a, g)
+	source, l, err := r.tags(ctx, a, g)
 	if err != nil {
 		return source, err
 	}
-	i, found := findTag(tags, g.Tags.Tag(version))
+	i, found := findTag(l.tags, g.Tags.Tag(version))
 	if !found { // another instance may have listed it since
 		r.since = time.Now()
-		if source, tags, err = r.tags(ctx, a, g); err != nil {
+		if source, l, err = r.tags(ctx, a, g); err != nil {
 			return source, err
 		}
-		i, found = findTag(tags, g.Tags.Tag(version))
+		i, found = findTag(l.tags, g.Tags.Tag(version))
 	}
 	if !found {
 		return source, fmt.Errorf("version %s: %w", version, ErrUnlisted)
 	}
-	return source.At(tags[i]), nil
+	return source.At(l.tags[i]), nil
 }
 
 func findTag(tags []upstream.Tag, name string) (int, bool) {
@@ -177,7 +172,7 @@ func (l *tagList) weigh() int {
 
 // tags returns the tags of a repository, by name. It is asked once for all modules that want them at
 // about the same time.
-func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl.Git) (source upstream.ModuleSource, tags []upstream.Tag, err error) {
+func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl.Git) (source upstream.ModuleSource, list *tagList, err error) {
 	if source, err = r.client.Repository(g.URL, g.Folder); err != nil {
 		return source, nil, err
 	}
@@ -185,7 +180,7 @@ func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl
 	since := later(r.since, time.Now().Add(-tagsLifetime))
 	for {
 		if l, ok := r.tagLists.Get(g.URL); ok && !l.began.Before(since) {
-			return source, l.tags, l.err
+			return source, l, l.err
 		}
 		// One that is under way may have begun before.
 		l, err := r.listingTags.Do(ctx, g.URL, func(clients *upstream.Clients) (*tagList, error) {
@@ -200,7 +195,7 @@ func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl
 			return source, nil, err
 		}
 		if !l.began.Before(since) {
-			return source, l.tags, l.err
+			return source, l, l.err
 		}
 	}
 }

@@ -3,7 +3,9 @@ package pull_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -479,6 +481,55 @@ func TestListsAreRenewed(t *testing.T) {
 	}
 	if got := c.list(t); got != "1.1.0 1.0.0" {
 		t.Errorf("after it was told: got %q", got)
+	}
+}
+
+// A held answer of a code host has been made, and is not sent yet.
+type held struct {
+	http.Handler
+	path    string
+	reached chan struct{} // closed when the answer has been made
+	send    chan struct{}
+	once    sync.Once
+}
+
+func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer := httptest.NewRecorder()
+	h.Handler.ServeHTTP(answer, r)
+	if strings.HasSuffix(r.URL.Path, h.path) {
+		h.once.Do(func() {
+			close(h.reached)
+			<-h.send
+		})
+	}
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
+	w.Write(answer.Body.Bytes())
+}
+
+// A tag that is pushed while the tags are listed, too late for that list, is in the next one, which its
+// webhook causes.
+func TestTagsThatArePushedDuringAListing(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0")
+	const path = "/acme/held.git"
+	held := &held{Handler: c.repository.Handler(path), path: "/git-upload-pack", reached: make(chan struct{}), send: make(chan struct{})}
+	c.host.Handle(path+"/", held)
+	c.Write(hostedFile, c.block("https://"+upstreamtest.GitHost+path, ""))
+	listed := make(chan error, 1)
+	go func() { listed <- c.Renew(background(), hosted, time.Now(), false) }()
+	<-held.reached
+	c.repository.Commit("v1.1.0")
+	pushed := time.Now()
+	close(held.send)
+	if err := <-listed; err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Renew(background(), hosted, pushed, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.list(t); got != "1.1.0 1.0.0" {
+		t.Errorf("got %q", got)
 	}
 }
 
