@@ -269,6 +269,7 @@ func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 	}
 	for range 2 { // the first may be a list that is under way, and was begun before
 		c.mutex.Lock()
+		c.load() // it counts if the repository cannot be asked
 		if told {
 			c.wanted, c.retry = later(c.wanted, since), time.Time{}
 		}

@@ -416,6 +416,25 @@ func TestListsAreKeptWhileTheHostIsAway(t *testing.T) {
 	}
 }
 
+// A registry that starts while the host is away asks it before any client does. It serves the list that is
+// kept nevertheless, and knows when that was asked for.
+func TestListsAreKeptForAStartWhileTheHostIsAway(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0")
+	c.list(t)
+	c.host.Down(true)
+	c.restart(t)
+	if err := c.Renew(background(), hosted, time.Now(), false); err == nil {
+		t.Fatal("it was renewed")
+	}
+	if last, err := c.Looked(hosted); last.IsZero() || !errors.Is(err, upstream.ErrUnavailable) {
+		t.Errorf("it was listed at %v, and fails with %v", last, err)
+	}
+	if o, err := c.Versions(background(), hosted); err != nil || listedIn(o) != "1.0.0" {
+		t.Errorf("got %q, %v", listedIn(o), err)
+	}
+}
+
 // Operators see when tags were last listed, and why that fails.
 func TestWhenTagsWereListed(t *testing.T) {
 	c := connect(t, "")

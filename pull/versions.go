@@ -211,13 +211,7 @@ func (c *catalog) version(text string) (datedVersion, bool) {
 // one.
 func (c *catalog) wait(ctx context.Context) error {
 	c.mutex.Lock()
-	if !c.loaded && c.record == nil {
-		r, err := c.readRecord()
-		if c.loaded = !errors.Is(err, ErrUnread); r != nil {
-			c.set(r)
-			c.opened(true, nil)
-		}
-	}
+	c.load()
 	now := time.Now()
 	c.checkRecord(now)
 	known, age, ttl := c.record != nil, c.age(now), c.source.Policy.VersionsTTL
@@ -257,6 +251,18 @@ func (c *catalog) wait(ctx context.Context) error {
 		return nil
 	}
 	return c.failure
+}
+
+// load reads the record in the tree, unless it has been read. The caller holds the mutex.
+func (c *catalog) load() {
+	if c.loaded || c.record != nil {
+		return
+	}
+	r, err := c.readRecord()
+	if c.loaded = !errors.Is(err, ErrUnread); r != nil {
+		c.set(r)
+		c.opened(true, nil)
+	}
 }
 
 // checkEvery is how often the record in the tree is compared with the one in memory.
