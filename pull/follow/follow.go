@@ -67,14 +67,23 @@ const atOnce = 8
 // change: all of a large repository, but fewer than may wait for a code host.
 const toldAtOnce = 64
 
-// Run looks at all modules now and at every interval, until the follower ends.
+// readAgain is how often it is looked whether the tree has been read. Another configuration may read it
+// anew at any time.
+const readAgain = time.Second
+
+// Run looks at all modules as soon as the tree has been read and at every interval, until the follower ends.
 func (f *Follower) Run() {
 	tick := time.NewTicker(f.options.Interval)
 	defer tick.Stop()
 	for {
-		f.lookAtAll()
+		next := tick.C
+		if f.options.Snapshot() == nil {
+			next = time.After(readAgain)
+		} else {
+			f.lookAtAll()
+		}
 		select {
-		case <-tick.C:
+		case <-next:
 		case <-f.ctx.Done():
 			return
 		}

@@ -253,6 +253,20 @@ func TestNothingIsFetchedWithoutATree(t *testing.T) {
 	})
 }
 
+// A tree may take long to read, and another configuration may replace its index meanwhile.
+func TestRepositoriesAreFollowedAsSoonAsTheTreeHasBeenRead(t *testing.T) {
+	fill := new(filler)
+	fill.gone.Store(true)
+	following(t, fill, func(f *follow.Follower, _ func() []string) {
+		go f.Run()
+		time.Sleep(time.Minute)
+		must(t, fill.taken())
+		fill.gone.Store(false)
+		time.Sleep(5 * time.Second)
+		must(t, fill.taken(), "renew acme/all/aws", "renew acme/other/aws", "renew acme/vpc/aws")
+	})
+}
+
 func TestModulesOfARepository(t *testing.T) {
 	following(t, new(filler), func(f *follow.Follower, _ func() []string) {
 		for _, test := range []struct {
