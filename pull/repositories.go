@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/scratch"
@@ -286,22 +287,40 @@ func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 	return err
 }
 
+// A failedList says why the tags of a repository could not be listed the last time.
+type failedList struct {
+	git     registryhcl.Git
+	failure error
+}
+
 // Looked returns when this process has last listed the tags of a hosted module's repository with
 // success, or another one that shares the tree; zero: it is not known. The error says why the latest try
 // has failed; nil: it has not.
-func (f *Filler) Looked(a address.Address) (last time.Time, failure error) {
-	c, ok := f.catalogs.Get(a)
-	if ok {
+func (f *Filler) Looked(a address.Address, g registryhcl.Git) (last time.Time, failure error) {
+	if c, ok := f.catalogs.Get(a); ok && c.git == g {
 		c.mutex.Lock()
 		defer c.mutex.Unlock()
-		if failure = c.failure; c.record != nil {
+		if c.record != nil {
 			last = c.record.Fetched
 		}
-	} else {
-		failure, _ = f.unlisted.Get(a)
+	}
+	if failed, ok := f.failing.Get(a); ok && failed.git == g {
+		failure = failed.failure
 	}
 	if _, is := errors.AsType[*upstream.Failure](failure); failure != nil && !is {
 		failure = ErrUnread // it has names of files
 	}
 	return last, failure
+}
+
+// noteListed notes whether the tags of a hosted module's repository could be listed. What this side has
+// ended says nothing about that.
+func (c *catalog) noteListed(err error) {
+	switch {
+	case c.address.Hostname != "" || isCanceled(err):
+	case err == nil:
+		c.failing.Remove(c.address)
+	default:
+		c.failing.Put(c.address, failedList{c.git, err}, cache.UntilEvicted)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -58,6 +59,16 @@ func connect(t *testing.T, block string) *connected {
 
 func (c *connected) block(url, more string) string {
 	return fmt.Sprintf("git {\n  url = %q\n  %s\n}\n", url, more)
+}
+
+// git returns the repository that the registry.hcl names.
+func (c *connected) git(t *testing.T) registryhcl.Git {
+	t.Helper()
+	m, problems := registryhcl.Parse([]byte(c.Read(hostedFile)))
+	if m.Git == nil {
+		t.Fatalf("it names none: %v", problems)
+	}
+	return *m.Git
 }
 
 // restart replaces the Filler by one that knows nothing yet.
@@ -427,7 +438,7 @@ func TestListsAreKeptForAStartWhileTheHostIsAway(t *testing.T) {
 	if err := c.Renew(background(), hosted, time.Now(), false); err == nil {
 		t.Fatal("it was renewed")
 	}
-	if last, err := c.Looked(hosted); last.IsZero() || !errors.Is(err, upstream.ErrUnavailable) {
+	if last, err := c.Looked(hosted, c.git(t)); last.IsZero() || !errors.Is(err, upstream.ErrUnavailable) {
 		t.Errorf("it was listed at %v, and fails with %v", last, err)
 	}
 	if o, err := c.Versions(background(), hosted); err != nil || listedIn(o) != "1.0.0" {
@@ -438,14 +449,14 @@ func TestListsAreKeptForAStartWhileTheHostIsAway(t *testing.T) {
 // Operators see when tags were last listed, and why that fails.
 func TestWhenTagsWereListed(t *testing.T) {
 	c := connect(t, "")
-	if last, err := c.Looked(hosted); !last.IsZero() || err != nil {
+	if last, err := c.Looked(hosted, c.git(t)); !last.IsZero() || err != nil {
 		t.Errorf("before: got %v, %v", last, err)
 	}
 	c.host.Down(true)
 	if err := c.Renew(background(), hosted, time.Now(), true); err == nil {
 		t.Fatal("it was listed")
 	}
-	if last, err := c.Looked(hosted); !last.IsZero() || !errors.Is(err, upstream.ErrUnavailable) {
+	if last, err := c.Looked(hosted, c.git(t)); !last.IsZero() || !errors.Is(err, upstream.ErrUnavailable) {
 		t.Errorf("while the host is away: got %v, %v", last, err)
 	}
 	c.host.Down(false)
@@ -453,14 +464,40 @@ func TestWhenTagsWereListed(t *testing.T) {
 	if err := c.Renew(background(), hosted, time.Now(), true); err != nil {
 		t.Fatal(err)
 	}
-	listed, err := c.Looked(hosted)
+	listed, err := c.Looked(hosted, c.git(t))
 	if time.Since(listed) > time.Minute || err != nil {
 		t.Errorf("afterwards: got %v, %v", listed, err)
 	}
 	c.host.Down(true)
 	c.Renew(background(), hosted, time.Now(), true)
-	if last, err := c.Looked(hosted); !last.Equal(listed) || err == nil {
+	if last, err := c.Looked(hosted, c.git(t)); !last.Equal(listed) || err == nil {
 		t.Errorf("away again: got %v, %v", last, err)
+	}
+}
+
+// The failure of a repository is seen until its tags have been listed, also if another repository's were
+// before: the operator looks when it suits.
+func TestFailuresOfRepositoriesAreSeenUntilTheyAreOver(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0")
+	c.list(t)
+	c.Write(hostedFile, c.block("https://"+upstreamtest.GitHost+"/acme/missing.git", ""))
+	if err := c.Renew(background(), hosted, time.Now(), false); err == nil {
+		t.Fatal("it was listed")
+	}
+	pull.ForgetUnlisted(c.Filler, hosted)
+	if last, err := c.Looked(hosted, c.git(t)); !last.IsZero() || !errors.Is(err, upstream.ErrMalformed) {
+		t.Errorf("a repository that is missing was listed at %v, and fails with %v", last, err)
+	}
+	c.Write(hostedFile, c.block(c.url, ""))
+	if last, err := c.Looked(hosted, c.git(t)); last.IsZero() || err != nil {
+		t.Errorf("the repository from before was listed at %v, and fails with %v", last, err)
+	}
+	if err := c.Renew(background(), hosted, time.Now(), false); err != nil {
+		t.Fatal(err)
+	}
+	if last, err := c.Looked(hosted, c.git(t)); last.IsZero() || err != nil {
+		t.Errorf("afterwards it was listed at %v, and fails with %v", last, err)
 	}
 }
 

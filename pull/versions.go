@@ -352,6 +352,7 @@ func (c *catalog) fetchRecord(clients *upstream.Clients, wanted time.Time) (stru
 	listed := c.record != nil
 	c.mutex.Unlock()
 	c.opened(listed, err)
+	c.noteListed(err)
 	c.noteRefresh(hostOf(c.address, c.git), c.address, before != nil, err)
 	return struct{}{}, err
 }

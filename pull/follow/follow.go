@@ -25,7 +25,7 @@ type Filler interface {
 	Renew(ctx context.Context, a address.Address, since time.Time, told bool) error
 	Versions(context.Context, address.Address) (pull.Offering, error)
 	FillModule(ctx context.Context, a address.Address, version string, present *index.Module) (*pull.FilledModule, error)
-	Looked(address.Address) (last time.Time, failure error)
+	Looked(address.Address, registryhcl.Git) (last time.Time, failure error)
 }
 
 // Options of a Follower.
@@ -183,7 +183,7 @@ type Connection struct {
 func (f *Follower) Connections() (all []Connection) {
 	for a, g := range f.modules() {
 		c := Connection{Module: a, Repository: g}
-		c.Looked, c.Failure = f.options.Filler.Looked(a)
+		c.Looked, c.Failure = f.options.Filler.Looked(a, g)
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b Connection) int { return a.Module.Compare(b.Module) })

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -51,7 +52,9 @@ func (f *filler) taken() []string {
 	return asked
 }
 
-func (f *filler) Looked(address.Address) (time.Time, error) { return time.Unix(7, 0), f.fails }
+func (f *filler) Looked(address.Address, registryhcl.Git) (time.Time, error) {
+	return time.Unix(7, 0), f.fails
+}
 
 func (f *filler) Renew(ctx context.Context, a address.Address, since time.Time, told bool) error {
 	what := "renew " + a.String()
