@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
@@ -48,24 +46,18 @@ type Follower struct {
 	ctx     context.Context
 
 	told     *rounds // looks at modules whose repository has told of a change
+	polling  *rounds // looks at all modules
 	fetching *rounds // fetches the versions of modules that want all
 }
 
 // New returns a follower that ends with ctx. It looks at nothing yet.
 func New(ctx context.Context, o Options) *Follower {
 	f := &Follower{options: o, ctx: ctx}
-	f.told = newRounds(ctx, toldAtOnce, func(a address.Address) { f.look(a, time.Now(), true) })
-	f.fetching = newRounds(ctx, atOnce, f.fetch)
+	f.told = newRounds(ctx, func(a address.Address, begun time.Time) { f.look(a, begun, true) })
+	f.polling = newRounds(ctx, func(a address.Address, begun time.Time) { f.look(a, begun.Add(-o.Interval/2), false) })
+	f.fetching = newRounds(ctx, f.fetch)
 	return f
 }
-
-// atOnce is how many modules are looked at at the same time, and of how many versions are fetched. Those
-// in one repository share its list.
-const atOnce = 8
-
-// toldAtOnce is how many modules are looked at at the same time because their repository has told of a
-// change: all of a large repository, but fewer than may wait for a code host.
-const toldAtOnce = 64
 
 // readAgain is how often it is looked whether the tree has been read. Another configuration may read it
 // anew at any time.
@@ -90,21 +82,11 @@ func (f *Follower) Run() {
 	}
 }
 
-// lookAtAll renews the lists that neither this instance nor another one has renewed for half an interval.
+// lookAtAll has the lists renewed that neither this instance nor another one has renewed for half an interval.
 func (f *Follower) lookAtAll() {
-	since := time.Now().Add(-f.options.Interval / 2)
-	var all errgroup.Group
-	all.SetLimit(atOnce)
 	for a := range f.modules() {
-		if f.ctx.Err() != nil {
-			break
-		}
-		all.Go(func() error {
-			f.look(a, since, false)
-			return nil
-		})
+		f.polling.begin(a)
 	}
-	all.Wait()
 }
 
 // modules yields the modules that have a repository.
@@ -146,7 +128,7 @@ func (f *Follower) look(a address.Address, since time.Time, told bool) {
 }
 
 // fetch fetches the versions of a module that the tree lacks.
-func (f *Follower) fetch(a address.Address) {
+func (f *Follower) fetch(a address.Address, _ time.Time) {
 	ctx := upstream.ForClient(f.ctx, a.Namespace+", all versions")
 	offering, err := f.options.Filler.Versions(ctx, a)
 	s := f.options.Snapshot()

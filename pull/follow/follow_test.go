@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,6 +27,7 @@ type filler struct {
 	versions []string      // of every module
 	slow     time.Duration // how long it takes to fetch one
 	fails    error
+	slowFor  string      // a namespace whose lists take an hour
 	gone     atomic.Bool // the tree is no longer served
 
 	mutex sync.Mutex
@@ -62,6 +64,9 @@ func (f *filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 		what = "told " + a.String()
 	}
 	f.note(ctx, a.Namespace, what)
+	if a.Namespace == f.slowFor {
+		time.Sleep(time.Hour)
+	}
 	time.Sleep(time.Second)
 	return f.fails
 }
@@ -220,7 +225,7 @@ func TestSomeAreLookedAtAtOnce(t *testing.T) {
 		files := indextest.New(t)
 		var modules []address.Address
 		for i := range 200 {
-			a := address.Address{Namespace: "acme", Name: fmt.Sprintf("m%d", i), System: "aws"}
+			a := address.Address{Namespace: fmt.Sprintf("n%d", i%20), Name: fmt.Sprintf("m%d", i), System: "aws"}
 			files.Write("modules/"+a.String()+"/registry.hcl", block+"}\n")
 			modules = append(modules, a)
 		}
@@ -241,6 +246,41 @@ func TestSomeAreLookedAtAtOnce(t *testing.T) {
 		}
 		cancel()
 		synctest.Wait()
+	})
+}
+
+// Whoever may describe the modules of a namespace may name repositories whose hosts never end their answers.
+// The modules of others are looked at nevertheless.
+func TestSlowRepositoriesOfANamespaceDelayNoOthers(t *testing.T) {
+	fill := &filler{slowFor: "slow"}
+	synctest.Test(t, func(t *testing.T) {
+		files := indextest.New(t)
+		var modules []address.Address
+		for i := range 200 {
+			a := address.Address{Namespace: "slow", Name: fmt.Sprintf("m%d", i), System: "aws"}
+			files.Write("modules/"+a.String()+"/registry.hcl", block+"}\n")
+			modules = append(modules, a)
+		}
+		vpc := address.Address{Namespace: "zoo", Name: "vpc", System: "aws"}
+		files.Write("modules/"+vpc.String()+"/registry.hcl", block+"}\n")
+		snapshot, err := index.Scan(t.Context(), index.Options{Open: files.Open})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		f := follow.New(ctx, follow.Options{Filler: fill, Interval: 5 * time.Minute, Snapshot: func() *index.Snapshot { return snapshot }})
+		go f.Run()
+		f.Tell(append(modules, vpc)...)
+		time.Sleep(6 * time.Minute)
+		var looks []string
+		for _, asked := range fill.taken() {
+			if !strings.Contains(asked, " slow/") {
+				looks = append(looks, asked)
+			}
+		}
+		must(t, looks, "renew zoo/vpc/aws", "renew zoo/vpc/aws", "told zoo/vpc/aws")
+		cancel()
+		time.Sleep(24 * time.Hour)
 	})
 }
 
