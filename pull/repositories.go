@@ -58,7 +58,7 @@ func (r repositories) versions(ctx context.Context, a address.Address, g registr
 	if err != nil {
 		return nil, asked, err
 	}
-	r.compareTags(a, g, source, l.tags)
+	r.compareTags(a, g, source, l)
 	for _, tag := range l.tags {
 		if v, ok, err := g.Tags.Version(tag.Name); ok && err == nil {
 			list = append(list, wire.ProviderVersion{Version: v.String()})
@@ -104,8 +104,9 @@ func findTag(tags []upstream.Tag, name string) (int, bool) {
 }
 
 // compareTags notes in the records of the versions that were fetched which of their tags are no longer
-// where they were. A record that cannot be read or written is compared again with the next list.
-func (r repositories) compareTags(a address.Address, g registryhcl.Git, source upstream.ModuleSource, tags []upstream.Tag) {
+// where they were. A record that cannot be read or written is compared again with the next list, and so is
+// one that is newer than the list, which may lack its tag.
+func (r repositories) compareTags(a address.Address, g registryhcl.Git, source upstream.ModuleSource, l *tagList) {
 	_, in, dir, err := r.folder(a)
 	if err != nil || r.options.ReadOnly {
 		return
@@ -120,16 +121,16 @@ func (r repositories) compareTags(a address.Address, g registryhcl.Git, source u
 			continue
 		}
 		before, err := readSourceRecord(in, dir, version)
-		if err != nil || before == nil || before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) {
+		if err != nil || before == nil || before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) || before.Fetched.After(l.began) {
 			continue
 		}
 		now := *before
 		now.TagNow = ""
-		switch i, found := findTag(tags, now.Tag); {
+		switch i, found := findTag(l.tags, now.Tag); {
 		case !found:
 			now.TagNow = offer.TagGone
-		case tags[i].Object != now.Commit:
-			now.TagNow = tags[i].Object
+		case l.tags[i].Object != now.Commit:
+			now.TagNow = l.tags[i].Object
 		}
 		if now.TagNow == before.TagNow || in.WriteFile(path.Join(dir, e.Name), now.encode()) != nil {
 			continue

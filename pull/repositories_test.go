@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -540,23 +542,21 @@ func TestListsAreRenewed(t *testing.T) {
 	}
 }
 
-// A held answer of a code host has been made, and is not sent yet.
+// A held answer of a code host, the first for a path, has been made, and is not sent yet.
 type held struct {
 	http.Handler
 	path    string
 	reached chan struct{} // closed when the answer has been made
 	send    chan struct{}
-	once    sync.Once
+	begun   atomic.Bool
 }
 
 func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	h.Handler.ServeHTTP(answer, r)
-	if strings.HasSuffix(r.URL.Path, h.path) {
-		h.once.Do(func() {
-			close(h.reached)
-			<-h.send
-		})
+	if strings.HasSuffix(r.URL.Path, h.path) && h.begun.CompareAndSwap(false, true) {
+		close(h.reached)
+		<-h.send
 	}
 	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
@@ -586,6 +586,36 @@ func TestTagsThatArePushedDuringAListing(t *testing.T) {
 	}
 	if got := c.list(t); got != "1.1.0 1.0.0" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A version that another instance has fetched while the tags were listed may be of a tag that the list
+// lacks. Nothing is said of its tag.
+func TestVersionsThatAreFetchedDuringAListing(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Write("main.tf", "")
+	c.repository.Commit("v1.0.0")
+	const path = "/acme/held.git"
+	held := &held{Handler: c.repository.Handler(path), path: "/git-upload-pack", reached: make(chan struct{}), send: make(chan struct{})}
+	c.host.Handle(path+"/", held)
+	c.Write(hostedFile, c.block("https://"+upstreamtest.GitHost+path, ""))
+	listed := make(chan error, 1)
+	go func() { listed <- c.Renew(background(), hosted, time.Now(), false) }()
+	<-held.reached
+	c.repository.Commit("v1.1.0")
+	other := *c
+	other.mirroring = &mirroring{Tree: c.Tree, root: c.root}
+	other.restart(t)
+	other.fillVersion(t, "1.1.0")
+	source := hostedFolder + ".1.1.0.source.json"
+	record := regexp.MustCompile(`"fetched": "[^"]*"`).ReplaceAllString(c.Read(source), `"fetched": "`+time.Now().Add(time.Second).UTC().Format(time.RFC3339)+`"`)
+	c.Write(source, record) // records have whole seconds
+	close(held.send)
+	if err := <-listed; err != nil {
+		t.Fatal(err)
+	}
+	if n := len(c.log.observed(pull.TagMoved)); n > 0 || c.Read(source) != record {
+		t.Errorf("its tag is said to have moved: %s", c.Read(source))
 	}
 }
 
