@@ -62,6 +62,9 @@ func (g *Registry) namesRefresh(service servicePath) (module string, ok bool) {
 // publish the modules.
 func (g *Registry) refresh(w http.ResponseWriter, r *request, module string) error {
 	r.Kind = KindRefresh
+	if g.Snapshot() == nil { // so that no module is known
+		return errStarting
+	}
 	body := newUploadBody(w, r.Request)
 	defer body.release()
 	body.until = time.Now().Add(webhookTime)

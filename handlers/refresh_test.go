@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers/webhook"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
@@ -176,6 +177,25 @@ func TestManyLargeWebhooks(t *testing.T) {
 	all.Wait()
 	if got := send(strings.NewReader(strings.Repeat(" ", 65<<10))); got != http.StatusForbidden {
 		t.Errorf("afterwards: got %d", got)
+	}
+}
+
+// Which modules a webhook is about is not known before the tree has been read. It is not said that there are
+// none.
+func TestRefreshBeforeTheTreeHasBeenRead(t *testing.T) {
+	for _, path := range []string{"/v1/refresh", "/v1/modules/acme/vpc/aws/refresh"} {
+		for rule, header := range map[string][]string{"a webhook": {"X-Hub-Signature-256", signed("a", tagPushed)}, "a user": {"Authorization", "Bearer publisher"}} {
+			g := privately(t, registry(scan(t, indextest.New(t))), "allow publisher publish acme")
+			g.Authenticate = func(*http.Request) (access.Subject, error) { return access.Subject{ID: "publisher"}, nil }
+			g.Snapshot = func() *index.Snapshot { return nil }
+			g.Follower, g.WebhookSecrets = new(follower), []webhook.Secret{{Host: "github.com", Value: "a"}}
+			r := httptest.NewRequest(http.MethodPost, home+path, strings.NewReader(tagPushed))
+			r.Header.Set(header[0], header[1])
+			w := httptest.NewRecorder()
+			if g.ServeHTTP(w, r); w.Code != http.StatusServiceUnavailable {
+				t.Errorf("%s: %s: got %d %s", path, rule, w.Code, w.Body)
+			}
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ func (p *pooledFiller) attach(a *App) {
 	p.beginning.Do(func() {
 		go p.removeLeftovers()
 		if p.follower != nil {
-			go p.follow()
+			go p.follower.Run()
 		}
 	})
 }

@@ -119,11 +119,12 @@ func (p *pooledFiller) newFollower(interval time.Duration) *follow.Follower {
 	return follow.New(p.context, follow.Options{
 		Filler: p.Filler, Interval: interval,
 		Snapshot: func() *index.Snapshot {
-			all := p.indexes()
-			if len(all) == 0 {
-				return nil
+			for _, x := range p.indexes() {
+				if s := x.Snapshot(); s != nil {
+					return s
+				}
 			}
-			return all[0].Snapshot()
+			return nil
 		},
 		Changed: func(a address.Address) {
 			for _, x := range p.indexes() {
@@ -140,16 +141,4 @@ func (p *pooledFiller) indexes() []*index.Index {
 		return nil
 	}
 	return app.indexesOf(p.source)
-}
-
-// follow has the repositories followed as soon as the tree has been read.
-func (p *pooledFiller) follow() {
-	for _, x := range p.indexes() {
-		select {
-		case <-x.Ready():
-		case <-p.context.Done():
-			return
-		}
-	}
-	p.follower.Run()
 }

@@ -33,3 +33,6 @@ func CheckListNow(f *Filler, a address.Address) {
 	defer c.mutex.Unlock()
 	c.checked = time.Time{}
 }
+
+// ForgetUnlisted has the list of a module asked for again at once, although that has failed.
+func ForgetUnlisted(f *Filler, a address.Address) { f.unlisted.Remove(a) }

@@ -112,7 +112,8 @@ type Filler struct {
 	locating       flight.Group[string]
 	tagLists       cache.Cache[string, *tagList] // of repositories, by URL
 	listingTags    flight.Group[*tagList]
-	unpublishable  cache.Cache[string, error] // by version, commit and folder of a module
+	failing        cache.Cache[address.Address, failedList] // lists of hosted modules
+	unpublishable  cache.Cache[string, error]               // by version, commit and folder of a module
 	checkouts      *checkout.Checkouts
 
 	outages  outages
@@ -184,6 +185,7 @@ func New(o Options) (*Filler, error) {
 		folders:    cache.Cache[releaseID, string]{MaxEntries: maxFiles},
 		tagLists:   cache.Cache[string, *tagList]{MaxEntries: maxTagLists, MaxBytes: maxTagBytes, Size: (*tagList).weigh},
 
+		failing:       cache.Cache[address.Address, failedList]{MaxEntries: maxCatalogs},
 		unpublishable: cache.Cache[string, error]{MaxEntries: maxFiles},
 	}
 	f.approving.Panicked, f.extending.Panicked, f.filling.Panicked = f.notePanic, f.notePanic, f.notePanic

@@ -33,8 +33,8 @@ const (
 
 // A record is a list of versions from an origin. It does not change.
 type record struct {
-	Of       string // the repository and the tags, of a hosted module
-	Fetched  time.Time
+	Of       string           // the repository and the tags, of a hosted module
+	Fetched  time.Time        // when the origin was asked: what is new since then may be missing
 	Versions []datedVersion   // newest first
 	Missing  []missingVersion // the last missing ones first
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/scratch"
@@ -27,10 +28,9 @@ import (
 // versions. The Source of all these modules has the empty hostname, and its Client is one of
 // upstream.NewCodeHosts.
 
-// An origin lists the versions of modules, and says where their files are. A *upstream.Client is the
-// origin of what is mirrored.
+// An origin says when versions were published, and where the files of modules are. A *upstream.Client is
+// the origin of what is mirrored.
 type origin interface {
-	Versions(context.Context, address.Address) ([]wire.ProviderVersion, error)
 	Published(ctx context.Context, a address.Address, version string) (time.Time, error)
 	ModuleSource(ctx context.Context, a address.Address, version string) (upstream.ModuleSource, error)
 }
@@ -50,28 +50,24 @@ type repositories struct {
 	since  time.Time
 }
 
-// Versions returns the versions that are tags, newest first. A repository has as many as a registry may
-// list: whoever names it decides how much every request for the list costs.
-func (r repositories) Versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
-	g, err := r.repository(a)
+// versions returns the versions that are tags, newest first, and when the repository was asked for them. A
+// repository has as many as a registry may list: whoever names it decides how much every request for the
+// list costs.
+func (r repositories) versions(ctx context.Context, a address.Address, g registryhcl.Git) (list []wire.ProviderVersion, asked time.Time, err error) {
+	source, l, err := r.tags(ctx, a, g)
 	if err != nil {
-		return nil, err
+		return nil, asked, err
 	}
-	source, tags, err := r.tags(ctx, a, g)
-	if err != nil {
-		return nil, err
-	}
-	r.compareTags(a, g, source, tags)
-	var list []wire.ProviderVersion
-	for _, tag := range tags {
+	r.compareTags(a, g, source, l)
+	for _, tag := range l.tags {
 		if v, ok, err := g.Tags.Version(tag.Name); ok && err == nil {
 			list = append(list, wire.ProviderVersion{Version: v.String()})
 		}
 	}
 	if len(list) > wire.MaxVersions {
-		return nil, &upstream.Failure{Host: source.URL.Host, Kind: upstream.ErrTooLarge, Detail: wire.ErrTooManyVersions.Error(), Cause: wire.ErrTooManyVersions}
+		return nil, asked, &upstream.Failure{Host: source.URL.Host, Kind: upstream.ErrTooLarge, Detail: wire.ErrTooManyVersions.Error(), Cause: wire.ErrTooManyVersions}
 	}
-	return wire.NormalVersions(list), nil
+	return wire.NormalVersions(list), l.began, nil
 }
 
 // Published returns ErrNotFound: a repository does not say when a tag was pushed.
@@ -85,22 +81,22 @@ func (r repositories) ModuleSource(ctx context.Context, a address.Address, versi
 	if err != nil {
 		return upstream.ModuleSource{}, err
 	}
-	source, tags, err := r.tags(ctx, a, g)
+	source, l, err := r.tags(ctx, a, g)
 	if err != nil {
 		return source, err
 	}
-	i, found := findTag(tags, g.Tags.Tag(version))
+	i, found := findTag(l.tags, g.Tags.Tag(version))
 	if !found { // another instance may have listed it since
 		r.since = time.Now()
-		if source, tags, err = r.tags(ctx, a, g); err != nil {
+		if source, l, err = r.tags(ctx, a, g); err != nil {
 			return source, err
 		}
-		i, found = findTag(tags, g.Tags.Tag(version))
+		i, found = findTag(l.tags, g.Tags.Tag(version))
 	}
 	if !found {
 		return source, fmt.Errorf("version %s: %w", version, ErrUnlisted)
 	}
-	return source.At(tags[i]), nil
+	return source.At(l.tags[i]), nil
 }
 
 func findTag(tags []upstream.Tag, name string) (int, bool) {
@@ -108,8 +104,9 @@ func findTag(tags []upstream.Tag, name string) (int, bool) {
 }
 
 // compareTags notes in the records of the versions that were fetched which of their tags are no longer
-// where they were. A record that cannot be read or written is compared again with the next list.
-func (r repositories) compareTags(a address.Address, g registryhcl.Git, source upstream.ModuleSource, tags []upstream.Tag) {
+// where they were. A record that cannot be read or written is compared again with the next list, and so is
+// one that is newer than the list, which may lack its tag.
+func (r repositories) compareTags(a address.Address, g registryhcl.Git, source upstream.ModuleSource, l *tagList) {
 	_, in, dir, err := r.folder(a)
 	if err != nil || r.options.ReadOnly {
 		return
@@ -124,16 +121,16 @@ func (r repositories) compareTags(a address.Address, g registryhcl.Git, source u
 			continue
 		}
 		before, err := readSourceRecord(in, dir, version)
-		if err != nil || before == nil || before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) {
+		if err != nil || before == nil || before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) || before.Fetched.After(l.began) {
 			continue
 		}
 		now := *before
 		now.TagNow = ""
-		switch i, found := findTag(tags, now.Tag); {
+		switch i, found := findTag(l.tags, now.Tag); {
 		case !found:
 			now.TagNow = offer.TagGone
-		case tags[i].Object != now.Commit:
-			now.TagNow = tags[i].Object
+		case l.tags[i].Object != now.Commit:
+			now.TagNow = l.tags[i].Object
 		}
 		if now.TagNow == before.TagNow || in.WriteFile(path.Join(dir, e.Name), now.encode()) != nil {
 			continue
@@ -177,7 +174,7 @@ func (l *tagList) weigh() int {
 
 // tags returns the tags of a repository, by name. It is asked once for all modules that want them at
 // about the same time.
-func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl.Git) (source upstream.ModuleSource, tags []upstream.Tag, err error) {
+func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl.Git) (source upstream.ModuleSource, list *tagList, err error) {
 	if source, err = r.client.Repository(g.URL, g.Folder); err != nil {
 		return source, nil, err
 	}
@@ -185,7 +182,7 @@ func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl
 	since := later(r.since, time.Now().Add(-tagsLifetime))
 	for {
 		if l, ok := r.tagLists.Get(g.URL); ok && !l.began.Before(since) {
-			return source, l.tags, l.err
+			return source, l, l.err
 		}
 		// One that is under way may have begun before.
 		l, err := r.listingTags.Do(ctx, g.URL, func(clients *upstream.Clients) (*tagList, error) {
@@ -200,7 +197,7 @@ func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl
 			return source, nil, err
 		}
 		if !l.began.Before(since) {
-			return source, l.tags, l.err
+			return source, l, l.err
 		}
 	}
 }
@@ -274,6 +271,7 @@ func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 	}
 	for range 2 { // the first may be a list that is under way, and was begun before
 		c.mutex.Lock()
+		c.load() // it counts if the repository cannot be asked
 		if told {
 			c.wanted, c.retry = later(c.wanted, since), time.Time{}
 		}
@@ -290,22 +288,40 @@ func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 	return err
 }
 
+// A failedList says why the tags of a repository could not be listed the last time.
+type failedList struct {
+	git     registryhcl.Git
+	failure error
+}
+
 // Looked returns when this process has last listed the tags of a hosted module's repository with
 // success, or another one that shares the tree; zero: it is not known. The error says why the latest try
 // has failed; nil: it has not.
-func (f *Filler) Looked(a address.Address) (last time.Time, failure error) {
-	c, ok := f.catalogs.Get(a)
-	if ok {
+func (f *Filler) Looked(a address.Address, g registryhcl.Git) (last time.Time, failure error) {
+	if c, ok := f.catalogs.Get(a); ok && c.git == g {
 		c.mutex.Lock()
 		defer c.mutex.Unlock()
-		if failure = c.failure; c.record != nil {
+		if c.record != nil {
 			last = c.record.Fetched
 		}
-	} else {
-		failure, _ = f.unlisted.Get(a)
+	}
+	if failed, ok := f.failing.Get(a); ok && failed.git == g {
+		failure = failed.failure
 	}
 	if _, is := errors.AsType[*upstream.Failure](failure); failure != nil && !is {
 		failure = ErrUnread // it has names of files
 	}
 	return last, failure
+}
+
+// noteListed notes whether the tags of a hosted module's repository could be listed. What this side has
+// ended says nothing about that.
+func (c *catalog) noteListed(err error) {
+	switch {
+	case c.address.Hostname != "" || isCanceled(err):
+	case err == nil:
+		c.failing.Remove(c.address)
+	default:
+		c.failing.Put(c.address, failedList{c.git, err}, cache.UntilEvicted)
+	}
 }

@@ -3,11 +3,15 @@ package pull_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +21,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -56,6 +61,16 @@ func connect(t *testing.T, block string) *connected {
 
 func (c *connected) block(url, more string) string {
 	return fmt.Sprintf("git {\n  url = %q\n  %s\n}\n", url, more)
+}
+
+// git returns the repository that the registry.hcl names.
+func (c *connected) git(t *testing.T) registryhcl.Git {
+	t.Helper()
+	m, problems := registryhcl.Parse([]byte(c.Read(hostedFile)))
+	if m.Git == nil {
+		t.Fatalf("it names none: %v", problems)
+	}
+	return *m.Git
 }
 
 // restart replaces the Filler by one that knows nothing yet.
@@ -414,17 +429,36 @@ func TestListsAreKeptWhileTheHostIsAway(t *testing.T) {
 	}
 }
 
+// A registry that starts while the host is away asks it before any client does. It serves the list that is
+// kept nevertheless, and knows when that was asked for.
+func TestListsAreKeptForAStartWhileTheHostIsAway(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0")
+	c.list(t)
+	c.host.Down(true)
+	c.restart(t)
+	if err := c.Renew(background(), hosted, time.Now(), false); err == nil {
+		t.Fatal("it was renewed")
+	}
+	if last, err := c.Looked(hosted, c.git(t)); last.IsZero() || !errors.Is(err, upstream.ErrUnavailable) {
+		t.Errorf("it was listed at %v, and fails with %v", last, err)
+	}
+	if o, err := c.Versions(background(), hosted); err != nil || listedIn(o) != "1.0.0" {
+		t.Errorf("got %q, %v", listedIn(o), err)
+	}
+}
+
 // Operators see when tags were last listed, and why that fails.
 func TestWhenTagsWereListed(t *testing.T) {
 	c := connect(t, "")
-	if last, err := c.Looked(hosted); !last.IsZero() || err != nil {
+	if last, err := c.Looked(hosted, c.git(t)); !last.IsZero() || err != nil {
 		t.Errorf("before: got %v, %v", last, err)
 	}
 	c.host.Down(true)
 	if err := c.Renew(background(), hosted, time.Now(), true); err == nil {
 		t.Fatal("it was listed")
 	}
-	if last, err := c.Looked(hosted); !last.IsZero() || !errors.Is(err, upstream.ErrUnavailable) {
+	if last, err := c.Looked(hosted, c.git(t)); !last.IsZero() || !errors.Is(err, upstream.ErrUnavailable) {
 		t.Errorf("while the host is away: got %v, %v", last, err)
 	}
 	c.host.Down(false)
@@ -432,14 +466,40 @@ func TestWhenTagsWereListed(t *testing.T) {
 	if err := c.Renew(background(), hosted, time.Now(), true); err != nil {
 		t.Fatal(err)
 	}
-	listed, err := c.Looked(hosted)
+	listed, err := c.Looked(hosted, c.git(t))
 	if time.Since(listed) > time.Minute || err != nil {
 		t.Errorf("afterwards: got %v, %v", listed, err)
 	}
 	c.host.Down(true)
 	c.Renew(background(), hosted, time.Now(), true)
-	if last, err := c.Looked(hosted); !last.Equal(listed) || err == nil {
+	if last, err := c.Looked(hosted, c.git(t)); !last.Equal(listed) || err == nil {
 		t.Errorf("away again: got %v, %v", last, err)
+	}
+}
+
+// The failure of a repository is seen until its tags have been listed, also if another repository's were
+// before: the operator looks when it suits.
+func TestFailuresOfRepositoriesAreSeenUntilTheyAreOver(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0")
+	c.list(t)
+	c.Write(hostedFile, c.block("https://"+upstreamtest.GitHost+"/acme/missing.git", ""))
+	if err := c.Renew(background(), hosted, time.Now(), false); err == nil {
+		t.Fatal("it was listed")
+	}
+	pull.ForgetUnlisted(c.Filler, hosted)
+	if last, err := c.Looked(hosted, c.git(t)); !last.IsZero() || !errors.Is(err, upstream.ErrMalformed) {
+		t.Errorf("a repository that is missing was listed at %v, and fails with %v", last, err)
+	}
+	c.Write(hostedFile, c.block(c.url, ""))
+	if last, err := c.Looked(hosted, c.git(t)); last.IsZero() || err != nil {
+		t.Errorf("the repository from before was listed at %v, and fails with %v", last, err)
+	}
+	if err := c.Renew(background(), hosted, time.Now(), false); err != nil {
+		t.Fatal(err)
+	}
+	if last, err := c.Looked(hosted, c.git(t)); last.IsZero() || err != nil {
+		t.Errorf("afterwards it was listed at %v, and fails with %v", last, err)
 	}
 }
 
@@ -479,6 +539,83 @@ func TestListsAreRenewed(t *testing.T) {
 	}
 	if got := c.list(t); got != "1.1.0 1.0.0" {
 		t.Errorf("after it was told: got %q", got)
+	}
+}
+
+// A held answer of a code host, the first for a path, has been made, and is not sent yet.
+type held struct {
+	http.Handler
+	path    string
+	reached chan struct{} // closed when the answer has been made
+	send    chan struct{}
+	begun   atomic.Bool
+}
+
+func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer := httptest.NewRecorder()
+	h.Handler.ServeHTTP(answer, r)
+	if strings.HasSuffix(r.URL.Path, h.path) && h.begun.CompareAndSwap(false, true) {
+		close(h.reached)
+		<-h.send
+	}
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
+	w.Write(answer.Body.Bytes())
+}
+
+// A tag that is pushed while the tags are listed, too late for that list, is in the next one, which its
+// webhook causes.
+func TestTagsThatArePushedDuringAListing(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0")
+	const path = "/acme/held.git"
+	held := &held{Handler: c.repository.Handler(path), path: "/git-upload-pack", reached: make(chan struct{}), send: make(chan struct{})}
+	c.host.Handle(path+"/", held)
+	c.Write(hostedFile, c.block("https://"+upstreamtest.GitHost+path, ""))
+	listed := make(chan error, 1)
+	go func() { listed <- c.Renew(background(), hosted, time.Now(), false) }()
+	<-held.reached
+	c.repository.Commit("v1.1.0")
+	pushed := time.Now()
+	close(held.send)
+	if err := <-listed; err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Renew(background(), hosted, pushed, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.list(t); got != "1.1.0 1.0.0" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A version that another instance has fetched while the tags were listed may be of a tag that the list
+// lacks. Nothing is said of its tag.
+func TestVersionsThatAreFetchedDuringAListing(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Write("main.tf", "")
+	c.repository.Commit("v1.0.0")
+	const path = "/acme/held.git"
+	held := &held{Handler: c.repository.Handler(path), path: "/git-upload-pack", reached: make(chan struct{}), send: make(chan struct{})}
+	c.host.Handle(path+"/", held)
+	c.Write(hostedFile, c.block("https://"+upstreamtest.GitHost+path, ""))
+	listed := make(chan error, 1)
+	go func() { listed <- c.Renew(background(), hosted, time.Now(), false) }()
+	<-held.reached
+	c.repository.Commit("v1.1.0")
+	other := *c
+	other.mirroring = &mirroring{Tree: c.Tree, root: c.root}
+	other.restart(t)
+	other.fillVersion(t, "1.1.0")
+	source := hostedFolder + ".1.1.0.source.json"
+	record := regexp.MustCompile(`"fetched": "[^"]*"`).ReplaceAllString(c.Read(source), `"fetched": "`+time.Now().Add(time.Second).UTC().Format(time.RFC3339)+`"`)
+	c.Write(source, record) // records have whole seconds
+	close(held.send)
+	if err := <-listed; err != nil {
+		t.Fatal(err)
+	}
+	if n := len(c.log.observed(pull.TagMoved)); n > 0 || c.Read(source) != record {
+		t.Errorf("its tag is said to have moved: %s", c.Read(source))
 	}
 }
 

@@ -164,7 +164,7 @@ type catalog struct {
 	failure error   // of the last refresh, or request for a date
 	retry   time.Time
 	wanted  time.Time  // a list that was asked for before this is out of date
-	asked   time.Time  // when this process asked for the list; zero: it has not
+	asked   time.Time  // when the list was asked for that this process got last; zero: it has none
 	checked time.Time  // when the record in the tree was compared with this one
 	stamp   tree.Stamp // of the record in the tree at that time
 	refresh flight.Group[struct{}]
@@ -211,13 +211,7 @@ func (c *catalog) version(text string) (datedVersion, bool) {
 // one.
 func (c *catalog) wait(ctx context.Context) error {
 	c.mutex.Lock()
-	if !c.loaded && c.record == nil {
-		r, err := c.readRecord()
-		if c.loaded = !errors.Is(err, ErrUnread); r != nil {
-			c.set(r)
-			c.opened(true, nil)
-		}
-	}
+	c.load()
 	now := time.Now()
 	c.checkRecord(now)
 	known, age, ttl := c.record != nil, c.age(now), c.source.Policy.VersionsTTL
@@ -257,6 +251,18 @@ func (c *catalog) wait(ctx context.Context) error {
 		return nil
 	}
 	return c.failure
+}
+
+// load reads the record in the tree, unless it has been read. The caller holds the mutex.
+func (c *catalog) load() {
+	if c.loaded || c.record != nil {
+		return
+	}
+	r, err := c.readRecord()
+	if c.loaded = !errors.Is(err, ErrUnread); r != nil {
+		c.set(r)
+		c.opened(true, nil)
+	}
 }
 
 // checkEvery is how often the record in the tree is compared with the one in memory.
@@ -329,12 +335,12 @@ func (c *catalog) mature(now time.Time) []wire.ProviderVersion {
 // fetchRecord asks the origin for its list, unless another instance has done so after wanted.
 func (c *catalog) fetchRecord(clients *upstream.Clients, wanted time.Time) (struct{}, error) {
 	c.mutex.Lock()
-	before, began := c.record, time.Now()
+	before := c.record
 	c.mutex.Unlock()
 	r, err := c.fetch(clients.Context(c.ctx), before, wanted)
 	c.mutex.Lock()
 	if r != nil {
-		c.asked = began
+		c.asked = r.Fetched
 		if c.record != nil {
 			r = r.withPastOf(c.record) // dates may have been requested meanwhile
 		}
@@ -346,6 +352,7 @@ func (c *catalog) fetchRecord(clients *upstream.Clients, wanted time.Time) (stru
 	listed := c.record != nil
 	c.mutex.Unlock()
 	c.opened(listed, err)
+	c.noteListed(err)
 	c.noteRefresh(hostOf(c.address, c.git), c.address, before != nil, err)
 	return struct{}{}, err
 }
@@ -376,16 +383,26 @@ func (c *catalog) fetch(ctx context.Context, before *record, wanted time.Time) (
 		}
 	}
 	began := time.Now()
-	list, err := c.source.origin(c.Filler, c.address, wanted).Versions(ctx, c.address)
+	list, asked, err := c.ask(ctx, wanted)
 	c.observe(Event{Kind: VersionsFetched, Hostname: c.address.Hostname, Took: time.Since(began)}, err)
 	if err != nil {
 		return nil, err
 	}
-	r := newRecord(list, before, time.Now())
+	r := newRecord(list, before, asked)
 	r.Of = tagsOf(c.git)
 	err = c.fetchDates(ctx, r)
 	c.keep(r)
 	return r, err
+}
+
+// ask asks the origin for its list, and returns when it was asked: what is new since then may be missing.
+func (c *catalog) ask(ctx context.Context, wanted time.Time) (list []wire.ProviderVersion, asked time.Time, err error) {
+	if c.address.Hostname == "" {
+		return repositories{c.Filler, c.source.Client, wanted}.versions(ctx, c.address, c.git)
+	}
+	asked = time.Now()
+	list, err = c.source.Client.Versions(ctx, c.address)
+	return list, asked, err
 }
 
 // keep writes a record. Nothing depends on its success.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
@@ -25,7 +23,7 @@ type Filler interface {
 	Renew(ctx context.Context, a address.Address, since time.Time, told bool) error
 	Versions(context.Context, address.Address) (pull.Offering, error)
 	FillModule(ctx context.Context, a address.Address, version string, present *index.Module) (*pull.FilledModule, error)
-	Looked(address.Address) (last time.Time, failure error)
+	Looked(address.Address, registryhcl.Git) (last time.Time, failure error)
 }
 
 // Options of a Follower.
@@ -48,54 +46,47 @@ type Follower struct {
 	ctx     context.Context
 
 	told     *rounds // looks at modules whose repository has told of a change
+	polling  *rounds // looks at all modules
 	fetching *rounds // fetches the versions of modules that want all
 }
 
 // New returns a follower that ends with ctx. It looks at nothing yet.
 func New(ctx context.Context, o Options) *Follower {
 	f := &Follower{options: o, ctx: ctx}
-	f.told = newRounds(ctx, toldAtOnce, func(a address.Address) { f.look(a, time.Now(), true) })
-	f.fetching = newRounds(ctx, atOnce, f.fetch)
+	f.told = newRounds(ctx, func(a address.Address, begun time.Time) { f.look(a, begun, true) })
+	f.polling = newRounds(ctx, func(a address.Address, begun time.Time) { f.look(a, begun.Add(-o.Interval/2), false) })
+	f.fetching = newRounds(ctx, f.fetch)
 	return f
 }
 
-// atOnce is how many modules are looked at at the same time, and of how many versions are fetched. Those
-// in one repository share its list.
-const atOnce = 8
+// readAgain is how often it is looked whether the tree has been read. Another configuration may read it
+// anew at any time.
+const readAgain = time.Second
 
-// toldAtOnce is how many modules are looked at at the same time because their repository has told of a
-// change: all of a large repository, but fewer than may wait for a code host.
-const toldAtOnce = 64
-
-// Run looks at all modules now and at every interval, until the follower ends.
+// Run looks at all modules as soon as the tree has been read and at every interval, until the follower ends.
 func (f *Follower) Run() {
 	tick := time.NewTicker(f.options.Interval)
 	defer tick.Stop()
 	for {
-		f.lookAtAll()
+		next := tick.C
+		if f.options.Snapshot() == nil {
+			next = time.After(readAgain)
+		} else {
+			f.lookAtAll()
+		}
 		select {
-		case <-tick.C:
+		case <-next:
 		case <-f.ctx.Done():
 			return
 		}
 	}
 }
 
-// lookAtAll renews the lists that neither this instance nor another one has renewed for half an interval.
+// lookAtAll has the lists renewed that neither this instance nor another one has renewed for half an interval.
 func (f *Follower) lookAtAll() {
-	since := time.Now().Add(-f.options.Interval / 2)
-	var all errgroup.Group
-	all.SetLimit(atOnce)
 	for a := range f.modules() {
-		if f.ctx.Err() != nil {
-			break
-		}
-		all.Go(func() error {
-			f.look(a, since, false)
-			return nil
-		})
+		f.polling.begin(a)
 	}
-	all.Wait()
 }
 
 // modules yields the modules that have a repository.
@@ -137,7 +128,7 @@ func (f *Follower) look(a address.Address, since time.Time, told bool) {
 }
 
 // fetch fetches the versions of a module that the tree lacks.
-func (f *Follower) fetch(a address.Address) {
+func (f *Follower) fetch(a address.Address, _ time.Time) {
 	ctx := upstream.ForClient(f.ctx, a.Namespace+", all versions")
 	offering, err := f.options.Filler.Versions(ctx, a)
 	s := f.options.Snapshot()
@@ -174,7 +165,7 @@ type Connection struct {
 func (f *Follower) Connections() (all []Connection) {
 	for a, g := range f.modules() {
 		c := Connection{Module: a, Repository: g}
-		c.Looked, c.Failure = f.options.Filler.Looked(a)
+		c.Looked, c.Failure = f.options.Filler.Looked(a, g)
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b Connection) int { return a.Module.Compare(b.Module) })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -25,6 +27,7 @@ type filler struct {
 	versions []string      // of every module
 	slow     time.Duration // how long it takes to fetch one
 	fails    error
+	slowFor  string      // a namespace whose lists take an hour
 	gone     atomic.Bool // the tree is no longer served
 
 	mutex sync.Mutex
@@ -51,7 +54,9 @@ func (f *filler) taken() []string {
 	return asked
 }
 
-func (f *filler) Looked(address.Address) (time.Time, error) { return time.Unix(7, 0), f.fails }
+func (f *filler) Looked(address.Address, registryhcl.Git) (time.Time, error) {
+	return time.Unix(7, 0), f.fails
+}
 
 func (f *filler) Renew(ctx context.Context, a address.Address, since time.Time, told bool) error {
 	what := "renew " + a.String()
@@ -59,6 +64,9 @@ func (f *filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 		what = "told " + a.String()
 	}
 	f.note(ctx, a.Namespace, what)
+	if a.Namespace == f.slowFor {
+		time.Sleep(time.Hour)
+	}
 	time.Sleep(time.Second)
 	return f.fails
 }
@@ -217,7 +225,7 @@ func TestSomeAreLookedAtAtOnce(t *testing.T) {
 		files := indextest.New(t)
 		var modules []address.Address
 		for i := range 200 {
-			a := address.Address{Namespace: "acme", Name: fmt.Sprintf("m%d", i), System: "aws"}
+			a := address.Address{Namespace: fmt.Sprintf("n%d", i%20), Name: fmt.Sprintf("m%d", i), System: "aws"}
 			files.Write("modules/"+a.String()+"/registry.hcl", block+"}\n")
 			modules = append(modules, a)
 		}
@@ -241,6 +249,41 @@ func TestSomeAreLookedAtAtOnce(t *testing.T) {
 	})
 }
 
+// Whoever may describe the modules of a namespace may name repositories whose hosts never end their answers.
+// The modules of others are looked at nevertheless.
+func TestSlowRepositoriesOfANamespaceDelayNoOthers(t *testing.T) {
+	fill := &filler{slowFor: "slow"}
+	synctest.Test(t, func(t *testing.T) {
+		files := indextest.New(t)
+		var modules []address.Address
+		for i := range 200 {
+			a := address.Address{Namespace: "slow", Name: fmt.Sprintf("m%d", i), System: "aws"}
+			files.Write("modules/"+a.String()+"/registry.hcl", block+"}\n")
+			modules = append(modules, a)
+		}
+		vpc := address.Address{Namespace: "zoo", Name: "vpc", System: "aws"}
+		files.Write("modules/"+vpc.String()+"/registry.hcl", block+"}\n")
+		snapshot, err := index.Scan(t.Context(), index.Options{Open: files.Open})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		f := follow.New(ctx, follow.Options{Filler: fill, Interval: 5 * time.Minute, Snapshot: func() *index.Snapshot { return snapshot }})
+		go f.Run()
+		f.Tell(append(modules, vpc)...)
+		time.Sleep(6 * time.Minute)
+		var looks []string
+		for _, asked := range fill.taken() {
+			if !strings.Contains(asked, " slow/") {
+				looks = append(looks, asked)
+			}
+		}
+		must(t, looks, "renew zoo/vpc/aws", "renew zoo/vpc/aws", "told zoo/vpc/aws")
+		cancel()
+		time.Sleep(24 * time.Hour)
+	})
+}
+
 // When the tree is no longer served, what is under way ends.
 func TestNothingIsFetchedWithoutATree(t *testing.T) {
 	fill := &filler{versions: []string{"1.1.0"}}
@@ -249,6 +292,20 @@ func TestNothingIsFetchedWithoutATree(t *testing.T) {
 		synctest.Wait()
 		fill.gone.Store(true)
 		time.Sleep(time.Minute)
+		must(t, fill.taken(), "renew acme/all/aws", "renew acme/other/aws", "renew acme/vpc/aws")
+	})
+}
+
+// A tree may take long to read, and another configuration may replace its index meanwhile.
+func TestRepositoriesAreFollowedAsSoonAsTheTreeHasBeenRead(t *testing.T) {
+	fill := new(filler)
+	fill.gone.Store(true)
+	following(t, fill, func(f *follow.Follower, _ func() []string) {
+		go f.Run()
+		time.Sleep(time.Minute)
+		must(t, fill.taken())
+		fill.gone.Store(false)
+		time.Sleep(5 * time.Second)
 		must(t, fill.taken(), "renew acme/all/aws", "renew acme/other/aws", "renew acme/vpc/aws")
 	})
 }

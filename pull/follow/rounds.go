@@ -12,45 +12,59 @@ import (
 // otherwise have its host asked without end.
 const pause = time.Second
 
+// atOnce is how many modules have a round at the same time: fewer than may wait for a code host. share is
+// how many of these may be of one namespace, since whoever describes its modules may name hosts that never
+// end their answers.
+const (
+	atOnce = 64
+	share  = 8
+)
+
 // rounds do something for modules, in the background: for some at the same time, and for each once at a
 // time. What is begun for a module meanwhile has it done once more.
 type rounds struct {
-	do   func(address.Address)
+	do   func(a address.Address, begun time.Time)
 	ctx  context.Context // in which rounds begin
 	free chan struct{}   // a place for each that may be under way
 
-	mutex sync.Mutex
-	under map[address.Address]bool // true: there will be another round
+	mutex  sync.Mutex
+	under  map[address.Address]time.Time // when the next round was begun; zero: there will be none
+	shares map[string]chan struct{}      // of the places, by namespace
 }
 
-func newRounds(ctx context.Context, atOnce int, do func(address.Address)) *rounds {
-	return &rounds{do: do, ctx: ctx, free: make(chan struct{}, atOnce), under: make(map[address.Address]bool)}
+func newRounds(ctx context.Context, do func(a address.Address, begun time.Time)) *rounds {
+	return &rounds{do: do, ctx: ctx, free: make(chan struct{}, atOnce), under: make(map[address.Address]time.Time), shares: make(map[string]chan struct{})}
 }
 
 // begin begins a round of modules, and returns at once.
 func (r *rounds) begin(modules ...address.Address) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	begun := time.Now()
 	for _, a := range modules {
-		if _, is := r.under[a]; is {
-			r.under[a] = true
+		_, is := r.under[a]
+		if r.under[a] = begun; is {
 			continue
 		}
-		r.under[a] = false
-		go r.run(a)
+		if r.shares[a.Namespace] == nil {
+			r.shares[a.Namespace] = make(chan struct{}, share)
+		}
+		go r.run(a, r.shares[a.Namespace])
 	}
 }
 
-func (r *rounds) run(a address.Address) {
+func (r *rounds) run(a address.Address, shared chan struct{}) {
 	for again := true; again; {
-		select {
-		case r.free <- struct{}{}:
-		case <-r.ctx.Done():
-			return
+		for _, place := range []chan struct{}{shared, r.free} {
+			select {
+			case place <- struct{}{}:
+			case <-r.ctx.Done():
+				return
+			}
 		}
-		r.start(a)
-		r.do(a)
+		r.do(a, r.start(a))
 		<-r.free
+		<-shared
 		select {
 		case <-time.After(pause):
 		case <-r.ctx.Done():
@@ -60,18 +74,19 @@ func (r *rounds) run(a address.Address) {
 	}
 }
 
-// start notes that what is begun from now on needs another round.
-func (r *rounds) start(a address.Address) {
+// start returns when the round was begun last. What is begun from now on needs another one.
+func (r *rounds) start(a address.Address) (begun time.Time) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.under[a] = false
+	begun, r.under[a] = r.under[a], time.Time{}
+	return begun
 }
 
 // next reports whether another round is needed. Otherwise the module is done.
 func (r *rounds) next(a address.Address) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	again := r.under[a]
+	again := !r.under[a].IsZero()
 	if !again {
 		delete(r.under, a)
 	}
