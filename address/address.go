@@ -46,17 +46,17 @@ func (a Address) At(hostname svchost.Hostname) Address {
 
 // String returns the address as users write it.
 func (a Address) String() string {
-	s := a.Namespace
+	var hostname, name, system string
+	if a.Hostname != "" {
+		hostname = DisplayHostname(a.Hostname) + "/"
+	}
 	if a.Name != "" {
-		s += "/" + a.Name
+		name = "/" + a.Name
 	}
 	if a.System != "" {
-		s += "/" + a.System
+		system = "/" + a.System
 	}
-	if a.Hostname != "" {
-		s = DisplayHostname(a.Hostname) + "/" + s
-	}
-	return s
+	return hostname + a.Namespace + name + system
 }
 
 // Compare orders addresses by hostname and then by each name. Addresses without a

@@ -40,7 +40,10 @@ func IsHostname(part string) bool {
 // passes IsHostname: the normal form of internal:443 has neither dot nor colon, and
 // gets its port back.
 func DisplayHostname(h svchost.Hostname) string {
-	s := svchost.ForDisplay(string(h))
+	s := string(h)
+	if !isNormalHostname(s) { // others are displayed as they are
+		s = svchost.ForDisplay(s)
+	}
 	if !IsHostname(s) {
 		s += ":443"
 	}

@@ -165,11 +165,10 @@ type mergedEntry struct {
 	metadata    offer.Metadata
 }
 
-// newGroup returns the group of some entries, without the versions that a ledger, which may be
+// newGroup returns the group of entries in their order, without the versions that a ledger, which may be
 // nil, has with other bytes. before is the group as it was, which may be nil: unchanged
 // parts stay the same.
 func newGroup(entries []*entry, before *group, l Ledger) *group {
-	slices.SortFunc(entries, func(a, b *entry) int { return a.folder.Compare(b.folder.Folder) })
 	g := &group{entries: entries, report: report.New()}
 	for _, e := range entries {
 		if chosen := chooseSpelling(entries, e.folder.Address); chosen == e {
@@ -195,6 +194,18 @@ func newGroup(entries []*entry, before *group, l Ledger) *group {
 		g.twice = twice
 	}
 	return g
+}
+
+// with returns the group of these entries: this one if it has them already, nil without entries. The
+// group before may be nil.
+func (g *group) with(entries []*entry, l Ledger) *group {
+	slices.SortFunc(entries, func(a, b *entry) int { return a.folder.Compare(b.folder.Folder) })
+	if len(entries) == 0 {
+		return nil
+	} else if slices.Equal(g.all(), entries) {
+		return g
+	}
+	return newGroup(entries, g, l)
 }
 
 // isNoted reports whether a snapshot has something to tell of the group besides its versions.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 )
 
 // lastKeys returns the keys of the last scan; nil before the first.
@@ -81,7 +82,7 @@ type verifiedRelease struct {
 // verifiedReleases verifies signatures in all folders that have changed.
 func (s *scan) verifiedReleases(listings []*listing, k *keys.Folder) (all []verifiedRelease) {
 	var mutex sync.Mutex
-	inParallel(s.options.workers(), len(listings), func(i int) {
+	queue.InParallel(s.options.workers(), len(listings), func(i int) {
 		p := listings[i].provider
 		if p == nil || listings[i].entry != nil {
 			return

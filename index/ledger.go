@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -13,8 +14,14 @@ import (
 // SetLedger compares everything with a ledger, which may be nil, soon and whenever something
 // changes. It does not wait for a scan.
 func (x *Index) SetLedger(l Ledger) {
-	if before := x.scanner.ledger.Swap(&l); before == nil && l == nil || before != nil && *before == l {
+	if before := x.scanner.ledger.Swap(&l); *cmp.Or(before, new(Ledger)) == l {
 		return
+	}
+	if x.scanning.TryLock() {
+		defer x.scanning.Unlock()
+		if x.scanner.last == nil { // the first scan compares everything
+			return
+		}
 	}
 	x.done.Go(func() { x.Compare() })
 }
@@ -38,21 +45,12 @@ func (x *Index) Compare(addresses ...address.Address) {
 	}
 }
 
-// recorded returns the ledger; nil: there is none.
-func (x *scanner) recorded() Ledger {
-	if l := x.ledger.Load(); l != nil {
-		return *l
+// compared returns the group, which is another one if a ledger has something new about it.
+func (g *group) compared(l Ledger) *group {
+	if now := newGroup(g.all(), g, l); !slices.Equal(now.offered, g.allOffered()) {
+		return now
 	}
-	return nil
-}
-
-// compare makes a group again if a ledger has something new about it.
-func (s *Snapshot) compare(key address.Address, before *group, l Ledger) {
-	g := newGroup(slices.Clone(before.entries), before, l)
-	if !slices.Equal(g.offered, before.offered) {
-		s.groups[key] = g
-		s.differs.groups[key] = true
-	}
+	return g
 }
 
 // A recorded entry has what a ledger says of the versions of an entry.

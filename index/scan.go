@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
@@ -16,6 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -103,7 +102,7 @@ func (x *scanner) scan(ctx context.Context, changed changes.Paths, accepts bool,
 	}
 	folders := slices.Concat(providers.found, modules.found)
 	listings := make([]*listing, len(folders))
-	inParallel(x.options.workers(), len(folders), func(i int) { listings[i] = s.list(folders[i], known) })
+	queue.InParallel(x.options.workers(), len(folders), func(i int) { listings[i] = s.list(folders[i], known) })
 	unread, recalled := s.recallShared(listings), 0
 	for _, l := range listings {
 		recalled += l.walker.recalled
@@ -183,7 +182,7 @@ func (s *scan) chosen(listings []*listing) (chosen []*listing) {
 // entries makes the entries of listings, from the archives that have been read by now.
 func (s *scan) entries(listings []*listing, k *keys.Folder) []*entry {
 	entries := make([]*entry, len(listings))
-	inParallel(s.options.workers(), len(listings), func(i int) { entries[i] = s.entry(listings[i], k) })
+	queue.InParallel(s.options.workers(), len(listings), func(i int) { entries[i] = s.entry(listings[i], k) })
 	return entries
 }
 
@@ -229,17 +228,4 @@ func checkSeeking(unread []*job) (ok bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-// inParallel calls do with every number below n, started in order, on so many goroutines.
-func inParallel(workers, n int, do func(i int)) {
-	var g errgroup.Group
-	g.SetLimit(workers)
-	for i := range n {
-		g.Go(func() error {
-			do(i)
-			return nil
-		})
-	}
-	_ = g.Wait() // do has no error
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -89,7 +91,7 @@ func (s *scan) next(c found) *Snapshot {
 	if s.last != nil {
 		n.groups, n.way = maps.Clone(s.last.groups), maps.Clone(s.last.way)
 	}
-	l := s.recorded()
+	l := *cmp.Or(s.ledger.Load(), new(Ledger))
 	made := make(map[address.Address][]*entry)
 	for _, e := range c.entries {
 		key := e.folder.Address.At("")
@@ -102,20 +104,16 @@ func (s *scan) next(c found) *Snapshot {
 	if len(walked) > 0 {
 		n.removeGone(walked, l)
 	}
-	for key, entries := range made {
-		before := n.groups[key]
+	n.putAll(slices.Collect(maps.Keys(made)), func(key address.Address) *group {
+		entries, before := made[key], n.groups[key]
 		for _, e := range before.all() {
 			if !slices.ContainsFunc(entries, func(m *entry) bool { return m.folder.Report == e.folder.Report }) {
 				entries = append(entries, e)
 			}
 		}
-		n.put(key, entries, before, l)
-	}
-	for _, a := range c.compared {
-		if g := n.groups[a.At("")]; g != nil && !n.differs.groups[a.At("")] {
-			n.compare(a.At(""), g, l)
-		}
-	}
+		return before.with(entries, l)
+	})
+	n.putAll(c.compared, func(a address.Address) *group { return n.groups[a.At("")].compared(l) })
 	for report, w := range walked {
 		n.way[report], n.differs.way[report] = w, true
 	}
@@ -129,18 +127,23 @@ func (s *scan) next(c found) *Snapshot {
 	return n
 }
 
-// put replaces a group by one of these entries, unless it has them already.
-func (s *Snapshot) put(key address.Address, entries []*entry, before *group, l Ledger) {
-	if len(entries) == 0 {
+// putAll replaces groups by what remake returns for them.
+func (s *Snapshot) putAll(keys []address.Address, remake func(key address.Address) *group) {
+	groups := slices.Repeat([]*group{nil}, len(keys))
+	queue.InParallel(runtime.GOMAXPROCS(0), len(keys), func(i int) { groups[i] = remake(keys[i]) })
+	for i, key := range keys {
+		s.put(key.At(""), groups[i])
+	}
+}
+
+// put replaces a group by another one, or removes it.
+func (s *Snapshot) put(key address.Address, g *group) {
+	if g == s.groups[key] {
+		return
+	}
+	if s.groups[key] = g; g == nil {
 		delete(s.groups, key)
-		s.differs.groups[key] = true
-		return
 	}
-	same := func(e *entry) bool { return slices.Contains(entries, e) }
-	if before != nil && len(before.entries) == len(entries) && !slices.ContainsFunc(before.entries, func(e *entry) bool { return !same(e) }) {
-		return
-	}
-	s.groups[key] = newGroup(entries, before, l)
 	s.differs.groups[key] = true
 }
 
@@ -166,7 +169,7 @@ func (s *Snapshot) removeGone(walked map[string]*wayFolder, l Ledger) {
 	for key, g := range s.groups {
 		if slices.ContainsFunc(g.entries, func(e *entry) bool { return isGone(e.folder.Report) }) {
 			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return isGone(e.folder.Report) })
-			s.put(key, kept, g, l)
+			s.put(key, g.with(kept, l))
 		}
 	}
 }

@@ -147,7 +147,9 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 		Changed:     announce,
 	}})
 	a.enterOffers(pooled.Index, t)
-	go pooled.Compare() // the log may have told of something before the app had the index
+	if loaded {
+		go pooled.Compare() // the log may have told of something before the app had the index
+	}
 	pooled.Start()
 	return pooled.Index
 }
