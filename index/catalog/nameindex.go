@@ -1,29 +1,74 @@
 package catalog
 
 import (
-	"index/suffixarray"
+	"cmp"
+	"slices"
+	"sort"
 	"strings"
 )
 
 // A nameIndex has the names of rows.
 type nameIndex struct {
 	invertedIndex
-	joined   []byte  // the names, with a NUL before and after each
+	joined   string  // the names, with a NUL before and after each
 	numbers  []int32 // for each byte of joined, the number of its name; a NUL belongs to the next name
-	suffixes *suffixarray.Index
+	suffixes []int32 // where the rests of names begin in joined, in the order of the rests
 }
 
 func newNameIndex(b indexBuilder) nameIndex {
 	x := nameIndex{invertedIndex: b.index()}
+	var joined strings.Builder
 	for i := range x.len() {
-		x.joined = append(append(x.joined, 0), x.word(i)...)
-		for len(x.numbers) < len(x.joined) {
+		joined.WriteByte(0)
+		joined.WriteString(x.word(i))
+		for len(x.numbers) < joined.Len() {
 			x.numbers = append(x.numbers, int32(i))
 		}
 	}
-	x.joined = append(x.joined, 0)
-	x.suffixes = suffixarray.New(x.joined)
+	joined.WriteByte(0)
+	x.joined = joined.String()
+	x.suffixes = orderSuffixes(x.joined)
 	return x
+}
+
+// orderSuffixes returns where the rests of names begin, in their order. The package suffixarray would
+// return the places of a word in new memory: for a frequent word, most of what a search takes.
+func orderSuffixes(joined string) []int32 {
+	type suffix struct {
+		first uint64 // its first eight bytes: few differ later
+		at    int32
+	}
+	var all []suffix
+	for at := range len(joined) {
+		if joined[at] != 0 {
+			s := suffix{at: int32(at)}
+			for i := range 8 {
+				s.first <<= 8
+				if at+i < len(joined) {
+					s.first |= uint64(joined[at+i])
+				}
+			}
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b suffix) int {
+		if a.first != b.first {
+			return cmp.Compare(a.first, b.first)
+		}
+		return strings.Compare(joined[a.at:], joined[b.at:])
+	})
+	places := make([]int32, len(all))
+	for i, s := range all {
+		places[i] = s.at
+	}
+	return places
+}
+
+// places returns where a text is in the names.
+func (x *nameIndex) places(text string) []int32 {
+	rest := func(i int) string { at := int(x.suffixes[i]); return x.joined[at:min(at+len(text), len(x.joined))] }
+	from := sort.Search(len(x.suffixes), func(i int) bool { return rest(i) >= text })
+	return x.suffixes[from : from+sort.Search(len(x.suffixes)-from, func(i int) bool { return rest(from+i) > text })]
 }
 
 var (
@@ -34,10 +79,11 @@ var (
 
 // rank ranks the rows with names that have a word.
 func (x *nameIndex) rank(w *word, k *ranker, penalty rank) {
-	if strings.IndexByte(w.text, 0) >= 0 {
-		return // it would join two names
+	if w.text == "" || strings.IndexByte(w.text, 0) >= 0 {
+		return // a NUL would join two names
 	}
-	for _, at := range x.suffixes.Lookup([]byte(w.text), -1) {
+	for _, place := range x.places(w.text) {
+		at := int(place)
 		number := int(x.numbers[at])
 		name := x.word(number)
 		start := int(x.ends[number]) + number + 1

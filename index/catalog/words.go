@@ -34,9 +34,22 @@ func fold(s string) string {
 	return string(b)
 }
 
-// foldAt is fold, and returns also where in the text each byte of the folded form comes from,
-// and the length of the text at the end.
-func foldAt(s string) (folded string, from []int) {
+// places are where in a text each byte of its folded form comes from, and the length of the text
+// at the end. Without places, the folded form has each byte at its own place.
+type places []int
+
+func (p places) of(i int) int {
+	if p == nil {
+		return i
+	}
+	return p[i]
+}
+
+// foldAt is fold, and returns also where the bytes come from.
+func foldAt(s string) (folded string, from places) {
+	if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return strings.ToLower(s), nil
+	}
 	b := make([]byte, 0, len(s))
 	for i, r := range s {
 		b = appendFolded(b, r)
