@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,6 +41,9 @@ var slowContent = func() string {
 	rand.NewChaCha8([32]byte{1}).Read(content)
 	return string(content)
 }()
+
+// slowZip is slowContent as a module's archive. It is packed once.
+var slowZip = sync.OnceValue(func() string { return indextest.Zip("main.tf", "# a module", "data", slowContent) })
 
 // A slowTransport connects to a server with little data in transit.
 type slowTransport struct {
@@ -172,7 +176,7 @@ func TestFileThatChangesDuringItsDownload(t *testing.T) {
 					path, name = "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", slowFolder+"/z" // the last one in the archive
 					files.Write(slowFolder+"/main.tf", "# a module").Write(name, slowContent)
 				} else {
-					files.Write(name, indextest.Zip("main.tf", "# a module", "data", slowContent))
+					files.Write(name, slowZip())
 				}
 				g := onDisk(t, root)
 				answered := make(chan handlers.Exchange, 1)
@@ -267,7 +271,7 @@ func TestFilesAreSentByTheKernel(t *testing.T) {
 // nothing.
 func TestClientThatLeaves(t *testing.T) {
 	root := t.TempDir()
-	indextest.OnDisk(t, root).Write(slowArchive, indextest.Zip("main.tf", "# a module", "data", slowContent))
+	indextest.OnDisk(t, root).Write(slowArchive, slowZip())
 	for _, transport := range slowTransports {
 		t.Run(transport.name, func(t *testing.T) {
 			g := onDisk(t, root)

@@ -15,6 +15,9 @@ import (
 // The record of a new file must not keep the names of all files beside it in memory: with
 // each published file, they would be in memory once more.
 func TestRecordsKeepOnlyTheirOwnName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector, under which tests are short, finds nothing in the size of the heap")
+	}
 	const many, added = 1500, 10
 	long := strings.Repeat("long", 12)
 	for _, test := range []struct{ rule, folder, name, file string }{
