@@ -37,6 +37,17 @@ func ParseModuleVersion(s string) (*version.Version, error) {
 	return parseVersion(strings.TrimPrefix(s, "v"))
 }
 
+// CheckModuleVersion returns the error of ParseModuleVersion. It is much faster for usual versions:
+// go-version compares them with a regular expression, and a log has millions.
+func CheckModuleVersion(s string) error {
+	const anyNumber = 18 // digits; an int64 has room for them
+	if text := strings.TrimPrefix(s, "v"); len(text) <= anyNumber && !strings.ContainsAny(text, "-+") && semver.IsValid("v"+text) {
+		return nil
+	}
+	_, err := ParseModuleVersion(s)
+	return err
+}
+
 // parseVersion uses two libraries: x/mod/semver for the form, which is strict, and
 // go-version for the value, since clients order by it.
 func parseVersion(s string) (*version.Version, error) {

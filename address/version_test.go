@@ -59,6 +59,11 @@ func TestModuleVersionsAreWrittenOut(t *testing.T) {
 		{"with two numbers", "1.2", "1.2.0"},
 		{"with one number", "v1", "1.0.0"},
 		{"with a pre-release and a build", "v1.0.0-rc.1+5", "1.0.0-rc.1+5"},
+		{"with numbers as large as a computer has", "v1.0.9223372036854775807", "1.0.9223372036854775807"},
+		{"not with a larger number", "1.0.9223372036854775808", ""},
+		{"not with a leading zero", "1.02.3", ""},
+		{"not with an empty pre-release", "1.0.0-", ""},
+		{"not with a space", "1.0.0 ", ""},
 		{"not with two v", "vv1.0.0", ""},
 		{"not with a V", "V1.0.0", ""},
 		{"not with four numbers", "1.2.3.4", ""},
@@ -67,6 +72,9 @@ func TestModuleVersionsAreWrittenOut(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			v, err := ParseModuleVersion(test.given)
+			if checked := CheckModuleVersion(test.given); (checked == nil) != (err == nil) {
+				t.Errorf("%q is checked with %v, and parsed with %v", test.given, checked, err)
+			}
 			if test.want == "" {
 				if err == nil {
 					t.Fatalf("%q is %v", test.given, v)

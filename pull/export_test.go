@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"context"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -36,3 +37,13 @@ func CheckListNow(f *Filler, a address.Address) {
 
 // ForgetUnlisted has the list of a module asked for again at once, although that has failed.
 func ForgetUnlisted(f *Filler, a address.Address) { f.unlisted.Remove(a) }
+
+// ReleaseMissed returns a release as for a caller that found none in memory, and asks only now, when
+// another caller may have it.
+func ReleaseMissed(ctx context.Context, f *Filler, a address.Address, version string) error {
+	s, err := f.source(a)
+	if err == nil {
+		_, err = f.approveOnce(ctx, s, releaseID{a, version}, nil)
+	}
+	return err
+}

@@ -90,6 +90,34 @@ func testFillOnceForAll(t *testing.T, on treeKind) {
 	}
 }
 
+// A caller that looked into memory just before the flight of another caller landed gets its result.
+func TestReleaseOnceForLateCallers(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		err  error
+	}{
+		{"a release is not requested again", nil},
+		{"neither is a release that is refused", upstream.ErrUnavailable},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newAcme(t)
+			if test.err != nil {
+				s.Fault(sumsFile, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+			}
+			m := onDisk(t, s.Client(t, upstream.Origin{}), pull.Policy{})
+			_, first := m.Available(background(), demo, "1.0.0")
+			before := s.Count(sumsFile)
+			late := pull.ReleaseMissed(background(), m.Filler, demo, "1.0.0")
+			if !errors.Is(first, test.err) || !errors.Is(late, test.err) {
+				t.Errorf("got %v, then %v", first, late)
+			}
+			if n := s.Count(sumsFile); before == 0 || n != before {
+				t.Errorf("%s was requested %d times, then %d times", sumsFile, before, n)
+			}
+		})
+	}
+}
+
 // Instances that share a tree and a lock fetch a file once between them.
 func TestInstancesFillOnce(t *testing.T) { eachTree(t, testInstancesFillOnce) }
 

@@ -112,7 +112,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 		present = nil
 	}
 	id := releaseID{a, version}
-	if r, ok := f.releases.Get(id); ok && (!r.present || r.indexed == present) {
+	if r := f.knownRelease(id, present); r != nil {
 		return r, s, nil
 	}
 	if r, err := f.indexedRelease(a, present); r != nil {
@@ -124,7 +124,29 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 	if err, ok := f.unapproved.Get(id); ok {
 		return nil, nil, err
 	}
-	r, err := f.approving.Do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
+	r, err := f.approveOnce(ctx, s, id, present)
+	return r, s, err
+}
+
+// knownRelease returns a release from memory, or nil.
+func (f *Filler) knownRelease(id releaseID, present *index.Release) *approved {
+	if r, ok := f.releases.Get(id); ok && (!r.present || r.indexed == present) {
+		return r
+	}
+	return nil
+}
+
+// approveOnce approves a release once for all callers. It looks into memory again: another flight
+// may have landed since the caller has looked.
+func (f *Filler) approveOnce(ctx context.Context, s *Source, id releaseID, present *index.Release) (*approved, error) {
+	a, version := id.Address, id.version
+	return f.approving.Do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
+		if r := f.knownRelease(id, present); r != nil {
+			return r, nil
+		}
+		if err, ok := f.unapproved.Get(id); ok {
+			return nil, err
+		}
 		r, err := f.approve(clients.Context(f.ctx), s, a, version)
 		switch {
 		case err == nil:
@@ -140,7 +162,6 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 		}
 		return r, err
 	})
-	return r, s, err
 }
 
 // indexedRelease returns a release that the index has verified; nil for nil. The error

@@ -168,7 +168,7 @@ func parseLeaf(text string) (l Leaf, err error) {
 		return Leaf{}, fmt.Errorf("%s is the address of a %s", fields[3], kind)
 	}
 	l.Version = fields[4]
-	if _, err = address.ParseModuleVersion(l.Version); err != nil {
+	if err = address.CheckModuleVersion(l.Version); err != nil {
 		return Leaf{}, err
 	}
 	nonce, err := hex.DecodeString(fields[len(fields)-1])
