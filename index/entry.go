@@ -196,13 +196,14 @@ func newGroup(entries []*entry, before *group, l Ledger) *group {
 	return g
 }
 
-// with returns the group of these entries: this one if it has them already, nil without entries. The
-// group before may be nil.
-func (g *group) with(entries []*entry, l Ledger) *group {
+// withEntries returns the group of these entries: this one, which may be nil, if it has them already,
+// and nil without entries.
+func (g *group) withEntries(entries []*entry, l Ledger) *group {
 	slices.SortFunc(entries, func(a, b *entry) int { return a.folder.Compare(b.folder.Folder) })
-	if len(entries) == 0 {
+	switch {
+	case len(entries) == 0:
 		return nil
-	} else if slices.Equal(g.all(), entries) {
+	case slices.Equal(g.all(), entries):
 		return g
 	}
 	return newGroup(entries, g, l)

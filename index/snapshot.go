@@ -91,7 +91,7 @@ func (s *scan) next(c found) *Snapshot {
 	if s.last != nil {
 		n.groups, n.way = maps.Clone(s.last.groups), maps.Clone(s.last.way)
 	}
-	l := *cmp.Or(s.ledger.Load(), new(Ledger))
+	l := *cmp.Or(s.ledger.Load(), new(Ledger)) // nil: there is none
 	made := make(map[address.Address][]*entry)
 	for _, e := range c.entries {
 		key := e.folder.Address.At("")
@@ -111,7 +111,7 @@ func (s *scan) next(c found) *Snapshot {
 				entries = append(entries, e)
 			}
 		}
-		return before.with(entries, l)
+		return before.withEntries(entries, l)
 	})
 	n.putAll(c.compared, func(a address.Address) *group { return n.groups[a.At("")].compared(l) })
 	for report, w := range walked {
@@ -169,7 +169,7 @@ func (s *Snapshot) removeGone(walked map[string]*wayFolder, l Ledger) {
 	for key, g := range s.groups {
 		if slices.ContainsFunc(g.entries, func(e *entry) bool { return isGone(e.folder.Report) }) {
 			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return isGone(e.folder.Report) })
-			s.put(key, g.with(kept, l))
+			s.put(key, g.withEntries(kept, l))
 		}
 	}
 }

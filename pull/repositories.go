@@ -105,7 +105,7 @@ func findTag(tags []upstream.Tag, name string) (int, bool) {
 
 // compareTags notes in the records of the versions that were fetched which of their tags are no longer
 // where they were. A record that cannot be read or written is compared again with the next list, and so is
-// one that is newer than the list, which may lack its tag.
+// one that is newer than the list, which may lack its tag: the times of records have whole seconds.
 func (r repositories) compareTags(a address.Address, g registryhcl.Git, source upstream.ModuleSource, l *tagList) {
 	_, in, dir, err := r.folder(a)
 	if err != nil || r.options.ReadOnly {
@@ -121,7 +121,7 @@ func (r repositories) compareTags(a address.Address, g registryhcl.Git, source u
 			continue
 		}
 		before, err := readSourceRecord(in, dir, version)
-		if err != nil || before == nil || before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) || before.Fetched.After(l.began) {
+		if err != nil || before == nil || before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) || before.Fetched.Add(time.Second).After(l.began) {
 			continue
 		}
 		now := *before

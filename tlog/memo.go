@@ -3,6 +3,7 @@ package tlog
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -24,8 +25,8 @@ type Memo interface {
 	Save(content []byte) error
 }
 
-// The content of a memo is a line that names its format, the origin of the log, the edge and
-// the ledger of a signed log, and a checksum. The edge has all hashes that the root of that log
+// A memo is a line that names its format, the origin of the log, the edge and the ledger of a
+// signed log, and a checksum. The edge has all hashes that the root of that log
 // follows from, so the log that is opened either begins with the same entries or the memo is
 // not used. The checksum finds damage by disks.
 //
@@ -39,7 +40,11 @@ func (l *Log) Remember() error {
 	if l.options.Memo == nil || l.remembered.Load() == h.Size {
 		return nil
 	}
-	if err := l.options.Memo.Save(encodeMemo(l.options.Origin, h.edge, l.ledger)); err != nil {
+	content, err := encodeMemo(l.options.Origin, h.edge, l.ledger)
+	if err == nil {
+		err = l.options.Memo.Save(content)
+	}
+	if err != nil {
 		return fmt.Errorf("keeping what is known of the log: %w", err)
 	}
 	l.remembered.Store(h.Size)
@@ -60,33 +65,39 @@ func remembered(o Options) (e *edge, known *ledger, ok bool) {
 	return e, known, err == nil
 }
 
+// A memoContent is the content of a memo. encoding/gob writes its exported fields. The others are
+// many rows of one width, for which gob would take ten times as long: they follow, as they are.
+type memoContent struct {
+	Origin      string
+	Size, Batch int64
+	Last        sumdb.Hash
+	Levels      [][]byte // encodeHashes
+	Entries     []byte   // EncodeBundle
+	Platforms   []address.Platform
+
+	leaves, versions []byte
+}
+
 // encodeMemo writes the edge, and the ledger as far as the edge goes.
-func encodeMemo(origin string, e *edge, known *ledger) []byte {
+func encodeMemo(origin string, e *edge, known *ledger) ([]byte, error) {
 	leaves, versions, platforms := known.upTo(e.size)
-	b := make([]byte, 0, len(memoFormat)+len(leaves)*leafWidth+len(versions)*versionWidth+1<<16)
-	b = appendText(append(b, memoFormat...), origin)
-	b = binary.AppendUvarint(b, uint64(e.size))
-	b = binary.AppendVarint(b, e.batch)
-	b = append(b, e.last[:]...)
-	b = binary.AppendUvarint(b, uint64(len(e.levels)))
+	c := memoContent{Origin: origin, Size: e.size, Batch: e.batch, Last: e.last, Entries: EncodeBundle(e.entries), Platforms: platforms}
 	for _, hashes := range e.levels {
-		b = append(b, byte(len(hashes)))
-		b = append(b, encodeHashes(hashes)...)
+		c.Levels = append(c.Levels, encodeHashes(hashes))
 	}
-	b = appendText(b, string(EncodeBundle(e.entries)))
-	b = binary.AppendUvarint(b, uint64(len(platforms)))
-	for _, p := range platforms {
-		b = appendText(appendText(b, p.OS), p.Arch)
+	var head bytes.Buffer
+	head.WriteString(memoFormat)
+	if err := gob.NewEncoder(&head).Encode(c); err != nil {
+		return nil, err
 	}
+	b := slices.Grow(head.Bytes(), len(leaves)*leafWidth+len(versions)*versionWidth+crc32.Size)
 	for i := range leaves {
 		b = leaves[i].append(b)
 	}
-	b = binary.AppendUvarint(b, uint64(len(versions)))
 	for _, v := range versions {
-		b = append(b, v.key[:]...)
-		b = binary.BigEndian.AppendUint32(b, uint32(v.newest))
+		b = binary.BigEndian.AppendUint32(append(b, v.key[:]...), uint32(v.newest))
 	}
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -99,104 +110,63 @@ func decodeMemo(origin string, content []byte) (*edge, *ledger, error) {
 	if !bytes.HasPrefix(body, []byte(memoFormat)) || binary.BigEndian.Uint32(content[len(body):]) != crc32.Checksum(body, castagnoli) {
 		return nil, nil, errNoMemo
 	}
-	r := memoReader{rest: body[len(memoFormat):]}
-	if r.text() != origin {
+	var c memoContent
+	r := bytes.NewReader(body[len(memoFormat):])
+	if gob.NewDecoder(r).Decode(&c) != nil || c.Origin != origin || c.Size < 0 || c.Size > int64(r.Len()/leafWidth) {
 		return nil, nil, errNoMemo
 	}
-	e := r.edge()
-	known := r.ledger(e.size)
-	if r.bad || len(r.rest) > 0 {
+	rows := body[len(body)-r.Len():]
+	c.leaves, c.versions = rows[:c.Size*leafWidth], rows[c.Size*leafWidth:]
+	e, known := c.edge(), c.ledger()
+	if e == nil || known == nil {
 		return nil, nil, errNoMemo
 	}
 	return e, known, nil
 }
 
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// A memoReader reads values until one is missing or wrong.
-type memoReader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *memoReader) take(n int) []byte {
-	if r.bad || n > len(r.rest) {
-		r.bad = true
-		return make([]byte, n)
+// edge returns the edge; nil if its parts do not follow from its size.
+func (c *memoContent) edge() *edge {
+	entries, err := DecodeBundle(c.Entries)
+	if err != nil || c.Batch < 0 || c.Batch >= c.Size || int64(len(entries)) != c.Size%BundleSize || c.Size>>(tileHeight*len(c.Levels)) != 0 {
+		return nil
 	}
-	taken := r.rest[:n]
-	r.rest = r.rest[n:]
-	return taken
-}
-
-// count reads a number of things that have so many bytes each, or more.
-func (r *memoReader) count(width int) int {
-	n, read := binary.Uvarint(r.rest)
-	if r.bad || read <= 0 || n > uint64(len(r.rest)/width) {
-		r.bad = true
-		return 0
+	e := &edge{size: c.Size, batch: c.Batch, last: c.Last, entries: entries}
+	for l, hashes := range c.Levels {
+		if int64(len(hashes)) != c.Size>>(tileHeight*l)%BundleSize*sumdb.HashSize {
+			return nil
+		}
+		e.levels = append(e.levels, decodeHashes(hashes))
 	}
-	r.rest = r.rest[read:]
-	return int(n)
-}
-
-func (r *memoReader) text() string { return string(r.take(r.count(1))) }
-
-func (r *memoReader) hash() (h sumdb.Hash) {
-	copy(h[:], r.take(len(h)))
-	return h
-}
-
-// edge reads the edge. Its parts follow from its size.
-func (r *memoReader) edge() *edge {
-	e := &edge{size: int64(r.count(leafWidth))}
-	batch, read := binary.Varint(r.rest)
-	if read <= 0 {
-		r.bad = true
-		return e
-	}
-	r.rest = r.rest[read:]
-	e.batch, e.last = batch, r.hash()
-	e.levels = make([][]sumdb.Hash, r.count(1))
-	for l := range e.levels {
-		hashes := int(r.take(1)[0])
-		r.bad = r.bad || l > 7 || int64(hashes) != e.size>>(tileHeight*l)%BundleSize
-		e.levels[l] = decodeHashes(r.take(hashes * sumdb.HashSize))
-	}
-	entries, err := DecodeBundle([]byte(r.text()))
-	e.entries = entries
-	r.bad = r.bad || err != nil || int64(len(entries)) != e.size%BundleSize || e.size>>(tileHeight*len(e.levels)) != 0 ||
-		e.batch < 0 || e.batch >= e.size
 	return e
 }
 
-// ledger reads a ledger with so many leaves.
-func (r *memoReader) ledger(size int64) *ledger {
-	known := &ledger{platforms: make(map[address.Platform]uint32)}
-	for n := range r.count(2) {
-		known.platforms[address.Platform{OS: r.text(), Arch: r.text()}] = uint32(n)
+// ledger returns the ledger; nil if it refers to leaves or platforms that it has not.
+func (c *memoContent) ledger() *ledger {
+	if len(c.versions)%versionWidth != 0 {
+		return nil
 	}
-	if r.bad || size*leafWidth > int64(len(r.rest)) {
-		r.bad = true
-		return known
+	l := &ledger{
+		platforms: make(map[address.Platform]uint32), leaves: make([]shortLeaf, c.Size),
+		newest: make(map[versionKey]int32, len(c.versions)/versionWidth),
 	}
-	known.leaves = make([]shortLeaf, size)
-	for i := range known.leaves {
-		leaf := decodeShortLeaf(r.take(leafWidth))
-		known.leaves[i] = leaf
-		r.bad = r.bad || int(leaf.previous) >= i || leaf.previous < -1 ||
-			int(leaf.platform) >= len(known.platforms) || int(leaf.event) >= len(events)
+	for n, p := range c.Platforms {
+		l.platforms[p] = uint32(n)
 	}
-	versions := r.count(versionWidth)
-	known.newest = make(map[versionKey]int32, versions)
-	for range versions {
-		key, newest := versionKey(r.take(len(versionKey{}))), binary.BigEndian.Uint32(r.take(4))
-		known.newest[key] = int32(newest)
-		r.bad = r.bad || int64(newest) >= size
+	for i := range l.leaves {
+		leaf := decodeShortLeaf(c.leaves[i*leafWidth:])
+		if int(leaf.previous) >= i || leaf.previous < -1 || int(leaf.platform) >= len(c.Platforms) || int(leaf.event) >= len(events) {
+			return nil
+		}
+		l.leaves[i] = leaf
 	}
-	return known
+	for row := range slices.Chunk(c.versions, versionWidth) {
+		newest := binary.BigEndian.Uint32(row[len(versionKey{}):])
+		if int64(newest) >= c.Size {
+			return nil
+		}
+		l.newest[versionKey(row[:len(versionKey{})])] = int32(newest)
+	}
+	return l
 }
 
 const (

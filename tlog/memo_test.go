@@ -149,7 +149,7 @@ func TestAMemoThatCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.levels[0][100][0]++ // after the 700 entries that were signed first
-	wrong := encodeMemo(origin, e, known)
+	wrong := mustEncodeMemo(t, e, known)
 	renamed := bytes.Replace(memo.content, []byte(origin), []byte(strings.Repeat("x", len(origin))), 1)
 	for _, test := range []struct {
 		rule string
@@ -273,6 +273,15 @@ func TestAMemoIsSavedWhenTheLogHasGrown(t *testing.T) {
 	})
 }
 
+func mustEncodeMemo(t testing.TB, e *edge, known *ledger) []byte {
+	t.Helper()
+	content, err := encodeMemo(origin, e, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
 func withChecksum(content []byte) []byte {
 	body := bytes.Clone(content[:len(content)-crc32.Size])
 	return binary.BigEndian.AppendUint32(body, crc32.Checksum(body, castagnoli))
@@ -282,7 +291,7 @@ func FuzzDecodeMemo(f *testing.F) {
 	e, _ := (&edge{batch: -1}).grow(entriesTexts(leavesFrom(0, 300)))
 	var known ledger
 	known.add(0, leavesOf(entriesTexts(leavesFrom(0, 300))))
-	f.Add(encodeMemo(origin, e, &known))
+	f.Add(mustEncodeMemo(f, e, &known))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if len(content) < crc32.Size {
 			return
@@ -291,7 +300,7 @@ func FuzzDecodeMemo(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, l, err := decodeMemo(origin, encodeMemo(origin, e, known))
+		again, l, err := decodeMemo(origin, mustEncodeMemo(t, e, known))
 		if err != nil || !reflect.DeepEqual(again.levels, e.levels) || !reflect.DeepEqual(l.leaves, known.leaves) {
 			t.Errorf("it reads other things from what it writes, %v", err)
 		}
@@ -303,7 +312,7 @@ func BenchmarkStart(b *testing.B) {
 	var known ledger
 	known.add(0, leavesOf(entriesTexts(leavesFrom(0, entries))))
 	e, _ := (&edge{batch: -1}).grow(entriesTexts(leavesFrom(0, entries)))
-	content := encodeMemo(origin, e, &known)
+	content := mustEncodeMemo(b, e, &known)
 	b.Run("recall", func(b *testing.B) {
 		for b.Loop() {
 			if _, _, err := decodeMemo(origin, content); err != nil {

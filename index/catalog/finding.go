@@ -80,7 +80,7 @@ func (f *finding) spans(text string, at where) (all []span) {
 	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
 	joined := all[:0]
 	for _, s := range all {
-		s = span{from.of(s.from), from.of(s.to)}
+		s = span{from.at(s.from), from.at(s.to)}
 		if n := len(joined); n > 0 && s.from <= joined[n-1].to {
 			joined[n-1].to = max(joined[n-1].to, s.to)
 			continue

@@ -64,8 +64,8 @@ func orderSuffixes(joined string) []int32 {
 	return places
 }
 
-// places returns where a text is in the names.
-func (x *nameIndex) places(text string) []int32 {
+// find returns where a text is in the joined names.
+func (x *nameIndex) find(text string) []int32 {
 	rest := func(i int) string { at := int(x.suffixes[i]); return x.joined[at:min(at+len(text), len(x.joined))] }
 	from := sort.Search(len(x.suffixes), func(i int) bool { return rest(i) >= text })
 	return x.suffixes[from : from+sort.Search(len(x.suffixes)-from, func(i int) bool { return rest(from+i) > text })]
@@ -82,7 +82,7 @@ func (x *nameIndex) rank(w *word, k *ranker, penalty rank) {
 	if w.text == "" || strings.IndexByte(w.text, 0) >= 0 {
 		return // a NUL would join two names
 	}
-	for _, place := range x.places(w.text) {
+	for _, place := range x.find(w.text) {
 		at := int(place)
 		number := int(x.numbers[at])
 		name := x.word(number)

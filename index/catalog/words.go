@@ -34,19 +34,19 @@ func fold(s string) string {
 	return string(b)
 }
 
-// places are where in a text each byte of its folded form comes from, and the length of the text
-// at the end. Without places, the folded form has each byte at its own place.
-type places []int
+// offsets say where in a text each byte of its folded form comes from, with the length of the text
+// at the end. Nil offsets: each byte is at its own place.
+type offsets []int
 
-func (p places) of(i int) int {
-	if p == nil {
+func (o offsets) at(i int) int {
+	if o == nil {
 		return i
 	}
-	return p[i]
+	return o[i]
 }
 
 // foldAt is fold, and returns also where the bytes come from.
-func foldAt(s string) (folded string, from places) {
+func foldAt(s string) (folded string, from offsets) {
 	if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
 		return strings.ToLower(s), nil
 	}
