@@ -194,33 +194,9 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 		c.partial[day] = true
 		c.mutex.Unlock()
 	}
-	var news []segmentName
-	again := known.forgot
-	for _, name := range live {
-		if known.have[name.text] {
-			continue
-		}
-		if known.broken[name.text] {
-			err := c.sum(ctx, known, name, newDayTally())
-			if errors.Is(err, errDamaged) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if merged := known.merged[name.text]; merged != nil {
-			missing := func(text string) bool { return !known.have[text] }
-			if !slices.ContainsFunc(merged.Replaces, missing) {
-				known.have[name.text] = true
-				continue
-			}
-			again = again || slices.ContainsFunc(merged.Replaces, func(text string) bool { return known.have[text] })
-		}
-		news = append(news, name)
-	}
-	if len(news) == 0 {
-		return nil
+	news, again, err := c.news(ctx, known, live)
+	if err != nil || len(news) == 0 {
+		return err
 	}
 	if again {
 		news = live
@@ -237,6 +213,42 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 			delete(known.broken, name.text)
 		}
 	}
+	c.addDay(day, known, news, sum, again)
+	return nil
+}
+
+// news returns the segments of a day that are not in the counts. again says that the whole day has to
+// be read: a merged segment has others in it that are in the counts.
+func (c *Counter) news(ctx context.Context, known *readDay, live []segmentName) (news []segmentName, again bool, err error) {
+	again = known.forgot
+	for _, name := range live {
+		if known.have[name.text] {
+			continue
+		}
+		if known.broken[name.text] {
+			err := c.sum(ctx, known, name, newDayTally())
+			if errors.Is(err, errDamaged) {
+				continue
+			}
+			if err != nil {
+				return nil, false, err
+			}
+		}
+		if merged := known.merged[name.text]; merged != nil {
+			missing := func(text string) bool { return !known.have[text] }
+			if !slices.ContainsFunc(merged.Replaces, missing) {
+				known.have[name.text] = true
+				continue
+			}
+			again = again || slices.ContainsFunc(merged.Replaces, func(text string) bool { return known.have[text] })
+		}
+		news = append(news, name)
+	}
+	return news, again, nil
+}
+
+// addDay adds what the segments of a day have; again: in place of all that was counted of that day.
+func (c *Counter) addDay(day Day, known *readDay, news []segmentName, sum *dayTally, again bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if again {
@@ -274,7 +286,6 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 			c.notAll(day, u)
 		}
 	}
-	return nil
 }
 
 // forget forgets the names that are not listed any more. While a day lasts, and a listing may be
