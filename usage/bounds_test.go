@@ -150,7 +150,8 @@ func TestAnyNumberOfDays(t *testing.T) {
 	c.Add(vpc)
 	at.pass(10 * 24 * time.Hour)
 	c.Add(vpc)
-	for days, want := range map[int]int{0: 0, 1: 1, 10: 1, 11: 2, math.MaxInt32: 2, math.MaxInt32 + 1: 2, 1 << 32: 2, math.MaxInt: 2} {
+	for days, want := range map[int64]int{0: 0, 1: 1, 10: 1, 11: 2, math.MaxInt32: 2, math.MaxInt32 + 1: 2, 1 << 32: 2, math.MaxInt64: 2} {
+		days := int(min(days, math.MaxInt)) // an int may have 32 bits
 		if got := c.Of(vpc.Address, days); len(got) != want {
 			t.Errorf("in %d days, there are %d counts of %d", days, len(got), want)
 		}
