@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
 
 	version "github.com/hashicorp/go-version"
+	"golang.org/x/mod/semver"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -25,7 +26,7 @@ func versionChips(text string, latest bool, deprecated *registryhcl.Notice) []ch
 	if latest {
 		chips = append(chips, latestChip)
 	}
-	if isPrerelease(text) {
+	if semver.Prerelease("v"+text) != "" {
 		chips = append(chips, chip{Label: "prerelease"})
 	}
 	if deprecated != nil {
@@ -40,11 +41,6 @@ func lastChip(chips []chip) *chip {
 		return nil
 	}
 	return &chips[len(chips)-1]
-}
-
-func isPrerelease(text string) bool {
-	v, err := version.NewVersion(text)
-	return err == nil && v.Prerelease() != ""
 }
 
 // versionNotices returns the notices for a version whose bytes have changed, that is

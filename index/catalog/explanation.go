@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
@@ -50,15 +51,18 @@ const maxReasons = 3
 
 // Explain says why a query has found an entry.
 func (q Query) Explain(e *Entry) Explanation {
-	t := e.text()
 	var x Explanation
 	own := q.newFinding()
-	for _, name := range t.names {
+	for _, name := range e.names() {
 		own.look(name, anywhere)
 	}
 	named := own.all()
 	x.Description = own.mark(e.Description, atWords)
+	if e.summary == nil || named && q.source == "" {
+		return x // the names are reason enough
+	}
 	own.look(e.Owner+" "+e.Source, atWords)
+	t := e.text()
 	x.Reasons = own.reasons(t.codes, t.further)
 	for i := range t.submodules {
 		s := &t.submodules[i]
@@ -88,9 +92,9 @@ func (q Query) MarkName(name string) []Run {
 
 // reasons finds the words that have not been found yet among codes, and then among the words
 // of a README.
-func (f *finding) reasons(codes []code, readme string) (reasons []Reason) {
+func (f *finding) reasons(codes iter.Seq[code], readme string) (reasons []Reason) {
 	if source := f.query.source; source != "" {
-		for _, c := range codes {
+		for c := range codes {
 			if full := fullSource(fold(c.text)); c.kind == Requires && (full == source || strings.HasSuffix(full, "/"+source)) {
 				f.source = true
 				return []Reason{{Requires, []Run{{c.text, true}}}}
@@ -101,7 +105,7 @@ func (f *finding) reasons(codes []code, readme string) (reasons []Reason) {
 		if f.found[i] || len(reasons) == maxReasons {
 			continue
 		}
-		if best := bestCode(&f.query.words[i], codes); best != nil {
+		if best := bestCode(&f.query.words[i], codes); best.text != "" {
 			reasons = append(reasons, Reason{best.kind, f.mark(best.text, atWords)})
 			continue
 		}
@@ -116,11 +120,11 @@ func (f *finding) reasons(codes []code, readme string) (reasons []Reason) {
 }
 
 // bestCode returns the first code that is the word, else the first that begins with it, else
-// the first that has it. It returns nil if the word is in no code.
-func bestCode(w *word, codes []code) (best *code) {
+// the first that has it. It returns the zero code if the word is in none.
+func bestCode(w *word, codes iter.Seq[code]) (best code) {
 	least := 3
-	for i := range codes {
-		folded := fold(codes[i].text)
+	for c := range codes {
+		folded := fold(c.text)
 		found := findWord(w, folded, atWords)
 		if found == nil {
 			continue
@@ -132,7 +136,7 @@ func bestCode(w *word, codes []code) (best *code) {
 			}
 		}
 		if how < least {
-			best, least = &codes[i], how
+			best, least = c, how
 		}
 	}
 	return best

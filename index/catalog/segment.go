@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"iter"
 	"strings"
 )
 
@@ -59,7 +60,7 @@ func (b *segmentBuilder) add(t text) {
 	}
 	for i := range t.pages {
 		p := &t.pages[i]
-		b.addCodes([]code{{Named, p.Name(t.typ)}})
+		b.addCode(code{Named, p.Name(t.typ)})
 		b.addProse(p.Title, proseWord)
 		b.row++
 	}
@@ -76,26 +77,30 @@ func (b *segmentBuilder) addProse(text string, kind posting) {
 	eachToken(fold(text), func(_ int, token string, _ bool) { b.words.add(token, newPosting(b.row, kind)) })
 }
 
-func (b *segmentBuilder) addCodes(codes []code) {
-	for _, c := range codes {
-		folded := fold(c.text)
-		if c.kind == Requires {
-			if len(folded) > maxQuery || strings.Count(folded, "/") > 2 {
-				continue // it is no source, and may have any number of ends
-			}
-			// It is found by all of its source, and by the end of it.
-			for rest, more := folded, true; more; _, rest, more = strings.Cut(rest, "/") {
-				b.words.add(rest, newPosting(b.row, codeWord))
-			}
-			b.words.add(fullSource(folded), newPosting(b.row, codeWord))
-			continue
-		}
-		eachToken(folded, func(_ int, token string, whole bool) {
-			kind := furtherWord
-			if whole {
-				kind = codeWord
-			}
-			b.words.add(token, newPosting(b.row, kind))
-		})
+func (b *segmentBuilder) addCodes(codes iter.Seq[code]) {
+	for c := range codes {
+		b.addCode(c)
 	}
+}
+
+func (b *segmentBuilder) addCode(c code) {
+	folded := fold(c.text)
+	if c.kind == Requires {
+		if len(folded) > maxQuery || strings.Count(folded, "/") > 2 {
+			return // it is no source, and may have any number of ends
+		}
+		// It is found by all of its source, and by the end of it.
+		for rest, more := folded, true; more; _, rest, more = strings.Cut(rest, "/") {
+			b.words.add(rest, newPosting(b.row, codeWord))
+		}
+		b.words.add(fullSource(folded), newPosting(b.row, codeWord))
+		return
+	}
+	eachToken(folded, func(_ int, token string, whole bool) {
+		kind := furtherWord
+		if whole {
+			kind = codeWord
+		}
+		b.words.add(token, newPosting(b.row, kind))
+	})
 }

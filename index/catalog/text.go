@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"iter"
+	"slices"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
@@ -12,7 +14,7 @@ type text struct {
 	names       []string // the first is the name of the provider or module itself
 	description string   // and the owner
 	further     string   // the words of the README
-	codes       []code
+	codes       iter.Seq[code]
 	submodules  []submoduleText
 	pages       []content.DocTitle
 	typ         string // of a provider
@@ -20,7 +22,7 @@ type text struct {
 
 type submoduleText struct {
 	path, name, description string
-	codes                   []code
+	codes                   iter.Seq[code]
 }
 
 // A code is a name in the configuration of a module.
@@ -29,22 +31,24 @@ type code struct {
 	text string
 }
 
-func (e *Entry) text() text {
+// names returns the names of the address, the name of the provider or module itself first.
+func (e *Entry) names() []string {
 	a := e.Address
-	t := text{description: strings.TrimSpace(e.Description + " " + e.Owner + " " + e.Source)}
-	for _, name := range []string{a.Name, a.Namespace, a.System, string(a.Hostname)} {
-		if name != "" {
-			t.names = append(t.names, name)
-		}
-	}
+	return slices.DeleteFunc([]string{a.Name, a.Namespace, a.System, string(a.Hostname)}, func(name string) bool { return name == "" })
+}
+
+func (e *Entry) text() text {
+	t := text{names: e.names(), description: strings.TrimSpace(e.Description + " " + e.Owner + " " + e.Source)}
+	var s moduledoc.Summary
 	if e.summary == nil {
-		t.pages, t.typ = e.pages.All(), a.Name
-		return t
+		t.pages, t.typ = e.pages.All(), e.Address.Name
+	} else {
+		s = e.summary()
 	}
-	s := e.summary()
 	t.further = s.Words
 	t.codes = codesOf(&s.Uses, s.Inputs, s.Outputs)
-	for _, sub := range s.Submodules {
+	for i := range s.Submodules {
+		sub := &s.Submodules[i]
 		t.submodules = append(t.submodules, submoduleText{
 			path: sub.Path, name: strings.TrimPrefix(sub.Path, "modules/"), description: sub.Description, codes: codesOf(&sub.Uses, sub.Inputs, nil),
 		})
@@ -52,27 +56,37 @@ func (e *Entry) text() text {
 	return t
 }
 
-func codesOf(u *moduledoc.Uses, inputs, outputs []string) []code {
-	codes := make([]code, 0, len(u.Types)+len(u.Providers)+len(inputs)+len(outputs))
-	for _, typ := range u.Types {
-		kind := Creates
-		if mode, name, ok := strings.Cut(typ, "."); ok {
-			if typ, kind = name, Reads; mode == string(moduledoc.Ephemeral) {
-				kind = Opens
+// codesOf returns the names in a configuration, in the order of how telling they are. It has no list
+// of them: searches look through thousands.
+func codesOf(u *moduledoc.Uses, inputs, outputs []string) iter.Seq[code] {
+	return func(yield func(code) bool) {
+		for _, typ := range u.Types {
+			kind := Creates
+			if mode, name, ok := strings.Cut(typ, "."); ok {
+				if typ, kind = name, Reads; mode == string(moduledoc.Ephemeral) {
+					kind = Opens
+				}
+			}
+			if !yield(code{kind, typ}) {
+				return
 			}
 		}
-		codes = append(codes, code{kind, typ})
+		for _, p := range u.Providers {
+			if !yield(code{Requires, strings.TrimPrefix(p.Source, PublicRegistry+"/")}) {
+				return
+			}
+		}
+		for _, name := range inputs {
+			if !yield(code{Input, name}) {
+				return
+			}
+		}
+		for _, name := range outputs {
+			if !yield(code{Output, name}) {
+				return
+			}
+		}
 	}
-	for _, p := range u.Providers {
-		codes = append(codes, code{Requires, strings.TrimPrefix(p.Source, PublicRegistry+"/")})
-	}
-	for _, name := range inputs {
-		codes = append(codes, code{Input, name})
-	}
-	for _, name := range outputs {
-		codes = append(codes, code{Output, name})
-	}
-	return codes
 }
 
 // fullSource returns the source of a provider with its hostname.

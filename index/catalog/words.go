@@ -34,30 +34,40 @@ func fold(s string) string {
 	return string(b)
 }
 
-// offsets say where in a text each byte of its folded form comes from, with the length of the text
-// at the end. Nil offsets: each byte is at its own place.
-type offsets []int
+// offsets say where in a text each byte of its folded form comes from. The first bytes are at their
+// own places; rest is for the bytes from the first character on that is not ASCII, with the length of
+// the text at its end, and nil if there is none.
+type offsets struct {
+	ascii int
+	rest  []int32
+}
 
 func (o offsets) at(i int) int {
-	if o == nil {
+	if o.rest == nil || i < o.ascii {
 		return i
 	}
-	return o[i]
+	return int(o.rest[i-o.ascii])
 }
 
 // foldAt is fold, and returns also where the bytes come from.
 func foldAt(s string) (folded string, from offsets) {
-	if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
-		return strings.ToLower(s), nil
+	from.ascii = strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
+	if from.ascii < 0 {
+		return strings.ToLower(s), from
 	}
-	b := make([]byte, 0, len(s))
-	for i, r := range s {
-		b = appendFolded(b, r)
-		for len(from) < len(b) {
-			from = append(from, i)
+	var b strings.Builder
+	b.Grow(len(s))
+	b.WriteString(strings.ToLower(s[:from.ascii]))
+	from.rest = make([]int32, 0, len(s)-from.ascii+1)
+	var one [utf8.UTFMax]byte
+	for i, r := range s[from.ascii:] {
+		b.Write(appendFolded(one[:0], r))
+		for from.ascii+len(from.rest) < b.Len() {
+			from.rest = append(from.rest, int32(from.ascii+i))
 		}
 	}
-	return string(b), append(from, len(s))
+	from.rest = append(from.rest, int32(len(s)))
+	return b.String(), from
 }
 
 // likeOthers are letters that decompose into nothing, but are typed as others.
@@ -78,6 +88,9 @@ func appendFolded(b []byte, r rune) []byte {
 	}
 	if isAccent(r) {
 		return b
+	}
+	if '\u2010' <= r && r <= '\u2027' { // dashes, quotation marks and the ellipsis, which are common and in no word
+		return utf8.AppendRune(b, r)
 	}
 	start := len(b)
 	for _, part := range norm.NFKD.String(string(r)) {
