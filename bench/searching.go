@@ -61,6 +61,9 @@ func searching(ctx context.Context, l *lab, s subject) ([]row, error) {
 	if _, err := c.await(ctx, "registry", "/search/suggestions?q="+pageName(l.modules/modulesPerProvider-1, pagesEach-1), documented); err != nil {
 		return nil, err
 	}
+	if _, err := c.settled(ctx); err != nil { // what is asked for is read first; the documentation of others follows
+		return nil, err
+	}
 	measured := func(path string, query func(*moduleText, *rand.Rand) string, of func([]time.Duration, time.Duration) time.Duration) measurement {
 		return func(ctx context.Context) (value float64, err error) {
 			err = l.profiled(ctx, c, s.name+"-search", func() error {

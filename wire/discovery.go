@@ -37,9 +37,7 @@ type Discovery struct {
 
 // Encode returns the document.
 func (d Discovery) Encode() *Document {
-	var w writer
-	w.value(d)
-	return w.document(nil)
+	return newDocument(encode(d), nil, nil)
 }
 
 // A Service is a service in a discovery document.

@@ -33,14 +33,17 @@ type writer struct {
 	links []Link
 }
 
-// value writes v as JSON. v consists of strings, numbers and structures of them, which
-// always encode.
-func (w *writer) value(v any) {
+// value writes v as JSON.
+func (w *writer) value(v any) { w.Write(encode(v)) }
+
+// encode returns v as JSON. v consists of strings, numbers and structures of them, which always
+// encode.
+func encode(v any) []byte {
 	encoded, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
 	}
-	w.Write(encoded)
+	return encoded
 }
 
 // link writes the URL of a file as a JSON string and records its position. A file name
@@ -55,7 +58,12 @@ func (w *writer) link(file string) {
 
 // document returns what has been written, followed by tail, which may be nil.
 func (w *writer) document(tail *tail) *Document {
-	d := &Document{Head: bytes.Clone(w.Bytes()), Links: w.links}
+	return newDocument(bytes.Clone(w.Bytes()), w.links, tail)
+}
+
+// newDocument returns the document of a head, which it keeps, and a tail, which may be nil.
+func newDocument(head []byte, links []Link, tail *tail) *Document {
+	d := &Document{Head: head, Links: links}
 	h := sha256.New()
 	h.Write(d.Head)
 	if tail != nil {

@@ -46,10 +46,8 @@ func EncodeModuleList(p Page, modules []ListedModule) *Document {
 	for i := range modules {
 		heads[i] = modules[i].head()
 	}
-	var w writer
-	w.value(struct {
+	return newDocument(encode(struct {
 		Meta    Page         `json:"meta"`
 		Modules []moduleHead `json:"modules"`
-	}{p, heads})
-	return w.document(nil)
+	}{p, heads}), nil, nil)
 }

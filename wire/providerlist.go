@@ -47,10 +47,8 @@ func EncodeProviderList(p Page, providers []ListedProvider) *Document {
 	for i := range providers {
 		heads[i] = providers[i].head()
 	}
-	var w writer
-	w.value(struct {
+	return newDocument(encode(struct {
 		Meta      Page           `json:"meta"`
 		Providers []providerHead `json:"providers"`
-	}{p, heads})
-	return w.document(nil)
+	}{p, heads}), nil, nil)
 }

@@ -34,12 +34,10 @@ func EncodeProviderVersions(versions []ProviderVersion, warnings []string) *Docu
 	if len(versions) == 0 {
 		return nil
 	}
-	var w writer
-	w.value(struct {
+	return newDocument(encode(struct {
 		Versions []ProviderVersion `json:"versions"`
 		Warnings []string          `json:"warnings,omitempty"`
-	}{versions, warnings})
-	return w.document(nil)
+	}{versions, warnings}), nil, nil)
 }
 
 // MaxVersions is the maximum number of versions of one provider or module. The largest

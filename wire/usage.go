@@ -53,7 +53,5 @@ type TreeUsage struct {
 
 // EncodeUsage returns the answer to …/usage.
 func EncodeUsage(u *Usage) *Document {
-	var w writer
-	w.value(u)
-	return w.document(nil)
+	return newDocument(encode(u), nil, nil)
 }
