@@ -129,7 +129,7 @@ func (g *Registry) notPublishedHere(method string, service servicePath, s []stri
 	isModule := service.protocol == "modules" && len(s) == 3
 	switch {
 	case method == http.MethodDelete && isReleasePath(service, s):
-		return methodNotAllowed(allow, "a slash is missing at the end of the path: what is staged of a version is deleted at VERSION/")
+		return methodNotAllowed(allow, "a slash is missing at the end of the path: the staged files of a version are deleted at VERSION/")
 	case method == http.MethodPut && (isModule || isReleasePath(service, s) || allow == allowStaging):
 		return methodNotAllowed(allow, "the name of the file is missing at the end of the path: "+paths)
 	case allow == allowRead:

@@ -174,7 +174,7 @@ func testFoldersThatAreBeingUploaded(t *testing.T, on treeKind) {
 		return
 	}
 	g.grow(t, "darwin_arm64")
-	if _, err := m.Fill(background(), demo, zipFor("darwin_arm64")); !errors.Is(err, pull.ErrConflict) || !strings.Contains(err.Error(), "what else is in it out of the tree") {
+	if _, err := m.Fill(background(), demo, zipFor("darwin_arm64")); !errors.Is(err, pull.ErrConflict) || !strings.Contains(err.Error(), "everything else in it out of the tree") {
 		t.Errorf("the origin has added a platform: %v", err)
 	}
 	if m.Read(half) != "of another build" {

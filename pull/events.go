@@ -143,11 +143,11 @@ func (f *Filler) noteRefresh(origin string, a address.Address, known bool, err e
 	case isCanceled(err), errors.Is(err, upstream.ErrNotFound) && !known:
 	case upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout):
 		if f.outages.begin(origin) {
-			f.log(slog.LevelWarn, "the origin does not answer, what is known of it is served", "origin", origin, "error", err.Error())
+			f.log(slog.LevelWarn, "the origin does not answer, its last known answers are served", "origin", origin, "error", err.Error())
 		}
 	case known:
 		if f.outages.begin(name) {
-			f.log(slog.LevelWarn, "the origin does not list the "+kind+", what it listed before is served", kind, name, "error", err.Error())
+			f.log(slog.LevelWarn, "the origin does not list the "+kind+", its last list is served", kind, name, "error", err.Error())
 		}
 	case f.outages.begin(failing): // not by name, since clients may request any name
 		f.log(slog.LevelWarn, "the origin sends no list of a "+kind, kind, name, "error", err.Error())

@@ -109,7 +109,7 @@ func ParsePattern(s string) (address.Pattern, error) {
 	var parts []address.Wildcard
 	for i, word := range words {
 		if strings.ContainsAny(word, ".:") {
-			return address.Pattern{}, fmt.Errorf("%q is not a pattern of addresses: leave out the hostname, it is that of the origin", s)
+			return address.Pattern{}, fmt.Errorf("%q is not a pattern of addresses: leave out the hostname, which is always the origin's", s)
 		}
 		if !isNamePattern(word, i == 2) {
 			return address.Pattern{}, fmt.Errorf("%q is not a pattern of addresses: %q has characters that names cannot have", s, word)

@@ -45,7 +45,7 @@ type Pruning struct {
 // everything would be removed.
 func PlanPruning(releases []StoredRelease, lockFiles [][]Lock, options PruneOptions) (Pruning, error) {
 	if len(lockFiles) == 0 {
-		return Pruning{}, errors.New("no lock file is given: name those of all configurations that use the registry")
+		return Pruning{}, errors.New("no lock file is given: name the lock files of all configurations that use the registry")
 	}
 	needed := make(map[Lock]bool)
 	for _, locks := range lockFiles {

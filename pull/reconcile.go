@@ -84,7 +84,7 @@ func conflict(name string) error {
 }
 
 func errCannotExtend(version string) error {
-	return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into that of the provider, and what else is in it out of the tree", ErrConflict, version)
+	return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into the provider's folder, and everything else in it out of the tree", ErrConflict, version)
 }
 
 var errPinned = fmt.Errorf("%w: the keys of the namespace are pinned", ErrUnsigned)

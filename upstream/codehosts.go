@@ -49,7 +49,7 @@ func (c *Client) Repository(text, folder string) (ModuleSource, error) {
 		return s, &Failure{Host: "git", Kind: ErrMalformed, Detail: err.Error()}
 	}
 	if s.Folder != "" || s.Ref != "" {
-		return s, fail(s.URL, ErrMalformed, "its URL is not that of a repository")
+		return s, fail(s.URL, ErrMalformed, "its URL is not the URL of a repository")
 	}
 	s.Folder, s.trust = folder, trusted
 	return s, nil

@@ -79,7 +79,7 @@ func TestTagsThatCannotBeListed(t *testing.T) {
 		{"it is without TLS", "http://" + codeHost + "/acme/vpc.git", upstream.ErrMalformed, ""},
 		{"it is over SSH", "ssh://git@" + codeHost + "/acme/vpc.git", upstream.ErrMalformed, ""},
 		{"it is a file", "file:///etc", upstream.ErrMalformed, ""},
-		{"it has a folder in it", "https://" + codeHost + "/acme/vpc.git//x", upstream.ErrMalformed, "not that of a repository"},
+		{"it has a folder in it", "https://" + codeHost + "/acme/vpc.git//x", upstream.ErrMalformed, "not the URL of a repository"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			tags, err := tagsOf(t, h.Client(t), test.url)

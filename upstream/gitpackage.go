@@ -249,7 +249,7 @@ func (f *gitFetch) submoduleSource(of *gitCommit, name, written string) (s Modul
 	}
 	if s, err = ParseModuleSource("git::"+text, parent); err == nil {
 		if s.Folder != "" || s.Ref != "" || !s.Git {
-			err = errors.New("its URL is not that of a repository")
+			err = errors.New("its URL is not the URL of a repository")
 		} else {
 			s.trust = f.client.submodule(f.relay.repository(of.number), s.URL)
 		}

@@ -117,7 +117,7 @@ func (s *SignIn) Finish(r *http.Request) (to string, session *http.Cookie, err e
 	// Another issuer's answer is an attack on both issuers (RFC 9207). Many issuers do
 	// not say who they are.
 	if issuer := query.Get("iss"); issuer != "" && issuer != s.Client.Issuer.URL() {
-		return a.To, nil, fmt.Errorf("%w: the answer is that of another issuer", oidc.ErrRefused)
+		return a.To, nil, fmt.Errorf("%w: another issuer has answered", oidc.ErrRefused)
 	}
 	if code := query.Get("error"); code != "" {
 		return a.To, nil, fmt.Errorf("%w: %.60q", ErrDeclined, code)

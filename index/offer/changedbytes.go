@@ -25,7 +25,7 @@ func ChangedNotes(all []ChangedBytes) (notes []string) {
 	for _, c := range all {
 		day, was, is := c.Noticed.Format(time.DateOnly), shortHash(c.Was), shortHash(c.Is)
 		if c.Platform == "" {
-			notes = append(notes, fmt.Sprintf("its files are others than those it was first offered with (%s, before %s: %s), and who installs it now gets these: put the old ones back, and publish the new ones as a new version", is, day, was))
+			notes = append(notes, fmt.Sprintf("its files differ from the files it was first offered with (%s, before %s: %s), and who installs it now gets these: put the old ones back, and publish the new ones as a new version", is, day, was))
 			continue
 		}
 		notes = append(notes, fmt.Sprintf("its package for %s is another than the one it was first offered with (%s, before %s: %s), which lock files refuse: put the old one back, and publish the new one as a new version", c.Platform, is, day, was))

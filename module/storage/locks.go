@@ -132,7 +132,7 @@ func (l *storageLock) removeDead(ctx context.Context, files *certmagic.FileStora
 		case now.Sub(since) >= lockDeadAfter:
 			since = time.Time{}
 			if err := files.Delete(ctx, l.file()); err == nil {
-				l.logger.Warn("removed a lock that nobody keeps up", "lock", l.name)
+				l.logger.Warn("removed an abandoned lock", "lock", l.name)
 			}
 		}
 		select {

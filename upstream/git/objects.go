@@ -119,7 +119,7 @@ func (o *objectReader) readTree(r *Repository, name string) (*treeObject, int, e
 		return nil, 0, nil
 	}
 	if len(fields) != 3 || fields[1] != "tree" {
-		return nil, 0, r.damaged("it has a folder that is none: check it with git fsck")
+		return nil, 0, r.damaged("one of its folders is damaged: check it with git fsck")
 	}
 	size, err := strconv.Atoi(fields[2])
 	if err != nil || size < 0 || size > maxTree {
@@ -142,7 +142,7 @@ func (o *objectReader) readTree(r *Repository, name string) (*treeObject, int, e
 			t.entries[f.Name], rest = f, after[length:]
 			continue
 		}
-		return nil, 0, r.damaged("it has a folder that is none: check it with git fsck")
+		return nil, 0, r.damaged("one of its folders is damaged: check it with git fsck")
 	}
 	return t, size, nil
 }
