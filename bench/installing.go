@@ -25,9 +25,9 @@ func installing(ctx context.Context, l *lab, s subject) ([]row, error) {
 	big := bigProvider("big", l.installed, 1)
 	big.dense = true
 	name := big.packageName(big.versions[0], big.platforms[0])
-	clients, who, err := l.initClients()
+	programs, err := l.initPrograms()
 	if err == nil {
-		err = l.hasRoom(int64(len(clients)) * 2 * big.size) // the package, and what is in it
+		err = l.hasRoom(int64(len(programs)*l.each) * 2 * big.size) // the package, and what is in it
 	}
 	if err != nil {
 		return nil, err
@@ -41,34 +41,43 @@ func installing(ctx context.Context, l *lab, s subject) ([]row, error) {
 		return nil, err
 	}
 	l.cleanup(slow.Close)
-	i := &installer{
-		lab: l, subject: s, clients: clients, origin: origin, provider: big, name: name,
-		base: "https://" + slow.Addr().String(),
-		root: l.path("installed-" + s.name),
+	root := l.path("installed-" + s.name)
+	l.cleanup(func() error { return os.RemoveAll(root) })
+	base := "https://" + slow.Addr().String()
+	curl := func(ctx context.Context) (float64, error) {
+		t, err := l.download(ctx, base+big.hosted().mirrorPath(name))
+		return t.total, err
 	}
-	l.cleanup(func() error { return os.RemoveAll(i.root) })
-	ours := &recorded[installation]{take: i.install}
-	theirs := &recorded[transfer]{take: func(ctx context.Context) (transfer, error) {
-		return l.download(ctx, i.base+big.hosted().mirrorPath(name))
-	}}
-	what := fmt.Sprintf("`init` of %s at once, for %s through a mirror whose origin sends 100 Mbit/s: ", who, inBytes(l.installed))
-	const rounds = 2 // the clients need minutes to unpack what they have got
-	return []row{{
-		what: what + "all have installed it", unit: "s", rounds: rounds, cost: ours.measuring(func(i installation) float64 { return i.took }),
-		against: "`curl` from the origin", reference: theirs.measuring(transfer.untilLast),
-	}, {
-		what: what + "the longest wait for the first bytes", unit: "s", goal: goal{atMost: 3.1}, rounds: rounds,
-		cost: ours.recorded(func(i installation) float64 { return i.longest }),
-	}, {
-		what: what + "downloads from the origin", goal: goal{atMost: 1}, rounds: rounds,
-		cost: ours.recorded(func(i installation) float64 { return i.downloads }),
-	}}, nil
+	var rows []row
+	for _, each := range []int{1, l.each} {
+		i := &installer{lab: l, subject: s, origin: origin, base: base, provider: big, name: name, root: root}
+		var who []string
+		for _, p := range programs {
+			i.clients = append(i.clients, slices.Repeat([]string{p.binary}, each)...)
+			who = append(who, fmt.Sprint(each, " ", p.name))
+		}
+		ours := &recorded[installation]{take: i.install}
+		what := fmt.Sprintf("`init` of %s at once, for %s through a mirror whose origin sends 100 Mbit/s: ", strings.Join(who, " and "), inBytes(l.installed))
+		const rounds = 2 // many clients need minutes to unpack what they have got
+		rows = append(rows, row{
+			what: what + "all have installed it", unit: "s", rounds: rounds, cost: ours.measuring(func(i installation) float64 { return i.took }),
+			against: "`curl` from the origin", reference: curl,
+		}, row{
+			what: what + "the longest wait for the first bytes", unit: "s", goal: goal{atMost: 3.1}, rounds: rounds,
+			cost: ours.recorded(func(i installation) float64 { return i.longest }),
+		}, row{
+			what: what + "downloads from the origin", goal: goal{atMost: 1}, rounds: rounds,
+			cost: ours.recorded(func(i installation) float64 { return i.downloads }),
+		})
+	}
+	return rows, nil
 }
 
-// initClients returns the programs of all clients, and how many there are of each. A program
-// that is not on this machine is left out.
-func (l *lab) initClients() (binaries []string, who string, err error) {
-	var found, counts []string
+// An initProgram runs `init`.
+type initProgram struct{ name, binary string }
+
+// initPrograms returns Terraform and OpenTofu, without what is not on this machine.
+func (l *lab) initPrograms() (found []initProgram, err error) {
 	for _, client := range []struct{ name, program string }{{"Terraform", l.terraform}, {"OpenTofu", l.tofu}} {
 		binary, err := exec.LookPath(client.program)
 		if err == nil {
@@ -78,13 +87,12 @@ func (l *lab) initClients() (binaries []string, who string, err error) {
 			progress("no %s takes part: %v", client.name, err)
 			continue
 		}
-		found = append(found, binary)
-		counts = append(counts, fmt.Sprint(l.each, " ", client.name))
+		found = append(found, initProgram{client.name, binary})
 	}
 	if len(found) == 0 {
-		return nil, "", errors.New("there is neither Terraform nor OpenTofu on this machine")
+		return nil, errors.New("there is neither Terraform nor OpenTofu on this machine")
 	}
-	return slices.Repeat(found, l.each), strings.Join(counts, " and "), nil
+	return found, nil
 }
 
 // hasRoom returns an error if the temporary folder has no room for so many bytes.
@@ -170,7 +178,8 @@ func (i *installer) install(ctx context.Context) (done installation, err error) 
 	return done, err
 }
 
-// initialize runs `init` with a folder of its own, which it removes.
+// initialize runs `init` with a folder of its own, which it removes. Clients have the lowest
+// priority: elsewhere they do not run on the machine of the mirror.
 func (i *installer) initialize(ctx context.Context, n int, binary, mirror string) (err error) {
 	home := i.lab.path(fmt.Sprintf("client%02d", n))
 	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
@@ -187,7 +196,7 @@ func (i *installer) initialize(ctx context.Context, n int, binary, mirror string
 	if err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, "taskset", "-c", i.lab.cores.all, binary, "init", "-no-color", "-input=false")
+	command := exec.CommandContext(ctx, "nice", "-n", "19", "taskset", "-c", i.lab.cores.all, binary, "init", "-no-color", "-input=false")
 	command.Dir = work
 	command.Env = append(i.lab.environment(home), "TMPDIR="+temporary, "TF_CLI_CONFIG_FILE="+configuration, "CHECKPOINT_DISABLE=1",
 		"TF_REGISTRY_CLIENT_TIMEOUT=60") // of documents, while the others start
