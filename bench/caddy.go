@@ -25,6 +25,8 @@ const host = "registry.example.com"
 type site struct {
 	name    string
 	tls     bool
+	http1   bool // without HTTP/2, as the command and the documentation configure it
+	logged  bool // requests are in the log
 	proxied bool // this machine is a proxy, which may say where the client comes from
 	handler handler
 }
@@ -131,6 +133,12 @@ func (l *lab) configuration(socket string, sites []site) []byte {
 			"routes":          []any{map[string]any{"handle": []any{s.handler}}},
 			"protocols":       []string{"h1", "h2"},
 			"automatic_https": map[string]any{"disable": true},
+		}
+		if s.http1 {
+			server["protocols"] = []string{"h1"}
+		}
+		if s.logged {
+			server["logs"] = map[string]any{}
 		}
 		if s.proxied {
 			server["trusted_proxies"] = map[string]any{"source": "static", "ranges": []string{"127.0.0.0/8"}}

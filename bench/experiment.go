@@ -40,6 +40,7 @@ func experiments() []experiment {
 		{"upload", uploading},
 		{"large", largePackage},
 		{"fill", pullThrough},
+		{"init", installing},
 		{"pages", modulePages},
 		{"search", searching},
 	}
@@ -60,10 +61,10 @@ type measurement func(context.Context) (float64, error)
 // otherwise the ratio of the two costs.
 type row struct {
 	what      string
-	unit      string // "s" or "B"
+	unit      string // "s" or "B"; empty: a number
 	goal      goal
-	slowness  int  // rounds are divided by it, but for the fewest; 0 is 1
-	once      bool // the cost is known
+	slowness  int // rounds are divided by it, but for the fewest; 0 is 1
+	rounds    int // at most; 0: as many as others
 	cost      measurement
 	against   string
 	reference measurement // nil with against set: not on this machine
@@ -122,8 +123,8 @@ const fewestRounds = 7
 // disturbance affects both and neither profits from its position.
 func (l *lab) measure(ctx context.Context, r row) (result, error) {
 	rounds := max(l.rounds/max(r.slowness, 1), min(l.rounds, fewestRounds))
-	if r.once {
-		rounds = 1
+	if r.rounds > 0 {
+		rounds = min(rounds, r.rounds)
 	}
 	all := result{row: r}
 	order := []func() error{

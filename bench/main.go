@@ -45,8 +45,10 @@ type options struct {
 	quick       bool
 
 	binary, against, profile string
+	terraform, tofu          string // programs that run `init`
 
 	clients     int   // of the fleet
+	each        int   // Terraforms, and as many OpenTofus, that run `init` at once
 	modules     int   // that are searched
 	public      int   // packages of the public registry
 	changing    int   // seconds in which a folder changes each, an even number
@@ -55,14 +57,15 @@ type options struct {
 	cold        int64 // bytes of all packages of the cold index
 	backlog     int64 // bytes of the packages before the one asked for first
 	large       int64 // bytes of the package whose heap is watched
+	installed   int64 // bytes of the package that `init` installs
 
 	command string // the command that gives the same numbers
 }
 
 func parseOptions(args []string, output io.Writer) (*options, error) {
 	o := &options{
-		clients: 200, connections: 16, modules: 20_000, changing: 10,
-		archive: 200e6, cold: 1e9, backlog: 10e9, large: 700e6,
+		clients: 200, each: 25, connections: 16, modules: 20_000, changing: 10,
+		archive: 200e6, cold: 1e9, backlog: 10e9, large: 700e6, installed: 300e6,
 	}
 	var names, packages string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -75,6 +78,8 @@ func parseOptions(args []string, output io.Writer) (*options, error) {
 	f.BoolVar(&o.quick, "quick", false, "small sizes and two rounds, to see that everything works")
 	f.StringVar(&o.binary, "caddy", "", "measure this `binary` instead of building one")
 	f.StringVar(&o.against, "against", "", "compare with this other `binary` of the registry, and with nothing else")
+	f.StringVar(&o.terraform, "terraform", "terraform", "`program` for init")
+	f.StringVar(&o.tofu, "tofu", "tofu", "`program` for init")
 	f.StringVar(&o.profile, "profile", "", "write CPU profiles of the registry into this `folder`")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -89,8 +94,8 @@ func parseOptions(args []string, output io.Writer) (*options, error) {
 		}
 	})
 	if o.quick {
-		o.rounds, o.slice, o.clients, o.modules = 2, 100*time.Millisecond, 20, 1_000
-		o.archive, o.cold, o.backlog, o.large = 20e6, 40e6, 200e6, 40e6
+		o.rounds, o.slice, o.clients, o.each, o.modules = 2, 100*time.Millisecond, 20, 2, 1_000
+		o.archive, o.cold, o.backlog, o.large, o.installed = 20e6, 40e6, 200e6, 40e6, 20e6
 		packages, o.public, o.changing = "1000", 20_000, 2
 	}
 	if o.rounds < 1 || o.slice <= 0 {

@@ -49,7 +49,7 @@ func million(ctx context.Context, l *lab, s subject) ([]row, error) {
 			against: "without changes", reference: l.documentsDuring(s, t, nil),
 		},
 		{
-			what: what + "peak memory of all these processes", unit: "B", goal: goal{atMost: limit}, once: true,
+			what: what + "peak memory of all these processes", unit: "B", goal: goal{atMost: limit}, rounds: 1,
 			cost: func(context.Context) (float64, error) { return float64(l.peaks[s.name]), nil },
 		},
 	}, nil

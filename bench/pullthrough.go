@@ -27,19 +27,8 @@ const (
 // the mirror sends what it has.
 func pullThrough(ctx context.Context, l *lab, s subject) ([]row, error) {
 	big := bigProvider("big", l.archive, 1)
-	hosted := big.hosted()
-	hosted.documents = signed
-	published, err := l.folder("origin", func(dir string) error { return hosted.write(dir, l.key) })
+	origin, err := l.origin(ctx, s, big)
 	if err != nil {
-		return nil, err
-	}
-	h := l.registry(published).with("hostname", []string{host})
-	origin, err := l.caddy(ctx, s, "origin", false, site{name: "origin", handler: h}, site{name: "origin-tls", tls: true, handler: h})
-	if err != nil {
-		return nil, err
-	}
-	l.cleanup(origin.stop)
-	if _, err := origin.indexed(ctx, "origin", hosted); err != nil {
 		return nil, err
 	}
 	name := filepath.Base(big.packageFile("", big.versions[0]))
@@ -63,7 +52,7 @@ func pullThrough(ctx context.Context, l *lab, s subject) ([]row, error) {
 		what := fmt.Sprintf("pull-through of %s at %s, to the ", inBytes(l.archive), rate.name)
 		ours := &recorded[transfer]{take: p.fill}
 		theirs := &recorded[transfer]{take: func(ctx context.Context) (transfer, error) {
-			return l.download(ctx, p.base+hosted.mirrorPath(name))
+			return l.download(ctx, p.base+big.hosted().mirrorPath(name))
 		}}
 		rows = append(rows, row{
 			what: what + "last byte", unit: "s", goal: rate.last, slowness: 8, cost: ours.measuring(transfer.untilLast),
@@ -73,6 +62,24 @@ func pullThrough(ctx context.Context, l *lab, s subject) ([]row, error) {
 		})
 	}
 	return rows, nil
+}
+
+// origin starts a registry that hosts a provider, signed, until the experiment ends.
+func (l *lab) origin(ctx context.Context, s subject, p provider) (*caddy, error) {
+	p = p.hosted()
+	p.documents = signed
+	published, err := l.folder("origin", func(dir string) error { return p.write(dir, l.key) })
+	if err != nil {
+		return nil, err
+	}
+	h := l.registry(published).with("hostname", []string{host})
+	c, err := l.caddy(ctx, s, "origin", false, site{name: "origin", handler: h}, site{name: "origin-tls", tls: true, logged: true, handler: h})
+	if err != nil {
+		return nil, err
+	}
+	l.cleanup(c.stop)
+	_, err = c.indexed(ctx, "origin", p)
+	return c, err
 }
 
 // A pulled package comes through a mirror from its origin.
@@ -127,33 +134,40 @@ func (l *lab) download(ctx context.Context, url string) (t transfer, err error) 
 	return t, nil
 }
 
-// A line is a slow line to a server. It limits the bytes a second of each connection.
-type line struct {
+// newLine opens a slow line to a server. It limits the bytes a second of each connection.
+func newLine(address string, rate float64) (*relay, error) {
+	return newRelay(address, func(client, server net.Conn) {
+		io.Copy(&pacedWriter{to: client, rate: rate}, server)
+	})
+}
+
+// A relay is a proxy before a server. It passes on what clients send.
+type relay struct {
 	net.Listener
 	address     string
-	rate        float64
+	pass        func(client, server net.Conn) // what the server sends
 	connections sync.WaitGroup
 }
 
-func newLine(address string, rate float64) (*line, error) {
+func newRelay(address string, pass func(client, server net.Conn)) (*relay, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	l := &line{Listener: listener, address: address, rate: rate}
-	l.connections.Go(l.serve)
-	return l, nil
+	r := &relay{Listener: listener, address: address, pass: pass}
+	r.connections.Go(r.serve)
+	return r, nil
 }
 
-func (l *line) serve() {
+func (r *relay) serve() {
 	for {
-		client, err := l.Accept()
+		client, err := r.Accept()
 		if err != nil {
 			return // closed
 		}
-		l.connections.Go(func() {
+		r.connections.Go(func() {
 			defer client.Close()
-			server, err := net.Dial("tcp", l.address)
+			server, err := net.Dial("tcp", r.address)
 			if err != nil {
 				return
 			}
@@ -162,15 +176,15 @@ func (l *line) serve() {
 				io.Copy(server, client)
 				server.Close() // the client has closed the connection
 			}()
-			io.Copy(&pacedWriter{to: client, rate: l.rate}, server)
+			r.pass(client, server)
 		})
 	}
 }
 
 // Close waits for connections to end.
-func (l *line) Close() error {
-	err := l.Listener.Close()
-	l.connections.Wait()
+func (r *relay) Close() error {
+	err := r.Listener.Close()
+	r.connections.Wait()
 	return err
 }
 

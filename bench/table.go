@@ -32,7 +32,7 @@ func (r result) values() []float64 {
 // cells returns the columns of the table.
 func (r result) cells() []string {
 	ratio := func(v float64) string { return fmt.Sprintf("%.2f", v) }
-	absolute := func(v float64) string { return humanize.SIWithDigits(v, 2, r.unit) }
+	absolute := func(v float64) string { return strings.TrimSpace(humanize.SIWithDigits(v, 2, r.unit)) }
 	text := ratio
 	if r.against == "" {
 		text = absolute

@@ -132,6 +132,7 @@ type provider struct {
 	size           int64 // of a package in bytes, about; 0: tiny
 	folders        bool  // one for each version
 	linked         bool  // packages of one platform are one file in all versions
+	dense          bool  // the content of packages does not compress
 	documents      documents
 }
 
@@ -232,9 +233,17 @@ func (p provider) writePackage(dir, version, platform string, first map[string]w
 	if p.linked {
 		binary = "terraform-provider-" + p.typ
 	}
-	sum, err := writeFile(file, func(w io.Writer) error { return writeZip(w, binary, name, p.size) })
+	sum, err := writeFile(file, func(w io.Writer) error { return writeZip(w, binary, name, p.size, p.content()) })
 	first[platform] = writtenPackage{file, sum}
 	return sum, err
+}
+
+// content is what is in large packages.
+func (p provider) content() func() ([]byte, error) {
+	if p.dense {
+		return noise
+	}
+	return program
 }
 
 func (p provider) writeDocuments(dir, version string, sums []byte, publisher key) error {

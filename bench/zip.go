@@ -4,14 +4,15 @@ import (
 	"archive/zip"
 	"compress/flate"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
 )
 
 // writeZip writes a provider package. Its binary is the line seed and, if size is not
-// 0, a part of a program, so that the zip has about size bytes.
-func writeZip(w io.Writer, binary, seed string, size int64) error {
+// 0, a part of the content or more than all of it, so that the zip has about size bytes.
+func writeZip(w io.Writer, binary, seed string, size int64, content func() ([]byte, error)) error {
 	written := &counter{Writer: w}
 	z := zip.NewWriter(written)
 	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
@@ -28,7 +29,7 @@ func writeZip(w io.Writer, binary, seed string, size int64) error {
 		return err
 	}
 	for written.bytes < size {
-		content, err := program()
+		content, err := content()
 		if err != nil {
 			return err
 		}
@@ -51,6 +52,13 @@ var program = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	return os.ReadFile(file)
+})
+
+// noise does not compress.
+var noise = sync.OnceValues(func() ([]byte, error) {
+	content := make([]byte, 16<<20)
+	_, err := rand.NewChaCha8([32]byte{}).Read(content)
+	return content, err
 })
 
 // A counter counts what is written.
