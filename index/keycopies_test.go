@@ -153,6 +153,10 @@ func TestUnreadableKeysFailClosed(t *testing.T) {
 		"a symlink to nothing":      link(func(*keyedTree) string { return "nothing.example" }),
 		"a symlink out of the root": link(func(k *keyedTree) string { return k.t.TempDir() }),
 	}
+	if testing.Short() { // they take the same way as an I/O error
+		delete(faults, "a stale handle")
+		delete(faults, "too many open files")
+	}
 	for _, where := range []struct{ what, under, name string }{
 		{"the folder", "", "keys"},
 		{"the file", "", "keys/acme.asc"},

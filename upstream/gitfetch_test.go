@@ -254,6 +254,17 @@ func TestGitRunsAFewTimes(t *testing.T) {
 
 // Submodules in the module's folder, or called by it, are fetched at their commit.
 func TestGitModulesWithSubmodules(t *testing.T) {
+	// submodule returns a repository and its first commit, which is not its last.
+	submodule := func(files ...string) (*upstreamtest.Repository, string) {
+		r := upstreamtest.NewRepository(t)
+		r.Write(append(files, "net.tf", "# 1\n")...)
+		commit := r.Commit()
+		r.Write("net.tf", "# 2\n")
+		r.Commit("v2.0.0")
+		return r, commit
+	}
+	flat, flatCommit := submodule()
+	deep, deepCommit := submodule("x/x.tf", "")
 	for _, test := range []struct {
 		rule   string
 		url    string // of the submodule vendor/net
@@ -282,15 +293,11 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 		{"one that is not there", "../no.git", "", "", nil, upstream.ErrMalformed, "not there"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			r, net := upstreamtest.NewRepository(t), upstreamtest.NewRepository(t)
+			r, net, commit := upstreamtest.NewRepository(t), flat, flatCommit
 			r.Git("config", "uploadpack.allowFilter", "true") // as code hosts do: .gitmodules is fetched by itself
-			net.Write("net.tf", "# 1\n")
 			if test.folder == "vendor/net/x" {
-				net.Write("x/x.tf", "")
+				net, commit = deep, deepCommit
 			}
-			commit := net.Commit()
-			net.Write("net.tf", "# 2\n")
-			net.Commit("v2.0.0")
 			r.Write("a/main.tf", test.main, ".gitmodules", "[submodule \"net\"]\n\tpath = vendor/net\n\turl = "+test.url+"\n")
 			r.Commit()
 			r.Git("update-index", "--add", "--cacheinfo", "160000,"+commit+",vendor/net")
@@ -467,7 +474,12 @@ func TestGitWritesNowhereElse(t *testing.T) {
 // A small pack does not fill the disk.
 func TestGitModulesThatUnpackToVeryMuch(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
-	r.Write("main.tf", strings.Repeat("#", 257<<20))
+	r.Git("config", "core.bigFileThreshold", "1m") // git keeps it packed as it will send it
+	r.Git("config", "core.compression", "1")
+	r.Write("main.tf", "")
+	if err := os.Truncate(filepath.Join(r.Dir, "main.tf"), 257<<20); err != nil {
+		t.Fatal(err)
+	}
 	r.Commit("v1.0.0")
 	s := &gitSite{}
 	s.serve("/acme/vpc.git", r)

@@ -107,15 +107,23 @@ func (n *hostileNetwork) fetch(t *testing.T, h upstream.Host, allow ...string) (
 	return filesOf(t, into), nil
 }
 
-// withSubmodule returns a repository whose only submodule is a commit elsewhere.
-func withSubmodule(t *testing.T, at, commit string) *upstreamtest.Repository {
+// withSubmodules returns a function that returns a repository whose only submodule is the commit
+// at a URL. There is one repository for each URL.
+func withSubmodules(t *testing.T, commit string) func(at string) *upstreamtest.Repository {
 	t.Helper()
-	r := upstreamtest.NewRepository(t)
-	r.Write("main.tf", "", ".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = "+at+"\n")
-	r.Commit()
-	r.Git("update-index", "--add", "--cacheinfo", "160000,"+commit+",x")
-	r.Git("commit", "--quiet", "--message", "A submodule")
-	return r
+	made := make(map[string]*upstreamtest.Repository)
+	return func(at string) *upstreamtest.Repository {
+		t.Helper()
+		if made[at] == nil {
+			r := upstreamtest.NewRepository(t)
+			r.Write("main.tf", "", ".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = "+at+"\n")
+			r.Commit()
+			r.Git("update-index", "--add", "--cacheinfo", "160000,"+commit+",x")
+			r.Git("commit", "--quiet", "--message", "A submodule")
+			made[at] = r
+		}
+		return made[at]
+	}
 }
 
 // The credentials of a host are used for locations that the registry itself names, and
@@ -125,6 +133,7 @@ func TestCredentialsAreForLocationsOfTheRegistry(t *testing.T) {
 	secret := upstreamtest.NewRepository(t)
 	secret.Write("secret.tf", "# secret\n")
 	commit := secret.Commit()
+	withSubmodule := withSubmodules(t, commit)
 	packed := body(tarGz(t, entry{name: "secret.tf", content: "# secret\n"}))
 	const repository = "git::https://" + codeHost + "/acme/secret.git"
 	refs := func(to string) http.HandlerFunc {
@@ -234,7 +243,7 @@ func TestCredentialsAreForLocationsOfTheRegistry(t *testing.T) {
 			n.private("/acme/secret.tar.gz", packed)
 			n.private("/acme/secret/v1.tar.gz", packed)
 			if test.url != "" {
-				r := withSubmodule(t, test.url, commit)
+				r := withSubmodule(test.url)
 				n.private("/acme/vpc.git/", r.Handler("/acme/vpc.git"))
 				n.Handle(codeHost+"/evil/mod.git/", r.Handler("/evil/mod.git"))
 				n.Handle(evilHost+"/evil/mod.git/", r.Handler("/evil/mod.git"))
@@ -275,6 +284,7 @@ func TestPrivateNetworkIsForLocationsOfTheRegistry(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("inside.tf", "# inside\n")
 	commit := r.Commit()
+	withSubmodule := withSubmodules(t, commit)
 	const repository = "git::https://" + insideHost + "/acme/vpc.git"
 	for _, test := range []struct {
 		rule    string
@@ -335,7 +345,7 @@ func TestPrivateNetworkIsForLocationsOfTheRegistry(t *testing.T) {
 			n.inside("/acme/vpc.git/", r.Handler("/acme/vpc.git"))
 			n.inside("/x.tar.gz", body(tarGz(t, entry{name: "inside.tf", content: "# inside\n"})))
 			if test.url != "" {
-				mod := withSubmodule(t, test.url, commit)
+				mod := withSubmodule(test.url)
 				n.inside("/acme/mod.git/", mod.Handler("/acme/mod.git"))
 				n.Handle(codeHost+"/evil/mod.git/", mod.Handler("/evil/mod.git"))
 				n.Handle(evilHost+"/evil/mod.git/", mod.Handler("/evil/mod.git"))
@@ -364,6 +374,7 @@ func TestOriginsTokenIsForItsLocations(t *testing.T) {
 	secret := upstreamtest.NewRepository(t)
 	secret.Write("secret.tf", "# secret\n")
 	commit := secret.Commit()
+	withSubmodule := withSubmodules(t, commit)
 	for _, test := range []struct {
 		rule, named, url string
 		gets             bool
@@ -384,7 +395,7 @@ func TestOriginsTokenIsForItsLocations(t *testing.T) {
 				handler.ServeHTTP(w, r)
 			})
 			if test.url != "" {
-				r := withSubmodule(t, test.url, commit)
+				r := withSubmodule(test.url)
 				n.Handle(host+"/evil/mod.git/", r.Handler("/evil/mod.git"))
 				n.Handle(evilHost+"/evil/mod.git/", r.Handler("/evil/mod.git"))
 			}

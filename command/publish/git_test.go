@@ -444,6 +444,9 @@ func TestGitHooksAndMonitorsAreNotRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	hooks := filepath.Join(s.Dir, ".git", "hooks")
+	if err := os.MkdirAll(hooks, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, hook := range []string{"reference-transaction", "post-checkout", "post-index-change", "pre-auto-gc"} {
 		content, err := os.ReadFile(script)
 		if err != nil {

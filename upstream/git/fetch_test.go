@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -317,10 +318,22 @@ func FuzzFetchRefs(f *testing.F) {
 // Git has a whole commit, tree or delta in memory, however small it is in a pack.
 func TestFetchIsBoundedInMemory(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
-	files := r.Tree("100644 blob " + r.Object("") + "\tmain.tf")
-	r.Git("tag", "bomb", r.GitWith(strings.Repeat("x", 257<<20), "commit-tree", files))
-	s := served(t, r)
-	s.Ref = "bomb"
+	r.Commit("v1.0.0")
+	// A pack of one commit begins with the commit's type and size. The size alone is too much.
+	const size, isCommit, more = 257 << 20, 1 << 4, 1 << 7
+	pack := "PACK\x00\x00\x00\x02\x00\x00\x00\x01" + string([]byte{isCommit | more | size&15, more | size>>4&127, more | size>>11&127, more | size>>18&127, size >> 25})
+	s := served(t, r, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			request, err := io.ReadAll(q.Body)
+			if q.Body = io.NopCloser(bytes.NewReader(request)); err != nil || !bytes.Contains(request, []byte("command=fetch")) {
+				h.ServeHTTP(w, q)
+				return
+			}
+			w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+			fmt.Fprintf(w, "000dpackfile\n%04x\x01%s0000", 4+1+len(pack), pack)
+		})
+	})
+	s.Ref = "v1.0.0"
 	_, _, err := git.Fetch(t.Context(), s, filepath.Join(t.TempDir(), "fetched"))
 	if err == nil || !strings.Contains(err.Error(), "over limit") {
 		t.Errorf("got %v", err)

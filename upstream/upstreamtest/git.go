@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -35,7 +36,7 @@ func NewRepository(t testing.TB, options ...string) *Repository {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	r := &Repository{t: t, Dir: t.TempDir(), Clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	r.Git(append([]string{"init", "--quiet", "--initial-branch=main"}, options...)...)
+	r.Git(append([]string{"init", "--quiet", "--initial-branch=main", "--template="}, options...)...) // a template has many files
 	return r
 }
 
@@ -49,7 +50,8 @@ func (r *Repository) Git(args ...string) string {
 func (r *Repository) GitWith(input string, args ...string) string {
 	r.t.Helper()
 	date := r.Clock.Format(time.RFC3339)
-	cmd := exec.CommandContext(r.t.Context(), "git", args...)
+	// Each commit would start another git that looks for something to tidy up.
+	cmd := exec.CommandContext(r.t.Context(), "git", append([]string{"-c", "maintenance.auto=false", "-c", "gc.auto=0"}, args...)...)
 	cmd.Dir, cmd.Stdin = r.Dir, strings.NewReader(input)
 	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a",
 		"GIT_COMMITTER_EMAIL=a@example.com", "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
@@ -99,11 +101,17 @@ func (r *Repository) Tree(entries ...string) (files string) {
 	return r.GitWith(strings.Join(entries, "\x00")+"\x00", "mktree", "-z", "--missing")
 }
 
+var programs struct {
+	sync.Once
+	folder string // of git's own programs
+}
+
 // Handler serves the repository at a path of a site, like git's own server.
 func (r *Repository) Handler(path string) http.Handler {
 	r.t.Helper()
+	programs.Do(func() { programs.folder = r.Git("--exec-path") })
 	return &cgi.Handler{
-		Path: filepath.Join(r.Git("--exec-path"), "git-http-backend"),
+		Path: filepath.Join(programs.folder, "git-http-backend"),
 		Root: path,
 		Env: []string{
 			"GIT_PROJECT_ROOT=" + r.Dir, "GIT_HTTP_EXPORT_ALL=1",
