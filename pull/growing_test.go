@@ -89,14 +89,15 @@ func rangeFrom(r *http.Request) int {
 
 // A client is a request, and what it has received.
 type client struct {
-	mutex  sync.Mutex
-	header http.Header
+	mutex   sync.Mutex
+	header  http.Header
+	written strings.Builder
 	received
 }
 
 type received struct {
 	code          int
-	body          string
+	body          string // set by now
 	flushed       bool
 	ended, broken bool
 }
@@ -115,8 +116,7 @@ func (c *client) Write(b []byte) (int, error) {
 	if c.code == 0 {
 		c.code = http.StatusOK
 	}
-	c.body += string(b)
-	return len(b), nil
+	return c.written.Write(b)
 }
 
 func (c *client) FlushError() error {
@@ -129,7 +129,9 @@ func (c *client) FlushError() error {
 func (c *client) now() received {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return c.received
+	r := c.received
+	r.body = c.written.String()
+	return r
 }
 
 // A mirror is a registry that fetches packages.
@@ -183,7 +185,7 @@ const (
 func TestClientsFollowASlowOrigin(t *testing.T) { eachTree(t, testClientsFollowASlowOrigin) }
 
 func testClientsFollowASlowOrigin(t *testing.T, on treeKind) {
-	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<20)))
+	s := newSlowSite(t, indextest.Zip("terraform-provider-demo", noise(1<<18)))
 	root := on.root(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 		s.goOn = make(chan struct{})

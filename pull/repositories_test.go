@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -224,6 +225,18 @@ func TestVersionsStayWhenTagsMove(t *testing.T) {
 	}
 }
 
+// fetchedEarlier dates the record of a version back: tags are not compared with a version that was
+// fetched in the second before they are listed.
+func (c *connected) fetchedEarlier(t *testing.T, version string) {
+	t.Helper()
+	record := hostedFolder + "." + version + ".source.json"
+	before := c.Read(record)
+	earlier := `"fetched": "` + time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) + `"`
+	if c.Write(record, regexp.MustCompile(`"fetched": "[^"]*"`).ReplaceAllString(before, earlier)); c.Read(record) == before {
+		t.Fatalf("the record has no date: %s", before)
+	}
+}
+
 // Which tags are no longer where they were is on record, in the log and an event, and noted of the
 // version.
 func TestMovedTagsAreReported(t *testing.T) {
@@ -231,6 +244,7 @@ func TestMovedTagsAreReported(t *testing.T) {
 	c.repository.Write("main.tf", "# 1\n")
 	one := c.repository.Commit("v1.0.0")
 	c.fillVersion(t, "1.0.0")
+	c.fetchedEarlier(t, "1.0.0")
 	c.repository.Write("main.tf", "# 2\n")
 	two := c.repository.Commit()
 	for i, test := range []struct {
@@ -268,6 +282,7 @@ func TestTagsOfAnotherRepositoryAreNoMove(t *testing.T) {
 		c.repository.Write("vpc/main.tf", "")
 		c.repository.Commit("v1.0.0")
 		c.fillVersion(t, "1.0.0")
+		c.fetchedEarlier(t, "1.0.0")
 		other := upstreamtest.NewRepository(t)
 		other.Write("vpc/main.tf", "# other")
 		other.Commit("v1.0.0")

@@ -14,6 +14,7 @@ func TestFsck(t *testing.T) {
 		m.files[name] = bytes.Clone(m.files[name])
 		m.files[name][at] ^= 1
 	}
+	logs := make(map[int]*memory) // with so many entries
 	for _, test := range []struct {
 		rule    string
 		entries int
@@ -64,20 +65,11 @@ func TestFsck(t *testing.T) {
 				t.Skip("it takes seconds")
 			}
 			synctest.Test(t, func(t *testing.T) {
-				m := newMemory()
-				l := open(t, m)
-				for n := 0; n < test.entries; n += 9_000 {
-					mustAppend(t, l, leavesFrom(n, min(n+9_000, test.entries))...)
+				if logs[test.entries] == nil {
+					logs[test.entries] = logOf(t, test.entries)
 				}
-				l.Close()
+				m := logs[test.entries].copy()
 				o := optionsFor(&access{memory: m})
-				if m.files[checkpointName] == nil {
-					signed, err := l.Head().Checkpoint.Sign(testSigner)
-					if err != nil {
-						t.Fatal(err)
-					}
-					m.files[checkpointName], m.anchor = signed, signed
-				}
 				test.spoil(m)
 				before := m.copy()
 				h, err := Fsck(t.Context(), o)
@@ -98,6 +90,25 @@ func TestFsck(t *testing.T) {
 			})
 		})
 	}
+}
+
+// logOf returns the memory of a log with so many entries, and a checkpoint even if it has none.
+func logOf(t *testing.T, entries int) *memory {
+	t.Helper()
+	m := newMemory()
+	l := open(t, m)
+	for n := 0; n < entries; n += 9_000 {
+		mustAppend(t, l, leavesFrom(n, min(n+9_000, entries))...)
+	}
+	l.Close()
+	if m.files[checkpointName] == nil {
+		signed, err := l.Head().Checkpoint.Sign(testSigner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.files[checkpointName], m.anchor = signed, signed
+	}
+	return m
 }
 
 func firstOf(m *memory, n int) []string {

@@ -164,8 +164,9 @@ func TestALedgerForgetsLeaves(t *testing.T) {
 
 func TestALedgerTellsManyPlatformsApart(t *testing.T) {
 	var l ledger
+	of := moduleLeaf(1)
 	platform := func(n int) Leaf {
-		leaf := Leaf{Event: Offered, Address: moduleLeaf(1).Address, Version: "1.0.0", Hashes: testHashes(n)}
+		leaf := of
 		leaf.Platform.OS, leaf.Platform.Arch = "linux", string(rune(0x10000+n))
 		return leaf
 	}

@@ -70,7 +70,7 @@ func mustBeAlike(t *testing.T, got, want *Log) {
 
 // A start reads what has been added since the memo was saved, and knows all the same.
 func TestAStartWithAMemoReadsNewEntriesOnly(t *testing.T) {
-	const bundles = 12
+	const bundles = 4
 	for _, test := range []struct {
 		rule        string
 		before, new int
