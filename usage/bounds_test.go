@@ -68,8 +68,16 @@ func TestUsersOfAllAddressesAreBounded(t *testing.T) {
 	}
 }
 
+// skipInShort skips a test that counts very often, in one goroutine.
+func skipInShort(t *testing.T) {
+	if t.Helper(); testing.Short() {
+		t.Skip("it takes long with the race detector")
+	}
+}
+
 // The oldest days go first, each once.
 func TestDaysAreBounded(t *testing.T) {
+	skipInShort(t)
 	var c counts
 	const each = 20_000
 	days := Day(maxDays/each + 5)
@@ -90,6 +98,7 @@ func TestDaysAreBounded(t *testing.T) {
 
 // A day on which not everything was counted says so to all instances, also when it is merged.
 func TestPartialDaysAreNoCountedDays(t *testing.T) {
+	skipInShort(t)
 	s, at := newShared(), newClock()
 	c := s.counter(at)
 	mustSync(t, c)
@@ -160,6 +169,7 @@ func TestAnyNumberOfDays(t *testing.T) {
 
 // Some storages limit values to half a megabyte.
 func TestSegmentsAreBounded(t *testing.T) {
+	skipInShort(t)
 	s, at := newShared(), newClock()
 	c := s.counter(at)
 	mustSync(t, c)

@@ -11,12 +11,15 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -194,10 +197,23 @@ func ProviderZip(typ, version, platform string) string {
 		fmt.Sprintf("#!/bin/sh\necho 'a stand-in for the %s provider %s on %s' >&2\nexit 1\n", typ, version, platform))
 }
 
+// compressor packs all zips, one after the other. archive/zip has a pool of them, which the race
+// detector empties at random, and making one takes longer than a small file.
+var (
+	compressor, _ = flate.NewWriter(nil, 5) // the level of archive/zip
+	packing       sync.Mutex
+)
+
 // Zip packs files given as names and contents in turn.
 func Zip(namesAndContents ...string) string {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
+	packing.Lock()
+	defer packing.Unlock()
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		compressor.Reset(w)
+		return compressor, nil
+	})
 	for i := 0; i < len(namesAndContents); i += 2 {
 		h := &zip.FileHeader{Name: namesAndContents[i], Method: zip.Deflate}
 		h.SetMode(0o755)
