@@ -265,10 +265,7 @@ func TestWhatIsHiddenChangesNothing(t *testing.T) {
 					seen++
 				}
 				asking := visitors
-				// One visitor each asks for what is nothing even to a reader, since there is
-				// much of it, and for Markdown, which is made of a page that all ask for. The
-				// race detector does not need each visitor on each page.
-				if known.Code == http.StatusNotFound || strings.HasSuffix(path, "format=md") || testing.Short() {
+				if testing.Short() { // for the race detector, which does not need each visitor on each page
 					one := random.IntN(len(visitors))
 					asking = visitors[one : one+1]
 				}

@@ -164,9 +164,9 @@ func TestALedgerForgetsLeaves(t *testing.T) {
 
 func TestALedgerTellsManyPlatformsApart(t *testing.T) {
 	var l ledger
-	of := moduleLeaf(1)
+	module := moduleLeaf(1)
 	platform := func(n int) Leaf {
-		leaf := of
+		leaf := module
 		leaf.Platform.OS, leaf.Platform.Arch = "linux", string(rune(0x10000+n))
 		return leaf
 	}

@@ -194,16 +194,16 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 		c.partial[day] = true
 		c.mutex.Unlock()
 	}
-	news, again, err := c.news(ctx, known, live)
-	if err != nil || len(news) == 0 {
+	segments, again, err := c.uncounted(ctx, known, live)
+	if err != nil || len(segments) == 0 {
 		return err
 	}
 	if again {
-		news = live
+		segments = live
 	}
 	sum := newDayTally()
 	sum.partial = known.damaged || known.lost
-	for _, name := range news {
+	for _, name := range segments {
 		switch err := c.sum(ctx, known, name, sum); {
 		case errors.Is(err, errDamaged):
 			sum.partial, known.broken[name.text] = true, true
@@ -213,13 +213,13 @@ func (c *Counter) readSegmentsOf(ctx context.Context, day Day, names []segmentNa
 			delete(known.broken, name.text)
 		}
 	}
-	c.addDay(day, known, news, sum, again)
+	c.addDay(day, known, segments, sum, again)
 	return nil
 }
 
-// news returns the segments of a day that are not in the counts. again says that the whole day has to
+// uncounted returns the segments of a day that are not in the counts. again says that the whole day has to
 // be read: a merged segment has others in it that are in the counts.
-func (c *Counter) news(ctx context.Context, known *readDay, live []segmentName) (news []segmentName, again bool, err error) {
+func (c *Counter) uncounted(ctx context.Context, known *readDay, live []segmentName) (segments []segmentName, again bool, err error) {
 	again = known.forgot
 	for _, name := range live {
 		if known.have[name.text] {
@@ -242,13 +242,13 @@ func (c *Counter) news(ctx context.Context, known *readDay, live []segmentName) 
 			}
 			again = again || slices.ContainsFunc(merged.Replaces, func(text string) bool { return known.have[text] })
 		}
-		news = append(news, name)
+		segments = append(segments, name)
 	}
-	return news, again, nil
+	return segments, again, nil
 }
 
 // addDay adds what the segments of a day have; again: in place of all that was counted of that day.
-func (c *Counter) addDay(day Day, known *readDay, news []segmentName, sum *dayTally, again bool) {
+func (c *Counter) addDay(day Day, known *readDay, segments []segmentName, sum *dayTally, again bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if again {
@@ -256,7 +256,7 @@ func (c *Counter) addDay(day Day, known *readDay, news []segmentName, sum *dayTa
 		delete(c.partial, day)
 		known.have, known.forgot = make(map[string]bool), false
 	}
-	for _, name := range news {
+	for _, name := range segments {
 		if known.broken[name.text] {
 			continue
 		}

@@ -37,7 +37,7 @@ type Discovery struct {
 
 // Encode returns the document.
 func (d Discovery) Encode() *Document {
-	return newDocument(encode(d), nil, nil)
+	return documentOf(d)
 }
 
 // A Service is a service in a discovery document.

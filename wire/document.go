@@ -61,6 +61,9 @@ func (w *writer) document(tail *tail) *Document {
 	return newDocument(bytes.Clone(w.Bytes()), w.links, tail)
 }
 
+// documentOf returns v as a document without links.
+func documentOf(v any) *Document { return newDocument(encode(v), nil, nil) }
+
 // newDocument returns the document of a head, which it keeps, and a tail, which may be nil.
 func newDocument(head []byte, links []Link, tail *tail) *Document {
 	d := &Document{Head: head, Links: links}

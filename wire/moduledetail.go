@@ -87,7 +87,7 @@ func writtenParts(parts []ModulePart) []ModulePart {
 // EncodeModuleDetail returns the answer to {modules.v1}/NAMESPACE/NAME/SYSTEM, with or
 // without /VERSION.
 func EncodeModuleDetail(d *ModuleDetail) *Document {
-	return newDocument(encode(struct {
+	return documentOf(struct {
 		moduleHead
 		Root        ModulePart   `json:"root"`
 		Submodules  []ModulePart `json:"submodules"`
@@ -95,5 +95,5 @@ func EncodeModuleDetail(d *ModuleDetail) *Document {
 		Providers   []string     `json:"providers"`
 		Versions    []string     `json:"versions"`
 		Deprecation *Deprecation `json:"deprecation"`
-	}{d.head(), d.Root.written(), writtenParts(d.Submodules), writtenParts(d.Examples), emptied(d.Systems), emptied(d.Versions), d.Deprecation}), nil, nil)
+	}{d.head(), d.Root.written(), writtenParts(d.Submodules), writtenParts(d.Examples), emptied(d.Systems), emptied(d.Versions), d.Deprecation})
 }

@@ -46,8 +46,8 @@ func EncodeModuleList(p Page, modules []ListedModule) *Document {
 	for i := range modules {
 		heads[i] = modules[i].head()
 	}
-	return newDocument(encode(struct {
+	return documentOf(struct {
 		Meta    Page         `json:"meta"`
 		Modules []moduleHead `json:"modules"`
-	}{p, heads}), nil, nil)
+	}{p, heads})
 }

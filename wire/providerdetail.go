@@ -25,9 +25,9 @@ type ProviderDoc struct {
 // EncodeProviderDetail returns the answer to {providers.v1}/NAMESPACE/TYPE, with or
 // without /VERSION.
 func EncodeProviderDetail(d *ProviderDetail) *Document {
-	return newDocument(encode(struct {
+	return documentOf(struct {
 		providerHead
 		Versions []string      `json:"versions"`
 		Docs     []ProviderDoc `json:"docs"`
-	}{d.head(), emptied(d.Versions), emptied(d.Docs)}), nil, nil)
+	}{d.head(), emptied(d.Versions), emptied(d.Docs)})
 }

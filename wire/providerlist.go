@@ -47,8 +47,8 @@ func EncodeProviderList(p Page, providers []ListedProvider) *Document {
 	for i := range providers {
 		heads[i] = providers[i].head()
 	}
-	return newDocument(encode(struct {
+	return documentOf(struct {
 		Meta      Page           `json:"meta"`
 		Providers []providerHead `json:"providers"`
-	}{p, heads}), nil, nil)
+	}{p, heads})
 }

@@ -34,10 +34,10 @@ func EncodeProviderVersions(versions []ProviderVersion, warnings []string) *Docu
 	if len(versions) == 0 {
 		return nil
 	}
-	return newDocument(encode(struct {
+	return documentOf(struct {
 		Versions []ProviderVersion `json:"versions"`
 		Warnings []string          `json:"warnings,omitempty"`
-	}{versions, warnings}), nil, nil)
+	}{versions, warnings})
 }
 
 // MaxVersions is the maximum number of versions of one provider or module. The largest

@@ -53,5 +53,5 @@ type TreeUsage struct {
 
 // EncodeUsage returns the answer to …/usage.
 func EncodeUsage(u *Usage) *Document {
-	return newDocument(encode(u), nil, nil)
+	return documentOf(u)
 }

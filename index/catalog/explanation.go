@@ -59,7 +59,7 @@ func (q Query) Explain(e *Entry) Explanation {
 	named := own.all()
 	x.Description = own.mark(e.Description, atWords)
 	if e.summary == nil || named && q.source == "" {
-		return x // the names are reason enough
+		return x // a provider has no other reasons; names are reason enough
 	}
 	own.look(e.Owner+" "+e.Source, atWords)
 	t := e.text()

@@ -311,3 +311,39 @@ func BenchmarkSearchIndexHeap(b *testing.B) {
 	}
 	runtime.KeepAlive(c)
 }
+
+// The names of a module may be all words of a source. It was found since it requires that provider, too.
+func TestARequiredProviderIsAReasonBesideNames(t *testing.T) {
+	e := &Entry{Address: address.Address{Namespace: "hashicorp", Name: "vpc", System: "aws"}, summary: func() moduledoc.Summary {
+		return moduledoc.Summary{Uses: moduledoc.Uses{Providers: []moduledoc.Use{{Source: "hashicorp/aws"}}}}
+	}}
+	for query, want := range map[string]int{"hashicorp/aws": 1, "hashicorp aws": 0} {
+		if x := ParseQuery(query).Explain(e); len(x.Reasons) != want {
+			t.Errorf("%s: %v", query, x.Reasons)
+		}
+	}
+}
+
+func TestFoldedTextsSayWhereTheyComeFrom(t *testing.T) {
+	for _, s := range []string{"", "VPC", "Zürich", "a VPC…", "ÄB c", "Straße 1", "e\u0301a", "東京 VPC", "ガ x", "½ x™", "“A” – b‧c", "\xffA"} {
+		var want []byte
+		var from []int
+		for i, r := range s {
+			want = appendFolded(want, r)
+			for len(from) < len(want) {
+				from = append(from, i)
+			}
+		}
+		from = append(from, len(s))
+		folded, offsets := foldAt(s)
+		if folded != string(want) || folded != fold(s) {
+			t.Errorf("%q is %q and %q, want %q", s, folded, fold(s), want)
+			continue
+		}
+		for i, at := range from {
+			if offsets.at(i) != at {
+				t.Errorf("%q: byte %d of %q comes from %d, want %d", s, i, folded, offsets.at(i), at)
+			}
+		}
+	}
+}

@@ -56,8 +56,8 @@ func (e *Entry) text() text {
 	return t
 }
 
-// codesOf returns the names in a configuration, in the order of how telling they are. It has no list
-// of them: searches look through thousands.
+// codesOf yields the names in a configuration, the most telling first. A list of them would be garbage
+// of each result.
 func codesOf(u *moduledoc.Uses, inputs, outputs []string) iter.Seq[code] {
 	return func(yield func(code) bool) {
 		for _, typ := range u.Types {

@@ -101,17 +101,21 @@ func (r *Repository) Tree(entries ...string) (files string) {
 	return r.GitWith(strings.Join(entries, "\x00")+"\x00", "mktree", "-z", "--missing")
 }
 
-var programs struct {
-	sync.Once
-	folder string // of git's own programs
-}
+// programs is the folder of git's own programs.
+var programs = sync.OnceValues(func() (string, error) {
+	folder, err := exec.Command("git", "--exec-path").Output()
+	return strings.TrimSpace(string(folder)), err
+})
 
 // Handler serves the repository at a path of a site, like git's own server.
 func (r *Repository) Handler(path string) http.Handler {
 	r.t.Helper()
-	programs.Do(func() { programs.folder = r.Git("--exec-path") })
+	folder, err := programs()
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	return &cgi.Handler{
-		Path: filepath.Join(programs.folder, "git-http-backend"),
+		Path: filepath.Join(folder, "git-http-backend"),
 		Root: path,
 		Env: []string{
 			"GIT_PROJECT_ROOT=" + r.Dir, "GIT_HTTP_EXPORT_ALL=1",
