@@ -17,24 +17,24 @@ func (s *scan) recallShared(listings []*listing) (unread []*job) {
 	if s.sharing == nil || len(unread) == 0 {
 		return unread
 	}
-	records := s.sharing.Load(s.ctx)
-	if len(records) == 0 {
-		return unread
-	}
-	known := make(map[*job]bool)
+	wanted, known := make(map[string]*job), make(map[*job]bool)
 	for _, a := range unread {
-		path := a.ReportPath()
-		d, ok := records[path]
-		if !ok || d.Stamp != a.Stamp || a.finished || a.isOutdated(d) {
-			continue
+		wanted[a.ReportPath()] = a
+	}
+	s.sharing.Load(s.ctx, func(path string, d memo.Record) (taken bool) {
+		a := wanted[path]
+		if known[a] { // another instance has read it too
+			return true
 		}
-		delete(records, path)
+		if a == nil || d.Stamp != a.Stamp || a.finished || a.isOutdated(d) {
+			return false
+		}
 		d.Earlier = s.earlier(a, d, s.now)
 		s.memo.Adopt(&a.Location, d)
 		a.apply(readResult{record: d})
 		known[a] = true
-	}
-	s.sharing.Keep(records)
+		return true
+	})
 	for _, l := range listings {
 		all := len(l.walker.unread)
 		l.walker.unread = slices.DeleteFunc(l.walker.unread, func(a *job) bool { return known[a] })
@@ -55,7 +55,8 @@ func (x *Index) startSharing(recalled bool) {
 		return
 	}
 	// The records include the contents of small documents.
-	for path, d := range x.scanner.sharing.Load(x.ctx) {
+	x.scanner.sharing.Load(x.ctx, func(path string, d memo.Record) (taken bool) {
 		x.scanner.memo.Adopt(tree.LocationOf(path), d)
-	}
+		return true
+	})
 }

@@ -26,8 +26,9 @@ type Store interface {
 
 // A memo file is a line that names its format, the identity of its tree, the folders with
 // their records, the paths of the records that have not been shared with other instances
-// yet, and a checksum of all that. A file that is damaged, or of another tree or format, is
-// not used. A digest is only used for a file whose stamp has not changed.
+// yet, the names of shared segments whose records are known, if there are any, and a checksum
+// of all that. A file that is damaged, or of another tree or format, is not used. A digest is
+// only used for a file whose stamp has not changed.
 //
 // The checksum is CRC-32C, as every start computes it before anything else. It finds damage
 // by disks; anyone who can replace the file can write any digest anyway.
@@ -55,12 +56,21 @@ func (m *Memo) Encode(identity string) []byte {
 		b = binary.AppendUvarint(b, uint64(len(folder)))
 		b = append(b, folder...)
 	}
-	b = binary.AppendUvarint(b, uint64(len(m.learned)))
-	for _, path := range slices.Sorted(maps.Keys(m.learned)) {
-		b = AppendString(b, path)
+	b = appendNames(b, m.learned)
+	if len(m.loaded) > 0 { // segments have none
+		b = appendNames(b, m.loaded)
 	}
 	b = binary.BigEndian.AppendUint32(b, checksumOf(b))
 	m.size = len(b)
+	return b
+}
+
+// appendNames appends the number of names, and the names in order.
+func appendNames(b []byte, names map[string]bool) []byte {
+	b = binary.AppendUvarint(b, uint64(len(names)))
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		b = AppendString(b, name)
+	}
 	return b
 }
 
@@ -90,16 +100,16 @@ func (m *Memo) Decode(content []byte, identity string) error {
 		dir := r.text()
 		folders[dir] = &folderRecords{records: decodeFolder(r.run())}
 	}
-	learned := make(map[string]bool)
-	for range r.count(1) {
-		learned[r.text()] = true
+	learned, loaded := r.names(), make(map[string]bool)
+	if len(r.rest) > 0 {
+		loaded = r.names()
 	}
 	if r.bad || len(r.rest) > 0 {
 		return errMemoDamaged
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.folders, m.learned, m.changed, m.size = folders, learned, false, len(content)
+	m.folders, m.learned, m.loaded, m.changed, m.size = folders, learned, loaded, false, len(content)
 	return nil
 }
 
@@ -267,6 +277,15 @@ func (r *memoReader) signed() int64 {
 func (r *memoReader) run() []byte { return r.take(r.count(1)) }
 
 func (r *memoReader) text() string { return string(r.run()) }
+
+// names reads the names that appendNames wrote.
+func (r *memoReader) names() map[string]bool {
+	names := make(map[string]bool)
+	for range r.count(1) {
+		names[r.text()] = true
+	}
+	return names
+}
 
 // bytes reads bytes and copies them: a small document must not keep the whole file in
 // memory.

@@ -24,6 +24,7 @@ type Memo struct {
 	scan     uint32                    // when the running scan, or the last one, began, in seconds
 	learning bool                      // new records are shared with other instances
 	learned  map[string]bool           // paths of records that have not been shared yet, even since an earlier start
+	loaded   map[string]bool           // segments that have been loaded or stored, even before an earlier start
 	changed  bool                      // since it was last saved
 	size     int                       // of its file, when it was last encoded or decoded
 	Verified atomic.Uint64             // signatures verified, without remembered ones
@@ -174,13 +175,18 @@ func (m *Memo) Finish(now time.Time) {
 	maps.DeleteFunc(m.unrecorded, func(_ string, v *verifiedSignature) bool {
 		return now.Sub(time.Unix(0, v.at)).Abs() > unrecordedLife
 	})
+	known, left := 0, 0
 	for dir, f := range m.folders {
+		known += len(f.records)
 		if f.forget(m.scan) {
 			m.changed = true
 		}
-		if len(f.records) == 0 {
+		if left += len(f.records); len(f.records) == 0 {
 			delete(m.folders, dir)
 		}
+	}
+	if left < known/2 {
+		m.loaded = nil // segments have the records, should a volume be mounted again
 	}
 	maps.DeleteFunc(m.learned, func(path string, _ bool) bool { return m.find(tree.LocationOf(path)) == nil })
 }

@@ -33,6 +33,34 @@ func onlySmall(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, largePrefix) })
 }
 
+// hasLoaded notes that the records of a segment are known: it has been loaded or stored.
+func (m *Memo) hasLoaded(name string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.loaded == nil {
+		m.loaded = make(map[string]bool)
+	}
+	m.loaded[name], m.changed = true, true
+}
+
+// unloaded returns the segments among these whose records are not known, not even from before an
+// earlier start: a large tree has hundreds of megabytes of segments. It forgets all segments that
+// are not among these.
+func (m *Memo) unloaded(names []string) (unloaded []string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	loaded := make(map[string]bool)
+	for _, name := range names {
+		if m.loaded[name] {
+			loaded[name] = true
+		} else {
+			unloaded = append(unloaded, name)
+		}
+	}
+	m.loaded = loaded
+	return unloaded
+}
+
 // isShared reports whether instances share their records of a file. They do not share
 // publishers' keys: an instance verifies the records of others with keys that it has read
 // itself.

@@ -65,7 +65,6 @@ type Sharing struct {
 
 	loading sync.Mutex        // one at a time
 	resume  time.Time         // when the shared memo is asked again
-	seen    map[string]bool   // segments that have been loaded or stored
 	early   map[string]Record // records of files that no scan has found yet
 
 	storing sync.Mutex // one at a time
@@ -78,63 +77,61 @@ type Sharing struct {
 
 // NewSharing begins to share new records of a memo. warn is called when sharing fails.
 func NewSharing(m *Memo, with Shared, warn func(message, reason string)) *Sharing {
-	return &Sharing{memo: m, with: with, warn: warn, seen: make(map[string]bool)}
-}
-
-// Load returns the records that have been added since the last call. Records that cannot be
-// loaded before ctx ends are left for the next call.
-func (s *Sharing) Load(ctx context.Context) map[string]Record {
-	ctx, cancel := context.WithTimeout(ctx, loadPatience)
-	defer cancel()
-	s.loading.Lock()
-	defer s.loading.Unlock()
-	if time.Now().Before(s.resume) {
-		return nil
-	}
-	records := make(map[string]Record)
-	maps.Copy(records, s.early)
-	s.early = nil
-	whole, err := false, error(nil)
-	for range maxListings {
-		if whole, err = s.loadListed(ctx, records); whole || err != nil {
-			break
-		}
-	}
-	if err != nil {
-		s.resume = time.Now().Add(loadPause)
-	}
-	s.report(ctx, err, "the digests that other instances share cannot be loaded, archives are read again")
-	return records
+	return &Sharing{memo: m, with: with, warn: warn}
 }
 
 // maxEarly limits the records that are kept for files which scans have not found yet.
 const maxEarly = 4096
 
-// Keep keeps records for a later load: another instance may have shared them before the
-// listing of a network file system or a store shows their files.
-func (s *Sharing) Keep(records map[string]Record) {
+// Load calls take with each record that has been added since the last call, one at a time, and
+// with the records that take did not want then: another instance may have shared them before
+// the listing of a network file system or a store shows their files. Records that cannot be
+// loaded before ctx ends are left for the next call.
+func (s *Sharing) Load(ctx context.Context, take func(path string, d Record) (taken bool)) {
+	ctx, cancel := context.WithTimeout(ctx, loadPatience)
+	defer cancel()
 	s.loading.Lock()
 	defer s.loading.Unlock()
-	if len(records) <= maxEarly {
-		s.early = records
+	if time.Now().Before(s.resume) {
+		return
 	}
+	early := make(map[string]Record)
+	each := func(path string, d Record) {
+		if taken := take(path, d); !taken && len(early) <= maxEarly {
+			early[path] = d
+		}
+	}
+	for path, d := range s.early {
+		each(path, d)
+	}
+	whole, err := false, error(nil)
+	for range maxListings {
+		if whole, err = s.loadListed(ctx, each); whole || err != nil {
+			break
+		}
+	}
+	if s.early = early; len(early) > maxEarly {
+		s.early = nil
+	}
+	if err != nil {
+		s.resume = time.Now().Add(loadPause)
+	}
+	s.report(ctx, err, "the digests that other instances share cannot be loaded, archives are read again")
 }
 
 // maxListings is how often segments are listed again because some of them were merged
 // after they had been listed.
 const maxListings = 3
 
-// loadListed loads the segments that are listed now. It reports whether all of them existed.
-func (s *Sharing) loadListed(ctx context.Context, records map[string]Record) (whole bool, err error) {
+// loadListed loads the segments that are listed now, and calls each with their records. It
+// reports whether all of them existed.
+func (s *Sharing) loadListed(ctx context.Context, each func(path string, d Record)) (whole bool, err error) {
 	names, err := s.list(ctx)
 	if err != nil {
 		return false, err
 	}
 	whole = true
-	for _, name := range names[:min(len(names), maxSegments)] {
-		if s.hasSeen(name) {
-			continue
-		}
+	for _, name := range s.memo.unloaded(names[:min(len(names), maxSegments)]) {
 		segment, err := s.with.Load(ctx, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -142,9 +139,11 @@ func (s *Sharing) loadListed(ctx context.Context, records map[string]Record) (wh
 		case err != nil:
 			return false, err
 		default:
-			s.see(name)
 			decoded, _ := decodeSegment(name, segment) // a damaged segment has no records
-			maps.Copy(records, decoded)
+			for path, d := range decoded {
+				each(path, d)
+			}
+			s.memo.hasLoaded(name)
 		}
 	}
 	return whole, nil
@@ -186,7 +185,7 @@ func (s *Sharing) storeRecords(ctx context.Context, records map[string]Record) (
 		if err := s.with.Store(ctx, name, segment); err != nil {
 			return names, err
 		}
-		s.see(name)
+		s.memo.hasLoaded(name)
 		names = append(names, name)
 	}
 	return names, nil
@@ -281,18 +280,6 @@ func (s *Sharing) merge(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (s *Sharing) hasSeen(name string) bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.seen[name]
-}
-
-func (s *Sharing) see(name string) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.seen[name] = true
 }
 
 // report logs a failure, once until an operation succeeds.

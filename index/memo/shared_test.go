@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // counted is a Shared memo in memory that counts its calls.
@@ -111,12 +112,88 @@ func TestSegmentsOfOtherFormatsStayForADay(t *testing.T) {
 				c.segments[step.add] = []byte("something newer")
 			}
 			before := c.loads
-			if records := s.Load(t.Context()); len(records) > 0 || c.loads > before {
-				t.Errorf("%s: %d are loaded, with %v", step.rule, c.loads-before, records)
+			s.Load(t.Context(), func(path string, _ Record) bool {
+				t.Errorf("%s: a record of %s is loaded", step.rule, path)
+				return true
+			})
+			if c.loads > before {
+				t.Errorf("%s: %d are loaded", step.rule, c.loads-before)
 			}
 			if err := s.merge(t.Context()); err != nil || len(c.segments) != step.left || c.locks > 0 {
 				t.Errorf("%s: %d are left, %v", step.rule, len(c.segments), err)
 			}
 		}
 	})
+}
+
+// A large tree has hundreds of megabytes of segments: they are not loaded again with the first new
+// version after each start.
+func TestSegmentsAreLoadedOnce(t *testing.T) {
+	c := &counted{segments: make(map[string][]byte)}
+	other := NewSharing(new(Memo), c, nil)
+	add := func(path string) {
+		t.Helper()
+		if _, err := other.storeRecords(t.Context(), map[string]Record{path: {Digest: archive.Digest{H1: path}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saved := new(Memo)
+	load := func(m *Memo) (paths []string) {
+		c.loads = 0
+		NewSharing(m, c, nil).Load(t.Context(), func(path string, _ Record) bool {
+			paths = append(paths, path)
+			return true
+		})
+		slices.Sort(paths)
+		return paths
+	}
+	restarted := func() *Memo {
+		t.Helper()
+		m := new(Memo)
+		if err := m.Decode(saved.Encode("a tree"), "a tree"); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, step := range []struct {
+		rule string
+		add  []string
+		do   func()
+		want []string
+	}{
+		{"all of them at first", []string{"a", "b"}, func() {}, []string{"a", "b"}},
+		{"none that was loaded before a start", nil, func() { saved = restarted() }, nil},
+		{"but those that another instance has added since", []string{"c"}, func() { saved = restarted() }, []string{"c"}},
+		{"none that the instance itself has stored", nil, func() {
+			_, err := NewSharing(saved, c, nil).storeRecords(t.Context(), map[string]Record{"own": {}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved = restarted()
+		}, nil},
+		{"all, if they are there again after they have been removed", nil, func() {
+			segments := c.segments
+			c.segments = make(map[string][]byte)
+			load(saved)
+			c.segments, saved = segments, restarted()
+		}, []string{"a", "b", "c", "own"}},
+		{"all, if most records have been forgotten", nil, func() {
+			for i := range 3 {
+				saved.Adopt(tree.LocationOf(fmt.Sprintf("providers/acme/demo/%d.zip", i)), Record{})
+			}
+			saved.Begin(long)
+			saved.Finish(long)
+			saved.Begin(long.Add(memoLife))
+			saved.Finish(long.Add(memoLife))
+			saved = restarted()
+		}, []string{"a", "b", "c", "own"}},
+	} {
+		for _, path := range step.add {
+			add(path)
+		}
+		step.do()
+		if got := load(saved); !slices.Equal(got, step.want) || c.loads != len(step.want) {
+			t.Errorf("%s: %d segments are loaded, with %v; want %v", step.rule, c.loads, got, step.want)
+		}
+	}
 }
