@@ -52,6 +52,7 @@ var layers = []layer{
 	{name: "index/keys", only: []string{"address", "wire", "signing", "tree", "archive", "index/memo", "index/report", "index/layout"}},
 	{name: "index/metadata", only: []string{"wire", "tree", "archive", "registryhcl", "index/memo", "index/layout"}},
 	{name: "index/queue", only: []string{"address"}},
+	{name: "index/sharded"},
 	{name: "index/offer", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/moduledoc", "index/memo", "index/content", "index/report"}},
 	{name: "index/ledger", only: []string{"address", "tree", "index/report", "index/layout", "index/offer"}},
 	{name: "index/scanlog", only: []string{"address", "tree", "registryhcl", "index/report", "index/keys", "index/queue", "index/offer"}},

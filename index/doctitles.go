@@ -134,7 +134,7 @@ func (x *scanner) readTitles(ctx context.Context, a *job) (r readResult) {
 func (s *Snapshot) untitled() changes.Paths {
 	folders := make(changes.Paths)
 	for a := range s.differs.groups {
-		for _, m := range s.groups[a].allMerged() {
+		for _, m := range s.groups.Get(a).allMerged() {
 			e, docs := m.latestDocs()
 			if _, known := e.titlesIn(docs); docs != "" && !known {
 				folders[e.folder.Report] = true

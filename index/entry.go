@@ -47,8 +47,8 @@ type offered struct {
 	provider *Provider // nil if no release is offered
 	module   *Module   // nil if no version is offered
 	metadata offer.Metadata
-	pending  pending // versions that have not been read yet
-	report   *Report // of the versions
+	pending  offer.Pending // versions that have not been read yet
+	report   *Report       // of the versions
 
 	releases []*Release // of the provider, without notices
 	since    time.Time  // when the first of its releases was verified
@@ -100,7 +100,7 @@ func (e *entry) release(version string) *Release {
 }
 
 // listed reports whether the versions of the entry are all that clients have been told of.
-func (e *entry) listed() bool { return e.offersVersions() && !e.pending.list }
+func (e *entry) listed() bool { return e.offersVersions() && !e.pending.List }
 
 func (e *entry) offersVersions() bool { return e != nil && (e.provider != nil || e.module != nil) }
 

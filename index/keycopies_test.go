@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/afero"
 
@@ -48,7 +50,7 @@ func newKeyedTree(t *testing.T, under string) *keyedTree {
 	k.options = options(t, func() (tree.Tree, error) {
 		files, err := source.Directories{Root: k.root}.Open()
 		if k.errno != 0 {
-			treetest.Wrap(&files.Keys, func(fsys afero.Fs) afero.Fs { return failing{fsys, k.fails, k.errno} })
+			treetest.Wrap(&files.Keys, func(fsys afero.Fs) afero.Fs { return failing{fsys, k} })
 		}
 		return files, err
 	})
@@ -108,16 +110,15 @@ func (k *keyedTree) wants(s *index.Snapshot, want map[string]string) {
 	}
 }
 
-// failing fails to open one name.
+// failing fails to open one name, as long as the tree says so.
 type failing struct {
 	afero.Fs
-	name  string
-	errno syscall.Errno
+	tree *keyedTree
 }
 
 func (f failing) Open(name string) (afero.File, error) {
-	if filepath.ToSlash(name) == f.name {
-		return nil, &fs.PathError{Op: "open", Path: "/secret/" + name, Err: f.errno}
+	if f.tree.errno != 0 && filepath.ToSlash(name) == f.tree.fails {
+		return nil, &fs.PathError{Op: "open", Path: "/secret/" + name, Err: f.tree.errno}
 	}
 	return f.Fs.Open(name)
 }
@@ -505,5 +506,55 @@ func TestKeysThatCanBeReadLaterHaveNotChanged(t *testing.T) {
 		k.wants(rescan(t, x), map[string]string{"1.0.0": isPending})
 		k.errno = 0
 		k.wants(rescan(t, x), map[string]string{"1.0.0": byPublisher})
+	}
+}
+
+// What a release waits for is known once its keys file can be read, or is gone: it waits no longer.
+func TestNoReleaseWaitsForKeysThatAreKnown(t *testing.T) {
+	for _, test := range []struct {
+		rule           string
+		before         func(k *keyedTree)
+		after          func(k *keyedTree)
+		waiting, known map[string]string
+	}{
+		{
+			"a file that is empty", func(k *keyedTree) { k.Write("keys/acme.asc", "") }, func(*keyedTree) {},
+			map[string]string{"1.0.0": isPending}, map[string]string{"1.0.0": "unknown_key"},
+		},
+		{
+			"a file that is gone, and has a copy", func(k *keyedTree) {
+				k.start()()
+				k.release("1.1.0", nil)
+			}, func(k *keyedTree) { k.Remove("keys/acme.asc") },
+			map[string]string{"1.0.0": byPublisher, "1.1.0": isPending}, map[string]string{"1.0.0": byPublisher, "1.1.0": "keys_missing"},
+		},
+		{
+			"a file that can be read again, for a signature without SHA256SUMS", func(k *keyedTree) {
+				k.start()() // with a copy
+				k.release("1.1.0", k.publisher)
+				k.Remove("providers/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS")
+			}, func(*keyedTree) {},
+			map[string]string{"1.0.0": byPublisher, "1.1.0": isPending}, map[string]string{"1.0.0": byPublisher, "1.1.0": byRegistry},
+		},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			real := time.Now()
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Until(real)) // a bubble begins before the keys were made
+				k := newKeyedTree(t, "")
+				test.before(k)
+				k.fails, k.errno = "keys/acme.asc", syscall.EIO
+				x := index.New(k.options)
+				defer x.Close()
+				x.Start()
+				synctest.Wait()
+				k.wants(x.Snapshot(), test.waiting)
+				k.errno = 0
+				test.after(k)
+				x.Refresh("keys")
+				synctest.Wait()
+				k.wants(x.Snapshot(), test.known)
+			})
+		})
 	}
 }

@@ -42,7 +42,7 @@ func (s *scan) recallKeys(k *keys.Folder, v *wayWalk) *keys.Folder {
 		need(v.found[i].Address)
 	}
 	if k != s.lastKeys() && !s.stale[""] {
-		for _, g := range s.last.groups {
+		for _, g := range s.last.groups.All() {
 			for _, e := range g.entries {
 				if !e.folder.Address.IsModule() {
 					need(e.folder.Address)

@@ -95,8 +95,8 @@ func (e *entry) onRecord(l Ledger, before *entry) *entry {
 	on.report.Withheld = slices.Clone(now.said.Withheld)
 	on.report.Merge(e.report)
 	if waiting := now.said.Waiting(); len(waiting) > 0 { // without any version, a list would say that there are none
-		on.pending.versions = slices.Concat(on.pending.versions, waiting)
-		on.pending.list = on.pending.list || len(releases)+len(versions) == 0
+		on.pending.Versions = slices.Concat(on.pending.Versions, waiting)
+		on.pending.List = on.pending.List || len(releases)+len(versions) == 0
 	}
 	if same && before.recorded.whole.offersTheSame(e) {
 		on.provider, on.module = titled(before.provider, e.titles), before.module

@@ -122,7 +122,7 @@ func (w *walker) keep(f folder, before *entry) *entry {
 	e.walked, e.state, e.listing = report.New(), nil, nil
 	e.walked.Merge(w.report)
 	e.walked.Merge(before.walked)
-	e.passing, e.pending.unreadable = true, true
+	e.passing, e.pending.Unreadable = true, true
 	return &e
 }
 
@@ -246,7 +246,7 @@ func (w *walker) reuse(e *entry, part tree.Part, k *keys.Folder) bool {
 // lasts reports whether the same files and keys have the same result again, until signatures
 // must be verified again.
 func (o *offered) lasts() bool {
-	return !o.passing && len(o.report.Withheld) == 0 && len(o.pending.versions) == 0 && o.report.Pending == 0
+	return !o.passing && len(o.report.Withheld) == 0 && len(o.pending.Versions) == 0 && o.report.Pending == 0
 }
 
 // sinceEarlier notes the time of a verification.

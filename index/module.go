@@ -138,7 +138,7 @@ func readModuleFolderAgain(ctx context.Context, a *job) (memo.Record, error) {
 // offerModule returns the versions of a module's folder that can be offered. before is the
 // entry of the folder so far, which may be nil.
 func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
-	metadata, lacks, report := f.addressMetadata(), pending{}, report.New()
+	metadata, lacks, report := f.addressMetadata(), offer.Pending{}, report.New()
 	last, listed := before.moduleOrNil(), before.listed()
 	kept := make(map[string]*modulePackage)
 	asBefore := make(map[string]*ModuleVersion) // versions that stay offered until the new ones have been read
@@ -156,8 +156,8 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 		switch {
 		case p.pending:
 			report.Pending++
-			lacks.versions = append(lacks.versions, v)
-			lacks.list = lacks.list || known == nil && !listed
+			lacks.Versions = append(lacks.Versions, v)
+			lacks.List = lacks.List || known == nil && !listed
 			if known != nil {
 				asBefore[v] = known // a list without it would make clients choose an older version
 			}
@@ -168,8 +168,8 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 			case known != nil && (p.Bad.IsFault() || p.unfinished(s.options.now())):
 				asBefore[v] = known
 			case p.Bad.Passes():
-				lacks.versions = append(lacks.versions, v)
-				lacks.list = lacks.list || !listed
+				lacks.Versions = append(lacks.Versions, v)
+				lacks.List = lacks.List || !listed
 			}
 			continue
 		}

@@ -134,11 +134,11 @@ func changedMetadata(before, now *Snapshot, d *difference) (changed []address.Ad
 		}
 	}
 	for a := range d.groups {
-		for _, e := range now.groups[a].allOffered() {
-			compare(e, before.groups[a].at(e.folder.Address.Hostname))
+		for _, e := range now.groups.Get(a).allOffered() {
+			compare(e, before.groups.Get(a).at(e.folder.Address.Hostname))
 		}
-		for _, e := range before.groups[a].allOffered() {
-			if other := now.groups[a].at(e.folder.Address.Hostname); other.metadataOrZero().File == nil {
+		for _, e := range before.groups.Get(a).allOffered() {
+			if other := now.groups.Get(a).at(e.folder.Address.Hostname); other.metadataOrZero().File == nil {
 				compare(e, other)
 			}
 		}

@@ -68,17 +68,17 @@ func (s *Snapshot) WithdrawnVersions(p Place) []WithdrawnVersion {
 // Pending reports whether files of a version at a place, or of any version if it is empty,
 // have not been read yet: a missing version may appear soon.
 func (s *Snapshot) Pending(p Place, version string) bool {
-	return s.lacks(p, func(l pending) bool { return l.has(version) })
+	return s.lacks(p, func(l offer.Pending) bool { return l.Has(version) })
 }
 
 // ListPending reports whether the list of versions at a place may lack versions that clients
 // were offered before.
 func (s *Snapshot) ListPending(p Place) bool {
-	return s.lacks(p, func(l pending) bool { return l.list })
+	return s.lacks(p, func(l offer.Pending) bool { return l.List })
 }
 
 // lacks reports whether a folder at the place lacks versions that have not been read yet.
-func (s *Snapshot) lacks(p Place, lacks func(pending) bool) bool {
+func (s *Snapshot) lacks(p Place, lacks func(offer.Pending) bool) bool {
 	of := func(e *entry) bool { return e != nil && lacks(e.pending) }
 	return of(s.entry(p.Address)) || p.Merged && of(s.entry(p.At(""))) || s.Unknown(p)
 }

@@ -104,8 +104,8 @@ func (s *Snapshot) newlyChosen(before *Snapshot) changes.Paths {
 		if before == nil {
 			break
 		}
-		for _, e := range s.groups[a].allOffered() {
-			g, report := before.groups[a], e.folder.Report
+		for _, e := range s.groups.Get(a).allOffered() {
+			g, report := before.groups.Get(a), e.folder.Report
 			if last := g.at(e.folder.Address.Hostname); g.entryOf(report) != nil && last.folder.Report != report {
 				chosen[report] = true
 			}
@@ -133,11 +133,11 @@ func unread(before, now *Snapshot) (added, dropped []*job, left int) {
 	known := make(map[*job]bool)
 	if before != nil {
 		for a := range now.differs.groups {
-			archives(before.groups[a], func(a *job) { known[a] = true })
+			archives(before.groups.Get(a), func(a *job) { known[a] = true })
 		}
 	}
 	for a := range now.differs.groups {
-		archives(now.groups[a], func(a *job) {
+		archives(now.groups.Get(a), func(a *job) {
 			if !a.finished && !a.Background {
 				left++
 			}

@@ -37,8 +37,8 @@ func (s *scan) offerProvider(p *providerFolder, trusted *keys.File, before *entr
 			o.releases = append(o.releases, r)
 		}
 		if pending {
-			o.pending.versions = append(o.pending.versions, files.text)
-			o.pending.list = o.pending.list || r == nil && !listed
+			o.pending.Versions = append(o.pending.Versions, files.text)
+			o.pending.List = o.pending.List || r == nil && !listed
 		}
 	}
 	switch {
@@ -75,7 +75,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 	}
 	// It is unknown which signatures count, or whether the namespace is signed at all: without
 	// a signature the release would be offered as the registry's own.
-	if trusted.IsUndecided(files.signature != nil) {
+	if trusted.IsUndecided(files.signature != nil && files.checksums != nil) {
 		report.Pending += len(files.packages)
 		o.passing = true
 		return nil, true

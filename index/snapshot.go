@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"maps"
-	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/sharded"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -45,11 +45,11 @@ type Snapshot struct {
 	scanned time.Time // when the last scan began, of everything or of some folders
 	tree    tree.Tree
 	keys    *keys.Folder
-	groups  map[address.Address]*group // by address without HOSTNAME
-	way     map[string]*wayFolder      // by path in the report
-	unknown []layout.Folder            // folders that no scan could read yet
-	changes Change                     // the last change that its scan has seen
-	live    bool                       // another scan follows
+	groups  *sharded.Map[address.Address, *group] // by address without HOSTNAME
+	way     *sharded.Map[string, *wayFolder]      // by path in the report
+	unknown []layout.Folder                       // folders that no scan could read yet
+	changes Change                                // the last change that its scan has seen
+	live    bool                                  // another scan follows
 
 	failed     string   // which archive could not be read, and why; empty: all could
 	keysFailed string   // why a copy of keys cannot be read or written; empty: none has failed
@@ -83,14 +83,13 @@ type found struct {
 func (s *scan) next(c found) *Snapshot {
 	n := &Snapshot{
 		Taken: s.now, scanned: s.now, tree: s.tree, keys: c.keys, shared: &s.shared, live: !s.once,
-		groups: make(map[address.Address]*group), way: make(map[string]*wayFolder), differs: newDifference(),
+		differs: newDifference(),
 	}
 	if !s.options.RequireSignatures {
 		n.signer = s.options.Signer
 	}
-	if s.last != nil {
-		n.groups, n.way = maps.Clone(s.last.groups), maps.Clone(s.last.way)
-	}
+	last := cmp.Or(s.last, new(Snapshot))
+	n.groups, n.way = last.groups.Copy(), last.way.Copy()
 	l := *cmp.Or(s.ledger.Load(), new(Ledger)) // nil: there is none
 	made := make(map[address.Address][]*entry)
 	for _, e := range c.entries {
@@ -105,7 +104,7 @@ func (s *scan) next(c found) *Snapshot {
 		n.removeGone(walked, l)
 	}
 	n.putAll(slices.Collect(maps.Keys(made)), func(key address.Address) *group {
-		entries, before := made[key], n.groups[key]
+		entries, before := made[key], n.groups.Get(key)
 		for _, e := range before.all() {
 			if !slices.ContainsFunc(entries, func(m *entry) bool { return m.folder.Report == e.folder.Report }) {
 				entries = append(entries, e)
@@ -113,13 +112,14 @@ func (s *scan) next(c found) *Snapshot {
 		}
 		return before.withEntries(entries, l)
 	})
-	n.putAll(c.compared, func(a address.Address) *group { return n.groups[a.At("")].compared(l) })
+	n.putAll(c.compared, func(a address.Address) *group { return n.groups.Get(a.At("")).compared(l) })
 	for report, w := range walked {
-		n.way[report], n.differs.way[report] = w, true
+		n.way.Set(report, w)
+		n.differs.way[report] = true
 	}
 	for _, e := range c.entries {
-		if report := e.folder.Report; n.way[report] != nil {
-			delete(n.way, report)
+		if report := e.folder.Report; n.way.Get(report) != nil {
+			n.way.Delete(report)
 			n.differs.way[report] = true
 		}
 	}
@@ -138,60 +138,51 @@ func (s *Snapshot) putAll(keys []address.Address, remake func(key address.Addres
 
 // put replaces a group by another one, or removes it.
 func (s *Snapshot) put(key address.Address, g *group) {
-	if g == s.groups[key] {
+	switch {
+	case g == s.groups.Get(key):
 		return
-	}
-	if s.groups[key] = g; g == nil {
-		delete(s.groups, key)
+	case g == nil:
+		s.groups.Delete(key)
+	default:
+		s.groups.Set(key, g)
 	}
 	s.differs.groups[key] = true
 }
 
 // removeGone removes the folders that a walk has not found in the folders that it listed.
 func (s *Snapshot) removeGone(walked map[string]*wayFolder, l Ledger) {
-	if !s.mayLack(walked) {
-		return
-	}
-	isGone := func(report string) bool {
-		for above := path.Dir(report); above != "."; report, above = above, path.Dir(above) {
-			if w := walked[above]; w != nil && w.names != nil && !w.names[path.Base(report)] {
-				return true
+	for report, w := range walked {
+		last := s.way.Get(report)
+		if !w.listed || last == nil {
+			continue
+		}
+		for name := range last.names {
+			if !w.names[name] {
+				s.removeBelow(w.folder.Below(name), l)
 			}
-		}
-		return false
-	}
-	for report := range s.way {
-		if isGone(report) {
-			delete(s.way, report)
-			s.differs.way[report] = true
-		}
-	}
-	for key, g := range s.groups {
-		if slices.ContainsFunc(g.entries, func(e *entry) bool { return isGone(e.folder.Report) }) {
-			kept := slices.DeleteFunc(slices.Clone(g.entries), func(e *entry) bool { return isGone(e.folder.Report) })
-			s.put(key, g.withEntries(kept, l))
 		}
 	}
 }
 
-// mayLack reports whether a walk may not have found some folder of the snapshot again in the
-// folders that it listed.
-func (s *Snapshot) mayLack(walked map[string]*wayFolder) bool {
-	for report, w := range walked {
-		last := s.way[report]
-		if w.names == nil || last == nil {
-			continue
-		}
-		if last.names == nil { // it was not listed then
-			return true
-		}
-		for name := range last.names {
-			if !w.names[name] {
-				return true
-			}
+// removeBelow removes a folder and those below it.
+func (s *Snapshot) removeBelow(f layout.Folder, l Ledger) {
+	ways, groups := s.way.Keys(), s.groups.Keys()
+	if f.IsWhole() { // nearly always
+		a, _ := f.ParseAddress() // without an address it has no group
+		ways, groups = slices.Values([]string{f.Report}), slices.Values([]address.Address{a.At("")})
+	}
+	for report := range ways {
+		if tree.IsBelow(report, f.Report) && s.way.Get(report) != nil {
+			s.way.Delete(report)
+			s.differs.way[report] = true
 		}
 	}
-	return false
+	isGone := func(e *entry) bool { return tree.IsBelow(e.folder.Report, f.Report) }
+	for key := range groups {
+		if g := s.groups.Get(key); slices.ContainsFunc(g.all(), isGone) {
+			s.put(key, g.withEntries(slices.DeleteFunc(slices.Clone(g.entries), isGone), l))
+		}
+	}
 }
 
 // count sums up the groups and folders of the snapshot. Of a large tree it looks at those
@@ -210,10 +201,10 @@ func (s *Snapshot) count(last *Snapshot) {
 	s.Totals.Add(s.keys.Report, 1, s.live)
 	for report := range s.differs.way {
 		delete(s.noted.way, report)
-		if w := last.way[report]; w != nil {
+		if w := last.way.Get(report); w != nil {
 			s.Totals.Add(w.report, -1, s.live)
 		}
-		if w := s.way[report]; w != nil {
+		if w := s.way.Get(report); w != nil {
 			s.Totals.Add(w.report, 1, s.live)
 			if w.faulty || w.unknown {
 				s.noted.way[report] = true
@@ -223,10 +214,10 @@ func (s *Snapshot) count(last *Snapshot) {
 	s.KeysExpire = last.KeysExpire
 	for a := range s.differs.groups {
 		delete(s.noted.groups, a)
-		if g := last.groups[a]; g != nil {
+		if g := last.groups.Get(a); g != nil {
 			s.addGroup(a, g, -1)
 		}
-		if g := s.groups[a]; g != nil {
+		if g := s.groups.Get(a); g != nil {
 			s.addGroup(a, g, 1)
 			s.KeysExpire = earlier(s.KeysExpire, g.keysExpire)
 			if g.isNoted() {
@@ -235,9 +226,9 @@ func (s *Snapshot) count(last *Snapshot) {
 		}
 	}
 	for a := range s.differs.groups { // the key that expires first may be gone
-		if g := last.groups[a]; g != nil && !g.keysExpire.IsZero() && g.keysExpire.Equal(last.KeysExpire) {
+		if g := last.groups.Get(a); g != nil && !g.keysExpire.IsZero() && g.keysExpire.Equal(last.KeysExpire) {
 			s.KeysExpire = time.Time{}
-			for _, g := range s.groups {
+			for _, g := range s.groups.All() {
 				s.KeysExpire = earlier(s.KeysExpire, g.keysExpire)
 			}
 			break
@@ -268,14 +259,14 @@ func (s *Snapshot) collect() {
 	}
 	again("keys", s.keys.Faulty, s.keys.Young)
 	for report := range s.noted.way {
-		w := s.way[report]
+		w := s.way.Get(report)
 		again(report, w.faulty, false)
 		if w.unknown {
 			s.unknown = append(s.unknown, w.folder)
 		}
 	}
 	for a := range s.noted.groups {
-		g := s.groups[a]
+		g := s.groups.Get(a)
 		s.Changed = append(s.Changed, g.changed...)
 		for _, e := range g.entries {
 			s.failed = cmp.Or(s.failed, e.failed)
@@ -293,7 +284,7 @@ func (s *Snapshot) isEmpty() bool {
 	if s.Totals.Versions()+s.Totals.Problems()+s.Totals.Pending > 0 {
 		return false
 	}
-	for _, g := range s.groups {
+	for _, g := range s.groups.All() {
 		if slices.ContainsFunc(g.offered, (*entry).offers) {
 			return false
 		}
@@ -307,11 +298,11 @@ func (s *Snapshot) Report() *Report {
 		s.report = report.New()
 		s.report.Hint = s.Hint
 		s.report.Merge(s.keys.Report)
-		for _, report := range slices.Sorted(maps.Keys(s.way)) {
-			s.report.Merge(s.way[report].report)
+		for _, report := range slices.Sorted(s.way.Keys()) {
+			s.report.Merge(s.way.Get(report).report)
 		}
-		for _, a := range slices.SortedFunc(maps.Keys(s.groups), address.Address.Compare) {
-			s.groups[a].addTo(s.report)
+		for _, a := range slices.SortedFunc(s.addresses(), address.Address.Compare) {
+			s.groups.Get(a).addTo(s.report)
 		}
 		s.report.Finish(s.live)
 	})
@@ -376,12 +367,12 @@ func (d *difference) reports(before, now *Snapshot) (was, is *Report) {
 		is.Merge(now.keys.Report)
 	}
 	for report := range d.way {
-		before.way[report].addTo(was)
-		now.way[report].addTo(is)
+		before.way.Get(report).addTo(was)
+		now.way.Get(report).addTo(is)
 	}
 	for a := range d.groups {
-		before.groups[a].addTo(was)
-		now.groups[a].addTo(is)
+		before.groups.Get(a).addTo(was)
+		now.groups.Get(a).addTo(is)
 	}
 	was.Finish(before.live)
 	is.Finish(now.live)
@@ -408,31 +399,12 @@ func (s *Snapshot) SignChecksums(typ, version string, checksums []byte) *SignedC
 // Sees reports whether the scan began after the Index had been told of a change.
 func (s *Snapshot) Sees(c Change) bool { return s.changes >= c }
 
-// pending says which versions of an address may be missing in a snapshot because they have
-// not been read yet. The zero value means none.
-type pending struct {
-	versions []string // versions with new files
-
-	// Versions may be missing that an earlier process offered to clients. A list without
-	// them would make clients choose an older version.
-	list bool
-
-	// The folder cannot be read at the moment, and keeps the results of the last scan: there
-	// may be other versions.
-	unreadable bool
-}
-
-// has reports whether files of a version are pending; an empty version stands for any.
-func (p pending) has(version string) bool {
-	return p.unreadable || len(p.versions) > 0 && (version == "" || slices.Contains(p.versions, version))
-}
-
 // group returns the group of an address, or nil. A nil Snapshot has none.
 func (s *Snapshot) group(a address.Address) *group {
 	if s == nil {
 		return nil
 	}
-	return s.groups[a.At("")]
+	return s.groups.Get(a.At(""))
 }
 
 // entry returns the entry of exactly that address, or nil.
@@ -444,10 +416,10 @@ func (s *Snapshot) knows(report string) bool {
 	if s == nil {
 		return false
 	}
-	if w := s.way[report]; w != nil {
+	if w := s.way.Get(report); w != nil {
 		return !w.unknown
 	}
-	for _, g := range s.groups {
+	for _, g := range s.groups.All() {
 		if e := g.entryOf(report); e != nil {
 			return !e.unknown
 		}
@@ -456,12 +428,12 @@ func (s *Snapshot) knows(report string) bool {
 }
 
 // addresses yields the addresses of all groups.
-func (s *Snapshot) addresses() iter.Seq[address.Address] { return maps.Keys(s.groups) }
+func (s *Snapshot) addresses() iter.Seq[address.Address] { return s.groups.Keys() }
 
 // offered yields the entries that are offered, each under the address of its folder.
 func (s *Snapshot) offered() iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
-		for _, g := range s.groups {
+		for _, g := range s.groups.All() {
 			for _, e := range g.offered {
 				if !yield(e) {
 					return
@@ -474,7 +446,7 @@ func (s *Snapshot) offered() iter.Seq[*entry] {
 // Merged yields the addresses, with HOSTNAME, that are found with and without HOSTNAME.
 func (s *Snapshot) Merged() iter.Seq[address.Address] {
 	return func(yield func(address.Address) bool) {
-		for _, g := range s.groups {
+		for _, g := range s.groups.All() {
 			for _, m := range g.merged {
 				if !yield(m.own.folder.Address) {
 					return

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
@@ -12,17 +13,36 @@ import (
 
 // walkStale finds the folders of addresses that may have changed. It lists a folder on the
 // way to an address only if a folder in it is new or gone: the folder of a provider that is
-// known is found without listing thousands of others.
+// known is found without listing thousands of others, and the folder of a new one without
+// listing thousands of namespaces.
 func (v *wayWalk) walkStale(root layout.Folder, paths []string) {
+	starts := make(map[string]layout.Folder)
 	for _, report := range paths {
-		if !v.addKnown(root, report) {
-			v.unsettled = append(v.unsettled, report)
+		if v.addKnown(root, report) {
+			continue
+		}
+		v.unsettled = append(v.unsettled, report)
+		for _, f := range root.Lowest(report, v.names) {
+			starts[f.Report] = f
 		}
 	}
-	if len(v.unsettled) > 0 {
-		v.walk(root)
+	for _, report := range slices.Sorted(maps.Keys(starts)) {
+		if v.way[report] == nil { // else a walk from above has passed it
+			v.walk(starts[report])
+		}
 	}
 	v.sort()
+}
+
+// names returns the names of the folders in a folder when it was last listed; nil if it never was.
+func (v *wayWalk) names(report string) map[string]bool {
+	if v.scan.last == nil {
+		return nil
+	}
+	if w := v.scan.last.way.Get(report); w != nil {
+		return w.names
+	}
+	return nil
 }
 
 // sort orders the folders that were found, and drops those that were found twice.
@@ -58,7 +78,7 @@ func (v *wayWalk) passes(f layout.Folder) bool {
 	if v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return layout.IsOnWay(f.Report, s) || layout.IsOnWay(s, f.Report) }) {
 		return false
 	}
-	if v.scan.last.way[f.Report] != nil {
+	if v.scan.last.way.Get(f.Report) != nil {
 		return true
 	}
 	if !f.IsWhole() {
@@ -70,7 +90,7 @@ func (v *wayWalk) passes(f layout.Folder) bool {
 
 // addOfKeys adds the folders of all providers whose namespace has other keys now.
 func (v *wayWalk) addOfKeys(k *keys.Folder) {
-	for _, g := range v.scan.last.groups {
+	for _, g := range v.scan.last.groups.All() {
 		for _, e := range g.entries {
 			if !e.folder.Address.IsModule() && !e.keys.Same(k.For(keys.NamespaceOf(e.folder.Address))) {
 				f := e.folder.Folder

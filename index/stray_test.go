@@ -2,10 +2,15 @@ package index_test
 
 import (
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // Files that tools and file systems leave behind in a tree are not reported at all.
@@ -65,4 +70,36 @@ func TestIgnoredFiles(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The advice for a folder depends on what is in it. If that cannot be read, it is tried again.
+func TestAMisplacedFolderThatCannotBeRead(t *testing.T) {
+	real := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(real)) // a bubble begins before the keys were made
+		const folder = "providers/acme/1.0.0"
+		files := indextest.New(t)
+		files.ProviderIn(folder, "demo", "1.0.0", "linux_amd64")
+		var faults treetest.Faults
+		faults.When(func(_ int, o treetest.Operation) error {
+			if o.Path == folder {
+				return syscall.EIO
+			}
+			return nil
+		})
+		x := index.New(options(t, faults.Open(files.Open)))
+		defer x.Close()
+		x.Start()
+		for _, step := range []struct{ rule, advice string }{
+			{"while the folder cannot be read", "move it to providers/acme/TYPE/1.0.0/"},
+			{"a minute after it can", "move it to providers/acme/demo/1.0.0/"},
+		} {
+			synctest.Wait()
+			if p := problemOf(x.Snapshot().Report().Withheld, folder); !strings.Contains(p.Detail, step.advice) {
+				t.Errorf("%s, the report says %+v", step.rule, p)
+			}
+			faults.End()
+			time.Sleep(time.Minute)
+		}
+	})
 }

@@ -35,7 +35,8 @@ func (f *folder) addressMetadata() offer.Metadata {
 type wayFolder struct {
 	folder  layout.Folder
 	report  *Report         // the files and problems in it
-	names   map[string]bool // of the folders in it; nil if it was not listed
+	names   map[string]bool // of the folders in it, when it was last listed; nil if it never was
+	listed  bool            // by this scan
 	unknown bool            // no scan could list it yet
 	faulty  bool            // something in it could not be read, and may be readable a moment later
 }
@@ -82,10 +83,10 @@ func (v *wayWalk) walk(f layout.Folder) {
 	}
 	if bad != nil {
 		v.scan.memo.RetainBelow(f.Report)
-		here.unknown, here.faulty = !v.scan.last.knows(f.Report), w.faulty
+		here.names, here.unknown, here.faulty = v.names(f.Report), !v.scan.last.knows(f.Report), w.faulty
 		return
 	}
-	here.names = make(map[string]bool)
+	here.names, here.listed = make(map[string]bool), true
 	for _, e := range unreadable {
 		w.Withhold(path.Join(f.Report, e.Name), e.Bad)
 		below := f.Below(strings.Clone(e.Name))
@@ -117,7 +118,7 @@ func (v *wayWalk) addAddress(f layout.Folder) {
 	}
 	w := v.scan.newWalker(nil)
 	w.strays().BadAddress(f, err)
-	v.way[f.Report] = &wayFolder{folder: f, report: w.report}
+	v.way[f.Report] = &wayFolder{folder: f, report: w.report, faulty: w.faulty}
 }
 
 // A walker lists the files in a folder, and recalls their results from the memo.
@@ -224,7 +225,7 @@ func (s *scan) emptied(part string) *tree.Finding {
 	if s.accepts || s.last == nil {
 		return nil
 	}
-	for _, g := range s.last.groups {
+	for _, g := range s.last.groups.All() {
 		if slices.ContainsFunc(g.entries, func(e *entry) bool { return !e.empty && !e.unknown && tree.IsBelow(e.folder.Report, part) }) {
 			return tree.Faultf(tree.Lasting, tree.Unreadable, "all that was in it is gone at once: is its volume mounted? If it is meant to be empty, ask for a rescan")
 		}

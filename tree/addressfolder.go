@@ -173,7 +173,7 @@ func (s *spellingFinder) spellings(dir, name string, same func(string) bool) (pa
 
 // names returns the names in a directory, in order. A name that is not a directory has none.
 func (s *spellingFinder) names(dir string) []string {
-	names, err := s.part.names(dir)
+	names, err := s.part.Names(dir)
 	if err != nil && !errors.Is(err, ErrNoFolder) {
 		s.note(err)
 	}

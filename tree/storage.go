@@ -130,8 +130,8 @@ func (p Part) Entries(dir string) ([]Entry, error) {
 	}), nil
 }
 
-// names is Entries for names only.
-func (p Part) names(dir string) ([]string, error) {
+// Names is Entries for names only.
+func (p Part) Names(dir string) ([]string, error) {
 	names, err := p.storage().ReadNames(dir)
 	slices.Sort(names)
 	if err = p.absence(dir, err); errors.Is(err, fs.ErrNotExist) {

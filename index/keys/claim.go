@@ -69,7 +69,7 @@ func (k *File) Judge(c Claim, verify func() (signing.PublicKey, error), now time
 
 // IsUndecided reports whether it is not known which signatures count, or whether the
 // namespace is signed at all. The file may be nil. isSigned reports whether the release has a
-// signature.
+// signature and the SHA256SUMS that it signs.
 func (k *File) IsUndecided(isSigned bool) bool {
 	if isSigned {
 		return k != nil && k.unread

@@ -94,10 +94,12 @@ func newFile(content []byte, now tree.Stamp) *File {
 	return file
 }
 
-// Same reports whether two keys files have the same content. Either may be nil.
+// Same reports whether two keys files decide alike about each release. Either may be nil. An empty
+// file and an unreadable file both have no content, but releases wait for the second one only.
 func (k *File) Same(other *File) bool {
 	if k == nil || other == nil {
 		return k == other
 	}
-	return k.sum == other.sum && (k.Keyring == nil) == (other.Keyring == nil)
+	return k.sum == other.sum && (k.Keyring == nil) == (other.Keyring == nil) &&
+		k.unread == other.unread && k.gone == other.gone && k.IsCopy() == other.IsCopy()
 }
