@@ -1,7 +1,9 @@
 package handlers_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -521,16 +523,21 @@ func TestPendingIsUnavailable(t *testing.T) {
 // A store is an index.Store in memory.
 type store struct{ memo []byte }
 
-func (s *store) Load() ([]byte, error) {
+func (s *store) Open() (io.ReadSeekCloser, error) {
 	if s.memo == nil {
 		return nil, fs.ErrNotExist
 	}
-	return s.memo, nil
+	return struct {
+		io.ReadSeeker
+		io.Closer
+	}{bytes.NewReader(s.memo), io.NopCloser(nil)}, nil
 }
 
-func (s *store) Save(m []byte) error {
-	s.memo = m
-	return nil
+func (s *store) Save(write func(io.Writer) error) error {
+	var b bytes.Buffer
+	err := write(&b)
+	s.memo = b.Bytes()
+	return err
 }
 
 // If only unsigned releases of a provider have been read, the provider is not missing:

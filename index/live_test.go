@@ -2,7 +2,9 @@ package index_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -30,22 +32,27 @@ type memoryStore struct {
 	fails error
 }
 
-func (s *memoryStore) Load() ([]byte, error) {
+func (s *memoryStore) Open() (io.ReadSeekCloser, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.memo == nil {
 		return nil, fs.ErrNotExist
 	}
-	return s.memo, nil
+	return struct {
+		io.ReadSeeker
+		io.Closer
+	}{bytes.NewReader(s.memo), io.NopCloser(nil)}, nil
 }
 
-func (s *memoryStore) Save(m []byte) error {
+func (s *memoryStore) Save(write func(io.Writer) error) error {
+	var b bytes.Buffer
+	err := write(&b)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.fails != nil {
-		return s.fails
+	if err = cmp.Or(s.fails, err); err != nil {
+		return err
 	}
-	s.memo = m
+	s.memo = b.Bytes()
 	s.saves++
 	return nil
 }

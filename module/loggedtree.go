@@ -3,6 +3,7 @@ package module
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -140,7 +141,10 @@ type tlogMemo struct {
 
 // Save implements tlog.Memo.
 func (m tlogMemo) Save(content []byte) error {
-	err := m.memoFile.Save(content)
+	err := m.memoFile.Save(func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
 	if app := m.log.newest(); app != nil && err != nil {
 		app.logger.Warn("what is known of the transparency log cannot be kept: the next start reads all of its entries", "error", tree.WithoutPath(err).Error())
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -201,8 +202,8 @@ func memoOf(identity string) memoFile {
 // syncs each file, which is not needed: a damaged memo is detected and not used.
 type memoFile string
 
-// Load implements memo.Store and tlog.Memo. It removes temporary files left by a crash.
-func (f memoFile) Load() ([]byte, error) {
+// Open implements memo.Store. It removes temporary files left by a crash.
+func (f memoFile) Open() (io.ReadSeekCloser, error) {
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(string(f)), f.temporary()))
 	for _, name := range left {
 		// A recent file may be in use by another process.
@@ -210,15 +211,24 @@ func (f memoFile) Load() ([]byte, error) {
 			os.Remove(name)
 		}
 	}
-	return os.ReadFile(string(f))
+	return os.Open(string(f))
+}
+
+// Load returns the content.
+func (f memoFile) Load() ([]byte, error) {
+	file, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(file)
 }
 
 // temporary is the pattern for the names of the memo's temporary files.
 func (f memoFile) temporary() string { return "." + filepath.Base(string(f)) + "-*" }
 
-// Save implements memo.Store and tlog.Memo. After a crash, or if the disk is full, the previous
-// memo remains.
-func (f memoFile) Save(m []byte) error {
+// Save implements memo.Store. After a crash, or if the disk is full, the previous memo remains.
+func (f memoFile) Save(write func(io.Writer) error) error {
 	dir := filepath.Dir(string(f))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -228,8 +238,7 @@ func (f memoFile) Save(m []byte) error {
 		return err
 	}
 	defer os.Remove(temporary.Name()) // fails if it was renamed
-	_, err = temporary.Write(m)
-	if err := errors.Join(err, temporary.Close()); err != nil {
+	if err := errors.Join(write(temporary), temporary.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary.Name(), string(f))
@@ -239,5 +248,5 @@ func (f memoFile) Save(m []byte) error {
 var (
 	_ access.LinkKeyStore = linkKeyStore{}
 	_ memo.Store          = memoFile("")
-	_ tlog.Memo           = memoFile("")
+	_ tlog.Memo           = tlogMemo{}
 )

@@ -1,11 +1,14 @@
 package memo
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"maps"
 	"slices"
 
@@ -16,12 +19,12 @@ import (
 // A Store keeps an index's memo across restarts. It is a convenience: an index
 // without one, or with one that fails, reads its archives again.
 type Store interface {
-	// Load returns the content that Save was last given. The caller must not modify it. The
-	// error wraps fs.ErrNotExist when nothing has been saved yet.
-	Load() ([]byte, error)
+	// Open opens the content that was saved last. A later Save does not change what the reader
+	// reads. The error wraps fs.ErrNotExist when nothing has been saved yet.
+	Open() (io.ReadSeekCloser, error)
 
-	// Save replaces the content, whole or not at all.
-	Save(m []byte) error
+	// Save replaces the content by what write writes, whole or not at all.
+	Save(write func(io.Writer) error) error
 }
 
 // A memo file is a line that names its format, the identity of its tree, the folders with
@@ -44,26 +47,54 @@ var (
 
 // Encode encodes the memo of the tree called identity, ordered by path.
 func (m *Memo) Encode(identity string) []byte {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	b := make([]byte, 0, m.size+m.size/8)
-	b = AppendString(append(b, memoFormat...), identity)
-	b = binary.AppendUvarint(b, uint64(len(m.folders)))
-	var folder []byte // is reused for each folder
-	for _, dir := range slices.Sorted(maps.Keys(m.folders)) {
-		b = AppendString(b, dir)
-		folder = m.folders[dir].append(folder[:0])
-		b = binary.AppendUvarint(b, uint64(len(folder)))
-		b = append(b, folder...)
-	}
-	b = appendNames(b, m.learned)
-	if len(m.loaded) > 0 { // segments have none
-		b = appendNames(b, m.loaded)
-	}
-	b = binary.BigEndian.AppendUint32(b, checksumOf(b))
-	m.size = len(b)
-	return b
+	var b bytes.Buffer
+	_ = m.write(&b, identity) // a buffer takes all of it
+	return b.Bytes()
 }
+
+// write writes what Encode returns: of a large tree that is hundreds of megabytes. Records may
+// change meanwhile. Each folder is written as it is at its time.
+func (m *Memo) write(w io.Writer, identity string) error {
+	sum := crc32.New(castagnoli)
+	out := bufio.NewWriterSize(io.MultiWriter(w, sum), bufferSize)
+	var b []byte // is reused for each folder
+	put := func() error {
+		_, err := out.Write(b)
+		b = b[:0]
+		return err
+	}
+	m.mutex.Lock()
+	dirs := slices.Sorted(maps.Keys(m.folders))
+	loaded := maps.Clone(m.loaded) // the records that are written later have been loaded, too
+	m.mutex.Unlock()
+	b = AppendString(append(b, memoFormat...), identity)
+	b = binary.AppendUvarint(b, uint64(len(dirs)))
+	var folder []byte // is reused, too
+	for _, dir := range dirs {
+		m.mutex.Lock()
+		folder = cmp.Or(m.folders[dir], new(folderRecords)).append(folder[:0])
+		m.mutex.Unlock()
+		b = binary.AppendUvarint(AppendString(b, dir), uint64(len(folder)))
+		b = append(b, folder...)
+		if err := put(); err != nil {
+			return err
+		}
+	}
+	m.mutex.Lock()
+	b = appendNames(b, m.learned)
+	m.mutex.Unlock()
+	if len(loaded) > 0 { // segments have none
+		b = appendNames(b, loaded)
+	}
+	if err := errors.Join(put(), out.Flush()); err != nil {
+		return err
+	}
+	_, err := w.Write(binary.BigEndian.AppendUint32(nil, sum.Sum32()))
+	return err
+}
+
+// bufferSize is the size of reads and writes of a memo file.
+const bufferSize = 256 << 10
 
 // appendNames appends the number of names, and the names in order.
 func appendNames(b []byte, names map[string]bool) []byte {
@@ -80,19 +111,19 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Decode decodes the content that Encode returned, all of it or nothing.
 func (m *Memo) Decode(content []byte, identity string) error {
-	if !bytes.HasPrefix(content, []byte(memoFormat)) {
-		return errMemoForeign
+	return m.read(bytes.NewReader(content), identity)
+}
+
+// read reads what write has written, all of it or nothing. It reads the file twice, since the
+// checksum is at its end.
+func (m *Memo) read(file io.ReadSeeker, identity string) error {
+	body, err := checkedBody(file)
+	if err != nil {
+		return err
 	}
-	if len(content) < len(memoFormat)+crc32.Size {
-		return errMemoDamaged
-	}
-	body := content[:len(content)-crc32.Size]
-	if binary.BigEndian.Uint32(content[len(body):]) != checksumOf(body) {
-		return errMemoDamaged
-	}
-	r := memoReader{rest: body[len(memoFormat):]}
+	r := memoStream{in: bufio.NewReaderSize(file, bufferSize), left: body}
 	if r.text() != identity {
-		return errMemoForeign
+		return cmp.Or(r.failed, errMemoForeign)
 	}
 	count := r.count(leastFolder)
 	folders := make(map[string]*folderRecords, count)
@@ -101,16 +132,61 @@ func (m *Memo) Decode(content []byte, identity string) error {
 		folders[dir] = &folderRecords{records: decodeFolder(r.run())}
 	}
 	learned, loaded := r.names(), make(map[string]bool)
-	if len(r.rest) > 0 {
+	if r.left > 0 {
 		loaded = r.names()
 	}
-	if r.bad || len(r.rest) > 0 {
-		return errMemoDamaged
+	if r.bad || r.left > 0 {
+		return cmp.Or(r.failed, errMemoDamaged)
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.folders, m.learned, m.loaded, m.changed, m.size = folders, learned, loaded, false, len(content)
+	m.folders, m.learned, m.loaded, m.changed = folders, learned, loaded, false
 	return nil
+}
+
+// checkedBody checks the format and the checksum of a file. It leaves the file behind the line of
+// the format, and returns the number of bytes from there to the checksum.
+func checkedBody(file io.ReadSeeker) (body int64, err error) {
+	sum := crc32.New(castagnoli)
+	format := make([]byte, len(memoFormat))
+	if n, err := io.ReadFull(file, format); string(format[:n]) != memoFormat {
+		return 0, cmp.Or(exceptEnd(err), errMemoForeign)
+	}
+	sum.Write(format)
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	if body = size - int64(len(memoFormat)) - crc32.Size; body < 0 {
+		return 0, errMemoDamaged
+	}
+	behind := func() error {
+		_, err := file.Seek(int64(len(memoFormat)), io.SeekStart)
+		return err
+	}
+	var known [crc32.Size]byte
+	err = behind()
+	if err == nil {
+		_, err = io.CopyBuffer(sum, io.LimitReader(file, body), make([]byte, bufferSize))
+	}
+	if err == nil {
+		_, err = io.ReadFull(file, known[:])
+	}
+	if err != nil {
+		return 0, cmp.Or(exceptEnd(err), errMemoDamaged)
+	}
+	if binary.BigEndian.Uint32(known[:]) != sum.Sum32() {
+		return 0, errMemoDamaged
+	}
+	return body, behind()
+}
+
+// exceptEnd returns an error of reading; nil for the end of a file.
+func exceptEnd(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
 }
 
 // append appends the records of a folder: their number, all texts in them, and the rest of
@@ -278,15 +354,6 @@ func (r *memoReader) run() []byte { return r.take(r.count(1)) }
 
 func (r *memoReader) text() string { return string(r.run()) }
 
-// names reads the names that appendNames wrote.
-func (r *memoReader) names() map[string]bool {
-	names := make(map[string]bool)
-	for range r.count(1) {
-		names[r.text()] = true
-	}
-	return names
-}
-
 // bytes reads bytes and copies them: a small document must not keep the whole file in
 // memory.
 func (r *memoReader) bytes() []byte { return bytes.Clone(r.run()) }
@@ -326,13 +393,78 @@ func (r *memoReader) detail() *compactDetail {
 	return d
 }
 
-// Load decodes the memo that the store keeps. The error says why it cannot be used.
+// A memoStream reads values from a file until one is missing.
+type memoStream struct {
+	in     *bufio.Reader
+	left   int64 // bytes that may be read
+	bad    bool
+	failed error  // why the file could not be read, if it was not because of its end
+	buffer []byte // of run
+}
+
+// ReadByte implements io.ByteReader.
+func (r *memoStream) ReadByte() (byte, error) {
+	if r.left == 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	r.left--
+	b, err := r.in.ReadByte()
+	r.failed = exceptEnd(err)
+	return b, err
+}
+
+func (r *memoStream) unsigned() uint64 {
+	if r.bad {
+		return 0
+	}
+	n, err := binary.ReadUvarint(r)
+	r.bad = err != nil
+	return n
+}
+
+// count reads the number of things of at least so many bytes, as a memoReader does.
+func (r *memoStream) count(least int) int {
+	n := r.unsigned()
+	if n > uint64(r.left)/uint64(least) {
+		r.bad = true
+	}
+	if r.bad {
+		return 0
+	}
+	return int(n)
+}
+
+// run reads bytes, which are valid until the next call.
+func (r *memoStream) run() []byte {
+	n := r.count(1)
+	r.buffer = slices.Grow(r.buffer[:0], n)[:n]
+	r.left -= int64(n)
+	if _, err := io.ReadFull(r.in, r.buffer); err != nil {
+		r.bad, r.failed = true, exceptEnd(err)
+		return nil
+	}
+	return r.buffer
+}
+
+func (r *memoStream) text() string { return string(r.run()) }
+
+// names reads the names that appendNames wrote.
+func (r *memoStream) names() map[string]bool {
+	names := make(map[string]bool)
+	for range r.count(1) {
+		names[r.text()] = true
+	}
+	return names
+}
+
+// Load reads the memo that the store keeps. The error says why it cannot be used.
 func (m *Memo) Load(store Store, identity string) error {
-	content, err := store.Load()
+	file, err := store.Open()
 	if err != nil {
 		return err
 	}
-	return m.Decode(content, identity)
+	defer file.Close()
+	return m.read(file, identity)
 }
 
 // save saves the memo if it has changed. saved reports whether it did.
@@ -344,7 +476,7 @@ func (m *Memo) save(store Store, identity string) (saved bool, err error) {
 	if !changed {
 		return false, nil
 	}
-	if err := store.Save(m.Encode(identity)); err != nil {
+	if err := store.Save(func(w io.Writer) error { return m.write(w, identity) }); err != nil {
 		m.mutex.Lock()
 		m.changed = true
 		m.mutex.Unlock()

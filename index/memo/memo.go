@@ -26,7 +26,6 @@ type Memo struct {
 	learned  map[string]bool           // paths of records that have not been shared yet, even since an earlier start
 	loaded   map[string]bool           // segments that have been loaded or stored, even before an earlier start
 	changed  bool                      // since it was last saved
-	size     int                       // of its file, when it was last encoded or decoded
 	Verified atomic.Uint64             // signatures verified, without remembered ones
 
 	// Verified signatures that are too young for a record, by their path.

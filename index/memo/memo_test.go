@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -162,8 +163,82 @@ func turnBit(content []byte, at int) []byte {
 // memoFile is a Store.
 type memoFile []byte
 
-func (f *memoFile) Load() ([]byte, error) { return *f, nil }
-func (f *memoFile) Save(m []byte) error   { *f = m; return nil }
+type opened struct{ *bytes.Reader }
+
+func (opened) Close() error { return nil }
+
+func (f *memoFile) Open() (io.ReadSeekCloser, error) { return opened{bytes.NewReader(*f)}, nil }
+
+func (f *memoFile) Save(write func(io.Writer) error) error {
+	var b bytes.Buffer
+	err := write(&b)
+	*f = b.Bytes()
+	return err
+}
+
+// A failing is a memo file of which one operation fails.
+type failing struct {
+	*bytes.Reader
+	left int // operations before it
+}
+
+var errDisk = errors.New("input/output error")
+
+func (f *failing) Read(b []byte) (int, error) {
+	if f.left--; f.left < 0 {
+		return 0, errDisk
+	}
+	return f.Reader.Read(b)
+}
+
+func (f *failing) Seek(offset int64, whence int) (int64, error) {
+	if f.left--; f.left < 0 {
+		return 0, errDisk
+	}
+	return f.Reader.Seek(offset, whence)
+}
+
+// A memo file that cannot be read is not called damaged, and nothing of it is used.
+func TestMemoFileThatCannotBeRead(t *testing.T) {
+	content := someMemo().Encode("a tree")
+	for n := 0; ; n++ {
+		var m Memo
+		file := &failing{bytes.NewReader(content), n}
+		err := m.read(file, "a tree")
+		if err == nil {
+			if n < 6 || m.count() == 0 {
+				t.Errorf("it is read with %d operations: %d records", n, m.count())
+			}
+			return
+		}
+		if !errors.Is(err, errDisk) || m.folders != nil {
+			t.Errorf("when operation %d fails, the error is %v", n, err)
+		}
+	}
+}
+
+// A memo is written while scans go on: it has each record as it was before or afterwards.
+func TestRecordsChangeWhileAMemoIsWritten(t *testing.T) {
+	m, file := someMemo(), new(memoFile)
+	const added = "providers/acme/added/a.zip"
+	if err := file.Save(func(w io.Writer) error {
+		return m.write(writer(func(b []byte) (int, error) {
+			m.Keep(tree.LocationOf(added), Record{})
+			m.Drop(tree.LocationOf("providers/acme/demo/a.zip"))
+			return w.Write(b)
+		}), "a tree")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var again Memo
+	if err := again.Load(file, "a tree"); err != nil || again.count() < len(someDigests)-1 {
+		t.Errorf("%d records, %v", again.count(), err)
+	}
+}
+
+type writer func(b []byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 // Whoever goes back to another release before anything has changed loses nothing.
 func TestMemoFileOfAnotherFormat(t *testing.T) {

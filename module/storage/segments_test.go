@@ -99,6 +99,16 @@ func TestSharedDigestsInAStorage(t *testing.T) {
 		}
 		listed(t, d, "a")
 	})
+	t.Run("Caddy's own file storage is listed in the same way", func(t *testing.T) {
+		s := &certmagic.FileStorage{Path: t.TempDir()}
+		d := digestsIn(s)
+		listed(t, d)
+		store(t, d, "b", "a")
+		if err := s.Store(t.Context(), d.folder+"/3141592653", []byte("par")); err != nil {
+			t.Fatal(err)
+		}
+		listed(t, d, "a", "b")
+	})
 	t.Run("a file that is removed meanwhile hides no other", func(t *testing.T) {
 		s, d := begin(t)
 		store(t, d, "a", "b")
