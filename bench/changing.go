@@ -260,8 +260,8 @@ func (c *caddy) makes(ctx context.Context, change change, in bool, pause time.Du
 func (c *caddy) settled(ctx context.Context) (time.Duration, error) {
 	const (
 		interval = 250 * time.Millisecond
-		idle     = interval / 100 // CPU time in an interval
-		enough   = 7              // intervals
+		idle     = interval / 40 // CPU time in an interval: Go returns memory for minutes, with a hundredth
+		enough   = 7             // intervals
 	)
 	used := cpuTime(c.Process.Pid)
 	worked := used
