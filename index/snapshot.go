@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"maps"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -138,49 +139,57 @@ func (s *Snapshot) putAll(keys []address.Address, remake func(key address.Addres
 
 // put replaces a group by another one, or removes it.
 func (s *Snapshot) put(key address.Address, g *group) {
-	switch {
-	case g == s.groups.Get(key):
+	if g == s.groups.Get(key) {
 		return
-	case g == nil:
+	}
+	if s.groups.Set(key, g); g == nil {
 		s.groups.Delete(key)
-	default:
-		s.groups.Set(key, g)
 	}
 	s.differs.groups[key] = true
 }
 
 // removeGone removes the folders that a walk has not found in the folders that it listed.
 func (s *Snapshot) removeGone(walked map[string]*wayFolder, l Ledger) {
+	gone := make(map[string]bool) // by path in the report
+	var addresses []address.Address
+	above := false // some folder above those of addresses is gone
 	for report, w := range walked {
 		last := s.way.Get(report)
 		if !w.listed || last == nil {
 			continue
 		}
 		for name := range last.names {
-			if !w.names[name] {
-				s.removeBelow(w.folder.Below(name), l)
+			if w.names[name] {
+				continue
+			}
+			f := w.folder.Below(name)
+			if gone[f.Report] = true; !f.IsWhole() {
+				above = true
+			} else if a, err := f.ParseAddress(); err == nil {
+				addresses = append(addresses, a.At(""))
 			}
 		}
 	}
-}
-
-// removeBelow removes a folder and those below it.
-func (s *Snapshot) removeBelow(f layout.Folder, l Ledger) {
-	ways, groups := s.way.Keys(), s.groups.Keys()
-	if f.IsWhole() { // nearly always
-		a, _ := f.ParseAddress() // without an address it has no group
-		ways, groups = slices.Values([]string{f.Report}), slices.Values([]address.Address{a.At("")})
+	ways, groups := maps.Keys(gone), slices.Values(addresses)
+	if above {
+		ways, groups = s.way.Keys(), s.groups.Keys()
+	}
+	isGone := func(report string) bool {
+		for report != "." && !gone[report] {
+			report = path.Dir(report)
+		}
+		return report != "."
 	}
 	for report := range ways {
-		if tree.IsBelow(report, f.Report) && s.way.Get(report) != nil {
+		if isGone(report) && s.way.Get(report) != nil {
 			s.way.Delete(report)
 			s.differs.way[report] = true
 		}
 	}
-	isGone := func(e *entry) bool { return tree.IsBelow(e.folder.Report, f.Report) }
+	removed := func(e *entry) bool { return isGone(e.folder.Report) }
 	for key := range groups {
-		if g := s.groups.Get(key); slices.ContainsFunc(g.all(), isGone) {
-			s.put(key, g.withEntries(slices.DeleteFunc(slices.Clone(g.entries), isGone), l))
+		if g := s.groups.Get(key); slices.ContainsFunc(g.all(), removed) {
+			s.put(key, g.withEntries(slices.DeleteFunc(slices.Clone(g.entries), removed), l))
 		}
 	}
 }

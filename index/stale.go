@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -27,7 +28,7 @@ func (v *wayWalk) walkStale(root layout.Folder, paths []string) {
 		}
 	}
 	for _, report := range slices.Sorted(maps.Keys(starts)) {
-		if v.way[report] == nil { // else a walk from above has passed it
+		if v.way[report] == nil { // else the walk of a folder above has listed it
 			v.walk(starts[report])
 		}
 	}
@@ -36,13 +37,8 @@ func (v *wayWalk) walkStale(root layout.Folder, paths []string) {
 
 // names returns the names of the folders in a folder when it was last listed; nil if it never was.
 func (v *wayWalk) names(report string) map[string]bool {
-	if v.scan.last == nil {
-		return nil
-	}
-	if w := v.scan.last.way.Get(report); w != nil {
-		return w.names
-	}
-	return nil
+	last := cmp.Or(v.scan.last, new(Snapshot)).way.Get(report)
+	return cmp.Or(last, new(wayFolder)).names
 }
 
 // sort orders the folders that were found, and drops those that were found twice.
