@@ -202,8 +202,20 @@ func memoOf(identity string) memoFile {
 // syncs each file, which is not needed: a damaged memo is detected and not used.
 type memoFile string
 
-// Open implements memo.Store. It removes temporary files left by a crash.
+// Open implements memo.Store.
 func (f memoFile) Open() (io.ReadSeekCloser, error) {
+	f.removeTemporaries()
+	return os.Open(string(f))
+}
+
+// Load returns the content.
+func (f memoFile) Load() ([]byte, error) {
+	f.removeTemporaries()
+	return os.ReadFile(string(f))
+}
+
+// removeTemporaries removes temporary files left by a crash.
+func (f memoFile) removeTemporaries() {
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(string(f)), f.temporary()))
 	for _, name := range left {
 		// A recent file may be in use by another process.
@@ -211,17 +223,6 @@ func (f memoFile) Open() (io.ReadSeekCloser, error) {
 			os.Remove(name)
 		}
 	}
-	return os.Open(string(f))
-}
-
-// Load returns the content.
-func (f memoFile) Load() ([]byte, error) {
-	file, err := f.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(file)
 }
 
 // temporary is the pattern for the names of the memo's temporary files.
