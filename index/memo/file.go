@@ -105,8 +105,6 @@ func appendNames(b []byte, names map[string]bool) []byte {
 	return b
 }
 
-func checksumOf(content []byte) uint32 { return crc32.Checksum(content, castagnoli) }
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Decode decodes the content that Encode returned, all of it or nothing.

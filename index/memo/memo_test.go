@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"testing"
 	"time"
@@ -181,6 +182,8 @@ type failing struct {
 	*bytes.Reader
 	left int // operations before it
 }
+
+func checksumOf(content []byte) uint32 { return crc32.Checksum(content, castagnoli) }
 
 var errDisk = errors.New("input/output error")
 
