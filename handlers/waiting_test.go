@@ -1,10 +1,7 @@
 package handlers_test
 
 import (
-	"bytes"
 	"context"
-	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -520,26 +517,6 @@ func TestPendingIsUnavailable(t *testing.T) {
 	}
 }
 
-// A store is an index.Store in memory.
-type store struct{ memo []byte }
-
-func (s *store) Open() (io.ReadSeekCloser, error) {
-	if s.memo == nil {
-		return nil, fs.ErrNotExist
-	}
-	return struct {
-		io.ReadSeeker
-		io.Closer
-	}{bytes.NewReader(s.memo), io.NopCloser(nil)}, nil
-}
-
-func (s *store) Save(write func(io.Writer) error) error {
-	var b bytes.Buffer
-	err := write(&b)
-	s.memo = b.Bytes()
-	return err
-}
-
 // If only unsigned releases of a provider have been read, the provider is not missing:
 // a signed one may follow.
 func TestPendingReleaseMayBeSigned(t *testing.T) {
@@ -548,7 +525,7 @@ func TestPendingReleaseMayBeSigned(t *testing.T) {
 	files.Keys("acme", publisher)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	o := options(t, files)
-	o.Signer, o.Store = nil, new(store)
+	o.Signer, o.Store = nil, new(indextest.Memo)
 	before := index.New(o)
 	scanned := make(chan struct{}, 1)
 	before.Observe(&index.Observer{Scanned: func(_, _ *index.Snapshot, _ time.Duration) { scanned <- struct{}{} }})

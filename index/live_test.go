@@ -2,7 +2,6 @@ package index_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"io"
 	"io/fs"
@@ -27,7 +26,7 @@ import (
 // memoryStore keeps a memo over simulated restarts.
 type memoryStore struct {
 	mutex sync.Mutex
-	memo  []byte
+	memo  indextest.Memo
 	saves int
 	fails error
 }
@@ -35,26 +34,17 @@ type memoryStore struct {
 func (s *memoryStore) Open() (io.ReadSeekCloser, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.memo == nil {
-		return nil, fs.ErrNotExist
-	}
-	return struct {
-		io.ReadSeeker
-		io.Closer
-	}{bytes.NewReader(s.memo), io.NopCloser(nil)}, nil
+	return s.memo.Open()
 }
 
 func (s *memoryStore) Save(write func(io.Writer) error) error {
-	var b bytes.Buffer
-	err := write(&b)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if err = cmp.Or(s.fails, err); err != nil {
-		return err
+	if s.fails != nil {
+		return s.fails
 	}
-	s.memo = b.Bytes()
 	s.saves++
-	return nil
+	return s.memo.Save(write)
 }
 
 // A running index, its scans as they end, and what it logs.
@@ -238,7 +228,7 @@ func TestAMemoThatCannotBeUsed(t *testing.T) {
 		store *memoryStore
 		log   string
 	}{
-		{"junk is dropped with one line", &memoryStore{memo: []byte("junk")}, "the memo of digests cannot be used"},
+		{"junk is dropped with one line", &memoryStore{memo: indextest.Memo{Content: []byte("junk")}}, "the memo of digests cannot be used"},
 		{"one that cannot be saved is no failure", &memoryStore{fails: &fs.PathError{Op: "write", Path: "/secret/path", Err: os.ErrPermission}}, "the memo of digests cannot be kept"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

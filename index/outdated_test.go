@@ -37,7 +37,7 @@ func TestModulesThatAnEarlierReleaseReadAreReadAgain(t *testing.T) {
 			first := index.New(o)
 			rescan(t, first)
 			first.Close()
-			store.memo = withoutUses(t, store.memo)
+			store.memo.Content = withoutUses(t, store.memo.Content)
 
 			second := index.New(o)
 			defer second.Close()
@@ -77,7 +77,7 @@ func TestModulesThatAnEarlierReleaseReadAreOfferedAtOnce(t *testing.T) {
 			first := index.New(o)
 			before := rescan(t, first).Module(index.PlaceOf(ownVPC)).Latest()
 			first.Close()
-			store.memo = withoutUses(t, store.memo)
+			store.memo.Content = withoutUses(t, store.memo.Content)
 
 			files.Write("modules/acme/other/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", text))
 			g := holding{gate{files.Fs, make(chan struct{})}, "/vpc/", make(chan string, 100)}
@@ -143,7 +143,7 @@ func TestTitlesThatAnotherReleaseReadAreReadAgain(t *testing.T) {
 	rescanned(t, first)
 	untilTitles(t, first, index.PlaceOf(ownDemo), want...)
 	first.Close()
-	store.memo = altered(t, store.memo, "\x02g\x05start", "\x01\x01\x05start")
+	store.memo.Content = altered(t, store.memo.Content, "\x02g\x05start", "\x01\x01\x05start")
 
 	second := index.New(o)
 	defer second.Close()

@@ -93,9 +93,6 @@ func (m *Memo) write(w io.Writer, identity string) error {
 	return err
 }
 
-// bufferSize is the size of reads and writes of a memo file.
-const bufferSize = 256 << 10
-
 // appendNames appends the number of names, and the names in order.
 func appendNames(b []byte, names map[string]bool) []byte {
 	b = binary.AppendUvarint(b, uint64(len(names)))
@@ -140,51 +137,6 @@ func (m *Memo) read(file io.ReadSeeker, identity string) error {
 	defer m.mutex.Unlock()
 	m.folders, m.learned, m.loaded, m.changed = folders, learned, loaded, false
 	return nil
-}
-
-// checkedBody checks the format and the checksum of a file. It leaves the file behind the line of
-// the format, and returns the number of bytes from there to the checksum.
-func checkedBody(file io.ReadSeeker) (body int64, err error) {
-	sum := crc32.New(castagnoli)
-	format := make([]byte, len(memoFormat))
-	if n, err := io.ReadFull(file, format); string(format[:n]) != memoFormat {
-		return 0, cmp.Or(exceptEnd(err), errMemoForeign)
-	}
-	sum.Write(format)
-	size, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return 0, err
-	}
-	if body = size - int64(len(memoFormat)) - crc32.Size; body < 0 {
-		return 0, errMemoDamaged
-	}
-	behind := func() error {
-		_, err := file.Seek(int64(len(memoFormat)), io.SeekStart)
-		return err
-	}
-	var known [crc32.Size]byte
-	err = behind()
-	if err == nil {
-		_, err = io.CopyBuffer(sum, io.LimitReader(file, body), make([]byte, bufferSize))
-	}
-	if err == nil {
-		_, err = io.ReadFull(file, known[:])
-	}
-	if err != nil {
-		return 0, cmp.Or(exceptEnd(err), errMemoDamaged)
-	}
-	if binary.BigEndian.Uint32(known[:]) != sum.Sum32() {
-		return 0, errMemoDamaged
-	}
-	return body, behind()
-}
-
-// exceptEnd returns an error of reading; nil for the end of a file.
-func exceptEnd(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
-	}
-	return err
 }
 
 // append appends the records of a folder: their number, all texts in them, and the rest of
@@ -389,70 +341,6 @@ func (r *memoReader) detail() *compactDetail {
 		r.bad = true
 	}
 	return d
-}
-
-// A memoStream reads values from a file until one is missing.
-type memoStream struct {
-	in     *bufio.Reader
-	left   int64 // bytes that may be read
-	bad    bool
-	failed error  // why the file could not be read, if it was not because of its end
-	buffer []byte // of run
-}
-
-// ReadByte implements io.ByteReader.
-func (r *memoStream) ReadByte() (byte, error) {
-	if r.left == 0 {
-		return 0, io.ErrUnexpectedEOF
-	}
-	r.left--
-	b, err := r.in.ReadByte()
-	r.failed = exceptEnd(err)
-	return b, err
-}
-
-func (r *memoStream) unsigned() uint64 {
-	if r.bad {
-		return 0
-	}
-	n, err := binary.ReadUvarint(r)
-	r.bad = err != nil
-	return n
-}
-
-// count reads the number of things of at least so many bytes, as a memoReader does.
-func (r *memoStream) count(least int) int {
-	n := r.unsigned()
-	if n > uint64(r.left)/uint64(least) {
-		r.bad = true
-	}
-	if r.bad {
-		return 0
-	}
-	return int(n)
-}
-
-// run reads bytes, which are valid until the next call.
-func (r *memoStream) run() []byte {
-	n := r.count(1)
-	r.buffer = slices.Grow(r.buffer[:0], n)[:n]
-	r.left -= int64(n)
-	if _, err := io.ReadFull(r.in, r.buffer); err != nil {
-		r.bad, r.failed = true, exceptEnd(err)
-		return nil
-	}
-	return r.buffer
-}
-
-func (r *memoStream) text() string { return string(r.run()) }
-
-// names reads the names that appendNames wrote.
-func (r *memoStream) names() map[string]bool {
-	names := make(map[string]bool)
-	for range r.count(1) {
-		names[r.text()] = true
-	}
-	return names
 }
 
 // Load reads the memo that the store keeps. The error says why it cannot be used.

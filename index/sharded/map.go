@@ -9,17 +9,17 @@ import (
 	"maps"
 )
 
-// shards is the number of shards of a map. A copy costs as much as this many pointers and, for
+// count is the number of shards of a map. A copy costs as much as this many pointers and, for
 // each key that is changed first in its shard, as one shard.
-const shards = 256
+const count = 256
 
 var seed = maphash.MakeSeed()
 
 // A Map is a map with shards. The zero value is empty. Once a Map has been copied, only the copy
 // may be changed.
 type Map[K comparable, V any] struct {
-	shards [shards]map[K]V
-	own    [shards]bool // which no other Map has
+	shards [count]map[K]V
+	own    [count]bool // which no other Map has
 }
 
 // Copy returns a map that has the same values, until it is changed. A nil Map has none.
@@ -30,7 +30,7 @@ func (m *Map[K, V]) Copy() *Map[K, V] {
 	return &Map[K, V]{shards: m.shards}
 }
 
-func shardOf[K comparable](key K) int { return int(maphash.Comparable(seed, key) % shards) }
+func shardOf[K comparable](key K) int { return int(maphash.Comparable(seed, key) % count) }
 
 // Get returns the value of a key, or the zero value. A nil Map has no values.
 func (m *Map[K, V]) Get(key K) (value V) {
