@@ -625,14 +625,15 @@ func TestWhenAMemoIsSaved(t *testing.T) {
 		} {
 			r.Offered(step.sees, nil)
 			time.Sleep(step.wait)
+			synctest.Wait() // for what the recorder does in this very second
 			if memo.saves != step.want {
 				t.Errorf("%s: it is saved %d times, not %d", step.rule, memo.saves, step.want)
 			}
 		}
 		r.Close()
+		synctest.Wait()
 		if memo.saves != 3 {
 			t.Errorf("at the end it is saved %d times", memo.saves)
 		}
-		synctest.Wait()
 	})
 }
