@@ -33,7 +33,7 @@ func TestLoad(t *testing.T) {
 	s := site("registry.example.com", files)
 	registry := startRegistry(t, s)
 
-	length := time.Minute
+	length := 20 * time.Second
 	if testing.Short() {
 		length = 10 * time.Second
 	}

@@ -31,8 +31,8 @@ const sbomSuffix = ".tar.gz.cdx.json"
 // syft is built from its Go module, at the version that syft/go.mod pins.
 var syft = sync.OnceValues(func() (string, error) { return goTool("syft", "syft") })
 
-// newDistribution releases a copy of the checkout under a version, without some steps. Nothing
-// is published or signed, which needs an account.
+// newDistribution releases a copy of the checkout under a version, without some steps or formats
+// of packages. Nothing is published or signed, which needs an account.
 func newDistribution(t *testing.T, version string, without ...string) Distribution {
 	t.Helper()
 	binary, err := goReleaser()
@@ -45,9 +45,13 @@ func newDistribution(t *testing.T, version string, without ...string) Distributi
 	if err != nil {
 		t.Fatal(err)
 	}
+	formats := []string{"deb", "rpm", "apk"}
+	isLeftOut := func(format string) bool { return slices.Contains(without, format) }
+	steps := slices.DeleteFunc(slices.Clone(without), func(step string) bool { return slices.Contains(formats, step) })
 	writeFile(t, filepath.Join(dir, ".goreleaser.yml"), substitute(t, string(config),
 		"goos: [linux, darwin, windows, freebsd]", "goos: ["+runtime.GOOS+"]",
-		"goarch: [amd64, arm64, arm]", "goarch: ["+runtime.GOARCH+"]"))
+		"goarch: [amd64, arm64, arm]", "goarch: ["+runtime.GOARCH+"]",
+		"formats: [deb, rpm, apk]", "formats: ["+strings.Join(slices.DeleteFunc(formats, isLeftOut), ", ")+"]"))
 	run := func(name string, args ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(beforeDeadline(t), name, args...)
@@ -67,7 +71,7 @@ func newDistribution(t *testing.T, version string, without ...string) Distributi
 	run("git", "commit", "--quiet", "--message", version)
 	run("git", "tag", version)
 	run(binary, "check", "--quiet")
-	run(binary, "release", "--clean", "--skip="+strings.Join(append(without, "publish", "announce", "sign"), ","))
+	run(binary, "release", "--clean", "--skip="+strings.Join(append(steps, "publish", "announce", "sign"), ","))
 	return Distribution{filepath.Join(dir, "dist")}
 }
 
@@ -268,7 +272,7 @@ func TestDistribution(t *testing.T) {
 
 	t.Run("the deb is installed, serves, is upgraded and removed", func(t *testing.T) {
 		skipUnlessRoot(t)
-		next := newDistribution(t, "v1.3.0", "sbom")
+		next := newDistribution(t, "v1.3.0", "sbom", "archive", "rpm", "apk")
 		const deb = "caddy-terraform-registry_*.deb"
 		onCopyOfSystem(t, "debian.sh", first.file(t, deb), next.file(t, deb), next.file(t, "caddy-terraform-registry-blob_*.deb"))
 	})

@@ -15,6 +15,7 @@ import (
 // A deployment replaces a directory by another. The index notices that in the directory
 // around it, which may be outside of the watched directories.
 func TestDeploymentsAreSeen(t *testing.T) {
+	t.Parallel()
 	symlink := func(t *testing.T, target, name string) {
 		t.Helper()
 		if err := os.Symlink(target, name+"_new"); err != nil {

@@ -246,6 +246,7 @@ func TestAMemoThatCannotBeUsed(t *testing.T) {
 }
 
 func TestWatching(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")

@@ -206,6 +206,7 @@ func TestAFaultThatMayPassIsNotAProblem(t *testing.T) {
 
 // A damaged file that was just copied is reported soon, without another event.
 func TestADamagedCopyIsReportedSoon(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")

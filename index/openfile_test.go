@@ -18,7 +18,7 @@ import (
 // the file or a package with it.
 func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 	const archive, folder = "modules/acme/vpc/aws/1.0.0.zip", "modules/acme/net/aws/1.0.0/"
-	large := strings.Repeat("# a comment\n", 50_000)
+	large := strings.Repeat("# a comment\n", 12_500)
 	rewrite := func(name string) error {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
@@ -38,8 +38,8 @@ func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 		{"a file is given other permissions", "acme/vpc/aws", archive, func(name string) error { return os.Chmod(name, 0o444) }, 100, false},
 		{"nothing happens to a folder", "acme/net/aws", folder + "a.tf", func(string) error { return nil }, 100, false},
 		{"the first file of a folder is rewritten", "acme/net/aws", folder + "a.tf", rewrite, 100, true},
-		{"the last file of a folder is rewritten", "acme/net/aws", folder + "b.tf", rewrite, 1_000_000, true},
-		{"a file of a folder is rewritten that was read before", "acme/net/aws", folder + "a.tf", rewrite, 1_000_000, false},
+		{"the last file of a folder is rewritten", "acme/net/aws", folder + "b.tf", rewrite, 250_000, true},
+		{"a file of a folder is rewritten that was read before", "acme/net/aws", folder + "a.tf", rewrite, 250_000, false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			root := t.TempDir()

@@ -353,6 +353,7 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 
 // A change inside the folder is noticed.
 func TestAnUnpackedPackageIsWatched(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "x")

@@ -202,6 +202,7 @@ func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 
 // An edit is served in one piece, as soon as the folder has not changed for a while.
 func TestAnEditedModuleFolder(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
@@ -265,6 +266,7 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 // Unlike elsewhere in the tree, files whose name begins with a dot are part of a module:
 // their changes are noticed as well.
 func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# the module\n")

@@ -672,7 +672,7 @@ func TestARenderedPageIsKept(t *testing.T) {
 
 // A cached page keeps no request in memory: a request line can have a megabyte.
 func TestKeptPagesDoNotKeepRequests(t *testing.T) {
-	const requests, line = 64, 1 << 20
+	const requests, line = 64, 128 << 10
 	files := indextest.New(t)
 	vpcFiles(files, "1.0.0", "")
 	s := siteOf(t, snapshotOf(t, files))

@@ -120,6 +120,15 @@ func (r *registry) scan() *index.Snapshot {
 	return s
 }
 
+// stride is the distance of the operations that fail, one in each run. A short run looks for
+// data races, of which each operation has the same.
+func stride() int {
+	if testing.Short() {
+		return 10
+	}
+	return 1
+}
+
 // eachFault runs a test for each operation that fails, until all operations succeed. Of
 // faults that last, every other one begins during the one before.
 func eachFault(t *testing.T, build func(*indextest.Tree), test func(t *testing.T, r faultyTree, begin func(), end func() string)) {
@@ -129,7 +138,7 @@ func eachFault(t *testing.T, build func(*indextest.Tree), test func(t *testing.T
 				continue
 			}
 			t.Run(f.name, func(t *testing.T) {
-				for n := 1; ; n += max(1, f.lasts/2) {
+				for n := 1; ; n += stride() * max(1, f.lasts/2) {
 					r, failed, begun := on.newFaultyTree(t, f, build), "", false
 					test(t, r, func() { begun = true; r.begin(n) }, func() string { failed = r.end(); return failed })
 					if t.Failed() {

@@ -42,15 +42,19 @@ var outages = []outage{
 	}},
 }
 
-// each runs a test for every operation at which the outage may begin. The test returns
-// the number of operations. With the race detector, every fourth operation is enough: one
-// request follows the other.
-func (o outage) each(test func(n int) (asked int)) {
-	step := 1
+// stride is the distance of the operations that fail, one in each run. A short run looks for
+// data races, of which each operation has the same.
+func stride() int {
 	if testing.Short() {
-		step = 4
+		return 10
 	}
-	for n := 1; n <= test(n); n += step {
+	return 1
+}
+
+// each runs a test for every operation at which the outage may begin. The test returns
+// the number of operations.
+func (o outage) each(test func(n int) (asked int)) {
+	for n := 1; n <= test(n); n += stride() {
 	}
 }
 

@@ -34,7 +34,7 @@ const codeHost = "git.example.com"
 // A gitSite is a server of repositories by path.
 type gitSite struct {
 	http.ServeMux
-	certificate *tls.Certificate // nil: httptest's
+	certificate *tls.Certificate // nil: one that is valid for its names
 
 	mutex    sync.Mutex
 	requests []*http.Request
@@ -65,11 +65,13 @@ func (s *gitSite) client(t *testing.T, o upstream.Origin) *upstream.Client {
 	})
 	server := httptest.NewUnstartedServer(s)
 	server.EnableHTTP2 = true
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	if s.certificate != nil {
 		server.TLS = &tls.Config{Certificates: []tls.Certificate{*s.certificate}}
+		server.StartTLS()
+	} else {
+		upstreamtest.StartTLS(server)
 	}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
 	t.Cleanup(server.Close)
 	o.Hostname, o.Private = host, append(o.Private, codeHost)
 	return newClient(t, o, upstream.Network{Roots: roots(server), Connect: resolving(server)})

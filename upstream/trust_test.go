@@ -49,7 +49,7 @@ func newHostileNetwork(t *testing.T) *hostileNetwork {
 	n.server = httptest.NewUnstartedServer(n)
 	n.server.EnableHTTP2 = true
 	n.server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	n.server.StartTLS()
+	upstreamtest.StartTLS(n.server)
 	t.Cleanup(n.server.Close)
 	n.connect = func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
 		n.mutex.Lock()

@@ -68,7 +68,7 @@ func TestUsersOfAllAddressesAreBounded(t *testing.T) {
 	}
 }
 
-// skipInShort skips a test that counts very often, in one goroutine.
+// skipInShort skips a test that counts or stores very often, in one goroutine.
 func skipInShort(t *testing.T) {
 	if t.Helper(); testing.Short() {
 		t.Skip("it takes long with the race detector")

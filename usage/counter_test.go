@@ -228,6 +228,7 @@ func TestInstancesCountTogether(t *testing.T) {
 // Segments are merged by instances that come, go and are killed at any call. Nothing that was
 // written is lost or counted twice.
 func TestMergingKeepsSums(t *testing.T) {
+	skipInShort(t)
 	for name, broken := range map[string]bool{"with a lock": false, "without a lock": true} {
 		t.Run(name, func(t *testing.T) {
 			seed := rand.Uint64()
@@ -307,7 +308,11 @@ func TestMergingKeepsSums(t *testing.T) {
 
 // Without a lock, two instances merge the same segments at the same time.
 func TestMergesAtTheSameTime(t *testing.T) {
-	for range 10 {
+	rounds := 10
+	if testing.Short() {
+		rounds = 3
+	}
+	for range rounds {
 		s, at := newShared(), newClock()
 		s.broken = true
 		var counters []*Counter

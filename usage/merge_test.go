@@ -14,6 +14,7 @@ import (
 // An instance that is paused loses the lock of a file storage. Wherever it goes on, while another
 // one merges, is killed in that or has done it: nothing is lost or counted twice.
 func TestMergeThatIsPaused(t *testing.T) {
+	skipInShort(t)
 	const minutes = 4
 	before, at := newClock(), newClock()
 	at.pass(25 * time.Hour) // the day is over
@@ -73,11 +74,7 @@ func TestMergeThatIsPaused(t *testing.T) {
 		}
 		return paused
 	}
-	step := 1
-	if testing.Short() { // the two follow each other, also in the race detector
-		step = 4
-	}
-	for pausedAt, paused := 1, true; paused; pausedAt += step {
+	for pausedAt, paused := 1, true; paused; pausedAt++ {
 		for killedAt := 0; killedAt < 30; killedAt += 3 {
 			for _, dies := range []bool{false, true} {
 				paused = run(pausedAt, killedAt, dies)
@@ -232,6 +229,7 @@ func TestSegmentsThatCount(t *testing.T) {
 // A lock that is never given back keeps the segments of all days from being merged. That is told before
 // they are so many that some are not read.
 func TestLockThatIsNeverGivenBack(t *testing.T) {
+	skipInShort(t)
 	for minutes, told := range map[int]bool{maxMinutes + 1: false, maxUnmerged + 1: true} {
 		synctest.Test(t, func(t *testing.T) {
 			s, at := newShared(), newClock()

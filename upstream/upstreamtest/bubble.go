@@ -35,7 +35,7 @@ func (s *Site) InBubbleOf(t *testing.T, test func(t *testing.T, client func(upst
 		time.Sleep(time.Until(indextest.Born.AddDate(1, 0, 0))) // after the releases were signed
 		p := &pipes{dialled: make(chan net.Conn), closed: make(chan struct{})}
 		server := &httptest.Server{Listener: p, Config: &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}}
-		server.StartTLS()
+		StartTLS(server)
 		defer server.Close()
 		defer p.cut() // otherwise both ends would wait for the other to read the end of TLS
 		pool := x509.NewCertPool()

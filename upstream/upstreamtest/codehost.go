@@ -32,7 +32,7 @@ func NewCodeHost(t testing.TB) *CodeHost {
 	h := new(CodeHost)
 	h.Server = httptest.NewUnstartedServer(h)
 	h.Server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	h.Server.StartTLS()
+	StartTLS(h.Server)
 	t.Cleanup(h.Server.Close)
 	return h
 }

@@ -183,7 +183,7 @@ func (s *Site) Serve(t testing.TB) *httptest.Server {
 	server := httptest.NewUnstartedServer(s)
 	server.EnableHTTP2 = true
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
+	StartTLS(server)
 	t.Cleanup(server.Close)
 	return server
 }
