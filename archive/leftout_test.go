@@ -263,6 +263,7 @@ func TestInvalidIgnoreRules(t *testing.T) {
 // Matching ends for all patterns: the work for each file is bounded by the size of
 // the patterns, and the work for all files is counted.
 func TestIgnoringIsBounded(t *testing.T) {
+	skipInShort(t)
 	rules, err := parseIgnoreRules([]byte(strings.Repeat("*a", maxIgnoreSize/2)))
 	if err != nil {
 		t.Fatal(err)

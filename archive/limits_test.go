@@ -139,7 +139,16 @@ func zip64End(at int64, entries uint64) []byte {
 	return b.Bytes()
 }
 
+// skipInShort skips a test of large archives, which one goroutine reads: a short run looks for data
+// races.
+func skipInShort(t *testing.T) {
+	if t.Helper(); testing.Short() {
+		t.Skip("it takes long with the race detector")
+	}
+}
+
 func TestZipsThatAreRefused(t *testing.T) {
+	skipInShort(t)
 	good := zipOf(binaryName, strings.Repeat("a provider\n", 1000))
 	damaged := bytes.Clone(good)
 	damaged[100] ^= 0xff

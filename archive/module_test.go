@@ -145,6 +145,7 @@ func TestModuleFinder(t *testing.T) {
 }
 
 func TestTarsThatAreRefused(t *testing.T) {
+	skipInShort(t)
 	main := tar.Header{Name: "main.tf", Typeflag: tar.TypeReg, Size: 3000}
 	with := func(h ...tar.Header) []byte { return gzipOf(tarOf(append(h, main)...)) }
 	good := with()

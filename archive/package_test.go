@@ -125,6 +125,7 @@ func TestZipsThatClientsCannotUnpack(t *testing.T) {
 // A name in a zip may have tens of thousands of folders. If each of them took time, this
 // test would take minutes.
 func TestZipsWithManyFoldersInTheirNames(t *testing.T) {
+	skipInShort(t)
 	files := []string{binaryName, "x"}
 	for i := range 60 {
 		files = append(files, strconv.Itoa(i)+strings.Repeat("/a", 32_000), "")

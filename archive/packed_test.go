@@ -130,6 +130,7 @@ func TestAChangedFolderIsNotServed(t *testing.T) {
 }
 
 func TestFoldersThatCannotBePacked(t *testing.T) {
+	skipInShort(t)
 	deep := strings.Repeat("d/", maxFolderDepth+1)
 	many, folders := make(fstest.MapFS), make(fstest.MapFS)
 	for i := range maxFolderFiles + 1 {

@@ -124,11 +124,19 @@ func call(source string) string {
 	return fmt.Sprintf("module %q {\n  source = %q\n}\n", strings.NewReplacer(".", "_", "/", "-").Replace(source), source)
 }
 
+// skipInShort skips most rows of a table: a short run looks for data races, and the same
+// goroutines work for each row.
+func skipInShort(t *testing.T, row int) {
+	if t.Helper(); testing.Short() && row%5 > 0 {
+		t.Skip("it takes long with the race detector")
+	}
+}
+
 // The files kept of a repository are the module's folder and the files that it leads
 // to.
 func TestGitModulesAreFetchedWithNeededFiles(t *testing.T) {
 	lfs := "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
-	for _, test := range []struct {
+	for i, test := range []struct {
 		rule   string
 		files  []string // names and contents in turn
 		links  []string // names and targets in turn
@@ -157,6 +165,7 @@ func TestGitModulesAreFetchedWithNeededFiles(t *testing.T) {
 		{"strange names", []string{"a/x.tf", "", "a/:(top)", "", "a/-x", "", "a/*", "", "a/é b", ""}, nil, "a", []string{"a/*", "a/-x", "a/:(top)", "a/x.tf", "a/é b"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
+			skipInShort(t, i)
 			r := upstreamtest.NewRepository(t)
 			r.Git("config", "uploadpack.allowFilter", "true")
 			r.Write(test.files...)
@@ -267,7 +276,7 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 	}
 	flat, flatCommit := submodule()
 	deep, deepCommit := submodule("x/x.tf", "")
-	for _, test := range []struct {
+	for i, test := range []struct {
 		rule   string
 		url    string // of the submodule vendor/net
 		main   string // a/main.tf
@@ -295,6 +304,7 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 		{"one that is not there", "../no.git", "", "", nil, upstream.ErrMalformed, "not there"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
+			skipInShort(t, i)
 			r, net, commit := upstreamtest.NewRepository(t), flat, flatCommit
 			r.Git("config", "uploadpack.allowFilter", "true") // as code hosts do: .gitmodules is fetched by itself
 			if test.folder == "vendor/net/x" {
@@ -359,7 +369,7 @@ func TestGitServersThatFail(t *testing.T) {
 		}
 	}
 	const packfile, progress = "000dpackfile\n", "0015\x02sixteen bytes..\n"
-	for _, test := range []struct {
+	for i, test := range []struct {
 		rule  string
 		info  http.HandlerFunc // nil: git's
 		pack  http.HandlerFunc
@@ -416,6 +426,7 @@ func TestGitServersThatFail(t *testing.T) {
 		{"more than a module may have", nil, nil, "large", "", upstream.ErrTooLarge, "the limit for the files of a module"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
+			skipInShort(t, i)
 			s := &gitSite{}
 			s.serve("/acme/vpc.git", r)
 			if test.info != nil {

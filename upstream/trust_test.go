@@ -142,7 +142,7 @@ func TestCredentialsAreForLocationsOfTheRegistry(t *testing.T) {
 			http.Redirect(w, r, to+"/"+service+"?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
 		}
 	}
-	for _, test := range []struct {
+	for i, test := range []struct {
 		rule  string
 		named string   // by the registry
 		allow []string // repositories of codeHost
@@ -237,6 +237,7 @@ func TestCredentialsAreForLocationsOfTheRegistry(t *testing.T) {
 			}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
+			skipInShort(t, i)
 			n := newHostileNetwork(t)
 			n.named = test.named
 			n.private("/acme/secret.git/", secret.Handler("/acme/secret.git"))

@@ -100,7 +100,7 @@ func TestFilesThatAreNotJudged(t *testing.T) {
 			if got := refusedOf(t, files("main.tf", content), ""); got != nil {
 				t.Errorf("it is judged: %q", got)
 			}
-			if took := time.Since(start); took > 20*time.Second {
+			if took := time.Since(start); took > 2*time.Minute { // seconds, on a busy machine
 				t.Errorf("it took %s", took)
 			}
 		})

@@ -38,6 +38,14 @@ func first(h http.Handler) http.Handler {
 	})
 }
 
+// skipInShort skips most rows of a table: a short run looks for data races, and the same
+// goroutines work for each row.
+func skipInShort(t *testing.T, row int) {
+	if t.Helper(); testing.Short() && row%5 > 0 {
+		t.Skip("it takes long with the race detector")
+	}
+}
+
 func TestFetchFindsTheCommitOfARef(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("main.tf", "# 1\n")
@@ -52,7 +60,7 @@ func TestFetchFindsTheCommitOfARef(t *testing.T) {
 	r.Git("branch", "0123456789")
 	blob := r.Git("rev-parse", "HEAD:main.tf")
 	annotated := r.Git("rev-parse", "v1.0.1")
-	for _, test := range []struct{ rule, ref, commit string }{
+	for i, test := range []struct{ rule, ref, commit string }{
 		{"none: the default branch", "", three},
 		{"HEAD", "HEAD", three},
 		{"a tag", "v1.0.0", one},
@@ -90,6 +98,7 @@ func TestFetchFindsTheCommitOfARef(t *testing.T) {
 				continue // names are found in the same way with any protocol
 			}
 			t.Run(test.rule+server.rule, func(t *testing.T) {
+				skipInShort(t, i)
 				s := served(t, r, server.change)
 				s.Ref = test.ref
 				fetched, commit, err := git.Fetch(t.Context(), s, filepath.Join(t.TempDir(), "fetched"))
