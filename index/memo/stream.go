@@ -10,8 +10,9 @@ import (
 	"slices"
 )
 
-// bufferSize is the size of reads and writes of a memo file.
-const bufferSize = 256 << 10
+// bufferSize is the size of reads and writes of a memo file. Most segments are smaller: each change
+// stores one, and would need fresh pages for a larger buffer.
+const bufferSize = 32 << 10
 
 // checkedBody checks the format and the checksum of a file. It leaves the file behind the line of
 // the format, and returns the number of bytes from there to the checksum.
