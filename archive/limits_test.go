@@ -139,8 +139,7 @@ func zip64End(at int64, entries uint64) []byte {
 	return b.Bytes()
 }
 
-// skipInShort skips a test of large archives, which one goroutine reads: a short run looks for data
-// races.
+// skipInShort skips a long test that starts no goroutine: a short run looks for data races.
 func skipInShort(t *testing.T) {
 	if t.Helper(); testing.Short() {
 		t.Skip("it takes long with the race detector")

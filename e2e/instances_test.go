@@ -53,7 +53,7 @@ func TestInstancesBehindAProxy(t *testing.T) {
 
 	vpc := "https://" + host + "/v1/modules/acme/vpc/aws/"
 	urls := []string{versionsOfDemo, vpc + "versions", vpc + "1.0.0/archive.tar.gz"}
-	var stop, killed atomic.Bool
+	var stop, dying atomic.Bool
 	var answered atomic.Int64
 	var clients sync.WaitGroup
 	for n := range 4 {
@@ -67,7 +67,7 @@ func TestInstancesBehindAProxy(t *testing.T) {
 			broken := false
 			for i := n; !stop.Load(); i++ {
 				answer, err := fetch(client, urls[i%len(urls)])
-				if killed.Load() && !broken && errors.Is(err, io.ErrUnexpectedEOF) {
+				if dying.Load() && !broken && errors.Is(err, io.ErrUnexpectedEOF) {
 					broken = true // the instance had begun to answer, and nobody can go on with that
 					continue
 				}
@@ -111,12 +111,13 @@ func TestInstancesBehindAProxy(t *testing.T) {
 	everywhere("1.1.0")
 
 	third := instances[2]
-	killed.Store(true)
+	dying.Store(true)
 	if err := third.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	<-third.ended
 	goOn("while one instance is dead")
+	dying.Store(false)
 	publish("1.2.0")
 	third.start(t, []Site{s})
 	everywhere("1.2.0")

@@ -89,7 +89,7 @@ func TestPublicationsThatAStoreInterrupts(t *testing.T) {
 	for _, mode := range faultModes {
 		t.Run("the store "+mode.name, func(t *testing.T) {
 			offered := 0
-			for n := int64(1); ; n += int64(stride()) {
+			for n := int64(1); ; n += int64(treetest.Stride()) {
 				store := newFaults(mode.afterwards)
 				indextest.InBucket(t, store.bucket).Keys("acme", author)
 				r := newRegistryInBucket(t, store.bucket, withoutIndex)

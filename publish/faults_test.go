@@ -120,15 +120,6 @@ func (r *registry) scan() *index.Snapshot {
 	return s
 }
 
-// stride is the distance of the operations that fail, one in each run. A short run looks for
-// data races, of which each operation has the same.
-func stride() int {
-	if testing.Short() {
-		return 10
-	}
-	return 1
-}
-
 // eachFault runs a test for each operation that fails, until all operations succeed. Of
 // faults that last, every other one begins during the one before.
 func eachFault(t *testing.T, build func(*indextest.Tree), test func(t *testing.T, r faultyTree, begin func(), end func() string)) {
@@ -138,7 +129,7 @@ func eachFault(t *testing.T, build func(*indextest.Tree), test func(t *testing.T
 				continue
 			}
 			t.Run(f.name, func(t *testing.T) {
-				for n := 1; ; n += stride() * max(1, f.lasts/2) {
+				for n := 1; ; n += treetest.Stride() * max(1, f.lasts/2) {
 					r, failed, begun := on.newFaultyTree(t, f, build), "", false
 					test(t, r, func() { begun = true; r.begin(n) }, func() string { failed = r.end(); return failed })
 					if t.Failed() {
@@ -179,9 +170,6 @@ func TestPublicationsDuringFaults(t *testing.T) {
 		{"documentation of a release that is published", []string{linuxZip, darwinZip, manifest, signature, sums, "docs.zip"}, 5},
 	} {
 		t.Run(order.rule, func(t *testing.T) {
-			if testing.Short() && order.from == 0 {
-				t.Skip("there are hundreds of operations")
-			}
 			build := func(files *indextest.Tree) {
 				files.Keys("acme", author)
 				files.ProviderIn("providers/ACME/demo/0.9.0", "demo", "0.9.0", "linux_amd64").Signed(author)

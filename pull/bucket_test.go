@@ -36,7 +36,7 @@ func TestFillsThatAStoreInterrupts(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
 	for _, down := range []bool{true, false} {
-		for n := int64(1); ; n += int64(stride()) {
+		for n := int64(1); ; n += int64(treetest.Stride()) {
 			root := treeKind{bucket: true}.root(t)
 			m := over(t, c, pull.Policy{}, root)
 			asked := failingFrom(root.bucket, n, down)
@@ -67,7 +67,7 @@ func TestFillsThatAStoreInterrupts(t *testing.T) {
 func TestModuleFillsThatAStoreInterrupts(t *testing.T) {
 	s := newModules(t, "")
 	c := s.Client(t, upstream.Origin{})
-	for n := int64(1); ; n += int64(stride()) {
+	for n := int64(1); ; n += int64(treetest.Stride()) {
 		root := treeKind{bucket: true}.root(t)
 		m := over(t, c, withModules, root)
 		asked := failingFrom(root.bucket, n, true)
@@ -184,7 +184,7 @@ func testFoldersThatAreBeingUploaded(t *testing.T, on treeKind) {
 
 // An extension that is interrupted hides nothing, and the next one completes it.
 func TestAdditionsThatAStoreInterrupts(t *testing.T) {
-	for n := int64(1); ; n += int64(stride()) {
+	for n := int64(1); ; n += int64(treetest.Stride()) {
 		g := newGrowing(t, "linux_amd64")
 		c := g.Client(t, upstream.Origin{})
 		root := treeKind{bucket: true}.root(t)

@@ -42,19 +42,10 @@ var outages = []outage{
 	}},
 }
 
-// stride is the distance of the operations that fail, one in each run. A short run looks for
-// data races, of which each operation has the same.
-func stride() int {
-	if testing.Short() {
-		return 10
-	}
-	return 1
-}
-
 // each runs a test for every operation at which the outage may begin. The test returns
 // the number of operations.
 func (o outage) each(test func(n int) (asked int)) {
-	for n := 1; n <= test(n); n += stride() {
+	for n := 1; n <= test(n); n += treetest.Stride() {
 	}
 }
 

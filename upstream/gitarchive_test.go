@@ -2,34 +2,12 @@ package upstream_test
 
 import (
 	"archive/tar"
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"math/big"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
-
-// certificateOf makes a certificate that is valid for the names.
-func certificateOf(t *testing.T, names ...string) *tls.Certificate {
-	t.Helper()
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: names, NotAfter: time.Now().Add(time.Hour),
-	}, &x509.Certificate{}, public, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}
-}
 
 // Without git, modules are fetched as archives from code hosts that have archives.
 func TestGitModulesWithoutGit(t *testing.T) {
@@ -50,7 +28,7 @@ func TestGitModulesWithoutGit(t *testing.T) {
 		{"another host", "git::https://" + codeHost + "/acme/vpc.git", "/", nil, upstream.ErrMalformed, "install git"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			s := &gitSite{certificate: certificateOf(t, "codeload.github.com", "gitlab.com", codeHost)}
+			s := &gitSite{names: []string{"codeload.github.com", "gitlab.com", codeHost}}
 			s.Handle(test.path, body(packed))
 			c := s.client(t, upstream.Origin{Private: []string{"codeload.github.com", "gitlab.com"}})
 			t.Setenv("PATH", "")

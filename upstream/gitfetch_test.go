@@ -34,7 +34,7 @@ const codeHost = "git.example.com"
 // A gitSite is a server of repositories by path.
 type gitSite struct {
 	http.ServeMux
-	certificate *tls.Certificate // nil: one that is valid for its names
+	names []string // of its certificate; nil: of upstreamtest's
 
 	mutex    sync.Mutex
 	requests []*http.Request
@@ -66,12 +66,10 @@ func (s *gitSite) client(t *testing.T, o upstream.Origin) *upstream.Client {
 	server := httptest.NewUnstartedServer(s)
 	server.EnableHTTP2 = true
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	if s.certificate != nil {
-		server.TLS = &tls.Config{Certificates: []tls.Certificate{*s.certificate}}
-		server.StartTLS()
-	} else {
-		upstreamtest.StartTLS(server)
+	if s.names != nil {
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{upstreamtest.NewCertificate(s.names...)}}
 	}
+	upstreamtest.StartTLS(server)
 	t.Cleanup(server.Close)
 	o.Hostname, o.Private = host, append(o.Private, codeHost)
 	return newClient(t, o, upstream.Network{Roots: roots(server), Connect: resolving(server)})
@@ -124,14 +122,6 @@ func call(source string) string {
 	return fmt.Sprintf("module %q {\n  source = %q\n}\n", strings.NewReplacer(".", "_", "/", "-").Replace(source), source)
 }
 
-// skipInShort skips most rows of a table: a short run looks for data races, and the same
-// goroutines work for each row.
-func skipInShort(t *testing.T, row int) {
-	if t.Helper(); testing.Short() && row%5 > 0 {
-		t.Skip("it takes long with the race detector")
-	}
-}
-
 // The files kept of a repository are the module's folder and the files that it leads
 // to.
 func TestGitModulesAreFetchedWithNeededFiles(t *testing.T) {
@@ -165,7 +155,7 @@ func TestGitModulesAreFetchedWithNeededFiles(t *testing.T) {
 		{"strange names", []string{"a/x.tf", "", "a/:(top)", "", "a/-x", "", "a/*", "", "a/é b", ""}, nil, "a", []string{"a/*", "a/-x", "a/:(top)", "a/x.tf", "a/é b"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			skipInShort(t, i)
+			upstreamtest.SkipInShort(t, i)
 			r := upstreamtest.NewRepository(t)
 			r.Git("config", "uploadpack.allowFilter", "true")
 			r.Write(test.files...)
@@ -304,7 +294,7 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 		{"one that is not there", "../no.git", "", "", nil, upstream.ErrMalformed, "not there"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			skipInShort(t, i)
+			upstreamtest.SkipInShort(t, i)
 			r, net, commit := upstreamtest.NewRepository(t), flat, flatCommit
 			r.Git("config", "uploadpack.allowFilter", "true") // as code hosts do: .gitmodules is fetched by itself
 			if test.folder == "vendor/net/x" {
@@ -426,7 +416,7 @@ func TestGitServersThatFail(t *testing.T) {
 		{"more than a module may have", nil, nil, "large", "", upstream.ErrTooLarge, "the limit for the files of a module"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			skipInShort(t, i)
+			upstreamtest.SkipInShort(t, i)
 			s := &gitSite{}
 			s.serve("/acme/vpc.git", r)
 			if test.info != nil {

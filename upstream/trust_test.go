@@ -237,7 +237,7 @@ func TestCredentialsAreForLocationsOfTheRegistry(t *testing.T) {
 			}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			skipInShort(t, i)
+			upstreamtest.SkipInShort(t, i)
 			n := newHostileNetwork(t)
 			n.named = test.named
 			n.private("/acme/secret.git/", secret.Handler("/acme/secret.git"))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/spf13/afero"
@@ -29,6 +30,16 @@ type Faults struct {
 	fails  func(n int, o Operation) error
 	asked  int
 	failed []Operation
+}
+
+// Stride is the distance of operations for tests that have one operation after the other fail. In a
+// short run it is more than one: that looks for data races, and the same goroutines work, whichever
+// operation fails.
+func Stride() int {
+	if testing.Short() {
+		return 10
+	}
+	return 1
 }
 
 // An Operation is a call of a file system, or of a file that it has opened.

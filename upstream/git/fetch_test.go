@@ -38,14 +38,6 @@ func first(h http.Handler) http.Handler {
 	})
 }
 
-// skipInShort skips most rows of a table: a short run looks for data races, and the same
-// goroutines work for each row.
-func skipInShort(t *testing.T, row int) {
-	if t.Helper(); testing.Short() && row%5 > 0 {
-		t.Skip("it takes long with the race detector")
-	}
-}
-
 func TestFetchFindsTheCommitOfARef(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
 	r.Write("main.tf", "# 1\n")
@@ -98,7 +90,7 @@ func TestFetchFindsTheCommitOfARef(t *testing.T) {
 				continue // names are found in the same way with any protocol
 			}
 			t.Run(test.rule+server.rule, func(t *testing.T) {
-				skipInShort(t, i)
+				upstreamtest.SkipInShort(t, i)
 				s := served(t, r, server.change)
 				s.Ref = test.ref
 				fetched, commit, err := git.Fetch(t.Context(), s, filepath.Join(t.TempDir(), "fetched"))

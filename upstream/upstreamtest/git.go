@@ -101,6 +101,14 @@ func (r *Repository) Tree(entries ...string) (files string) {
 	return r.GitWith(strings.Join(entries, "\x00")+"\x00", "mktree", "-z", "--missing")
 }
 
+// SkipInShort skips most rows of a table in which git runs many times: a short run looks for data races, and the same
+// goroutines work for each row.
+func SkipInShort(t *testing.T, row int) {
+	if t.Helper(); testing.Short() && row%5 > 0 {
+		t.Skip("it takes long with the race detector")
+	}
+}
+
 // programs is the folder of git's own programs.
 var programs = sync.OnceValues(func() (string, error) {
 	folder, err := exec.Command("git", "--exec-path").Output()

@@ -29,7 +29,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// Host is the origin's name, for which the certificate of httptest is valid.
+// Host is the origin's name.
 const Host = "registry.example.com"
 
 // The provider of AcmeTree.
