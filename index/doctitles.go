@@ -83,7 +83,7 @@ func (e *entry) titlesIn(docs string) (titles content.Titles, known bool) {
 func newTitlesJob(p *providerFolder, r *Release) *job {
 	dir, name := path.Split(r.Docs())
 	return &job{
-		folder: &p.folder, titles: true, Task: queue.Task{Address: p.Address, Version: r.Version, Background: true},
+		part: p.Part, titles: true, Task: queue.Task{Address: p.Address, Version: r.Version, Background: true},
 		Location: tree.Location{Dir: path.Clean(dir), Name: name, Report: path.Join("providers", dir)},
 	}
 }
@@ -105,13 +105,13 @@ func (w *walker) takeTitles(a *job) {
 // has changed.
 func (x *scanner) readTitles(ctx context.Context, a *job) (r readResult) {
 	at, now := a.Location, x.options.now()
-	found, err := content.FindDocs(ctx, a.folder.Part, at.Path())
+	found, err := content.FindDocs(ctx, a.part, at.Path())
 	if err == nil {
 		if d, known := x.memo.Get(&at, found.Stamp()); known && content.Titles(d.Content).AreCurrent() {
 			return readResult{record: d}
 		}
 		r.record.Stamp = found.Stamp()
-		r.record.Content, err = found.ReadTitles(ctx, a.folder.Address.Name, a.known)
+		r.record.Content, err = found.ReadTitles(ctx, a.Address.Name, a.known)
 		r.young = r.record.Stamp.TooYoung(now, 0)
 	}
 	switch {

@@ -19,8 +19,8 @@ import (
 // A job is an archive, as a file or a folder, that has to be read, and the result of reading
 // it. Titles of documentation are read by such jobs, too.
 type job struct {
-	folder  *folder // the folder of the provider or module
-	listing *listing
+	part    tree.Part
+	listing *listing // the newest: earlier ones must not stay in memory
 	tree.Location
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
@@ -72,7 +72,7 @@ func (w *walker) newArchive(f *folder, report string, e tree.Entry, version stri
 }
 
 func (w *walker) newJob(f *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
-	return &job{folder: f, Location: e.Location(report), Task: queue.Task{Address: f.Address, Version: version}, read: read, before: w.before, first: w.scan.last == nil}
+	return &job{part: f.Part, Location: e.Location(report), Task: queue.Task{Address: f.Address, Version: version}, read: read, before: w.before, first: w.scan.last == nil}
 }
 
 // recall copies the result for an archive from the memo, or from the digests from outside of
@@ -109,7 +109,7 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) *job {
 			a.module.Recall(a.Digest)
 		}
 		return w.renew(a)
-	case !w.scan.once && !w.hasPacked(a) && a.folder.Part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest):
+	case !w.scan.once && !w.hasPacked(a) && a.part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest):
 		a.pending, w.young = true, true
 	default:
 		return w.queue(a)
@@ -155,7 +155,7 @@ func (w *walker) renew(a *job) *job {
 
 // isOutdated reports whether this release reads more of an archive than a record has.
 func (a *job) isOutdated(d memo.Record) bool {
-	return a.folder.Address.IsModule() && d.Bad == nil && !moduledoc.IsCurrent(archive.SummaryIn(d.Content))
+	return a.Address.IsModule() && d.Bad == nil && !moduledoc.IsCurrent(archive.SummaryIn(d.Content))
 }
 
 // setAside leaves an archive that cannot be read at the moment to a later scan.
@@ -209,7 +209,7 @@ func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
 
 // readFile opens an archive that is a file, and calls read. The file must not change meanwhile.
 func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error)) (memo.Record, error) {
-	f, info, err := a.folder.Part.OpenRegular(a.Path())
+	f, info, err := a.part.OpenRegular(a.Path())
 	if err != nil {
 		return memo.Record{}, err
 	}

@@ -95,7 +95,7 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 		w.report.Withhold(tree.InFolder(m.Report, e.Name), m.Address, "", e.Bad)
 		return
 	}
-	a := &job{folder: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.Report}, Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
+	a := &job{part: m.Part, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.Report}, Record: memo.Record{Digest: archive.Digest{Bad: e.Bad}}}
 	m.packages = append(m.packages, &modulePackage{ModulePackage: p, job: a})
 }
 
@@ -124,7 +124,7 @@ func readModuleFolder(ctx context.Context, a *job) (memo.Record, error) {
 
 // readModuleFolderAgain is readModuleFolder for a folder that is offered: it must not change.
 func readModuleFolderAgain(ctx context.Context, a *job) (memo.Record, error) {
-	again, bad := archive.FindModule(a.folder.Part, a.Path(), func(string) {})
+	again, bad := archive.FindModule(a.part, a.Path(), func(string) {})
 	switch {
 	case bad != nil:
 		return memo.Record{}, bad
@@ -221,9 +221,7 @@ func (p *modulePackage) file() *File {
 	}
 	f := offer.NewFile("archive."+p.Format, p.Record.Size, p.SHA256, offer.InModules, p.Dir, p.job.Name, p.Stamp, packed)
 	f.Version = p.Number.String()
-	if p.folder != nil {
-		f.NoteChanges(p.folder.Part)
-	}
+	f.NoteChanges(p.part)
 	return &f
 }
 

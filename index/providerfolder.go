@@ -27,19 +27,12 @@ import (
 type providerFolder struct {
 	folder
 	parser   address.ReleaseFileParser
-	read     func(context.Context, *job) (memo.Record, error) // the zip of one platform
-	releases map[string]*releaseFiles                         // by version
-	ordered  []*releaseFiles                                  // the newest first
+	releases map[string]*releaseFiles // by version
+	ordered  []*releaseFiles          // the newest first
 }
 
 func newProviderFolder(f folder) *providerFolder {
-	p := &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: f.Address.Name}, releases: make(map[string]*releaseFiles)}
-	p.read = func(ctx context.Context, a *job) (memo.Record, error) {
-		return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
-			return archive.ReadPackage(ctx, f, size, p.Address.Name, wire.SHA256{})
-		})
-	}
-	return p
+	return &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: f.Address.Name}, releases: make(map[string]*releaseFiles)}
 }
 
 // releaseFiles are the files of one version, in any place in the folder.
@@ -77,7 +70,7 @@ func (p *packageArchive) zip() string {
 	if p.unpacked == nil {
 		return p.Name
 	}
-	return address.PackageName(p.folder.Address.Name, p.Version, p.platform)
+	return address.PackageName(p.Address.Name, p.Version, p.platform)
 }
 
 // detail returns the result of reading the zip. An unpacked package has no detail: the
@@ -87,6 +80,13 @@ func (p *packageArchive) detail() archive.PackageDetail {
 		return archive.PackageDetail{}
 	}
 	return archive.PackageDetailOf(p.Content)
+}
+
+// readPackage reads the zip of one platform.
+func readPackage(ctx context.Context, a *job) (memo.Record, error) {
+	return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
+		return archive.ReadPackage(ctx, f, size, a.Address.Name, wire.SHA256{})
+	})
 }
 
 // A document is a small file beside the packages.
@@ -188,7 +188,7 @@ func (r *releaseFiles) keep(bad *tree.Finding) {
 func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report string, e tree.Entry) {
 	r := p.release(f.Version, f.Text)
 	if f.Kind == address.PackageFile {
-		a := w.newArchive(&p.folder, report, e, r.text, p.read)
+		a := w.newArchive(&p.folder, report, e, r.text, readPackage)
 		r.packages = append(r.packages, newPackageArchive(a, f.Platform))
 		return
 	}

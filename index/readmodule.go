@@ -34,7 +34,7 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 	if found == nil || err != nil {
 		return nil, err
 	}
-	p := &modulePackage{ModulePackage: *found, job: &job{folder: &folder{Folder: layout.Folder{Part: part, Address: a}}, Location: tree.Location{Dir: at.Dir, Name: at.Name}}}
+	p := &modulePackage{ModulePackage: *found, job: &job{part: part, Location: tree.Location{Dir: at.Dir, Name: at.Name}}}
 	if !found.IsFolder {
 		p.Stamp = tree.StampOf(at.Info)
 	}
@@ -65,11 +65,11 @@ func (p *modulePackage) read(ctx context.Context) error {
 		return err
 	}
 	var dirs []string
-	a.module, a.Bad = archive.FindModule(a.folder.Part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
+	a.module, a.Bad = archive.FindModule(a.part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
 	a.Stamp = a.module.Stamp()
 	// Even if no scan follows, there is no other sign that the folder has been copied
 	// completely.
-	if now := time.Now(); !a.Bad.Passes() && a.folder.Part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest) {
+	if now := time.Now(); !a.Bad.Passes() && a.part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest) {
 		return tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
 	if a.Bad != nil {

@@ -329,6 +329,6 @@ func (p *packageArchive) file(version string) File {
 	}
 	f := offer.NewFile(p.zip(), p.Record.Size, p.SHA256, offer.InProviders, p.Dir, p.Name, p.Stamp, packed)
 	f.Version, f.Platform = version, p.platformText
-	f.NoteChanges(p.folder.Part)
+	f.NoteChanges(p.part)
 	return f
 }

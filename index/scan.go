@@ -223,7 +223,7 @@ func checkSeeking(unread []*job) (ok bool, err error) {
 		case a.unpacked != nil:
 			name = cmp.Or(a.unpacked.FirstFile(), name)
 		}
-		if ok, err := a.folder.Part.CheckSeeking(name); ok {
+		if ok, err := a.part.CheckSeeking(name); ok {
 			return err == nil, err
 		}
 	}
