@@ -1,12 +1,13 @@
 package module
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -192,16 +193,28 @@ func rescanIndexes(r *http.Request, app *App) (any, error) {
 		return nil, err
 	}
 	for root, x := range found {
-		before := x.Snapshot()
+		before := digestOfOffers(x.Snapshot())
 		now, err := x.Rescan(r.Context())
 		if err != nil {
 			return nil, caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Err: fmt.Errorf("scanning %s: %w", root, err)}
 		}
-		if before != nil && !reflect.DeepEqual(before.Report().Offered, now.Report().Offered) {
+		if before != nil && !bytes.Equal(before, digestOfOffers(now)) {
 			app.announce(x)
 		}
 	}
 	return listIndexes(r, found)
+}
+
+// digestOfOffers returns a digest of the versions that a snapshot offers, and nil without a
+// snapshot. The snapshot itself must not stay in memory while a large tree is read: it
+// keeps all that was known of the tree at its time.
+func digestOfOffers(s *index.Snapshot) []byte {
+	if s == nil {
+		return nil
+	}
+	h := sha256.New()
+	json.NewEncoder(h).Encode(s.Report().Offered) // a hash accepts everything, and offers consist of text
+	return h.Sum(nil)
 }
 
 // forgetKeys forgets the keys that a namespace had, and tells other instances. The

@@ -7,9 +7,15 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
+	"time"
+	"weak"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -177,4 +183,57 @@ func TestAdminWithoutARegistry(t *testing.T) {
 	if status, _ := administer(t, http.MethodGet, "/terraform_registry/access?right=read&address=acme/demo", &decisions); status != 200 || decisions == nil || len(decisions) > 0 {
 		t.Errorf("the rules: status %d, %v", status, decisions)
 	}
+}
+
+// While a request waits for packages to be read, the snapshot from before must not stay in
+// memory: with a million packages, it is as large as the tree.
+func TestARescanThatWaitsKeepsNoEarlierSnapshot(t *testing.T) {
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	read := make(chan struct{})
+	x := index.New(index.Options{Open: indextest.On(t, heldBack{files.Fs, read}).Open})
+	defer x.Close()
+	release := sync.OnceFunc(func() { close(read) })
+	defer release()
+	x.Start()
+	<-x.Ready()
+	first := x.Snapshot()
+	answered := make(chan error, 1)
+	go func() {
+		app := &App{indexes: map[indexKey]*pooledIndex{{}: {Index: x}}}
+		_, err := rescanIndexes(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil), app)
+		answered <- err
+	}()
+	if x.Next(t.Context(), first) == nil {
+		t.Fatal("the tree is not scanned")
+	}
+	earlier := weak.Make(first)
+	first = nil
+	for deadline := time.Now().Add(10 * time.Second); earlier.Value() != nil; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatal("the snapshot from before is still in memory")
+		}
+	}
+	select {
+	case err := <-answered:
+		t.Fatalf("it has not waited: %v", err)
+	default:
+	}
+	release()
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+}
+
+// heldBack is a file system whose zips can be opened once read is closed.
+type heldBack struct {
+	afero.Fs
+	read chan struct{}
+}
+
+func (h heldBack) Open(name string) (afero.File, error) {
+	if strings.HasSuffix(name, ".zip") {
+		<-h.read
+	}
+	return h.Fs.Open(name)
 }
