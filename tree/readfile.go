@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
+	"sync"
 
 	"github.com/spf13/afero"
 
@@ -104,11 +106,25 @@ func (p Part) Digest(name string) (sum wire.SHA256, err error) {
 // DigestFile reads f from its current offset to its end.
 func DigestFile(ctx context.Context, f io.Reader) (sum wire.SHA256, err error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
+	if err := HashFile(h, contextReader{ctx, f}); err != nil {
 		return sum, err
 	}
 	return wire.SHA256(h.Sum(nil)), nil
 }
+
+// HashFile writes f from its current offset to its end to h. Its buffers are used again: a
+// new one for each of a million small files would be most of the memory that reading them
+// allocates.
+func HashFile(h hash.Hash, f io.Reader) error {
+	b := hashBuffers.Get().(*[hashChunk]byte)
+	defer hashBuffers.Put(b)
+	_, err := io.CopyBuffer(h, f, b[:])
+	return err
+}
+
+const hashChunk = 32 << 10
+
+var hashBuffers = sync.Pool{New: func() any { return new([hashChunk]byte) }}
 
 // WithContext returns a reader that fails once ctx has ended, so that a long read ends with
 // the request or scan that started it.
