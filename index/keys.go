@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	svchost "github.com/hashicorp/terraform-svchost"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
@@ -125,9 +123,8 @@ func (s *scan) verifiedRelease(p *providerFolder, files *releaseFiles, file *key
 
 // ForgetKeys removes the copy of a namespace's keys file, which must be gone. Releases of
 // the namespace then count as if it had never had keys. ForgetKeys returns once a scan has
-// seen that. The hostname is empty for a hosted namespace.
-func (x *Index) ForgetKeys(ctx context.Context, hostname svchost.Hostname, namespace string) error {
-	n := keys.Namespace{Hostname: hostname, Name: namespace}
+// seen that.
+func (x *Index) ForgetKeys(ctx context.Context, n keys.Namespace) error {
 	s, err := x.Rescan(ctx)
 	if err != nil {
 		return err

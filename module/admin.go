@@ -9,14 +9,11 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -221,7 +218,7 @@ func digestOfOffers(s *index.Snapshot) []byte {
 // answer has the roots of the trees in which the namespace had keys. Indexes of one
 // tree share the copies of its keys.
 func forgetKeys(r *http.Request, app *App) (any, error) {
-	hostname, namespace, err := parseKeysNamespace(r.URL.Query().Get("namespace"))
+	namespace, err := keys.ParseNamespace(r.URL.Query().Get("namespace"))
 	if err != nil {
 		return nil, caddy.APIError{HTTPStatus: http.StatusBadRequest, Err: err}
 	}
@@ -233,7 +230,7 @@ func forgetKeys(r *http.Request, app *App) (any, error) {
 	var refused error // the refusal of a tree
 	for _, root := range slices.Sorted(maps.Keys(found)) {
 		x := found[root]
-		switch err := x.ForgetKeys(r.Context(), hostname, namespace); {
+		switch err := x.ForgetKeys(r.Context(), namespace); {
 		case errors.Is(err, keys.ErrNoCopy):
 			continue
 		case errors.Is(err, keys.ErrNotGone):
@@ -253,21 +250,6 @@ func forgetKeys(r *http.Request, app *App) (any, error) {
 	}
 	app.logger.Info("forgot the keys of "+r.URL.Query().Get("namespace"), "roots", forgotten)
 	return forgotten, nil
-}
-
-// parseKeysNamespace parses [HOSTNAME/]NAMESPACE, which is the form of names of keys
-// files.
-func parseKeysNamespace(text string) (hostname svchost.Hostname, namespace string, err error) {
-	host, namespace, mirrored := strings.Cut(text, "/")
-	if !mirrored {
-		host, namespace = "", text
-	} else if hostname, err = address.ParseHostname(host); err != nil {
-		return "", "", fmt.Errorf("%q is not a hostname: %w", host, err)
-	}
-	if namespace, err = address.ParseNamespace(namespace); err != nil {
-		return "", "", fmt.Errorf("give the namespace as NAMESPACE or HOSTNAME/NAMESPACE: %w", err)
-	}
-	return hostname, namespace, nil
 }
 
 // An AccessDecision is the decision of the rules of one registry.

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"fmt"
 	"path"
 	"strings"
 
@@ -14,6 +15,20 @@ import (
 type Namespace struct {
 	Hostname svchost.Hostname // empty: it is hosted
 	Name     string
+}
+
+// ParseNamespace parses the form that String returns.
+func ParseNamespace(text string) (n Namespace, err error) {
+	host, name, mirrored := strings.Cut(text, "/")
+	if !mirrored {
+		name = text
+	} else if n.Hostname, err = address.ParseHostname(host); err != nil {
+		return Namespace{}, fmt.Errorf("%q is not a hostname: %w", host, err)
+	}
+	if n.Name, err = address.ParseNamespace(name); err != nil {
+		return Namespace{}, fmt.Errorf("give the namespace as NAMESPACE or HOSTNAME/NAMESPACE: %w", err)
+	}
+	return n, nil
 }
 
 // File returns where the keys of a namespace are expected, in the form that users write.
