@@ -418,7 +418,9 @@ func TestForgetKeys(t *testing.T) {
 	x := index.New(k.options)
 	t.Cleanup(func() { x.Close() })
 	rescan(t, x)
-	forget := func(namespace string) error { return x.ForgetKeys(t.Context(), keys.Namespace{Hostname: "a.example", Name: namespace}) }
+	forget := func(namespace string) error {
+		return x.ForgetKeys(t.Context(), keys.Namespace{Hostname: "a.example", Name: namespace})
+	}
 	if err := forget("acme"); !errors.Is(err, keys.ErrNotGone) {
 		t.Errorf("while the file is there: %v", err)
 	}
