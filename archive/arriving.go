@@ -220,7 +220,7 @@ func digestWalked(ctx context.Context, f io.Reader, walk func(io.Reader) walked)
 	hash := sha256.New()
 	f = tree.WithContext(ctx, f)
 	w = walk(io.TeeReader(f, hash))
-	if err := tree.HashFile(hash, f); err != nil {
+	if _, err := tree.HashFile(hash, f); err != nil {
 		return sum, w, err
 	}
 	return wire.SHA256(hash.Sum(nil)), w, nil

@@ -131,7 +131,7 @@ func readMember(ctx context.Context, part tree.Part, file File, wait func()) (m 
 	}
 	m.executable = isExecutable(start[:n])
 	crc, h := crc32.NewIEEE(), sha256.New()
-	size, err := io.Copy(io.MultiWriter(crc, h), tree.WithContext(ctx, io.MultiReader(bytes.NewReader(start[:n]), pacedFile{f, wait})))
+	size, err := tree.HashFile(io.MultiWriter(crc, h), tree.WithContext(ctx, io.MultiReader(bytes.NewReader(start[:n]), pacedFile{f, wait})))
 	if err != nil {
 		return m, sum, err
 	}

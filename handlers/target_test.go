@@ -295,12 +295,12 @@ func TestPendingIsOfTheAddressRequested(t *testing.T) {
 	folders := indextest.New(t)
 	folders.Provider("acme/secret", "1.0.0", "linux_amd64")
 	folders.Provider("secret.example.com/acme/hidden", "1.0.0", "linux_amd64")
-	o, files := options(t, folders), blockedFs{folders.Fs, "", make(chan struct{})}
+	o, files := options(t, folders), indextest.Gate{Fs: folders.Fs, Opened: make(chan struct{})}
 	o.Open = indextest.On(t, files).Open
 	x := index.New(o)
 	x.Start()
 	defer x.Close()
-	defer close(files.open)
+	defer close(files.Opened)
 	<-x.Ready()
 	g := privately(t, &handlers.Registry{Snapshot: x.Snapshot}, "allow anonymous read registry.terraform.io", "allow reader read acme")
 	tests := []struct {

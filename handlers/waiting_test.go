@@ -12,8 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spf13/afero"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
@@ -23,21 +21,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
-
-// blockedFs blocks opening archives with name in their path until open is closed.
-type blockedFs struct {
-	afero.Fs
-	name string
-	open chan struct{}
-}
-
-// Open implements afero.Fs.
-func (b blockedFs) Open(name string) (afero.File, error) {
-	if strings.Contains(name, b.name) && strings.HasSuffix(name, ".zip") {
-		<-b.open
-	}
-	return b.Fs.Open(name)
-}
 
 // On a cold start, the requested packages are read first, and the request waits for
 // them. Clients would choose an older version from an incomplete list, and OpenTofu
@@ -78,13 +61,13 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 		{"/v1/mirror/-/acme/large/README.md", http.StatusNotFound, nil},
 	} {
 		t.Run(test.path, func(t *testing.T) {
-			blocked := blockedFs{files.Fs, "large", make(chan struct{})}
+			blocked := indextest.Gate{Fs: files.Fs, Path: "large", Opened: make(chan struct{})}
 			o := options(t, files)
 			o.Open, o.Workers = indextest.On(t, blocked).Open, 1
 			x := index.New(o)
 			x.Start()
 			t.Cleanup(func() { x.Close() })
-			defer close(blocked.open) // before the index is closed
+			defer close(blocked.Opened) // before the index is closed
 			<-x.Ready()
 			s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next})
 			a := s.get(test.path)
@@ -104,13 +87,13 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 func TestRequestsDoNotWaitForever(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/large", "1.0.0", "linux_amd64")
-	blocked := blockedFs{files.Fs, "large", make(chan struct{})}
+	blocked := indextest.Gate{Fs: files.Fs, Path: "large", Opened: make(chan struct{})}
 	o := options(t, files)
 	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)
 	x.Start()
 	t.Cleanup(func() { x.Close() })
-	defer close(blocked.open)
+	defer close(blocked.Opened)
 	<-x.Ready()
 	var waited []index.Selection
 	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: func(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
@@ -199,12 +182,12 @@ func TestRequestsWaitForTheTreeOfAMirror(t *testing.T) {
 				continue // fetching a package may take long
 			}
 			synctest.Test(t, func(t *testing.T) {
-				blocked, o := blockedFs{files.Fs, "large", make(chan struct{})}, o
+				blocked, o := indextest.Gate{Fs: files.Fs, Path: "large", Opened: make(chan struct{})}, o
 				o.Open = indextest.On(t, blocked).Open
 				x := index.New(o)
 				x.Start()
 				defer x.Close()
-				defer close(blocked.open) // before the index is closed
+				defer close(blocked.Opened) // before the index is closed
 				<-x.Ready()
 				began := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as long as clients wait
@@ -225,13 +208,13 @@ func TestPendingIsPrivate(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
 	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
-	blocked := blockedFs{files.Fs, "1.0.0", make(chan struct{})}
+	blocked := indextest.Gate{Fs: files.Fs, Path: "1.0.0", Opened: make(chan struct{})}
 	o := options(t, files)
 	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)
 	x.Start()
 	t.Cleanup(func() { x.Close() })
-	defer close(blocked.open) // before the index is closed
+	defer close(blocked.Opened) // before the index is closed
 	<-x.Ready()
 	g := privately(t, &handlers.Registry{Snapshot: x.Snapshot}, "allow reader read acme")
 	for _, path := range []string{
@@ -258,12 +241,12 @@ func TestRequestsWaitOnce(t *testing.T) {
 	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
 	o := options(t, files)
 	synctest.Test(t, func(t *testing.T) {
-		blocked, o := blockedFs{files.Fs, "", make(chan struct{})}, o
+		blocked, o := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}, o
 		o.Open = indextest.On(t, blocked).Open
 		x := index.New(o)
 		x.Start()
 		defer x.Close()
-		defer close(blocked.open) // before the index is closed
+		defer close(blocked.Opened) // before the index is closed
 		<-x.Ready()
 		began := time.Now()
 		g := &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Upstream: unreachable{hangs: true}}
@@ -286,12 +269,12 @@ func TestRequestsWaitOnceForChecksToo(t *testing.T) {
 		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip?exp=4102444800&sig=" + strings.Repeat("A", 48),
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			blocked, o := blockedFs{files.Fs, "", make(chan struct{})}, o
+			blocked, o := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}, o
 			o.Open = indextest.On(t, blocked).Open
 			x := index.New(o)
 			x.Start()
 			defer x.Close()
-			defer close(blocked.open) // before the index is closed
+			defer close(blocked.Opened) // before the index is closed
 			<-x.Ready()
 			g := privately(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next}, "allow reader read acme")
 			g.Links.Reload = func() { time.Sleep(check) }
@@ -313,7 +296,7 @@ func TestRequestsWaitOnceForChecksToo(t *testing.T) {
 func TestRulesAreAskedOnce(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	blocked := blockedFs{files.Fs, "", make(chan struct{})}
+	blocked := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}
 	o := options(t, files)
 	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)
@@ -324,7 +307,7 @@ func TestRulesAreAskedOnce(t *testing.T) {
 	g := privately(t, &handlers.Registry{Snapshot: x.Snapshot}, "allow reader read acme")
 	g.Next = func(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
 		if waited++; waited == 1 {
-			close(blocked.open)
+			close(blocked.Opened)
 		}
 		return x.Next(ctx, after, wanted...)
 	}
@@ -345,13 +328,13 @@ func TestModuleVersionUnderNoHostnameIsPending(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
 	files.Write("modules/"+ownHost+"/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "x"))
-	blocked := blockedFs{files.Fs, "modules/acme/", make(chan struct{})}
+	blocked := indextest.Gate{Fs: files.Fs, Path: "modules/acme/", Opened: make(chan struct{})}
 	o := options(t, files)
 	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)
 	x.Start()
 	t.Cleanup(func() { x.Close() })
-	defer close(blocked.open) // before the index is closed
+	defer close(blocked.Opened) // before the index is closed
 	<-x.Ready()
 	const module = "/v1/modules/acme/vpc/aws/"
 	waiting := &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next}
@@ -372,9 +355,9 @@ func TestRequestedFilesAreReadAgainFirst(t *testing.T) {
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	files.Provider("acme/large", "1.0.0", "linux_amd64")
 	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
-	blocked := blockedFs{files.Fs, "large", make(chan struct{}, 100)}
-	for range cap(blocked.open) {
-		blocked.open <- struct{}{} // the first scan is not blocked
+	blocked := indextest.Gate{Fs: files.Fs, Path: "large", Opened: make(chan struct{}, 100)}
+	for range cap(blocked.Opened) {
+		blocked.Opened <- struct{}{} // the first scan is not blocked
 	}
 	o := options(t, files)
 	o.Open, o.Workers = indextest.On(t, blocked).Open, 1
@@ -383,8 +366,8 @@ func TestRequestedFilesAreReadAgainFirst(t *testing.T) {
 	if _, err := x.Rescan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for len(blocked.open) > 0 {
-		<-blocked.open
+	for len(blocked.Opened) > 0 {
+		<-blocked.Opened
 	}
 	restored := time.Date(2026, 3, 3, 3, 3, 3, 0, time.UTC)
 	for _, name := range []string{"providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "providers/acme/large/terraform-provider-large_1.0.0_linux_amd64.zip", "modules/acme/vpc/aws/1.0.0.tar.gz"} {
@@ -393,7 +376,7 @@ func TestRequestedFilesAreReadAgainFirst(t *testing.T) {
 		}
 	}
 	x.Start() // it starts a scan
-	defer close(blocked.open)
+	defer close(blocked.Opened)
 	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Changed: x.Refresh})
 	for _, path := range []string{"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz"} {
 		if a := s.get(path); a.StatusCode != http.StatusOK {
@@ -476,8 +459,8 @@ func TestPendingIsUnavailable(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# one"))
-	blocked := blockedFs{files.Fs, "", make(chan struct{})}
-	defer close(blocked.open) // before the index is closed
+	blocked := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}
+	defer close(blocked.Opened) // before the index is closed
 	x := index.New(options(t, indextest.On(t, blocked)))
 	x.Start()
 	t.Cleanup(func() { x.Close() })
@@ -534,8 +517,8 @@ func TestPendingReleaseMayBeSigned(t *testing.T) {
 	before.Close()
 
 	files.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(publisher)
-	blocked := blockedFs{files.Fs, "", make(chan struct{})}
-	defer close(blocked.open) // before the index is closed
+	blocked := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}
+	defer close(blocked.Opened) // before the index is closed
 	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)
 	x.Start()

@@ -14,7 +14,7 @@ import (
 // still to be read.
 func TestFoldersAreAnnouncedWhenTheyHaveBeenRead(t *testing.T) {
 	files := indextest.New(t)
-	g := gate{files.Fs, make(chan struct{})} // which holds back all zips
+	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})} // which holds back all zips
 	o := options(t, indextest.On(t, g).Open)
 	o.Workers = 2
 	x := index.New(o)
@@ -51,7 +51,7 @@ func TestFoldersAreAnnouncedWhenTheyHaveBeenRead(t *testing.T) {
 	if got := next(); got != "modules/acme/net/aws" {
 		t.Errorf("then %q", got)
 	}
-	close(g.open)
+	close(g.Opened)
 	last := []string{next(), next()}
 	slices.Sort(last)
 	if want := []string{"modules/acme/vpc/aws providers/acme/slow", "providers/acme/slow"}; !slices.Equal(last, want) {

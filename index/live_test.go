@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/afero"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -346,19 +344,6 @@ func TestPollingWhereNothingIsWatched(t *testing.T) {
 	}
 }
 
-// gate holds back the reading of archives until it is opened.
-type gate struct {
-	afero.Fs
-	open chan struct{}
-}
-
-func (g gate) Open(name string) (afero.File, error) {
-	if strings.HasSuffix(name, ".zip") {
-		<-g.open
-	}
-	return g.Fs.Open(name)
-}
-
 func TestAColdStartServesAtOnce(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/known", "1.0.0", "linux_amd64")
@@ -370,7 +355,7 @@ func TestAColdStartServesAtOnce(t *testing.T) {
 	first.Close()
 
 	files.Provider("acme/new", "1.0.0", "linux_amd64")
-	g := gate{files.Fs, make(chan struct{})}
+	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}
 	o.Open = indextest.On(t, g).Open
 	r := run(t, o)
 	<-r.Ready()
@@ -381,7 +366,7 @@ func TestAColdStartServesAtOnce(t *testing.T) {
 	if s.Report().Pending != 1 || !s.Pending(index.PlaceOf(address.Address{Namespace: "acme", Name: "new"}), "") {
 		t.Error("what is still to be read is not told")
 	}
-	close(g.open)
+	close(g.Opened)
 	if s := r.scan(t); !offers("acme/new", "1.0.0")(s) || s.Report().Pending != 0 {
 		t.Errorf("offered in the end is %+v", s.Report().Offered)
 	}
@@ -390,8 +375,8 @@ func TestAColdStartServesAtOnce(t *testing.T) {
 func TestAReleaseKeepsItsPackagesUntilNewOnesAreRead(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	g := gate{files.Fs, make(chan struct{}, 100)}
-	g.open <- struct{}{}
+	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{}, 100)}
+	g.Opened <- struct{}{}
 	o := options(t, indextest.On(t, g).Open)
 	o.Workers = 1
 	r := run(t, o)
@@ -399,7 +384,7 @@ func TestAReleaseKeepsItsPackagesUntilNewOnesAreRead(t *testing.T) {
 
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
 	r.Hint()
-	g.open <- struct{}{} // for linux_arm64
+	g.Opened <- struct{}{} // for linux_arm64
 	after := r.scan(t)
 	address := address.Address{Namespace: "acme", Name: "demo"}
 	if n := len(before.Provider(index.PlaceOf(address)).Releases[0].Packages); n != 1 {

@@ -494,9 +494,9 @@ func TestMetadataIsWatched(t *testing.T) {
 func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 	files := aVersionedTree(t, "1.0.0", "1.1.0")
 	files.Remove("modules")
-	g := gate{files.Fs, make(chan struct{}, 100)}
+	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{}, 100)}
 	for range 100 {
-		g.open <- struct{}{}
+		g.Opened <- struct{}{}
 	}
 	o := options(t, indextest.On(t, g).Open)
 	o.Store = new(memoryStore)
@@ -507,7 +507,7 @@ func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 	// 1.1.0 has been replaced and is withdrawn; 1.0.0 is known.
 	files.Write("providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.1.0", "another one"))
 	files.Write("providers/acme/demo/registry.hcl", `withdrawn "1.1.0" {}`)
-	g.open = make(chan struct{})
+	g.Opened = make(chan struct{})
 	o.Open = indextest.On(t, g).Open
 	r := run(t, o)
 	<-r.Ready()
@@ -515,7 +515,7 @@ func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 	if got := releasesOf(s.Provider(index.PlaceOf(demoProvider))); !slices.Equal(got, []string{"1.0.0"}) || s.ListPending(index.PlaceOf(demoProvider)) || s.Pending(index.PlaceOf(demoProvider), "1.1.0") {
 		t.Errorf("at once, %q are offered, and the list is pending: %t", got, s.ListPending(index.PlaceOf(demoProvider)))
 	}
-	close(g.open)
+	close(g.Opened)
 	if got := releasesOf(r.scan(t).Provider(index.PlaceOf(demoProvider))); !slices.Equal(got, []string{"1.0.0"}) {
 		t.Errorf("in the end, %q are offered", got)
 	}

@@ -80,10 +80,10 @@ func TestModulesThatAnEarlierReleaseReadAreOfferedAtOnce(t *testing.T) {
 			store.memo.Content = withoutUses(t, store.memo.Content)
 
 			files.Write("modules/acme/other/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", text))
-			g := holding{gate{files.Fs, make(chan struct{})}, "/vpc/", make(chan string, 100)}
+			g := holding{indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}, "/vpc/", make(chan string, 100)}
 			o.Open, o.Workers = indextest.On(t, g).Open, 1
 			r := run(t, o)
-			open := sync.OnceFunc(func() { close(g.open) })
+			open := sync.OnceFunc(func() { close(g.Opened) })
 			t.Cleanup(open)
 			<-r.Ready()
 			s := r.Snapshot()
@@ -117,7 +117,7 @@ func untilSummed(t *testing.T, x *index.Index) *index.Snapshot {
 
 // holding holds back the modules whose path has a text, and tells which files are read.
 type holding struct {
-	gate
+	indextest.Gate
 	path string
 	read chan string
 }
@@ -126,7 +126,7 @@ func (h holding) Open(name string) (afero.File, error) {
 	if info, err := h.Fs.Stat(name); err == nil && info.Mode().IsRegular() {
 		h.read <- name
 		if strings.Contains(name, h.path) {
-			<-h.open
+			<-h.Opened
 		}
 	}
 	return h.Fs.Open(name)

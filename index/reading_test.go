@@ -23,7 +23,7 @@ func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	}
 	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
 	files.Write("modules/acme/vpc/aws/0.9.0.tar.gz", indextest.TarGz("main.tf", "y"))
-	g := gate{files.Fs, make(chan struct{})} // which holds back all zips
+	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})} // which holds back all zips
 	o := options(t, indextest.On(t, g).Open)
 	o.Workers = 1
 	r := run(t, o)
@@ -39,7 +39,7 @@ func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	if len(s.Report().Offered) != 2 || s.Report().Pending != 3 {
 		t.Errorf("offered is %+v, %d are pending", s.Report().Offered, s.Report().Pending)
 	}
-	close(g.open)
+	close(g.Opened)
 	if s = r.scan(t); len(s.Report().Offered) != 5 {
 		t.Errorf("in the end is offered %+v", s.Report().Offered)
 	}
@@ -52,7 +52,7 @@ func TestAChangeIsOfferedWhileOtherArchivesAreUnread(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		files.Provider("acme/"+name, "1.0.0", "linux_amd64")
 	}
-	g := gate{files.Fs, make(chan struct{})} // which holds back all zips
+	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})} // which holds back all zips
 	o := options(t, indextest.On(t, g).Open)
 	o.Workers = 1
 	r := run(t, o)
@@ -67,7 +67,7 @@ func TestAChangeIsOfferedWhileOtherArchivesAreUnread(t *testing.T) {
 	files.Remove("modules/acme/vpc/aws/1.0.0.tar.gz")
 	r.Changed("modules/acme/vpc/aws")
 	r.until(t, not(offers("acme/vpc/aws", "1.0.0")))
-	close(g.open)
+	close(g.Opened)
 	r.until(t, offers("acme/c", "1.0.0"))
 }
 
@@ -77,7 +77,7 @@ func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
 		files.Provider("acme/demo", v, "linux_amd64")
 	}
-	g := gate{files.Fs, make(chan struct{})}
+	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}
 	o := options(t, indextest.On(t, oldest{g, "_1.0.0_"}).Open)
 	o.Workers = 1 // it is blocked by 1.2.0
 	r := run(t, o)
@@ -86,7 +86,7 @@ func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 	if p := s.Provider(index.PlaceOf(ownDemo)); p.Release("1.0.0") == nil || p.Release("1.1.0") != nil {
 		t.Errorf("offered is %+v", s.Report().Offered)
 	}
-	close(g.open)
+	close(g.Opened)
 }
 
 // A request for a version under several addresses, or for a version that waits for something
@@ -99,7 +99,7 @@ func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 	files.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64")
 	o := options(t, files.Open)
 	synctest.Test(t, func(t *testing.T) {
-		g := gate{files.Fs, make(chan struct{})}
+		g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}
 		o.Open = indextest.On(t, g).Open
 		r := run(t, o)
 		<-r.Ready()
@@ -111,7 +111,7 @@ func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 		if s != nil {
 			t.Errorf("there is a snapshot, although nothing has been read: offered is %+v", s.Report().Offered)
 		}
-		close(g.open)
+		close(g.Opened)
 		synctest.Wait()
 		if s == nil || s.Provider(index.PlaceOf(ownDemo)).Release("1.0.0") == nil {
 			t.Error("no snapshot has the version when it has been read")
@@ -122,15 +122,15 @@ func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 
 // oldest allows reading the files whose name contains a text.
 type oldest struct {
-	gate
+	indextest.Gate
 	name string
 }
 
 func (o oldest) Open(name string) (afero.File, error) {
 	if strings.Contains(name, o.name) {
-		return o.gate.Fs.Open(name)
+		return o.Gate.Fs.Open(name)
 	}
-	return o.gate.Open(name)
+	return o.Gate.Open(name)
 }
 
 // pacing notes in which order files are read.

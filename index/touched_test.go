@@ -88,16 +88,16 @@ func TestTouchedFilesStayListed(t *testing.T) {
 	files.Write("providers/acme/demo/terraform-provider-demo_1.1.0_darwin_arm64.zip", "no zip")
 	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# 1.0.0\n"))
 	files.Write("modules/acme/vpc/aws/1.1.0.zip", indextest.Zip("main.tf", "# 1.1.0\n"))
-	g := gate{files.Fs, make(chan struct{}, 1000)}
+	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{}, 1000)}
 	for range 100 {
-		g.open <- struct{}{}
+		g.Opened <- struct{}{}
 	}
 	o := options(t, indextest.On(t, g).Open)
 	r := run(t, o)
 	before := r.scan(t)
 
-	for len(g.open) > 0 {
-		<-g.open
+	for len(g.Opened) > 0 {
+		<-g.Opened
 	}
 	restored := time.Date(2026, 3, 3, 3, 3, 3, 0, time.UTC)
 	afero.Walk(files.Fs, ".", func(name string, info os.FileInfo, err error) error {
@@ -119,7 +119,7 @@ func TestTouchedFilesStayListed(t *testing.T) {
 	if p := during.Provider(index.PlaceOf(ownDemo)); p == nil || len(p.Releases) != 2 || p.Releases[0].Version != "1.1.0" {
 		t.Errorf("of the provider is offered %+v", p)
 	}
-	close(g.open)
+	close(g.Opened)
 	after := <-reading
 	if !slices.EqualFunc(after.Report().Offered, before.Report().Offered, func(a, b index.Offer) bool { return a.Address == b.Address && a.Version == b.Version }) {
 		t.Errorf("in the end is offered %+v", after.Report().Offered)

@@ -8,14 +8,12 @@ import (
 	"net/url"
 	"os"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 	"weak"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -191,7 +189,7 @@ func TestARescanThatWaitsKeepsNoEarlierSnapshot(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	read := make(chan struct{})
-	x := index.New(index.Options{Open: indextest.On(t, heldBack{files.Fs, read}).Open})
+	x := index.New(index.Options{Open: indextest.On(t, indextest.Gate{Fs: files.Fs, Opened: read}).Open})
 	defer x.Close()
 	release := sync.OnceFunc(func() { close(read) })
 	defer release()
@@ -223,17 +221,4 @@ func TestARescanThatWaitsKeepsNoEarlierSnapshot(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
-}
-
-// heldBack is a file system whose zips can be opened once read is closed.
-type heldBack struct {
-	afero.Fs
-	read chan struct{}
-}
-
-func (h heldBack) Open(name string) (afero.File, error) {
-	if strings.HasSuffix(name, ".zip") {
-		<-h.read
-	}
-	return h.Fs.Open(name)
 }

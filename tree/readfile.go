@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"sync"
@@ -106,20 +105,19 @@ func (p Part) Digest(name string) (sum wire.SHA256, err error) {
 // DigestFile reads f from its current offset to its end.
 func DigestFile(ctx context.Context, f io.Reader) (sum wire.SHA256, err error) {
 	h := sha256.New()
-	if err := HashFile(h, contextReader{ctx, f}); err != nil {
+	if _, err := HashFile(h, contextReader{ctx, f}); err != nil {
 		return sum, err
 	}
 	return wire.SHA256(h.Sum(nil)), nil
 }
 
-// HashFile writes f from its current offset to its end to h. Its buffers are used again: a
-// new one for each of a million small files would be most of the memory that reading them
-// allocates.
-func HashFile(h hash.Hash, f io.Reader) error {
+// HashFile writes f from its current offset to its end to h, which is one or several hashes.
+// Its buffers are used again: a new one for each of a million small files would be most of
+// the memory that reading them allocates.
+func HashFile(h io.Writer, f io.Reader) (size int64, err error) {
 	b := hashBuffers.Get().(*[hashChunk]byte)
 	defer hashBuffers.Put(b)
-	_, err := io.CopyBuffer(h, f, b[:])
-	return err
+	return io.CopyBuffer(h, f, b[:])
 }
 
 const hashChunk = 32 << 10

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -123,7 +124,7 @@ func (l *lister) wants(name string) bool {
 // package.
 func (l *lister) add(name string, content io.Reader) error {
 	hash := sha256.New()
-	size, err := io.Copy(hash, io.LimitReader(content, l.left))
+	size, err := tree.HashFile(hash, io.LimitReader(content, l.left))
 	if err != nil {
 		return err
 	}

@@ -63,3 +63,28 @@ func TestKeysFileOfANamespace(t *testing.T) {
 		})
 	}
 }
+
+// Users write a namespace as messages and names of keys files have it.
+func TestANamespaceIsParsedAsItIsWritten(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want keys.Namespace // zero: it is refused
+	}{
+		{"acme", keys.Namespace{Name: "acme"}},
+		{"registry.terraform.io/hashicorp", keys.Namespace{Hostname: "registry.terraform.io", Name: "hashicorp"}},
+		{"", keys.Namespace{}},
+		{"acme/", keys.Namespace{}},
+		{"/acme", keys.Namespace{}},
+		{"..", keys.Namespace{}},
+		{"a.example/acme/demo", keys.Namespace{}},
+		{"no host/acme", keys.Namespace{}},
+	} {
+		got, err := keys.ParseNamespace(test.text)
+		switch {
+		case got != test.want, (err == nil) != (test.want != keys.Namespace{}):
+			t.Errorf("%q is %+v, %v", test.text, got, err)
+		case err == nil && got.String() != test.text:
+			t.Errorf("%q is written as %q", test.text, got)
+		}
+	}
+}

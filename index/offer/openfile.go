@@ -85,7 +85,7 @@ func (f *File) stillUnchanged(part tree.Part, opened afero.File) error {
 		return tree.ErrChanged
 	}
 	hash := sha256.New()
-	if _, err := io.Copy(hash, io.NewSectionReader(opened, 0, f.Size)); err != nil {
+	if _, err := tree.HashFile(hash, io.NewSectionReader(opened, 0, f.Size)); err != nil {
 		return err
 	}
 	if wire.SHA256(hash.Sum(nil)) != f.SHA256 {
