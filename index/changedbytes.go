@@ -23,9 +23,7 @@ func (x *scanner) earlier(a *job, now memo.Record, at time.Time) *memo.EarlierBy
 	case now.Bad != nil || first.Noticed != 0:
 		return first
 	}
-	noticed := *first
-	noticed.Noticed = at.UnixNano()
-	return &noticed
+	return first.NoticedAt(at)
 }
 
 // firstBytes returns the bytes that an archive had when it was first offered; nil if this is
@@ -67,17 +65,4 @@ func (e *entry) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
 		}
 	}
 	return offer.BytesOf(e.module.Version(a.Version), e.provider.Release(a.Version), a.Path()), before
-}
-
-// changedBytes returns the change of an archive, or nil if it has not changed.
-func (a *job) changedBytes(platform string) []ChangedBytes {
-	b := a.Record.Earlier
-	if b == nil || a.Bad != nil {
-		return nil
-	}
-	c := ChangedBytes{Path: a.ReportPath(), Platform: platform, Noticed: time.Unix(0, b.Noticed).UTC(), First: b}
-	if c.Was, c.Is = b.H1, a.H1; platform != "" || b.H1 == "" || a.H1 == "" {
-		c.Was, c.Is = b.SHA256.ZH(), a.SHA256.ZH()
-	}
-	return []ChangedBytes{c}
 }

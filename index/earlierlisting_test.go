@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 	"weak"
@@ -69,4 +70,71 @@ func TestUnreadArchivesKeepOnlyTheNewestListing(t *testing.T) {
 		t.Error("the earlier listings are still in memory")
 	}
 	runtime.KeepAlive(x)
+}
+
+// A scan during the first read of a large tree must not list a million archives twice: only
+// a folder that has changed is listed anew.
+func TestAScanKeepsTheListingOfAnUnchangedFolderThatIsBeingRead(t *testing.T) {
+	root, old := t.TempDir(), time.Now().Add(-time.Hour)
+	folder := filepath.Join(root, "providers", "acme", "demo")
+	write := func(version string) {
+		t.Helper()
+		name := filepath.Join(folder, "terraform-provider-demo_"+version+"_linux_amd64.zip")
+		if err := os.WriteFile(name, []byte("not read yet"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write("1.0.0")
+	write("1.1.0")
+	x := New(Options{
+		Open: source.Directories{Root: root}.Open,
+		Now:  func() time.Time { return time.Now().Add(time.Hour) }, // nothing is too young
+	})
+	defer x.Close()
+	entryAfterScan := func() *entry {
+		t.Helper()
+		if _, err := x.scanner.scan(t.Context(), changes.Everything(), false, 0); err != nil {
+			t.Fatal(err)
+		}
+		return x.scanner.last.group(address.Address{Namespace: "acme", Name: "demo"}).at("")
+	}
+	first := entryAfterScan().listing
+	unread := first.walker.unread
+	if len(unread) != 2 {
+		t.Fatalf("the first scan leaves %d archives to be read, want 2", len(unread))
+	}
+	if second := entryAfterScan().listing; second.provider != first.provider {
+		t.Error("an unchanged folder has been listed anew")
+	}
+
+	commit := func(a *job, r readResult) {
+		a.apply(r)
+		x.scanner.complete(t.Context(), []*listing{a.listing})
+	}
+	commit(unread[0], x.scanner.readArchive(t.Context(), unread[0]))
+	third := entryAfterScan()
+	if l := third.listing; l.provider != first.provider || len(l.walker.unread) != 1 || l.walker.unread[0] != unread[1] || unread[1].listing != l {
+		t.Errorf("when one of two archives has been read, the listing is %+v with the unread archives %v", l, l.walker.unread)
+	}
+	if n := x.scanner.last.Recalled; n != 1 {
+		t.Errorf("the scan has recalled %d archives, want the one that has been read", n)
+	}
+	if n := len(third.report.Withheld); n != 1 {
+		t.Errorf("the archive that has been read, and is no zip, makes %d problems, want 1", n)
+	}
+
+	write("1.2.0")
+	if l := entryAfterScan().listing; l.provider == first.provider || len(l.walker.unread) != 2 {
+		t.Errorf("after a change, the listing is %+v with the unread archives %v", l, l.walker.unread)
+	}
+	commit(unread[1], readResult{failed: "the disk is broken"})
+	if l := entryAfterScan().listing; len(l.walker.unread) != 2 || slices.Contains(l.walker.unread, unread[1]) {
+		t.Errorf("an archive whose reading has failed is not read again: %v", l.walker.unread)
+	}
 }

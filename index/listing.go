@@ -10,7 +10,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A listing is the folder of an address as it was listed, before anything is verified: of a
@@ -71,6 +70,9 @@ func (s *scan) list(path layout.Folder, k *keys.Folder) *listing {
 	if known != nil && w.reuse(known, f.Part, k) {
 		l.entry = known
 		return l
+	}
+	if again := w.relist(known, f.Part); again != nil {
+		return again
 	}
 	w.notes = true
 	var bad *tree.Finding
@@ -166,7 +168,7 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 			e.listing = l
 		}
 	}
-	if !w.depends && !e.young && e.failed == "" && len(w.report.Withheld) == 0 && e.lasts() {
+	if l.lasts(e) && e.lasts() {
 		e.state = &folderState{listed: slices.Clip(w.listed), archives: len(archives)}
 	}
 	return e
@@ -191,28 +193,20 @@ func packedFolders(archives []*job, w *walker) map[string]tree.Stamp {
 }
 
 // Most folders do not change from one scan to the next. A scan only lists such a folder, and
-// keeps its entry.
+// keeps its entry, or its listing if some archives are still to be read.
 
 // A folderState has everything that an entry depends on besides the keys and the options.
 type folderState struct {
-	listed   []listedFolder // the folder and its subfolders
+	listed   memo.ListedFolders // the folder and its subfolders
 	archives int
-}
-
-// A listedFolder identifies the state of a folder when it was listed.
-type listedFolder struct {
-	dir, report string      // its paths in its part, and in a report
-	entries     wire.SHA256 // of the names in it, and of the stamps of its files
 }
 
 // note remembers the entries of a folder, or that the result depends on more than the
 // entries: a file may change again unnoticed, or a symlink may lead elsewhere.
 func (w *walker) note(dir, report string, entries []tree.Entry) {
-	if !w.notes || w.depends {
-		return
+	if w.notes && !w.depends {
+		w.depends = !w.listed.Note(dir, report, entries, w.scan.now)
 	}
-	sum, lasts := memo.Fingerprint(entries, w.scan.now)
-	w.listed, w.depends = append(w.listed, listedFolder{dir, report, sum}), !lasts
 }
 
 // reuse reports whether nothing has changed that an entry depends on.
@@ -221,26 +215,49 @@ func (w *walker) reuse(e *entry, part tree.Part, k *keys.Folder) bool {
 	if e.state == nil {
 		return false
 	}
-	if !e.folder.Address.IsModule() {
-		if !e.keys.Same(k.For(keys.NamespaceOf(e.folder.Address))) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since) {
-			return false
-		}
-	}
-	for _, l := range e.state.listed {
-		s.watch.Add(part, l.dir, l.report)
-		entries, err := part.List(l.dir)
-		if err != nil || s.ctx.Err() != nil {
-			return false
-		}
-		if sum, lasts := memo.Fingerprint(entries, s.now); !lasts || sum != l.entries {
-			return false
-		}
-	}
-	for _, l := range e.state.listed {
-		s.memo.Retain(l.report)
+	outdated := !e.keys.Same(k.For(keys.NamespaceOf(e.folder.Address))) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since)
+	if outdated && !e.folder.Address.IsModule() || !w.areUnchanged(e.state.listed, part) {
+		return false
 	}
 	w.recalled = e.state.archives
 	return true
+}
+
+// areUnchanged reports whether nothing has changed in folders, whose records are then kept.
+func (w *walker) areUnchanged(folders memo.ListedFolders, part tree.Part) bool {
+	s := w.scan
+	unchanged := folders.Unchanged(s.now, func(dir, report string) ([]tree.Entry, error) {
+		s.watch.Add(part, dir, report)
+		return part.List(dir)
+	})
+	if !unchanged || s.ctx.Err() != nil {
+		return false
+	}
+	s.memo.Retain(folders)
+	return true
+}
+
+// relist returns the listing of an entry, which may be nil, for the next entry, if nothing has
+// changed in the folder and archives are still to be read. It returns nil otherwise. All the
+// archives of a large tree are listed anew only once then, however long their reading takes.
+func (w *walker) relist(e *entry, part tree.Part) *listing {
+	if e == nil || e.listing == nil || !e.listing.lasts(e) || !w.areUnchanged(e.listing.walker.listed, part) {
+		return nil
+	}
+	again, walked := *e.listing, *e.listing.walker
+	again.walker, walked.before = &walked, w.before
+	// The entry before still has the archives that were unread then.
+	walked.unread = slices.DeleteFunc(slices.Clone(walked.unread), func(a *job) bool { return a.finished })
+	walked.recalled += len(e.listing.walker.unread) - len(walked.unread)
+	for _, a := range walked.unread {
+		a.listing = &again
+	}
+	return &again
+}
+
+// lasts reports whether the same folder would be listed in the same way again.
+func (l *listing) lasts(e *entry) bool {
+	return !l.walker.depends && !e.young && !e.faulty && e.failed == "" && len(l.walker.report.Withheld) == 0
 }
 
 // lasts reports whether the same files and keys have the same result again, until signatures

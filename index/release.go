@@ -168,7 +168,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, trusted *keys.File
 		zips[i] = k.file(files.text)
 		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.H1, PackedH1: k.detail().PackedH1}
 		newest = max(newest, k.Stamp.ModTime)
-		changed = append(changed, k.changedBytes(k.platformText)...)
+		changed = append(changed, offer.ChangesIn(k.Record, k.ReportPath(), k.platformText)...)
 	}
 	for d := range files.documents() {
 		newest = max(newest, d.stamp.ModTime)

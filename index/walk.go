@@ -137,9 +137,9 @@ type walker struct {
 	faulty bool   // another file could not be read, and may be readable a moment later
 	young  bool   // a file is too young to be offered or remembered
 
-	notes   bool           // listed folders are noted
-	listed  []listedFolder // the noted folders
-	depends bool           // the result depends on more than the noted folders
+	notes   bool               // listed folders are noted
+	listed  memo.ListedFolders // the noted folders
+	depends bool               // the result depends on more than the noted folders
 }
 
 func (s *scan) newWalker(before *entry) *walker {

@@ -8,9 +8,41 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// Fingerprint returns a digest of the names of entries, and of the stamps of the files among
+// ListedFolders identify the states of folders when they were listed.
+type ListedFolders []listedFolder
+
+type listedFolder struct {
+	dir, report string // its paths in its part, and in a report
+	entries     wire.SHA256
+}
+
+// Note notes the entries of a folder. It does not if a change may leave them the same: lasts
+// is false then.
+func (l *ListedFolders) Note(dir, report string, entries []tree.Entry, now time.Time) (lasts bool) {
+	sum, lasts := fingerprint(entries, now)
+	if lasts {
+		*l = append(*l, listedFolder{dir, report, sum})
+	}
+	return lasts
+}
+
+// Unchanged reports whether the folders are as they were noted. list lists a folder again.
+func (l ListedFolders) Unchanged(now time.Time, list func(dir, report string) ([]tree.Entry, error)) bool {
+	for _, f := range l {
+		entries, err := list(f.dir, f.report)
+		if err != nil {
+			return false
+		}
+		if sum, lasts := fingerprint(entries, now); !lasts || sum != f.entries {
+			return false
+		}
+	}
+	return true
+}
+
+// fingerprint returns a digest of the names of entries, and of the stamps of the files among
 // them. lasts reports whether any change would change the digest.
-func Fingerprint(entries []tree.Entry, now time.Time) (sum wire.SHA256, lasts bool) {
+func fingerprint(entries []tree.Entry, now time.Time) (sum wire.SHA256, lasts bool) {
 	h := sha256.New()
 	var b []byte
 	lasts = true

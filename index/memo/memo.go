@@ -249,12 +249,14 @@ func (m *Memo) RetainBelow(report string) {
 	}
 }
 
-// Retain keeps the records of a folder whose files have not changed.
-func (m *Memo) Retain(report string) {
+// Retain keeps the records of folders whose files have not changed.
+func (m *Memo) Retain(folders ListedFolders) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if f := m.folders[report]; f != nil {
-		f.retained = m.scan
+	for _, l := range folders {
+		if f := m.folders[l.report]; f != nil {
+			f.retained = m.scan
+		}
 	}
 }
 

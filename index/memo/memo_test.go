@@ -313,7 +313,7 @@ func TestMemoForgets(t *testing.T) {
 		}
 	}
 	unchanged := func() { // the folder has not changed since the walk before
-		m.Retain("providers/acme/demo")
+		m.Retain(ListedFolders{{report: "providers/acme/demo"}})
 		m.Finish(time.Now())
 	}
 	for _, test := range []struct {

@@ -2,6 +2,7 @@ package memo
 
 import (
 	"strings"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -20,6 +21,13 @@ type EarlierBytes struct {
 	SHA256  wire.SHA256
 	H1      string
 	Noticed int64 // when their change was noticed, in nanoseconds; zero: not yet
+}
+
+// NoticedAt returns the bytes, which have changed, with the time when that was noticed.
+func (b *EarlierBytes) NoticedAt(at time.Time) *EarlierBytes {
+	noticed := *b
+	noticed.Noticed = at.UnixNano()
+	return &noticed
 }
 
 // AreIn reports whether a file at a path in a report has these bytes. A module is the same if

@@ -20,6 +20,20 @@ type ChangedBytes struct {
 	First *memo.EarlierBytes
 }
 
+// ChangesIn returns the change that the record of an archive has, by the path of the archive in
+// the report; nil if the archive has not changed. platform is empty for a module.
+func ChangesIn(d memo.Record, path, platform string) []ChangedBytes {
+	b := d.Earlier
+	if b == nil || d.Bad != nil {
+		return nil
+	}
+	c := ChangedBytes{Path: path, Platform: platform, Noticed: time.Unix(0, b.Noticed).UTC(), First: b}
+	if c.Was, c.Is = b.H1, d.H1; platform != "" || b.H1 == "" || d.H1 == "" {
+		c.Was, c.Is = b.SHA256.ZH(), d.SHA256.ZH()
+	}
+	return []ChangedBytes{c}
+}
+
 // ChangedNotes returns the notes of a report about changes of one version.
 func ChangedNotes(all []ChangedBytes) (notes []string) {
 	for _, c := range all {
