@@ -2,6 +2,7 @@ package index_test
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand"
@@ -135,6 +136,20 @@ func (r *randomTree) remove(name string) {
 	r.note("remove %s", name)
 }
 
+// removeEmptyFolders removes a folder that has no files, and the folders in it, of which the
+// index is not told.
+func (r *randomTree) removeEmptyFolders(name string) {
+	err := afero.Walk(r.Fs, name, func(folder string, _ fs.FileInfo, err error) error {
+		if err == nil && folder != name {
+			r.touched[filepath.ToSlash(folder)] = true
+		}
+		return nil
+	})
+	if err := errors.Join(err, os.RemoveAll(filepath.Join(r.dir, name))); err != nil {
+		panic(err)
+	}
+}
+
 // rename renames a file or a folder, and replaces a file or folder of the new name. A bucket
 // and the memory have no folders to rename: there, each file is renamed.
 func (r *randomTree) rename(from, to string) {
@@ -162,9 +177,7 @@ func (r *randomTree) rename(from, to string) {
 		if err := r.Fs.MkdirAll(path.Dir(to), 0o755); err != nil {
 			panic(err)
 		}
-		if err := os.RemoveAll(filepath.Join(r.dir, to)); err != nil { // an empty folder
-			panic(err)
-		}
+		r.removeEmptyFolders(to)
 		if err := r.Fs.Rename(from, to); err != nil {
 			panic(err)
 		}
