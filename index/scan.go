@@ -179,10 +179,11 @@ func (s *scan) chosen(listings []*listing) (chosen []*listing) {
 	return chosen
 }
 
-// entries makes the entries of listings, from the archives that have been read by now.
+// entries makes the entries of listings, from the archives that have been read by now. It drops
+// each listing then: the listings of a large tree take more memory than its entries.
 func (s *scan) entries(listings []*listing, k *keys.Folder) []*entry {
 	entries := make([]*entry, len(listings))
-	queue.InParallel(s.options.workers(), len(listings), func(i int) { entries[i] = s.entry(listings[i], k) })
+	queue.InParallel(s.options.workers(), len(listings), func(i int) { entries[i], listings[i] = s.entry(listings[i], k), nil })
 	return entries
 }
 
