@@ -38,14 +38,15 @@ func (w *bodyWriter) ReadFrom(from io.Reader) (n int64, err error) {
 	if !ok {
 		return 0, errUnlimited
 	}
-	buffer := bodyBuffers.Get().(*[bodySize]byte)
-	defer bodyBuffers.Put(buffer)
-	last := buffer[:min(content.N, bodySize)]
-	if first := content.N - int64(len(last)); first > 0 {
-		if n, err = w.send(content.R, first, buffer[:]); err != nil {
+	rest := min(content.N, bodySize)
+	if first := content.N - rest; first > 0 {
+		if n, err = w.send(content.R, first); err != nil {
 			return n, shorter(err)
 		}
 	}
+	buffer := bodyBuffers.Get().(*[bodySize]byte)
+	defer bodyBuffers.Put(buffer)
+	last := buffer[:rest]
 	if _, err := io.ReadFull(content.R, last); err != nil {
 		return n, shorter(err)
 	}
@@ -61,13 +62,16 @@ func (w *bodyWriter) ReadFrom(from io.Reader) (n int64, err error) {
 // send copies n bytes. Over HTTP/2 and HTTP/3 each write goes from goroutine to
 // goroutine, and Caddy copies each of its chunks with a new buffer. Large writes from a
 // reused buffer cost a third less. HTTP/1.1 has its own buffers, or none if it uses
-// sendfile, which needs the file itself.
-func (w *bodyWriter) send(from io.Reader, n int64, buffer []byte) (int64, error) {
+// sendfile, which needs the file itself: a download holds no other buffer for as long as
+// a slow client takes.
+func (w *bodyWriter) send(from io.Reader, n int64) (int64, error) {
 	if w.proto < 2 {
 		return io.CopyN(w.ResponseWriter, from, n)
 	}
+	buffer := bodyBuffers.Get().(*[bodySize]byte)
+	defer bodyBuffers.Put(buffer)
 	// Without the wrapper, CopyBuffer would call the ReadFrom of w.ResponseWriter.
-	written, err := io.CopyBuffer(struct{ io.Writer }{w.ResponseWriter}, io.LimitReader(from, n), buffer)
+	written, err := io.CopyBuffer(struct{ io.Writer }{w.ResponseWriter}, io.LimitReader(from, n), buffer[:])
 	if err == nil && written < n {
 		err = io.EOF
 	}

@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -74,6 +76,46 @@ func TestBodyWriter(t *testing.T) {
 				t.Errorf("got %d bytes that differ", len(got))
 			}
 		})
+	}
+}
+
+// A heldDownload is a client that takes nothing until it is released.
+type heldDownload struct {
+	http.ResponseWriter
+	begun    *sync.WaitGroup
+	released chan struct{}
+}
+
+func (w heldDownload) ReadFrom(r io.Reader) (int64, error) {
+	w.begun.Done()
+	<-w.released
+	return io.Copy(io.Discard, r)
+}
+
+// Hundreds of clients download at once, some of them slowly. The connection has a buffer for
+// each of them, which is enough.
+func TestADownloadOverHTTP1HoldsNoBuffer(t *testing.T) {
+	const downloads = 100
+	content := make([]byte, 2*bodySize)
+	var begun, done sync.WaitGroup
+	released := make(chan struct{})
+	var before, during runtime.MemStats
+	runtime.ReadMemStats(&before)
+	begun.Add(downloads)
+	for range downloads {
+		done.Go(func() {
+			w := &bodyWriter{ResponseWriter: heldDownload{httptest.NewRecorder(), &begun, released}, proto: 1}
+			if _, err := w.ReadFrom(io.LimitReader(bytes.NewReader(content), int64(len(content)))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	begun.Wait()
+	runtime.ReadMemStats(&during)
+	close(released)
+	done.Wait()
+	if each := (during.TotalAlloc - before.TotalAlloc) / downloads; each > bodySize/4 {
+		t.Errorf("each download has allocated %d bytes", each)
 	}
 }
 
