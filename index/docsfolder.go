@@ -18,7 +18,6 @@ func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 	w.depends = true // on what is in the folder
 	switch e.Name {
 	case "docs":
-		p.release(v, only).docs = e.Path()
 	case "website": // it comes after docs
 		entries := w.Look(p.Part, e.Path())
 		i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.Name == "docs" && e.Bad == nil && e.Info.IsDir() })
@@ -26,10 +25,10 @@ func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 			return false
 		}
 		e = entries[i]
-		p.release(v, only).docs = e.Path()
 	default:
 		return false
 	}
+	p.release(v, only).docs = e.Path()
 	w.watchDocs(p, e.Path())
 	return true
 }
@@ -37,15 +36,14 @@ func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 // watchDocs has a scan follow when pages change: they are shown as they were at the
 // last one.
 func (w *walker) watchDocs(p *providerFolder, dir string) {
-	part := p.Part
-	if !w.scan.watch.Watches(part) {
+	if !w.scan.watch.Watches(p.Part) {
 		return
 	}
-	w.scan.watch.Add(part, dir, p.Report)
-	entries, _ := part.List(dir) // the reader of a page learns why it cannot be listed
+	w.scan.watch.Add(p.Part, dir, p.Report)
+	entries, _ := p.Part.List(dir) // the reader of a page learns why it cannot be listed
 	for _, e := range entries {
 		if content.IsDocsFolder(e.Name) && e.Bad == nil && e.Info.IsDir() {
-			w.scan.watch.Add(part, e.Path(), p.Report)
+			w.scan.watch.Add(p.Part, e.Path(), p.Report)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,11 +12,12 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
-// While the archives of a folder are read, each scan lists the folder again. The archives
-// must not keep earlier listings in memory: while a million archives are read, there are
+// While the archives of a folder are read, a scan lists the folder again if it has changed. The
+// archives must not keep earlier listings in memory: while a million archives are read, there are
 // many scans.
 func TestUnreadArchivesKeepOnlyTheNewestListing(t *testing.T) {
 	root := t.TempDir()
@@ -72,6 +74,17 @@ func TestUnreadArchivesKeepOnlyTheNewestListing(t *testing.T) {
 	runtime.KeepAlive(x)
 }
 
+// An askedMemo is a shared memo that cannot be read. It tells when it is asked.
+type askedMemo struct {
+	memo.Shared
+	asked func()
+}
+
+func (m *askedMemo) List(context.Context) ([]string, error) {
+	m.asked()
+	return nil, context.Canceled
+}
+
 // A scan during the first read of a large tree must not list a million archives twice: only
 // a folder that has changed is listed anew.
 func TestAScanKeepsTheListingOfAnUnchangedFolderThatIsBeingRead(t *testing.T) {
@@ -92,26 +105,31 @@ func TestAScanKeepsTheListingOfAnUnchangedFolderThatIsBeingRead(t *testing.T) {
 	}
 	write("1.0.0")
 	write("1.1.0")
+	write("1.2.0")
 	x := New(Options{
 		Open: source.Directories{Root: root}.Open,
 		Now:  func() time.Time { return time.Now().Add(time.Hour) }, // nothing is too young
 	})
 	defer x.Close()
+	last := func() *entry { return x.scanner.last.group(address.Address{Namespace: "acme", Name: "demo"}).at("") }
 	entryAfterScan := func() *entry {
 		t.Helper()
 		if _, err := x.scanner.scan(t.Context(), changes.Everything(), false, 0); err != nil {
 			t.Fatal(err)
 		}
-		return x.scanner.last.group(address.Address{Namespace: "acme", Name: "demo"}).at("")
+		return last()
 	}
 	first := entryAfterScan().listing
 	unread := first.walker.unread
-	if len(unread) != 2 {
-		t.Fatalf("the first scan leaves %d archives to be read, want 2", len(unread))
+	if len(unread) != 3 {
+		t.Fatalf("the first scan leaves %d archives to be read, want 3", len(unread))
 	}
-	if second := entryAfterScan().listing; second.provider != first.provider {
+	second := entryAfterScan().listing
+	if second.provider != first.provider {
 		t.Error("an unchanged folder has been listed anew")
 	}
+	walker := weak.Make(second.walker)
+	second = nil
 
 	commit := func(a *job, r readResult) {
 		a.apply(r)
@@ -119,8 +137,8 @@ func TestAScanKeepsTheListingOfAnUnchangedFolderThatIsBeingRead(t *testing.T) {
 	}
 	commit(unread[0], x.scanner.readArchive(t.Context(), unread[0]))
 	third := entryAfterScan()
-	if l := third.listing; l.provider != first.provider || len(l.walker.unread) != 1 || l.walker.unread[0] != unread[1] || unread[1].listing != l {
-		t.Errorf("when one of two archives has been read, the listing is %+v with the unread archives %v", l, l.walker.unread)
+	if l := third.listing; l.provider != first.provider || !slices.Equal(l.walker.unread, unread[1:]) || unread[1].listing != l {
+		t.Errorf("when one of three archives has been read, the listing is %+v with the unread archives %v", l, l.walker.unread)
 	}
 	if n := x.scanner.last.Recalled; n != 1 {
 		t.Errorf("the scan has recalled %d archives, want the one that has been read", n)
@@ -129,12 +147,30 @@ func TestAScanKeepsTheListingOfAnUnchangedFolderThatIsBeingRead(t *testing.T) {
 		t.Errorf("the archive that has been read, and is no zip, makes %d problems, want 1", n)
 	}
 
-	write("1.2.0")
-	if l := entryAfterScan().listing; l.provider == first.provider || len(l.walker.unread) != 2 {
-		t.Errorf("after a change, the listing is %+v with the unread archives %v", l, l.walker.unread)
+	runtime.GC()
+	runtime.GC()
+	if walker.Value() != nil {
+		t.Error("an archive that has been read keeps the listing before")
 	}
+
+	// A scan is broken off after it has listed the folder: what follows belongs to the entry.
+	ctx, cancel := context.WithCancel(t.Context())
+	x.scanner.sharing = memo.NewSharing(&x.scanner.memo, &askedMemo{asked: cancel}, func(string, string) {})
+	if _, err := x.scanner.scan(ctx, changes.Everything(), false, 0); err == nil {
+		t.Fatal("the scan has not been broken off")
+	}
+	x.scanner.sharing = nil
 	commit(unread[1], readResult{failed: "the disk is broken"})
-	if l := entryAfterScan().listing; len(l.walker.unread) != 2 || slices.Contains(l.walker.unread, unread[1]) {
-		t.Errorf("an archive whose reading has failed is not read again: %v", l.walker.unread)
+	if e := last(); e.failed != "the disk is broken" || e.listing == nil {
+		t.Errorf("the entry does not know that a reading has failed: %+v", e)
+	}
+	fourth := entryAfterScan().listing
+	if fourth.provider == first.provider || len(fourth.walker.unread) != 2 || slices.Contains(fourth.walker.unread, unread[1]) {
+		t.Errorf("an archive whose reading has failed is not read again: %v", fourth.walker.unread)
+	}
+
+	write("1.3.0")
+	if l := entryAfterScan().listing; l.provider == fourth.provider || len(l.walker.unread) != 3 {
+		t.Errorf("after a change, the listing is %+v with the unread archives %v", l, l.walker.unread)
 	}
 }

@@ -134,6 +134,50 @@ func TestFaultsOfAScan(t *testing.T) {
 	}
 }
 
+// A problem is reported for as long as it lasts, also while other archives of the folder are
+// read one after the other.
+func TestAFaultIsReportedWhileArchivesAreRead(t *testing.T) {
+	var faults treetest.Faults
+	files := indextest.New(t)
+	release := files.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
+	g := indextest.Gate{Fs: files.Fs, Path: "demo_2.", Opened: make(chan struct{}, 2)}
+	o := options(t, faults.Open(indextest.On(t, g).Open))
+	o.Now = later
+	r := run(t, o)
+	await := func(s *index.Snapshot, offered, pending int) *index.Snapshot {
+		t.Helper()
+		for s == nil || len(s.Report().Offered) != offered || s.Report().Pending != pending {
+			if s = r.Next(t.Context(), s); s == nil {
+				t.Fatalf("there is no snapshot with %d versions offered, and %d archives pending", offered, pending)
+			}
+		}
+		return s
+	}
+	<-r.Ready()
+	s := await(r.Snapshot(), 1, 0)
+	faults.When(func(_ int, o treetest.Operation) error {
+		if strings.HasSuffix(o.Path, release.ChecksumsName()) && o.Name != "stat" {
+			return syscall.EACCES
+		}
+		return nil
+	})
+	files.Write(release.ChecksumsName(), files.Read(release.ChecksumsName())+"\n")
+	files.Provider("acme/demo", "2.0.0", "linux_amd64")
+	files.Provider("acme/demo", "2.1.0", "linux_amd64")
+	r.Changed("providers/acme/demo")
+	s = await(s, 1, 2)
+	for _, read := range []int{0, 1} {
+		if read > 0 {
+			g.Opened <- struct{}{}
+			s = await(s, 2, 1)
+		}
+		if withheld := s.Report().Withheld; len(withheld) != 1 || withheld[0].Path != release.ChecksumsName() {
+			t.Errorf("when %d archives have been read, the problems are %+v", read, withheld)
+		}
+	}
+	close(g.Opened)
+}
+
 // Each operation of the first scan may fail, too. Then there are no earlier results: a file
 // that cannot be read is pending, and is absent only if the server has no right to read it.
 func TestFaultsOfAStart(t *testing.T) {

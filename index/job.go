@@ -20,7 +20,7 @@ import (
 // it. Titles of documentation are read by such jobs, too.
 type job struct {
 	part    tree.Part
-	listing *listing // the newest: earlier ones must not stay in memory
+	listing *listing // the newest one, until the archive has been read: others must not stay in memory
 	tree.Location
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive

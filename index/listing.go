@@ -45,8 +45,9 @@ func (l *listing) isEmpty() bool {
 }
 
 // list lists the folder of an address. It returns the entry that the folder has already if
-// nothing has changed that the entry depends on, and keeps the earlier entry of a folder
-// that cannot be read.
+// nothing has changed that the entry depends on, and the listing that it had if archives of an
+// unchanged folder are still to be read. It keeps the earlier entry of a folder that cannot
+// be read.
 func (s *scan) list(path layout.Folder, k *keys.Folder) *listing {
 	f := folder{Folder: path}
 	g := s.last.group(f.Address)
@@ -89,10 +90,16 @@ func (s *scan) list(path layout.Folder, k *keys.Folder) *listing {
 		w.unread, w.recalled = nil, 0
 		l.entry = w.keep(*l.folder(), known.withoutListing())
 	}
-	for _, a := range w.unread {
-		a.listing = l
-	}
 	return l
+}
+
+// takeOver makes the listing of an entry, if it has one, the listing of its unread archives.
+func (e *entry) takeOver() {
+	if e.listing != nil {
+		for _, a := range e.listing.walker.unread {
+			a.listing = e.listing
+		}
+	}
 }
 
 // withoutListing returns the entry without its listing, which would keep all listings before
@@ -237,27 +244,33 @@ func (w *walker) areUnchanged(folders memo.ListedFolders, part tree.Part) bool {
 	return true
 }
 
-// relist returns the listing of an entry, which may be nil, for the next entry, if nothing has
-// changed in the folder and archives are still to be read. It returns nil otherwise. All the
-// archives of a large tree are listed anew only once then, however long their reading takes.
+// relist returns the listing of an entry, which may be nil, for the next entry, if archives are
+// still to be read and nothing has changed in the folder. It returns nil otherwise. The two
+// listings share everything but the unread archives. So each archive of a large tree is listed
+// once, however many scans its first read takes.
 func (w *walker) relist(e *entry, part tree.Part) *listing {
 	if e == nil || e.listing == nil || !e.listing.lasts(e) || !w.areUnchanged(e.listing.walker.listed, part) {
 		return nil
 	}
 	again, walked := *e.listing, *e.listing.walker
-	again.walker, walked.before = &walked, w.before
-	// The entry before still has the archives that were unread then.
-	walked.unread = slices.DeleteFunc(slices.Clone(walked.unread), func(a *job) bool { return a.finished })
-	walked.recalled += len(e.listing.walker.unread) - len(walked.unread)
-	for _, a := range walked.unread {
-		a.listing = &again
+	again.walker, walked.before, walked.unread = &walked, w.before, nil
+	for _, a := range e.listing.walker.unread {
+		if !a.finished {
+			walked.unread = append(walked.unread, a)
+			continue
+		}
+		if a.listing = nil; !a.Background { // it has been recalled already
+			walked.recalled++
+		}
 	}
 	return &again
 }
 
 // lasts reports whether the same folder would be listed in the same way again.
 func (l *listing) lasts(e *entry) bool {
-	return !l.walker.depends && !e.young && !e.faulty && e.failed == "" && len(l.walker.report.Withheld) == 0
+	w := l.walker
+	return !w.depends && !w.young && !e.faulty && w.failed == "" && len(w.report.Withheld) == 0 &&
+		!slices.ContainsFunc(w.unread, func(a *job) bool { return a.failed != "" || a.young })
 }
 
 // lasts reports whether the same files and keys have the same result again, until signatures

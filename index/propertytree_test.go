@@ -136,8 +136,8 @@ func (r *randomTree) remove(name string) {
 	r.note("remove %s", name)
 }
 
-// removeEmptyFolders removes a folder that has no files, and the folders in it, of which the
-// index is not told.
+// removeEmptyFolders removes a folder that has no files, and notes the folders in it as
+// touched.
 func (r *randomTree) removeEmptyFolders(name string) {
 	err := afero.Walk(r.Fs, name, func(folder string, _ fs.FileInfo, err error) error {
 		if err == nil && folder != name {

@@ -44,6 +44,7 @@ func (x *Index) commitRead() {
 			x.read++
 		}
 	}
+	delete(listings, nil) // the results of other instances came first
 	before := x.scanner.last
 	x.publish(before, x.scanner.complete(x.ctx, slices.Collect(maps.Keys(listings))), done)
 }

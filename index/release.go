@@ -104,7 +104,6 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 		report.Merge(problems)
 		if unread.IsFault() { // it keeps its earlier state
 			o.passing, o.unread = true, o.unread || unread.Passes()
-			files.keep(unread)
 			return last, last == nil && unread.Passes()
 		}
 		if verified == nil {
@@ -213,6 +212,7 @@ func (s *scan) readDocument(d *document) ([]byte, *tree.Finding) {
 	if err != nil {
 		return nil, tree.AsFinding(err)
 	}
+	d.content = content // the next entry may have the same listing
 	s.memo.Put(&d.Location, memo.Record{Stamp: d.stamp, Digest: archive.Digest{Content: content}}, s.options.now())
 	return content, nil
 }

@@ -43,20 +43,13 @@ func (x *Index) run() {
 	}
 }
 
-// Where changes are not noticed by events, the tree is scanned again and again: the scans
-// take at most a fiftieth of the time.
-const (
-	pollPause = 50
-	firstPoll = 2 * time.Second
-)
-
 // untilRescan returns the time until everything is scanned again. blind reports whether some
 // changes raise no events.
 func (x *Index) untilRescan(blind bool) time.Duration {
 	if !x.options.Watch || !blind {
 		return x.options.Rescan
 	}
-	return min(max(pollPause*time.Duration(x.took.Load()), firstPoll), x.options.Rescan)
+	return min(watch.PollAfter(time.Duration(x.took.Load())), x.options.Rescan)
 }
 
 func (x *Index) watcher() *watch.Watcher {

@@ -121,6 +121,9 @@ func (x *scanner) scan(ctx context.Context, changed changes.Paths, accepts bool,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	for _, e := range entries { // from now on the scan cannot fail
+		e.takeOver()
+	}
 	n := s.next(found{entries: entries, way: []*wayWalk{providers, modules}, keys: known})
 	n.changes, n.Recalled, n.keysFailed = last, recalled, cmp.Or(known.Failed, failed)
 	if n.isEmpty() {
@@ -179,8 +182,8 @@ func (s *scan) chosen(listings []*listing) (chosen []*listing) {
 	return chosen
 }
 
-// entries makes the entries of listings, from the archives that have been read by now. It drops
-// each listing then: the listings of a large tree take more memory than its entries.
+// entries makes the entries of listings, from the archives that have been read by now. It sets
+// each listing to nil then: the listings of a large tree take more memory than its entries.
 func (s *scan) entries(listings []*listing, k *keys.Folder) []*entry {
 	entries := make([]*entry, len(listings))
 	queue.InParallel(s.options.workers(), len(listings), func(i int) { entries[i], listings[i] = s.entry(listings[i], k), nil })

@@ -32,7 +32,7 @@ func (s *scan) recallShared(listings []*listing) (unread []*job) {
 		d.Earlier = s.earlier(a, d, s.now)
 		s.memo.Adopt(&a.Location, d)
 		a.apply(readResult{record: d})
-		known[a] = true
+		a.listing, known[a] = nil, true
 		return true
 	})
 	for _, l := range listings {

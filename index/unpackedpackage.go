@@ -14,25 +14,20 @@ import (
 // whether the folder's name is a platform.
 func (w *walker) addPackageFolder(p *providerFolder, report, version string, e tree.Entry) bool {
 	platform, ok := layout.PlatformOfFolder(e.Name)
-	if !ok {
-		return false
-	}
 	v, err := address.ParseProviderVersion(version)
-	if err != nil {
+	if !ok || err != nil {
 		return false
 	}
-	typ := p.Address.Name
 	a := w.newJob(&p.folder, report, e, version, readPackageFolder)
-	r := p.release(v, v.String())
-
 	w.depends = true // the result depends on the files in its folders
 	visit := func(dir string) { w.scan.watch.Add(p.Part, dir, p.Report) }
-	if a.unpacked, a.Bad = archive.FindPackage(p.Part, e.Path(), typ, platform.OS, visit); a.Bad != nil {
+	if a.unpacked, a.Bad = archive.FindPackage(p.Part, e.Path(), p.Address.Name, platform.OS, visit); a.Bad != nil {
 		w.setAside(a)
 	} else {
 		a.Stamp = a.unpacked.Stamp()
 		a = w.recallOrQueueFolder(a)
 	}
+	r := p.release(v, v.String())
 	r.packages = append(r.packages, newPackageArchive(a, platform))
 	return true
 }

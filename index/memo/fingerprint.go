@@ -16,8 +16,8 @@ type listedFolder struct {
 	entries     wire.SHA256
 }
 
-// Note notes the entries of a folder. It does not if a change may leave them the same: lasts
-// is false then.
+// Note notes the entries of a folder. lasts is false, and nothing is noted, if the folder could
+// change without another digest.
 func (l *ListedFolders) Note(dir, report string, entries []tree.Entry, now time.Time) (lasts bool) {
 	sum, lasts := fingerprint(entries, now)
 	if lasts {

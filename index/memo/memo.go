@@ -119,7 +119,8 @@ func (f *folderRecords) put(r *compactRecord) {
 }
 
 // forget drops the records of files that scans have missed for memoLife, and reports whether
-// it dropped any. scan is the scan that ends.
+// it dropped any. scan is the scan that ends. It has not looked for the files of a folder that
+// it retained, but may have put a record of one.
 func (f *folderRecords) forget(scan uint32) (dropped bool) {
 	walked := slices.ContainsFunc(f.records, func(r *compactRecord) bool { return r.seen == scan })
 	switch {
@@ -130,7 +131,7 @@ func (f *folderRecords) forget(scan uint32) (dropped bool) {
 	}
 	known := len(f.records)
 	f.records = slices.DeleteFunc(f.records, func(r *compactRecord) bool {
-		if walked && r.seen != scan && r.seen >= r.missed {
+		if walked && f.retained != scan && r.seen != scan && r.seen >= r.missed {
 			r.missed = scan
 		}
 		missed := f.gone

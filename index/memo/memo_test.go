@@ -343,7 +343,12 @@ func TestMemoForgets(t *testing.T) {
 		}, 1, false},
 		{"nothing of a folder that is gone, at first", 300 * hour, finds(), 1, false},
 		{"nothing of a folder that is there again", 301 * hour, finds(kept), 1, false},
-		{"nothing of a folder that is gone again, at first", 400 * hour, finds(), 1, false},
+		{"nothing of an unchanged folder in which a file is read", 310 * hour, func() {
+			m.Adopt(tree.LocationOf(gone), someDigests[gone])
+			unchanged()
+		}, 2, true},
+		{"nothing of it a day later", 340 * hour, unchanged, 2, false},
+		{"nothing of a folder that is gone again, at first", 400 * hour, finds(), 2, false},
 		{"the last of a folder, and the folder", 425 * hour, finds(), 0, true},
 	} {
 		m.Begin(long.Add(test.after))

@@ -158,6 +158,16 @@ func (w *Watcher) warnOnce(err error) {
 	w.once.Do(func() { w.warn(err) })
 }
 
+// Where changes raise no events, the tree is scanned again and again: the scans take at most
+// a fiftieth of the time.
+const (
+	pollPause = 50
+	firstPoll = 2 * time.Second
+)
+
+// PollAfter returns the time until the next scan after a scan that took so long.
+func PollAfter(took time.Duration) time.Duration { return max(pollPause*took, firstPoll) }
+
 // IsBlind reports whether some changes raise no events. A nil Watcher is blind.
 func (w *Watcher) IsBlind() bool { return w == nil || w.blind.Load() }
 
