@@ -16,12 +16,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
-// While the archives of a folder are read, a scan lists the folder again if it has changed. The
-// archives must not keep earlier listings in memory: while a million archives are read, there are
-// many scans.
-func TestUnreadArchivesKeepOnlyTheNewestListing(t *testing.T) {
+// unreadTree returns an index whose archives nobody reads: a test scans by itself. write writes
+// a file of its tree.
+func unreadTree(t *testing.T) (x *Index, write func(name string)) {
 	root := t.TempDir()
-	write := func(name string) {
+	x = New(Options{
+		Open: source.Directories{Root: root}.Open,
+		Now:  func() time.Time { return time.Now().Add(time.Hour) }, // nothing is too young
+	})
+	t.Cleanup(func() { x.Close() })
+	return x, func(name string) {
 		t.Helper()
 		file := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -31,15 +35,17 @@ func TestUnreadArchivesKeepOnlyTheNewestListing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// While the archives of a folder are read, a scan lists the folder again if it has changed. The
+// archives must not keep earlier listings in memory: while a million archives are read, there are
+// many scans.
+func TestUnreadArchivesKeepOnlyTheNewestListing(t *testing.T) {
+	x, write := unreadTree(t)
 	write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip")
 	write("providers/acme/demo/1.1.0/linux_amd64/terraform-provider-demo_v1.1.0")
 	write("modules/acme/vpc/aws/1.0.0.tar.gz")
 	write("modules/acme/vpc/aws/1.1.0/main.tf")
-	x := New(Options{
-		Open: source.Directories{Root: root}.Open,
-		Now:  func() time.Time { return time.Now().Add(time.Hour) }, // nothing is too young
-	})
-	defer x.Close()
 	listings := func() (all []*listing) {
 		t.Helper()
 		// The scanner leaves archives to the queue, which this test does not fill.
@@ -86,31 +92,16 @@ func (m *askedMemo) List(context.Context) ([]string, error) {
 }
 
 // A scan during the first read of a large tree must not list a million archives twice: only
-// a folder that has changed is listed anew.
+// a folder that has changed is listed again.
 func TestAScanKeepsTheListingOfAnUnchangedFolderThatIsBeingRead(t *testing.T) {
-	root, old := t.TempDir(), time.Now().Add(-time.Hour)
-	folder := filepath.Join(root, "providers", "acme", "demo")
+	x, writeFile := unreadTree(t)
 	write := func(version string) {
 		t.Helper()
-		name := filepath.Join(folder, "terraform-provider-demo_"+version+"_linux_amd64.zip")
-		if err := os.WriteFile(name, []byte("not read yet"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(name, old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
+		writeFile("providers/acme/demo/terraform-provider-demo_" + version + "_linux_amd64.zip")
 	}
 	write("1.0.0")
 	write("1.1.0")
 	write("1.2.0")
-	x := New(Options{
-		Open: source.Directories{Root: root}.Open,
-		Now:  func() time.Time { return time.Now().Add(time.Hour) }, // nothing is too young
-	})
-	defer x.Close()
 	last := func() *entry { return x.scanner.last.group(address.Address{Namespace: "acme", Name: "demo"}).at("") }
 	entryAfterScan := func() *entry {
 		t.Helper()
@@ -126,7 +117,7 @@ func TestAScanKeepsTheListingOfAnUnchangedFolderThatIsBeingRead(t *testing.T) {
 	}
 	second := entryAfterScan().listing
 	if second.provider != first.provider {
-		t.Error("an unchanged folder has been listed anew")
+		t.Error("an unchanged folder has been listed again")
 	}
 	walker := weak.Make(second.walker)
 	second = nil

@@ -178,6 +178,37 @@ func TestAFaultIsReportedWhileArchivesAreRead(t *testing.T) {
 	close(g.Opened)
 }
 
+// Scans look for signed releases while the archives of their folder are read. They do not read
+// SHA256SUMS and its signature again, which costs two requests for each release in a bucket.
+func TestDocumentsAreReadOnceWhileArchivesAreRead(t *testing.T) {
+	var faults treetest.Faults
+	files, author := indextest.OnDisk(t, t.TempDir()), indextest.NewPublisher(t)
+	files.Keys("acme", author)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(author)
+	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})} // which holds back all zips
+	o := options(t, faults.Open(indextest.On(t, g).Open))
+	o.Now, o.KeyCopies = later, new(indextest.KeyCopies)
+	r := run(t, o)
+	<-r.Ready()
+	before := r.Snapshot()
+	if before.Report().Pending != 1 {
+		t.Fatalf("%d archives are pending, want 1", before.Report().Pending)
+	}
+	var read atomic.Int64
+	faults.When(func(_ int, o treetest.Operation) error {
+		if strings.Contains(o.Path, "_SHA256SUMS") && strings.HasPrefix(o.Name, "open") {
+			read.Add(1)
+		}
+		return nil
+	})
+	r.Refresh("providers/acme/demo")
+	r.Next(t.Context(), before)
+	if n := read.Load(); n > 0 {
+		t.Errorf("a scan has opened %d documents that were read before", n)
+	}
+	close(g.Opened)
+}
+
 // Each operation of the first scan may fail, too. Then there are no earlier results: a file
 // that cannot be read is pending, and is absent only if the server has no right to read it.
 func TestFaultsOfAStart(t *testing.T) {
