@@ -13,22 +13,12 @@ package cache
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"sync"
 	"time"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-	"golang.org/x/sync/singleflight"
 )
 
 // UntilEvicted is the life of a value that is kept while there is room for it.
 const UntilEvicted time.Duration = math.MaxInt64
-
-const (
-	defaultEntries = 4096 // of a Cache without any other bound
-	overhead       = 512  // about how many bytes a value takes beside its own
-)
 
 // A Cache keeps the values that were used last, by key. It is safe for concurrent use.
 // The zero value is ready for use, and keeps up to 4,096 values. The exported fields must
@@ -51,114 +41,31 @@ type Cache[K comparable, V any] struct {
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
 
-	mutex sync.Mutex // guards what follows
-	kept  *simplelru.LRU[K, entry[V]]
-	bytes int // of all that is kept
-	loads map[K]*load
-}
-
-type entry[V any] struct {
-	value   V
-	bytes   int
-	expires time.Time // zero: never
+	// The compiler makes all methods of a generic type again, for each Cache, in each package
+	// that knows of it: nearly all of a Cache is in store, which is not generic.
+	store store
 }
 
 // Get returns the value of a key, if it is kept and its life has not ended.
 func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.get(key)
+	kept, ok := c.store.Get(c.bounds(), key)
+	return as[V](kept), ok
 }
 
 // Put keeps a value in place of the one before. With a life that is not positive, it
 // only removes the one before.
 func (c *Cache[K, V]) Put(key K, value V, life time.Duration) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.put(key, value, life)
+	c.store.Put(c.bounds(), key, c.item(value, life))
 }
 
 // PutIfAbsent keeps a value unless the key has one, and returns the value that is kept then:
 // callers that have made the same value at the same time all use the first one.
 func (c *Cache[K, V]) PutIfAbsent(key K, value V, life time.Duration) V {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if known, ok := c.get(key); ok {
-		return known
-	}
-	c.put(key, value, life)
-	return value
+	return as[V](c.store.PutIfAbsent(c.bounds(), key, c.item(value, life)))
 }
 
 // Remove removes the value of a key.
-func (c *Cache[K, V]) Remove(key K) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.kept != nil {
-		c.kept.Remove(key)
-	}
-}
-
-func (c *Cache[K, V]) get(key K) (value V, ok bool) {
-	if c.kept == nil {
-		return value, false
-	}
-	e, ok := c.kept.Get(key)
-	if ok && !e.expires.IsZero() && !c.now().Before(e.expires) {
-		c.kept.Remove(key)
-		return value, false
-	}
-	return e.value, ok
-}
-
-func (c *Cache[K, V]) put(key K, value V, life time.Duration) {
-	if c.kept == nil {
-		c.kept, _ = simplelru.NewLRU(c.maxEntries(), func(_ K, e entry[V]) { c.bytes -= e.bytes }) // it fails for a size below one
-	}
-	c.kept.Remove(key) // Add would not tell the size of the value that it replaces
-	e := entry[V]{value: value}
-	if c.MaxBytes > 0 {
-		e.bytes = c.Size(value) + overhead
-	}
-	if life <= 0 || e.bytes > c.MaxBytes {
-		return
-	}
-	if life != UntilEvicted {
-		e.expires = c.now().Add(life)
-	}
-	c.bytes += e.bytes
-	c.kept.Add(key, e)
-	for c.bytes > c.MaxBytes {
-		c.kept.RemoveOldest()
-	}
-}
-
-func (c *Cache[K, V]) maxEntries() int {
-	switch {
-	case c.MaxEntries > 0:
-		return c.MaxEntries
-	case c.MaxBytes > 0:
-		return math.MaxInt
-	}
-	return defaultEntries
-}
-
-func (c *Cache[K, V]) now() time.Time {
-	if c.Now == nil {
-		return time.Now()
-	}
-	return c.Now()
-}
-
-// A load is under way for all callers that wait for the value of its key. singleflight
-// joins the callers. It cannot tell when the last caller has left, so the callers are
-// counted here, and each load has a group with one key.
-type load struct {
-	flight  singleflight.Group
-	ctx     context.Context
-	cancel  context.CancelFunc
-	waiting int
-}
+func (c *Cache[K, V]) Remove(key K) { c.store.Remove(key) }
 
 // Load returns the value of a key, and loads it if it is not kept. The function that loads
 // also returns for how long the value is kept; zero is not at all.
@@ -174,83 +81,30 @@ func (c *Cache[K, V]) Load(ctx context.Context, key K, read func(context.Context
 // Renew is Load for values that may become out of date: a value that is kept is returned
 // only if fresh accepts it. Otherwise it is passed to the function that loads, which may
 // reuse parts of it; the zero value if there is none.
-func (c *Cache[K, V]) Renew(ctx context.Context, key K, fresh func(V) bool, read func(ctx context.Context, known V) (V, time.Duration, error)) (value V, err error) {
-	if err := ctx.Err(); err != nil {
-		return value, err
-	}
-	c.mutex.Lock()
-	known, ok := c.get(key)
-	if ok && (fresh == nil || fresh(known)) {
-		c.mutex.Unlock()
-		return known, nil
-	}
-	l := c.loads[key]
-	if l == nil {
-		l = c.begin(ctx, key)
-	}
-	l.waiting++
-	loaded := l.flight.DoChan("", func() (any, error) { // or joins the load under way
-		return c.run(key, l, func() (V, time.Duration, error) { return read(l.ctx, known) })
+func (c *Cache[K, V]) Renew(ctx context.Context, key K, fresh func(V) bool, read func(ctx context.Context, known V) (V, time.Duration, error)) (V, error) {
+	accepts := func(kept any) bool { return fresh == nil || fresh(as[V](kept)) }
+	value, err := c.store.Renew(ctx, c.bounds(), key, accepts, func(ctx context.Context, known any) (item, error) {
+		value, life, err := read(ctx, as[V](known))
+		if err != nil {
+			return item{value: value}, err
+		}
+		return c.item(value, life), nil
 	})
-	c.mutex.Unlock()
-
-	select {
-	case result := <-loaded:
-		value, _ = result.Val.(V)
-		return value, result.Err
-	case <-ctx.Done():
-		c.leave(key, l)
-		return value, ctx.Err()
-	}
+	return as[V](value), err
 }
 
-// begin makes the load of a key. The mutex is held.
-func (c *Cache[K, V]) begin(ctx context.Context, key K) *load {
-	l := new(load)
-	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if c.loads == nil {
-		c.loads = make(map[K]*load)
+func (c *Cache[K, V]) bounds() bounds { return bounds{c.MaxEntries, c.MaxBytes, c.Now} }
+
+func (c *Cache[K, V]) item(value V, life time.Duration) item {
+	i := item{value: value, life: life}
+	if c.MaxBytes > 0 {
+		i.bytes = c.Size(value) + overhead
 	}
-	c.loads[key] = l
-	return l
+	return i
 }
 
-// run loads, and keeps the value unless all callers have left meanwhile: another load may
-// have been begun.
-func (c *Cache[K, V]) run(key K, l *load, read func() (V, time.Duration, error)) (V, error) {
-	defer l.cancel()
-	value, life, err := recovered(read)
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.loads[key] == l {
-		delete(c.loads, key)
-		if err == nil {
-			c.put(key, value, life)
-		}
-	}
-	return value, err
-}
-
-// leave ends the waiting of one caller.
-func (c *Cache[K, V]) leave(key K, l *load) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if l.waiting--; l.waiting > 0 {
-		return
-	}
-	l.cancel()
-	if c.loads[key] == l {
-		delete(c.loads, key)
-	}
-}
-
-// recovered returns a panic as an error. A panic in the goroutine of a load would end the
-// process, and loads read files of unknown authors.
-func recovered[V any](read func() (V, time.Duration, error)) (value V, life time.Duration, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("loading panicked: %v", p)
-		}
-	}()
-	return read()
+// as returns a value that a store has kept; the zero value for nil.
+func as[V any](kept any) V {
+	value, _ := kept.(V)
+	return value
 }

@@ -1,0 +1,213 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	defaultEntries = 4096 // of a Cache without any other bound
+	overhead       = 512  // about how many bytes a value takes beside its own
+)
+
+// bounds are the bounds of a Cache, and its clock.
+type bounds struct {
+	entries, bytes int
+	clock          func() time.Time
+}
+
+func (b bounds) maxEntries() int {
+	switch {
+	case b.entries > 0:
+		return b.entries
+	case b.bytes > 0:
+		return math.MaxInt
+	}
+	return defaultEntries
+}
+
+func (b bounds) now() time.Time {
+	if b.clock == nil {
+		return time.Now()
+	}
+	return b.clock()
+}
+
+// An item is a value to keep.
+type item struct {
+	value any
+	bytes int // zero: they are not bounded
+	life  time.Duration
+}
+
+// A kept value of a store.
+type kept struct {
+	value   any
+	bytes   int
+	expires time.Time // zero: never
+}
+
+// A store is a Cache for keys and values of any type. Callers pass the same bounds each time.
+type store struct {
+	mutex sync.Mutex // guards what follows
+	kept  *simplelru.LRU[any, kept]
+	bytes int // of all that is kept
+	loads map[any]*load
+}
+
+func (s *store) Get(b bounds, key any) (value any, ok bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.get(b, key)
+}
+
+func (s *store) Put(b bounds, key any, i item) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.put(b, key, i)
+}
+
+func (s *store) PutIfAbsent(b bounds, key any, i item) any {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if known, ok := s.get(b, key); ok {
+		return known
+	}
+	s.put(b, key, i)
+	return i.value
+}
+
+func (s *store) Remove(key any) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.kept != nil {
+		s.kept.Remove(key)
+	}
+}
+
+func (s *store) get(b bounds, key any) (value any, ok bool) {
+	if s.kept == nil {
+		return nil, false
+	}
+	k, ok := s.kept.Get(key)
+	if ok && !k.expires.IsZero() && !b.now().Before(k.expires) {
+		s.kept.Remove(key)
+		return nil, false
+	}
+	return k.value, ok
+}
+
+func (s *store) put(b bounds, key any, i item) {
+	if s.kept == nil {
+		s.kept, _ = simplelru.NewLRU(b.maxEntries(), func(_ any, k kept) { s.bytes -= k.bytes }) // it fails for a size below one
+	}
+	s.kept.Remove(key) // Add would not tell the size of the value that it replaces
+	if i.life <= 0 || i.bytes > b.bytes {
+		return
+	}
+	k := kept{value: i.value, bytes: i.bytes}
+	if i.life != UntilEvicted {
+		k.expires = b.now().Add(i.life)
+	}
+	s.bytes += k.bytes
+	s.kept.Add(key, k)
+	for s.bytes > b.bytes {
+		s.kept.RemoveOldest()
+	}
+}
+
+// A load is under way for all callers that wait for the value of its key. singleflight
+// joins the callers. It cannot tell when the last caller has left, so the callers are
+// counted here, and each load has a group with one key.
+type load struct {
+	flight  singleflight.Group
+	ctx     context.Context
+	cancel  context.CancelFunc
+	waiting int
+}
+
+func (s *store) Renew(ctx context.Context, b bounds, key any, fresh func(any) bool, read func(ctx context.Context, known any) (item, error)) (any, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mutex.Lock()
+	known, ok := s.get(b, key)
+	if ok && fresh(known) {
+		s.mutex.Unlock()
+		return known, nil
+	}
+	l := s.loads[key]
+	if l == nil {
+		l = s.begin(ctx, key)
+	}
+	l.waiting++
+	loaded := l.flight.DoChan("", func() (any, error) { // or joins the load under way
+		return s.run(b, key, l, func() (item, error) { return read(l.ctx, known) })
+	})
+	s.mutex.Unlock()
+
+	select {
+	case result := <-loaded:
+		return result.Val, result.Err
+	case <-ctx.Done():
+		s.leave(key, l)
+		return nil, ctx.Err()
+	}
+}
+
+// begin makes the load of a key. The mutex is held.
+func (s *store) begin(ctx context.Context, key any) *load {
+	l := new(load)
+	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if s.loads == nil {
+		s.loads = make(map[any]*load)
+	}
+	s.loads[key] = l
+	return l
+}
+
+// run loads, and keeps the value unless all callers have left meanwhile: another load may
+// have been begun.
+func (s *store) run(b bounds, key any, l *load, read func() (item, error)) (any, error) {
+	defer l.cancel()
+	i, err := recovered(read)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.loads[key] == l {
+		delete(s.loads, key)
+		if err == nil {
+			s.put(b, key, i)
+		}
+	}
+	return i.value, err
+}
+
+// leave ends the waiting of one caller.
+func (s *store) leave(key any, l *load) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if l.waiting--; l.waiting > 0 {
+		return
+	}
+	l.cancel()
+	if s.loads[key] == l {
+		delete(s.loads, key)
+	}
+}
+
+// recovered returns a panic as an error. A panic in the goroutine of a load would end the
+// process, and loads read files of unknown authors.
+func recovered(read func() (item, error)) (i item, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("loading panicked: %v", p)
+		}
+	}()
+	return read()
+}
