@@ -7,6 +7,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/scanlog"
 )
 
 // The types of a snapshot's content are in packages below, which know nothing of scans. Users
@@ -71,6 +72,9 @@ type (
 
 	// A Selection names the archives that a request waits for.
 	Selection = queue.Selection
+
+	// Stats counts the work of an Index since it was created.
+	Stats = scanlog.Stats
 
 	// Progress says how many of the unknown archives have been read.
 	Progress = queue.Progress

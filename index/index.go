@@ -46,9 +46,7 @@ type Index struct {
 	unfinished report.Unfinished
 
 	changes *changes.Log
-
-	counting sync.Mutex
-	stats    Stats
+	counts  scanlog.Counts
 
 	start  sync.Once
 	ready  chan struct{}
@@ -240,7 +238,7 @@ func (x *Index) scan(ctx context.Context, further changes.Paths, accepts bool) (
 	before := x.scanner.last
 	s, err := x.scanner.scan(ctx, what, accepts, last)
 	if err != nil {
-		x.count(nil, time.Since(began))
+		x.counts.Failed(time.Since(began))
 		x.changes.Add(changed)
 		switch {
 		case ctx.Err() == nil:

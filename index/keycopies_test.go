@@ -55,6 +55,7 @@ func newKeyedTree(t *testing.T, under string) *keyedTree {
 		return files, err
 	})
 	k.options.KeyCopies = k.copies
+	k.options.Now = inAnHour
 	return k
 }
 
@@ -378,8 +379,13 @@ func TestCopiesAreWrittenOnceForAScan(t *testing.T) {
 	if k.copies.Stored() != 2 {
 		t.Errorf("with another release and key it was stored %d times", k.copies.Stored())
 	}
+	k.Keys("acme", k.publisher)
+	scan()
+	if k.copies.Stored() != 3 {
+		t.Errorf("with another key and no other release it was stored %d times", k.copies.Stored())
+	}
 	k.start()()
-	if k.copies.Stored() != 2 {
+	if k.copies.Stored() != 3 {
 		t.Errorf("after a restart it was stored %d times", k.copies.Stored())
 	}
 }

@@ -3,7 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
-	"sync"
+	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
@@ -48,6 +48,9 @@ func (s *scan) recallKeys(k *keys.Folder, v *wayWalk) *keys.Folder {
 			}
 		}
 	}
+	if s.last == nil {
+		s.copies.Load(s.ctx, k)
+	}
 	return k.WithCopies(s.ctx, &s.copies, needed)
 }
 
@@ -58,16 +61,28 @@ func (s *scan) copyKeys(listings []*listing, k *keys.Folder) (failed string) {
 	if s.copies.Store == nil {
 		return ""
 	}
-	verified := s.verifiedReleases(listings, k)
-	releases := make(map[keys.Namespace][]keys.Release)
-	for _, v := range verified {
+	verified := make([][]verifiedRelease, len(listings))
+	queue.InParallel(s.options.workers(), len(listings), func(i int) { verified[i] = s.verifiedReleases(listings[i], k) })
+	all, releases := slices.Concat(verified...), make(map[keys.Namespace][]keys.Release)
+	for _, v := range all {
 		releases[v.namespace] = append(releases[v.namespace], v.release)
 	}
 	failed = s.copies.Keep(s.ctx, k, releases)
-	for _, v := range verified {
+	for _, v := range all {
 		v.files.copied = s.copies.Has(v.namespace, v.release)
 	}
 	return failed
+}
+
+// isCopied reports whether copyKeys would add nothing for a listing.
+func (s *scan) isCopied(l *listing, k *keys.Folder) bool {
+	verified := s.verifiedReleases(l, k)
+	for _, v := range verified {
+		if v.files.copied = s.copies.Has(v.namespace, v.release); !v.files.copied {
+			return false
+		}
+	}
+	return len(verified) == 0 || s.copies.IsOf(verified[0].namespace, k)
 }
 
 // A verifiedRelease is a release that the keys file of its namespace verifies.
@@ -77,27 +92,21 @@ type verifiedRelease struct {
 	release   keys.Release
 }
 
-// verifiedReleases verifies signatures in all folders that have changed.
-func (s *scan) verifiedReleases(listings []*listing, k *keys.Folder) (all []verifiedRelease) {
-	var mutex sync.Mutex
-	queue.InParallel(s.options.workers(), len(listings), func(i int) {
-		p := listings[i].provider
-		if p == nil || listings[i].entry != nil {
-			return
+// verifiedReleases verifies signatures in a folder, if it has changed and there are copies.
+func (s *scan) verifiedReleases(l *listing, k *keys.Folder) (all []verifiedRelease) {
+	if s.copies.Store == nil || l.provider == nil || l.entry != nil {
+		return nil
+	}
+	n := keys.NamespaceOf(l.provider.Address)
+	file := k.For(n)
+	if !file.IsFile() || !file.Verifies() {
+		return nil
+	}
+	for _, files := range l.provider.ordered {
+		if r, ok := s.verifiedRelease(l.provider, files, file); ok {
+			all = append(all, verifiedRelease{n, files, r})
 		}
-		n := keys.NamespaceOf(p.Address)
-		file := k.For(n)
-		if !file.IsFile() || !file.Verifies() {
-			return
-		}
-		for _, files := range p.ordered {
-			if r, ok := s.verifiedRelease(p, files, file); ok {
-				mutex.Lock()
-				all = append(all, verifiedRelease{n, files, r})
-				mutex.Unlock()
-			}
-		}
-	})
+	}
 	return all
 }
 

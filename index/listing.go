@@ -137,6 +137,7 @@ func (w *walker) keep(f folder, before *entry) *entry {
 
 // entry makes the entry of a listing from the archives that have been read by now.
 func (s *scan) entry(l *listing, k *keys.Folder) *entry {
+	s.recalled.Add(int64(l.walker.recalled))
 	if l.entry != nil {
 		return l.entry
 	}

@@ -45,35 +45,11 @@ type Observer struct {
 	Changed func(folders []string)
 }
 
-// Stats counts the work of an Index since it was created.
-type Stats struct {
-	Scans, Failed  uint64        // Scans includes those that failed
-	Read, Recalled uint64        // archives read, and known from the memo
-	Verified       uint64        // signatures verified, not counting those known from the memo
-	LastScan       time.Duration // how long it took
-}
-
 // Stats returns the counts of the index.
 func (x *Index) Stats() Stats {
-	x.counting.Lock()
-	defer x.counting.Unlock()
-	s := x.stats
+	s := x.counts.Stats()
 	s.Verified = x.scanner.memo.Verified.Load()
 	return s
-}
-
-// count adds a scan. The snapshot is nil if the scan failed.
-func (x *Index) count(s *Snapshot, took time.Duration) {
-	x.counting.Lock()
-	defer x.counting.Unlock()
-	x.stats.Scans++
-	x.stats.LastScan = took
-	if s == nil {
-		x.stats.Failed++
-		return
-	}
-	x.stats.Read += uint64(s.Read)
-	x.stats.Recalled += uint64(s.Recalled)
 }
 
 // Observe replaces the observer. It may be nil.

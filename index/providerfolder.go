@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"iter"
 	"maps"
@@ -288,24 +287,14 @@ func (r *releaseFiles) settled(now time.Time) bool {
 }
 
 // state returns a digest of the files of a release and the keys that verify them.
-func (r *releaseFiles) state(trusted *keys.File) (sum wire.SHA256) {
-	var space [512]byte
-	h, b := sha256.New(), space[:0]
-	add := func(file *tree.Location, s tree.Stamp) {
-		b = memo.AppendStamp(memo.AppendString(memo.AppendString(b[:0], file.Dir), file.Name), s)
-		h.Write(b)
-	}
+func (r *releaseFiles) state(trusted *keys.File) wire.SHA256 {
+	var sum memo.FileSum
 	for _, p := range r.packages {
-		add(&p.Location, p.Stamp)
+		sum.Add(&p.Location, p.Stamp)
 	}
 	for d := range r.documents() {
-		add(&d.Location, d.stamp)
+		sum.Add(&d.Location, d.stamp)
 	}
-	h.Write([]byte(r.docs))
-	if trusted != nil {
-		sum := trusted.Sum()
-		h.Write(sum[:])
-	}
-	h.Sum(sum[:0])
-	return sum
+	keys := trusted.Sum()
+	return sum.With(append([]byte(r.docs), keys[:]...))
 }

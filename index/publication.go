@@ -72,7 +72,7 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 	isNews := len(read) == 0 || len(archives) > 0 // and not only from the background
 	if isNews && (idle || current && isChange) {
 		took := time.Since(x.began)
-		x.count(s, took)
+		x.counts.Succeeded(took, s.Read, s.Recalled)
 		x.report(x.reported, s, took)
 		x.reported, x.unreported, x.began, x.read = s, newDifference(), time.Time{}, 0
 		if !idle { // the remaining reading has begun already

@@ -75,6 +75,8 @@ type scan struct {
 	now     time.Time     // when the scan began
 	accepts bool          // a part of the tree may be empty all at once
 	stale   changes.Paths // paths that may have changed since the last scan
+
+	recalled atomic.Int64 // archives, in the listings whose entries have been made
 }
 
 // scan makes the entries of all folders again that may have changed. Archives that the memo
@@ -101,12 +103,8 @@ func (x *scanner) scan(ctx context.Context, changed changes.Paths, accepts bool,
 		providers.addOfKeys(known)
 	}
 	folders := slices.Concat(providers.found, modules.found)
-	listings := make([]*listing, len(folders))
-	queue.InParallel(x.options.workers(), len(folders), func(i int) { listings[i] = s.list(folders[i], known) })
-	unread, recalled := s.recallShared(listings), 0
-	for _, l := range listings {
-		recalled += l.walker.recalled
-	}
+	listings, entries := s.listAll(folders, known)
+	unread := s.recallShared(listings)
 	failed := s.copyKeys(s.chosen(listings), known)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -117,7 +115,7 @@ func (x *scanner) scan(ctx context.Context, changed changes.Paths, accepts bool,
 			return nil, err
 		}
 	}
-	entries := s.entries(listings, known)
+	entries = append(entries, s.entries(listings, known)...)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -125,7 +123,7 @@ func (x *scanner) scan(ctx context.Context, changed changes.Paths, accepts bool,
 		e.takeOver()
 	}
 	n := s.next(found{entries: entries, way: []*wayWalk{providers, modules}, keys: known})
-	n.changes, n.Recalled, n.keysFailed = last, recalled, cmp.Or(known.Failed, failed)
+	n.changes, n.Recalled, n.keysFailed = last, int(s.recalled.Load()), cmp.Or(known.Failed, failed)
 	if n.isEmpty() {
 		if n.Hint = layout.Hint(s.tree); n.Hint == layout.NothingYet && !known.IsEmpty() {
 			n.Hint = "" // the keys came first
@@ -156,6 +154,25 @@ func (s *scan) open() (err error) {
 	}
 	s.tree, err = s.options.open(s.ctx)
 	return err
+}
+
+// listAll lists folders. In a scan of everything it makes the entries that can be made at once
+// from their listings alone: the listings of a large tree take more memory than its entries.
+func (s *scan) listAll(folders []layout.Folder, k *keys.Folder) (listings []*listing, entries []*entry) {
+	spellings := make(map[address.Address]int)
+	for _, f := range folders {
+		spellings[f.Address]++
+	}
+	listings, entries = make([]*listing, len(folders)), make([]*entry, len(folders))
+	queue.InParallel(s.options.workers(), len(folders), func(i int) {
+		l := s.list(folders[i], k)
+		if s.stale[""] && len(l.walker.unread) == 0 && spellings[folders[i].Address] == 1 && s.isCopied(l, k) {
+			entries[i] = s.entry(l, k)
+		} else {
+			listings[i] = l
+		}
+	})
+	return slices.DeleteFunc(listings, func(l *listing) bool { return l == nil }), slices.DeleteFunc(entries, func(e *entry) bool { return e == nil })
 }
 
 // chosen returns the listings that are offered: an address may have several spellings.

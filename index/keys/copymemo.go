@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +29,27 @@ type CopyMemo struct {
 func (m *CopyMemo) Has(n Namespace, r Release) bool {
 	c, _ := m.recall(n)
 	return c.has(r)
+}
+
+// IsOf reports whether the copy of a namespace is known to have the keys of its file.
+func (m *CopyMemo) IsOf(n Namespace, k *Folder) bool {
+	c, _ := m.recall(n)
+	return c != nil && c.keys == armored(k.files[n].Keys())
+}
+
+// Load loads the copies of the keys files in a folder. Keep loads a copy again that cannot be
+// loaded.
+func (m *CopyMemo) Load(ctx context.Context, k *Folder) {
+	if m.Store == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, copyPatience)
+	defer cancel()
+	eachCopy(slices.Collect(maps.Keys(k.files)), func(_ int, n Namespace) {
+		if k.files[n].IsFile() && !k.files[n].unsigned {
+			_, _ = m.load(ctx, n)
+		}
+	})
 }
 
 func (m *CopyMemo) recall(n Namespace) (c *keyCopy, known bool) {
