@@ -315,6 +315,17 @@ func TestKeysFileThatComesBack(t *testing.T) {
 	nothingWithheld(t, s)
 }
 
+// A keys file without a key is not the same as none: signatures of the namespace count no longer.
+func TestAnEmptyKeysFileAppears(t *testing.T) {
+	k := newKeyedTree(t, "")
+	k.Remove("keys/acme.asc")
+	scan := k.start()
+	scan()
+	k.wants(scan(), map[string]string{"1.0.0": byRegistry})
+	k.Write("keys/acme.asc", "")
+	k.wants(scan(), map[string]string{"1.0.0": "unknown_key"})
+}
+
 // The line in the file drops the copy: afterwards nothing is required without the file.
 func TestUnsignedNamespaceHasNoCopy(t *testing.T) {
 	k := newKeyedTree(t, "")

@@ -295,6 +295,10 @@ func (r *releaseFiles) state(trusted *keys.File) wire.SHA256 {
 	for d := range r.documents() {
 		sum.Add(&d.Location, d.stamp)
 	}
-	keys := trusted.Sum()
-	return sum.With(append([]byte(r.docs), keys[:]...))
+	rest := []byte(r.docs)
+	if trusted != nil { // an empty keys file is not the same as none
+		keys := trusted.Sum()
+		rest = append(rest, keys[:]...)
+	}
+	return sum.With(rest)
 }

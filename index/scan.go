@@ -156,8 +156,9 @@ func (s *scan) open() (err error) {
 	return err
 }
 
-// listAll lists folders. In a scan of everything it makes the entries that can be made at once
-// from their listings alone: the listings of a large tree take more memory than its entries.
+// listAll lists folders. In a scan of everything it makes the entries that can be made from one
+// listing alone, and returns these instead: the listings of a large tree take more memory than
+// its entries.
 func (s *scan) listAll(folders []layout.Folder, k *keys.Folder) (listings []*listing, entries []*entry) {
 	spellings := make(map[address.Address]int)
 	for _, f := range folders {

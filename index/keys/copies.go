@@ -65,8 +65,9 @@ func Require(ctx context.Context, copies Copies, hostname svchost.Hostname, name
 	return fmt.Errorf("%w: %s", ErrMissing, n.Missing().Detail)
 }
 
-// copyPatience is the longest time that a scan spends on loading copies, and on storing
-// them. The remaining copies are tried again.
+// copyPatience is the longest time that a scan spends on storing copies, and on loading the
+// copies of lost keys files; the first scan, also on loading all others. The remaining copies
+// are tried again.
 const copyPatience = 20 * time.Second
 
 // copiesAtOnce is how many copies are loaded or stored at once: they may lie on another

@@ -37,8 +37,8 @@ func (m *CopyMemo) IsOf(n Namespace, k *Folder) bool {
 	return c != nil && c.keys == armored(k.files[n].Keys())
 }
 
-// Load loads the copies of the keys files in a folder. Keep loads a copy again that cannot be
-// loaded.
+// Load loads the copies of the keys files in a folder that can be read. Keep tries again to load
+// those that cannot be loaded now.
 func (m *CopyMemo) Load(ctx context.Context, k *Folder) {
 	if m.Store == nil {
 		return

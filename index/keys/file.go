@@ -36,13 +36,8 @@ type File struct {
 // IsCopy reports whether the keys come from the copy of a file. The file may be nil.
 func (k *File) IsCopy() bool { return k != nil && k.copied != nil }
 
-// Sum identifies the keys in the file; it is zero if there is no file.
-func (k *File) Sum() (sum wire.SHA256) {
-	if k != nil {
-		sum = k.sum
-	}
-	return sum
-}
+// Sum identifies the keys in the file.
+func (k *File) Sum() wire.SHA256 { return k.sum }
 
 // IsFile reports whether the keys come from the file itself, as it was read now or last. The
 // file may be nil.

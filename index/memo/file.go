@@ -140,7 +140,6 @@ func (m *Memo) read(file io.ReadSeeker, identity string) error {
 		})
 	}
 	decoding.Wait()
-	r.buffer = nil
 	learned, loaded := r.names(), make(map[string]bool)
 	if r.left > 0 {
 		loaded = r.names()
