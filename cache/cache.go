@@ -34,8 +34,8 @@ type Cache[K comparable, V any] struct {
 	// that is larger on its own is not kept.
 	MaxBytes int
 
-	// Size returns how many bytes a value takes. It is called when the value is put, and
-	// may be nil without MaxBytes.
+	// Size returns how many bytes a value takes. It is called for each value that is put or
+	// loaded, and may be nil without MaxBytes.
 	Size func(V) int
 
 	// Now is the clock. Nil: time.Now.

@@ -296,6 +296,31 @@ func TestWhatALoadReturns(t *testing.T) {
 	}
 }
 
+// A value of an unknown author may be one whose size cannot be told.
+func TestALoadWhoseSizePanics(t *testing.T) {
+	c := cache.Cache[string, int]{MaxBytes: 1 << 20, Size: func(int) int { panic("out of range") }}
+	_, err := c.Load(t.Context(), "a", func(context.Context) (int, time.Duration, error) { return 1, time.Minute, nil })
+	if fmt.Sprint(err) != "loading panicked: out of range" {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// An interface is kept like any other value, and so is none.
+func TestAnErrorAsAValue(t *testing.T) {
+	var c cache.Cache[string, error]
+	failed := errors.New("it failed")
+	c.Put("a", failed, time.Minute)
+	c.Put("b", nil, time.Minute)
+	for key, want := range map[string]error{"a": failed, "b": nil} {
+		if got, ok := c.Get(key); got != want || !ok {
+			t.Errorf("%s is %v, kept: %t", key, got, ok)
+		}
+	}
+	if got, ok := c.Get("c"); got != nil || ok {
+		t.Errorf("a key without a value has %v, kept: %t", got, ok)
+	}
+}
+
 func TestRenew(t *testing.T) {
 	var c cache.Cache[string, int]
 	fresh := func(v int) bool { return v >= 2 }

@@ -91,6 +91,7 @@ func (s *store) Remove(key any) {
 	}
 }
 
+// get is Get. The mutex is held, as it is for put.
 func (s *store) get(b bounds, key any) (value any, ok bool) {
 	if s.kept == nil {
 		return nil, false

@@ -401,6 +401,20 @@ func TestCopiesAreWrittenOnceForAScan(t *testing.T) {
 	}
 }
 
+// Of two spellings of an address, only the offered folder is copied, in each scan: the copy has one
+// release of a version.
+func TestTheCopyHasTheReleaseOfTheOfferedSpelling(t *testing.T) {
+	k := newKeyedTree(t, "")
+	k.Provider("ACME/demo", "1.0.0", "linux_amd64", "linux_arm64").Signed(k.publisher)
+	scan := k.start()
+	for range 4 {
+		k.wants(scan(), map[string]string{"1.0.0": byPublisher})
+	}
+	if k.copies.Stored() != 1 {
+		t.Errorf("it was stored %d times", k.copies.Stored())
+	}
+}
+
 // Another instance may have copied releases that this one has not seen: they are kept.
 func TestInstancesShareCopies(t *testing.T) {
 	k := newKeyedTree(t, "")

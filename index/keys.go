@@ -74,7 +74,8 @@ func (s *scan) copyKeys(listings []*listing, k *keys.Folder) (failed string) {
 	return failed
 }
 
-// isCopied reports whether copyKeys would add nothing for a listing.
+// isCopied notes which releases of a listing the copies of keys list, and reports whether copyKeys
+// would add nothing for it.
 func (s *scan) isCopied(l *listing, k *keys.Folder) bool {
 	verified := s.verifiedReleases(l, k)
 	for _, v := range verified {
@@ -82,7 +83,7 @@ func (s *scan) isCopied(l *listing, k *keys.Folder) bool {
 			return false
 		}
 	}
-	return len(verified) == 0 || s.copies.IsOf(verified[0].namespace, k)
+	return len(verified) == 0 || s.copies.HasKeys(verified[0].namespace, k.For(verified[0].namespace))
 }
 
 // A verifiedRelease is a release that the keys file of its namespace verifies.

@@ -288,17 +288,17 @@ func (r *releaseFiles) settled(now time.Time) bool {
 
 // state returns a digest of the files of a release and the keys that verify them.
 func (r *releaseFiles) state(trusted *keys.File) wire.SHA256 {
-	var sum memo.FileSum
+	var b []byte
 	for _, p := range r.packages {
-		sum.Add(&p.Location, p.Stamp)
+		b = memo.AppendFile(b, &p.Location, p.Stamp)
 	}
 	for d := range r.documents() {
-		sum.Add(&d.Location, d.stamp)
+		b = memo.AppendFile(b, &d.Location, d.stamp)
 	}
-	rest := []byte(r.docs)
+	b = append(b, r.docs...)
 	if trusted != nil { // an empty keys file is not the same as none
 		keys := trusted.Sum()
-		rest = append(rest, keys[:]...)
+		b = append(b, keys[:]...)
 	}
-	return sum.With(rest)
+	return wire.SHA256Of(b)
 }

@@ -31,10 +31,10 @@ func (m *CopyMemo) Has(n Namespace, r Release) bool {
 	return c.has(r)
 }
 
-// IsOf reports whether the copy of a namespace is known to have the keys of its file.
-func (m *CopyMemo) IsOf(n Namespace, k *Folder) bool {
+// HasKeys reports whether the copy of a namespace is known to have the keys of its file.
+func (m *CopyMemo) HasKeys(n Namespace, file *File) bool {
 	c, _ := m.recall(n)
-	return c != nil && c.keys == armored(k.files[n].Keys())
+	return c != nil && c.keys == armored(file.Keys())
 }
 
 // Load loads the copies of the keys files in a folder that can be read. Keep tries again to load

@@ -10,9 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -122,24 +120,7 @@ func (m *Memo) read(file io.ReadSeeker, identity string) error {
 	if r.text() != identity {
 		return cmp.Or(r.failed, errMemoForeign)
 	}
-	count := r.count(leastFolder)
-	folders := make(map[string]*folderRecords, count)
-	var decoding sync.WaitGroup // on other cores, which would be idle: a start waits for the memo
-	buffers := make(chan []byte, runtime.GOMAXPROCS(0)+1)
-	for range cap(buffers) {
-		buffers <- nil
-	}
-	for range count {
-		r.buffer = <-buffers
-		dir, f := r.text(), new(folderRecords)
-		encoded := r.run()
-		folders[dir] = f
-		decoding.Go(func() {
-			f.records = decodeFolder(encoded)
-			buffers <- encoded
-		})
-	}
-	decoding.Wait()
+	folders := r.folders()
 	learned, loaded := r.names(), make(map[string]bool)
 	if r.left > 0 {
 		loaded = r.names()

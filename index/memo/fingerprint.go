@@ -2,7 +2,6 @@ package memo
 
 import (
 	"crypto/sha256"
-	"hash"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -69,24 +68,7 @@ func fingerprint(entries []tree.Entry, now time.Time) (sum wire.SHA256, lasts bo
 	return sum, lasts
 }
 
-// A FileSum digests files as they were listed. The zero value has no file.
-type FileSum struct {
-	hash   hash.Hash
-	buffer []byte
-}
-
-// Add adds a file.
-func (s *FileSum) Add(file *tree.Location, at tree.Stamp) {
-	if s.hash == nil {
-		s.hash = sha256.New()
-	}
-	s.buffer = AppendStamp(AppendString(AppendString(s.buffer[:0], file.Dir), file.Name), at)
-	s.hash.Write(s.buffer)
-}
-
-// With returns the digest of the files, of which there must be one, and of what else counts.
-func (s *FileSum) With(rest []byte) (sum wire.SHA256) {
-	s.hash.Write(rest)
-	s.hash.Sum(sum[:0])
-	return sum
+// AppendFile appends what identifies a file as it was listed.
+func AppendFile(b []byte, file *tree.Location, at tree.Stamp) []byte {
+	return AppendStamp(AppendString(AppendString(b, file.Dir), file.Name), at)
 }

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"runtime"
 	"slices"
+	"sync"
 )
 
 // bufferSize is the size of reads and writes of a memo file. Most segments are smaller: each change
@@ -121,4 +123,28 @@ func (r *memoStream) names() map[string]bool {
 		names[r.text()] = true
 	}
 	return names
+}
+
+// folders reads the folders with their records. Other cores decode the records meanwhile: a start
+// waits for the memo, and they would be idle.
+func (r *memoStream) folders() map[string]*folderRecords {
+	count := r.count(leastFolder)
+	folders := make(map[string]*folderRecords, count)
+	buffers := make(chan []byte, runtime.GOMAXPROCS(0)+1)
+	for range cap(buffers) {
+		buffers <- nil
+	}
+	var decoding sync.WaitGroup
+	for range count {
+		r.buffer = <-buffers
+		dir, f := r.text(), new(folderRecords)
+		encoded := r.run()
+		folders[dir] = f
+		decoding.Go(func() {
+			f.records = decodeFolder(encoded)
+			buffers <- encoded
+		})
+	}
+	decoding.Wait()
+	return folders
 }

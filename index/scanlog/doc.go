@@ -1,3 +1,3 @@
-// Package scanlog writes the findings of scans into the log: new offers, problems and changes.
-// Each line says one thing, and once.
+// Package scanlog counts scans, and writes their findings into the log: new offers, problems and
+// changes. Each line says one thing, and once.
 package scanlog
