@@ -358,7 +358,10 @@ func (m *Memo) dropChanged(records map[string]Record) {
 	removed := len(records) > 2*m.count()
 	maps.DeleteFunc(records, func(path string, d Record) bool {
 		known := m.find(tree.LocationOf(path))
-		return known != nil && known.stamp != d.Stamp || known == nil && removed
+		if known == nil {
+			return removed
+		}
+		return known.stamp != d.Stamp && known.stamp.Newest() >= d.Stamp.Newest() // else another instance has seen the change first
 	})
 }
 

@@ -33,14 +33,23 @@ func onlySmall(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, largePrefix) })
 }
 
-// hasLoaded notes that the records of a segment are known: it has been loaded or stored.
-func (m *Memo) hasLoaded(name string) {
+// hasLoaded notes that the records of segments are known: they have been loaded or stored.
+func (m *Memo) hasLoaded(names ...string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.loaded == nil {
 		m.loaded = make(map[string]bool)
 	}
-	m.loaded[name], m.changed = true, true
+	for _, name := range names {
+		m.loaded[name], m.changed = true, true
+	}
+}
+
+// knows reports whether the records of all these segments are known.
+func (m *Memo) knows(names []string) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return !slices.ContainsFunc(names, func(name string) bool { return !m.loaded[name] })
 }
 
 // unloaded returns the segments among these whose records are not known, not even from before an

@@ -113,7 +113,7 @@ func (s *Sharing) Load(ctx context.Context, take func(path string, d Record) (ta
 	if s.early = early; len(early) > maxEarly {
 		s.early = nil
 	}
-	if err != nil {
+	if err != nil && !isGivenUp(ctx) {
 		s.resume = time.Now().Add(loadPause)
 	}
 	s.report(ctx, err, "the digests that other instances share cannot be loaded, archives are read again")
@@ -170,7 +170,8 @@ func (s *Sharing) Store(ctx context.Context) (stored bool) {
 	if len(records) == 0 {
 		return false
 	}
-	_, err := s.storeRecords(ctx, records)
+	names, err := s.storeRecords(ctx, records)
+	s.memo.hasLoaded(names...)
 	if s.report(ctx, err, "digests cannot be shared with other instances"); err != nil {
 		return false
 	}
@@ -185,7 +186,6 @@ func (s *Sharing) storeRecords(ctx context.Context, records map[string]Record) (
 		if err := s.with.Store(ctx, name, segment); err != nil {
 			return names, err
 		}
-		s.memo.hasLoaded(name)
 		names = append(names, name)
 	}
 	return names, nil
@@ -257,6 +257,7 @@ func (s *Sharing) merge(ctx context.Context) error {
 	if err != nil || len(small) <= maxSmall { // another instance has merged them
 		return err
 	}
+	known := s.memo.knows(small) // else this instance has yet to load the merged ones
 	records := make(map[string]Record)
 	for _, name := range small {
 		segment, err := s.with.Load(ctx, name)
@@ -268,6 +269,9 @@ func (s *Sharing) merge(ctx context.Context) error {
 	}
 	s.memo.dropChanged(records)
 	stored, err := s.storeRecords(ctx, records)
+	if known {
+		s.memo.hasLoaded(stored...)
+	}
 	if err != nil {
 		return err
 	}
@@ -282,10 +286,17 @@ func (s *Sharing) merge(ctx context.Context) error {
 	return nil
 }
 
+// isGivenUp reports whether whoever asked for an operation has given it up, which says nothing
+// of the storage.
+func isGivenUp(ctx context.Context) bool { return errors.Is(context.Cause(ctx), context.Canceled) }
+
 // report logs a failure, once until an operation succeeds.
 func (s *Sharing) report(ctx context.Context, err error, message string) {
+	if err != nil && isGivenUp(ctx) {
+		return
+	}
 	s.mutex.Lock()
-	log := err != nil && !s.failing && !errors.Is(context.Cause(ctx), context.Canceled)
+	log := err != nil && !s.failing
 	s.failing = err != nil
 	s.mutex.Unlock()
 	if log {

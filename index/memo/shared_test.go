@@ -21,8 +21,8 @@ type counted struct {
 	loads, locks int
 }
 
-func (c *counted) List(context.Context) ([]string, error) {
-	return slices.Sorted(maps.Keys(c.segments)), nil
+func (c *counted) List(ctx context.Context) ([]string, error) {
+	return slices.Sorted(maps.Keys(c.segments)), ctx.Err()
 }
 
 func (c *counted) Load(_ context.Context, name string) ([]byte, error) {
@@ -83,6 +83,60 @@ func TestMergingLoadsNoLargeSegments(t *testing.T) {
 			t.Errorf("segments %s: %d loaded, %d locks, %d left; want %d, %d, %d", step.rule,
 				c.loads, c.locks, len(c.segments), step.loads, step.locks, step.segmentsAfter)
 		}
+	}
+}
+
+// Records of other instances are not lost to the instance that merges them before it has loaded them.
+func TestMergedRecordsCanStillBeLoaded(t *testing.T) {
+	c := &counted{segments: make(map[string][]byte)}
+	const n = maxSmall + 1
+	path := func(i int) string { return fmt.Sprintf("modules/acme/vpc%d/aws/1.0.0.tar.gz", i) }
+	stamp := func(changed int) tree.Stamp { return tree.Stamp{Size: 1, ModTime: int64(changed)} }
+	for i := range n {
+		for segment := range encodeSegments(map[string]Record{path(i): {Stamp: stamp(2)}}) {
+			c.segments[segmentName(segment)] = segment
+		}
+	}
+	m := new(Memo)
+	for i := range n {
+		m.Adopt(tree.LocationOf(path(i)), Record{Stamp: stamp(1 + 2*(i%2))}) // older and newer ones
+	}
+	s := NewSharing(m, c, nil)
+	if err := s.merge(t.Context()); err != nil || len(c.segments) != 1 {
+		t.Fatalf("%d segments are left: %v", len(c.segments), err)
+	}
+	loaded := make(map[string]bool)
+	load := func() {
+		s.Load(t.Context(), func(path string, d Record) bool { loaded[path] = true; return true })
+	}
+	load()
+	for i := range n {
+		if isNewer := i%2 == 0; loaded[path(i)] != isNewer {
+			t.Errorf("%s is loaded: %t, is newer than what is known: %t", path(i), loaded[path(i)], isNewer)
+		}
+	}
+	clear(loaded)
+	if load(); len(loaded) > 0 {
+		t.Errorf("%d are loaded twice", len(loaded))
+	}
+}
+
+// A request that is given up says nothing of the storage.
+func TestSharedRecordsAreLoadedAfterARequestWasGivenUp(t *testing.T) {
+	c := &counted{segments: make(map[string][]byte)}
+	for segment := range encodeSegments(map[string]Record{"modules/acme/vpc/aws/1.0.0.tar.gz": {}}) {
+		c.segments[segmentName(segment)] = segment
+	}
+	s := NewSharing(new(Memo), c, func(message, reason string) { t.Errorf("%s: %s", message, reason) })
+	given, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	loaded := 0
+	take := func(string, Record) bool { loaded++; return true }
+	if s.Load(given, take); loaded > 0 {
+		t.Fatalf("%d are loaded", loaded)
+	}
+	if s.Load(t.Context(), take); loaded != 1 {
+		t.Errorf("%d are loaded", loaded)
 	}
 }
 
@@ -165,9 +219,10 @@ func TestSegmentsAreLoadedOnce(t *testing.T) {
 		{"none that was loaded before a start", nil, func() { saved = restarted() }, nil},
 		{"but those that another instance has added since", []string{"c"}, func() { saved = restarted() }, []string{"c"}},
 		{"none that the instance itself has stored", nil, func() {
-			_, err := NewSharing(saved, c, nil).storeRecords(t.Context(), map[string]Record{"own": {}})
-			if err != nil {
-				t.Fatal(err)
+			saved.StartLearning()
+			saved.Keep(tree.LocationOf("own"), Record{})
+			if !NewSharing(saved, c, nil).Store(t.Context()) {
+				t.Fatal("it is not stored")
 			}
 			saved = restarted()
 		}, nil},
