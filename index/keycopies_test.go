@@ -591,3 +591,31 @@ func TestNoReleaseWaitsForKeysThatAreKnown(t *testing.T) {
 		})
 	}
 }
+
+// A keys file that may have changed unnoticed after it was read is read again.
+func TestKeysThatWereReadYoungAreReadAgain(t *testing.T) {
+	files, first, second := indextest.New(t), indextest.NewPublisher(t), indextest.NewPublisher(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(second)
+	written := time.Now().Truncate(time.Second)
+	write := func(by *indextest.Publisher) {
+		key := by.PublicKey()
+		files.Write("keys/acme.asc", key+strings.Repeat("\n", 2000-len(key)))
+		if err := files.Fs.Chtimes("keys/acme.asc", written, written); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := written.Add(time.Second / 2)
+	o := options(t, files.Open)
+	o.Now = func() time.Time { return now }
+	x := index.New(o)
+	defer x.Close()
+	write(first)
+	if s := rescan(t, x); offers("acme/demo", "1.0.0")(s) {
+		t.Fatal("it is offered with the wrong key")
+	}
+	write(second)
+	now = written.Add(3 * time.Second)
+	if s := rescan(t, x); !offers("acme/demo", "1.0.0")(s) {
+		t.Errorf("it is withheld: %+v", s.Report().Withheld)
+	}
+}

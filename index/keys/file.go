@@ -25,6 +25,7 @@ type File struct {
 	*signing.Keyring         // nil: no key counts, and no other may take its place
 	bad              []error // about blocks that are left out
 	stamp            tree.Stamp
+	settled          bool        // a change after it was read would have changed its stamp
 	sum              wire.SHA256 // of the file, or of the copy
 
 	unsigned bool     // the file says that the namespace is not signed
@@ -76,7 +77,7 @@ func recallFile(d memo.Record) *File {
 	if json.Unmarshal(d.Content, &known) != nil || known.Form != recordForm {
 		return nil
 	}
-	file := &File{Keyring: signing.KnownKeyring(known.Keys), stamp: d.Stamp, sum: d.SHA256, unsigned: known.Unsigned}
+	file := &File{Keyring: signing.KnownKeyring(known.Keys), stamp: d.Stamp, settled: true, sum: d.SHA256, unsigned: known.Unsigned}
 	for _, problem := range known.Problems {
 		file.bad = append(file.bad, errors.New(problem))
 	}

@@ -240,7 +240,7 @@ func (r *Reader) openFile(e tree.Entry, last *File) (*File, error) {
 	now := tree.StampOf(e.Info)
 	at := &tree.Location{Dir: e.Dir, Name: e.Name, Report: path.Dir(path.Join("keys", e.Path()))}
 	known, remembered := r.Memo.Get(at, now)
-	if last != nil && last.Keyring != nil && last.stamp == now && now.Settled(r.Now) {
+	if last != nil && last.Keyring != nil && last.settled && last.stamp == now {
 		return last, nil
 	}
 	if remembered {
@@ -253,6 +253,7 @@ func (r *Reader) openFile(e tree.Entry, last *File) (*File, error) {
 		return nil, err
 	}
 	file := newFile(content, now)
+	file.settled = now.Settled(r.Now)
 	at.DetachName()
 	r.Walk.Put(at, file.digest())
 	return file, nil
