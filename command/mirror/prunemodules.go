@@ -25,6 +25,7 @@ type moduleSurvey struct {
 	needed   map[pull.Lock]bool
 
 	readings []moduleReading
+	offered  map[string]bool // by place: calls whose newest version the tree offers
 }
 
 // A moduleReading is a configuration as Terraform or OpenTofu reads it.
@@ -32,7 +33,13 @@ type moduleReading struct {
 	dir     string
 	folders []string
 	known   bool // modules.json lists all that it needs
-	unknown []string
+	unknown []unknownNeeds
+}
+
+// unknownNeeds are the needs of a call whose module cannot be read.
+type unknownNeeds struct {
+	place string // of the call, if its module may be found under another client's hostname
+	why   string
 }
 
 // neededModules returns the modules that configurations need, directly or by other modules.
@@ -41,7 +48,7 @@ type moduleReading struct {
 // read as by Terraform and as by OpenTofu. It is an error if the needs of a configuration are
 // unknown: modules that it needs would be removed.
 func neededModules(ctx context.Context, dirs []string, snapshot *index.Snapshot, own []svchost.Hostname) ([]pull.Lock, error) {
-	s := moduleSurvey{snapshot: snapshot, own: own, needed: make(map[pull.Lock]bool)}
+	s := moduleSurvey{snapshot: snapshot, own: own, needed: make(map[pull.Lock]bool), offered: make(map[string]bool)}
 	for _, dir := range dirs {
 		for _, tofu := range []bool{false, true} {
 			c, err := lockfile.ReadConfiguration(dir, tofu)
@@ -76,18 +83,24 @@ func (s *moduleSurvey) follow(ctx context.Context, dir string, c *lockfile.Confi
 	}
 	for calls := c.Calls(); len(calls) > 0; calls = c.Calls() {
 		for _, call := range calls {
-			for _, m := range s.versions(call) {
+			versions, err := s.versions(call)
+			if place := dir + " " + call.From[0]; err == nil {
+				s.offered[place] = true
+			} else {
+				r.unknown = append(r.unknown, unknownNeeds{place, fmt.Sprintf("%s: %v", call.From[0], err)})
+			}
+			for _, m := range versions {
 				if err := s.read(ctx, c, call, m); ctx.Err() != nil {
 					return ctx.Err()
 				} else if err != nil {
-					r.unknown = append(r.unknown, fmt.Sprintf("%s: %s: %v", call.From[0], call.Address, err))
+					r.unknown = append(r.unknown, unknownNeeds{why: fmt.Sprintf("%s: %s: %v", call.From[0], call.Address, err)})
 				}
 			}
 		}
 	}
 	for _, u := range c.Unresolved() {
 		if u.IsCall() {
-			r.unknown = append(r.unknown, u.String())
+			r.unknown = append(r.unknown, unknownNeeds{why: u.String()})
 		}
 	}
 	s.readings = append(s.readings, r)
@@ -105,8 +118,9 @@ func (s *moduleSurvey) need(l pull.Lock) *index.ModuleVersion {
 	return m
 }
 
-// versions returns the versions of a module in the tree that a call may lead to.
-func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.ModuleVersion) {
+// versions returns the versions of a module in the tree that a call may lead to. The error says
+// why the version that init would install is not among them.
+func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.ModuleVersion, err error) {
 	wanted := slices.Clone(call.Installed)
 	var offered []string
 	for _, m := range []*index.Module{s.snapshot.Module(index.PlaceOf(call.Address)), s.hosted(call)} {
@@ -117,15 +131,24 @@ func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.Module
 			offered = append(offered, v.Version)
 		}
 	}
-	if newest, err := call.Select(offered); err == nil {
+	newest, err := call.Select(offered)
+	if err == nil {
 		wanted = append(wanted, newest)
+	}
+	for _, p := range s.snapshot.Report().Withheld {
+		if p.Version == "" || p.Address != call.Address.String() && !(slices.Contains(s.own, call.Address.Hostname) && p.Address == call.Address.At("").String()) {
+			continue
+		}
+		if first, bad := call.Select(append(slices.Clone(offered), p.Version)); bad == nil && first != newest {
+			err = fmt.Errorf("%s %s is not offered: %s", call.Address, p.Version, p.Detail)
+		}
 	}
 	for _, version := range wanted {
 		if m := s.need(pull.Lock{Address: call.Address, Version: version}); m != nil && !slices.Contains(found, m) {
 			found = append(found, m)
 		}
 	}
-	return found
+	return found, err
 }
 
 // hosted returns the module of a call if it belongs to the registry itself; nil otherwise.
@@ -155,9 +178,9 @@ func (s *moduleSurvey) unknown() (lines []string) {
 		if r.known || part {
 			continue
 		}
-		for _, line := range r.unknown {
-			if !slices.Contains(lines, line) {
-				lines = append(lines, line)
+		for _, u := range r.unknown {
+			if !s.offered[u.place] && !slices.Contains(lines, u.why) {
+				lines = append(lines, u.why)
 			}
 		}
 	}

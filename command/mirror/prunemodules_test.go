@@ -89,6 +89,9 @@ func TestPruneModules(t *testing.T) {
 		{"a module from elsewhere, where init has been run", []string{"main.tf", git, "local/main.tf", git, "more.tf", calls("./local", ""), lockfile.InstalledName, installed(mirroredVPC, "1.0.0")}, []string{own, vpc + "1.0.0"}, ""},
 
 		{"a module from elsewhere, which may call anything", []string{"main.tf", git + calls("acme/vpc/aws", "")}, nil, "git::https://example.com/a.git does not come from a registry"},
+		{"a module that the tree does not offer, which may call anything", []string{"main.tf", calls("other.example.com/acme/x/aws", "") + calls("acme/vpc/aws", "")}, nil, "no version of other.example.com/acme/x/aws is on offer"},
+		{"no version that the call allows", []string{"main.tf", calls("acme/vpc/aws", "~> 3.0") + calls("acme/subnet/aws", "")}, nil, "no version of " + mirroredVPC + " is ~> 3.0"},
+		{"a module that the tree does not offer, where init has been run", []string{"main.tf", calls("acme/x/aws", ""), lockfile.InstalledName, installed(mirroredVPC, "1.0.0")}, []string{own, vpc + "1.0.0"}, ""},
 		{"a source that is an expression", []string{"main.tf", "module \"x\" {\n source = var.x\n}\n" + calls("acme/vpc/aws", "")}, nil, "it has no source in quotes"},
 		{"a configuration that cannot be read", []string{"main.tf", "module {"}, nil, "main.tf:1"},
 		{"no calls at all", []string{"main.tf", ""}, nil, "the configurations call no module that is in the tree: all would be removed"},
@@ -128,6 +131,24 @@ func TestPruneModules(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Until the newest version is offered again, nobody knows what it calls.
+func TestPruneModulesKeepsTheNeedsOfWithheldVersions(t *testing.T) {
+	root, dir := newModuleTree(t), t.TempDir()
+	commandtest.Write(t, root, "modules/"+mirroredVPC+"/1.2.0.tar.gz", "damaged")
+	commandtest.Write(t, dir, ".terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
+	before := commandtest.Files(t, root)
+	commandtest.Write(t, dir, "main.tf", calls("acme/vpc/aws", "~> 1.0"))
+	out, errs, err := commandtest.Run(t.Context(), PruneCommand(), "--root", root, "--modules", dir)
+	if err == nil || !strings.Contains(err.Error(), mirroredVPC+" 1.2.0 is not offered: ") {
+		t.Errorf("got error %v and\n%s%s", err, out, errs)
+	}
+	wantFiles(t, root, before...)
+	commandtest.Write(t, dir, "main.tf", calls("acme/vpc/aws", "1.1.0")) // which the damaged version does not meet
+	if out, errs, err := commandtest.Run(t.Context(), PruneCommand(), "--root", root, "--modules", dir); err != nil {
+		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
 }
 
