@@ -60,11 +60,21 @@ func (o Offering) listAge() time.Duration {
 // origin fails. If the list is more than twice as old as it should be, Versions first
 // waits a moment for a new one.
 func (f *Filler) Versions(ctx context.Context, a address.Address) (Offering, error) {
+	return f.versions(ctx, a, false)
+}
+
+// CurrentVersions is Versions for a caller who must not miss a new version: it waits for a
+// list that need not be renewed. The error says why there is none.
+func (f *Filler) CurrentVersions(ctx context.Context, a address.Address) (Offering, error) {
+	return f.versions(ctx, a, true)
+}
+
+func (f *Filler) versions(ctx context.Context, a address.Address, current bool) (Offering, error) {
 	c, err := f.catalog(a)
 	if err != nil {
 		return Offering{}, err
 	}
-	if err := c.wait(ctx); err != nil {
+	if err := c.wait(ctx, current); err != nil {
 		return Offering{}, err
 	}
 	return c.offering()
@@ -77,7 +87,7 @@ func (f *Filler) listed(ctx context.Context, a address.Address, version string) 
 	if err != nil {
 		return v, false, err
 	}
-	if err := c.wait(ctx); err != nil {
+	if err := c.wait(ctx, false); err != nil {
 		return v, false, err
 	}
 	d, ok := c.version(version)
@@ -207,9 +217,9 @@ func (c *catalog) version(text string) (datedVersion, bool) {
 	return c.record.version(text)
 }
 
-// wait returns when there is a usable record. Otherwise the error is the failure to get
-// one.
-func (c *catalog) wait(ctx context.Context) error {
+// wait returns when there is a usable record or, if it must be current, when there is one that
+// need not be renewed. Otherwise the error is the failure to get one.
+func (c *catalog) wait(ctx context.Context, current bool) error {
 	c.mutex.Lock()
 	c.load()
 	now := time.Now()
@@ -221,20 +231,20 @@ func (c *catalog) wait(ctx context.Context) error {
 		return nil
 	case c.failure != nil && now.Before(c.retry):
 		defer c.mutex.Unlock()
-		if known {
+		if known && !current {
 			return nil
 		}
 		return c.failure
 	}
 	wanted := c.wanted
 	refreshed := c.refresh.Start(ctx, "", func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, wanted) })
-	usable := known && age <= 2*ttl && len(c.mature(now)) > 0 && !c.outdated()
+	usable := known && !current && age <= 2*ttl && len(c.mature(now)) > 0 && !c.outdated()
 	c.mutex.Unlock()
 	var enough <-chan time.Time
 	switch {
 	case usable:
 		return nil
-	case known:
+	case known && !current:
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
 		enough = timer.C
@@ -247,7 +257,7 @@ func (c *catalog) wait(ctx context.Context) error {
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.record != nil {
+	if c.record != nil && (!current || c.age(time.Now()) <= ttl) {
 		return nil
 	}
 	return c.failure

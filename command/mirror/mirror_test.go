@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -245,6 +247,35 @@ func TestMirrorGoesOnAfterAFailure(t *testing.T) {
 	o.fault("/v1/mirror/-/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", nil)
 	if out, errs, err := o.mirror(t, root, originHost+"/acme/demo", originHost+"/acme/other"); err != nil || !strings.Contains(out, "1 package, ") {
 		t.Errorf("the second run: got error %v and\n%s%s", err, out, errs)
+	}
+}
+
+// A list that an earlier run has left does not stand for what the registry offers now.
+func TestMirrorFailsWithoutANewList(t *testing.T) {
+	o := newAcme(t)
+	root := t.TempDir()
+	if out, errs, err := o.mirror(t, root, originHost+"/acme/demo"); err != nil {
+		t.Fatal(err, out, errs)
+	}
+	name := filepath.Join(root, filepath.FromSlash(demoLists))
+	kept, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := regexp.MustCompile(`"fetched":\s*"[^"]*"`).ReplaceAll(kept, []byte(`"fetched":"2026-01-02T03:04:05Z"`))
+	if err := os.WriteFile(name, old, 0o644); err != nil || bytes.Equal(old, kept) {
+		t.Fatal(err, string(kept))
+	}
+	o.fault("/v1/providers/acme/demo/versions", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	for _, args := range [][]string{nil, {"--dry-run"}} {
+		out, errs, err := o.mirror(t, root, append(args, originHost+"/acme/demo")...)
+		if !errors.Is(err, cli.ErrProblem) || !strings.Contains(errs, "401") {
+			t.Errorf("%q: got error %v and\n%s%s", args, err, out, errs)
+		}
+	}
+	o.fault("/v1/providers/acme/demo/versions", nil)
+	if out, errs, err := o.mirror(t, root, originHost+"/acme/demo"); err != nil {
+		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
 }
 

@@ -139,7 +139,7 @@ func (m *mirrorRun) newest(ctx context.Context, a address.Address, from []string
 	filler, err := m.fillers.of(ctx, a)
 	var offering pull.Offering
 	if err == nil {
-		offering, err = filler.Versions(ctx, a)
+		offering, err = filler.CurrentVersions(ctx, a)
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("%w (for %s)", err, strings.Join(from, ", "))
