@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 )
 
 // refusedOf lists the files of a package that clients refuse, as FILE:LINE.
@@ -96,12 +95,8 @@ func TestFilesThatAreNotJudged(t *testing.T) {
 		"a larger file":      fill("#\n") + fill("#\n") + "a =\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
 			if got := refusedOf(t, files("main.tf", content), ""); got != nil {
 				t.Errorf("it is judged: %q", got)
-			}
-			if took := time.Since(start); took > 2*time.Minute { // it takes two seconds at most on an idle machine
-				t.Errorf("it took %s", took)
 			}
 		})
 	}
