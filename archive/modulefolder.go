@@ -75,8 +75,13 @@ type ModuleFolder struct {
 // Stamp changes whenever a file in the folder may have changed.
 func (m *ModuleFolder) Stamp() tree.Stamp { return stampFolder(m.files) }
 
-// FirstFile returns the path of a file in the folder; empty if there is none.
-func (m *ModuleFolder) FirstFile() string { return firstFile(m.files) }
+// FirstFile returns the path of a file in the folder; empty if there is none, or no folder.
+func (m *ModuleFolder) FirstFile() string {
+	if m == nil {
+		return ""
+	}
+	return firstFile(m.files)
+}
 
 // Folder returns the folder of the package in which the module lies; empty for its root.
 func (m *ModuleFolder) Folder() string { return m.subfolder }

@@ -40,8 +40,13 @@ func FindPackage(part tree.Part, dir, typ, os string, visit func(dir string)) (p
 // Stamp changes whenever a file in the folder may have changed.
 func (p *PackageFolder) Stamp() tree.Stamp { return stampFolder(p.files) }
 
-// FirstFile returns the path of a file in the folder; empty if there is none.
-func (p *PackageFolder) FirstFile() string { return firstFile(p.files) }
+// FirstFile returns the path of a file in the folder; empty if there is none, or no folder.
+func (p *PackageFolder) FirstFile() string {
+	if p == nil {
+		return ""
+	}
+	return firstFile(p.files)
+}
 
 // Pack returns the zip of a folder that has been read.
 func (p *PackageFolder) Pack(d Digest) Packed {

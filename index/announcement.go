@@ -1,8 +1,8 @@
 package index
 
 import (
+	"context"
 	"slices"
-	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 )
@@ -18,20 +18,15 @@ func (x *Index) share(changed [][]string) {
 	if sharing == nil && len(changed) == 0 {
 		return
 	}
-	x.sharing.Lock()
-	defer x.sharing.Unlock()
-	if x.sharingEnded {
-		return
-	}
-	x.sharings.Go(func() {
-		stored := sharing != nil && sharing.Store(x.sharingCtx)
+	x.background.Go(func(ctx context.Context) {
+		stored := sharing != nil && sharing.Store(ctx)
 		for _, folders := range changed {
 			if o := x.observer.Load(); o != nil && o.Changed != nil {
 				o.Changed(folders)
 			}
 		}
 		if stored && x.ctx.Err() == nil {
-			sharing.Tidy(x.sharingCtx)
+			sharing.Tidy(ctx)
 		}
 	})
 }
@@ -60,25 +55,10 @@ func (e *entry) isUnread() bool {
 	return e.listing != nil && slices.ContainsFunc(e.listing.walker.unread, func(a *job) bool { return !a.finished && !a.Background })
 }
 
-// closePatience is how long Close waits for a slow storage.
-const closePatience = 2 * time.Second
-
 // finishSharing shares the results and announces all changes that have not been announced,
 // so that a restart loses neither.
 func (x *Index) finishSharing() {
-	defer x.stopSharing()
 	x.prepare.Do(func() {}) // sharing that has not begun does not begin any more
 	x.share(x.changes.End())
-	x.sharing.Lock()
-	x.sharingEnded = true
-	x.sharing.Unlock()
-	finished := make(chan struct{})
-	go func() {
-		x.sharings.Wait()
-		close(finished)
-	}()
-	select {
-	case <-finished:
-	case <-time.After(closePatience):
-	}
+	x.background.End()
 }

@@ -50,7 +50,7 @@ func (l *listing) titlesFor(s *scan, p *Provider) map[string]content.Titles {
 func (l *listing) titles(s *scan, r *Release) content.Titles {
 	w, docs := l.walker, r.Docs()
 	a := w.titles[docs]
-	if a == nil || a.finished && a.again {
+	if a == nil || a.finished && a.again.Load() {
 		a = newTitlesJob(l.provider, r)
 		kept, _ := s.memo.Document(&a.Location) // of an earlier process
 		a.known = kept
@@ -94,7 +94,9 @@ func (w *walker) takeTitles(a *job) {
 	if a.finished {
 		return
 	}
-	a.again = a.again || a.HasBegun()
+	if a.HasBegun() {
+		a.again.Store(true) // two spellings of an address may take it over at the same time
+	}
 	if w.titles == nil {
 		w.titles = make(map[string]*job)
 	}

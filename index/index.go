@@ -35,7 +35,8 @@ type Index struct {
 	polling  string        // why nothing can be watched, which is logged once
 	failing  string        // why the last scan failed, which is logged once
 	retry    time.Duration // until the next scan after one that has failed
-	retrying bool          // that scan will follow
+	retrying changes.Paths // what that scan will be of; nil: none will follow
+	scanned  time.Time     // when a scan of everything has ended last, or has failed
 	resting  bool          // a scan will follow of files that are too young, or may still be written
 	watch    func(context.Context, func(error)) (*watch.Watcher, error)
 
@@ -60,17 +61,12 @@ type Index struct {
 	renewing sync.Mutex
 	renewed  chan struct{} // closed with the next snapshot; nil without a waiting request
 
-	sharing      sync.Mutex      // guards sharingEnded
-	sharingEnded bool            // by Close
-	sharings     sync.WaitGroup  // running in the background
-	sharingCtx   context.Context // ends when Close does
-	stopSharing  context.CancelFunc
+	background *changes.Background // shares and announces
 }
 
 // New makes an Index that has not scanned anything yet.
 func New(o Options) *Index {
 	ctx, cancel := context.WithCancel(context.Background())
-	sharingCtx, stopSharing := context.WithCancel(context.Background())
 	if o.Digests == nil {
 		o.Digests = new(Digests)
 	}
@@ -87,9 +83,7 @@ func New(o Options) *Index {
 		unreported: newDifference(),
 		ctx:        ctx,
 		cancel:     cancel,
-
-		sharingCtx:  sharingCtx,
-		stopSharing: stopSharing,
+		background: changes.NewBackground(),
 	}
 	x.queue.Now, x.queue.Read, x.queue.Commit, x.queue.Progressed = o.now, x.readArchive, x.commit, x.advance
 	if o.Store != nil {
@@ -237,6 +231,9 @@ func (x *Index) scan(ctx context.Context, further changes.Paths, accepts bool) (
 	x.commitRead()
 	before := x.scanner.last
 	s, err := x.scanner.scan(ctx, what, accepts, last)
+	if what[""] {
+		x.scanned = time.Now()
+	}
 	if err != nil {
 		x.counts.Failed(time.Since(began))
 		x.changes.Add(changed)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/afero"
@@ -35,7 +36,7 @@ type job struct {
 	// Of titles: those that were known before, and whether the folder was listed again after
 	// its reading had begun.
 	known content.Titles
-	again bool
+	again atomic.Bool
 
 	// An archive is pending until it is read: only its stamp is known, and no version that
 	// needs it is offered.
@@ -88,9 +89,17 @@ func (w *walker) recall(a *job) (known bool) {
 	}
 	if known {
 		a.Record = d
+		a.recallModule(d)
 		w.recalled++
 	}
 	return known
+}
+
+// recallModule tells a module's folder of an earlier reading.
+func (a *job) recallModule(d memo.Record) {
+	if a.module != nil {
+		a.module.Recall(d.Digest)
+	}
 }
 
 // folderRest is how long a folder must stay unchanged before it is offered, since there is
@@ -105,9 +114,6 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) *job {
 	now := w.scan.options.now()
 	switch {
 	case w.recall(a):
-		if a.module != nil {
-			a.module.Recall(a.Digest)
-		}
 		return w.renew(a)
 	case !w.scan.once && !w.hasPacked(a) && a.part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest):
 		a.pending, w.young = true, true
@@ -186,6 +192,13 @@ func (a *job) apply(r readResult) {
 func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
 	if a.titles {
 		return x.readTitles(ctx, a)
+	}
+	at := a.Location
+	if d, known := x.memo.Get(&at, a.Stamp); known && !a.isOutdated(d) { // of another instance
+		if !a.Background { // it is not offered yet
+			a.recallModule(d)
+		}
+		return readResult{record: d}
 	}
 	d, err := a.read(ctx, a)
 	if err != nil {

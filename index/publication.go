@@ -102,11 +102,8 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 func (s *Snapshot) newlyChosen(before *Snapshot) changes.Paths {
 	chosen := make(changes.Paths)
 	for a := range s.differs.groups {
-		if before == nil {
-			break
-		}
 		for _, e := range s.groups.Get(a).allOffered() {
-			g, report := before.groups.Get(a), e.folder.Report
+			g, report := before.group(a), e.folder.Report
 			if last := g.at(e.folder.Address.Hostname); g.entryOf(report) != nil && last.folder.Report != report {
 				chosen[report] = true
 			}

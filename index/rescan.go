@@ -2,6 +2,8 @@ package index
 
 import (
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
@@ -25,10 +27,10 @@ const young = folderRest + 50*time.Millisecond
 func (x *Index) run() {
 	for {
 		_, _ = x.scan(x.ctx, nil, false) // the error has been logged
-		w := x.watcher()
+		w, scanned := x.watcher()
 		var tick <-chan time.Time
-		if x.options.Rescan > 0 {
-			tick = time.After(x.untilRescan(w.IsBlind()))
+		if x.options.Rescan > 0 { // however many folders are scanned meanwhile
+			tick = time.After(time.Until(scanned.Add(x.untilRescan(w.IsBlind()))))
 		}
 		select {
 		case <-x.ctx.Done():
@@ -52,10 +54,11 @@ func (x *Index) untilRescan(blind bool) time.Duration {
 	return min(watch.PollAfter(time.Duration(x.took.Load())), x.options.Rescan)
 }
 
-func (x *Index) watcher() *watch.Watcher {
+// watcher returns the Watcher, and when a scan of everything has ended last.
+func (x *Index) watcher() (w *watch.Watcher, scanned time.Time) {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
-	return x.scanner.watch
+	return x.scanner.watch, x.scanned
 }
 
 // startWatching tries to watch the tree, before each scan until it succeeds: a system may
@@ -87,14 +90,7 @@ func (x *Index) scanResting(after time.Duration) {
 		x.scanning.Lock()
 		defer x.scanning.Unlock()
 		x.resting = false
-		resting := make(changes.Paths)
-		for _, report := range x.scanner.last.young {
-			resting[report] = true
-		}
-		for report := range x.unfinished {
-			resting[report] = true
-		}
-		x.request(resting)
+		x.request(changes.Only(slices.Concat(x.scanner.last.young, slices.Collect(maps.Keys(x.unfinished)))))
 	})
 }
 
@@ -103,13 +99,15 @@ func (x *Index) scanAgain(unreadable changes.Paths) {
 	switch {
 	case len(unreadable) == 0:
 		x.retry = firstRetry
-	case !x.retrying:
-		x.retrying = true
+	case x.retrying != nil:
+		maps.Copy(x.retrying, unreadable)
+	default:
+		x.retrying = maps.Clone(unreadable)
 		time.AfterFunc(x.retry, func() {
 			x.scanning.Lock()
 			defer x.scanning.Unlock()
-			x.retrying = false
-			x.request(unreadable)
+			x.request(x.retrying)
+			x.retrying = nil
 		})
 		x.retry = min(2*x.retry, lastRetry)
 	}
@@ -120,9 +118,5 @@ func (s *Snapshot) unreadable() changes.Paths {
 	if s.keysFailed != "" { // releases of the namespace may wait for it
 		return changes.Everything()
 	}
-	unreadable := make(changes.Paths)
-	for _, report := range s.faulty {
-		unreadable[report] = true
-	}
-	return unreadable
+	return changes.Only(s.faulty)
 }

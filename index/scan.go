@@ -238,14 +238,7 @@ func (s *scan) between(c found) *Snapshot {
 // an archive.
 func checkSeeking(unread []*job) (ok bool, err error) {
 	for _, a := range unread {
-		name := a.Path()
-		switch {
-		case a.module != nil:
-			name = cmp.Or(a.module.FirstFile(), name)
-		case a.unpacked != nil:
-			name = cmp.Or(a.unpacked.FirstFile(), name)
-		}
-		if ok, err := a.part.CheckSeeking(name); ok {
+		if ok, err := a.part.CheckSeeking(cmp.Or(a.module.FirstFile(), a.unpacked.FirstFile(), a.Path())); ok {
 			return err == nil, err
 		}
 	}

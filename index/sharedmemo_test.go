@@ -226,6 +226,47 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 			t.Errorf("it reads %d", s.Read)
 		}
 	})
+	t.Run("nor one that has found it already, and is reading others", func(t *testing.T) {
+		files, m := indextest.New(t), newSharedMemo()
+		files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64", "windows_amd64")
+		opened := make(chan struct{})
+		o := options(t, indextest.On(t, indextest.Gate{Fs: files.Fs, Opened: opened}).Open)
+		o.Shared, o.Workers = m, 1
+		x := newLogged(t, o)
+		var scans sync.WaitGroup
+		defer scans.Wait()
+		scans.Go(func() { rescan(t, x.Index) })
+		found := x.Next(t.Context(), nil)
+
+		rescan(t, instanceOf(t, files, m).Index)
+		m.await(t, files)
+		scans.Go(func() { rescan(t, x.Index) })
+		x.Next(t.Context(), found)
+		opened <- struct{}{} // the one that is being read
+		for s := x.Snapshot(); !offers("acme/demo", "1.0.0")(s); s = x.Next(t.Context(), s) {
+			if t.Context().Err() != nil {
+				t.Fatal("others are opened as well")
+			}
+		}
+	})
+	t.Run("and a folder has the package that was read", func(t *testing.T) {
+		files, m := build(t), newSharedMemo()
+		one, other := instanceOf(t, files, m), instanceOf(t, files, m)
+		rescan(t, one.Index)
+		m.await(t, files)
+		rescan(t, other.Index)
+		files.Write("modules/acme/vpc/aws/2.0.0/main.tf", "# a module\n")
+		files.Write("modules/acme/vpc/aws/2.0.0/run", "#!/bin/sh\n") // executable by its content alone
+		packed := func(x *logged) (read int, content string) {
+			s := rescan(t, x.Index)
+			return s.Read, served(t, s, s.Module(index.Place{Address: ownVPC, Merged: true}).Version("2.0.0").Archive)
+		}
+		_, want := packed(one)
+		m.await(t, files)
+		if read, got := packed(other); read != 0 || got != want {
+			t.Errorf("it reads %d, and its package is equal: %t", read, got == want)
+		}
+	})
 	t.Run("publishers' keys are not shared", func(t *testing.T) {
 		files, m := build(t), newSharedMemo()
 		acme := indextest.NewPublisher(t)

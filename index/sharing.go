@@ -31,6 +31,10 @@ func (s *scan) recallShared(listings []*listing) (unread []*job) {
 		}
 		d.Earlier = s.earlier(a, d, s.now)
 		s.memo.Adopt(&a.Location, d)
+		if a.IsQueued() { // it may be being read
+			return true
+		}
+		a.recallModule(d)
 		a.apply(readResult{record: d})
 		a.listing, known[a] = nil, true
 		return true

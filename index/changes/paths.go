@@ -18,8 +18,13 @@ func PathsOf(folders []string) Paths {
 	if len(folders) == 0 {
 		return Everything()
 	}
-	p := make(Paths, len(folders))
-	for _, report := range folders {
+	return Only(folders)
+}
+
+// Only returns these paths, of which there may be none.
+func Only(reports []string) Paths {
+	p := make(Paths, len(reports))
+	for _, report := range reports {
 		p[report] = true
 	}
 	return p
