@@ -168,10 +168,12 @@ func listDist(dir string) (paths map[string]string, err error) {
 }
 
 // locateArtifact returns the path of a file that GoReleaser lists. GoReleaser's path is
-// relative to the project, which usually has dir as a folder. dir may also have been copied.
+// relative to the project, which usually has dir as a folder. dir may also be a copy beside
+// another build, so the files in dir count first.
 func locateArtifact(dir, name, path string) string {
+	_, within, _ := strings.Cut(path, "/") // the folder that was copied
 	path = filepath.FromSlash(path)
-	for _, candidate := range []string{filepath.Join(dir, "..", path), path, filepath.Join(dir, path)} {
+	for _, candidate := range []string{filepath.Join(dir, name), filepath.Join(dir, filepath.FromSlash(within)), filepath.Join(dir, path), filepath.Join(dir, "..", path), path} {
 		if info, err := os.Stat(candidate); err == nil && info.Mode().IsRegular() && filepath.Base(candidate) == name {
 			return candidate
 		}
@@ -344,11 +346,17 @@ func (r *releaseReader) addManifest(path string, listed wire.Checksums) {
 			candidates = append(candidates, manifestTemplate) // the sha256 tells whether it is that
 		}
 	}
+	var unread error
 	at := slices.IndexFunc(candidates, func(candidate string) bool {
 		content, err := os.ReadFile(candidate)
+		if path != "" || !errors.Is(err, fs.ErrNotExist) {
+			unread = cmp.Or(unread, err)
+		}
 		return err == nil && (!isListed || sha256.Sum256(content) == sum)
 	})
 	switch {
+	case at < 0 && unread != nil && (listed == nil || isListed):
+		r.problemIn(cmp.Or(path, r.dir), tree.Unreadable, "the manifest cannot be read: %v", unread)
 	case listed != nil && !isListed && path != "":
 		r.problemIn(path, tree.NotListed, "SHA256SUMS does not list it: add it to the files whose checksums are released, and sign again")
 	case listed != nil && !isListed && at >= 0:

@@ -1,7 +1,9 @@
 package publish
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,6 +200,51 @@ func TestReadReleaseOfGoReleaser(t *testing.T) {
 	d["artifacts.json"] = "{"
 	if _, err := readRelease(t.Context(), acmeDemo, "", d.folder(t)); err == nil || !strings.Contains(err.Error(), "is not what GoReleaser writes") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A copy of dist is published as it is, also beside a dist that was built again.
+func TestReadReleaseOfACopy(t *testing.T) {
+	for _, sub := range []string{"", "archives/"} {
+		root := t.TempDir()
+		for dir, mark := range map[string]string{"dist": "again", "copy": "first"} {
+			var list []string
+			for name, content := range newDist(mark) {
+				commandtest.Write(t, root, dir+"/"+sub+name, content)
+				list = append(list, fmt.Sprintf(`{"name":%q,"path":%q}`, name, "dist/"+sub+name))
+			}
+			commandtest.Write(t, root, dir+"/artifacts.json", "["+strings.Join(list, ",")+"]")
+		}
+		p, err := readRelease(t.Context(), acmeDemo, "", filepath.Join(root, "copy"))
+		if err != nil || len(p.problems) > 0 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		name := demoName("linux_amd64.zip")
+		i := slices.IndexFunc(p.files, func(f upload) bool { return f.Name == name })
+		if i < 0 || p.files[i].sha256 != sha256.Sum256([]byte(newDist("first")[name])) {
+			t.Errorf("in %q, another package is published than the folder has", sub)
+		}
+	}
+}
+
+// A manifest that is there and cannot be read is not a missing one: without it, clients take the
+// provider to speak an older protocol.
+func TestReadReleaseWithAnUnreadableManifest(t *testing.T) {
+	for _, name := range []string{demoName("manifest.json"), manifestTemplate} {
+		d := newDist("")
+		delete(d, demoName("SHA256SUMS"))
+		delete(d, demoName("manifest.json"))
+		dir := d.folder(t)
+		if p, err := readRelease(t.Context(), acmeDemo, "1.2.0", dir); err != nil || len(p.problems) > 0 {
+			t.Fatalf("without one: %+v, %v", p, err)
+		}
+		if err := os.Symlink(filepath.Join(dir, name), filepath.Join(dir, name)); err != nil { // to itself
+			t.Fatal(err)
+		}
+		p, err := readRelease(t.Context(), acmeDemo, "1.2.0", dir)
+		if err != nil || len(p.problems) != 1 || p.problems[0].Reason != tree.Unreadable {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
 	}
 }
 
