@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
 // Where a lock file lacks providers that the configuration beside it requires, init
@@ -124,5 +125,18 @@ func TestMirrorDryRunOfWhatCannotBeRead(t *testing.T) {
 	out, errs, err := o.mirror(t, root, originHost+"/acme/demo", "--dry-run")
 	if !errors.Is(err, cli.ErrProblem) || strings.Contains(out, "WOULD BE ADDED") || !strings.Contains(errs, "cannot be read and written") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
+	}
+}
+
+// A lock file that is there and cannot be read is not a missing one, without which the newest
+// versions would be fetched.
+func TestMirrorFromALockFileThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	commandtest.Write(t, dir, "main.tf", "")
+	if err := os.Symlink("nothing", filepath.Join(dir, lockfile.Name)); err != nil {
+		t.Fatal(err)
+	}
+	if err := new(mirrorRequest).readArguments([]string{dir}, false); err == nil || !strings.Contains(err.Error(), lockfile.Name) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -110,7 +110,7 @@ func (q *mirrorRequest) readProvider(arg string) error {
 func (q *mirrorRequest) readFolder(dir string, modules bool) error {
 	p := &project{}
 	file := filepath.Join(dir, lockfile.Name)
-	if _, err := os.Stat(file); err == nil {
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		p.lockFile = file
 		if p.locks, err = q.readLockFile(file); err != nil {
 			return err
