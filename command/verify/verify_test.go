@@ -343,3 +343,40 @@ func TestWatchALogThatCannotBeReachedYet(t *testing.T) {
 		t.Errorf("it has asked %d times, and says %v\n%s", asked, err, errs)
 	}
 }
+
+// Whoever stops the command is told what it has found so far, and not that all is well if it has not
+// looked.
+func TestWatchThatIsStopped(t *testing.T) {
+	h1 := func(letter string) string { return "h1:" + strings.Repeat(letter, 43) + "=" }
+	for _, test := range []struct {
+		rule    string
+		args    []string
+		entries []string // sums
+		after   int      // requests
+		want    int
+	}{
+		{"before it has read the log once", []string{"--once"}, []string{"A"}, 1, 2},
+		{"while it waits for more", []string{"--interval", "1ms"}, []string{"A"}, 50, 0},
+		{"after it has found two packages of a version", []string{"--interval", "1ms"}, []string{"A", "E"}, 50, 1},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newServer(t)
+			t.Chdir(t.TempDir())
+			for _, letter := range test.entries {
+				s.log.Add(moduleEntry, h1(letter))
+			}
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			asked := 0
+			s.meanwhile = func() {
+				if asked++; asked == test.after {
+					stop()
+				}
+			}
+			_, errs, err := commandtest.Run(ctx, Command(remote.Network{Roots: commandtest.Roots(s.Server), Pause: time.Millisecond}), append([]string{"--watch", s.host()}, test.args...)...)
+			if status := commandtest.Status(err); status != test.want {
+				t.Errorf("the status is %d, want %d, %v\n%s", status, test.want, err, errs)
+			}
+		})
+	}
+}

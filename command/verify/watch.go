@@ -38,8 +38,8 @@ func watch(ctx context.Context, cmd *cobra.Command, fl caddycmd.Flags, o *verify
 		}
 		failed, isUnanswered := errors.AsType[*verify.UnansweredError](err)
 		switch {
-		case ctx.Err() != nil:
-			return nil
+		case ctx.Err() != nil && !fl.Bool("once"):
+			return ended(cmd, wrong)
 		case isUnanswered && !fl.Bool("once"):
 			fmt.Fprintln(p.errs, cli.Printable(failed.Error()))
 		case err != nil:
@@ -58,14 +58,18 @@ func watch(ctx context.Context, cmd *cobra.Command, fl caddycmd.Flags, o *verify
 			}
 		}
 		if fl.Bool("once") {
-			break
+			return ended(cmd, wrong)
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return ended(cmd, wrong)
 		case <-time.After(fl.Duration("interval")):
 		}
 	}
+}
+
+// ended ends the command, after it has printed all that is wrong.
+func ended(cmd *cobra.Command, wrong bool) error {
 	if wrong {
 		return cli.Exit(cmd, cli.ExitProblem)
 	}
