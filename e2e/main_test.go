@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,7 +77,7 @@ var providerBuilds onceEach
 // goBuild compiles a package of the module in dir, with additional environment
 // variables.
 func goBuild(dir, output, pkg string, env []string, flags ...string) error {
-	if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
+	if err := errors.Join(dependOn(dir), os.MkdirAll(filepath.Dir(output), 0o755)); err != nil {
 		return err
 	}
 	cmd := exec.Command("go", append(append([]string{"build", "-o", output}, flags...), pkg)...)
@@ -85,6 +86,17 @@ func goBuild(dir, output, pkg string, env []string, flags ...string) error {
 		return fmt.Errorf("%v in %s: %w\n%s", cmd.Args, dir, err, out)
 	}
 	return nil
+}
+
+// dependOn lists all folders in dir. Go keeps the results of tests until a folder that they have
+// listed changes, and does not know of the files that a program is built from.
+func dependOn(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if e != nil && e.IsDir() && e.Name() == ".git" {
+			return fs.SkipDir
+		}
+		return err
+	})
 }
 
 // goTool builds a tool of the module in dir and returns the executable, which
