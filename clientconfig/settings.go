@@ -216,6 +216,10 @@ func httpURL(text string) (*url.URL, bool) {
 	return u, ok
 }
 
+// defaultHostnames are the hostnames of a pattern without one, in Terraform and in OpenTofu: both
+// may read the same file.
+var defaultHostnames = []string{"registry.terraform.io", "registry.opentofu.org"}
+
 // patterns reads a list of [HOSTNAME/]NAMESPACE/TYPE, in which * stands for any part.
 func patterns(v cty.Value, ok bool) (list []providerPattern, _ bool) {
 	if !ok || !v.CanIterateElements() {
@@ -227,21 +231,23 @@ func patterns(v cty.Value, ok bool) (list []providerPattern, _ bool) {
 			return nil, false
 		}
 		parts := strings.Split(element.AsString(), "/")
-		if len(parts) == 2 {
-			parts = append([]string{"registry.terraform.io"}, parts...)
+		hostnames := defaultHostnames
+		if len(parts) == 3 {
+			hostnames, parts = parts[:1], parts[1:]
 		}
-		if len(parts) != 3 {
+		if len(parts) != 2 {
 			return nil, false
 		}
-		p := providerPattern{parts[0], strings.ToLower(parts[1]), strings.ToLower(parts[2])}
-		if p[0] != "*" {
-			hostname, err := address.ParseHostname(p[0])
-			if err != nil {
-				return nil, false
+		for _, hostname := range hostnames {
+			if hostname != "*" {
+				parsed, err := address.ParseHostname(hostname)
+				if err != nil {
+					return nil, false
+				}
+				hostname = string(parsed)
 			}
-			p[0] = string(hostname)
+			list = append(list, providerPattern{hostname, strings.ToLower(parts[0]), strings.ToLower(parts[1])})
 		}
-		list = append(list, p)
 	}
 	return list, true
 }

@@ -42,6 +42,7 @@ func TestSettings(t *testing.T) {
 	for _, test := range []struct{ rule, provider, want string }{
 		{"included", "registry.terraform.io/acme/demo", "[https://mirror.example.com/v1/mirror/] false"},
 		{"excluded, with the default hostname, and included in another", "registry.terraform.io/hashicorp/aws", "[https://second.example.com/v1/mirror/] false"},
+		{"the same with OpenTofu's default hostname", "registry.opentofu.org/hashicorp/aws", "[https://second.example.com/v1/mirror/] false"},
 		{"in both", "registry.terraform.io/hashicorp/null", "[https://mirror.example.com/v1/mirror/ https://second.example.com/v1/mirror/] false"},
 		{"from its own registry", "registry.example.com/acme/demo", "[] true"},
 	} {
