@@ -76,6 +76,22 @@ func Status(err error) (status int, message string) {
 	return answer.status, answer.Error()
 }
 
+// Outage reports whether the status of the answer to an error is 503 because something fails. It
+// is not while the registry still reads or fetches, while a file is being replaced, and if a
+// request took too long. The cause is for the log. It is nil if it is logged elsewhere.
+func Outage(err error) (cause error, ok bool) {
+	answer := answerTo(err)
+	if answer.status != http.StatusServiceUnavailable {
+		return nil, false
+	}
+	for _, passing := range [...]error{errStarting, errPending, errStillFetching, errReplaced, errTooSlow} {
+		if errors.Is(err, passing) {
+			return nil, false
+		}
+	}
+	return answer.cause, true
+}
+
 // answerTo returns the answer to an error. It tells clients only what is meant for
 // them.
 func answerTo(err error) *answerError {

@@ -43,6 +43,9 @@ func newErrorPage(p page, status int, text string) errorPage {
 		e.Name, usual = "Withdrawn", "This version has been withdrawn."
 	case http.StatusServiceUnavailable:
 		e.Name, usual = "Almost ready", "The registry is still reading its files. Reload this page in a moment."
+		if text != "" { // something fails, and the text says what
+			e.Name = "Not available at the moment"
+		}
 	default:
 		e.Name, usual = "Something went wrong", "The registry could not show this page. If it happens again, tell its operator."
 	}

@@ -1,9 +1,7 @@
 package pages
 
 import (
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -40,10 +38,7 @@ type logRow struct {
 // log answers with the page of the transparency log.
 func (v *visit) log() (*answer, error) {
 	seen, err := v.view.Log()
-	switch status, text := handlers.Status(err); {
-	case err != nil && status == http.StatusServiceUnavailable:
-		return v.failedWith(status, strings.ToUpper(text[:1])+text[1:]+"."), nil
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	frame, err := v.page("Transparency log")

@@ -383,13 +383,20 @@ func (v *visit) failed(err error) *answer {
 	if v.request.Context().Err() != nil {
 		return v.failedWith(http.StatusServiceUnavailable, "") // the browser has gone, or the time is up
 	}
-	status, _ := handlers.Status(err)
-	if status >= http.StatusInternalServerError && status != http.StatusServiceUnavailable && v.site.Logger != nil {
-		v.site.Logger.ErrorContext(v.request.Context(), "page failed", "error", err.Error())
-	}
 	text := ""
-	if a := v.route.Address; status == http.StatusNotFound && v.view != nil && v.view.Fetches(a) {
+	status, message := handlers.Status(err)
+	cause, outage := handlers.Outage(err)
+	switch a := v.route.Address; {
+	case outage:
+		text = strings.ToUpper(message[:1]) + message[1:] + "."
+	case status == http.StatusServiceUnavailable:
+	case status >= http.StatusInternalServerError:
+		cause = err
+	case status == http.StatusNotFound && v.view != nil && v.view.Fetches(a):
 		text = a.String() + " is not here, or you are not allowed to see it. " + fetchedLater
+	}
+	if cause != nil {
+		v.logError("page failed", cause)
 	}
 	return v.failedWith(status, text)
 }
