@@ -97,14 +97,14 @@ func (g *Registry) KnownOrigin(r *http.Request) string {
 }
 
 // LinkQuery returns the query that makes the URL of a file of the last look-up a signed
-// link, for a browser whose credentials the protocols do not accept. It is empty if
-// there is no need, or no key.
-func (v *View) LinkQuery(version, file string) string {
+// link, for a browser whose credentials the protocols do not accept. The hostname is the
+// HOSTNAME of the version in the tree. The query is empty if there is no need, or no key.
+func (v *View) LinkQuery(hostname svchost.Hostname, version, file string) string {
 	g, t := v.registry, &v.request.target
 	if !t.private || g.Links == nil {
 		return ""
 	}
-	query, err := g.Links.AppendQuery(nil, g.Tree, filePath("", t.Address, version, file), g.Links.Expiry(time.Now()))
+	query, err := g.Links.AppendQuery(nil, g.Tree, filePath("", t.At(hostname), version, file), g.Links.Expiry(time.Now()))
 	if err != nil {
 		return ""
 	}

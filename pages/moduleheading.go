@@ -258,13 +258,13 @@ func tagFacts(v *index.ModuleVersion) []fact {
 	return facts
 }
 
-// archiveURL returns the URL of the package. It contains the path in the tree, so that
-// the path of a mirrored package has a HOSTNAME.
+// archiveURL returns the URL of the package. It contains the path in the tree, so that the
+// path has a HOSTNAME if the package lies under one.
 func (m *moduleView) archiveURL(name string) string {
-	a := m.route.Address
+	a := m.route.Address.At(m.version.Hostname)
 	path := m.view.FilesURL() + "/modules/"
 	if a.Hostname != "" {
 		path += string(a.Hostname) + "/"
 	}
-	return path + a.Namespace + "/" + a.Name + "/" + a.System + "/" + m.version.Version + "/" + name + m.linkQuery(m.version.Version, name)
+	return path + a.Namespace + "/" + a.Name + "/" + a.System + "/" + m.version.Version + "/" + name + m.linkQuery(a.Hostname, m.version.Version, name)
 }

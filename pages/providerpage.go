@@ -260,7 +260,7 @@ func (p *providerView) packages() packages {
 func (p *providerView) fileURL(name string) string {
 	a := p.route.Address
 	host := cmp.Or(a.Hostname, p.view.Hostname())
-	return p.view.FilesURL() + "/mirror/" + strings.Join([]string{string(host), a.Namespace, a.Name, name}, "/") + p.linkQuery(p.release.Version, name)
+	return p.view.FilesURL() + "/mirror/" + strings.Join([]string{string(host), a.Namespace, a.Name, name}, "/") + p.linkQuery(p.release.Hostname, p.release.Version, name)
 }
 
 // signature returns the signer of the release and the key.

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 
+	svchost "github.com/hashicorp/terraform-svchost"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
@@ -41,11 +43,11 @@ func (v *visit) sessionOf() access.Subject {
 // linkQuery returns the query that a known visitor needs in the URL of a file. The
 // protocols accept links. They accept neither sessions nor a proof of identity that a
 // handler in front of the pages has checked.
-func (v *visit) linkQuery(version, file string) string {
+func (v *visit) linkQuery(hostname svchost.Hostname, version, file string) string {
 	if subject, err := v.subject(); err != nil || subject.Anonymous() {
 		return ""
 	}
-	return v.view.LinkQuery(version, file)
+	return v.view.LinkQuery(hostname, version, file)
 }
 
 // signInPage answers a step of signing in or out. None of these answers is cached, and
