@@ -22,7 +22,8 @@ var (
 	ErrLinkInvalid = errors.New("the link is not one of this registry's: ask the registry for a new one")
 
 	// ErrNoLinkKeys means that no keys are loaded, so that links can neither be
-	// signed nor verified.
+	// signed nor verified, or that the key of a link is unknown and the keys could not be
+	// loaded again.
 	ErrNoLinkKeys = errors.New("the registry has no keys for signed links yet: try again")
 )
 
@@ -46,8 +47,9 @@ type Links struct {
 
 	// Reload is called when a link names a key that is not among Keys, since another
 	// instance may just have generated it. It loads the keys again, and limits how
-	// often it does so. May be nil.
-	Reload func()
+	// often it does so. It reports whether Keys are as they were last stored: otherwise the
+	// key may be another instance's. May be nil.
+	Reload func() bool
 }
 
 // Expiry returns when links made now expire, in Unix seconds.
@@ -123,7 +125,7 @@ func (l *Links) Verify(files, file, rawQuery string, now time.Time) error {
 }
 
 func (l *Links) verify(link *link, files, file string) error {
-	reloaded := l.Reload == nil
+	reloaded, current := l.Reload == nil, true
 	for {
 		keys := l.Keys()
 		if keys != nil {
@@ -137,9 +139,8 @@ func (l *Links) verify(link *link, files, file string) error {
 		}
 		switch {
 		case !reloaded:
-			l.Reload()
-			reloaded = true
-		case keys == nil:
+			reloaded, current = true, l.Reload()
+		case keys == nil || !current:
 			return ErrNoLinkKeys
 		default:
 			return ErrLinkInvalid

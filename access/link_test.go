@@ -235,7 +235,7 @@ func TestLinksVerifyReloadsUnknownKeys(t *testing.T) {
 			keys, reloads := test.before, 0
 			l := &Links{
 				Keys:   func() *LinkKeys { return keys },
-				Reload: func() { keys, reloads = test.after, reloads+1 },
+				Reload: func() bool { keys, reloads = test.after, reloads+1; return true },
 			}
 			if err := l.Verify(linkTree, linkFile, test.query, linkTime); err != test.want {
 				t.Errorf("got %v, want %v", err, test.want)

@@ -138,11 +138,15 @@ func (k *RotatingLinkKeys) Keys() *LinkKeys {
 
 // Reload loads the keys again, as another instance may have rotated them. It
 // waits for the result, since clients do not retry. It does so at most once a
-// second, so that forged links do not load the store.
-func (k *RotatingLinkKeys) Reload() {
+// second, so that forged links do not load the store. It reports whether the last time
+// succeeded; after Close, it did not.
+func (k *RotatingLinkKeys) Reload() bool {
 	if wait := k.start(&k.reload); wait != nil {
 		<-wait
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.reload.wait == nil && !k.reload.failing && !k.closed
 }
 
 // Close cancels the access to the store and waits until it has ended. The cached

@@ -273,6 +273,50 @@ func TestLinkKeysOutliveAStoreThatFails(t *testing.T) {
 	}
 }
 
+// While the store fails, an unknown key may be one that another instance has made: neither its
+// links nor what it has sealed are called invalid.
+func TestUnknownLinkKeysWhileTheStoreFails(t *testing.T) {
+	for _, fails := range []struct {
+		rule string
+		do   func(*sharedStore)
+	}{
+		{"the store fails", func(s *sharedStore) { s.fail("load", errors.New("no route to host")) }},
+		{"the store hangs", (*sharedStore).hang},
+	} {
+		t.Run(fails.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var store sharedStore
+				a, b := newLinkInstance(t, &store), newLinkInstance(t, &store)
+				a.mustLoad(t)
+				b.mustLoad(t)
+				a.clock = a.clock.Add(linkKeyLife)
+				a.keys.Keys()
+				a.settle()
+				query, sealed := a.sign(t), a.seal(t, "session", "alice")
+				fails.do(&store)
+				for _, when := range []string{"first", "in the pause after that", "a second later"} {
+					if when == "a second later" {
+						b.settle()
+						b.clock = b.clock.Add(time.Second)
+					}
+					b.wantVerified(t, query, ErrNoLinkKeys)
+					if _, err := b.sealer().Open("session", sealed); !errors.Is(err, ErrNoLinkKeys) {
+						t.Errorf("%s: opening got %v", when, err)
+					}
+				}
+				b.settle()
+				store.fail("", nil)
+				b.clock = b.clock.Add(time.Second)
+				b.wantVerified(t, query, nil)
+				if plaintext, err := b.sealer().Open("session", sealed); err != nil || string(plaintext) != "alice" {
+					t.Errorf("when the store is back: %q, %v", plaintext, err)
+				}
+				b.wantVerified(t, "exp=9999999999&sig="+strings.Repeat("A", 48), ErrLinkInvalid)
+			})
+		})
+	}
+}
+
 func TestLinkKeysAreNotGeneratedWhenTheStoreFails(t *testing.T) {
 	for _, failing := range []string{"load", "lock", "store"} {
 		for name, document := range map[string][]byte{"without keys": nil, "with damaged keys": []byte("{")} {
@@ -311,9 +355,9 @@ func TestLinkKeysWithAStoreThatHangs(t *testing.T) {
 			}
 			i.wantKey(t, known)
 		}
-		waits("an unknown key", i.keys.Reload, linkKeysWait)
+		waits("an unknown key", func() { i.keys.Reload() }, linkKeysWait)
 		synctest.Wait()
-		waits("the next one", i.keys.Reload, linkKeysWait)
+		waits("the next one", func() { i.keys.Reload() }, linkKeysWait)
 		time.Sleep(linkKeyLife)
 		waits("an old key", func() { i.keys.Keys() }, 0)
 		time.Sleep(linkKeyMaxAge - linkKeyLife)

@@ -20,7 +20,7 @@ var ErrNotSealed = errors.New("it was not sealed by this registry, or with a key
 type Sealer struct {
 	// Keys and Reload are the same as in Links.
 	Keys   func() *LinkKeys
-	Reload func()
+	Reload func() bool
 }
 
 // Seal returns the sealed plaintext, in characters that are allowed in a cookie. It can
@@ -43,14 +43,14 @@ func (s *Sealer) Open(purpose, sealed string) ([]byte, error) {
 	}
 	id := [linkIDSize]byte(raw[:linkIDSize])
 	keys := s.Keys()
-	key := keys.named(id)
+	key, current := keys.named(id), true
 	if key == nil && s.Reload != nil { // another instance may have made it
-		s.Reload()
+		current = s.Reload()
 		keys = s.Keys()
 		key = keys.named(id)
 	}
 	switch {
-	case keys == nil:
+	case keys == nil, key == nil && !current:
 		return nil, ErrNoLinkKeys
 	case key == nil:
 		return nil, ErrNotSealed

@@ -277,7 +277,7 @@ func TestRequestsWaitOnceForChecksToo(t *testing.T) {
 			defer close(blocked.Opened) // before the index is closed
 			<-x.Ready()
 			g := privately(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next}, "allow reader read acme")
-			g.Links.Reload = func() { time.Sleep(check) }
+			g.Links.Reload = func() bool { time.Sleep(check); return true }
 			authenticate := g.Authenticate
 			g.Authenticate = func(r *http.Request) (access.Subject, error) {
 				time.Sleep(check)
