@@ -80,7 +80,8 @@ func (c *Cache[K, V]) Load(ctx context.Context, key K, read func(context.Context
 
 // Renew is Load for values that may become out of date: a value that is kept is returned
 // only if fresh accepts it. Otherwise it is passed to the function that loads, which may
-// reuse parts of it; the zero value if there is none.
+// reuse parts of it; the zero value if there is none. A caller that has waited for the load of
+// another begins its own if fresh does not accept the value.
 func (c *Cache[K, V]) Renew(ctx context.Context, key K, fresh func(V) bool, read func(ctx context.Context, known V) (V, time.Duration, error)) (V, error) {
 	accepts := func(kept any) bool { return fresh == nil || fresh(as[V](kept)) }
 	value, err := c.store.Renew(ctx, c.bounds(), key, accepts, func(ctx context.Context, known any) (item, error) {

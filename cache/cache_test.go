@@ -345,6 +345,42 @@ func TestRenew(t *testing.T) {
 	}
 }
 
+// A caller shares a load that others have begun only if its value is fresh for the caller.
+func TestRenewSharesNoLoadThatIsOutOfDate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c cache.Cache[string, int]
+		begun, release := 0, make(chan struct{})
+		renew := func(want int) (got *int) {
+			got = new(int)
+			go func() {
+				fresh := func(v int) bool { return v == want }
+				var err error
+				*got, err = c.Renew(t.Context(), "a", fresh, func(context.Context, int) (int, time.Duration, error) {
+					begun++
+					<-release
+					return want, cache.UntilEvicted, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait()
+			return got
+		}
+		first, same, later, laterToo := renew(1), renew(1), renew(2), renew(2)
+		release <- struct{}{}
+		synctest.Wait()
+		if *first != 1 || *same != 1 || *later != 0 || *laterToo != 0 {
+			t.Errorf("after the first load the callers have %d, %d, %d and %d", *first, *same, *later, *laterToo)
+		}
+		close(release)
+		synctest.Wait()
+		if *later != 2 || *laterToo != 2 || begun != 2 {
+			t.Errorf("those who wanted 2 got %d and %d, after %d loads", *later, *laterToo, begun)
+		}
+	})
+}
+
 // Callers, evictions and lives at the same time, for the race detector.
 func TestConcurrentUse(t *testing.T) {
 	c := cache.Cache[int, int]{MaxEntries: 8, MaxBytes: 8 << 10, Size: func(int) int { return 8 }}

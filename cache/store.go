@@ -134,17 +134,28 @@ type load struct {
 }
 
 func (s *store) Renew(ctx context.Context, b bounds, key any, fresh func(any) bool, read func(ctx context.Context, known any) (item, error)) (any, error) {
+	for {
+		value, joined, err := s.renew(ctx, b, key, fresh, read)
+		if !joined || err != nil || fresh(value) {
+			return value, err
+		}
+	}
+}
+
+// renew is Renew, once. joined reports whether another caller has begun the load: its value may
+// be out of date for this one.
+func (s *store) renew(ctx context.Context, b bounds, key any, fresh func(any) bool, read func(ctx context.Context, known any) (item, error)) (value any, joined bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	s.mutex.Lock()
 	known, ok := s.get(b, key)
 	if ok && fresh(known) {
 		s.mutex.Unlock()
-		return known, nil
+		return known, false, nil
 	}
-	l := s.loads[key]
-	if l == nil {
+	l, joined := s.loads[key]
+	if !joined {
 		l = s.begin(ctx, key)
 	}
 	l.waiting++
@@ -155,10 +166,10 @@ func (s *store) Renew(ctx context.Context, b bounds, key any, fresh func(any) bo
 
 	select {
 	case result := <-loaded:
-		return result.Val, result.Err
+		return result.Val, joined, result.Err
 	case <-ctx.Done():
 		s.leave(key, l)
-		return nil, ctx.Err()
+		return nil, joined, ctx.Err()
 	}
 }
 
