@@ -3,7 +3,6 @@ package module
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -138,28 +137,13 @@ func (a *App) tokens() map[string][]tokenfile.Entry {
 // traffic counts the requests of a configuration by kind and status, and the uploaded
 // files, without locks or allocations.
 type traffic struct {
-	requests [handlers.Kinds][len(statuses)]atomic.Uint64
+	requests [handlers.Kinds][600]atomic.Uint64 // by status; 0: a bug has kept the request from being answered
 	bytes    [handlers.Kinds]atomic.Uint64
 	uploads  [publish.Kinds][handlers.UploadOutcomes]atomic.Uint64
 }
 
-// statuses are all statuses of the registry's answers.
-var statuses = [...]int{
-	http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent, http.StatusPartialContent,
-	http.StatusFound, http.StatusNotModified, http.StatusPermanentRedirect,
-	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-	http.StatusConflict, http.StatusGone, http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge,
-	http.StatusRequestedRangeNotSatisfiable, http.StatusUnprocessableEntity,
-	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusInsufficientStorage,
-}
-
 func (t *traffic) count(e *handlers.Exchange) {
-	for i, status := range statuses {
-		if status == e.Status {
-			t.requests[e.Kind][i].Add(1)
-			break
-		}
-	}
+	t.requests[e.Kind][e.Status].Add(1)
 	t.bytes[e.Kind].Add(uint64(e.Bytes))
 	if u := e.Upload; u != nil {
 		t.uploads[u.Kind][u.Outcome].Add(1)
@@ -177,8 +161,8 @@ var (
 
 func (t *traffic) collect(to chan<- prometheus.Metric) {
 	for kind := range handlers.Kinds {
-		for i, status := range statuses {
-			if n := t.requests[kind][i].Load(); n > 0 {
+		for status := range t.requests[kind] {
+			if n := t.requests[kind][status].Load(); n > 0 && status > 0 {
 				to <- prometheus.MustNewConstMetric(metricRequests, prometheus.CounterValue, float64(n), kind.String(), strconv.Itoa(status))
 			}
 		}

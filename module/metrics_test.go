@@ -292,13 +292,24 @@ func TestTrafficCountsEveryStatus(t *testing.T) {
 	}
 }
 
+// A download that the store of a bucket serves is counted with the status of the redirect.
+func TestTrafficCountsRedirectedDownloads(t *testing.T) {
+	b, _ := bucketWithVPC()
+	c := onFileSystem(t, b)
+	h := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Rescan: -1, SigningKey: &SigningKey{Off: true}, Redirect: caddy.Duration(time.Minute)})
+	c.mustStart()
+	snapshot(t, h)
+	if w := get(t, h, vpcArchive); w.Code != http.StatusTemporaryRedirect {
+		t.Fatalf("got %d %s", w.Code, w.Body)
+	}
+	if n := c.gathered()["requests_total code=307 kind=module_archive"]; n != 1 {
+		t.Errorf("%v are counted: %v", n, c.gathered())
+	}
+}
+
 func counted(h *Handler, status int) (n uint64) {
-	for i, s := range statuses {
-		for kind := range h.traffic.requests {
-			if s == status {
-				n += h.traffic.requests[kind][i].Load()
-			}
-		}
+	for kind := range h.traffic.requests {
+		n += h.traffic.requests[kind][status].Load()
 	}
 	return n
 }

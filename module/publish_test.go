@@ -105,6 +105,7 @@ func TestPublish(t *testing.T) {
 		{"/v1/modules/acme/vpc/aws/v1.0.0.tar.gz", token, indextest.TarGz("main.tf", "# one\n"), 201, "published", "module", "1.0.0", "", []string{"1.0.0.tar.gz"}},
 		{"/v1/modules/acme/vpc/aws/1.0.0.tar.gz", token, indextest.TarGz("main.tf", "# two\n"), 409, "conflict", "module", "1.0.0", "", nil},
 		{"/v1/modules/acme/vpc/aws/registry.hcl", token, `owner = "ci"`, 201, "published", "metadata", "", "", []string{"registry.hcl"}},
+		{"/v1/modules/acme/vpc/aws/registry.hcl", token, `owner = "somebody else"`, 428, "refused", "metadata", "", "", nil},
 	} {
 		before, ofStatus := h.traffic.uploaded(step.kind, step.outcome), counted(h, step.status)
 		w, repl := put(t, h, step.path, step.token, step.body)
