@@ -193,7 +193,7 @@ func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
 			h.logger.Error("authentication provider failed", "error", err.Error())
 		}
 	}
-	if unavailable != nil {
+	if unavailable != nil && r.Context().Err() == nil { // else the client may have left while an issuer was asked
 		h.noteOutage(unavailable)
 	}
 	return access.Subject{}, unavailable

@@ -1,8 +1,12 @@
 package module
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,6 +23,7 @@ import (
 type reader struct {
 	t       *testing.T
 	cookies map[string]string
+	ctx     context.Context // of requests; may be nil
 }
 
 // ask sends a request, and keeps the cookies of the answer. The next handler answers 418
@@ -28,7 +33,7 @@ func (b *reader) ask(h *Handler, method, target string, header ...string) *httpt
 	if strings.HasPrefix(target, "/") {
 		target = "https://registry.example.com" + target
 	}
-	w, r := httptest.NewRecorder(), httptest.NewRequest(method, target, nil)
+	w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(cmp.Or(b.ctx, b.t.Context()), method, target, nil)
 	for name, value := range b.cookies {
 		r.AddCookie(&http.Cookie{Name: name, Value: value})
 	}
@@ -266,6 +271,53 @@ func TestSigningInFails(t *testing.T) {
 	if w := b.ask(h, http.MethodGet, "/_registry/login?to="+privatePage); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" ||
 		!strings.Contains(w.Body.String(), `href="`+privatePage+`"`) || len(b.cookies) > 0 {
 		t.Errorf("an issuer that was never there: %d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+// Who leaves while the issuer is asked says nothing about the issuer: anyone could fill the log.
+func TestWhoLeavesIsNoOutage(t *testing.T) {
+	t.Setenv("REGISTRY_TEST_SECRET", "hush")
+	for _, test := range []struct {
+		rule   string
+		begin  func(b *reader, s *oidcServer, h *Handler) (target string, header []string)
+		logged string // if the issuer is down and the client stays
+	}{
+		{"with a token", func(_ *reader, s *oidcServer, _ *Handler) (string, []string) {
+			return "/v1/modules/acme/vpc/aws/versions", []string{"Authorization", "Bearer " + s.mint(nil)}
+		}, "credentials cannot be checked"},
+		{"at signing in", func(*reader, *oidcServer, *Handler) (string, []string) { return "/_registry/login", nil }, "people cannot sign in at the moment"},
+		{"when back from the issuer", func(b *reader, s *oidcServer, h *Handler) (string, []string) {
+			return b.begin(s, h, privatePage), nil
+		}, "people cannot sign in at the moment"},
+	} {
+		for _, leaves := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, leaving: %t", test.rule, leaves), func(t *testing.T) {
+				s, c := newOIDCServer(t), newConfiguration(t)
+				h := signInHandler(c, s, sampleTree(t))
+				c.mustStart()
+				snapshot(t, h)
+				var log bytes.Buffer
+				h.logger = slog.New(slog.NewTextHandler(&log, nil))
+				h.pages.Logger = h.logger
+				b := &reader{t: t}
+				target, header := test.begin(b, s, h)
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				b.ctx = ctx
+				s.broken.Store(true)
+				want := 1
+				if leaves {
+					s.whenAsked.Store(leave)
+					want = 0
+				}
+				if w := b.ask(h, http.MethodGet, target, header...); w.Code != http.StatusServiceUnavailable {
+					t.Errorf("got %d %s", w.Code, w.Body)
+				}
+				if strings.Count(log.String(), "level=ERROR") != want || strings.Count(log.String(), test.logged) != want {
+					t.Errorf("the log has %q", log.String())
+				}
+			})
+		}
 	}
 }
 

@@ -33,6 +33,8 @@ type oidcServer struct {
 	asked  atomic.Int32
 	broken atomic.Bool
 
+	whenAsked atomic.Value // a context.CancelFunc to call when it is asked; may be empty
+
 	claims        map[string]any // of ID tokens
 	nonce, secret atomic.Value   // of the next ID token, and of the client that got the last
 }
@@ -51,6 +53,9 @@ func newOIDCServer(t *testing.T) *oidcServer {
 
 func (s *oidcServer) serve(w http.ResponseWriter, r *http.Request) {
 	s.asked.Add(1)
+	if f, ok := s.whenAsked.Load().(context.CancelFunc); ok {
+		f()
+	}
 	if s.broken.Load() {
 		http.Error(w, "broken", http.StatusInternalServerError)
 		return

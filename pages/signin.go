@@ -197,8 +197,9 @@ func (v *visit) signOut() *answer {
 	return v.rendered("signout", http.StatusOK, p)
 }
 
+// logError logs a failure of the server. If the browser has left, there may be none.
 func (v *visit) logError(message string, err error) {
-	if v.site.Logger != nil {
+	if v.site.Logger != nil && v.request.Context().Err() == nil {
 		v.site.Logger.ErrorContext(v.request.Context(), message, "error", err.Error())
 	}
 }
