@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // A request waits half a minute for a lock. Then its publisher is told to try again,
@@ -68,14 +69,22 @@ func newUnobserved(t *testing.T, root string) *registry {
 	return r
 }
 
-// A lock outlives the context of the wait for it. Some storages renew a lock only as
-// long as the context lives with which it was requested.
+// A lock outlives the context of the wait for it, and the request. Some storages renew a lock
+// only as long as the context lives with which it was requested.
 func TestLocksOutliveTheWaitForThem(t *testing.T) {
 	root := t.TempDir()
 	var held context.Context
 	ended := false
 	r := newUnobserved(t, root)
-	o := publish.Options{Open: source.Directories{Root: root}.Open, Lock: func(ctx context.Context, _ string) (func(), error) {
+	ctx, leave := context.WithCancel(t.Context())
+	var faults treetest.Faults
+	faults.When(func(int, treetest.Operation) error {
+		if held != nil {
+			leave()
+		}
+		return nil
+	})
+	o := publish.Options{Open: faults.Open(source.Directories{Root: root}.Open), Lock: func(ctx context.Context, _ string) (func(), error) {
 		held = ctx
 		return func() { ended = held.Err() != nil }, nil
 	}}
@@ -84,8 +93,12 @@ func TestLocksOutliveTheWaitForThem(t *testing.T) {
 	if r.Publisher, err = publish.New(o); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.putModule("1.0.0.tgz", indextest.TarGz("main.tf", "")); err != nil || ended {
-		t.Errorf("it ended before it was given back: %t (%v)", ended, err)
+	f, err := publish.ParseModuleFile(vpc, "1.0.0.tgz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Put(ctx, f, upload(indextest.TarGz("main.tf", ""))); err != nil || ended || ctx.Err() == nil {
+		t.Errorf("it ended before it was given back: %t (%v, the client has left: %v)", ended, err, ctx.Err())
 	}
 }
 

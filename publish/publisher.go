@@ -242,23 +242,30 @@ func (p *Publisher) lock(ctx context.Context, part tree.Part, name string) (unlo
 	return unlock, nil
 }
 
-// waitForLock is lock without a look at the tree. The context of a lock that was taken lives on
-// after the wait, because some storages renew locks as long as it lives.
+// waitForLock is lock without a look at the tree. Some storages renew a lock only as long as its
+// context lives. So the context ends with the request while the lock is waited for, and with the
+// lock afterwards: what has begun is finished without the client.
 func (p *Publisher) waitForLock(ctx context.Context, name string) (unlock func(), err error) {
-	waiting, end := context.WithCancelCause(ctx)
+	held, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	waited := context.AfterFunc(ctx, func() { end(ErrInterrupted) })
 	patience := time.AfterFunc(lockPatience, func() { end(errLockPatience) })
-	release, err := p.options.Lock(waiting, "terraform_registry/publish/"+name)
+	release, err := p.options.Lock(held, "terraform_registry/publish/"+name)
 	patience.Stop()
+	interrupted := !waited()
+	if err == nil && (interrupted || held.Err() != nil) {
+		release()
+		err = context.Cause(held)
+	}
 	switch {
-	case err == nil:
+	case interrupted:
+		err = ErrInterrupted
+	case err != nil:
+		err = p.unavailable("locking "+name, err)
+	default:
 		return func() {
 			release()
 			end(nil)
 		}, nil
-	case ctx.Err() != nil:
-		err = ErrInterrupted
-	default:
-		err = p.unavailable("locking "+name, err)
 	}
 	end(nil)
 	return nil, err
