@@ -109,6 +109,20 @@ type unchanged struct{ *sharedMemo }
 func (unchanged) Store(context.Context, string, []byte) error { return errors.New("read only") }
 func (unchanged) Delete(context.Context, string) error        { return errors.New("read only") }
 
+// inOrder is a memo.Shared that lists its segments in order, or backwards.
+type inOrder struct {
+	*sharedMemo
+	backwards bool
+}
+
+func (o inOrder) List(ctx context.Context) ([]string, error) {
+	names, err := o.sharedMemo.List(ctx)
+	if o.backwards {
+		slices.Reverse(names)
+	}
+	return names, err
+}
+
 // hanging is a memo.Shared to which nothing can be added.
 type hanging struct{ *sharedMemo }
 
@@ -265,6 +279,28 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		m.await(t, files)
 		if read, got := packed(other); read != 0 || got != want {
 			t.Errorf("it reads %d, and its package is equal: %t", read, got == want)
+		}
+	})
+	t.Run("of two records of a file the later one counts", func(t *testing.T) {
+		for _, backwards := range []bool{false, true} {
+			files, m := build(t), newSharedMemo()
+			one := instanceOf(t, files, m)
+			rescan(t, one.Index)
+			m.await(t, files)
+			const name = "modules/acme/vpc/aws/1.0.0.tar.gz"
+			files.Write(name, indextest.TarGz("main.tf", "# another module\n"))
+			later := time.Date(2026, 2, 2, 3, 4, 5, 0, time.UTC)
+			if err := files.Fs.Chtimes(name, later, later); err != nil {
+				t.Fatal(err)
+			}
+			rescan(t, one.Index)
+			m.await(t, files)
+			other := instanceOf(t, files, inOrder{m, backwards})
+			var changed []string
+			other.Observe(&index.Observer{Rewritten: func(c index.ChangedVersion) { changed = append(changed, c.Path) }})
+			if s := rescan(t, other.Index); s.Read != 0 || len(changed) > 0 {
+				t.Errorf("it reads %d, and says that %q has changed", s.Read, changed)
+			}
 		}
 	})
 	t.Run("publishers' keys are not shared", func(t *testing.T) {

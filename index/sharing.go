@@ -60,7 +60,7 @@ func (x *Index) startSharing(recalled bool) {
 	}
 	// The records include the contents of small documents.
 	x.scanner.sharing.Load(x.ctx, func(path string, d memo.Record) (taken bool) {
-		x.scanner.memo.Adopt(tree.LocationOf(path), d)
+		x.scanner.memo.AdoptNewer(tree.LocationOf(path), d)
 		return true
 	})
 }

@@ -290,6 +290,15 @@ func (m *Memo) Adopt(file *tree.Location, d Record) {
 	m.set(file, d)
 }
 
+// AdoptNewer is Adopt, unless a record of a later change is known.
+func (m *Memo) AdoptNewer(file *tree.Location, d Record) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if r := m.find(file); r == nil || r.stamp.Newest() <= d.Stamp.Newest() {
+		m.set(file, d)
+	}
+}
+
 func (m *Memo) set(file *tree.Location, d Record) {
 	r := compact(file.Name, d)
 	r.seen = m.scan

@@ -98,7 +98,7 @@ func (s *Sharing) Load(ctx context.Context, take func(path string, d Record) (ta
 	early := make(map[string]Record)
 	each := func(path string, d Record) {
 		if taken := take(path, d); !taken && len(early) <= maxEarly {
-			early[path] = d
+			addNewer(early, path, d)
 		}
 	}
 	for path, d := range s.early {
@@ -117,6 +117,14 @@ func (s *Sharing) Load(ctx context.Context, take func(path string, d Record) (ta
 		s.resume = time.Now().Add(loadPause)
 	}
 	s.report(ctx, err, "the digests that other instances share cannot be loaded, archives are read again")
+}
+
+// addNewer adds the record of a file, unless there is one of a later change: segments are in the
+// order of their names.
+func addNewer(records map[string]Record, path string, d Record) {
+	if known, ok := records[path]; !ok || known.Stamp.Newest() <= d.Stamp.Newest() {
+		records[path] = d
+	}
 }
 
 // maxListings is how often segments are listed again because some of them were merged
@@ -265,7 +273,9 @@ func (s *Sharing) merge(ctx context.Context) error {
 			return err
 		}
 		decoded, _ := decodeSegment(name, segment)
-		maps.Copy(records, decoded)
+		for path, d := range decoded {
+			addNewer(records, path, d)
+		}
 	}
 	s.memo.dropChanged(records)
 	stored, err := s.storeRecords(ctx, records)
