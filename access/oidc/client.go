@@ -12,6 +12,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 )
 
 // Errors of Client.Redeem, in addition to ErrUnavailable and ErrRefused.
@@ -39,8 +41,8 @@ type Client struct {
 	// Scopes to request in addition to `openid`.
 	Scopes []string
 
-	// Verifiers verify tokens of the issuer and determine their subject. The first
-	// Verifier that accepts a token decides. At least one is required.
+	// Verifiers verify tokens of the issuer and determine their subject. Of those with the
+	// audience of a token, the first that accepts it decides. At least one is required.
 	Verifiers []*Verifier
 }
 
@@ -96,9 +98,9 @@ func (c *Client) config(ctx context.Context, redirectURI string) (*oauth2.Config
 //
 // The ID token proves that the code belongs to this login: it has the nonce, and this
 // client as its audience. `terraform login` would store the access token. If a verifier
-// accepts the access token, the person has its subject and groups here, too. Otherwise
-// the same claims of the ID token count. The identity ends with the access token, whose
-// life the issuer states, or else with the ID token.
+// has its audience, the person has its subject and groups here, too, or is refused.
+// Otherwise the same claims of the ID token count. The identity ends with the access
+// token, whose life the issuer states, or else with the ID token.
 func (c *Client) Redeem(ctx context.Context, code string, of Challenge) (Identity, error) {
 	config, err := c.config(ctx, of.RedirectURI)
 	if err != nil {
@@ -119,19 +121,47 @@ func (c *Client) Redeem(ctx context.Context, code string, of Challenge) (Identit
 	if err := c.checkLogin(login, of.Nonce, tokens.AccessToken); err != nil {
 		return Identity{}, refused(err)
 	}
-	for _, v := range c.Verifiers {
-		identity, err := v.identify(ctx, tokens.AccessToken)
-		if err == nil || errors.Is(err, ErrUnavailable) {
-			return identity, err
+	token, err := c.Verifiers[0].verifyJWT(ctx, tokens.AccessToken)
+	if errors.Is(err, ErrUnavailable) {
+		return Identity{}, err
+	}
+	if err == nil {
+		// A refusal is final: the ID token could be accepted by another verifier.
+		if verifiers := c.verifiersFor(token); len(verifiers) > 0 {
+			return firstClaimed(verifiers, token, token.Expiry)
 		}
 	}
-	identity := Identity{Expiry: login.Expiry}
+	expiry := login.Expiry
 	if tokens.ExpiresIn > 0 {
-		identity.Expiry = c.Issuer.now().Add(time.Duration(tokens.ExpiresIn) * time.Second)
+		expiry = c.Issuer.now().Add(time.Duration(tokens.ExpiresIn) * time.Second)
 	}
+	verifiers := c.verifiersFor(login)
+	if len(verifiers) == 0 {
+		// Where access tokens are for the registry, ID tokens are only for the client.
+		verifiers = c.Verifiers
+	}
+	return firstClaimed(verifiers, login, expiry)
+}
+
+// verifiersFor returns the verifiers that have the audience of a token. The options of
+// the others are for other tokens.
+func (c *Client) verifiersFor(token *oidc.IDToken) (list []*Verifier) {
 	for _, v := range c.Verifiers {
-		if identity.Subject, err = v.claimed(login); err == nil {
-			return identity, nil
+		if v.isMeant(token) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// firstClaimed returns the identity by the first of the verifiers that accepts the claims
+// of a verified token.
+func firstClaimed(verifiers []*Verifier, token *oidc.IDToken, expiry time.Time) (Identity, error) {
+	var err error
+	for _, v := range verifiers {
+		var subject access.Subject
+		if subject, err = v.claimed(token); err == nil {
+			return Identity{subject, expiry}, nil
 		}
 	}
 	return Identity{}, refused(err)

@@ -88,6 +88,7 @@ func TestRedeem(t *testing.T) {
 	end := func(d time.Duration) time.Time { return p.now().Add(d).Truncate(time.Second) }
 	alice := func(groups ...string) access.Subject { return access.Subject{ID: "alice", Groups: groups} }
 	access := p.token("groups", []string{"dev"}, "exp", p.now().Add(2*time.Hour).Unix())
+	acme := map[string][]string{"org": {"acme"}}
 	hash := func(token string) string {
 		sum := sha256.Sum256([]byte(token))
 		return base64.RawURLEncoding.EncodeToString(sum[:16])
@@ -113,10 +114,24 @@ func TestRedeem(t *testing.T) {
 			Identity{alice(), end(time.Minute)}, nil},
 		{"the second verifier accepts what the first does not",
 			map[string]any{"id_token": p.idToken("email", "a@example.com"), "access_token": "opaque"},
-			[]Options{{Require: map[string][]string{"org": {"acme"}}}, {SubjectClaim: "email"}},
+			[]Options{{Require: acme}, {SubjectClaim: "email"}},
 			Identity{Subject: subjectNamed("a@example.com"), Expiry: end(time.Hour)}, nil},
+		{"an ID token is for the verifier that has its audience, whatever another one accepts",
+			map[string]any{"id_token": p.idToken(), "access_token": "opaque"},
+			[]Options{{Audience: []string{"ci"}}, {Audience: []string{"cli"}, Require: acme}}, Identity{}, ErrRefused},
+		{"and that verifier decides on the groups",
+			map[string]any{"id_token": p.idToken("org", "acme", "groups", []string{"other"}, "roles", []string{"ops"}), "access_token": "opaque"},
+			[]Options{{Audience: []string{"ci"}}, {Audience: []string{"cli"}, Require: acme, GroupsClaims: []string{"roles"}}},
+			Identity{alice("ops"), end(time.Hour)}, nil},
+		{"where the verifier of its audience refuses an access token, no ID token is accepted by another one",
+			map[string]any{"id_token": p.idToken(), "access_token": access},
+			[]Options{{Audience: []string{"registry"}, Require: acme}, {Audience: []string{"ci"}}}, Identity{}, ErrRefused},
+		{"nor by the same one",
+			map[string]any{"id_token": p.idToken("org", "acme"), "access_token": access}, []Options{{Require: acme}}, Identity{}, ErrRefused},
+		{"the second verifier accepts an access token that the first one of the same audience does not",
+			map[string]any{"id_token": p.idToken(), "access_token": access}, []Options{{Require: acme}, {}}, Identity{alice("dev"), end(2 * time.Hour)}, nil},
 		{"requirements for tokens apply to ID tokens",
-			map[string]any{"id_token": p.idToken(), "access_token": "opaque"}, []Options{{Require: map[string][]string{"org": {"acme"}}}}, Identity{}, ErrRefused},
+			map[string]any{"id_token": p.idToken(), "access_token": "opaque"}, []Options{{Require: acme}}, Identity{}, ErrRefused},
 		{"a subject without a name", map[string]any{"id_token": p.idToken(), "access_token": "opaque"}, []Options{{SubjectClaim: "email"}}, Identity{}, ErrRefused},
 		{"the access token that its hash says", map[string]any{"id_token": p.idToken("at_hash", hash("opaque")), "access_token": "opaque"}, nil, Identity{alice(), end(time.Hour)}, nil},
 		{"another access token than its hash says", map[string]any{"id_token": p.idToken("at_hash", hash("other")), "access_token": access}, nil, Identity{}, ErrRefused},

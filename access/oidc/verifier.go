@@ -127,10 +127,7 @@ type Identity struct {
 
 // identify does the same as Verify, without the cache.
 func (v *Verifier) identify(ctx context.Context, token string) (Identity, error) {
-	if strings.Count(token, ".") != 2 || !hasJWTHeader(token) {
-		return Identity{}, errNotJWT
-	}
-	verified, err := v.verify(ctx, token)
+	verified, err := v.verifyJWT(ctx, token)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -139,6 +136,14 @@ func (v *Verifier) identify(ctx context.Context, token string) (Identity, error)
 		return Identity{}, refused(err)
 	}
 	return Identity{subject, verified.Expiry}, nil
+}
+
+// verifyJWT does the same as verify, for a token that may be of another kind.
+func (v *Verifier) verifyJWT(ctx context.Context, token string) (*oidc.IDToken, error) {
+	if strings.Count(token, ".") != 2 || !hasJWTHeader(token) {
+		return nil, errNotJWT
+	}
+	return v.verify(ctx, token)
 }
 
 // verify checks the issuer, the signature and the lifetime of a token.
@@ -180,10 +185,15 @@ func (v *Verifier) verify(ctx context.Context, token string) (*oidc.IDToken, err
 
 // subject returns the subject of a verified token that is meant for this registry.
 func (v *Verifier) subject(token *oidc.IDToken) (access.Subject, error) {
-	if !slices.ContainsFunc(token.Audience, func(a string) bool { return slices.Contains(v.audience, a) }) {
+	if !v.isMeant(token) {
 		return access.Subject{}, fmt.Errorf("its audience is %q, not one of %q", token.Audience, v.audience)
 	}
 	return v.claimed(token)
+}
+
+// isMeant reports whether a token has one of the audiences of the verifier.
+func (v *Verifier) isMeant(token *oidc.IDToken) bool {
+	return slices.ContainsFunc(token.Audience, func(a string) bool { return slices.Contains(v.audience, a) })
 }
 
 // claimed returns the subject of the claims of a verified token, for any audience.
