@@ -358,7 +358,8 @@ func (v *View) Log() (seen SeenLog, err error) {
 		return seen, logUnread(err)
 	}
 	for _, leaf := range latest {
-		t := g.named(r.self, leaf.Address)
+		// Not named: the name in the request would turn a mirrored address into a hosted one.
+		t := g.located(leaf.Address)
 		if seen.Whole || g.rules.Decide(subject, access.Read, t.resource()).Allowed {
 			seen.Latest = append(seen.Latest, SeenEntry{leaf, v.proofPath(leaf.Address, leaf.Version)})
 		}

@@ -10,12 +10,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	svchost "github.com/hashicorp/terraform-svchost"
 	"golang.org/x/mod/sumdb/note"
 	sumdb "golang.org/x/mod/sumdb/tlog"
 
@@ -434,6 +436,42 @@ func TestALogHidesWhatMayNotBeRead(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// With rules, entries are hidden or seen by their own address, whichever name a client asks by.
+func TestALogIsSeenByTheAddressesOfItsEntries(t *testing.T) {
+	const mirrored = "registry.terraform.io/acme/null"
+	for _, test := range []struct {
+		rule, host string
+		configured []svchost.Hostname
+		rules      string
+		want       []string
+	}{
+		{"rules for what is hosted", ownHost, nil, "allow reader read acme", []string{"acme/demo", "acme/vpc/aws"}},
+		{"they are not for the HOSTNAME of the request", "registry.terraform.io", nil, "allow reader read acme", []string{"acme/demo", "acme/vpc/aws"}},
+		{"rules for a HOSTNAME are, whatever the request", "registry.terraform.io", nil, "allow reader read registry.terraform.io/acme", []string{mirrored}},
+		{"entries from before their HOSTNAME was configured are hosted", ownHost, []svchost.Hostname{"registry.terraform.io"}, "allow reader read acme", []string{"acme/demo", "acme/vpc/aws", mirrored}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g := private(t, test.rules)
+			logged(t, g, 0)
+			g.Hostnames = test.configured
+			visit(t, g, reader, test.host, func(v *handlers.View) {
+				log, err := v.Log()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for _, e := range log.Latest {
+					got = append(got, e.Address.String())
+				}
+				slices.Sort(got)
+				if got = slices.Compact(got); !slices.Equal(got, test.want) {
+					t.Errorf("it has %q, want %q", got, test.want)
+				}
+			})
+		})
 	}
 }
 
