@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -208,11 +209,7 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 		return errNoLog
 	}
 	t := &r.target
-	addresses := []address.Address{t.resource().Address}
-	if t.place.Merged { // of entries before the hostname was the registry's own
-		addresses = append(addresses, t.place.Address)
-	}
-	found, err := l.Lookup(r.Context(), l.Head(), t.version, addresses...)
+	found, err := l.Lookup(r.Context(), l.Head(), t.version, t.entered()...)
 	if err != nil {
 		return logUnread(err)
 	}
@@ -230,6 +227,16 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 		}
 	}
 	return r.writeTagged(w, Content{Type: textType, Caching: r.revalidate(), Body: []byte(found.String())})
+}
+
+// entered returns the addresses under which the transparency log may have the target. If files
+// under two of them have a version, those of the last address are offered.
+func (t *target) entered() []address.Address {
+	addresses := []address.Address{t.resource().Address}
+	if t.place.Merged { // the hostname is not configured, or was not yet
+		addresses = append(addresses, t.place.Address)
+	}
+	return addresses
 }
 
 // offers reports whether a snapshot offers the version.
@@ -267,8 +274,13 @@ func (v *View) Appearance(a address.Address, version string) (first tlog.Appeara
 	if l == nil {
 		return first, "", false
 	}
-	first, ok = l.Appearance(a, version)
-	return first, v.proofPath(a, version), ok
+	t := g.named(v.request.self, a)
+	for _, a := range slices.Backward(t.entered()) {
+		if first, ok = l.Appearance(a, version); ok {
+			return first, v.proofPath(t.resource().Address, version), true
+		}
+	}
+	return first, "", false
 }
 
 // proofPath returns the path at which everybody finds the entries of a version with their

@@ -475,6 +475,52 @@ func TestALogIsSeenByTheAddressesOfItsEntries(t *testing.T) {
 	}
 }
 
+// A version is on record where look-ups by the same name have it.
+func TestAppearance(t *testing.T) {
+	const origin = "registry.terraform.io"
+	for _, test := range []struct {
+		rule, host string
+		configured []svchost.Hostname
+		rules      []string
+		provider   string
+		proof      string // empty: it is not on record
+	}{
+		{"what is hosted", ownHost, nil, nil, "acme/demo 1.0.0", "acme/demo/1.0.0"},
+		{"under a configured name, entries have no HOSTNAME", ownHost, []svchost.Hostname{ownHost}, nil, ownHost + "/acme/demo 1.0.0", "acme/demo/1.0.0"},
+		{"what is mirrored", ownHost, nil, nil, origin + "/acme/null 3.2.0", origin + "/acme/null/3.2.0"},
+		{"without rules, files under the name in the request are hosted", origin, nil, nil, "acme/null 3.2.0", "acme/null/3.2.0"},
+		{"also by their whole address", origin, nil, nil, origin + "/acme/null 3.2.0", "acme/null/3.2.0"},
+		{"with rules, they are not", origin, nil, []string{"allow anonymous read */*"}, origin + "/acme/null 3.2.0", ""},
+		{"but others are, by the same name", origin, nil, []string{"allow anonymous read */*"}, origin + "/acme/demo 1.0.0", "acme/demo/1.0.0"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g := registry(scan(t, privateTree(t)))
+			if test.rules != nil {
+				privately(t, g, test.rules...)
+			}
+			g.Hostnames = test.configured
+			logged(t, g, 0)
+			name, version, _ := strings.Cut(test.provider, " ")
+			leaf, err := tlog.ParseLeaf("withdrawn 2026-01-01T00:00:00Z provider " + name + " " + version + " " + strings.Repeat("0", 32))
+			if err != nil {
+				t.Fatal(err)
+			}
+			visit(t, g, anonymous, test.host, func(v *handlers.View) {
+				_, proof, ok := v.Appearance(leaf.Address, version)
+				if ok != (test.proof != "") || ok && proof != "/v1/tlog/lookup/providers/"+test.proof {
+					t.Fatalf("got %q, %v", proof, ok)
+				}
+				if !ok {
+					return
+				}
+				if a := serve(t, g).get("https://" + test.host + proof); a.StatusCode != http.StatusOK {
+					t.Errorf("the proof is %d %s", a.StatusCode, a.body)
+				}
+			})
+		})
+	}
+}
+
 // An Exchange says which look-up it was.
 func TestLookupsInTheAccessLog(t *testing.T) {
 	g := registry(scan(t, privateTree(t)))
