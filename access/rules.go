@@ -222,22 +222,18 @@ func (r *Rules) AllNamedGroups(groups []string) []string {
 // AllowsAll reports whether s has the right to everything, even to resources that are
 // added later: a rule for everything allows it, and no rule before it denies s a part.
 func (r *Rules) AllowsAll(s Subject, right Right) bool {
-	everything := func(p pattern) bool { return p.everything }
-	anything := func(pattern) bool { return true }
-	return r.allowsWhole(&Subject{}, right, everything, anything) || r.allowsWhole(&s, right, everything, anything) // as in Decide
+	return r.allows(&Subject{}, right, everything, anything) || r.allows(&s, right, everything, anything) // as in Decide
 }
 
-// AllowsAny reports whether a rule allows s the right to something. There need be nothing
-// like that.
+// AllowsAny reports whether a rule allows s the right to something, and no rule before it
+// denies s everything. There need be nothing like that.
 func (r *Rules) AllowsAny(s Subject, right Right) bool {
-	anyone := Subject{}
-	for rule := range r.All() {
-		if rule.allow && rule.isAbout(right) && (rule.who.includes(&s, true) || rule.who.includes(&anyone, true)) {
-			return true
-		}
-	}
-	return false
+	return r.allows(&Subject{}, right, anything, everything) || r.allows(&s, right, anything, everything)
 }
+
+func everything(p pattern) bool { return p.everything }
+
+func anything(pattern) bool { return true }
 
 // AllowsHostname reports whether s has the right to everything that is mirrored from
 // the hostname, or to everything hosted if hostname is empty. This includes resources
@@ -245,21 +241,21 @@ func (r *Rules) AllowsAny(s Subject, right Right) bool {
 func (r *Rules) AllowsHostname(s Subject, right Right, hostname svchost.Hostname) bool {
 	whole := func(p pattern) bool { return p.coversHostname(hostname) && p.names.CoversAll() }
 	some := func(p pattern) bool { return p.coversHostname(hostname) }
-	return r.allowsWhole(&Subject{}, right, whole, some) || r.allowsWhole(&s, right, whole, some)
+	return r.allows(&Subject{}, right, whole, some) || r.allows(&s, right, whole, some)
 }
 
-// allowsWhole reports whether a rule with a pattern that matches whole allows the
-// right, and no rule before it denies s a part of it.
-func (r *Rules) allowsWhole(s *Subject, right Right, whole, some func(pattern) bool) bool {
+// allows reports whether a rule with an allowed pattern allows s the right, and no rule
+// before it denies s the right with a denied pattern.
+func (r *Rules) allows(s *Subject, right Right, allowed, denied func(pattern) bool) bool {
 	if r == nil {
 		return false
 	}
 	for i := range r.rules {
 		switch rule := &r.rules[i]; {
 		case !rule.isAbout(right) || !rule.who.includes(s, rule.allow):
-		case !rule.allow && slices.ContainsFunc(rule.patterns, some):
+		case !rule.allow && slices.ContainsFunc(rule.patterns, denied):
 			return false
-		case rule.allow && slices.ContainsFunc(rule.patterns, whole):
+		case rule.allow && slices.ContainsFunc(rule.patterns, allowed):
 			return true
 		}
 	}

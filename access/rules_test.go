@@ -176,6 +176,11 @@ func TestAllowsAny(t *testing.T) {
 		{"to everyone with credentials", []string{"allow authenticated read acme"}, "", false},
 		{"another right", []string{"allow ann publish acme"}, "ann", false},
 		{"what is denied is not allowed", []string{"deny ann read acme"}, "ann", false},
+		{"after everything is denied", []string{"deny ann read *", "allow authenticated read acme"}, "ann", false},
+		{"before everything is denied", []string{"allow ann read acme", "deny ann read *"}, "ann", true},
+		{"after everything is denied to others", []string{"deny bob read *", "allow authenticated read acme"}, "ann", true},
+		{"after a part is denied", []string{"deny ann read acme", "allow authenticated read *"}, "ann", true},
+		{"a part to everyone, after everything is denied", []string{"deny ann read *", "allow anonymous read acme"}, "ann", true},
 	} {
 		if got := rulesOf(t, test.rules...).AllowsAny(access.Subject{ID: test.subject}, access.Read); got != test.want {
 			t.Errorf("%s: got %v", test.rule, got)
