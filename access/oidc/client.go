@@ -135,12 +135,25 @@ func (c *Client) Redeem(ctx context.Context, code string, of Challenge) (Identit
 	if tokens.ExpiresIn > 0 {
 		expiry = c.Issuer.now().Add(time.Duration(tokens.ExpiresIn) * time.Second)
 	}
-	verifiers := c.verifiersFor(login)
-	if len(verifiers) == 0 {
-		// Where access tokens are for the registry, ID tokens are only for the client.
-		verifiers = c.Verifiers
+	if verifiers := c.verifiersFor(login); len(verifiers) > 0 {
+		return firstClaimed(verifiers, login, expiry)
 	}
-	return firstClaimed(verifiers, login, expiry)
+	// Where access tokens are for the registry, ID tokens are only for the client. Which of
+	// several audiences the access token would have had is not known then: a person can ask
+	// for an access token without one, so as to be judged by another verifier.
+	if c.hasSeveralAudiences() {
+		for _, v := range c.Verifiers {
+			if _, err := v.claimed(login); err != nil {
+				return Identity{}, refused(err)
+			}
+		}
+	}
+	return firstClaimed(c.Verifiers, login, expiry)
+}
+
+// hasSeveralAudiences reports whether not all verifiers are for the same tokens.
+func (c *Client) hasSeveralAudiences() bool {
+	return slices.ContainsFunc(c.Verifiers, func(v *Verifier) bool { return !slices.Equal(v.audience, c.Verifiers[0].audience) })
 }
 
 // verifiersFor returns the verifiers that have the audience of a token. The options of
