@@ -103,8 +103,8 @@ type Filler struct {
 	filled   cache.Cache[fileID, *Filled]
 	filling  flight.Group[*Filled]
 	unfilled cache.Cache[fileID, error]
-	watchers watchers
-	writing  keyedMutex // of documents, by namespace
+	watchers flight.Watchers[fileID]
+	writing  flight.KeyedMutex // of documents, by namespace
 
 	modules        cache.Cache[releaseID, *FilledModule]
 	fillingModules flight.Group[*FilledModule]

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"path"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/spf13/afero"
@@ -125,7 +124,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	if r, err = f.withPlatform(ctx, s, r, file.Platform); err != nil {
 		return nil, err
 	}
-	defer f.watchers.add(id, o.progress)()
+	defer f.watchers.Add(id, o.progress)()
 	under, result := f.filling.Join(ctx, id.String(), func(under *flight.Flight[*Filled]) (*Filled, error) {
 		began := time.Now()
 		k := &packageFill{approved: r, id: id, platform: file.Platform, indexed: present, offer: under.Offer}
@@ -438,7 +437,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 // namespace at a time, since the releases share a keys file.
 func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package, digest archive.PackageDigest) error {
 	namespace := path.Join(string(k.Address.Hostname), k.Address.Namespace)
-	defer f.writing.lock(namespace)()
+	defer f.writing.Lock(namespace)()
 	unlock, err := f.lock(namespace)
 	if err != nil {
 		return err
@@ -478,48 +477,12 @@ func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info
 	return &Filled{File: offer.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), H1: digest.H1, opener: f.opener}
 }
 
-// watchers receive the progress of the fills that they wait for. The zero value is
-// ready for use.
-type watchers struct {
-	mutex sync.Mutex
-	all   map[fileID][]*func(received, size int64)
-}
-
-// add adds a watcher until remove is called. The watcher may be nil.
-func (w *watchers) add(id fileID, progress func(received, size int64)) (remove func()) {
-	if progress == nil {
-		return func() {}
-	}
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if w.all == nil {
-		w.all = make(map[fileID][]*func(received, size int64))
-	}
-	w.all[id] = append(w.all[id], &progress)
-	return func() {
-		w.mutex.Lock()
-		defer w.mutex.Unlock()
-		w.all[id] = slices.DeleteFunc(w.all[id], func(p *func(received, size int64)) bool { return p == &progress })
-		if len(w.all[id]) == 0 {
-			delete(w.all, id)
-		}
-	}
-}
-
-func (w *watchers) tell(id fileID, received, size int64) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	for _, progress := range w.all[id] {
-		(*progress)(received, size)
-	}
-}
-
 // A watchedPackage is a temporary package that is checked while it arrives, and tells its
 // watchers how it grows.
 type watchedPackage struct {
 	reservedPackage
 	arriving *archive.Arriving
-	watchers *watchers
+	watchers *flight.Watchers[fileID]
 	id       fileID
 	received int64
 	size     int64 // zero: unknown
@@ -532,7 +495,7 @@ type watchedPackage struct {
 func (w *watchedPackage) Expect(size int64) error {
 	w.size = size
 	err := w.reservedPackage.Expect(size)
-	w.watchers.tell(w.id, w.received, w.size)
+	w.watchers.Tell(w.id, w.received, w.size)
 	return err
 }
 
@@ -544,6 +507,6 @@ func (w *watchedPackage) Write(b []byte) (int, error) {
 	w.growing.grow(b[:n])
 	w.arriving.Write(b[:n])
 	w.received += int64(n)
-	w.watchers.tell(w.id, w.received, w.size)
+	w.watchers.Tell(w.id, w.received, w.size)
 	return n, err
 }

@@ -1,10 +1,10 @@
-package pull
+package flight
 
 import "sync"
 
-// A keyedMutex is a mutex for each key. It is held while a lock that instances share is
+// A KeyedMutex is a mutex for each key. It is held while a lock that instances share is
 // waited for, so that one mutex for all keys would have all wait. The zero value is ready for use.
-type keyedMutex struct {
+type KeyedMutex struct {
 	mutex sync.Mutex
 	users map[string]*keyUsers
 }
@@ -14,7 +14,8 @@ type keyUsers struct {
 	count int
 }
 
-func (k *keyedMutex) lock(key string) (unlock func()) {
+// Lock locks a key.
+func (k *KeyedMutex) Lock(key string) (unlock func()) {
 	k.mutex.Lock()
 	u := k.users[key]
 	if u == nil {
