@@ -68,7 +68,7 @@ var layers = []layer{
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips
 	{name: "pull/flight", only: []string{"upstream"}},
 	{name: "pull/scratch", only: []string{"tree"}},
-	{name: "pull/checkout", only: []string{"address", "cache", "upstream", "pull/flight", "pull/scratch"}}, // a commit for several modules
+	{name: "pull/checkout", only: []string{"address", "cache", "tree", "upstream", "pull/flight", "pull/scratch"}}, // tags and a commit for several modules
 	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index/offer", "index", "upstream", "pull/flight", "pull/scratch", "pull/checkout"}},
 	{name: "pull/follow", only: []string{"address", "registryhcl", "index", "upstream", "pull"}}, // has the repositories of modules looked at
 	{name: "upstream/lockfile", only: []string{"address", "wire"}},

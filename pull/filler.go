@@ -110,8 +110,7 @@ type Filler struct {
 	fillingModules flight.Group[*FilledModule]
 	folders        cache.Cache[releaseID, string] // of modules
 	locating       flight.Group[string]
-	tagLists       cache.Cache[string, *tagList] // of repositories, by URL
-	listingTags    flight.Group[*tagList]
+	tagLists       *checkout.TagLists
 	failing        cache.Cache[address.Address, failedList] // lists of hosted modules
 	unpublishable  cache.Cache[string, error]               // by version, commit and folder of a module
 	checkouts      *checkout.Checkouts
@@ -183,14 +182,13 @@ func New(o Options) (*Filler, error) {
 		unfilled:   cache.Cache[fileID, error]{MaxEntries: maxFiles},
 		modules:    cache.Cache[releaseID, *FilledModule]{MaxEntries: maxFiles},
 		folders:    cache.Cache[releaseID, string]{MaxEntries: maxFiles},
-		tagLists:   cache.Cache[string, *tagList]{MaxEntries: maxTagLists, MaxBytes: maxTagBytes, Size: (*tagList).weigh},
 
 		failing:       cache.Cache[address.Address, failedList]{MaxEntries: maxCatalogs},
 		unpublishable: cache.Cache[string, error]{MaxEntries: maxFiles},
 	}
 	f.approving.Panicked, f.extending.Panicked, f.filling.Panicked = f.notePanic, f.notePanic, f.notePanic
-	f.fillingModules.Panicked, f.locating.Panicked, f.listingTags.Panicked = f.notePanic, f.notePanic, f.notePanic
-	f.checkouts = checkout.New(ctx, f.notePanic)
+	f.fillingModules.Panicked, f.locating.Panicked = f.notePanic, f.notePanic
+	f.checkouts, f.tagLists = checkout.New(ctx, f.notePanic), checkout.NewTagLists(ctx, f.notePanic)
 	return f, nil
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/checkout"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
-	"github.com/caddy-terraform/caddy-terraform-registry/pull/scratch"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -59,7 +59,7 @@ func (r repositories) versions(ctx context.Context, a address.Address, g registr
 		return nil, asked, err
 	}
 	r.compareTags(a, g, source, l)
-	for _, tag := range l.tags {
+	for _, tag := range l.Tags {
 		if v, ok, err := g.Tags.Version(tag.Name); ok && err == nil {
 			list = append(list, wire.ProviderVersion{Version: v.String()})
 		}
@@ -67,7 +67,7 @@ func (r repositories) versions(ctx context.Context, a address.Address, g registr
 	if len(list) > wire.MaxVersions {
 		return nil, asked, &upstream.Failure{Host: source.URL.Host, Kind: upstream.ErrTooLarge, Detail: wire.ErrTooManyVersions.Error(), Cause: wire.ErrTooManyVersions}
 	}
-	return wire.NormalVersions(list), l.began, nil
+	return wire.NormalVersions(list), l.Began, nil
 }
 
 // Published returns ErrNotFound: a repository does not say when a tag was pushed.
@@ -85,28 +85,24 @@ func (r repositories) ModuleSource(ctx context.Context, a address.Address, versi
 	if err != nil {
 		return source, err
 	}
-	i, found := findTag(l.tags, g.Tags.Tag(version))
+	tag, found := l.Find(g.Tags.Tag(version))
 	if !found { // another instance may have listed it since
 		r.since = time.Now()
 		if source, l, err = r.tags(ctx, a, g); err != nil {
 			return source, err
 		}
-		i, found = findTag(l.tags, g.Tags.Tag(version))
+		tag, found = l.Find(g.Tags.Tag(version))
 	}
 	if !found {
 		return source, fmt.Errorf("version %s: %w", version, ErrUnlisted)
 	}
-	return source.At(l.tags[i]), nil
-}
-
-func findTag(tags []upstream.Tag, name string) (int, bool) {
-	return slices.BinarySearchFunc(tags, name, func(t upstream.Tag, name string) int { return cmp.Compare(t.Name, name) })
+	return source.At(tag), nil
 }
 
 // compareTags notes in the records of the versions that were fetched which of their tags are no longer
 // where they were. A record that cannot be read or written is compared again with the next list, and so is
 // one that is newer than the list, which may lack its tag: the times of records have whole seconds.
-func (r repositories) compareTags(a address.Address, g registryhcl.Git, source upstream.ModuleSource, l *tagList) {
+func (r repositories) compareTags(a address.Address, g registryhcl.Git, source upstream.ModuleSource, l *checkout.TagList) {
 	_, in, dir, err := r.folder(a)
 	if err != nil || r.options.ReadOnly {
 		return
@@ -121,16 +117,16 @@ func (r repositories) compareTags(a address.Address, g registryhcl.Git, source u
 			continue
 		}
 		before, err := readSourceRecord(in, dir, version)
-		if err != nil || before == nil || before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) || before.Fetched.Add(time.Second).After(l.began) {
+		if err != nil || before == nil || before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) || before.Fetched.Add(time.Second).After(l.Began) {
 			continue
 		}
 		now := *before
 		now.TagNow = ""
-		switch i, found := findTag(l.tags, now.Tag); {
+		switch tag, found := l.Find(now.Tag); {
 		case !found:
 			now.TagNow = offer.TagGone
-		case l.tags[i].Object != now.Commit:
-			now.TagNow = l.tags[i].Object
+		case tag.Object != now.Commit:
+			now.TagNow = tag.Object
 		}
 		if now.TagNow == before.TagNow || in.WriteFile(path.Join(dir, e.Name), now.encode()) != nil {
 			continue
@@ -145,74 +141,14 @@ func (r repositories) compareTags(a address.Address, g registryhcl.Git, source u
 	}
 }
 
-// A tagList has the tags of a repository, or the failure to list them. All modules in the repository
-// share it.
-type tagList struct {
-	began time.Time // when the repository was asked
-	tags  []upstream.Tag
-	err   error
-}
-
-// tagsLifetime is how long the list of a repository is used for other modules in it. Each module keeps
-// its own list for longer.
-const tagsLifetime = 30 * time.Second
-
-// maxTagLists and maxTagBytes limit the lists in memory.
-const (
-	maxTagLists = 1024
-	maxTagBytes = 32 << 20
-)
-
-// weigh estimates how many bytes a list takes in memory.
-func (l *tagList) weigh() int {
-	total := 128
-	for _, t := range l.tags {
-		total += 64 + len(t.Name) + len(t.Object)
-	}
-	return total
-}
-
-// tags returns the tags of a repository, by name. It is asked once for all modules that want them at
-// about the same time.
-func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl.Git) (source upstream.ModuleSource, list *tagList, err error) {
+// tags returns the tags of a repository.
+func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl.Git) (source upstream.ModuleSource, list *checkout.TagList, err error) {
 	if source, err = r.client.Repository(g.URL, g.Folder); err != nil {
 		return source, nil, err
 	}
 	r.checkouts.NoteModule(source, a)
-	since := later(r.since, time.Now().Add(-tagsLifetime))
-	for {
-		if l, ok := r.tagLists.Get(g.URL); ok && !l.began.Before(since) {
-			return source, l, l.err
-		}
-		// One that is under way may have begun before.
-		l, err := r.listingTags.Do(ctx, g.URL, func(clients *upstream.Clients) (*tagList, error) {
-			l := &tagList{began: time.Now()}
-			if l.tags, l.err = r.askForTags(clients.Context(r.Filler.ctx), source); isForgotten(l.err) || errors.Is(l.err, tree.ErrNotWritable) {
-				return nil, l.err
-			}
-			r.tagLists.Put(g.URL, l, tagsLifetime)
-			return l, nil
-		})
-		if err != nil {
-			return source, nil, err
-		}
-		if !l.began.Before(since) {
-			return source, l, l.err
-		}
-	}
-}
-
-func (r repositories) askForTags(ctx context.Context, source upstream.ModuleSource) ([]upstream.Tag, error) {
-	in, err := scratch.New()
-	if err != nil {
-		return nil, err
-	}
-	defer in.Remove()
-	tags, err := r.client.Tags(ctx, source, in.Files())
-	if _, is := errors.AsType[*upstream.Failure](err); err != nil && !is && ctx.Err() == nil { // an error of the local disk
-		return nil, tree.StorageError(err)
-	}
-	return tags, err
+	list, err = r.tagLists.Of(ctx, r.client, source, r.since)
+	return source, list, err
 }
 
 // repository returns the repository of a hosted module. The error is ErrNotMirrored if its registry.hcl

@@ -1,7 +1,7 @@
-// Package checkout has the commits that are kept for several modules. A release of a repository with forty
-// modules is often one commit with a tag for each of them. Such a commit is fetched once, as a whole, and
-// kept for the other modules for a moment. Of a repository with one module only the files that the module
-// needs are fetched.
+// Package checkout has the tags and the commits that several modules in a repository share. The tags are
+// listed once for all of them. A release of a repository with forty modules is often one commit with a tag
+// for each of them. Such a commit is fetched once, as a whole, and kept for the other modules for a moment.
+// Of a repository with one module only the files that the module needs are fetched.
 package checkout
 
 import (
