@@ -86,7 +86,7 @@ func judge(d archive.Doubts, allowSecrets bool) (notes []string, err error) {
 // placeModule gives a package its name in the tree. If the version has been published
 // meanwhile, it returns that package instead.
 func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r *received, digest archive.ModuleDigest, dir string) (*presentModule, error) {
-	unlock, err := p.lock(ctx, files.Modules, f.Address.String()+"@"+withoutBuild(f.Version))
+	unlock, err := p.lock(ctx, files.Modules, tree.ModuleLock(f.Address, f.Version))
 	if err != nil {
 		return nil, err
 	}

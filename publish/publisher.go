@@ -249,7 +249,7 @@ func (p *Publisher) waitForLock(ctx context.Context, name string) (unlock func()
 	held, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	waited := context.AfterFunc(ctx, func() { end(ErrInterrupted) })
 	patience := time.AfterFunc(lockPatience, func() { end(errLockPatience) })
-	release, err := p.options.Lock(held, "terraform_registry/publish/"+name)
+	release, err := p.options.Lock(held, tree.PublishLocks+name)
 	patience.Stop()
 	interrupted := !waited()
 	if err == nil && (interrupted || held.Err() != nil) {

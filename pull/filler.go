@@ -225,13 +225,16 @@ func (f *Filler) source(a address.Address) (*Source, error) {
 	return &s, nil
 }
 
+// locks begins the names of the locks of a Filler.
+const locks = "terraform_registry/upstream/"
+
 // lock waits for other instances. Without the lock the work is done nevertheless, since
 // the lock only avoids doing it twice.
 func (f *Filler) lock(name string) (unlock func(), err error) {
 	if f.options.Lock == nil {
 		return func() {}, nil
 	}
-	unlock, err = f.options.Lock(f.ctx, "terraform_registry/upstream/"+name)
+	unlock, err = f.options.Lock(f.ctx, name)
 	switch {
 	case err == nil:
 		return unlock, nil

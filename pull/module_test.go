@@ -23,6 +23,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
@@ -610,4 +611,27 @@ func TestListsOfModules(t *testing.T) {
 		}
 		synctest.Wait()
 	})
+}
+
+// A package that is copied into the tree at the moment at which the fetched one gets its name counts. The
+// fetched one is removed.
+func TestModulesThatAreCopiedAtTheLastMoment(t *testing.T) {
+	zipped := indextest.Zip("copied.tf", "")
+	s := newModules(t, "")
+	folders := indextest.New(t)
+	var faults treetest.Faults
+	m := faulty(t, s.Client(t, upstream.Origin{}), withModules, folders, &faults)
+	faults.When(func(_ int, o treetest.Operation) error {
+		if o.Path == modulePackage && o.Name != "stat" && o.Name != "open" && o.Name != "remove" {
+			m.Write(moduleFolder+"1.0.0.zip", zipped)
+		}
+		return nil
+	})
+	f, err := m.FillModule(background(), vpc, "1.0.0", nil)
+	if err != nil || m.content(t, &f.Filled) != zipped {
+		t.Errorf("got %v, %v", f, err)
+	}
+	if names := m.files(t); slices.Contains(names, modulePackage) || !slices.Contains(names, moduleFolder+"1.0.0.zip") {
+		t.Errorf("the tree has %q", names)
+	}
 }

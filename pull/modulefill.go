@@ -7,12 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
+	"slices"
 	"time"
+
+	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/scratch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -47,7 +52,7 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 		return nil, false, err
 	}
 	defer release()
-	unlock, err := f.lock(path.Join(string(w.Hostname), w.Namespace, w.Name, w.System, w.version))
+	unlock, err := f.lock(locks + path.Join(string(w.Hostname), w.Namespace, w.Name, w.System, w.version))
 	if err != nil {
 		return nil, false, err
 	}
@@ -149,7 +154,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	if err != nil {
 		return nil, err
 	}
-	info, err := temporary.Create(f.ctx, name)
+	info, err := f.placeModule(w, in, temporary, name)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +166,47 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 		d.AddModule(info, digest)
 	}
 	return index.NewModuleVersion(w.Address, w.number, name, info, digest), nil
+}
+
+// placeModule gives the package of a version its name in the tree. If the version has come in another way
+// meanwhile, as another kind of archive or as a folder, creating the file does not fail. The version that has
+// come counts: placeModule then leaves no package, and returns tree.ErrChanged. A PUT gives way in the same
+// manner, so placeModule takes the lock of a PUT: otherwise both might give way to each other.
+func (f *Filler) placeModule(w *moduleRequest, in tree.Part, temporary tree.TemporaryFile, name string) (fs.FileInfo, error) {
+	if w.Hostname == "" {
+		unlock, err := f.lock(tree.PublishLocks + tree.ModuleLock(w.Address, w.version))
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+	}
+	if err := isOnly(in, name, w.number); err != nil {
+		return nil, err
+	}
+	info, err := temporary.Create(f.ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := isOnly(in, name, w.number); err != nil {
+		return nil, cmp.Or(tree.StorageError(in.Remove(name)), err)
+	}
+	return info, nil
+}
+
+// isOnly returns tree.ErrChanged if the folder of a package has its version under another name, too.
+func isOnly(in tree.Part, name string, v *version.Version) error {
+	entries, err := in.Entries(path.Dir(name))
+	if err != nil {
+		return unread(err)
+	}
+	others := slices.DeleteFunc(entries, func(e tree.Entry) bool { return e.Path() == name })
+	switch other, _, err := layout.FindModulePackage(others, v); {
+	case other != nil:
+		return tree.ErrChanged
+	case err != nil: // it cannot be read, or is still being written
+		return unread(err)
+	}
+	return nil
 }
 
 // unpublishableLifetime is how long a module that may not be published is not fetched again: its commit

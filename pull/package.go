@@ -279,7 +279,7 @@ func (f *Filler) addPackage(ctx context.Context, s *Source, k *packageFill) (fil
 		}
 		defer release()
 	}
-	unlock, err := f.lock(path.Join(string(k.Address.Hostname), k.Address.Namespace, k.Address.Name, p.Name))
+	unlock, err := f.lock(locks + path.Join(string(k.Address.Hostname), k.Address.Namespace, k.Address.Name, p.Name))
 	if err != nil {
 		return nil, false, err
 	}
@@ -438,7 +438,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package, digest archive.PackageDigest) error {
 	namespace := path.Join(string(k.Address.Hostname), k.Address.Namespace)
 	defer f.writing.Lock(namespace)()
-	unlock, err := f.lock(namespace)
+	unlock, err := f.lock(locks + namespace)
 	if err != nil {
 		return err
 	}

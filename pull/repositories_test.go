@@ -1,6 +1,7 @@
 package pull_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -76,8 +78,13 @@ func (c *connected) git(t *testing.T) registryhcl.Git {
 // restart replaces the Filler by one that knows nothing yet.
 func (c *connected) restart(t *testing.T) {
 	t.Helper()
+	c.start(t, nil, c.options(t))
+}
+
+func (c *connected) options(t *testing.T) pull.Options {
+	t.Helper()
 	sources := map[svchost.Hostname]pull.Source{"": {Client: c.host.Client(t), Policy: pull.Policy{Modules: true, VersionsTTL: time.Hour}}}
-	c.start(t, nil, pull.Options{Sources: sources, Open: c.root.open})
+	return pull.Options{Sources: sources, Open: c.root.open}
 }
 
 // list returns the listed versions.
@@ -747,6 +754,44 @@ func TestABrokenFileDoesNotDisconnect(t *testing.T) {
 			c.restart(t)
 			if _, err := c.Versions(background(), hosted); !errors.Is(err, pull.ErrUnread) {
 				t.Errorf("after a restart: got %v", err)
+			}
+		})
+	}
+}
+
+// What is in the folder counts before a tag of the same number, also if it comes while the tag is fetched.
+func TestVersionsThatArePublishedWhileTheyAreFetched(t *testing.T) {
+	zipped := indextest.Zip("published.tf", "")
+	for _, rule := range []string{"while the code host answers", "while the lock is waited for that a PUT has"} {
+		t.Run(rule, func(t *testing.T) {
+			c := connect(t, "")
+			c.repository.Write("main.tf", "")
+			c.repository.Commit("v1.0.0")
+			const path = "/acme/slow.git"
+			var publish atomic.Bool
+			c.host.Handle(path+"/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if publish.Load() {
+					c.Write(hostedFolder+"1.0.0.zip", zipped)
+				}
+				c.repository.Handler(path).ServeHTTP(w, r)
+			}))
+			c.Write(hostedFile, c.block("https://"+upstreamtest.GitHost+path, ""))
+			o := c.options(t)
+			o.Lock = func(_ context.Context, name string) (func(), error) {
+				if name == "terraform_registry/publish/acme/vpc/aws@1.0.0" && rule != "while the code host answers" {
+					c.Write(hostedFolder+"1.0.0.zip", zipped)
+				}
+				return func() {}, nil
+			}
+			c.start(t, nil, o)
+			c.list(t)
+			publish.Store(rule == "while the code host answers")
+			f, err := c.FillModule(background(), hosted, "1.0.0", nil)
+			if err != nil || c.content(t, &f.Filled) != zipped {
+				t.Errorf("got %v, %v", f, err)
+			}
+			if names := c.files(t); slices.Contains(names, hostedPackage) {
+				t.Errorf("the tree has %q", names)
 			}
 		})
 	}

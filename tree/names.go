@@ -28,6 +28,16 @@ func isOfNoAddress(name string) bool {
 // releases are completed before they are published. Scans neither enter nor report it.
 const StagingName = ".staging"
 
+// PublishLocks begins the names of the locks that instances share while they publish.
+const PublishLocks = "terraform_registry/publish/"
+
+// ModuleLock returns the name, after PublishLocks, of the lock of whoever adds a version to a hosted module.
+// To clients, versions that differ only in build metadata are the same.
+func ModuleLock(a address.Address, version string) string {
+	version, _, _ = strings.Cut(version, "+")
+	return a.String() + "@" + version
+}
+
 // IsUnfinishedName reports whether tools give a file this name until it is complete.
 func IsUnfinishedName(name string) bool {
 	return strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".part") || strings.HasSuffix(name, "~")
