@@ -228,13 +228,20 @@ func (f *Filler) source(a address.Address) (*Source, error) {
 // locks begins the names of the locks of a Filler.
 const locks = "terraform_registry/upstream/"
 
+// How long a lock is waited for, since its storage may hang. Another instance may rightly have the lock of a
+// package while it downloads the package, and other locks for a moment.
+const (
+	packagePatience = 5 * time.Minute
+	lockPatience    = 30 * time.Second
+)
+
 // lock waits for other instances. Without the lock the work is done nevertheless, since
 // the lock only avoids doing it twice.
-func (f *Filler) lock(name string) (unlock func(), err error) {
+func (f *Filler) lock(name string, patience time.Duration) (unlock func(), err error) {
 	if f.options.Lock == nil {
 		return func() {}, nil
 	}
-	unlock, err = f.options.Lock(f.ctx, name)
+	unlock, err = flight.Lock(f.ctx, patience, func(ctx context.Context) (func(), error) { return f.options.Lock(ctx, name) })
 	switch {
 	case err == nil:
 		return unlock, nil

@@ -52,7 +52,7 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 		return nil, false, err
 	}
 	defer release()
-	unlock, err := f.lock(locks + path.Join(string(w.Hostname), w.Namespace, w.Name, w.System, w.version))
+	unlock, err := f.lock(locks+path.Join(string(w.Hostname), w.Namespace, w.Name, w.System, w.version), packagePatience)
 	if err != nil {
 		return nil, false, err
 	}
@@ -174,7 +174,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 // manner, so placeModule takes the lock of a PUT: otherwise both might give way to each other.
 func (f *Filler) placeModule(w *moduleRequest, in tree.Part, temporary tree.TemporaryFile, name string) (fs.FileInfo, error) {
 	if w.Hostname == "" {
-		unlock, err := f.lock(tree.PublishLocks + tree.ModuleLock(w.Address, w.version))
+		unlock, err := f.lock(tree.PublishLocks+tree.ModuleLock(w.Address, w.version), lockPatience)
 		if err != nil {
 			return nil, err
 		}

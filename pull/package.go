@@ -279,7 +279,7 @@ func (f *Filler) addPackage(ctx context.Context, s *Source, k *packageFill) (fil
 		}
 		defer release()
 	}
-	unlock, err := f.lock(locks + path.Join(string(k.Address.Hostname), k.Address.Namespace, k.Address.Name, p.Name))
+	unlock, err := f.lock(locks+path.Join(string(k.Address.Hostname), k.Address.Namespace, k.Address.Name, p.Name), packagePatience)
 	if err != nil {
 		return nil, false, err
 	}
@@ -437,12 +437,12 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 // namespace at a time, since the releases share a keys file.
 func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package, digest archive.PackageDigest) error {
 	namespace := path.Join(string(k.Address.Hostname), k.Address.Namespace)
-	defer f.writing.Lock(namespace)()
-	unlock, err := f.lock(locks + namespace)
+	unlock, err := f.lock(locks+namespace, lockPatience)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	defer f.writing.Lock(namespace)() // not before, or fills would wait for the lock one after the other
 	before, err := d.readKeys()
 	if err != nil {
 		return err

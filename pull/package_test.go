@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spf13/afero"
 
@@ -159,6 +160,48 @@ func TestFillWithoutItsLock(t *testing.T) {
 	m.fill(t, linuxZip)
 	if m.log.count("not available") == 0 {
 		t.Error("nothing is logged")
+	}
+}
+
+// A storage that hangs keeps fills for a while, and not for ever. Fills do not wait one after the other.
+func TestFillsWhoseLockHangs(t *testing.T) {
+	var hang chan struct{} // closed at the end of the bubble
+	for _, test := range []struct {
+		rule string
+		lock func(ctx context.Context) (unlock func(), err error)
+		logs int
+	}{
+		{"when it is taken", func(ctx context.Context) (func(), error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, 4},
+		{"when it is given back", func(context.Context) (func(), error) { return func() { <-hang }, nil }, 0},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newAcme(t)
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				folders := indextest.New(t)
+				hang = make(chan struct{})
+				defer close(hang)
+				m := (&mirroring{Tree: folders}).start(t, c, pull.Options{
+					Sources: sourceOf(c, pull.Policy{}), Open: folders.Open,
+					Lock: func(ctx context.Context, _ string) (func(), error) { return test.lock(ctx) },
+				})
+				defer m.Close()
+				began := time.Now()
+				var all sync.WaitGroup
+				for _, name := range []string{linuxZip, darwinZip} {
+					all.Go(func() { m.fill(t, name) })
+				}
+				all.Wait()
+				if took := time.Since(began); took >= 6*time.Minute {
+					t.Errorf("it took %s", took)
+				}
+				if n := m.log.count("not available"); n != test.logs {
+					t.Errorf("there are %d lines about it", n)
+				}
+			})
+		})
 	}
 }
 

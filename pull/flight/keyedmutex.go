@@ -2,8 +2,8 @@ package flight
 
 import "sync"
 
-// A KeyedMutex is a mutex for each key. It is held while a lock that instances share is
-// waited for, so that one mutex for all keys would have all wait. The zero value is ready for use.
+// A KeyedMutex is a mutex for each key. It is held while files are written, so that one mutex
+// for all keys would have all wait. The zero value is ready for use.
 type KeyedMutex struct {
 	mutex sync.Mutex
 	users map[string]*keyUsers
