@@ -80,6 +80,14 @@ func (f *Filler) log(level slog.Level, message string, args ...any) {
 	}
 }
 
+// explained returns what the log has of an error of an origin. Clients do not get git's message.
+func explained(err error) []any {
+	if message := upstream.GitMessage(err); message != "" {
+		return []any{"error", err.Error(), "git", message}
+	}
+	return []any{"error", err.Error()}
+}
+
 // outages are conditions that are logged once, however often they occur. The zero value
 // is ready for use.
 type outages struct {
@@ -143,14 +151,14 @@ func (f *Filler) noteRefresh(origin string, a address.Address, known bool, err e
 	case isCanceled(err), errors.Is(err, upstream.ErrNotFound) && !known:
 	case upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout):
 		if f.outages.begin(origin) {
-			f.log(slog.LevelWarn, "the origin does not answer, its last known answers are served", "origin", origin, "error", err.Error())
+			f.log(slog.LevelWarn, "the origin does not answer, its last known answers are served", append(explained(err), "origin", origin)...)
 		}
 	case known:
 		if f.outages.begin(name) {
-			f.log(slog.LevelWarn, "the origin does not list the "+kind+", its last list is served", kind, name, "error", err.Error())
+			f.log(slog.LevelWarn, "the origin does not list the "+kind+", its last list is served", append(explained(err), kind, name)...)
 		}
 	case f.outages.begin(failing): // not by name, since clients may request any name
-		f.log(slog.LevelWarn, "the origin sends no list of a "+kind, kind, name, "error", err.Error())
+		f.log(slog.LevelWarn, "the origin sends no list of a "+kind, append(explained(err), kind, name)...)
 	}
 }
 
@@ -202,7 +210,7 @@ func (f *Filler) noteRefusal(message string, a address.Address, err error, detai
 		level = slog.LevelDebug
 	}
 	args := append([]any{kindOf(a), a.String()}, details...)
-	args = append(args, "error", err.Error())
+	args = append(args, explained(err)...)
 	if unlogged > 0 {
 		args = append(args, "more_like_it", unlogged)
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,6 +26,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -793,6 +796,48 @@ func TestVersionsThatArePublishedWhileTheyAreFetched(t *testing.T) {
 			if names := c.files(t); slices.Contains(names, hostedPackage) {
 				t.Errorf("the tree has %q", names)
 			}
+		})
+	}
+}
+
+// What goes wrong with git on this side is no fault of the repository. Operators read what git says, and
+// clients do not.
+func TestFailuresOfGit(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, test := range []struct {
+		rule, does string
+		kind       error
+		logs       string // of git
+	}{
+		{"the disk is full", "echo 'fatal: write error: No space left on device' >&2; echo 'fatal: index-pack failed' >&2; exit 128", tree.ErrDiskFull, ""},
+		{"the quota of the disk is used up", "echo 'fatal: write error: Disk quota exceeded' >&2; exit 128", tree.ErrDiskFull, ""},
+		{"git is killed", "kill -9 $$", upstream.ErrUnavailable, ""},
+		{"a child of git is killed", "echo 'error: index-pack died of signal 9' >&2; exit 128", upstream.ErrUnavailable, ""},
+		{"the disk of the code host is full", "echo 'remote: fatal: No space left on device' >&2; exit 128", upstream.ErrMalformed, "remote: fatal: No space left on device"},
+		{"the code host refuses it", "echo 'fatal: remote error: No space left on device' >&2; exit 128", upstream.ErrMalformed, "fatal: remote error: No space left on device"},
+		{"anything else", "echo 'fatal: bad object' >&2; exit 128", upstream.ErrMalformed, "fatal: bad object"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			c := connect(t, "")
+			c.repository.Write("main.tf", "")
+			c.repository.Commit("v1.0.0")
+			bin := t.TempDir()
+			script := "#!/bin/sh\nfor a; do if [ \"$a\" = fetch ]; then " + test.does + "; fi; done\nexec " + git + " \"$@\"\n"
+			if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			_, err := c.FillModule(background(), hosted, "1.0.0", nil)
+			if !errors.Is(err, test.kind) {
+				t.Fatalf("got %v", err)
+			}
+			if test.logs != "" && (strings.Contains(err.Error(), test.logs) || c.log.count(test.logs) != 1) {
+				t.Errorf("the error is %v, and the log has git's message %d times", err, c.log.count(test.logs))
+			}
+			nothingLeft(t)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
@@ -129,8 +130,17 @@ func (f *gitFetch) commit(ctx context.Context, s ModuleSource) (*gitCommit, erro
 	return &gitCommit{repository: repository, id: id, url: s.URL, number: number, submodules: submodules}, err
 }
 
-// failure returns the failure of a fetch. It leaves out git's own messages, which may
+// GitMessage returns what git has said, if that is why the error is a Failure. It is for the log: it may
 // contain paths and URLs of this machine.
+func GitMessage(err error) string {
+	if failed, is := errors.AsType[*git.CommandError](err); is {
+		return failed.Error()
+	}
+	return ""
+}
+
+// failure returns the failure of a fetch, or an error of the local disk. Its text leaves out git's own
+// messages, see GitMessage.
 func (f *gitFetch) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return transportFailure(ctx, f.asked, err)
@@ -143,6 +153,10 @@ func (f *gitFetch) failure(ctx context.Context, err error) error {
 	switch {
 	case known:
 		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("fetching a module: %w", syscall.ENOSPC)
+	case errors.Is(err, git.ErrKilled):
+		return fail(f.asked, ErrUnavailable, "git was killed on the server of the registry, which may lack memory")
 	case isBad:
 		return fail(f.asked, module.kind, "%s", module.text)
 	case failed != nil && f.client.base == nil && IsKind(failed, ErrNotFound):

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 )
@@ -38,6 +39,35 @@ func (e *CommandError) Error() string {
 }
 
 func (e *CommandError) Unwrap() error { return e.err }
+
+// ErrKilled means that git was ended by a signal, perhaps because the machine lacks memory.
+var ErrKilled = errors.New("git was killed")
+
+// withCause returns the error of a failed command together with its cause if that is on this machine: ENOSPC,
+// EDQUOT or ErrKilled. Lines that the other side has sent say nothing about this machine.
+func withCause(failed error, messages string) error {
+	var cause error
+	for line := range strings.Lines(messages) {
+		switch {
+		case strings.HasPrefix(line, "remote:"), strings.Contains(line, "remote error:"):
+		case strings.Contains(line, "No space left on device"):
+			cause = syscall.ENOSPC
+		case strings.Contains(line, "uota exceeded"): // C libraries word it differently
+			cause = syscall.EDQUOT
+		case strings.Contains(line, "died of signal"):
+			cause = ErrKilled
+		}
+	}
+	if ended, is := errors.AsType[*exec.ExitError](failed); is {
+		if status, is := ended.Sys().(syscall.WaitStatus); is && status.Signaled() {
+			cause = ErrKilled
+		}
+	}
+	if cause == nil {
+		return failed
+	}
+	return fmt.Errorf("%w: %w", cause, failed)
+}
 
 // read runs git with some input, and passes its output to consume. An error of consume
 // ends git.
@@ -69,7 +99,7 @@ func (r *Repository) read(ctx context.Context, input io.Reader, consume func(*bu
 	case consumed != nil && !errors.Is(consumed, io.EOF) && !errors.Is(consumed, io.ErrUnexpectedEOF):
 		return consumed
 	case failed != nil:
-		return &CommandError{command, r.name, said(r.secret.Replace(string(messages.tail))), failed}
+		return &CommandError{command, r.name, said(r.secret.Replace(string(messages.tail))), withCause(failed, string(messages.tail))}
 	}
 	return consumed
 }
