@@ -179,11 +179,11 @@ func (u releasing) MayHaveMore(_ address.Address, present *index.Release) bool {
 	return len(u.release.Packages) > len(present.Packages)
 }
 
-func (u releasing) Available(context.Context, address.Address, string, *index.Release) (list []wire.Archive, err error) {
+func (u releasing) Available(context.Context, address.Address, string, *index.Release) (list []wire.Archive, complete bool, err error) {
 	for _, p := range u.release.Packages {
 		list = append(list, wire.Archive{Platform: p.Platform, URL: p.Name})
 	}
-	return list, u.fails
+	return list, true, u.fails
 }
 
 func (u releasing) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {

@@ -303,9 +303,9 @@ func (hanging) Versions(ctx context.Context, _ address.Address) (pull.Offering, 
 	return pull.Offering{}, ctx.Err()
 }
 
-func (hanging) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, error) {
+func (hanging) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, bool, error) {
 	<-ctx.Done()
-	return nil, ctx.Err()
+	return nil, false, ctx.Err()
 }
 
 // If the origin fails, packages in the tree are still offered, and the answers for all
@@ -382,9 +382,9 @@ func (u *crowded) Versions(ctx context.Context, _ address.Address) (pull.Offerin
 	return pull.Offering{}, errCrowded
 }
 
-func (u *crowded) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, error) {
+func (u *crowded) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, bool, error) {
 	u.client = upstream.ClientOf(ctx)
-	return nil, errCrowded
+	return nil, false, errCrowded
 }
 
 func (u *crowded) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {
@@ -439,8 +439,8 @@ func (u grown) MayHaveMore(_ address.Address, present *index.Release) bool {
 	return u.more && present.Package("linux", "amd64") != nil && present.Package("darwin", "arm64") == nil
 }
 
-func (grown) Available(context.Context, address.Address, string, *index.Release) ([]wire.Archive, error) {
-	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, nil
+func (grown) Available(context.Context, address.Address, string, *index.Release) ([]wire.Archive, bool, error) {
+	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, true, nil
 }
 
 func (u grown) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {

@@ -152,8 +152,8 @@ func (u unreachable) Versions(ctx context.Context, _ address.Address) (pull.Offe
 	return pull.Offering{}, u.fail(ctx)
 }
 
-func (u unreachable) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, error) {
-	return nil, u.fail(ctx)
+func (u unreachable) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, bool, error) {
+	return nil, false, u.fail(ctx)
 }
 
 func (unreachable) MayHaveMore(address.Address, *index.Release) bool {

@@ -173,7 +173,8 @@ func (m *mirroring) Fill(ctx context.Context, a address.Address, name string) (*
 
 // Available lists packages of a release that the index does not know.
 func (m *mirroring) Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error) {
-	return m.Filler.Available(ctx, a, version, nil)
+	list, _, err := m.Filler.Available(ctx, a, version, nil)
+	return list, err
 }
 
 // remembers reports whether a file was filled before and is still there.

@@ -110,10 +110,12 @@ func (o *Offers) Archives(p index.Place, version string, h1Only bool) (*wire.Doc
 	}
 	ctx, cancel := o.impatient(release != nil || o.tree.Pending(p, version))
 	defer cancel()
-	available, err := o.upstream.Available(ctx, p.Address, version, release)
+	available, complete, err := o.upstream.Available(ctx, p.Address, version, release)
 	switch {
-	case err == nil:
+	case err == nil && complete:
 		return o.keep(id, release, offer.MirrorArchives(release, available, h1Only)), nil
+	case err == nil:
+		return offer.MirrorArchives(release, available, h1Only), nil
 	case release != nil:
 		return release.Archives(), nil
 	}
@@ -164,7 +166,7 @@ func (o *Offers) fetchedDownload(ctx context.Context, p index.Place, version str
 	if release.Package(platform.OS, platform.Arch) == nil {
 		// Packages that the policy excludes, or that have no hash at all, cannot be
 		// fetched.
-		available, err := o.upstream.Available(ctx, p.Address, version, release)
+		available, _, err := o.upstream.Available(ctx, p.Address, version, release)
 		if err != nil {
 			return nil, err
 		}
@@ -248,7 +250,7 @@ func (o *Offers) FetchRelease(p index.Place, version string) error {
 	}
 	ctx, cancel := o.patient()
 	defer cancel()
-	available, err := o.upstream.Available(ctx, p.Address, version, nil)
+	available, _, err := o.upstream.Available(ctx, p.Address, version, nil)
 	switch {
 	case err != nil:
 		return o.failed(ctx, p, version, err)

@@ -25,8 +25,9 @@ type Upstream interface {
 	Versions(context.Context, address.Address) (Offering, error)
 
 	// Available returns the packages of a version that the origin offers. present is
-	// the release in the snapshot, or nil.
-	Available(ctx context.Context, a address.Address, version string, present *index.Release) ([]wire.Archive, error)
+	// the release in the snapshot, or nil. The list is not complete if the origin may have
+	// further packages, and could not be asked for them.
+	Available(ctx context.Context, a address.Address, version string, present *index.Release) (list []wire.Archive, complete bool, err error)
 
 	// MayHaveMore reports whether the origin may offer platforms of the release that
 	// the tree does not have. It does not ask the origin.
@@ -83,7 +84,7 @@ var (
 const presentPatience = 3 * time.Second
 
 // An origin's description of a version does not change, so VERSION.json is kept for a
-// minute. Lists of versions are kept only for a second. An Upstream renews its lists in
+// minute, unless packages may be missing in it that the origin could not be asked for. Lists of versions are kept only for a second. An Upstream renews its lists in
 // the background when requests use them, so the requests have to reach it. A list is kept
 // no longer than its own age either: if an Upstream renews its lists on every request, it
 // gets every request.

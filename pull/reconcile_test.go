@@ -377,7 +377,7 @@ func TestAReleaseThatTheIndexHasNoLonger(t *testing.T) {
 		mine.Write(directory+name, before.Read("providers/acme/demo/"+name))
 	}
 	m := inMemory(t, now.Client(t, upstream.Origin{}), pull.Policy{}, mine)
-	if _, err := m.Filler.Available(background(), demo, "1.0.0", scanned(t, mine).Provider(index.PlaceOf(demo)).Release("1.0.0")); err != nil {
+	if _, _, err := m.Filler.Available(background(), demo, "1.0.0", scanned(t, mine).Provider(index.PlaceOf(demo)).Release("1.0.0")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{darwinZip, sums, sums + ".sig"} { // to get the origin's

@@ -56,14 +56,14 @@ func (r *approved) has(p address.Platform) bool {
 
 // Available returns the packages of a version that Fill can fetch. It leaves out
 // packages without any hash that a client could check. present is the release in the
-// index, which saves requests and reading; it may be nil.
-func (f *Filler) Available(ctx context.Context, a address.Address, version string, present *index.Release) ([]wire.Archive, error) {
+// index, which saves requests and reading; it may be nil. The list is not complete if the
+// origin may have added packages, and has not said so yet.
+func (f *Filler) Available(ctx context.Context, a address.Address, version string, present *index.Release) (list []wire.Archive, complete bool, err error) {
 	r, s, err := f.approved(ctx, a, version, present)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	r = f.withAdditions(ctx, s, r)
-	var list []wire.Archive
+	r, complete = f.withAdditions(ctx, s, r)
 	for _, p := range r.Packages {
 		hashes := p.H1
 		if p.SHA256 != (wire.SHA256{}) {
@@ -73,7 +73,7 @@ func (f *Filler) Available(ctx context.Context, a address.Address, version strin
 			list = append(list, wire.Archive{Platform: p.Platform, URL: p.Name, Hashes: hashes})
 		}
 	}
-	return list, nil
+	return list, complete, nil
 }
 
 // ReleaseFor returns a release of the tree, or else of the origin. If the release in
@@ -275,23 +275,24 @@ func (f *Filler) listedPlatforms(a address.Address, version string) (platforms [
 }
 
 // withAdditions returns a release of the tree with the packages that the origin has
-// added. The caller waits for the origin only if its list has further platforms. A
-// mirror's list has no platforms, so the mirror is asked in the background.
-func (f *Filler) withAdditions(ctx context.Context, s *Source, r *approved) *approved {
+// added, and whether these are known. The caller waits for the origin only if its list has
+// further platforms. A mirror's list has no platforms, so the mirror is asked in the background.
+func (f *Filler) withAdditions(ctx context.Context, s *Source, r *approved) (with *approved, known bool) {
 	if !r.present || !f.mayHaveMore(r.Address, r.Version, r.has) {
-		return r
+		return r, true
 	}
 	if platforms, _ := f.listedPlatforms(r.Address, r.Version); len(platforms) == 0 {
-		if _, known := f.unextended.Get(releaseID{r.Address, r.Version}); !known {
+		err, asked := f.unextended.Get(releaseID{r.Address, r.Version})
+		if !asked {
 			go f.extended(upstream.NewClients(ctx).Context(f.ctx), s, r)
 		}
-		return r
+		return r, errors.Is(err, errNoAdditions)
 	}
 	extended, err := f.extended(ctx, s, r)
 	if err != nil {
-		return r // valid whatever the state of the origin
+		return r, errors.Is(err, errNoAdditions) // valid whatever the state of the origin
 	}
-	return extended
+	return extended, true
 }
 
 // withPlatform returns a release with the package of a platform if the origin has added it.

@@ -1,7 +1,9 @@
 package pull_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -397,7 +399,7 @@ func TestAReleaseThatTheIndexHas(t *testing.T) {
 	m := (&mirroring{Tree: mine}).start(t, c, pull.Options{
 		Sources: sourceOf(c, pull.Policy{}), Open: func() (tree.Tree, error) { return tree.Tree{}, errors.New("it is not to be opened") },
 	})
-	list, err := m.Filler.Available(background(), demo, "1.0.0", present)
+	list, _, err := m.Filler.Available(background(), demo, "1.0.0", present)
 	if err != nil || len(list) != 2 {
 		t.Errorf("got %+v, %v", list, err)
 	}
@@ -421,7 +423,7 @@ func TestAReleaseThatTheIndexHas(t *testing.T) {
 		}
 	}
 	replaced := scanned(t, mine).Provider(index.PlaceOf(demo)).Release("1.0.0")
-	if list, err = m.Filler.Available(background(), demo, "1.0.0", replaced); err != nil || len(list) != 1 {
+	if list, _, err = m.Filler.Available(background(), demo, "1.0.0", replaced); err != nil || len(list) != 1 {
 		t.Errorf("got %+v, %v", list, err)
 	}
 }
@@ -474,5 +476,72 @@ func TestPackagesThatTheIndexHasRead(t *testing.T) {
 		if n := fs.count["read "+directory+darwinZip]; (n > 0) != changed {
 			t.Errorf("changed: %v, it is read %d times", changed, n)
 		}
+	}
+}
+
+// VERSION.json for a release whose additions could not be asked for is not kept: the next client gets them.
+func TestAdditionsThatCouldNotBeAskedFor(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		fault func(release <-chan struct{}, h http.Handler) http.HandlerFunc
+	}{
+		{"the client has left", func(release <-chan struct{}, h http.Handler) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				<-release
+				h.ServeHTTP(w, r)
+			}
+		}},
+		{"the origin has failed once", func(release <-chan struct{}, h http.Handler) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				select {
+				case <-release:
+					h.ServeHTTP(w, r)
+				default:
+					status(501)(w, r)
+				}
+			}
+		}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g := newGrowing(t, "linux_amd64")
+			g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				into := indextest.New(t)
+				into.Keys(host+"/acme", g.publisher)
+				before := inMemory(t, c, pull.Policy{}, into)
+				before.fill(t, zipFor("linux_amd64"))
+				before.Close()
+				g.grow(t, "darwin_arm64")
+				m := inMemory(t, c, pull.Policy{}, into)
+				defer m.Close()
+				time.Sleep(11 * time.Minute)
+				if _, err := m.CurrentVersions(background(), demo); err != nil {
+					t.Fatal(err)
+				}
+				release := make(chan struct{})
+				for _, p := range []string{"linux/amd64", "darwin/arm64"} {
+					g.Fault("/v1/providers/acme/demo/1.0.0/download/"+p, test.fault(release, g.Handler))
+				}
+				offers := pull.NewPullThrough(m.Filler, func(address.Address) {})
+				snapshot := m.scan(t)
+				archives := func(ctx context.Context) string {
+					d, err := offers.Around(snapshot, func() (context.Context, time.Time) { return ctx, time.Now().Add(time.Minute) }).
+						Archives(index.PlaceOf(demo), "1.0.0", false)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return string(d.Head) + string(d.Tail)
+				}
+				client, leave := context.WithCancel(background())
+				time.AfterFunc(time.Second, leave)
+				if got := archives(client); strings.Contains(got, "darwin_arm64") {
+					t.Fatalf("it has the addition already: %s", got)
+				}
+				close(release)
+				time.Sleep(16 * time.Second)
+				if got := archives(background()); !strings.Contains(got, "darwin_arm64") {
+					t.Errorf("the next client gets %s", got)
+				}
+			})
+		})
 	}
 }
