@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -476,6 +479,91 @@ func TestModulesThatHaveMovedBeforeTheyWereThere(t *testing.T) {
 	m.Remove(modulePackage)
 	s.ModuleArchive(vpcArchive(), "")
 	over(t, c, withModules, root).mustRefuseModule(t, pull.ErrConflict, "differs from the origin's")
+}
+
+// A store that has written a package may say that it was there before. The record is complete nevertheless.
+func TestModulesWhoseCreationIsNotAnswered(t *testing.T) {
+	s := newModules(t, "")
+	root := treeKind{bucket: true}.root(t)
+	root.bucket.Lose = func(operation, name string) error {
+		if operation == "put" && name == modulePackage {
+			return fs.ErrExist
+		}
+		return nil
+	}
+	m := over(t, s.Client(t, upstream.Origin{}), withModules, root)
+	m.fillModule(t)
+	if record := m.Read(moduleSource); strings.Contains(record, "pending") {
+		t.Errorf("the record is %s", record)
+	}
+}
+
+// A record that is pending although its package is there is completed when the list of versions is renewed:
+// the package itself is answered from the index. It then protects the version, also without the package.
+func TestPendingRecordsAreCompleted(t *testing.T) {
+	for _, rule := range []string{"after the process was killed", "after the record could not be written"} {
+		t.Run(rule, func(t *testing.T) {
+			s := newModules(t, "")
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				var faults treetest.Faults
+				m := faulty(t, c, withModules, indextest.New(t), &faults)
+				defer func() { m.Close() }()
+				if _, err := m.Versions(background(), vpc); err != nil {
+					t.Fatal(err)
+				}
+				var packaged atomic.Bool
+				faults.When(func(_ int, o treetest.Operation) error {
+					if o.Path == modulePackage && o.Name != "stat" && o.Name != "open" {
+						packaged.Store(true)
+					}
+					if packaged.Load() && o.Path == moduleSource && o.Name == "rename" {
+						return syscall.EIO
+					}
+					return nil
+				})
+				if _, err := m.FillModule(background(), vpc, "1.0.0", nil); err != nil {
+					t.Fatal(err)
+				}
+				faults.End()
+				if record := m.Read(moduleSource); !strings.Contains(record, "pending") {
+					t.Fatalf("the record is %s", record)
+				}
+				if rule == "after the process was killed" {
+					m.Close()
+					m = inMemory(t, c, withModules, m.Tree)
+				}
+				present := m.scan(t).Module(index.PlaceOf(vpc))
+				time.Sleep(time.Hour)
+				if _, err := m.FillModule(background(), vpc, "1.0.0", present); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := m.CurrentVersions(background(), vpc); err != nil {
+					t.Fatal(err)
+				}
+				if record := m.Read(moduleSource); strings.Contains(record, "pending") {
+					t.Fatalf("the record is %s", record)
+				}
+				m.Remove(modulePackage)
+				s.ModuleArchive(indextest.TarGz("main.tf", "# moved"), "")
+				m.mustRefuseModule(t, pull.ErrConflict, "differs from the origin's")
+			})
+		})
+	}
+}
+
+// A record that is pending although its package is there counts when the module is checked.
+func TestPendingRecordsAreChecked(t *testing.T) {
+	s := newModules(t, "//modules/a?archive=tar.gz")
+	m := onDisk(t, s.Client(t, upstream.Origin{}), withModules)
+	m.fillModule(t)
+	m.Write(moduleSource, strings.Replace(m.Read(moduleSource), "\n}", ",\n  \"pending\": true\n}", 1))
+	s.ModuleArchive(vpcArchive(), "//modules/b?archive=tar.gz&checksum=sha256:"+sumOf(vpcArchive()))
+	if err := m.CheckModule(background(), vpc, "1.0.0"); !errors.Is(err, pull.ErrConflict) {
+		t.Errorf("got %v", err)
+	}
+	if record := m.Read(moduleSource); strings.Contains(record, "pending") {
+		t.Errorf("the record is %s", record)
+	}
 }
 
 // Without a readable record, nothing shows whether a version has moved.

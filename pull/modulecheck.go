@@ -23,8 +23,8 @@ func (f *Filler) CheckModule(ctx context.Context, a address.Address, version str
 	if err != nil {
 		return err
 	}
-	before, err := readSourceRecord(in, dir, w.version)
-	if err != nil || before == nil || before.Pending { // it may belong to another package
+	before, err := f.readSource(in, dir, w.version)
+	if before == nil || before.Pending { // it may belong to another package
 		return err
 	}
 	s, err := f.locate(ctx, w)

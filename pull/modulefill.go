@@ -31,7 +31,6 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 		return nil, false, err
 	}
 	if v, err = f.presentModule(w); v != nil || err != nil {
-		f.settleSource(w, v)
 		return v, false, err
 	}
 	if err := f.mayCome(ctx, w); err != nil {
@@ -80,7 +79,7 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 // instance has filled it, or the index has not read it yet. It may be a folder, or
 // another kind of archive. If there is none, presentModule returns nil.
 func (f *Filler) presentModule(w *moduleRequest) (*index.ModuleVersion, error) {
-	files, _, _, err := f.folder(w.Address)
+	files, in, dir, err := f.folder(w.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +96,7 @@ func (f *Filler) presentModule(w *moduleRequest) (*index.ModuleVersion, error) {
 	if err := f.checkRecord(w.Address, w.version, address.Platform{}, v.H1, v.Archive.SHA256); err != nil {
 		return nil, err
 	}
+	f.readSource(in, dir, w.version) // an answer of the store may have been lost
 	return v, nil
 }
 
@@ -159,8 +159,8 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 		return nil, err
 	}
 	kept = true
-	if pending { // if this fails, the next request for the package does it
-		in.WriteFile(path.Join(dir, tree.SourceName(w.version)), record.settled().encode())
+	if pending && in.WriteFile(path.Join(dir, tree.SourceName(w.version)), record.settled().encode()) != nil {
+		f.noteUnsettled(w.Address)
 	}
 	for _, d := range f.digests() {
 		d.AddModule(info, digest)
@@ -284,20 +284,4 @@ func keepSource(ctx context.Context, in tree.Part, dir, version string, now *sou
 		}
 	}
 	return false, unread(tree.ErrChanged)
-}
-
-// settleSource completes the record of a package in the tree if its fetch could not.
-// Errors are ignored: a pending record counts if its package is in the tree.
-func (f *Filler) settleSource(w *moduleRequest, v *index.ModuleVersion) {
-	if v == nil || f.options.ReadOnly {
-		return
-	}
-	_, in, dir, err := f.folder(w.Address)
-	if err != nil {
-		return
-	}
-	r, err := readSourceRecord(in, dir, w.version)
-	if err == nil && r != nil && r.Pending && r.Package == v.Archive.SHA256.String() {
-		in.WriteFile(path.Join(dir, tree.SourceName(w.version)), r.settled().encode())
-	}
 }

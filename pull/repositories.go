@@ -103,22 +103,12 @@ func (r repositories) ModuleSource(ctx context.Context, a address.Address, versi
 // where they were. A record that cannot be read or written is compared again with the next list, and so is
 // one that is newer than the list, which may lack its tag: the times of records have whole seconds.
 func (r repositories) compareTags(a address.Address, g registryhcl.Git, source upstream.ModuleSource, l *checkout.TagList) {
-	_, in, dir, err := r.folder(a)
-	if err != nil || r.options.ReadOnly {
+	if r.options.ReadOnly {
 		return
 	}
-	entries, err := in.Entries(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		version, ok := tree.VersionOfSource(e.Name)
-		if !ok {
-			continue
-		}
-		before, err := readSourceRecord(in, dir, version)
-		if err != nil || before == nil || before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) || before.Fetched.Add(time.Second).After(l.Began) {
-			continue
+	r.readSources(a, func(in tree.Part, dir, version string, before *sourceRecord) {
+		if before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) || before.Fetched.Add(time.Second).After(l.Began) {
+			return
 		}
 		now := *before
 		now.TagNow = ""
@@ -128,8 +118,8 @@ func (r repositories) compareTags(a address.Address, g registryhcl.Git, source u
 		case tag.Object != now.Commit:
 			now.TagNow = tag.Object
 		}
-		if now.TagNow == before.TagNow || in.WriteFile(path.Join(dir, e.Name), now.encode()) != nil {
-			continue
+		if now.TagNow == before.TagNow || in.WriteFile(path.Join(dir, tree.SourceName(version)), now.encode()) != nil {
+			return
 		}
 		at := cmp.Or(now.TagNow, now.Commit)
 		level, message := slog.LevelWarn, "the tag of a version was moved or deleted, and the version stays as it was"
@@ -138,7 +128,7 @@ func (r repositories) compareTags(a address.Address, g registryhcl.Git, source u
 		}
 		r.log(level, message, "module", a.String(), "version", version, "tag", now.Tag, "commit", now.Commit, "tag_is_at", at)
 		r.observe(Event{Kind: TagMoved, Address: a, Version: version, Tag: now.Tag, Commit: now.Commit, TagCommit: at}, nil)
-	}
+	})
 }
 
 // tags returns the tags of a repository.

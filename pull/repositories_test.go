@@ -285,6 +285,35 @@ func TestMovedTagsAreReported(t *testing.T) {
 	}
 }
 
+// If the process was killed after it had written a package, and before it had completed the record, the tag is
+// compared all the same, and counts when the package has gone.
+func TestTagsOfPendingRecords(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Write("main.tf", "# 1\n")
+	one := c.repository.Commit("v1.0.0")
+	c.fillVersion(t, "1.0.0")
+	c.fetchedEarlier(t, "1.0.0")
+	c.Write(hostedSource, strings.Replace(c.Read(hostedSource), "\n}", ",\n  \"pending\": true\n}", 1))
+	c.restart(t)
+	if _, err := c.FillModule(background(), hosted, "1.0.0", c.scan(t).Module(index.PlaceOf(hosted))); err != nil {
+		t.Fatal(err)
+	}
+	c.repository.Write("main.tf", "# 2\n")
+	c.repository.Commit()
+	c.repository.Git("tag", "--force", "v1.0.0")
+	if err := c.Renew(background(), hosted, time.Now(), true); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(c.log.observed(pull.TagMoved)); n != 1 {
+		t.Errorf("there were %d events", n)
+	}
+	c.Remove(hostedPackage)
+	c.restart(t)
+	if _, err := c.FillModule(background(), hosted, "1.0.0", nil); !errors.Is(err, pull.ErrConflict) || !strings.Contains(err.Error(), one) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // The tags of another repository say nothing about a version, also if its URL is where the other's begins.
 func TestTagsOfAnotherRepositoryAreNoMove(t *testing.T) {
 	for _, path := range []string{"/other.git", "/acme"} {

@@ -2,11 +2,13 @@ package pull
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -136,4 +138,73 @@ func readSourceRecord(in tree.Part, dir, version string) (*sourceRecord, error) 
 		return nil, fmt.Errorf("%w: the record of where it came from is damaged: to fetch it again, remove %s from its folder", ErrConflict, tree.SourceName("VERSION"))
 	}
 	return r, nil
+}
+
+// readSource is readSourceRecord, and completes a record that is pending although its package is in the tree:
+// the process was killed in between, or the record could not be written. The record then counts also without
+// the package. If it cannot be written now, it is returned all the same, together with the error.
+func (f *Filler) readSource(in tree.Part, dir, version string) (*sourceRecord, error) {
+	r, err := readSourceRecord(in, dir, version)
+	if err != nil || r == nil || !r.Pending {
+		return r, err
+	}
+	name := path.Join(dir, version+".tar.gz")
+	if exists, err := in.Exists(name); !exists || err != nil {
+		return r, err
+	}
+	sum, err := in.Digest(name)
+	if err != nil || sum.String() != r.Package {
+		return r, err
+	}
+	r = r.settled()
+	if f.options.ReadOnly {
+		return r, nil
+	}
+	return r, in.WriteFile(path.Join(dir, tree.SourceName(version)), r.encode())
+}
+
+// readSources reads the records of all versions of a module, and calls visit with each. The error is of the
+// tree: a record could not be read, or not be completed.
+func (f *Filler) readSources(a address.Address, visit func(in tree.Part, dir, version string, r *sourceRecord)) (failed error) {
+	_, in, dir, err := f.folder(a)
+	if err != nil {
+		return err
+	}
+	entries, err := in.Entries(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		version, ok := tree.VersionOfSource(e.Name)
+		if !ok || f.ctx.Err() != nil {
+			continue
+		}
+		r, err := f.readSource(in, dir, version)
+		if r != nil {
+			visit(in, dir, version, r)
+		}
+		if err != nil && !errors.Is(err, ErrConflict) { // which it is with a damaged record, until someone removes that
+			failed = err
+		}
+	}
+	return failed
+}
+
+// settleSources completes the records of the versions of a mirrored module, once for each process, and again
+// after that has failed: packages that the index has are not filled again, which would do it. The records of
+// hosted modules are read whenever their tags are listed.
+func (c *catalog) settleSources() {
+	if c.address.Hostname == "" || !c.address.IsModule() || c.options.ReadOnly || c.settled.Swap(true) {
+		return
+	}
+	if c.readSources(c.address, func(tree.Part, string, string, *sourceRecord) {}) != nil {
+		c.settled.Store(false)
+	}
+}
+
+// noteUnsettled has the records of a module completed when its list is renewed.
+func (f *Filler) noteUnsettled(a address.Address) {
+	if c, ok := f.catalogs.Get(a); ok {
+		c.settled.Store(false)
+	}
 }

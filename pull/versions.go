@@ -185,6 +185,8 @@ type catalog struct {
 	size atomic.Int64 // of record, in bytes
 	kept atomic.Bool  // the tree has a record
 
+	settled atomic.Bool // no record of a source is pending although its package is there, as far as is known
+
 	offered      []wire.ProviderVersion // of record; nil: unknown
 	offeredUntil time.Time              // zero: as long as the record
 }
@@ -364,6 +366,9 @@ func (c *catalog) fetchRecord(clients *upstream.Clients, wanted time.Time) (stru
 	c.opened(listed, err)
 	c.noteListed(err)
 	c.noteRefresh(hostOf(c.address, c.git), c.address, before != nil, err)
+	if before != nil { // clients have a list, and need not wait for this
+		c.settleSources()
+	}
 	return struct{}{}, err
 }
 
