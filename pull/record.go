@@ -130,6 +130,12 @@ func (r *record) withPastOf(other *record) *record {
 	return merged
 }
 
+// newerThan reports whether a record was fetched after another one. A record from the future was not: a clock
+// was wrong, and the record would otherwise win over all newer ones.
+func (r *record) newerThan(other *record, now time.Time) bool {
+	return r.Fetched.After(other.Fetched) && !r.Fetched.After(now)
+}
+
 // listed returns the versions of the record, in the form for versions missing in
 // another one.
 func (r *record) listed() []missingVersion {
@@ -389,7 +395,7 @@ func (c *catalog) keepRecord(r *record) error {
 	case err != nil:
 		return err
 	case before != nil && before.Of != r.Of:
-	case before != nil && before.Fetched.After(r.Fetched): // another instance has written it meanwhile
+	case before != nil && before.newerThan(r, time.Now()): // another instance has written it meanwhile
 		r = before.withPastOf(r)
 	case before != nil:
 		r = r.withPastOf(before)

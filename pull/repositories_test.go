@@ -482,6 +482,34 @@ func TestListsAreKeptWhileTheHostIsAway(t *testing.T) {
 	}
 }
 
+// A list that was kept while the clock was ahead gives way to one of now.
+func TestListsFromTheFuture(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0")
+	c.list(t)
+	fetched := regexp.MustCompile(`"fetched":"[^"]*"`)
+	ahead := `"fetched":"` + time.Now().Add(2*time.Hour).UTC().Format(time.RFC3339) + `"`
+	fromTheFuture := fetched.ReplaceAllString(c.Read(hostedList), ahead)
+	c.Write(hostedList, fromTheFuture)
+	c.repository.Commit("v1.1.0")
+	c.restart(t)
+	if got := c.list(t); got != "1.1.0 1.0.0" {
+		t.Fatalf("got %q", got)
+	}
+	if kept := c.Read(hostedList); strings.Contains(kept, ahead) {
+		t.Errorf("what is kept is %s", kept)
+	}
+	c.host.Down(true)
+	if err := c.Renew(background(), hosted, time.Now(), true); err == nil {
+		t.Fatal("it was renewed")
+	}
+	c.Write(hostedList, fromTheFuture) // by an instance whose clock is ahead
+	pull.CheckListNow(c.Filler, hosted)
+	if got := c.list(t); got != "1.1.0 1.0.0" {
+		t.Errorf("while the host is away: got %q", got)
+	}
+}
+
 // A registry that starts while the host is away asks it before any client does. It serves the list that is
 // kept nevertheless, and knows when that was asked for.
 func TestListsAreKeptForAStartWhileTheHostIsAway(t *testing.T) {

@@ -299,7 +299,7 @@ func (c *catalog) checkRecord(now time.Time) {
 	if err == nil {
 		c.stamp = tree.StampOf(info)
 	}
-	if r != nil && r.Fetched.After(c.record.Fetched) {
+	if r != nil && r.newerThan(c.record, now) {
 		c.set(r.withPastOf(c.record))
 	}
 }
