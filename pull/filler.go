@@ -175,7 +175,7 @@ func New(o Options) (*Filler, error) {
 		catalogs:   cache.Cache[address.Address, *catalog]{MaxEntries: maxCatalogs, MaxBytes: maxCatalogBytes, Size: (*catalog).weigh},
 		opening:    openingCatalogs{catalogs: make(map[address.Address]*catalog)},
 		unlisted:   cache.Cache[address.Address, error]{MaxEntries: maxUnlisted},
-		releases:   cache.Cache[releaseID, *approved]{MaxEntries: maxReleases, MaxBytes: maxReleaseBytes, Size: (*approved).weigh},
+		releases:   cache.Cache[releaseID, *approved]{MaxEntries: maxReleases, MaxBytes: maxReleaseBytes, Size: (*approved).Weigh},
 		unapproved: cache.Cache[releaseID, error]{MaxEntries: maxFiles},
 		unextended: cache.Cache[releaseID, error]{MaxEntries: maxFiles},
 		filled:     cache.Cache[fileID, *Filled]{MaxEntries: maxFiles},

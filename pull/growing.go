@@ -1,7 +1,6 @@
 package pull
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"sync"
@@ -9,6 +8,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -44,19 +44,13 @@ type growing struct {
 	content io.ReaderAt // reading fails once the package is in the tree, or discarded
 
 	mutex   sync.Mutex
-	clients int   // that have followed it
-	until   int64 // how many bytes have been written before the end record of a zip, or what may become one
-	begun   int   // how many bytes of an end record follow them
-	zipEnds bool  // a whole one follows them
+	clients int               // that have followed it
+	before  archive.BeforeEnd // the bytes that have been written
 	ended   bool
 	filled  *Filled       // of a package that is in the tree
 	err     error         // of one that is not
 	changed chan struct{} // closed when one of these changes; nil: no follower waits
 }
-
-// zipEnd begins the record at the end of a zip (PKWARE's APPNOTE, section 4.3.16), without which
-// no client unpacks the zip. It does not begin twice within itself.
-const zipEnd = "PK\x05\x06"
 
 // grow takes the bytes that have been written. A nil growing has no followers.
 func (g *growing) grow(written []byte) {
@@ -65,30 +59,9 @@ func (g *growing) grow(written []byte) {
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if !g.zipEnds {
-		g.advance(written)
+	if g.before.Write(written) {
 		g.wake()
 	}
-}
-
-// advance finds out how many of the next bytes followers may get.
-func (g *growing) advance(next []byte) {
-	rest := zipEnd[g.begun:]
-	if n := min(len(rest), len(next)); g.begun > 0 && string(next[:n]) == rest[:n] {
-		g.begun += n
-		g.zipEnds = g.begun == len(zipEnd)
-		return
-	}
-	g.until += int64(g.begun)
-	g.begun = 0
-	if i := bytes.Index(next, []byte(zipEnd)); i >= 0 {
-		g.until += int64(i)
-		g.zipEnds = true
-		return
-	}
-	for g.begun = min(len(zipEnd)-1, len(next)); !bytes.HasSuffix(next, []byte(zipEnd[:g.begun])); g.begun-- {
-	}
-	g.until += int64(len(next) - g.begun)
 }
 
 func (g *growing) wake() {
@@ -160,7 +133,7 @@ type growth struct {
 func (g *growing) from(offset int64) growth {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	until := min(g.until, g.size-heldBack)
+	until := min(g.before.Size(), g.size-heldBack)
 	if !g.ended && until <= offset && g.changed == nil {
 		g.changed = make(chan struct{})
 	}

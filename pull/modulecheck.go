@@ -2,11 +2,9 @@ package pull
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -31,7 +29,7 @@ func (f *Filler) CheckModule(ctx context.Context, a address.Address, version str
 	if err != nil {
 		return nil
 	}
-	named := newSourceRecord(s, namedContent(s), wire.SHA256{})
+	named := newSourceRecord(s, s.NamedContent(), wire.SHA256{})
 	if named.Commit+named.Archive == "" {
 		return nil
 	}
@@ -41,15 +39,4 @@ func (f *Filler) CheckModule(ctx context.Context, a address.Address, version str
 		return fmt.Errorf("%w: it was %s when it was fetched, and is now %s: what is in the tree stays", ErrConflict, before.identity(), named.identity())
 	}
 	return nil
-}
-
-// namedContent returns the content that a source names: the commit, unless it names a
-// tag or a branch, or the checksum of the archive.
-func namedContent(s upstream.ModuleSource) (c upstream.ModuleContent) {
-	const sha1, sha256 = 40, 64 // hexadecimal digits
-	if _, err := hex.DecodeString(s.Ref); s.Git && err == nil && (len(s.Ref) == sha1 || len(s.Ref) == sha256) {
-		c.Commit = s.Ref
-	}
-	c.SHA256 = s.SHA256
-	return c
 }

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"encoding/hex"
 	"errors"
 	"net/netip"
 	"net/url"
@@ -92,6 +93,17 @@ type ModuleContent struct {
 
 	// SHA256 of the received archive; zero for a repository.
 	SHA256 wire.SHA256
+}
+
+// NamedContent returns the content that a source names: the commit, unless it names a
+// tag or a branch, or the checksum of the archive.
+func (s ModuleSource) NamedContent() (c ModuleContent) {
+	const sha1, sha256 = 40, 64 // hexadecimal digits
+	if _, err := hex.DecodeString(s.Ref); s.Git && err == nil && (len(s.Ref) == sha1 || len(s.Ref) == sha256) {
+		c.Commit = s.Ref
+	}
+	c.SHA256 = s.SHA256
+	return c
 }
 
 // maxLocation is the maximum length of a location in bytes. Signed URLs have some 2 KB.

@@ -42,6 +42,30 @@ type Release struct {
 	Announced map[address.Platform]wire.PackageHashes
 }
 
+// Weigh estimates how many bytes a release takes in memory.
+func (r *Release) Weigh() int {
+	total := 1024 + len(r.Checksums) + len(r.Signature) + len(r.Manifest)
+	for _, key := range r.Keys {
+		total += len(key.Armor)
+	}
+	for name := range r.Sums {
+		total += 96 + len(name)
+	}
+	for _, p := range r.Packages {
+		total += 256 + len(p.Name) + len(p.Digests)*len(wire.SHA256{})
+		for _, h1 := range p.H1 {
+			total += 16 + len(h1)
+		}
+	}
+	for _, p := range r.Announced {
+		total += 96
+		for _, hash := range p.Hashes {
+			total += 16 + len(hash)
+		}
+	}
+	return total
+}
+
 // A Package is a release for one platform.
 type Package struct {
 	address.Platform
