@@ -73,7 +73,7 @@ var layers = []layer{
 	{name: "pull/follow", only: []string{"address", "registryhcl", "index", "upstream", "pull"}}, // has the repositories of modules looked at
 	{name: "upstream/lockfile", only: []string{"address", "wire"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
-	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index"}},
+	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index", "pull/flight"}},
 	{name: "usage", only: []string{"address", "wire"}},
 	{name: "handlers/webhook", http: true, only: []string{}},
 	{name: "handlers", http: true},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -18,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -242,36 +242,20 @@ func (p *Publisher) lock(ctx context.Context, part tree.Part, name string) (unlo
 	return unlock, nil
 }
 
-// waitForLock is lock without a look at the tree. Some storages renew a lock only as long as its
-// context lives. So the context ends with the request while the lock is waited for, and with the
-// lock afterwards: what has begun is finished without the client.
+// waitForLock is lock without a look at the tree. A lock that was taken outlives its client: what
+// has begun is finished.
 func (p *Publisher) waitForLock(ctx context.Context, name string) (unlock func(), err error) {
-	held, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	waited := context.AfterFunc(ctx, func() { end(ErrInterrupted) })
-	patience := time.AfterFunc(lockPatience, func() { end(errLockPatience) })
-	release, err := p.options.Lock(held, tree.PublishLocks+name)
-	patience.Stop()
-	interrupted := !waited()
-	if err == nil && (interrupted || held.Err() != nil) {
-		release()
-		err = context.Cause(held)
-	}
+	unlock, err = flight.Lock(ctx, lockPatience, func(ctx context.Context) (func(), error) {
+		return p.options.Lock(ctx, tree.PublishLocks+name)
+	})
 	switch {
-	case interrupted:
-		err = ErrInterrupted
-	case err != nil:
-		err = p.unavailable("locking "+name, err)
-	default:
-		return func() {
-			release()
-			end(nil)
-		}, nil
+	case err == nil:
+		return unlock, nil
+	case ctx.Err() != nil:
+		return nil, ErrInterrupted
 	}
-	end(nil)
-	return nil, err
+	return nil, p.unavailable("locking "+name, err)
 }
-
-var errLockPatience = fmt.Errorf("it was not to be had within %s", lockPatience)
 
 // unavailable logs a failure of this side, whose details are not for publishers.
 func (p *Publisher) unavailable(doing string, err error) error {

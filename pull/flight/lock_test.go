@@ -23,6 +23,25 @@ func TestLocksAreWaitedForAWhile(t *testing.T) {
 	})
 }
 
+// Nobody waits for a caller who has left, and such a caller has no lock.
+func TestLocksThatNobodyWaitsForAnyMore(t *testing.T) {
+	for rule, given := range map[string]bool{"it is not to be had": false, "it comes at the last moment": true} {
+		ctx, leave := context.WithCancel(t.Context())
+		back := false
+		_, err := flight.Lock(ctx, time.Minute, func(ctx context.Context) (func(), error) {
+			leave()
+			if given {
+				return func() { back = true }, nil
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		if err == nil || back != given {
+			t.Errorf("%s: got %v, and it is given back: %t", rule, err, back)
+		}
+	}
+}
+
 func TestUnlockingIsWaitedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
@@ -44,7 +63,8 @@ func TestUnlockingIsWaitedForAWhile(t *testing.T) {
 func TestLocksAreHeldForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var held context.Context
-		unlock, err := flight.Lock(t.Context(), time.Minute, func(ctx context.Context) (func(), error) {
+		caller, leave := context.WithCancel(t.Context())
+		unlock, err := flight.Lock(caller, time.Minute, func(ctx context.Context) (func(), error) {
 			held = ctx
 			return func() {
 				if ctx.Err() != nil {
@@ -55,6 +75,7 @@ func TestLocksAreHeldForLong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		leave()
 		time.Sleep(time.Hour)
 		if unlock(); held.Err() == nil {
 			t.Error("it is renewed for ever")
