@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -208,8 +207,9 @@ func (c *cache) added(size int64) {
 	}
 }
 
-// count adds up the sizes of the files in the folder. If they exceed the limit, it removes
-// files down to nine tenths of it, so that not every addition has to remove some.
+// count adds up the sizes of the cache's files. If they exceed the limit, it removes files
+// down to nine tenths of it, so that not every addition has to remove some. Other files in
+// the folder stay: it may be the folder of Caddy's storage, by mistake.
 func (c *cache) count() {
 	type entry struct {
 		name string
@@ -218,25 +218,28 @@ func (c *cache) count() {
 	}
 	var entries []entry
 	c.size, c.counted = 0, time.Now()
-	filepath.WalkDir(c.directory, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil // another process has removed it
-		}
-		info, err := d.Info()
-		if err != nil || !info.Mode().IsRegular() {
-			return nil
-		}
-		if strings.HasSuffix(name, unfinishedSuffix) {
-			if time.Since(info.ModTime()) > unfinished {
-				os.Remove(name)
-				return nil
+	for first := range 1 << 8 {
+		prefix := fmt.Sprintf("%02x", first)
+		folder := filepath.Join(c.directory, prefix)
+		files, _ := os.ReadDir(folder) // there may be no content with that prefix
+		for _, f := range files {
+			name, complete := filepath.Join(folder, f.Name()), isContent(f.Name(), prefix)
+			if !complete && !strings.HasSuffix(name, unfinishedSuffix) {
+				continue
 			}
-		} else {
-			entries = append(entries, entry{name, info.Size(), info.ModTime()})
+			info, err := f.Info()
+			if err != nil || !info.Mode().IsRegular() {
+				continue // another process has removed it
+			}
+			if complete {
+				entries = append(entries, entry{name, info.Size(), info.ModTime()})
+			} else if time.Since(info.ModTime()) > unfinished {
+				os.Remove(name)
+				continue
+			}
+			c.size += info.Size()
 		}
-		c.size += info.Size()
-		return nil
-	})
+	}
 	if c.size <= c.limit {
 		return
 	}
@@ -249,4 +252,10 @@ func (c *cache) count() {
 			c.size -= e.size
 		}
 	}
+}
+
+// isContent reports whether a file in the folder of a prefix is named like a content.
+func isContent(name, prefix string) bool {
+	sum, err := hex.DecodeString(name)
+	return err == nil && len(sum) == sha256.Size && strings.HasPrefix(name, prefix)
 }

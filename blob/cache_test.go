@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -126,6 +127,45 @@ func TestCachedFiles(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The folder may have been named by mistake, such as the folder of Caddy's storage.
+func TestACacheRemovesOnlyItsOwnFiles(t *testing.T) {
+	const digest = "3a7bd3e2360a3d29eea436fcfb7e44c735d117c42d1c1835420b6b9942dd4f1b"
+	for _, test := range []struct {
+		rule, name string
+		stays      bool
+	}{
+		{"an object", "3a/" + digest, false},
+		{"an object of a process that was killed", "3a/1234.part", false},
+		{"a key", "signing_key.asc", true},
+		{"a key in a folder", "keys/signing_key.asc", true},
+		{"a key in a folder that is named like the cache's", "3a/signing_key.asc", true},
+		{"an incomplete file", "x.part", true},
+		{"an incomplete file in a folder", "tlog/x.part", true},
+		{"a digest that is no object", digest, true},
+		{"a digest in the folder of another one", "3b/" + digest, true},
+		{"a digest in a further folder", "3a/3a/" + digest, true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			folder := t.TempDir()
+			name := filepath.Join(folder, filepath.FromSlash(test.name))
+			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, []byte("content"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			old := time.Now().Add(-2 * unfinished)
+			if err := os.Chtimes(name, old, old); err != nil {
+				t.Fatal(err)
+			}
+			openBucket(t, options{url: "mem://", cacheSize: 1, cacheDirectory: folder})
+			if _, err := os.Stat(name); (err == nil) != test.stays {
+				t.Errorf("%s: %v", test.name, err)
+			}
+		})
+	}
 }
 
 // A full or broken disk costs requests to the store, and is logged once.

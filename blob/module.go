@@ -75,7 +75,8 @@ type Cache struct {
 	Size int64 `json:"size,omitempty"`
 
 	// Directory is the folder, which several file systems and processes may share. Each
-	// keeps to its own size, so they should have the same. Placeholders are replaced.
+	// keeps to its own size, so they should have the same. Files in it that are not the
+	// cache's stay, and do not count. Placeholders are replaced.
 	Directory string `json:"directory,omitempty"`
 }
 
