@@ -315,6 +315,51 @@ func TestKeysFileThatComesBack(t *testing.T) {
 	nothingWithheld(t, s)
 }
 
+// A key that was removed from its file does not count again once the file is lost.
+func TestARemovedKeyLeavesTheCopy(t *testing.T) {
+	replace := func(k *keyedTree) { k.Keys("acme", k.forger) }
+	scanned := func(_ *keyedTree, scan func() *index.Snapshot) *index.Snapshot { return scan() }
+	for _, test := range []struct {
+		rule   string
+		remove func(k *keyedTree)
+		see    func(k *keyedTree, scan func() *index.Snapshot) *index.Snapshot
+		copied string // the state by the copy of what the removed key has signed
+	}{
+		{"another key takes its place", replace, scanned, "unknown_key"},
+		{"another key takes its place before a start", replace, func(k *keyedTree, _ func() *index.Snapshot) *index.Snapshot {
+			return k.start()()
+		}, "unknown_key"},
+		{"another key takes its place while the storage is down", replace, func(k *keyedTree, scan func() *index.Snapshot) *index.Snapshot {
+			k.copies.Fail(errStorage)
+			scan()
+			k.copies.Fail(nil)
+			return scan()
+		}, "unknown_key"},
+		{"an empty file may be half-written", func(k *keyedTree) { k.Write("keys/acme.asc", "") }, scanned, byPublisher},
+		{"a file with a part of a key may be half-written", func(k *keyedTree) {
+			k.Write("keys/acme.asc", k.forger.PublicKey()[:200])
+		}, scanned, byPublisher},
+	} {
+		for lost, lose := range map[string]func(k *keyedTree){
+			"gone":       func(k *keyedTree) { k.Remove("keys/acme.asc") },
+			"unreadable": func(k *keyedTree) { k.fails, k.errno = "keys/acme.asc", syscall.EIO },
+		} {
+			t.Run(test.rule+", then the file is "+lost, func(t *testing.T) {
+				k := newKeyedTree(t, "")
+				scan := k.start()
+				scan()
+				test.remove(k)
+				k.wants(test.see(k, scan), map[string]string{"1.0.0": "unknown_key"})
+				lose(k)
+				k.wants(k.start()(), map[string]string{"1.0.0": test.copied})
+				k.errno = 0
+				k.Keys("acme", k.publisher)
+				k.wants(k.start()(), map[string]string{"1.0.0": byPublisher})
+			})
+		}
+	}
+}
+
 // A keys file without a key is not the same as none: signatures of the namespace count no longer.
 func TestAnEmptyKeysFileAppears(t *testing.T) {
 	k := newKeyedTree(t, "")
@@ -617,5 +662,30 @@ func TestKeysThatWereReadYoungAreReadAgain(t *testing.T) {
 	now = written.Add(3 * time.Second)
 	if s := rescan(t, x); !offers("acme/demo", "1.0.0")(s) {
 		t.Errorf("it is withheld: %+v", s.Report().Withheld)
+	}
+}
+
+// A keys file that has just changed may be half-written: the copy loses no key by it.
+func TestACopyIsRenewedFromASettledFile(t *testing.T) {
+	files, copies, first, second := indextest.New(t), new(indextest.KeyCopies), indextest.NewPublisher(t), indextest.NewPublisher(t)
+	files.Keys("acme", first).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(first)
+	now := inAnHour()
+	o := options(t, files.Open)
+	o.KeyCopies, o.Now = copies, func() time.Time { return now }
+	x := index.New(o)
+	defer x.Close()
+	rescan(t, x)
+	files.Keys("acme", second)
+	if err := files.Fs.Chtimes("keys/acme.asc", now, now); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		after  time.Duration
+		stored int
+	}{{0, 1}, {3 * time.Second, 2}, {time.Hour, 2}} {
+		now = now.Add(test.after)
+		if s := rescan(t, x); offers("acme/demo", "1.0.0")(s) || copies.Stored() != test.stored {
+			t.Errorf("%v later it is withheld as %v, and the copy was stored %d times", test.after, s.Report().Withheld, copies.Stored())
+		}
 	}
 }

@@ -55,8 +55,9 @@ func (s *scan) recallKeys(k *keys.Folder, v *wayWalk) *keys.Folder {
 }
 
 // copyKeys adds all releases that the keys files verify to the copies of keys, before the
-// first of them is offered, and drops the copies of namespaces that are not signed. failed
-// says which copy could not be stored, and why; empty: all could.
+// first of them is offered, renews copies whose files have other keys now, and drops the copies
+// of namespaces that are not signed. failed says which copy could not be stored, and why;
+// empty: all could.
 func (s *scan) copyKeys(listings []*listing, k *keys.Folder) (failed string) {
 	if s.copies.Store == nil {
 		return ""

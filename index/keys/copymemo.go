@@ -37,6 +37,14 @@ func (m *CopyMemo) HasKeys(n Namespace, file *File) bool {
 	return c != nil && c.keys == armored(file.Keys())
 }
 
+// isOutdated reports whether the copy of a namespace is known to have other keys than its file:
+// a key that was removed from the file must not count again when the file is lost. A file that
+// has no key, or has just been changed, may be half-written, and the copy stays.
+func (m *CopyMemo) isOutdated(n Namespace, file *File) bool {
+	c, _ := m.recall(n)
+	return c != nil && file.settled && file.Verifies() && !m.HasKeys(n, file)
+}
+
 // Load loads the copies of the keys files in a folder that can be read. Keep tries again to load
 // those that cannot be loaded now.
 func (m *CopyMemo) Load(ctx context.Context, k *Folder) {
@@ -116,13 +124,13 @@ func (m *CopyMemo) drop(ctx context.Context, n Namespace) error {
 	return nil
 }
 
-// Keep adds releases that the keys files verify to the copies of keys, and drops the copies of
-// namespaces that are not signed. failed says which copy could not be stored, and why; empty:
-// all could.
+// Keep adds releases that the keys files verify to the copies of keys, renews copies whose files
+// have other keys now, and drops the copies of namespaces that are not signed. failed says which
+// copy could not be stored, and why; empty: all could.
 func (m *CopyMemo) Keep(ctx context.Context, k *Folder, verified map[Namespace][]Release) (failed string) {
 	var namespaces []Namespace
 	for n, file := range k.files {
-		if file.unsigned || len(verified[n]) > 0 {
+		if file.unsigned || len(verified[n]) > 0 || m.isOutdated(n, file) {
 			namespaces = append(namespaces, n)
 		}
 	}
