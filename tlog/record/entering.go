@@ -11,7 +11,9 @@ import (
 )
 
 // beginPatience is how long a log waits for folders and files that cannot be read before it
-// counts as begun. Versions in them that become readable later are entered as offered.
+// counts as begun. Versions in them that become readable later are entered as offered. It
+// begins anew whenever fewer packages are unread than ever before: the first read of a large
+// tree may take many hours.
 const beginPatience = time.Hour
 
 // enter adds what is pending.

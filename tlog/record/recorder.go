@@ -92,7 +92,8 @@ type Recorder struct {
 	pending   map[address.Address]bool // addresses, without HOSTNAME, with something to enter
 	resting   resting
 	withdrawn withdrawn
-	began     time.Time // when the first snapshot came
+	began     time.Time // when the first snapshot came, or later the last one with fewer unread packages than ever before
+	unread    int       // the packages that were unread then
 	begun     bool
 	tidied    time.Time
 	learned   int64 // the entries that Learned was called for
@@ -137,8 +138,8 @@ func (r *Recorder) take() *index.Snapshot {
 	defer r.mu.Unlock()
 	maps.Copy(r.pending, r.changed)
 	clear(r.changed)
-	if r.began.IsZero() && r.latest != nil {
-		r.began = time.Now()
+	if s := r.latest; s != nil && (r.began.IsZero() || s.Totals.Pending < r.unread) {
+		r.began, r.unread = time.Now(), s.Totals.Pending
 	}
 	return r.latest
 }

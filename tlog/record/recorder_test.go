@@ -369,6 +369,65 @@ func TestAFolderThatCannotBeReadWhenALogIsBegun(t *testing.T) {
 	}
 }
 
+// The first read of a large tree may take much longer than the patience with what cannot be
+// read: what was there before the log is not new.
+func TestALogIsBegunWhenTheTreeHasBeenRead(t *testing.T) {
+	dir, publisher := t.TempDir(), indextest.NewPublisher(t)
+	// A release is unread for as long as its keys are.
+	unread := func(files *indextest.Tree, namespace string) {
+		files.Write("keys/other.asc", "")
+		if err := os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "keys", namespace+".asc")); err != nil {
+			t.Skip(err)
+		}
+		files.Provider(namespace+"/demo", "1.0.0", "linux_amd64").Signed(publisher)
+	}
+	read := func(files *indextest.Tree, namespace string) {
+		files.Remove("keys/"+namespace+".asc").Keys(namespace, publisher)
+	}
+	for _, test := range []struct {
+		rule  string
+		steps []func(*indextest.Tree) // every 24 minutes
+		want  string
+	}{
+		{"while the tree is being read, a log is not begun", []func(*indextest.Tree){
+			func(f *indextest.Tree) { unread(f, "a"); unread(f, "b"); unread(f, "c") },
+			func(f *indextest.Tree) { read(f, "a") },
+			func(f *indextest.Tree) { read(f, "b") },
+			func(f *indextest.Tree) { read(f, "c") },
+			func(f *indextest.Tree) { f.Provider("d/demo", "1.0.0", "linux_amd64") },
+		}, "found a\nfound b\nfound c\noffered d"},
+		{"what is published and read meanwhile is no progress", []func(*indextest.Tree){
+			func(f *indextest.Tree) { unread(f, "a") },
+			func(f *indextest.Tree) { unread(f, "b") },
+			func(f *indextest.Tree) { read(f, "b") },
+			func(f *indextest.Tree) { f.Provider("d/demo", "1.0.0", "linux_amd64") },
+		}, "found b\noffered d"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			files, storage := indextest.OnDisk(t, dir), tlogtest.New(t)
+			files.Remove("keys").Remove("providers")
+			var snapshots []*index.Snapshot
+			for _, step := range test.steps {
+				step(files)
+				snapshots = append(snapshots, scan(t, files))
+			}
+			synctest.Test(t, func(t *testing.T) {
+				r := New(Options{Open: storage.Open})
+				for _, s := range snapshots {
+					r.Offered(s, nil)
+					time.Sleep(beginPatience * 2 / 5)
+				}
+				r.Close()
+				synctest.Wait()
+			})
+			got := strings.NewReplacer("/demo 1.0.0 linux_amd64", "", " signed", "").Replace(described(t, storage))
+			if got != test.want {
+				t.Errorf("it has %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // A log that fails keeps the recorder trying. What could not be entered is entered then.
 func TestALogThatFails(t *testing.T) {
 	files := indextest.New(t)
