@@ -131,7 +131,7 @@ func (a *App) addSource(t servedTree) *snapshotSource {
 // It is for handlers that are being provisioned.
 func (a *App) linkKeys() *access.RotatingLinkKeys {
 	if a.links == nil {
-		a.links = access.NewRotatingLinkKeys(a.ctx, linkKeyStore{a.ctx.Storage()}, a.logger.With("name", linkKeysName), time.Now)
+		a.links = access.NewRotatingLinkKeys(a.ctx, storage.LinkKeys{Storage: a.ctx.Storage()}, a.logger.With("name", storage.LinkKeysName), time.Now)
 	}
 	return a.links
 }
@@ -144,7 +144,7 @@ func (a *App) Start() error {
 
 	if a.links != nil {
 		if err := a.links.Load(); err != nil {
-			return fmt.Errorf("the keys of signed links, %s in Caddy's storage: %w", linkKeysName, err)
+			return fmt.Errorf("the keys of signed links, %s in Caddy's storage: %w", storage.LinkKeysName, err)
 		}
 	}
 	for _, t := range a.logged {

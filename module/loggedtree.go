@@ -99,7 +99,7 @@ func (a *App) acquireTlog(t *loggedTree) error {
 					if err != nil {
 						return nil, err
 					}
-					o.Memo = tlogMemo{memoOf("log " + key.origin + " " + key.folder), p}
+					o.Memo = tlogMemo{storage.MemoOf("log " + key.origin + " " + key.folder), p}
 					return opening.Open(ctx, o)
 				},
 				Hostnames: key.names(),
@@ -135,13 +135,13 @@ func datesIn(from source.Source, folder address.Address) map[string]time.Time {
 
 // A tlogMemo logs that it cannot be saved.
 type tlogMemo struct {
-	memoFile
+	storage.MemoFile
 	log *pooledTlog
 }
 
 // Save implements tlog.Memo.
 func (m tlogMemo) Save(content []byte) error {
-	err := m.memoFile.Save(func(w io.Writer) error {
+	err := m.MemoFile.Save(func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	})

@@ -2,14 +2,10 @@ package module
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -18,16 +14,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
-// Keys in Caddy's storage. Instances that share the storage share their values.
-const (
-	signingKeyName = "terraform_registry/signing_key.asc"
-	linkKeysName   = "terraform_registry/link_keys.json"
-)
+// signingKeyName is the key of the registry's signing key in Caddy's storage, which instances
+// share.
+const signingKeyName = "terraform_registry/signing_key.asc"
 
 // SigningKey is the key with which the registry signs releases that their
 // publisher did not sign.
@@ -155,29 +150,6 @@ func loadKey(ctx context.Context, storage certmagic.Storage) (*signing.Key, erro
 	return key, nil
 }
 
-// A linkKeyStore keeps the keys of signed links in Caddy's storage.
-type linkKeyStore struct{ storage certmagic.Storage }
-
-// Load implements access.LinkKeyStore.
-func (s linkKeyStore) Load(ctx context.Context) ([]byte, error) {
-	return s.storage.Load(ctx, linkKeysName)
-}
-
-// Store implements access.LinkKeyStore.
-func (s linkKeyStore) Store(ctx context.Context, document []byte) error {
-	return s.storage.Store(ctx, linkKeysName, document)
-}
-
-// Lock implements access.LinkKeyStore.
-func (s linkKeyStore) Lock(ctx context.Context) error {
-	return s.storage.Lock(ctx, linkKeysName)
-}
-
-// Unlock implements access.LinkKeyStore.
-func (s linkKeyStore) Unlock(ctx context.Context) error {
-	return s.storage.Unlock(ctx, linkKeysName)
-}
-
 // Memo returns the store of a registry that serves a tree on the local disk, and the
 // identity of the tree in it. The registry must run as the same user.
 func Memo(directories source.Directories) (store memo.Store, identity string) {
@@ -185,69 +157,11 @@ func Memo(directories source.Directories) (store memo.Store, identity string) {
 	return t.memo(), t.identity()
 }
 
-// memo returns the file for the memo of a tree. It is in Caddy's data directory, but
-// not in the storage, since it can be large and is useful on this machine only.
-func (t servedTree) memo() memoFile { return memoOf(t.identity()) }
-
-func memoOf(identity string) memoFile {
-	sum := sha256.Sum256([]byte(identity))
-	dir := filepath.Join(caddy.AppDataDir(), "terraform_registry", "memo")
-	return memoFile(filepath.Join(dir, hex.EncodeToString(sum[:12])))
-}
-
-// A memoFile keeps a memo in the file with that path.
-//
-// certmagic.FileStorage is not used: its temporary files have names of digits only,
-// so those that a crash leaves behind cannot be recognized and removed. It also
-// syncs each file, which is not needed: a damaged memo is detected and not used.
-type memoFile string
-
-// Open implements memo.Store.
-func (f memoFile) Open() (io.ReadSeekCloser, error) {
-	f.removeTemporaries()
-	return os.Open(string(f))
-}
-
-// Load returns the content.
-func (f memoFile) Load() ([]byte, error) {
-	f.removeTemporaries()
-	return os.ReadFile(string(f))
-}
-
-// removeTemporaries removes temporary files left by a crash.
-func (f memoFile) removeTemporaries() {
-	left, _ := filepath.Glob(filepath.Join(filepath.Dir(string(f)), f.temporary()))
-	for _, name := range left {
-		// A recent file may be in use by another process.
-		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
-			os.Remove(name)
-		}
-	}
-}
-
-// temporary is the pattern for the names of the memo's temporary files.
-func (f memoFile) temporary() string { return "." + filepath.Base(string(f)) + "-*" }
-
-// Save implements memo.Store. After a crash, or if the disk is full, the previous memo remains.
-func (f memoFile) Save(write func(io.Writer) error) error {
-	dir := filepath.Dir(string(f))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	temporary, err := os.CreateTemp(dir, f.temporary()) // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) // fails if it was renamed
-	if err := errors.Join(write(temporary), temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), string(f))
-}
+// memo returns the file for the memo of a tree.
+func (t servedTree) memo() storage.MemoFile { return storage.MemoOf(t.identity()) }
 
 // Interface guards
 var (
-	_ access.LinkKeyStore = linkKeyStore{}
-	_ memo.Store          = memoFile("")
+	_ access.LinkKeyStore = storage.LinkKeys{}
 	_ tlog.Memo           = tlogMemo{}
 )

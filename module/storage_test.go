@@ -22,6 +22,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -270,7 +271,7 @@ func armored(t *testing.T, entity *openpgp.Entity, config *packet.Config) string
 
 func TestLinkKeysInCaddysStorage(t *testing.T) {
 	c := newConfiguration(t)
-	store := linkKeyStore{c.ctx.Storage()}
+	store := storage.LinkKeys{Storage: c.ctx.Storage()}
 	load := func() (*access.RotatingLinkKeys, error) {
 		keys := access.NewRotatingLinkKeys(t.Context(), store, c.ctx.Slogger(), time.Now)
 		t.Cleanup(keys.Close)
@@ -292,8 +293,8 @@ func TestLinkKeysInCaddysStorage(t *testing.T) {
 	if queries[0] != queries[1] {
 		t.Error("the links differ after a restart")
 	}
-	if !c.ctx.Storage().Exists(t.Context(), linkKeysName) {
-		t.Errorf("there is no %s", linkKeysName)
+	if !c.ctx.Storage().Exists(t.Context(), storage.LinkKeysName) {
+		t.Errorf("there is no %s", storage.LinkKeysName)
 	}
 }
 
@@ -301,7 +302,7 @@ func TestLinkKeysInCaddysStorage(t *testing.T) {
 func TestDamagedLinkKeysAreMadeAgain(t *testing.T) {
 	c := newConfiguration(t)
 	auth, _ := tokensProvider(t, "ci")
-	store, damaged := linkKeyStore{c.ctx.Storage()}, []byte("{")
+	store, damaged := storage.LinkKeys{Storage: c.ctx.Storage()}, []byte("{")
 	if err := store.Store(t.Context(), damaged); err != nil {
 		t.Fatal(err)
 	}

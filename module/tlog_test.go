@@ -23,6 +23,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
@@ -182,7 +183,7 @@ func TestWhatIsKnownOfALogOutlivesTheProcess(t *testing.T) {
 			c.app().logger = slog.New(slog.NewTextHandler(said, nil))
 			c.mustStart()
 			awaitEntry(t, h, "providers/acme/demo/1.2.0")
-			memo := memoOf("log " + testOrigin + " " + c.app().Tlogs()[0].Folder)
+			memo := storage.MemoOf("log " + testOrigin + " " + c.app().Tlogs()[0].Folder)
 			if test.keeps {
 				eventually(t, "it is kept", func() bool { _, err := memo.Load(); return err == nil })
 			} else {
