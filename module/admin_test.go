@@ -23,6 +23,12 @@ import (
 // describes.
 func live(t *testing.T, handlers ...Handler) {
 	t.Helper()
+	liveIn(t, t.TempDir(), handlers...)
+}
+
+// liveIn is live with the given storage.
+func liveIn(t *testing.T, storage string, handlers ...Handler) {
+	t.Helper()
 	routes := []any{}
 	for _, h := range handlers {
 		raw := map[string]any{"handler": "terraform_registry"}
@@ -37,7 +43,7 @@ func live(t *testing.T, handlers ...Handler) {
 	}
 	config, err := json.Marshal(map[string]any{
 		"admin":   map[string]any{"disabled": true, "config": map[string]any{"persist": false}},
-		"storage": map[string]any{"module": "file_system", "root": t.TempDir()},
+		"storage": map[string]any{"module": "file_system", "root": storage},
 		"apps": map[string]any{"http": map[string]any{"servers": map[string]any{"registry": map[string]any{
 			"listen":          []string{"unix/" + t.TempDir() + "/socket"},
 			"automatic_https": map[string]any{"disable": true},

@@ -127,6 +127,17 @@ func (a *App) addSource(t servedTree) *snapshotSource {
 	return s
 }
 
+// sourceOf returns a source of the snapshots of a tree; nil if the configuration does not serve
+// the tree.
+func (a *App) sourceOf(identity string) *snapshotSource {
+	for _, s := range a.sources {
+		if s.tree.identity() == identity {
+			return s
+		}
+	}
+	return nil
+}
+
 // linkKeys returns the keys of signed links, which are loaded when the app starts.
 // It is for handlers that are being provisioned.
 func (a *App) linkKeys() *access.RotatingLinkKeys {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -34,12 +37,16 @@ type pooledFiller struct {
 	*pull.Filler
 	users[struct{}]
 
-	source   source.Source    // of the tree
+	identity string           // of the tree
 	follower *follow.Follower // nil: no repositories are followed
 
 	beginning sync.Once
 	context   context.Context // ends when no configuration uses the filler any more
 	end       context.CancelFunc
+
+	// optionalRecord: by the configuration that has attached last, a package need not be on
+	// record before it is handed out.
+	optionalRecord atomic.Bool
 
 	counting sync.Mutex
 	counters map[fillEvent]*fillCounter
@@ -58,22 +65,12 @@ func (a *App) acquireFiller(key fillerKey, git *Git, options func() (pull.Option
 		if err != nil {
 			return nil, err
 		}
-		p := &pooledFiller{source: key.source, counters: make(map[fillEvent]*fillCounter)}
+		p := &pooledFiller{identity: key.identity, counters: make(map[fillEvent]*fillCounter)}
 		p.context, p.end = context.WithCancel(context.Background())
+		p.standIn = p.successor
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
 		o.KeyCopies = storage.NewKeyCopies(p.storage, key.identity)
-		o.Replaces = func(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
-			app := p.newest()
-			if app == nil {
-				return time.Time{}
-			}
-			return app.replaces(key.source, a, version, on, h1, sum)
-		}
-		o.Await = func(ctx context.Context, a address.Address, version string, on address.Platform) bool {
-			app := p.newest()
-			return app != nil && app.awaitRecord(ctx, key.source, a, version, on)
-		}
-		o.Digests = func() []*index.Digests { return p.digests(key) }
+		o.Replaces, o.Await, o.Digests = p.replaces, p.await, p.digests
 		if p.Filler, err = pull.New(o); err == nil && git != nil {
 			p.follower = p.newFollower(git.poll())
 		}
@@ -90,6 +87,10 @@ func (a *App) acquireFiller(key fillerKey, git *Git, options func() (pull.Option
 // what processes that were killed have left behind, and to follow repositories.
 func (p *pooledFiller) attach(a *App) {
 	p.users.attach(a, struct{}{})
+	if s := a.sourceOf(p.identity); s != nil {
+		key, log := a.logOn(s.tree.source)
+		p.optionalRecord.Store(log == nil || !key.recorded)
+	}
 	p.beginning.Do(func() {
 		go p.removeLeftovers()
 		if p.follower != nil {
@@ -122,13 +123,58 @@ func (p *pooledFiller) Destruct() error {
 	return nil
 }
 
+// successor returns the app of the live configuration, if no configuration uses the filler any
+// more: downloads under way need a storage, and the log of the tree, until they are complete. A
+// filler that no configuration uses yet has no successor, since the live configuration may be
+// about to be replaced.
+func (p *pooledFiller) successor() *App {
+	if p.context.Err() == nil {
+		return nil
+	}
+	app, err := ConfiguredApp(caddy.ActiveContext())
+	if err != nil {
+		return nil
+	}
+	return app
+}
+
+// served returns the newest app, and the source from which that app serves the tree; nil if it
+// does not. A configuration may read the same tree with other credentials.
+func (p *pooledFiller) served() (app *App, from source.Source) {
+	if app = p.newest(); app != nil {
+		if s := app.sourceOf(p.identity); s != nil {
+			return app, s.tree.source
+		}
+	}
+	return nil, source.Source{}
+}
+
+// replaces is App.replaces of the newest app.
+func (p *pooledFiller) replaces(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
+	app, from := p.served()
+	if app == nil {
+		return time.Time{}
+	}
+	return app.replaces(from, a, version, on, h1, sum)
+}
+
+// await is App.awaitRecord of the newest app. If the tree is not served any more, nothing is
+// entered in its log: a package that had to be on record is not handed out.
+func (p *pooledFiller) await(ctx context.Context, a address.Address, version string, on address.Platform) (allowed bool) {
+	app, from := p.served()
+	if app == nil {
+		return p.optionalRecord.Load()
+	}
+	return app.awaitRecord(ctx, from, a, version, on)
+}
+
 // digests returns the digests of the indexes of the tree.
-func (p *pooledFiller) digests(key fillerKey) []*index.Digests {
-	app := p.newest()
+func (p *pooledFiller) digests() []*index.Digests {
+	app, from := p.served()
 	if app == nil {
 		return nil
 	}
-	return app.digests(key.source)
+	return app.digests(from)
 }
 
 // A fillLog writes to the log of the newest configuration.

@@ -136,9 +136,9 @@ func (p *pooledFiller) newFollower(interval time.Duration) *follow.Follower {
 
 // indexes returns the indexes of the tree.
 func (p *pooledFiller) indexes() []*index.Index {
-	app := p.newest()
+	app, from := p.served()
 	if app == nil {
 		return nil
 	}
-	return app.indexesOf(p.source)
+	return app.indexesOf(from)
 }

@@ -53,6 +53,10 @@ type users[T any] struct {
 	// becomes the newest, and with the zero value when there is none any more. May be nil.
 	use func(T)
 
+	// standIn returns the app to work with while no app uses the value; nil if there is none.
+	// May be nil.
+	standIn func() *App
+
 	mutex sync.Mutex
 	all   []user[T] // in the order in which they attached
 }
@@ -92,11 +96,16 @@ func (u *users[T]) last() (last user[T]) {
 	return last
 }
 
-// newest returns the app that has attached last; nil if there is none.
+// newest returns the app that has attached last, or the one that stands in; nil if there is
+// none.
 func (u *users[T]) newest() *App {
 	u.mutex.Lock()
-	defer u.mutex.Unlock()
-	return u.last().app
+	last := u.last().app
+	u.mutex.Unlock()
+	if last == nil && u.standIn != nil {
+		return u.standIn()
+	}
+	return last
 }
 
 // storage returns the storage of the newest app.

@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
 
@@ -109,6 +110,89 @@ func TestFillersOutliveReloads(t *testing.T) {
 	}
 	if _, err := filler.lock(t.Context(), "x"); err == nil {
 		t.Error("it locks in a storage that is gone")
+	}
+}
+
+// What is fetched while a reload replaces the filler is completed with the storage and the log of
+// the new configuration.
+func TestFillersGoOnForDownloadsUnderWay(t *testing.T) {
+	for _, test := range []struct {
+		rule     string
+		tlog     *Tlog
+		required bool
+	}{
+		{"without a log", nil, false},
+		{"with a log", new(Tlog), false},
+		{"with a log that is required", &Tlog{Require: true}, true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			storage := t.TempDir()
+			h := Handler{Root: treeToLog(t), Upstreams: mirrored(time.Minute), Tlog: test.tlog, PublicURL: "https://registry.example.com"}
+			if h.Tlog != nil {
+				h.Tlog.Folder = t.TempDir()
+			}
+			vpc := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+			await := func(p *pooledFiller, version string, timeout time.Duration) bool {
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				defer cancel()
+				return p.await(ctx, vpc, version, address.Platform{})
+			}
+			usable := func(p *pooledFiller) bool {
+				_, err := p.storage()
+				unlock, lockErr := p.lock(t.Context(), "x")
+				if lockErr == nil {
+					unlock()
+				}
+				return err == nil && lockErr == nil
+			}
+
+			liveIn(t, storage, h)
+			app, err := ConfiguredApp(caddy.ActiveContext())
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := app.handlers[0].registry.Upstream.(*pooledFiller)
+			h.Upstreams = mirrored(time.Hour)
+			liveIn(t, storage, h)
+			if !usable(before) {
+				t.Error("after the reload it has no storage")
+			}
+			if !await(before, "1.0.0", time.Minute) {
+				t.Error("after the reload a package is not handed out")
+			}
+			if await(before, "9.9.9", 50*time.Millisecond) == test.required {
+				t.Errorf("what is not on record is handed out: %t", !test.required)
+			}
+
+			liveIn(t, storage, Handler{Root: sampleTree(t)})
+			if !usable(before) {
+				t.Error("without the tree it has no storage")
+			}
+			if await(before, "1.0.0", time.Minute) == test.required {
+				t.Errorf("without the tree a package is handed out: %t", !test.required)
+			}
+
+			if err := caddy.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			if usable(before) {
+				t.Error("without a configuration it has a storage")
+			}
+			if await(before, "1.0.0", time.Minute) == test.required {
+				t.Errorf("without a configuration a package is handed out: %t", !test.required)
+			}
+		})
+	}
+}
+
+// The live configuration may be about to be replaced by the one of the filler.
+func TestFillersWaitForTheirConfiguration(t *testing.T) {
+	root := sampleTree(t)
+	live(t, Handler{Root: root})
+	h := newConfiguration(t).mustHandle(Handler{Root: root, Upstreams: mirrored(time.Minute)})
+	p := h.registry.Upstream.(*pooledFiller)
+	if p.newest() != nil || p.await(t.Context(), address.Address{Namespace: "acme", Name: "vpc", System: "aws"}, "1.0.0", address.Platform{}) {
+		t.Error("it uses a configuration that does not use it")
 	}
 }
 
