@@ -166,6 +166,9 @@ func (x *Index) Close() error {
 	return nil
 }
 
+// IsClosed reports whether Close has been called: nothing is scanned any more.
+func (x *Index) IsClosed() bool { return x.ctx.Err() != nil }
+
 // Destruct is Close, for caddy.UsagePool.
 func (x *Index) Destruct() error { return x.Close() }
 

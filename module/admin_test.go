@@ -3,6 +3,7 @@ package module
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -23,11 +24,11 @@ import (
 // describes.
 func live(t *testing.T, handlers ...Handler) {
 	t.Helper()
-	liveIn(t, t.TempDir(), handlers...)
+	liveIn(t, t.TempDir(), nil, handlers...)
 }
 
-// liveIn is live with the given storage.
-func liveIn(t *testing.T, storage string, handlers ...Handler) {
+// liveIn is live with the given storage and further apps. It returns the handlers.
+func liveIn(t *testing.T, storage string, apps map[string]any, handlers ...Handler) []*Handler {
 	t.Helper()
 	routes := []any{}
 	for _, h := range handlers {
@@ -41,14 +42,16 @@ func liveIn(t *testing.T, storage string, handlers ...Handler) {
 		}
 		routes = append(routes, map[string]any{"handle": []any{raw}})
 	}
+	all := map[string]any{"http": map[string]any{"servers": map[string]any{"registry": map[string]any{
+		"listen":          []string{"unix/" + t.TempDir() + "/socket"},
+		"automatic_https": map[string]any{"disable": true},
+		"routes":          routes,
+	}}}}
+	maps.Copy(all, apps)
 	config, err := json.Marshal(map[string]any{
 		"admin":   map[string]any{"disabled": true, "config": map[string]any{"persist": false}},
 		"storage": map[string]any{"module": "file_system", "root": storage},
-		"apps": map[string]any{"http": map[string]any{"servers": map[string]any{"registry": map[string]any{
-			"listen":          []string{"unix/" + t.TempDir() + "/socket"},
-			"automatic_https": map[string]any{"disable": true},
-			"routes":          routes,
-		}}}},
+		"apps":    all,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +64,14 @@ func liveIn(t *testing.T, storage string, handlers ...Handler) {
 			t.Error(err)
 		}
 	})
+	if len(handlers) == 0 {
+		return nil
+	}
+	app, err := ConfiguredApp(caddy.ActiveContext())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return app.handlers
 }
 
 // administer calls the admin API as Caddy does: the handler returns errors and does not

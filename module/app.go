@@ -286,9 +286,32 @@ func (s *snapshotSource) ready() bool {
 	return x != nil && x.Snapshot() != nil
 }
 
+// current returns the index that scans the tree; nil before the app has started. A reload may
+// have replaced the index while a request was under way: the live one has to be told of changes.
+func (s *snapshotSource) current() *index.Index {
+	x := s.index.Load()
+	if x == nil || !x.IsClosed() {
+		return x
+	}
+	app, err := ConfiguredApp(caddy.ActiveContext())
+	if err != nil {
+		return x
+	}
+	for _, live := range app.sources {
+		if live.tree.identity() != s.tree.identity() {
+			continue
+		}
+		x = live.index.Load()
+		if live.tree.require == s.tree.require { // it offers what the request expects
+			break
+		}
+	}
+	return x
+}
+
 // next waits for a snapshot other than the given one; see index.Index.
 func (s *snapshotSource) next(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
-	if x := s.index.Load(); x != nil {
+	if x := s.current(); x != nil {
 		return x.Next(ctx, after, wanted...)
 	}
 	return nil
@@ -297,7 +320,7 @@ func (s *snapshotSource) next(ctx context.Context, after *index.Snapshot, wanted
 // changed makes the index scan the tree soon. With folders, this instance has changed
 // them, and others are told.
 func (s *snapshotSource) changed(folders ...string) {
-	x := s.index.Load()
+	x := s.current()
 	switch {
 	case x == nil:
 	case len(folders) > 0:

@@ -283,16 +283,19 @@ func (o *opens) take() []string {
 // onFileSystem returns a configuration with a file system named archive.
 func onFileSystem(t *testing.T, fsys fs.FS) *configuration {
 	t.Helper()
-	testFileSystems.Store(t.Name(), fsys)
-	raw, err := json.Marshal(map[string]any{
-		"filesystems": []any{map[string]any{
-			"name": "archive", "file_system": map[string]any{"backend": "test", "name": t.Name()},
-		}},
-	})
+	raw, err := json.Marshal(fileSystems(t, fsys))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return newConfiguration(t, "caddy.filesystems", string(raw))
+}
+
+// fileSystems returns the app with a file system named archive.
+func fileSystems(t *testing.T, fsys fs.FS) map[string]any {
+	testFileSystems.Store(t.Name(), fsys)
+	return map[string]any{"filesystems": []any{map[string]any{
+		"name": "archive", "file_system": map[string]any{"backend": "test", "name": t.Name()},
+	}}}
 }
 
 // A tree on a named file system is served like one on the disk, including ranges.

@@ -2,6 +2,7 @@ package module
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -45,6 +46,51 @@ func TestAnIndexOfABucketOutlivesItsConfiguration(t *testing.T) {
 	}
 	if len(before.Report().Offered) != 1 || len(snapshot(t, again).Report().Offered) != 1 {
 		t.Errorf("offered are %v, then %v", before.Report().Offered, snapshot(t, again).Report().Offered)
+	}
+}
+
+// A reload may replace the index while files are on their way. No events tell the new one of
+// them.
+func TestWhatAnOldRequestPublishesIsOffered(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		change func(*Handler)
+	}{
+		{"after a reload with another rescan", func(h *Handler) { h.Rescan = caddy.Duration(time.Hour) }},
+		{"after a reload with other signatures", func(h *Handler) { h.Signatures = RequireSignatures }},
+		{"after a reload with the same options", func(*Handler) {}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			b, _ := bucketWithVPC()
+			storage, apps := t.TempDir(), map[string]any{"caddy.filesystems": fileSystems(t, b)}
+			options, token := publishingHandler(t)
+			options.FileSystem, options.Root = "archive", "/"
+			old := liveIn(t, storage, apps, options)[0]
+			snapshot(t, old)
+			test.change(&options)
+			live := liveIn(t, storage, apps, options)[0]
+			snapshot(t, live)
+			if w, _ := put(t, old, "/v1/modules/acme/vpc/aws/1.2.0.tar.gz", token, indextest.TarGz("main.tf", "# another\n")); w.Code != http.StatusCreated {
+				t.Errorf("got %d %s", w.Code, w.Body)
+			}
+			before := live.source.snapshot()
+			if len(before.Report().Offered) != 2 {
+				t.Errorf("offered are %v", before.Report().Offered)
+			}
+
+			b.Put("modules/acme/vpc/aws/1.3.0.tar.gz", indextest.TarGz("main.tf", "# fetched\n"), time.Now().Add(-time.Hour))
+			old.source.changed("modules/acme/vpc/aws")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only a failing test takes as long
+			defer cancel()
+			for s := before; len(s.Report().Offered) != 3; {
+				if s = old.source.next(ctx, s); s == nil {
+					t.Fatal("what an old request has fetched is not offered")
+				}
+			}
+			if s := live.source.snapshot(); len(s.Report().Offered) != 3 {
+				t.Errorf("offered are %v", s.Report().Offered)
+			}
+		})
 	}
 }
 

@@ -97,7 +97,7 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 	publisher, err := publish.New(publish.Options{
 		Open: t.source.Open,
 		Index: func() publish.Index {
-			if x := h.source.index.Load(); x != nil {
+			if x := h.source.current(); x != nil {
 				return x
 			}
 			return nil // not a nil *index.Index

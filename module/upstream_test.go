@@ -146,14 +146,9 @@ func TestFillersGoOnForDownloadsUnderWay(t *testing.T) {
 				return err == nil && lockErr == nil
 			}
 
-			liveIn(t, storage, h)
-			app, err := ConfiguredApp(caddy.ActiveContext())
-			if err != nil {
-				t.Fatal(err)
-			}
-			before := app.handlers[0].registry.Upstream.(*pooledFiller)
+			before := liveIn(t, storage, nil, h)[0].registry.Upstream.(*pooledFiller)
 			h.Upstreams = mirrored(time.Hour)
-			liveIn(t, storage, h)
+			liveIn(t, storage, nil, h)
 			if !usable(before) {
 				t.Error("after the reload it has no storage")
 			}
@@ -164,7 +159,7 @@ func TestFillersGoOnForDownloadsUnderWay(t *testing.T) {
 				t.Errorf("what is not on record is handed out: %t", !test.required)
 			}
 
-			liveIn(t, storage, Handler{Root: sampleTree(t)})
+			liveIn(t, storage, nil, Handler{Root: sampleTree(t)})
 			if !usable(before) {
 				t.Error("without the tree it has no storage")
 			}
