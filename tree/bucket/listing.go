@@ -70,7 +70,7 @@ func (l *ListedTree) Forget(folders ...string) {
 func (l *ListedTree) Open(ctx context.Context) (tree.Tree, error) {
 	l.listing.Lock()
 	defer l.listing.Unlock()
-	stale := l.known.withSpellings(l.take())
+	stale := withoutNested(l.known.withSpellings(l.take()))
 	known, err := l.known.refresh(ctx, l.bucket, stale)
 	if err != nil {
 		l.mutex.Lock()
@@ -88,14 +88,20 @@ func (l *ListedTree) Open(ctx context.Context) (tree.Tree, error) {
 	return files, nil
 }
 
-// take returns the directories to list again, without directories that lie in one another.
+// take returns the directories to list again.
 func (l *ListedTree) take() []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	stale := slices.Sorted(maps.Keys(l.stale))
+	stale := slices.Collect(maps.Keys(l.stale))
 	l.stale = make(map[string]bool)
-	return slices.DeleteFunc(stale, func(dir string) bool {
-		return slices.ContainsFunc(stale, func(other string) bool { return other != dir && tree.IsBelow(dir, other) })
+	return stale
+}
+
+// withoutNested returns the directories that lie in no other one, sorted.
+func withoutNested(dirs []string) []string {
+	all := slices.Compact(slices.Sorted(slices.Values(dirs)))
+	return slices.DeleteFunc(slices.Clone(all), func(dir string) bool {
+		return slices.ContainsFunc(all, func(other string) bool { return other != dir && tree.IsBelow(dir, other) })
 	})
 }
 
@@ -121,8 +127,7 @@ func (l *listing) withSpellings(dirs []string) []string {
 		}
 		all = append(all, same...)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }
 
 // A listing has the entries of each directory of a Bucket, in the order of names. It is

@@ -1,0 +1,55 @@
+package bucket_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
+)
+
+// What is listed again stays as it is in the bucket, whatever else is listed again with it.
+func TestFoldersAreListedAgain(t *testing.T) {
+	for _, row := range []struct {
+		rule      string
+		forgotten []string
+	}{
+		{"a folder", []string{"providers/ACME/demo"}},
+		{"a folder in another spelling", []string{"providers/acme/demo"}},
+		{"a folder and a folder in it", []string{"providers/ACME/demo", "providers/ACME/demo/1.0.0"}},
+		{"a folder in another spelling and a folder in it", []string{"providers/acme/demo", "providers/ACME/demo/1.0.0"}},
+		{"a folder in it and everything", []string{"providers/ACME/demo/1.0.0", "providers"}},
+	} {
+		t.Run(row.rule, func(t *testing.T) {
+			b := new(treetest.Bucket)
+			for _, name := range []string{"1.0.0/SUMS", "1.0.0/a.zip", "1.1.0/a.zip"} {
+				b.Put("providers/ACME/demo/"+name, "content", time.Now())
+			}
+			listed := source.Directories{Root: "."}.Listed(b)
+			lists := func(dir string) (names []string) {
+				files, err := listed.Open(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				entries, err := files.Providers.Storage.List(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range entries {
+					names = append(names, e.Name())
+				}
+				return names
+			}
+			lists("ACME/demo")
+			for _, folder := range row.forgotten {
+				listed.Forget(folder)
+			}
+			for dir, want := range map[string][]string{"ACME": {"demo"}, "ACME/demo": {"1.0.0", "1.1.0"}, "ACME/demo/1.0.0": {"SUMS", "a.zip"}} {
+				if got := lists(dir); !slices.Equal(got, want) {
+					t.Errorf("%s has %v, want %v", dir, got, want)
+				}
+			}
+		})
+	}
+}
