@@ -61,7 +61,7 @@ var layers = []layer{
 	{name: "index/catalog", only: []string{"address", "registryhcl", "index/content", "index/moduledoc", "index"}},
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},
-	{name: "access/tokenfile", only: []string{"access"}},
+	{name: "access/tokenfile", only: []string{"tree/disk", "access"}}, // a lock of a file
 	{name: "access/oidc", http: true, only: []string{"cache", "access", "address"}},
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
@@ -200,8 +200,9 @@ func TestPackagesAreSmall(t *testing.T) {
 // that know them.
 var storages = map[string][]string{
 	"tree/disk": {
-		"index/watch", // watches directories of the disk
-		"archive",     // packs a folder that lies in no tree
+		"index/watch",      // watches directories of the disk
+		"archive",          // packs a folder that lies in no tree
+		"access/tokenfile", // locks a file that lies in no tree
 	},
 	"tree/bucket": nil,
 	"tree/iofs":   nil,

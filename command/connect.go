@@ -203,6 +203,13 @@ func firstOf(names []string) string {
 
 // connect writes the file, or in a dry run returns the change.
 func connect(ctx context.Context, file noticeFile, g registryhcl.Git, dry bool) (text string, err error) {
+	if !dry {
+		unlock, err := file.lock(ctx)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", cli.Printable(file.name()), err)
+		}
+		defer unlock()
+	}
 	for attempt := 1; ; attempt++ {
 		before, err := file.read(ctx)
 		if err != nil {

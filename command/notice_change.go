@@ -23,6 +23,9 @@ type noticeFile interface {
 	name() string  // of the file, for messages
 	about() string // the provider or module, for messages
 
+	// lock keeps others from changing the content, as far as possible, until unlock.
+	lock(context.Context) (unlock func(), err error)
+
 	// read returns the content; nil if there is no file.
 	read(context.Context) ([]byte, error)
 
@@ -105,6 +108,13 @@ const noticeAttempts = 5
 // the change affects no version.
 func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (text string, absent bool, err error) {
 	n.there = n.file.known(ctx)
+	if !dry {
+		unlock, err := n.file.lock(ctx)
+		if err != nil {
+			return "", false, fmt.Errorf("%s: %w", cli.Printable(n.file.name()), err)
+		}
+		defer unlock()
+	}
 	var r noticeResult
 	for attempt := 1; ; attempt++ {
 		before, err := n.file.read(ctx)

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -43,6 +46,36 @@ func openFolderNotices(ctx context.Context, fl caddycmd.Flags, text string, ahea
 func (f folderNotices) name() string  { return f.folder.Path + "/" + tree.MetadataName }
 func (f folderNotices) about() string { return f.folder.Address.String() }
 func (f folderNotices) close()        {}
+
+// serverPatience is how long to wait for a server that changes the file. It takes only a moment,
+// but a server that was killed leaves its lock behind.
+const serverPatience = 5 * time.Second
+
+// lock keeps other commands from changing the file, and a server of the same user with the
+// default storage.
+func (f folderNotices) lock(ctx context.Context) (unlock func(), err error) {
+	part, _, err := f.folder.In()
+	if err != nil {
+		return nil, err
+	}
+	others, err := part.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(caddy.DefaultStorage.Path); err != nil { // there is no such server
+		return others, nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, serverPatience)
+	defer cancel()
+	server, err := cli.LockDefaultStorage(waiting, "terraform_registry/publish/"+f.about())
+	if err != nil {
+		return others, nil
+	}
+	return func() {
+		server()
+		others()
+	}, nil
+}
 
 func (f folderNotices) read(context.Context) ([]byte, error) {
 	content, err := f.folder.ReadMetadata()

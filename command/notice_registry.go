@@ -42,6 +42,9 @@ func (r *registryNotices) name() string  { return tree.MetadataName + " of " + r
 func (r *registryNotices) about() string { return r.to.String() + "/" + r.to.Address.String() }
 func (r *registryNotices) close()        { r.client.Close() }
 
+// lock does nothing: the registry compares what it has with what was read.
+func (r *registryNotices) lock(context.Context) (unlock func(), err error) { return func() {}, nil }
+
 func (r *registryNotices) read(ctx context.Context) ([]byte, error) {
 	answer, err := r.exchange(ctx, http.MethodGet, nil)
 	switch {

@@ -1,16 +1,23 @@
 package command
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/certmagic"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // noticeTree has a module in three versions, and a provider in two spellings.
@@ -76,6 +83,62 @@ func TestNoticeCommands(t *testing.T) {
 		if string(content) != test.after || (err != nil) != (test.after == "") {
 			t.Errorf("%s: the file is %q (%v)", test.rule, content, err)
 		}
+	}
+}
+
+// Commands that run at the same time lose no change, and leave nothing but the file.
+func TestNoticeCommandsAtOnce(t *testing.T) {
+	root, _ := noticeTree(t)
+	before, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands sync.WaitGroup
+	for n := range 20 {
+		commands.Go(func() {
+			_, errs, err := commandtest.Run(t.Context(), registryCommand(t), "withdraw", "a.example/acme/demo", fmt.Sprintf("1.0.%d", n), "--root", root)
+			if err != nil {
+				t.Errorf("1.0.%d: %v %s", n, err, errs)
+			}
+		})
+	}
+	commands.Wait()
+	content, err := os.ReadFile(filepath.Join(root, "providers/a.example/Acme/demo/registry.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 20 {
+		if !strings.Contains(string(content), fmt.Sprintf("withdrawn \"1.0.%d\" {", n)) {
+			t.Errorf("1.0.%d is not withdrawn", n)
+		}
+	}
+	after, err := os.ReadDir(root)
+	if err != nil || runtime.GOOS != "windows" && len(after) != len(before) {
+		t.Errorf("in the folder are %v, %v", after, err)
+	}
+}
+
+// While a command changes a file, a server of the same user does not.
+func TestNoticesKeepAServerWaiting(t *testing.T) {
+	root, _ := noticeTree(t)
+	files, err := source.Directories{Root: root}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := folderNotices{folder: files.Folder(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})}
+	locked := func() bool {
+		return caddy.DefaultStorage.Exists(t.Context(), "locks/"+certmagic.StorageKeys.Safe("terraform_registry/publish/acme/vpc/aws")+".lock")
+	}
+	unlock, err := f.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !locked() {
+		t.Error("a server may write the file meanwhile")
+	}
+	unlock()
+	if locked() {
+		t.Error("a server has to wait for ever")
 	}
 }
 

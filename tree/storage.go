@@ -79,6 +79,9 @@ type Local interface {
 	// KeepsChanges whether the time of a folder tells when a name in it was added or removed.
 	KeepsInodes(name string) bool
 	KeepsChanges(dir string) bool
+
+	// Lock is Part.Lock.
+	Lock(ctx context.Context) (unlock func(), err error)
 }
 
 // A Signer is a storage from which others can get files without this process.

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -41,6 +42,16 @@ func (p Part) local() (l Local, ok bool) {
 // Path returns where the part lies: on the local disk, or else in its file system. No answer
 // and no report has it.
 func (p Part) Path() string { return p.storage().Path() }
+
+// Lock waits until no other process has the lock of the part, or for the end of ctx. Where locks
+// do not work, as on some network file systems, and in a storage without other programs, there is
+// none: callers have to compare what they replace all the same.
+func (p Part) Lock(ctx context.Context) (unlock func(), err error) {
+	if l, ok := p.local(); ok {
+		return l.Lock(ctx)
+	}
+	return func() {}, nil
+}
 
 // Staged returns a tree with these providers, no modules, and the keys of t. A scan of it
 // verifies a release that lies elsewhere as if it were in t.

@@ -8,9 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
-	"github.com/gofrs/flock"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/disk"
 )
 
 // List lists the tokens of a file. It returns the entries of valid lines even if there
@@ -94,9 +93,6 @@ func Revoke(path, name string) error {
 	})
 }
 
-// lockTimeout is how long an edit waits for another edit, which takes only a moment.
-const lockTimeout = 10 * time.Second
-
 // edit replaces the content of a file by the result of a function. The function
 // receives the content or the error of reading it. Only one process edits at a time,
 // and readers see either the old file or the new one.
@@ -106,18 +102,15 @@ func edit(path string, change func(content []byte, err error) ([]byte, error)) e
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	// The file itself cannot be the lock, as it is replaced. The lock file stays:
-	// removing it could remove one that another process is waiting for.
-	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
-	defer cancel()
-	lock := flock.New(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock"))
-	switch _, err := lock.TryLockContext(ctx, 10*time.Millisecond); {
-	case errors.Is(err, context.DeadlineExceeded):
+	// The file itself cannot be the lock, as it is replaced.
+	unlock, err := disk.LockFile(context.Background(), filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock"))
+	switch {
+	case errors.Is(err, disk.ErrLocked):
 		return fmt.Errorf("%s is being edited by another process: try again", path)
 	case err != nil:
 		return fmt.Errorf("locking the tokens file: %w", err)
 	}
-	defer lock.Close()
+	defer unlock()
 
 	content, info, err := read(path)
 	if content, err = change(content, err); err != nil {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
@@ -147,7 +146,7 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 		m.modulesInto = directories.Paths()[2]
 	}
 	m.fillers = fillers{origins: o, network: network, options: pull.Options{
-		Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
+		Open: directories.Open, Lock: cli.LockDefaultStorage, ReadOnly: m.dry,
 		FreeSpace: directories.FreeSpace,
 	}}
 	fo := &m.fillers.options
@@ -192,16 +191,6 @@ func foldersToFill(fl caddycmd.Flags, dry bool) (d source.Directories, err error
 		return d, nil
 	}
 	return cli.TreeFlags(fl)
-}
-
-// lockDefaultStorage uses the locks of the default storage. A server with this storage, run by
-// the same user, then does not fetch the same package at the same time. With any other server,
-// a package may be fetched twice, which does no harm.
-func lockDefaultStorage(ctx context.Context, name string) (unlock func(), err error) {
-	if err := caddy.DefaultStorage.Lock(ctx, name); err != nil {
-		return nil, err
-	}
-	return func() { caddy.DefaultStorage.Unlock(context.WithoutCancel(ctx), name) }, nil
 }
 
 // platformsFlag returns this machine's platform if none is given, as `terraform
