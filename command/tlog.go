@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
@@ -20,8 +21,9 @@ func tlogCommand() *cobra.Command {
 		Long: `
 A registry with the option tlog has on record what it offers, in a transparency
 log. These commands are about the log of a configuration, where it lies. The
-server may run meanwhile. They must run as the user of the server, since they
-read Caddy's storage.`,
+server may run meanwhile. They must run as the user of the server, and with its
+HOME and XDG_DATA_HOME: they read and write Caddy's storage, and a log without a
+named folder is in Caddy's data directory.`,
 		Args: cli.Arguments(0, "unknown command: there are key, rotate, fsck, restore and new"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -87,8 +89,32 @@ func chosenTlog(cmd *cobra.Command, do func(module.TlogFiles) error) error {
 		if err != nil {
 			return err
 		}
+		if lacksFolder(files) {
+			signed, err := files.IsSigned(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if signed {
+				return failWithoutFolder(cmd, files)
+			}
+		}
 		return do(files)
 	})
+}
+
+// lacksFolder reports whether the folder that the server makes does not exist. No command makes
+// it: HOME and XDG_DATA_HOME may name another place than for the server.
+func lacksFolder(files module.TlogFiles) bool {
+	if !files.Made {
+		return false
+	}
+	_, err := os.Stat(files.Folder)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// failWithoutFolder fails because the folder of a log that was begun does not exist.
+func failWithoutFolder(cmd *cobra.Command, files module.TlogFiles) error {
+	return cli.Fail(cmd, cli.ExitProblem, fmt.Errorf("the folder %s of the log does not exist: run the command as the user of the server, and with its HOME and XDG_DATA_HOME; if the folder is lost, make it", files.Folder))
 }
 
 // withTlog calls do with the files of the log of a configuration.

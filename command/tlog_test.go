@@ -117,6 +117,71 @@ func TestTlogCommands(t *testing.T) {
 	}
 }
 
+// The server makes the default folder of the log in its data directory. A command that is run with
+// another data directory finds no folder, and must not make one.
+func TestTlogInAnotherDataDirectory(t *testing.T) {
+	server := newLoggedServer(t, "mislaid.example.com")
+	content, err := os.ReadFile(server.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content = []byte(strings.Replace(string(content), `"tlog":{"folder":"`+server.roots+`/free"}`, `"tlog":{}`, 1))
+	if err := os.WriteFile(server.file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	one, other := t.TempDir(), t.TempDir()
+	t.Setenv("XDG_DATA_HOME", other)
+	if out, err := server.run("fsck"); commandtest.Status(err) != 1 || !strings.Contains(err.Error(), "the server begins it") {
+		t.Errorf("fsck before the first start: %q, %v", out, err)
+	}
+	if out, err := server.run("rotate"); commandtest.Status(err) != 1 || !strings.Contains(err.Error(), "the server begins it") {
+		t.Errorf("rotate before the first start: %q, %v", out, err)
+	}
+	t.Setenv("XDG_DATA_HOME", one)
+	if err := caddy.Load(content, true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.stop)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		out, err := server.run("fsck")
+		if err == nil && strings.Contains(out, " has 1 entries, and all files agree.") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("fsck says %q, %v", out, err)
+		}
+	}
+	folders, err := filepath.Glob(one + "/caddy/terraform_registry/tlog/*")
+	if err != nil || len(folders) != 1 {
+		t.Fatalf("the log lies in %v, %v", folders, err)
+	}
+	copied := filepath.Join(t.TempDir(), "log")
+	if err := os.CopyFS(copied, os.DirFS(folders[0])); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_DATA_HOME", other)
+	const missing = "does not exist: run the command as the user of the server, and with its HOME and XDG_DATA_HOME; if the folder is lost, make it"
+	for _, args := range [][]string{{"key"}, {"key", "--new"}, {"fsck"}, {"restore", copied}, {"new"}, {"rotate"}} {
+		if out, err := server.run(args...); commandtest.Status(err) != 1 || !strings.Contains(err.Error(), missing) {
+			t.Errorf("%v with another data directory: %q, %v", args, out, err)
+		}
+	}
+	out, _, err := commandtest.Run(t.Context(), checkCommand(), "--root", server.roots+"/open", "--config", server.file)
+	if commandtest.Status(err) != 1 || !strings.Contains(err.Error(), missing) {
+		t.Errorf("check with another data directory: %q, %v", out, err)
+	}
+	// The storage, too, may lie in the data directory, so that it has no checkpoint.
+	if err := os.RemoveAll(server.roots + "/terraform_registry/tlog"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := server.run("restore", copied); commandtest.Status(err) != 1 || !strings.Contains(err.Error(), missing) {
+		t.Errorf("restore with another data directory and storage: %q, %v", out, err)
+	}
+	if made, err := filepath.Glob(other + "/caddy/terraform_registry/tlog"); err != nil || made != nil {
+		t.Errorf("a command has made %v, %v", made, err)
+	}
+}
+
 func TestTlogMistakes(t *testing.T) {
 	several := strings.NewReplacer("/srv/free", "/srv/named", "/srv/open", "/srv/ruled", "registry.example.com", "other.example.com").Replace(loggedRegistry)
 	for _, test := range []struct {

@@ -48,6 +48,9 @@ func runTlogRestore(cmd *cobra.Command, args []string) error {
 		if files.Folder == folder {
 			return errors.New("it is the folder of the log itself: name a copy")
 		}
+		if lacksFolder(files) { // the copy shows that the log was begun
+			return failWithoutFolder(cmd, files)
+		}
 		options, err := files.Restore(cmd.Context(), from)
 		if err != nil {
 			return cli.Fail(cmd, cli.ExitProblem, fmt.Errorf("%s: %w", args[0], err))

@@ -14,9 +14,13 @@ import (
 type TlogFiles struct {
 	Root      string // of the tree
 	Folder    string
+	Made      bool               // by the server, if the folder does not exist
 	Hostnames []svchost.Hostname // of the registry
 	Require   bool               // what is not on record is not offered
 	Options   func(context.Context) (tlog.Options, error)
+
+	// IsSigned reports whether Caddy's storage has a checkpoint of the log.
+	IsSigned func(context.Context) (bool, error)
 
 	// Restore returns the options of the log whose files are restored from a copy.
 	Restore func(ctx context.Context, from tlog.Store) (tlog.Options, error)
@@ -39,20 +43,21 @@ func (a *App) Tlogs() (all []TlogFiles) {
 			continue
 		}
 		seen[t.key] = true
+		key := t.key
+		key.made = false // a command may have another data directory than the server
+		log := logOf(key, a.storageOf())
 		all = append(all, TlogFiles{
-			Root: t.key.source.Directories.Root, Folder: t.key.folder, Hostnames: t.key.names(), Require: t.key.recorded,
+			Root: key.source.Directories.Root, Folder: key.folder, Made: t.key.made, Hostnames: key.names(), Require: key.recorded,
 			Options: func(ctx context.Context) (tlog.Options, error) {
-				key := t.key
-				key.made = false
-				if t.key.made { // the server makes it
-					if _, err := os.Stat(t.key.folder); err != nil {
+				if t.key.made {
+					if _, err := os.Stat(key.folder); err != nil {
 						return tlog.Options{}, err
 					}
 				}
-				return logOf(key, a.storageOf()).Read(ctx)
+				return log.Read(ctx)
 			},
-			Restore: logOf(t.key, a.storageOf()).Restore, Renew: logOf(t.key, a.storageOf()).Renew,
-			Rotate: logOf(t.key, a.storageOf()).Rotate, Origin: t.key.origin, Named: t.key.named,
+			IsSigned: log.IsSigned, Restore: log.Restore, Renew: log.Renew, Rotate: log.Rotate,
+			Origin: key.origin, Named: key.named,
 		})
 	}
 	return all

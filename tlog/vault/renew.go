@@ -100,14 +100,11 @@ func (l Log) latest(ctx context.Context) (_ Log, signed []byte, err error) {
 // checkUnused returns an error for the name of a log that was begun before, perhaps in place of
 // which the present one was begun: the storage has other entries of that name.
 func (l Log) checkUnused(ctx context.Context) error {
-	_, err := l.Storage.Load(ctx, l.name("checkpoint"))
-	switch {
-	case err == nil:
+	signed, err := l.IsSigned(ctx)
+	if signed {
 		return fmt.Errorf("%s is the name of another log: give the new one a name of its own, with --origin", l.Origin)
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("reading the newest checkpoint of the log: %w", err)
 	}
-	return nil
+	return err
 }
 
 func (l Log) checkRenewal(old string) error {

@@ -79,14 +79,26 @@ func (l Log) withoutKey(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the log: %w", err)
 	}
-	_, err = l.Storage.Load(ctx, l.name("checkpoint"))
+	signed, err := l.IsSigned(ctx)
 	switch {
-	case err == nil || !empty:
+	case signed || !empty:
 		return fmt.Errorf("%w: its folder has no file key any more, or the log lies in another folder", tlog.ErrBehind)
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("reading the newest checkpoint of the log: %w", err)
+	case err != nil:
+		return err
 	}
 	return fs.ErrNotExist
+}
+
+// IsSigned reports whether the storage has a checkpoint of the log: the log has been begun in some folder.
+func (l Log) IsSigned(ctx context.Context) (bool, error) {
+	_, err := l.Storage.Load(ctx, l.name("checkpoint"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading the newest checkpoint of the log: %w", err)
+	}
+	return true, nil
 }
 
 // Open returns the options for a log that is added to. If there is no log yet, it begins one.
