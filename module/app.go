@@ -192,9 +192,7 @@ func (a *App) Start() error {
 	}
 	v := a.version
 	a.logger.Info("the registry starts", "version", v.Registry, "commit", v.Commit, "caddy", v.Caddy, "go", v.Go)
-	if folder, lost := storage.LostWithContainer(a.ctx.Storage()); lost {
-		a.logger.Warn("the container has no volume for Caddy's data, and loses certificates and the signing key with it: mount one", "folder", folder)
-	}
+	storage.WarnOfLostData(a.logger, a.ctx.Storage(), a.localLogs())
 	return nil
 }
 

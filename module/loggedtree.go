@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -260,6 +261,16 @@ func (a *App) offered(x *index.Index, s *index.Snapshot, changed []address.Addre
 	if p != nil {
 		p.Offered(s, changed)
 	}
+}
+
+// localLogs returns the folders of the logs on the local disk.
+func (a *App) localLogs() (folders []string) {
+	for _, t := range a.logged {
+		if (t.key.source.FS == nil || t.key.onDisk) && !slices.Contains(folders, t.key.folder) {
+			folders = append(folders, t.key.folder)
+		}
+	}
+	return folders
 }
 
 // maxTlogCalls limits the calls that wait for a storage that hangs.

@@ -212,6 +212,18 @@ func TestALogWithoutAFolder(t *testing.T) {
 	}
 }
 
+// The folders of logs are looked at once each, whether they are named or not.
+func TestLocalLogs(t *testing.T) {
+	c := newConfiguration(t)
+	root, folder := treeToLog(t), t.TempDir()
+	c.mustHandle(Handler{Root: root, PublicURL: "https://registry.example.com", Tlog: new(Tlog)})
+	c.mustHandle(Handler{Root: root, PublicURL: "https://www.example.com", Tlog: new(Tlog)})
+	c.mustHandle(Handler{Root: treeToLog(t), PublicURL: "https://other.example.com", Tlog: &Tlog{Folder: folder}})
+	if folders := c.app().localLogs(); len(folders) != 2 || !strings.HasPrefix(folders[0], caddy.AppDataDir()) || folders[1] != folder {
+		t.Errorf("the logs are in %v", folders)
+	}
+}
+
 // Sites of one tree have one log, under the name of the first one.
 func TestSitesOfOneTreeShareALog(t *testing.T) {
 	root, folder := treeToLog(t), t.TempDir()

@@ -3,6 +3,7 @@ package storage
 import (
 	"bufio"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,20 +13,37 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// LostWithContainer returns the folder of a storage if the server is a container without a volume for it,
-// so that the data in it is not kept. lost is true only if that is certain: a folder that is lost in
+// WarnOfLostData logs which data is lost with the container: Caddy's storage, or transparency
+// logs in these folders. A log can be lost alone: then its newest checkpoint, which is in the
+// storage, has entries that its folder lacks.
+func WarnOfLostData(logger *slog.Logger, s certmagic.Storage, logs []string) {
+	warnOfLostData(logger, s, logs, lostWithContainer)
+}
+
+func warnOfLostData(logger *slog.Logger, s certmagic.Storage, logs []string, isLost func(folder string) bool) {
+	if files, ok := s.(*certmagic.FileStorage); ok && isLost(files.Path) {
+		logger.Warn("the container has no volume for Caddy's data, and loses certificates and the signing key with it: mount one", "folder", files.Path)
+	}
+	for _, folder := range logs {
+		if isLost(folder) {
+			logger.Warn("the container has no volume for the transparency log, and loses it: mount one, and name its folder in tlog", "folder", folder)
+		}
+	}
+}
+
+// lostWithContainer reports whether the server is a container without a volume for a folder, so
+// that the data in it is not kept. It does so only if that is certain: a folder that is lost in
 // another way looks like any other.
-func LostWithContainer(s certmagic.Storage) (folder string, lost bool) {
-	files, ok := s.(*certmagic.FileStorage)
-	if !ok || !inContainer() {
-		return "", false
+func lostWithContainer(folder string) bool {
+	if !inContainer() {
+		return false
 	}
 	mounts, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
-		return "", false // not Linux
+		return false // not Linux
 	}
 	defer mounts.Close()
-	return files.Path, isLostWithContainer(mounts, files.Path)
+	return isLostWithContainer(mounts, folder)
 }
 
 // inContainer reports whether this is a container of Docker, Podman or Kubernetes.
@@ -38,13 +56,13 @@ func inContainer() bool {
 	})
 }
 
-// unnamedVolume matches the folders of volumes that have no name, which engines make
-// for an image: Docker, Podman, and containerd in Kubernetes. The next container gets a
-// new volume.
-var unnamedVolume = regexp.MustCompile(`/volumes/[0-9a-f]{64}/_data$|/io\.containerd\.grpc\.v1\.cri/containers/[^/]+/volumes/[^/]+$`)
+// fleetingVolume matches the folders of volumes that the next container does not get: volumes
+// without a name, which Docker, Podman, and containerd in Kubernetes make for an image, and
+// an emptyDir, which ends with its pod.
+var fleetingVolume = regexp.MustCompile(`/volumes/kubernetes\.io~empty-dir/|/volumes/[0-9a-f]{64}/_data$|/io\.containerd\.grpc\.v1\.cri/containers/[^/]+/volumes/[^/]+$`)
 
 // isLostWithContainer reports whether a folder of a container is in the container's own
-// layer, or in a volume that is made for it alone. mounts has the content of
+// layer, or in a volume that is made for it or for its pod alone. mounts has the content of
 // /proc/self/mountinfo.
 func isLostWithContainer(mounts io.Reader, folder string) bool {
 	if real, err := filepath.EvalSymlinks(folder); err == nil {
@@ -61,7 +79,7 @@ func isLostWithContainer(mounts io.Reader, folder string) bool {
 		within := folder == point || strings.HasPrefix(folder, strings.TrimSuffix(point, "/")+"/")
 		if within && len(point) >= len(longest) { // a later mount hides earlier ones at the same place
 			longest = point
-			lost = point == "/" && typ[0] == "overlay" || unnamedVolume.MatchString(root)
+			lost = point == "/" && typ[0] == "overlay" || fleetingVolume.MatchString(root)
 		}
 	}
 	return lost

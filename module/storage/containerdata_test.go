@@ -1,8 +1,12 @@
 package storage
 
 import (
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddyserver/certmagic"
 )
 
 // The warning about lost data is logged only if the loss is certain.
@@ -25,6 +29,7 @@ func TestDataThatGoesWithTheContainer(t *testing.T) {
 		{"one that containerd makes", layer + volume("/var/lib/containerd/io.containerd.grpc.v1.cri/containers/"+hex+"/volumes/"+hex), true},
 		{"a volume with a name", layer + volume("/var/lib/docker/volumes/registry/_data"), false},
 		{"a folder of the machine", layer + volume("/srv/caddy"), false},
+		{"one that ends with the pod", layer + volume("/var/lib/kubelet/pods/x/volumes/kubernetes.io~empty-dir/scratch/data"), true},
 		{"a volume of Kubernetes", layer + volume("/var/lib/kubelet/pods/x/volumes/kubernetes.io~csi/data/mount"), false},
 		{"a volume over an unnamed one", layer + volume("/var/lib/docker/volumes/"+hex+"/_data") + volume("/srv/caddy"), false},
 		{"another root file system", disk, false},
@@ -32,6 +37,33 @@ func TestDataThatGoesWithTheContainer(t *testing.T) {
 	} {
 		if got := isLostWithContainer(strings.NewReader(test.mounts), "/data/caddy"); got != test.lost {
 			t.Errorf("%s: it is lost: %t", test.rule, got)
+		}
+	}
+}
+
+// A log that is lost alone is behind for good, so it is named, too.
+func TestWarningsOfLostData(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		storage certmagic.Storage
+		lost    []string
+		says    []string
+	}{
+		{"nothing", &certmagic.FileStorage{Path: "/storage"}, nil, nil},
+		{"the storage", &certmagic.FileStorage{Path: "/storage"}, []string{"/storage"}, []string{"Caddy's data", "folder=/storage"}},
+		{"a log beside a storage that is kept", &certmagic.FileStorage{Path: "/storage"}, []string{"/data/log"}, []string{"the transparency log", "folder=/data/log"}},
+		{"a log beside a storage elsewhere", nil, []string{"/data/log"}, []string{"the transparency log", "folder=/data/log"}},
+	} {
+		var said strings.Builder
+		warnOfLostData(slog.New(slog.NewTextHandler(&said, nil)), test.storage, []string{"/srv/log", "/data/log"},
+			func(folder string) bool { return slices.Contains(test.lost, folder) })
+		if strings.Count(said.String(), "\n") != len(test.says)/2 {
+			t.Errorf("%s: it says %q", test.rule, said.String())
+		}
+		for _, text := range test.says {
+			if !strings.Contains(said.String(), text) {
+				t.Errorf("%s: it says %q, without %s", test.rule, said.String(), text)
+			}
 		}
 	}
 }
