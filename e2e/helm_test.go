@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -35,6 +36,13 @@ func TestChart(t *testing.T) {
 		t.Errorf("without a hostname: %v\n%s", err, out)
 	}
 
+	for _, option := range []string{"tlog", "ui\ntlog {\n\trequire\n}"} {
+		out, err := run("template", "registry", chart, "--kube-version", "1.30.0", "--set", "hostname=registry.example.com", "--set-literal", "options="+option)
+		if err == nil || !strings.Contains(string(out), "tlog.volume.enabled=true") {
+			t.Errorf("a log without a folder, which ends with the pod: %v\n%s", err, out)
+		}
+	}
+
 	for _, test := range []struct {
 		rule   string
 		values []string
@@ -54,6 +62,9 @@ func TestChart(t *testing.T) {
 			[]string{"NetworkPolicy", "ServiceMonitor"}, "Ingress", "metrics /metrics"},
 		{"another prefix, which probes have too", []string{"prefix=/terraform"}, nil, "NetworkPolicy", "prefix /terraform"},
 		{"options of servers", []string{"serverOptions=client_ip_headers X-Real-IP"}, nil, "NetworkPolicy", "client_ip_headers X-Real-IP"},
+		{"a log on a volume of its own", []string{"tlog.volume.enabled=true", "options=tlog /srv/log"}, []string{"PersistentVolumeClaim"}, "NetworkPolicy", "tlog /srv/log"},
+		{"a log in the bucket", []string{"tree.bucket.url=s3://acme-terraform?region=eu-central-1", "storage.volume.existingClaim=storage", "options=tlog"},
+			nil, "PersistentVolumeClaim", "\ttlog\n"},
 		{"one pod on volumes of one node, which ends before the next starts",
 			[]string{"replicas=1", "tree.volume.accessModes={ReadWriteOnce}", "storage.volume.accessModes={ReadWriteOnce}"},
 			[]string{"PersistentVolumeClaim"}, "PodDisruptionBudget", "root /srv/registry"},
@@ -122,7 +133,10 @@ func validateRendered(t *testing.T, caddyfile string) {
 	}
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "tokens"), "")
-	here := strings.NewReplacer("/srv/registry", dir, "/storage", filepath.Join(dir, "storage"), "/etc/registry/tokens/tokens", filepath.Join(dir, "tokens"))
+	for _, name := range []string{"registry", "log"} {
+		require(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+	}
+	here := strings.NewReplacer("/srv/registry", filepath.Join(dir, "registry"), "/srv/log", filepath.Join(dir, "log"), "/storage", filepath.Join(dir, "storage"), "/etc/registry/tokens/tokens", filepath.Join(dir, "tokens"))
 	writeFile(t, filepath.Join(dir, "Caddyfile"), here.Replace(caddyfile))
 	cmd := exec.CommandContext(beforeDeadline(t), binary, "validate", "--config", filepath.Join(dir, "Caddyfile"))
 	cmd.Env = []string{"HOME=" + dir, "AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret"}

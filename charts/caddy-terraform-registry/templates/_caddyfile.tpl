@@ -1,4 +1,7 @@
 {{- define "registry.caddyfile" -}}
+{{- if and (not .Values.tree.bucket.url) (regexMatch `(?m)^\s*tlog\s*(\{|$)` .Values.options) -}}
+{{- fail "tlog without a folder would be lost with the pod: set tlog.volume.enabled=true, and the option to tlog /srv/log" -}}
+{{- end -}}
 {
 	# Only for this pod's own commands: others could change the configuration by it.
 	admin unix//tmp/admin.sock
