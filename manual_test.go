@@ -175,3 +175,34 @@ func TestComparisonNamesItsSources(t *testing.T) {
 		}
 	}
 }
+
+// Commands about the log run as its server does: as the user of the packages' service, and with the
+// service's data directory.
+func TestCommandsOfTheLogRunAsTheServer(t *testing.T) {
+	read := func(name string) string {
+		content, err := os.ReadFile(filepath.FromSlash(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	unit := read("packaging/caddy-terraform-registry.service")
+	setting := func(name string) string {
+		_, after, found := strings.Cut(unit, "\n"+name+"=")
+		if !found {
+			t.Fatalf("the service has no %s", name)
+		}
+		value, _, _ := strings.Cut(after, "\n")
+		return value
+	}
+	command := "sudo -u " + setting("User") + " -H env XDG_DATA_HOME=" + setting("Environment=XDG_DATA_HOME") + " caddy-terraform-registry tlog "
+	commands := regexp.MustCompile(`(?m)^.*caddy-terraform-registry tlog .*$`).FindAllString(read("docs/verify.md"), -1)
+	if len(commands) != 5 {
+		t.Errorf("docs/verify.md has the commands %q", commands)
+	}
+	for _, line := range commands {
+		if !strings.HasPrefix(line, command) || !strings.HasSuffix(line, " --config /etc/caddy-terraform-registry/Caddyfile") {
+			t.Errorf("docs/verify.md has %q", line)
+		}
+	}
+}
