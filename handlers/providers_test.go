@@ -335,6 +335,27 @@ func TestProviderDownload(t *testing.T) {
 			}
 		}
 	})
+	for rule, signed := range map[string]bool{
+		"48 packages is left out when the publisher's SHA256SUMS lists more platforms":                  true,
+		"48 packages is left out when the SHA256SUMS that the registry has signed lists more platforms": false,
+	} {
+		s.rule(rule, func(t *testing.T, _ *site) {
+			files := indextest.New(t)
+			r := files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Checksums()
+			if signed {
+				files.Keys("acme", publisher)
+				r.Signed(publisher)
+			}
+			files.Remove("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip")
+			s := serve(t, registry(scan(t, files)))
+			if d := s.download("acme/demo/1.0.0/download/linux/amd64"); d.Packages != nil {
+				t.Errorf("got %v", d.Packages)
+			}
+			if _, locked := s.install("acme/demo/1.0.0/download/linux/amd64"); len(locked) != 2 {
+				t.Errorf("it locks %v", locked)
+			}
+		})
+	}
 	s.rule("49 packages is left out when two platforms have the same bytes", func(t *testing.T, _ *site) {
 		files := indextest.New(t)
 		same := indextest.ProviderZip("demo", "1.0.0", "any")

@@ -40,6 +40,7 @@ type Release struct {
 	// Changed lists packages whose bytes have changed since they were first offered.
 	Changed []ChangedBytes
 
+	typ           string   // of its provider
 	protocols     []string // the plugin protocol versions it speaks, MAJOR.MINOR
 	checksums     *File
 	signatureFile *File // nil if it is not signed
@@ -97,7 +98,7 @@ type Document struct {
 // NewRelease returns the release of these parts. It is immutable.
 func NewRelease(p ReleaseParts) *Release {
 	r := &Release{
-		version: p.Version, Version: p.Version.String(), Hostname: p.Address.Hostname, Changed: p.Changed,
+		version: p.Version, typ: p.Address.Name, Version: p.Version.String(), Hostname: p.Address.Hostname, Changed: p.Changed,
 		Packages: make([]*Package, len(p.Packages)), protocols: p.Protocols, published: p.Published, docs: p.Docs,
 		state: p.State, encoded: new(encodedRelease),
 	}

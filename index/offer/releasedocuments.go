@@ -16,13 +16,20 @@ func (r *Release) encodeNow() {
 	if len(r.Keys) == 0 {
 		return
 	}
-	v := wire.Evidence{Packages: make(map[address.Platform]wire.PackageHashes)}
+	var v wire.Evidence
 	for _, k := range r.Keys {
 		v.Armor, v.IDs = append(v.Armor, k.Armor), append(v.IDs, k.ID)
 	}
+	// Clients that read the hashes of packages here do not read SHA256SUMS, which may list
+	// more platforms (checklist 48).
+	if len(r.missing()) == 0 {
+		v.Packages = make(map[address.Platform]wire.PackageHashes, len(r.Packages))
+		for _, p := range r.Packages {
+			v.Packages[p.Platform] = p.Hashes()
+		}
+	}
 	downloads := make([]wire.Download, len(r.Packages))
 	for i, p := range r.Packages {
-		v.Packages[p.Platform] = p.Hashes()
 		downloads[i] = wire.Download{
 			Protocols: r.protocols, Platform: p.Platform, Filename: p.File.Name, SHA256: p.File.SHA256.String(),
 			URL: p.File.Name, ChecksumsURL: r.checksums.Name, SignatureURL: r.signatureFile.Name,
@@ -77,11 +84,17 @@ func (p *Provider) Missing(r *Release) []wire.Archive {
 	if r.Signature.By != ByPublisher {
 		return nil
 	}
+	return r.missing()
+}
+
+// missing returns the packages that are in the SHA256SUMS of the release and not in the
+// tree. The SHA256SUMS that the registry signs may be the publisher's.
+func (r *Release) missing() []wire.Archive {
 	sums, err := wire.DecodeChecksums(r.checksums.source().content)
 	if err != nil {
 		return nil // it was decoded when it was verified, so there is no error
 	}
-	return slices.DeleteFunc(listedArchives(p.Address.Name, r.Version, sums), func(a wire.Archive) bool {
+	return slices.DeleteFunc(listedArchives(r.typ, r.Version, sums), func(a wire.Archive) bool {
 		return r.Package(a.Platform.OS, a.Platform.Arch) != nil
 	})
 }
