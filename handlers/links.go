@@ -20,6 +20,8 @@ const hostedSegment = "-"
 // filePath returns the path of a provider's file, or of the package of a module's
 // version, with before in front of it. Below the registry's prefix the path is the place
 // in the tree, which is the same under all names of the registry. Links are signed for it.
+// The parts of a provider's path are escaped, as in documents: its address and files may
+// have letters that are not ASCII (checklist 24). Modules have none.
 //
 //	/mirror/HOSTNAME/NAMESPACE/TYPE/FILE
 //	/mirror/-/NAMESPACE/TYPE/FILE
@@ -36,7 +38,7 @@ func filePath(before string, a address.Address, version, file string) string {
 	if host == "" {
 		host = hostedSegment
 	}
-	return before + "/mirror/" + host + "/" + url.PathEscape(a.Namespace) + "/" + url.PathEscape(a.Name) + "/" + file
+	return before + "/mirror/" + host + "/" + url.PathEscape(a.Namespace) + "/" + url.PathEscape(a.Name) + "/" + url.PathEscape(file)
 }
 
 // downloadLinks returns the links of a download document to the files of the provider

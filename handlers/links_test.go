@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
@@ -437,6 +438,46 @@ func TestValidatorsOfOtherURLs(t *testing.T) {
 				t.Errorf("%s has the ETag of %s", a.body, other)
 			}
 			seen[a.Header.Get("Etag")] = a.body
+		}
+	}
+}
+
+// Documents and pages write the name of a provider's file escaped, and a request may spell
+// it in any way (checklist 24, 39, 40, 67).
+func TestLinksToProvidersOfOtherLetters(t *testing.T) {
+	files := indextest.New(t)
+	files.Provider("münchen/straße", "1.0.0", "linux_amd64")
+	g := privately(t, registry(scan(t, files)), "allow reader read münchen")
+	const document, mirror = "/v1/providers/m%C3%BCnchen/stra%C3%9Fe/1.0.0/download/linux/amd64", "/v1/mirror/" + ownHost + "/m%C3%BCnchen/stra%C3%9Fe/1.0.0.json"
+	const name = "terraform-provider-straße_1.0.0_linux_amd64.zip"
+	var d download
+	if w := askAs(g, reader, ownHost, document); json.Unmarshal(w.Body.Bytes(), &d) != nil {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	var l archives
+	if w := askAs(g, reader, ownHost, mirror); json.Unmarshal(w.Body.Bytes(), &l) != nil {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	var page string
+	visit(t, g, reader, ownHost, func(v *handlers.View) {
+		a, err := address.ParseProvider("", "münchen", "straße")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.Provider(a); err != nil {
+			t.Fatal(err)
+		}
+		page = v.LinkQuery("", "1.0.0", name)
+	})
+	for rule, link := range map[string]string{
+		"the package":           pathOf(t, home+document, d.DownloadURL),
+		"SHA256SUMS":            pathOf(t, home+document, d.SHA256SumsURL),
+		"its signature":         pathOf(t, home+document, d.SHA256SumsSignature),
+		"the mirror's package":  pathOf(t, home+mirror, l.Archives["linux_amd64"].URL),
+		"the package of a page": "/v1/mirror/-/m%C3%BCnchen/stra%C3%9Fe/" + url.PathEscape(name) + page,
+	} {
+		if w := askAs(g, anonymous, ownHost, link); w.Code != http.StatusOK {
+			t.Errorf("%s: got %d %s", rule, w.Code, w.Body)
 		}
 	}
 }
