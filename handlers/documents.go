@@ -79,7 +79,10 @@ func appendDocument(b []byte, d *wire.Document, prefix string, sign func(b []byt
 		if b, err = sign(append(b, name...), string(name)); err != nil {
 			return b, err
 		}
-		done = link.End
+		if done = link.End; d.Head[done] == '?' { // sign has begun a query
+			b = append(b, '&')
+			done++
+		}
 	}
 	b = append(b, d.Head[done:]...)
 	return append(b, d.Tail...), nil

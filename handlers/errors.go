@@ -213,6 +213,8 @@ func upstreamFailed(err error) error {
 		return errStillFetching
 	case errors.Is(err, flight.ErrPanicked):
 		return err
+	case errors.Is(err, pull.ErrOtherIssuer):
+		return unavailable("what this key has signed cannot be fetched from the origin at the moment: run the command again", nil)
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("too many requests are waiting for the origin: try again in a moment", nil)
 	case errors.Is(err, tree.ErrChanged): // the next snapshot need not end it

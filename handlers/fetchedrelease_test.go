@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -203,14 +204,29 @@ var demoOfOrigin = address.Address{Hostname: originHost, Namespace: "acme", Name
 func unsignedRelease(t *testing.T, files *indextest.Tree) *upstream.Release {
 	t.Helper()
 	r := files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Checksums()
-	release := &upstream.Release{Address: demoOfOrigin, Version: "1.0.0", Checksums: []byte(files.Read(r.ChecksumsName()))}
-	sums, err := wire.DecodeChecksums(release.Checksums)
+	return releaseOf(t, files.Read(r.ChecksumsName()))
+}
+
+// releaseOf returns demo 1.0.0 with that SHA256SUMS.
+func releaseOf(t *testing.T, checksums string) *upstream.Release {
+	t.Helper()
+	sums, err := wire.DecodeChecksums([]byte(checksums))
 	if err != nil {
 		t.Fatal(err)
 	}
-	release.Sums = sums
+	release := &upstream.Release{Address: demoOfOrigin, Version: "1.0.0", Checksums: []byte(checksums), Sums: sums}
 	release.Packages = release.ListedPackages()
 	return release
+}
+
+// signRelease signs a release.
+func signRelease(t *testing.T, r *upstream.Release, by *indextest.Publisher) {
+	t.Helper()
+	ring, err := signing.ReadKeyring([]byte(by.PublicKey()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Keys, r.Signature = ring.Keys(), []byte(by.Sign(string(r.Checksums)))
 }
 
 // If the signature of a release's publisher is unknown, the registry signs the release.
@@ -272,11 +288,7 @@ func TestStandInOfPlatformsThatAreAdded(t *testing.T) {
 	files := indextest.New(t).Keys(originHost+"/acme", publisher)
 	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
 	release := unsignedRelease(t, indextest.New(t))
-	ring, err := signing.ReadKeyring([]byte(publisher.PublicKey()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	release.Keys, release.Signature = ring.Keys(), []byte(publisher.Sign(string(release.Checksums)))
+	signRelease(t, release, publisher)
 	g := registry(scan(t, files))
 	g.Upstream = releasing{release: release}
 	s := serve(t, g)
@@ -290,6 +302,129 @@ func TestStandInOfPlatformsThatAreAdded(t *testing.T) {
 	}
 	if err := matchingChecksum([]byte(s.fetch(d.url, d.SHA256SumsURL)), d.Filename, d.SHA256); err != nil {
 		t.Error(err)
+	}
+}
+
+// An answering is a releasing whose answers about the release are made one by one.
+type answering struct {
+	releasing
+	answer func(address.Platform) (*upstream.Release, error)
+}
+
+func (u answering) ReleaseFor(_ context.Context, _ address.Address, _ string, p address.Platform, _ *index.Release) (*upstream.Release, error) {
+	return u.answer(p)
+}
+
+// The registry signs a release in the tree without SHA256SUMS, and the origin has it signed by
+// its publisher. All documents of an installation are of one of them, whichever can be had.
+func TestDocumentsOfOneInstallationHaveOneIssuer(t *testing.T) {
+	const linux = "acme/demo/1.0.0/download/linux/amd64"
+	publisher := indextest.NewPublisher(t)
+	packages := indextest.New(t)
+	release := unsignedRelease(t, packages)
+	signRelease(t, release, publisher)
+	const zip = "acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
+	files := indextest.New(t).Write("providers/"+originHost+"/"+zip, packages.Read("providers/"+zip))
+	snapshot := scan(t, files)
+	// standIn returns a registry whose origin fails while it is down.
+	standIn := func(t *testing.T, down *bool) *handlers.Registry {
+		g := registry(snapshot)
+		g.Upstream = answering{releasing{release: release}, func(address.Platform) (*upstream.Release, error) {
+			if *down {
+				return nil, upstream.ErrTimeout
+			}
+			return release, nil
+		}}
+		return g
+	}
+	site := func(t *testing.T, g *handlers.Registry) *site {
+		s := serve(t, g)
+		s.original = originHost
+		return s
+	}
+	verify := func(t *testing.T, d download, sums, signature string) {
+		t.Helper()
+		if err := checkSignature([]string{d.SigningKeys.Keys[0].Armor}, sums, signature); err != nil {
+			t.Error(err)
+		}
+		if err := matchingChecksum([]byte(sums), d.Filename, d.SHA256); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Run("the registry, if the origin answers too late", func(t *testing.T) {
+		down := true
+		s := site(t, standIn(t, &down))
+		d := s.download(linux)
+		down = false
+		verify(t, d, s.fetch(d.url, d.SHA256SumsURL), s.fetch(d.url, d.SHA256SumsSignature))
+	})
+	t.Run("the publisher, or none if the origin fails meanwhile", func(t *testing.T) {
+		down := false
+		s := site(t, standIn(t, &down))
+		d := s.download(linux)
+		down = true
+		for _, link := range []string{d.SHA256SumsURL, d.SHA256SumsSignature} {
+			a := s.get(s.resolve(d.url, link).String())
+			if mustRefuse(t, a, http.StatusServiceUnavailable); !strings.Contains(a.body, "cannot be fetched from the origin at the moment") {
+				t.Errorf("it says %s", a.body)
+			}
+		}
+		down = false
+		verify(t, d, s.fetch(d.url, d.SHA256SumsURL), s.fetch(d.url, d.SHA256SumsSignature))
+	})
+	t.Run("links are signed beside that", func(t *testing.T) {
+		down := true
+		g := privately(t, standIn(t, &down), "allow reader read "+originHost+"/acme")
+		g.PublicURL = home
+		document := originStandIn + "/providers/" + linux
+		var d download
+		if w := askAs(g, reader, ownHost, document); json.Unmarshal(w.Body.Bytes(), &d) != nil {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		down = false
+		sums := askAs(g, anonymous, ownHost, pathOf(t, home+document, d.SHA256SumsURL)).Body.String()
+		verify(t, d, sums, askAs(g, anonymous, ownHost, pathOf(t, home+document, d.SHA256SumsSignature)).Body.String())
+	})
+	t.Run("a link of a hosted provider says nothing of it", func(t *testing.T) {
+		s := serve(t, registry(scan(t, packages)))
+		if d := s.download(linux); strings.Contains(d.SHA256SumsURL, "?") {
+			t.Errorf("it is %s", d.SHA256SumsURL)
+		}
+	})
+}
+
+// If the origin has added platforms, and signed SHA256SUMS again with another key, packages in
+// the tree are described with that key too.
+func TestPackagesOfTheTreeWithANewKeyOfTheOrigin(t *testing.T) {
+	const linux = "acme/demo/1.0.0/download/linux/amd64"
+	before, after := indextest.NewPublisher(t), indextest.NewPublisher(t)
+	files := indextest.New(t).Keys(originHost+"/acme", before)
+	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(before)
+	kept := releaseOf(t, files.Read("providers/"+originHost+"/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS"))
+	signRelease(t, kept, before)
+	extended := unsignedRelease(t, indextest.New(t))
+	signRelease(t, extended, after)
+	slow := false
+	g := registry(scan(t, files))
+	g.Upstream = answering{releasing{release: extended}, func(p address.Platform) (*upstream.Release, error) {
+		switch {
+		case p.OS == "linux":
+			return kept, nil
+		case slow:
+			return nil, upstream.ErrTimeout
+		}
+		return extended, nil
+	}}
+	s := serve(t, g)
+	s.original = originHost
+	slow = true
+	d := s.download(linux)
+	slow = false
+	if err := checkSignature([]string{d.SigningKeys.Keys[0].Armor}, s.fetch(d.url, d.SHA256SumsURL), s.fetch(d.url, d.SHA256SumsSignature)); err != nil {
+		t.Errorf("described before the origin has answered: %v", err)
+	}
+	if _, locked := s.install(linux); len(locked) != 2 {
+		t.Errorf("it locks %v", locked)
 	}
 }
 
@@ -326,11 +461,7 @@ func TestTheTreesPackagesCount(t *testing.T) {
 			release := unsignedRelease(t, indextest.New(t))
 			if test.signed {
 				publisher := indextest.NewPublisher(t)
-				ring, err := signing.ReadKeyring([]byte(publisher.PublicKey()))
-				if err != nil {
-					t.Fatal(err)
-				}
-				release.Keys, release.Signature = ring.Keys(), []byte(publisher.Sign(string(release.Checksums)))
+				signRelease(t, release, publisher)
 			}
 			g := registry(scan(t, files))
 			g.Upstream = releasing{release: release}

@@ -104,6 +104,19 @@ func (g *Registry) answerMirrorArchives(w http.ResponseWriter, r *request) error
 	return g.writeDocument(w, r, d, g.archiveLinks(r, a))
 }
 
+// issuerOf returns the key ID in the query of a link to SHA256SUMS or its signature. Other
+// links have none.
+func issuerOf(query string) string {
+	for query != "" {
+		var parameter string
+		parameter, query, _ = strings.Cut(query, "&")
+		if issuer, ok := strings.CutPrefix(parameter, wire.IssuerParameter+"="); ok {
+			return issuer
+		}
+	}
+	return ""
+}
+
 // answerProviderFile answers with a package, SHA256SUMS or its signature.
 func (g *Registry) answerProviderFile(w http.ResponseWriter, r *request) error {
 	if err := g.fileWithdrawn(r); err != nil {
@@ -111,7 +124,7 @@ func (g *Registry) answerProviderFile(w http.ResponseWriter, r *request) error {
 	}
 	r.provider()
 	offers := g.offers(r)
-	f, err := offers.ProviderFile(r.target.place, r.target.file, r.follows())
+	f, err := offers.ProviderFile(r.target.place, r.target.file, issuerOf(r.URL.RawQuery), r.follows())
 	if err != nil {
 		r.fileVersion() // the version that the answer is about, and that the request waits for
 	}

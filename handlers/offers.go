@@ -33,8 +33,9 @@ type Offers interface {
 	Download(p index.Place, version string, platform address.Platform) (*wire.Document, error)
 
 	// ProviderFile returns a package, SHA256SUMS or its signature. If the client follows,
-	// the package may be one that grows.
-	ProviderFile(p index.Place, name string, follows bool) (*index.File, error)
+	// the package may be one that grows. The issuer is the ID of the key whose signature the
+	// client can verify, according to the link that it follows; empty: any.
+	ProviderFile(p index.Place, name, issuer string, follows bool) (*index.File, error)
 
 	// Module returns a module, whose list, latest version and age count: versions that are
 	// not in the tree have no package.
@@ -152,7 +153,7 @@ func (s treeOffers) Download(p index.Place, version string, platform address.Pla
 	return k.Download(), nil
 }
 
-func (s treeOffers) ProviderFile(p index.Place, name string, _ bool) (*index.File, error) {
+func (s treeOffers) ProviderFile(p index.Place, name, _ string, _ bool) (*index.File, error) {
 	if provider := s.Snapshot.Provider(p); provider != nil {
 		if f := provider.File(name); f != nil {
 			return f, nil

@@ -23,10 +23,11 @@ type fetchedRelease struct {
 	present *index.Release // the release in the tree; may be nil
 
 	// sums are the sums in checksums, and signature is the signature of checksums. keys
-	// verify it.
+	// verify the signature.
 	sums                 wire.Checksums
 	checksums, signature *index.File
 	keys                 []signing.PublicKey
+	issuer               string // the ID of the key that signature names
 }
 
 // A voucherID identifies the release and the documents of a Voucher.
@@ -54,7 +55,7 @@ func (o *Offers) fetchedRelease(ctx context.Context, a address.Address, version 
 	case origin.Signed() && asIs:
 		k.checksums = offer.NewDocumentFile(address.ChecksumsName(a.Name, version), version, origin.Checksums)
 		k.signature = offer.NewDocumentFile(address.SignatureName(a.Name, version), version, origin.Signature)
-		k.keys = origin.Keys
+		k.keys, k.issuer = origin.Keys, signing.Issuer(origin.Signature)
 		return k, nil
 	case origin.Signed():
 		return nil, ErrConflict
@@ -67,7 +68,7 @@ func (o *Offers) fetchedRelease(ctx context.Context, a address.Address, version 
 	if v == nil {
 		return nil, ErrNotSigned
 	}
-	k.checksums, k.signature, k.keys = v.Checksums, v.Signature, []signing.PublicKey{v.Key}
+	k.checksums, k.signature, k.keys, k.issuer = v.Checksums, v.Signature, []signing.PublicKey{v.Key}, v.Key.ID
 	return k, nil
 }
 
@@ -140,7 +141,7 @@ func (k *fetchedRelease) download(p address.Platform, sum wire.SHA256) *wire.Doc
 	name := address.PackageName(k.Address.Name, k.Version, p)
 	return wire.EncodeDownloads([]wire.Download{{
 		Protocols: k.protocols(), Platform: p, Filename: name, SHA256: sum.String(),
-		URL: name, ChecksumsURL: k.checksums.Name, SignatureURL: k.signature.Name,
+		URL: name, ChecksumsURL: k.checksums.Name, SignatureURL: k.signature.Name, Issuer: k.issuer,
 	}}, v)[0]
 }
 

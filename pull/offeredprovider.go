@@ -130,13 +130,13 @@ func (o *Offers) Download(p index.Place, version string, platform address.Platfo
 	if release == nil && !o.mayFetch(p, version) {
 		return nil, ErrNotOffered
 	}
-	var known *wire.Document
-	if k := release.Package(platform.OS, platform.Arch); k != nil {
-		known = k.Download()
-	}
 	id := documentID{address: p.Address, version: version, download: true, platform: platform}
 	if d := o.merged(id, release); d != nil {
 		return d, nil
+	}
+	var known *wire.Document
+	if k := release.Package(platform.OS, platform.Arch); k != nil {
+		known = k.DownloadWithIssuer()
 	}
 	if known != nil && o.complete(p.Address, provider, release) {
 		return o.keep(id, release, known), nil
@@ -159,11 +159,15 @@ func (o *Offers) fetchedDownload(ctx context.Context, p index.Place, version str
 	if _, err := address.ParsePlatform(platform.OS, platform.Arch); err != nil {
 		return nil, ErrNoPackage
 	}
-	k, err := o.fetchedRelease(ctx, p.Address, version, platform, release)
+	present, asked := release.Package(platform.OS, platform.Arch) != nil, platform
+	if present && o.upstream.MayHaveMore(p.Address, release) {
+		asked = address.Platform{} // like document: SHA256SUMS lists what the origin has added
+	}
+	k, err := o.fetchedRelease(ctx, p.Address, version, asked, release)
 	if err != nil {
 		return nil, err
 	}
-	if release.Package(platform.OS, platform.Arch) == nil {
+	if !present {
 		// Packages that the policy excludes, or that have no hash at all, cannot be
 		// fetched.
 		available, _, err := o.upstream.Available(ctx, p.Address, version, release)
@@ -187,8 +191,9 @@ func (o *Offers) fetchedDownload(ctx context.Context, p index.Place, version str
 
 // ProviderFile returns a package, SHA256SUMS or its signature. A package is fetched
 // first, however long that takes, unless the client follows: then it may be one that grows.
-// If the origin fails, the documents are those in the tree.
-func (o *Offers) ProviderFile(p index.Place, name string, follows bool) (*index.File, error) {
+// If the origin fails, the documents are those in the tree. If the issuer is not empty, the
+// documents are those that this key has signed, as Download has said.
+func (o *Offers) ProviderFile(p index.Place, name, issuer string, follows bool) (*index.File, error) {
 	provider := o.tree.Provider(p)
 	var known *index.File
 	if provider != nil {
@@ -199,7 +204,7 @@ func (o *Offers) ProviderFile(p index.Place, name string, follows bool) (*index.
 	}
 	f, unnamed := address.ParseReleaseFile(p.Name, name)
 	if unnamed == nil && (f.Kind == address.ChecksumsFile || f.Kind == address.SignatureFile) {
-		return o.document(p, f, provider.Release(f.Version.String()), known)
+		return o.document(p, f, issuer, provider.Release(f.Version.String()), known)
 	}
 	client, _ := o.ask()
 	fill := o.upstream.Fill
@@ -218,8 +223,14 @@ func (o *Offers) ProviderFile(p index.Place, name string, follows bool) (*index.
 }
 
 // document returns SHA256SUMS or its signature for a release that may have packages at
-// the origin. known is the document in the tree, or nil.
-func (o *Offers) document(p index.Place, f address.ReleaseFile, present *index.Release, known *index.File) (*index.File, error) {
+// the origin. known is the document in the tree, or nil. The tree's document and the origin's
+// may have other signatures, and the client has the keys of one of them only. So with an
+// issuer neither stands in for the other.
+func (o *Offers) document(p index.Place, f address.ReleaseFile, issuer string, present *index.Release, known *index.File) (*index.File, error) {
+	others := known != nil && present != nil && issuer != "" && present.Issuer() != issuer
+	if others {
+		known = nil
+	}
 	if known != nil && present != nil && present.Signature.By == index.ByPublisher && !o.upstream.MayHaveMore(p.Address, present) {
 		return known, nil
 	}
@@ -228,10 +239,12 @@ func (o *Offers) document(p index.Place, f address.ReleaseFile, present *index.R
 	defer cancel()
 	k, err := o.fetchedRelease(ctx, p.Address, version, address.Platform{}, present)
 	switch {
-	case err == nil && len(k.sums) > 0:
+	case err == nil && len(k.sums) > 0 && (issuer == "" || k.issuer == issuer):
 		return k.file(f.Kind), nil
 	case known != nil:
 		return known, nil
+	case others, err == nil && len(k.sums) > 0:
+		err = ErrOtherIssuer
 	case err == nil:
 		err = upstream.ErrNotFound
 	}

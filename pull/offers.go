@@ -74,6 +74,9 @@ var (
 	// ErrNotSigned: the release has no signature, so that only the network mirror offers it.
 	ErrNotSigned = errors.New("the release is not signed")
 
+	// ErrOtherIssuer: SHA256SUMS is there, but with the signature of another key.
+	ErrOtherIssuer = errors.New("another key has signed it")
+
 	// ErrUnfinished: the package is still being fetched, and the client waits no longer.
 	ErrUnfinished = errors.New("it is still being fetched")
 )

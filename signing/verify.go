@@ -96,6 +96,16 @@ func CheckSignature(signature []byte) error {
 	return err
 }
 
+// Issuer returns the ID of the first key that a detached signature names: of the sub-key, if
+// one has signed. It is empty if the signature names none.
+func Issuer(signature []byte) string {
+	issuers, err := issuersOf(signature)
+	if err != nil {
+		return ""
+	}
+	return issuers[0]
+}
+
 // unknown returns the error for a signature that none of the keys made. Clients skip
 // other bytes, too: for bytes that no key could verify the error is another one.
 func unknown(signature []byte) error {

@@ -115,6 +115,23 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// A signature by a sub-key names the sub-key.
+func TestIssuer(t *testing.T) {
+	g := newGnuPG(t)
+	g.generate("publisher", "ed25519", "sign", "0")
+	g.generate("split", "ed25519", "cert", "0")
+	g.run(nil, "--passphrase", "", "--quick-add-key", g.fingerprint("split"), "ed25519", "sign")
+	if got := Issuer(g.sign("publisher", []byte("document"))); got != g.fingerprint("publisher")[24:] {
+		t.Errorf("it is %q", got)
+	}
+	if got := Issuer(g.sign("split", []byte("document"))); len(got) != 16 || got == g.fingerprint("split")[24:] {
+		t.Errorf("by a sub-key it is %q", got)
+	}
+	if got := Issuer([]byte("no signature")); got != "" {
+		t.Errorf("without a signature it is %q", got)
+	}
+}
+
 // Of several copies of one key, the copy that is valid for longest counts, wherever it
 // is in the file. Some clients, such as Terraform 1.6.0, read only the first copy.
 func TestOneCopyOfAKeyCounts(t *testing.T) {

@@ -24,7 +24,7 @@ type Document struct {
 	Tag string
 }
 
-// A Link is a file name in a document: Head[Start:End].
+// A Link is a file name in a document: Head[Start:End]. A query may come after it.
 type Link struct{ Start, End int }
 
 // A writer collects the head of a document.
@@ -47,12 +47,14 @@ func encode(v any) []byte {
 }
 
 // link writes the URL of a file as a JSON string and records its position. A file name
-// that is escaped for a URL has no character that JSON would escape.
-func (w *writer) link(file string) {
+// that is escaped for a URL has no character that JSON would escape. The same is true of the
+// query, which begins with ? or is empty.
+func (w *writer) link(file, query string) {
 	w.WriteByte('"')
 	start := w.Len()
 	w.WriteString(url.PathEscape(file))
 	w.links = append(w.links, Link{start, w.Len()})
+	w.WriteString(query)
 	w.WriteByte('"')
 }
 

@@ -24,7 +24,14 @@ type Download struct {
 	// URLs of the package, of SHA256SUMS and of its signature. To be encoded,
 	// they are bare names of files.
 	URL, ChecksumsURL, SignatureURL string
+
+	// Issuer is the ID of the key that has signed SHA256SUMS, in hexadecimal. If it is not
+	// empty, the encoded URLs of SHA256SUMS and of its signature have it in their query.
+	Issuer string
 }
+
+// IssuerParameter is the parameter in the query of a URL that has an Issuer.
+const IssuerParameter = "signed_by"
 
 // Evidence is the part of a release's descriptions that clients verify packages with:
 // the public keys, and the hashes of all packages. It is the same for all platforms.
@@ -52,6 +59,10 @@ func EncodeDownloads(downloads []Download, e Evidence) []*Document {
 	shared := e.encode()
 	documents := make([]*Document, len(downloads))
 	for i, d := range downloads {
+		query := ""
+		if d.Issuer != "" {
+			query = "?" + IssuerParameter + "=" + d.Issuer
+		}
 		var w writer
 		w.WriteString(`{"protocols":`)
 		w.value(d.Protocols)
@@ -62,13 +73,13 @@ func EncodeDownloads(downloads []Download, e Evidence) []*Document {
 		w.WriteString(`,"filename":`)
 		w.value(d.Filename)
 		w.WriteString(`,"download_url":`)
-		w.link(d.URL)
+		w.link(d.URL, "")
 		w.WriteString(`,"shasum":`)
 		w.value(d.SHA256)
 		w.WriteString(`,"shasums_url":`)
-		w.link(d.ChecksumsURL)
+		w.link(d.ChecksumsURL, query)
 		w.WriteString(`,"shasums_signature_url":`)
-		w.link(d.SignatureURL)
+		w.link(d.SignatureURL, query)
 		documents[i] = w.document(shared)
 	}
 	return documents

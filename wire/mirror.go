@@ -105,7 +105,7 @@ func EncodeArchives(archives []Archive) *Document {
 			w.WriteByte(',')
 		}
 		w.WriteString(`"url":`)
-		w.link(a.URL)
+		w.link(a.URL, "")
 		w.WriteByte('}')
 	}
 	w.WriteString(`}}`)

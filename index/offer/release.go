@@ -298,6 +298,15 @@ func (r *Release) Documents() (checksums, signature []byte) {
 	return r.checksums.source().content, r.signatureFile.source().content
 }
 
+// Issuer returns the ID of the key that the signature of SHA256SUMS names; empty if there is
+// no signature. A publisher's signature may name a sub-key.
+func (r *Release) Issuer() string {
+	if _, signature := r.Documents(); signature != nil {
+		return signing.Issuer(signature)
+	}
+	return r.Signature.KeyID
+}
+
 // Package returns the package for a platform, or nil. A nil Release has none.
 func (r *Release) Package(os, arch string) *Package {
 	if r == nil {

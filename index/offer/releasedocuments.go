@@ -16,7 +16,17 @@ func (r *Release) encodeNow() {
 	if len(r.Keys) == 0 {
 		return
 	}
-	var v wire.Evidence
+	downloads := make([]wire.Download, len(r.Packages))
+	for i, p := range r.Packages {
+		downloads[i] = p.description()
+	}
+	for i, d := range wire.EncodeDownloads(downloads, r.evidence()) {
+		r.Packages[i].download = d
+	}
+}
+
+// evidence returns the part that the descriptions of all packages have in common.
+func (r *Release) evidence() (v wire.Evidence) {
 	for _, k := range r.Keys {
 		v.Armor, v.IDs = append(v.Armor, k.Armor), append(v.IDs, k.ID)
 	}
@@ -28,16 +38,26 @@ func (r *Release) encodeNow() {
 			v.Packages[p.Platform] = p.Hashes()
 		}
 	}
-	downloads := make([]wire.Download, len(r.Packages))
-	for i, p := range r.Packages {
-		downloads[i] = wire.Download{
-			Protocols: r.protocols, Platform: p.Platform, Filename: p.File.Name, SHA256: p.File.SHA256.String(),
-			URL: p.File.Name, ChecksumsURL: r.checksums.Name, SignatureURL: r.signatureFile.Name,
-		}
+	return v
+}
+
+func (p *Package) description() wire.Download {
+	r := p.release
+	return wire.Download{
+		Protocols: r.protocols, Platform: p.Platform, Filename: p.File.Name, SHA256: p.File.SHA256.String(),
+		URL: p.File.Name, ChecksumsURL: r.checksums.Name, SignatureURL: r.signatureFile.Name,
 	}
-	for i, d := range wire.EncodeDownloads(downloads, v) {
-		r.Packages[i].download = d
+}
+
+// DownloadWithIssuer is Download with the issuer in the links to SHA256SUMS and its
+// signature, for a release whose SHA256SUMS the origin may have with another signature.
+func (p *Package) DownloadWithIssuer() *wire.Document {
+	if len(p.release.Keys) == 0 {
+		return nil
 	}
+	d := p.description()
+	d.Issuer = p.release.Issuer()
+	return wire.EncodeDownloads([]wire.Download{d}, p.release.evidence())[0]
 }
 
 // Hashes returns the hashes and the size of the package.
