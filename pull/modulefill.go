@@ -187,8 +187,11 @@ func (f *Filler) placeModule(w *moduleRequest, in tree.Part, temporary tree.Temp
 	if err != nil {
 		return nil, err
 	}
-	if err := isOnly(in, name, w.number); err != nil {
+	switch err := isOnly(in, name, w.number); {
+	case errors.Is(err, tree.ErrChanged), errors.Is(err, tree.ErrReserved):
 		return nil, cmp.Or(tree.StorageError(in.Remove(name)), err)
+	case err != nil: // the package may be offered already
+		return nil, err
 	}
 	return info, nil
 }

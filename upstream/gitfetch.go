@@ -156,7 +156,7 @@ func (f *gitFetch) failure(ctx context.Context, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("fetching a module: %w", syscall.ENOSPC)
 	case errors.Is(err, git.ErrKilled):
-		return fail(f.asked, ErrUnavailable, "git was killed on the server of the registry, which may lack memory")
+		return &Failure{Host: f.asked.Host, Kind: ErrUnavailable, Detail: "git was killed on the server of the registry, which may lack memory", Cause: err}
 	case isBad:
 		return fail(f.asked, module.kind, "%s", module.text)
 	case failed != nil && f.client.base == nil && IsKind(failed, ErrNotFound):

@@ -98,8 +98,9 @@ func (c *Client) config(ctx context.Context, redirectURI string) (*oauth2.Config
 //
 // The ID token proves that the code belongs to this login: it has the nonce, and this
 // client as its audience. `terraform login` would store the access token. If a verifier
-// has its audience, the person has its subject and groups here, too, or is refused.
-// Otherwise the same claims of the ID token count. The identity ends with the access
+// has its audience, the person has its subject and groups here, too. With several
+// verifiers the person is refused if that one does. Otherwise the same claims of the ID
+// token count. The identity ends with the access
 // token, whose life the issuer states, or else with the ID token.
 func (c *Client) Redeem(ctx context.Context, code string, of Challenge) (Identity, error) {
 	config, err := c.config(ctx, of.RedirectURI)
@@ -126,9 +127,13 @@ func (c *Client) Redeem(ctx context.Context, code string, of Challenge) (Identit
 		return Identity{}, err
 	}
 	if err == nil {
-		// A refusal is final: the ID token could be accepted by another verifier.
 		if verifiers := c.verifiersFor(token); len(verifiers) > 0 {
-			return firstClaimed(verifiers, token, token.Expiry)
+			identity, err := firstClaimed(verifiers, token, token.Expiry)
+			// With several verifiers a refusal is final: another one could accept the ID token.
+			// A single one may find claims in the ID token that the access token lacks.
+			if err == nil || len(c.Verifiers) > 1 {
+				return identity, err
+			}
 		}
 	}
 	expiry := login.Expiry

@@ -20,16 +20,12 @@ func Lock(ctx context.Context, patience time.Duration, take func(context.Context
 	waiting := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	timer := time.AfterFunc(patience, func() { end(fmt.Errorf("it was not to be had within %s", patience)) })
 	giveBack, err := take(held)
-	timer.Stop()
-	if ended := !waiting(); err == nil && (ended || held.Err() != nil) { // at the last moment
-		giveBack()
-		err = cmp.Or(context.Cause(held), context.Cause(ctx))
-	}
+	waited, inTime := waiting(), timer.Stop()
 	if err != nil {
 		end(nil)
 		return nil, err
 	}
-	return func() {
+	unlock = func() {
 		given := make(chan struct{})
 		go func() {
 			defer close(given)
@@ -40,5 +36,11 @@ func Lock(ctx context.Context, patience time.Duration, take func(context.Context
 		case <-given:
 		case <-time.After(unlockPatience):
 		}
-	}, nil
+	}
+	if !waited || !inTime { // the lock came at the last moment, and its context ends
+		err = cmp.Or(context.Cause(held), context.Cause(ctx), context.DeadlineExceeded)
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
 }
