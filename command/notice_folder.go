@@ -67,8 +67,15 @@ func (f folderNotices) lock(ctx context.Context) (unlock func(), err error) {
 	}
 	waiting, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
-	server, err := cli.LockDefaultStorage(waiting, "terraform_registry/publish/"+f.about())
-	if err != nil {
+	server, err := cli.LockDefaultStorage(waiting, tree.PublishLocks+f.about())
+	switch {
+	case ctx.Err() != nil:
+		if err == nil {
+			server()
+		}
+		others()
+		return nil, ctx.Err()
+	case err != nil:
 		return others, nil
 	}
 	return func() {

@@ -72,7 +72,7 @@ func New(o Options) *Index {
 	}
 	x := &Index{
 		options: o,
-		scanner: scanner{options: o, copies: keys.CopyMemo{Store: o.KeyCopies}},
+		scanner: scanner{options: o, copies: keys.CopyMemo{Store: o.KeyCopies, Now: o.now}},
 		watch:   watch.New,
 		retry:   firstRetry,
 		queue:   queue.New[*job, readResult](ctx, o.workers()),
@@ -105,6 +105,14 @@ func (x *Index) Ready() <-chan struct{} { return x.ready }
 
 // Snapshot returns the latest snapshot; nil until Ready.
 func (x *Index) Snapshot() *Snapshot { return x.snapshot.Load() }
+
+// Unread returns how many packages of the latest snapshot are still to be read.
+func (x *Index) Unread() int {
+	if s := x.Snapshot(); s != nil {
+		return s.Totals.Pending
+	}
+	return 0
+}
 
 // Digests returns the Digests of the Options, to which packages can be added before scans
 // find them.
@@ -234,7 +242,7 @@ func (x *Index) scan(ctx context.Context, further changes.Paths, accepts bool) (
 	x.commitRead()
 	before := x.scanner.last
 	s, err := x.scanner.scan(ctx, what, accepts, last)
-	if what[""] {
+	if what[""] && ctx.Err() == nil { // else the caller has given up
 		x.scanned = time.Now()
 	}
 	if err != nil {

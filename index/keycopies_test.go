@@ -335,6 +335,16 @@ func TestARemovedKeyLeavesTheCopy(t *testing.T) {
 			k.copies.Fail(nil)
 			return scan()
 		}, "unknown_key"},
+		{"another key takes its place while the storage is down at a start", replace, func(k *keyedTree, _ func() *index.Snapshot) *index.Snapshot {
+			now := inAnHour()
+			k.options.Now = func() time.Time { return now }
+			k.copies.Fail(errStorage)
+			scan := k.start()
+			scan()
+			k.copies.Fail(nil)
+			now = now.Add(time.Minute)
+			return scan()
+		}, "unknown_key"},
 		{"an empty file may be half-written", func(k *keyedTree) { k.Write("keys/acme.asc", "") }, scanned, byPublisher},
 		{"a file with a part of a key may be half-written", func(k *keyedTree) {
 			k.Write("keys/acme.asc", k.forger.PublicKey()[:200])

@@ -106,8 +106,16 @@ func (a *App) acquireTlog(t *loggedTree) error {
 				Hostnames: key.names(),
 				Require:   key.recorded,
 				Dates:     func(folder address.Address) map[string]time.Time { return datesIn(key.source, folder) },
-				Learned:   func(addresses ...address.Address) { p.compare(key.source, addresses) },
-				Changed:   func(s record.State) { p.tell(key, s) },
+				Unread: func() (n int) {
+					if app := p.newest(); app != nil {
+						for _, x := range app.indexesOf(key.source) {
+							n += x.Unread()
+						}
+					}
+					return n
+				},
+				Learned: func(addresses ...address.Address) { p.compare(key.source, addresses) },
+				Changed: func(s record.State) { p.tell(key, s) },
 			})
 			return p, nil
 		})

@@ -49,8 +49,9 @@ folders and below needs are removed as well. A configuration needs what init has
 installed for it (.terraform/modules/modules.json), the newest version in the
 registry that each of its calls allows, and what these modules call. If that is
 not known, since init has not been run for a configuration that calls modules
-from elsewhere, such as a Git repository, nothing is removed. What remains of a
-module is the record of its source, so that a tag that was moved is noticed if
+from elsewhere, such as a Git repository, or modules or versions that the
+registry does not offer, nothing is removed. What remains of a module is the
+record of its source, so that a tag that was moved is noticed if
 the version is ever fetched again.
 
 With --unused, such as --unused 1y, releases and, with --modules, modules are

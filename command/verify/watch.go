@@ -37,8 +37,9 @@ func watch(ctx context.Context, cmd *cobra.Command, fl caddycmd.Flags, o *verify
 			news, conflicts, pin, err = w.Next(ctx)
 		}
 		failed, isUnanswered := errors.AsType[*verify.UnansweredError](err)
+		_, isAlarm := errors.AsType[*verify.Alarm](err)
 		switch {
-		case ctx.Err() != nil && !fl.Bool("once"):
+		case err != nil && ctx.Err() != nil && !isAlarm && !fl.Bool("once"):
 			return ended(cmd, wrong)
 		case isUnanswered && !fl.Bool("once"):
 			fmt.Fprintln(p.errs, cli.Printable(failed.Error()))

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,11 +20,18 @@ import (
 // A CopyMemo remembers the copies that were last loaded or stored. The zero value has no
 // store and remembers nothing.
 type CopyMemo struct {
-	Store Copies // does not change; nil: there are no copies
+	Store Copies           // does not change; nil: there are no copies
+	Now   func() time.Time // does not change
 
 	mutex sync.Mutex
 	known map[Namespace]*keyCopy // nil: it is known that there is no copy
+	same  map[Namespace]*File    // whose keys were compared with the copy, and are the same
+	retry time.Time              // when copies that could not be loaded are loaded again
 }
+
+// retryAfter is how long scans do without the copies that could not be loaded: if their storage
+// hangs, each attempt takes copyPatience.
+const retryAfter = time.Minute
 
 // Has reports whether the copy of a namespace is known to have a release.
 func (m *CopyMemo) Has(n Namespace, r Release) bool {
@@ -37,12 +45,32 @@ func (m *CopyMemo) HasKeys(n Namespace, file *File) bool {
 	return c != nil && c.keys == armored(file.Keys())
 }
 
-// isOutdated reports whether the copy of a namespace is known to have other keys than its file:
-// a key that was removed from the file must not count again when the file is lost. A file that
-// has no key, or has just been changed, may be half-written, and the copy stays.
-func (m *CopyMemo) isOutdated(n Namespace, file *File) bool {
-	c, _ := m.recall(n)
-	return c != nil && file.settled && file.Verifies() && !m.HasKeys(n, file)
+// isOutdated reports whether the copy of a namespace has other keys than its file, or may have
+// because it could not be loaded: a key that was removed from the file must not count again when
+// the file is lost. A file that has no key, or has just been changed, may be half-written, and
+// the copy stays.
+func (m *CopyMemo) isOutdated(n Namespace, file *File, retries bool) bool {
+	m.mutex.Lock()
+	c, known := m.known[n]
+	same := m.same[n] == file
+	m.mutex.Unlock()
+	switch {
+	case same, known && c == nil, !file.settled, !file.Verifies():
+		return false
+	case !known:
+		return retries
+	case c.keys != armored(file.Keys()):
+		return true
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.known[n] == c {
+		if m.same == nil {
+			m.same = make(map[Namespace]*File)
+		}
+		m.same[n] = file
+	}
+	return false
 }
 
 // Load loads the copies of the keys files in a folder that can be read. Keep tries again to load
@@ -74,6 +102,7 @@ func (m *CopyMemo) remember(n Namespace, c *keyCopy) {
 		m.known = make(map[Namespace]*keyCopy)
 	}
 	m.known[n] = c
+	delete(m.same, n)
 }
 
 // load returns the current copy of a namespace; nil if there is no copy.
@@ -129,8 +158,9 @@ func (m *CopyMemo) drop(ctx context.Context, n Namespace) error {
 // copy could not be stored, and why; empty: all could.
 func (m *CopyMemo) Keep(ctx context.Context, k *Folder, verified map[Namespace][]Release) (failed string) {
 	var namespaces []Namespace
+	retries := m.retries()
 	for n, file := range k.files {
-		if file.unsigned || len(verified[n]) > 0 || m.isOutdated(n, file) {
+		if file.unsigned || len(verified[n]) > 0 || m.isOutdated(n, file, retries) {
 			namespaces = append(namespaces, n)
 		}
 	}
@@ -152,6 +182,18 @@ func (m *CopyMemo) Keep(ctx context.Context, k *Folder, verified map[Namespace][
 	return failed
 }
 
+// retries reports whether it is time to load copies again that could not be loaded.
+func (m *CopyMemo) retries() bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	now := m.Now()
+	due := !now.Before(m.retry)
+	if due {
+		m.retry = now.Add(retryAfter)
+	}
+	return due
+}
+
 // add adds the releases that the keys of a file verify to the copy of the file.
 func (m *CopyMemo) add(ctx context.Context, n Namespace, file *File, verified []Release) (err error) {
 	c, known := m.recall(n)
@@ -165,7 +207,7 @@ func (m *CopyMemo) add(ctx context.Context, n Namespace, file *File, verified []
 		}
 	}
 	text := armored(file.Keys())
-	if err == nil && (len(missing) > 0 || c.keys != text) || errors.Is(err, errCopyDamaged) {
+	if err == nil && (len(missing) > 0 || c != nil && c.keys != text) || errors.Is(err, errCopyDamaged) {
 		err = m.keep(ctx, n, text, missing)
 	}
 	return err

@@ -30,6 +30,10 @@ type Options struct {
 	// origin; none if that is not known. Nil: it never is.
 	Dates func(folder address.Address) map[string]time.Time
 
+	// Unread returns how many packages of the tree are still to be read. Few of the snapshots
+	// that a first read makes are handed over. Nil: as many as in the latest snapshot.
+	Unread func() int
+
 	// Learned is called when the log has new entries of these addresses, or of any without
 	// addresses: the offers have to be compared with them again. It may be nil.
 	Learned func(addresses ...address.Address)
@@ -92,7 +96,7 @@ type Recorder struct {
 	pending   map[address.Address]bool // addresses, without HOSTNAME, with something to enter
 	resting   resting
 	withdrawn withdrawn
-	began     time.Time // when the first snapshot came, or later the last one with fewer unread packages than ever before
+	began     time.Time // when the first snapshot came, or later fewer packages were unread than ever before
 	unread    int       // the packages that were unread then
 	begun     bool
 	tidied    time.Time
@@ -135,13 +139,21 @@ func (r *Recorder) Offered(s *index.Snapshot, changed []address.Address) {
 // pending.
 func (r *Recorder) take() *index.Snapshot {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	maps.Copy(r.pending, r.changed)
 	clear(r.changed)
-	if s := r.latest; s != nil && (r.began.IsZero() || s.Totals.Pending < r.unread) {
-		r.began, r.unread = time.Now(), s.Totals.Pending
+	s := r.latest
+	r.mu.Unlock()
+	if s == nil {
+		return nil
 	}
-	return r.latest
+	unread := s.Totals.Pending
+	if r.options.Unread != nil {
+		unread = r.options.Unread()
+	}
+	if r.began.IsZero() || unread < r.unread {
+		r.began, r.unread = time.Now(), unread
+	}
+	return s
 }
 
 // Log returns the log; nil while it could not be opened yet.

@@ -428,6 +428,30 @@ func TestALogIsBegunWhenTheTreeHasBeenRead(t *testing.T) {
 	}
 }
 
+// While a large tree is read for the first time, hardly any snapshot is handed over.
+func TestALogIsNotBegunBetweenTwoSnapshots(t *testing.T) {
+	files, storage := indextest.New(t), tlogtest.New(t)
+	files.Provider("a/demo", "1.0.0", "linux_amd64")
+	first := scan(t, files)
+	first.Totals.Pending = 5
+	files.Provider("b/demo", "1.0.0", "linux_amd64")
+	last := scan(t, files)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		r := New(Options{Open: storage.Open, Unread: func() int { return 5 - int(time.Since(began)/(beginPatience/2)) }})
+		r.Offered(first, nil)
+		time.Sleep(5 * beginPatience / 2)
+		r.Offered(last, nil)
+		synctest.Wait()
+		r.Close()
+		synctest.Wait()
+	})
+	got := strings.NewReplacer("/demo 1.0.0 linux_amd64", "", " signed", "").Replace(described(t, storage))
+	if got != "found a\nfound b" {
+		t.Errorf("it has %q", got)
+	}
+}
+
 // A log that fails keeps the recorder trying. What could not be entered is entered then.
 func TestALogThatFails(t *testing.T) {
 	files := indextest.New(t)
