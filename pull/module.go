@@ -2,7 +2,6 @@ package pull
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	version "github.com/hashicorp/go-version"
@@ -62,7 +61,7 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 	if m, ok := f.modules.Get(w.releaseID); ok && m.unchanged() {
 		return m, nil
 	}
-	if err, ok := f.unfilled.Get(w.fileID()); ok {
+	if err := refused(f, a, &f.unfilled, w.fileID()); err != nil {
 		return nil, err
 	}
 	return f.fillingModules.Do(ctx, w.String(), func(clients *upstream.Clients) (*FilledModule, error) {
@@ -106,7 +105,7 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 	if folder, ok := f.folders.Get(w.releaseID); ok {
 		return folder, nil
 	}
-	if err, ok := f.unfilled.Get(w.fileID()); ok {
+	if err := refused(f, a, &f.unfilled, w.fileID()); err != nil {
 		return "", err
 	}
 	return f.locating.Do(ctx, w.String(), func(clients *upstream.Clients) (string, error) {
@@ -137,12 +136,8 @@ func (f *Filler) locate(ctx context.Context, w *moduleRequest) (upstream.ModuleS
 // mayCome returns why a version of a module may not be fetched: its origin does not
 // list it, or the version is too young or withdrawn. It returns nil otherwise.
 func (f *Filler) mayCome(ctx context.Context, w *moduleRequest) error {
-	_, listed, err := f.listed(ctx, w.Address, w.version)
-	if err != nil {
+	if _, err := f.mustList(ctx, w.Address, w.version); err != nil {
 		return err
-	}
-	if !listed {
-		return fmt.Errorf("version %s: %w", w.version, ErrUnlisted)
 	}
 	return f.withdrawn(w.Address, w.number)
 }

@@ -80,7 +80,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 	if s.Policy.MinAge > 0 {
 		// An origin has no date for a version that it does not list. Such a release can
 		// only come from the tree.
-		if _, _, err := f.listed(ctx, a, version); errors.Is(err, ErrTooYoung) || err != nil && !errors.Is(err, upstream.ErrNotFound) {
+		if _, _, err := f.listed(ctx, a, version, ""); errors.Is(err, ErrTooYoung) || err != nil && !errors.Is(err, upstream.ErrNotFound) {
 			return nil, nil, err
 		}
 	}
@@ -97,7 +97,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 		}
 		return r, s, nil
 	}
-	if err, ok := f.unapproved.Get(id); ok {
+	if err := refused(f, a, &f.unapproved, id); err != nil {
 		return nil, nil, err
 	}
 	r, err := f.approveOnce(ctx, s, id, present)
@@ -185,12 +185,9 @@ func (f *Filler) approve(ctx context.Context, s *Source, a address.Address, vers
 	if r := files.release(a, keys); r != nil {
 		return &approved{Release: r, present: true}, f.addAnnounced(r)
 	}
-	v, listed, err := f.listed(ctx, a, version)
+	v, err := f.mustList(ctx, a, version)
 	if err != nil {
 		return nil, err
-	}
-	if !listed {
-		return nil, fmt.Errorf("version %s: %w", version, ErrUnlisted)
 	}
 	r, err := s.Client.Release(ctx, a, v, keys.pin())
 	if err != nil {

@@ -3,6 +3,7 @@ package pull
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path"
 	"slices"
@@ -74,20 +75,31 @@ func (f *Filler) versions(ctx context.Context, a address.Address, current bool) 
 	if err != nil {
 		return Offering{}, err
 	}
-	if err := c.wait(ctx, current); err != nil {
+	if err := c.wait(ctx, current, ""); err != nil {
 		return Offering{}, err
 	}
 	return c.offering()
 }
 
+// mustList is listed for a version that is to be fetched. If the list lacks the version, mustList looks for a
+// newer list: a client may have got the version from another instance. The error is ErrUnlisted if there is
+// none with the version.
+func (f *Filler) mustList(ctx context.Context, a address.Address, version string) (wire.ProviderVersion, error) {
+	v, ok, err := f.listed(ctx, a, version, version)
+	if err == nil && !ok {
+		err = fmt.Errorf("version %s: %w", version, ErrUnlisted)
+	}
+	return v, err
+}
+
 // listed finds a version in the list. The error is ErrTooYoung if the version has not
-// reached the minimum release age.
-func (f *Filler) listed(ctx context.Context, a address.Address, version string) (v wire.ProviderVersion, ok bool, err error) {
+// reached the minimum release age. For needed, see wait.
+func (f *Filler) listed(ctx context.Context, a address.Address, version, needed string) (v wire.ProviderVersion, ok bool, err error) {
 	c, err := f.catalog(a)
 	if err != nil {
 		return v, false, err
 	}
-	if err := c.wait(ctx, false); err != nil {
+	if err := c.wait(ctx, false, needed); err != nil {
 		return v, false, err
 	}
 	d, ok := c.version(version)
@@ -198,15 +210,32 @@ func (c *catalog) weigh() int { return int(c.size.Load()) }
 func (c *catalog) set(r *record) {
 	c.record, c.offered = r, nil
 	c.size.Store(r.weigh())
-	if !c.address.IsModule() {
-		return
-	}
 	for _, d := range r.Versions { // a client may have asked for one before it was listed
-		id := fileID{c.address, d.Version}
-		if err, ok := c.unfilled.Get(id); ok && errors.Is(err, ErrUnlisted) {
-			c.unfilled.Remove(id)
+		if c.address.IsModule() {
+			forgetUnlisted(&c.unfilled, fileID{c.address, d.Version})
+		} else {
+			forgetUnlisted(&c.unapproved, releaseID{c.address, d.Version})
 		}
 	}
+}
+
+func forgetUnlisted[K comparable](refusals *cache.Cache[K, error], id K) {
+	if err, ok := refusals.Get(id); ok && errors.Is(err, ErrUnlisted) {
+		refusals.Remove(id)
+	}
+}
+
+// refused returns why a version was refused a short time ago; nil: it may be tried. That no list had it counts
+// only until another instance has listed it.
+func refused[K comparable](f *Filler, a address.Address, refusals *cache.Cache[K, error], id K) error {
+	err, _ := refusals.Get(id)
+	if c, ok := f.catalogs.Get(a); ok && errors.Is(err, ErrUnlisted) {
+		c.mutex.Lock()
+		c.checkRecord(time.Now(), checkEvery)
+		c.mutex.Unlock()
+		err, _ = refusals.Get(id)
+	}
+	return err
 }
 
 // version finds a version in the record.
@@ -220,12 +249,19 @@ func (c *catalog) version(text string) (datedVersion, bool) {
 }
 
 // wait returns when there is a usable record or, if it must be current, when there is one that
-// need not be renewed. Otherwise the error is the failure to get one.
-func (c *catalog) wait(ctx context.Context, current bool) error {
+// need not be renewed. If the record lacks the needed version, wait looks for a newer record in the tree, and
+// waits a moment for a renewal; no version is needed if it is empty. Otherwise the error is the failure to get
+// a record.
+func (c *catalog) wait(ctx context.Context, current bool, needed string) error {
 	c.mutex.Lock()
 	c.load()
 	now := time.Now()
-	c.checkRecord(now)
+	switch {
+	case c.lacks(needed):
+		c.checkRecord(now, 0)
+	case c.address.Hostname == "": // its repository tells one instance of a new tag, and clients ask any
+		c.checkRecord(now, checkEvery)
+	}
 	known, age, ttl := c.record != nil, c.age(now), c.source.Policy.VersionsTTL
 	switch {
 	case known && age <= ttl && !c.lacksDates(c.record, now) && !c.outdated():
@@ -240,7 +276,7 @@ func (c *catalog) wait(ctx context.Context, current bool) error {
 	}
 	wanted := c.wanted
 	refreshed := c.refresh.Start(ctx, "", func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, wanted) })
-	usable := known && !current && age <= 2*ttl && len(c.mature(now)) > 0 && !c.outdated()
+	usable := known && !current && age <= 2*ttl && len(c.mature(now)) > 0 && !c.outdated() && !c.lacks(needed)
 	c.mutex.Unlock()
 	var enough <-chan time.Time
 	switch {
@@ -277,13 +313,22 @@ func (c *catalog) load() {
 	}
 }
 
+// lacks reports whether a version is needed that the record lacks. The caller holds the mutex.
+func (c *catalog) lacks(needed string) bool {
+	if needed == "" || c.record == nil {
+		return false
+	}
+	_, ok := c.record.version(needed)
+	return !ok
+}
+
 // checkEvery is how often the record in the tree is compared with the one in memory.
 const checkEvery = time.Second
 
-// checkRecord takes over the list of a hosted module that another instance has kept: its repository tells
-// one instance of a new tag, and clients ask any. The caller holds the mutex.
-func (c *catalog) checkRecord(now time.Time) {
-	if c.address.Hostname != "" || c.record == nil || now.Sub(c.checked) < checkEvery {
+// checkRecord takes over a newer list that another instance has kept in the tree. It looks for one if that is
+// longer ago than every. The caller holds the mutex.
+func (c *catalog) checkRecord(now time.Time, every time.Duration) {
+	if c.record == nil || now.Sub(c.checked) < every {
 		return
 	}
 	c.checked = now
