@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/checkout"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -92,6 +93,7 @@ type Filler struct {
 
 	catalogs cache.Cache[address.Address, *catalog]
 	opening  openingCatalogs
+	reading  flight.Group[registryhcl.Git] // of hosted modules, by address
 	unlisted cache.Cache[address.Address, error]
 
 	releases   cache.Cache[releaseID, *approved]
@@ -187,7 +189,7 @@ func New(o Options) (*Filler, error) {
 		unpublishable: cache.Cache[string, error]{MaxEntries: maxFiles},
 	}
 	f.approving.Panicked, f.extending.Panicked, f.filling.Panicked = f.notePanic, f.notePanic, f.notePanic
-	f.fillingModules.Panicked, f.locating.Panicked = f.notePanic, f.notePanic
+	f.reading.Panicked, f.fillingModules.Panicked, f.locating.Panicked = f.notePanic, f.notePanic, f.notePanic
 	f.checkouts, f.tagLists = checkout.New(ctx, f.notePanic), checkout.NewTagLists(ctx, f.notePanic)
 	return f, nil
 }

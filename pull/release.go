@@ -97,7 +97,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 		}
 		return r, s, nil
 	}
-	if err := refused(f, a, &f.unapproved, id); err != nil {
+	if err := refused(ctx, f, a, &f.unapproved, id); err != nil {
 		return nil, nil, err
 	}
 	r, err := f.approveOnce(ctx, s, id, present)

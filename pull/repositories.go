@@ -191,13 +191,14 @@ func publishable(d archive.Doubts) error {
 // wait a moment for the new list.
 func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, told bool) error {
 	f.unlisted.Remove(a)
-	c, err := f.catalog(a)
+	c, err := f.catalog(ctx, a)
 	if err != nil {
 		return err
 	}
+	c.takeOver(ctx, checkEvery) // what the tree has counts if the repository cannot be asked
+
 	for range 2 { // the first may be a list that is under way, and was begun before
 		c.mutex.Lock()
-		c.load() // it counts if the repository cannot be asked
 		if told {
 			c.wanted, c.retry = later(c.wanted, since), time.Time{}
 		}

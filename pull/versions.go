@@ -71,7 +71,7 @@ func (f *Filler) CurrentVersions(ctx context.Context, a address.Address) (Offeri
 }
 
 func (f *Filler) versions(ctx context.Context, a address.Address, current bool) (Offering, error) {
-	c, err := f.catalog(a)
+	c, err := f.catalog(ctx, a)
 	if err != nil {
 		return Offering{}, err
 	}
@@ -95,7 +95,7 @@ func (f *Filler) mustList(ctx context.Context, a address.Address, version string
 // listed finds a version in the list. The error is ErrTooYoung if the version has not
 // reached the minimum release age. For needed, see wait.
 func (f *Filler) listed(ctx context.Context, a address.Address, version, needed string) (v wire.ProviderVersion, ok bool, err error) {
-	c, err := f.catalog(a)
+	c, err := f.catalog(ctx, a)
 	if err != nil {
 		return v, false, err
 	}
@@ -116,15 +116,16 @@ func (f *Filler) listed(ctx context.Context, a address.Address, version, needed 
 }
 
 // catalog returns the catalog of a provider or module. The error says why it has no
-// list.
-func (f *Filler) catalog(a address.Address) (*catalog, error) {
+// list. A known catalog counts while the tree does not say which repository a module is in.
+func (f *Filler) catalog(ctx context.Context, a address.Address) (*catalog, error) {
 	s, err := f.source(a)
 	if err != nil {
 		return nil, err
 	}
 	var g registryhcl.Git
 	if a.Hostname == "" {
-		if g, err = f.repository(a); err != nil && !errors.Is(err, ErrUnread) {
+		g, err = readOnce(ctx, &f.reading, a.String(), func() (registryhcl.Git, error) { return f.repository(a) })
+		if err != nil && !errors.Is(err, ErrUnread) {
 			return nil, err
 		}
 	}
@@ -190,6 +191,7 @@ type catalog struct {
 	checked time.Time  // when the record in the tree was compared with this one
 	stamp   tree.Stamp // of the record in the tree at that time
 	refresh flight.Group[struct{}]
+	reading flight.Group[struct{}] // of the record in the tree
 	dating  flight.Group[struct{}] // by version
 
 	keeping sync.Mutex // while the record in the tree is written
@@ -227,12 +229,10 @@ func forgetUnlisted[K comparable](refusals *cache.Cache[K, error], id K) {
 
 // refused returns why a version was refused a short time ago; nil: it may be tried. That no list had it counts
 // only until another instance has listed it.
-func refused[K comparable](f *Filler, a address.Address, refusals *cache.Cache[K, error], id K) error {
+func refused[K comparable](ctx context.Context, f *Filler, a address.Address, refusals *cache.Cache[K, error], id K) error {
 	err, _ := refusals.Get(id)
 	if c, ok := f.catalogs.Get(a); ok && errors.Is(err, ErrUnlisted) {
-		c.mutex.Lock()
-		c.checkRecord(time.Now(), checkEvery)
-		c.mutex.Unlock()
+		c.takeOver(ctx, checkEvery)
 		err, _ = refusals.Get(id)
 	}
 	return err
@@ -254,14 +254,16 @@ func (c *catalog) version(text string) (datedVersion, bool) {
 // a record.
 func (c *catalog) wait(ctx context.Context, current bool, needed string) error {
 	c.mutex.Lock()
-	c.load()
-	now := time.Now()
+	first, lacks := c.record == nil && !c.loaded, c.lacks(needed)
+	c.mutex.Unlock()
 	switch {
-	case c.lacks(needed):
-		c.checkRecord(now, 0)
+	case first, lacks:
+		c.takeOver(ctx, 0)
 	case c.address.Hostname == "": // its repository tells one instance of a new tag, and clients ask any
-		c.checkRecord(now, checkEvery)
+		c.takeOver(ctx, checkEvery)
 	}
+	c.mutex.Lock()
+	now := time.Now()
 	known, age, ttl := c.record != nil, c.age(now), c.source.Policy.VersionsTTL
 	switch {
 	case known && age <= ttl && !c.lacksDates(c.record, now) && !c.outdated():
@@ -301,18 +303,6 @@ func (c *catalog) wait(ctx context.Context, current bool, needed string) error {
 	return c.failure
 }
 
-// load reads the record in the tree, unless it has been read. The caller holds the mutex.
-func (c *catalog) load() {
-	if c.loaded || c.record != nil {
-		return
-	}
-	r, err := c.readRecord()
-	if c.loaded = !errors.Is(err, ErrUnread); r != nil {
-		c.set(r)
-		c.opened(true, nil)
-	}
-}
-
 // lacks reports whether a version is needed that the record lacks. The caller holds the mutex.
 func (c *catalog) lacks(needed string) bool {
 	if needed == "" || c.record == nil {
@@ -325,28 +315,61 @@ func (c *catalog) lacks(needed string) bool {
 // checkEvery is how often the record in the tree is compared with the one in memory.
 const checkEvery = time.Second
 
-// checkRecord takes over a newer list that another instance has kept in the tree. It looks for one if that is
-// longer ago than every. The caller holds the mutex.
-func (c *catalog) checkRecord(now time.Time, every time.Duration) {
-	if c.record == nil || now.Sub(c.checked) < every {
-		return
+// takeOver takes over a newer list that another instance has kept in the tree, or the first one. It looks for
+// one if that is longer ago than every.
+func (c *catalog) takeOver(ctx context.Context, every time.Duration) {
+	c.mutex.Lock()
+	recent := time.Since(c.checked) < every
+	c.mutex.Unlock()
+	if !recent {
+		readOnce(ctx, &c.reading, "", c.compare)
 	}
-	c.checked = now
+}
+
+// compare reads the record in the tree if it is not the one that was read last.
+func (c *catalog) compare() (none struct{}, err error) {
+	c.mutex.Lock()
+	first, stamp := c.record == nil, c.stamp
+	c.mutex.Unlock()
 	_, in, dir, err := c.folder(c.address)
 	if err != nil {
-		return
+		return none, err
 	}
+	var r *record
 	info, err := in.Stat(path.Join(dir, tree.VersionsName))
-	if err != nil || tree.StampOf(info) == c.stamp {
-		return
+	changed := err == nil && tree.StampOf(info) != stamp
+	if first || changed {
+		r, err = c.readRecord()
 	}
-	r, err := c.readRecord()
-	if err == nil {
-		c.stamp = tree.StampOf(info)
-	}
-	if r != nil && r.newerThan(c.record, now) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.checked = time.Now()
+	switch {
+	case c.record == nil:
+		if c.loaded = !errors.Is(err, ErrUnread); r != nil {
+			c.set(r)
+			c.opened(true, nil)
+		}
+	case r != nil && r.newerThan(c.record, c.checked):
 		c.set(r.withPastOf(c.record))
 	}
+	if changed && err == nil {
+		c.stamp = tree.StampOf(info)
+	}
+	return none, err
+}
+
+// readOnce reads something of the tree once for all callers. They wait for it until ctx ends, and no longer than
+// patience after it began: a tree may hang, and what is in memory is served meanwhile. The error is then ErrUnread.
+func readOnce[V any](ctx context.Context, reads *flight.Group[V], key string, read func() (V, error)) (V, error) {
+	under, result := reads.Join(ctx, key, func(*flight.Flight[V]) (V, error) { return read() })
+	waits, cancel := context.WithDeadlineCause(ctx, under.Began.Add(patience), tree.ErrNotWritable)
+	defer cancel()
+	value, err := flight.Landing[V](waits, result)
+	if err != nil && waits.Err() != nil {
+		err = fmt.Errorf("%w: %w", ErrUnread, err)
+	}
+	return value, err
 }
 
 // outdated reports whether the origin has told of a change since the list was asked for. The caller
