@@ -130,10 +130,13 @@ func testManifests(t *testing.T, on treeKind) {
 	r.Signed(publisher)
 	folders.Keys("acme", publisher)
 	s := newSite(t, folders)
+	s.Fault(files+manifest, status(501))
+	into := on.root(t)
+	over(t, s.Client(t, upstream.Origin{}), pull.Policy{}, into).mustRefuse(t, linuxZip, upstream.ErrUnavailable, "")
+
 	s.Fault(files+manifest, body(folders.Read("providers/acme/demo/"+manifest)))
 	c := s.Client(t, upstream.Origin{})
-
-	m := on.mirror(t, c, pull.Policy{})
+	m := over(t, c, pull.Policy{}, into)
 	m.fill(t, linuxZip)
 	m.mustHave(t, directory+linuxZip, directory+sums, directory+sums+".sig", directory+manifest, keysFile, record)
 	if d := m.scan(t).Provider(index.PlaceOf(demo)).Release("1.0.0").Packages[0].Download(); !strings.Contains(string(d.Head), `"protocols":["6.0"]`) {

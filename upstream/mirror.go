@@ -96,7 +96,9 @@ func (c mirror) release(ctx context.Context, a address.Address, v wire.ProviderV
 		if err := c.readSignature(ctx, r, signature, pinned); err != nil && !IsKind(err, ErrNotFound, ErrRefused) {
 			return nil, err
 		}
-		c.readManifest(ctx, r, sums)
+		if err := c.readManifest(ctx, r, sums); err != nil {
+			return nil, err
+		}
 	}
 	for _, platform := range platforms {
 		p, err := r.archived(platform, archives[platform])

@@ -176,7 +176,9 @@ func (c registry) release(ctx context.Context, a address.Address, v wire.Provide
 		return nil, fail(m.url, ErrMalformed, "its packages have other names than %s", address.ReleaseFileName(a.Name, v.Version, "OS_ARCH.zip"))
 	}
 	r.Announced = r.announced(m.packages)
-	c.readManifest(ctx, r, m.checksums)
+	if err := c.readManifest(ctx, r, m.checksums); err != nil {
+		return nil, err
+	}
 	return r, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -164,6 +165,42 @@ func TestManifest(t *testing.T) {
 				t.Errorf("got %+v, %v", r, err)
 			}
 		})
+	}
+}
+
+// A release is complete without a manifest that the origin does not have. One that the origin cannot send at the
+// moment is waited for.
+func TestManifestsThatAreNotSent(t *testing.T) {
+	folders, publisher := acme(t)
+	const name = "providers/acme/demo/terraform-provider-demo_1.0.0_"
+	sums := folders.Read(name+"SHA256SUMS") + strings.Repeat("0", 64) + "  terraform-provider-demo_1.0.0_manifest.json\n"
+	folders.Write(name+"SHA256SUMS", sums).Write(name+"SHA256SUMS.sig", publisher.Sign(sums))
+	for _, mirror := range []string{"", upstreamtest.MirrorURL} {
+		for _, test := range []struct {
+			rule   string
+			answer http.HandlerFunc
+			kind   error // nil: there is a release
+		}{
+			{"it is not there", status(404), nil},
+			{"the store of a mirror refuses what is not there", status(403), nil},
+			{"it is never to be had", status(400), nil},
+			{"the server fails", status(501), upstream.ErrUnavailable},
+			{"the connection breaks off", upstreamtest.BreakOff, upstream.ErrUnavailable},
+			{"the server is silent", upstreamtest.Silence, upstream.ErrTimeout},
+		} {
+			t.Run(test.rule+mirror, func(t *testing.T) {
+				s := newSite(t, folders)
+				s.Fault(files+"terraform-provider-demo_1.0.0_manifest.json", test.answer)
+				s.InBubble(t, upstream.Origin{Mirror: mirror}, func(t *testing.T, c *upstream.Client) {
+					r, err := c.Release(background(), demo, v1, nil)
+					if test.kind != nil {
+						mustFail(t, err, test.kind, "")
+					} else if err != nil || r.Manifest != nil {
+						t.Errorf("got %+v, %v", r, err)
+					}
+				})
+			})
+		}
 	}
 }
 

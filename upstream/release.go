@@ -148,18 +148,23 @@ func (c *Client) readSignature(ctx context.Context, r *Release, u *url.URL, keys
 }
 
 // readManifest fetches the manifest that SHA256SUMS lists, from the same folder. The
-// protocol does not have it, and a release is complete without it.
-func (c *Client) readManifest(ctx context.Context, r *Release, sums *url.URL) {
+// protocol does not have it, and a release is complete without it. The error means that
+// the origin may send it another time: a release that is kept without it stays so.
+func (c *Client) readManifest(ctx context.Context, r *Release, sums *url.URL) error {
 	name := address.ManifestName(r.Address.Name, r.Version)
 	sum, listed := r.Sums[name]
 	if !listed {
-		return
+		return nil
 	}
 	d, err := c.read(ctx, sums.ResolveReference(&url.URL{Path: name}), maxManifest)
-	if err != nil || sha256.Sum256(d.body) != sum {
-		return
+	switch {
+	case IsKind(err, ErrUnavailable, ErrTimeout, context.Canceled, context.DeadlineExceeded):
+		return err
+	case err != nil || sha256.Sum256(d.body) != sum:
+		return nil
 	}
 	if _, err := wire.DecodeManifest(d.body); err == nil {
 		r.Manifest = d.body
 	}
+	return nil
 }
