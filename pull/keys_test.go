@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
@@ -70,5 +71,39 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 			}
 			withCopies(t, newAcme(t), root, nil).mustRefuse(t, linuxZip, tree.ErrNotWritable, "")
 		})
+	}
+}
+
+// Without the lock that instances share, one of two that add keys at the same time writes a file without the
+// other's. A release whose key was lost gets it back when a client asks for it.
+func TestKeysThatAnotherInstanceHasOverwritten(t *testing.T) {
+	eachTree(t, testKeysThatWereOverwritten)
+}
+
+func testKeysThatWereOverwritten(t *testing.T, on treeKind) {
+	s, root := newAcme(t), on.root(t)
+	m := over(t, s.Client(t, upstream.Origin{}), pull.Policy{}, root)
+	m.fill(t, linuxZip)
+	written := m.Read(keysFile)
+	header, _, _ := strings.Cut(written, "-----BEGIN")
+	others := header + indextest.NewPublisher(t).PublicKey() + "\n"
+	for _, pinned := range []bool{false, true} {
+		if pinned {
+			others = strings.TrimPrefix(others, header)
+		}
+		m.Write(keysFile, others)
+		if r := m.scan(t).Provider(index.PlaceOf(demo)); r != nil {
+			t.Fatalf("it is offered without its key: %+v", r)
+		}
+		again := over(t, s.Client(t, upstream.Origin{}), pull.Policy{}, root)
+		if _, err := again.Fill(background(), demo, linuxZip); (err != nil) != pinned {
+			t.Fatalf("pinned %v: got %v", pinned, err)
+		}
+		if (m.Read(keysFile) == others) != pinned || !strings.HasPrefix(m.Read(keysFile), others) {
+			t.Errorf("pinned %v: the file is now\n%s", pinned, m.Read(keysFile))
+		}
+		if p := m.scan(t).Provider(index.PlaceOf(demo)); (p == nil) != pinned {
+			t.Errorf("pinned %v: it is offered: %+v", pinned, p)
+		}
 	}
 }

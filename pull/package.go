@@ -351,7 +351,23 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 	case err != nil:
 		return nil, err
 	}
+	if bytes.Equal(files.checksums, k.Checksums) && bytes.Equal(files.signature, k.Signature) {
+		f.restoreKeys(d, k, p, digest)
+	}
 	return f.newFilled(k, p, name, info, digest), nil
+}
+
+// restoreKeys adds the keys of a release that is in the tree to a keys file without them: another instance may
+// have written the file at the same time, when the lock that they share was not available. The package is valid
+// even if that fails, and the next request tries again.
+func (f *Filler) restoreKeys(d *directory, k *packageFill, p upstream.Package, digest archive.PackageDigest) {
+	keys, err := d.readKeys()
+	if err != nil || keys.pinned || !k.Signed() || f.options.ReadOnly {
+		return
+	}
+	if file, _ := keys.withKeys(k.Keys); file != nil {
+		f.keepDocuments(d, k, p, digest)
+	}
 }
 
 // verify compares a package with its release. It refuses a package that the index would
