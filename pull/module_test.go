@@ -540,6 +540,7 @@ func TestPendingRecordsAreCompleted(t *testing.T) {
 				if _, err := m.CurrentVersions(background(), vpc); err != nil {
 					t.Fatal(err)
 				}
+				synctest.Wait()
 				if record := m.Read(moduleSource); strings.Contains(record, "pending") {
 					t.Fatalf("the record is %s", record)
 				}

@@ -155,13 +155,13 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 		return nil, err
 	}
 	info, err := f.placeModule(w, in, temporary, name)
+	if pending && (err != nil || in.WriteFile(path.Join(dir, tree.SourceName(w.version)), record.settled().encode()) != nil) {
+		f.noteUnsettled(w.Address) // the package may be there although the answer was lost
+	}
 	if err != nil {
 		return nil, err
 	}
 	kept = true
-	if pending && in.WriteFile(path.Join(dir, tree.SourceName(w.version)), record.settled().encode()) != nil {
-		f.noteUnsettled(w.Address)
-	}
 	for _, d := range f.digests() {
 		d.AddModule(info, digest)
 	}

@@ -86,11 +86,11 @@ var (
 // mirror only once (checklist 25, 72).
 const presentPatience = 3 * time.Second
 
-// An origin's description of a version does not change, so VERSION.json is kept for a
-// minute, unless packages may be missing in it that the origin could not be asked for. Lists of versions are kept only for a second. An Upstream renews its lists in
-// the background when requests use them, so the requests have to reach it. A list is kept
-// no longer than its own age either: if an Upstream renews its lists on every request, it
-// gets every request.
+// An origin's description of a version does not change, so VERSION.json is kept for a minute,
+// unless packages may be missing in it that the origin could not be asked for. Lists of versions
+// are kept only for a second. An Upstream renews its lists in the background when requests use
+// them, so the requests have to reach it. A list is kept no longer than its own age either: if an
+// Upstream renews its lists on every request, it gets every request.
 const (
 	mergedLife     = time.Minute
 	mergedListLife = time.Second

@@ -130,10 +130,14 @@ func (r *record) withPastOf(other *record) *record {
 	return merged
 }
 
-// newerThan reports whether a record was fetched after another one. A record from the future was not: a clock
-// was wrong, and the record would otherwise win over all newer ones.
+// maxSkew is how far the clocks of instances may differ.
+const maxSkew = time.Hour
+
+// newerThan reports whether a record was fetched after another one. A record from the future is older than
+// all others: a clock was wrong, and the record would otherwise win until that time has come.
 func (r *record) newerThan(other *record, now time.Time) bool {
-	return r.Fetched.After(other.Fetched) && !r.Fetched.After(now)
+	future := now.Add(maxSkew)
+	return !r.Fetched.After(future) && (r.Fetched.After(other.Fetched) || other.Fetched.After(future))
 }
 
 // listed returns the versions of the record, in the form for versions missing in

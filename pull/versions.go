@@ -434,8 +434,8 @@ func (c *catalog) fetchRecord(clients *upstream.Clients, wanted time.Time) (stru
 	c.opened(listed, err)
 	c.noteListed(err)
 	c.noteRefresh(hostOf(c.address, c.git), c.address, before != nil, err)
-	if before != nil { // clients have a list, and need not wait for this
-		c.settleSources()
+	if before != nil {
+		go c.settleSources() // clients wait for the list alone
 	}
 	return struct{}{}, err
 }
@@ -451,7 +451,7 @@ func (c *catalog) fetch(ctx context.Context, before *record, wanted time.Time) (
 		return nil, err // without the record all versions would count as first seen today
 	}
 	switch {
-	case kept != nil && before != nil && before.Fetched.After(kept.Fetched):
+	case kept != nil && before != nil && before.newerThan(kept, time.Now()):
 		before = before.withPastOf(kept)
 	case kept != nil && before != nil:
 		before = kept.withPastOf(before)
