@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// What no event tells of is found after Options.Rescan, also while some folder is scanned more
-// often than that.
+// A change without an event is found after Options.Rescan, also while some folder is scanned more
+// often.
 func TestEverythingIsScannedHoweverOftenFoldersAre(t *testing.T) {
 	o := options(t, nil) // its key is of the present
 	synctest.Test(t, func(t *testing.T) {

@@ -113,7 +113,7 @@ func TestFillersOutliveReloads(t *testing.T) {
 	}
 }
 
-// What is fetched while a reload replaces the filler is completed with the storage and the log of
+// A fetch during which a reload replaces the filler is completed with the storage and the log of
 // the new configuration.
 func TestFillersGoOnForDownloadsUnderWay(t *testing.T) {
 	for _, test := range []struct {

@@ -64,7 +64,7 @@ func TestPagesDuringAnOutage(t *testing.T) {
 	}
 }
 
-// What the registry still reads is nearly there, and no failure.
+// A registry that still reads its files does not fail.
 func TestPagesBeforeTheFirstScan(t *testing.T) {
 	s := siteOf(t, nil)
 	var log bytes.Buffer

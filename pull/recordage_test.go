@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Clocks of instances differ a little. A clock that is hours ahead is wrong, and so is what it has dated.
+// Clocks of instances differ a little. A clock that is hours ahead is wrong, and its dates are, too.
 func TestWhichRecordIsNewer(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	for _, test := range []struct {

@@ -134,7 +134,7 @@ func TestPruneModules(t *testing.T) {
 	}
 }
 
-// Until the newest version is offered again, nobody knows what it calls.
+// While the newest version is withheld, its calls are unknown.
 func TestPruneModulesKeepsTheNeedsOfWithheldVersions(t *testing.T) {
 	root, dir := newModuleTree(t), t.TempDir()
 	commandtest.Write(t, root, "modules/"+mirroredVPC+"/1.2.0.tar.gz", "damaged")

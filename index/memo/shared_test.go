@@ -86,7 +86,7 @@ func TestMergingLoadsNoLargeSegments(t *testing.T) {
 	}
 }
 
-// Records of other instances are not lost to the instance that merges them before it has loaded them.
+// An instance that merges records of others before it has loaded them can still load them.
 func TestMergedRecordsCanStillBeLoaded(t *testing.T) {
 	c := &counted{segments: make(map[string][]byte)}
 	const n = maxSmall + 1

@@ -41,7 +41,7 @@ func TestDataThatGoesWithTheContainer(t *testing.T) {
 	}
 }
 
-// A log that is lost alone is behind for good, so it is named, too.
+// A log that is lost alone stays behind, so it is named, too.
 func TestWarningsOfLostData(t *testing.T) {
 	for _, test := range []struct {
 		rule    string

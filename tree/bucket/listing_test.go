@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
-// What is listed again stays as it is in the bucket, whatever else is listed again with it.
+// A folder that is listed again stays as it is in the bucket, whichever others are listed with it.
 func TestFoldersAreListedAgain(t *testing.T) {
 	for _, row := range []struct {
 		rule      string
