@@ -16,8 +16,10 @@ func TestNoRetryIsForgotten(t *testing.T) {
 		x := New(Options{})
 		defer x.Close()
 		x.changes.Take() // everything, at first
+		x.scanning.Lock()
 		x.scanAgain(changes.Only([]string{"providers/acme/one"}))
 		x.scanAgain(changes.Only([]string{"providers/acme/other"}))
+		x.scanning.Unlock()
 		time.Sleep(firstRetry)
 		synctest.Wait()
 		again, _, _ := x.changes.Take()
