@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -217,11 +219,13 @@ func (c *cache) count() {
 		used time.Time
 	}
 	var entries []entry
+	before, unread := c.size, false
 	c.size, c.counted = 0, time.Now()
 	for first := range 1 << 8 {
 		prefix := fmt.Sprintf("%02x", first)
 		folder := filepath.Join(c.directory, prefix)
-		files, _ := os.ReadDir(folder) // there may be no content with that prefix
+		files, err := os.ReadDir(folder)
+		unread = unread || err != nil && !errors.Is(err, fs.ErrNotExist) // there may be no content with that prefix
 		for _, f := range files {
 			name, complete := filepath.Join(folder, f.Name()), isContent(f.Name(), prefix)
 			if !complete && !strings.HasSuffix(name, unfinishedSuffix) {
@@ -239,6 +243,9 @@ func (c *cache) count() {
 			}
 			c.size += info.Size()
 		}
+	}
+	if unread { // else the cache could outgrow its limit
+		c.size = max(c.size, before)
 	}
 	if c.size <= c.limit {
 		return

@@ -215,3 +215,15 @@ func TestACacheIsClosedWhileItIsUsed(t *testing.T) {
 		b.cache.mutex.Unlock()
 	}
 }
+
+// A folder of the cache that cannot be read at the moment is not empty: the cache keeps to its limit.
+func TestACacheCountsWhatItCannotRead(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "00"), nil, 0o600); err != nil { // no folder
+		t.Fatal(err)
+	}
+	c := &cache{directory: dir, limit: 100, size: 60}
+	if c.count(); c.size != 60 {
+		t.Errorf("it counts %d bytes", c.size)
+	}
+}

@@ -96,7 +96,9 @@ func (f *Filler) presentModule(w *moduleRequest) (*index.ModuleVersion, error) {
 	if err := f.checkRecord(w.Address, w.version, address.Platform{}, v.H1, v.Archive.SHA256); err != nil {
 		return nil, err
 	}
-	f.readSource(in, dir, w.version) // an answer of the store may have been lost
+	if _, err := f.readSource(in, dir, w.version); err != nil { // an answer of the store may have been lost
+		f.noteUnsettled(w.Address)
+	}
 	return v, nil
 }
 

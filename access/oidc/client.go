@@ -99,9 +99,9 @@ func (c *Client) config(ctx context.Context, redirectURI string) (*oauth2.Config
 // The ID token proves that the code belongs to this login: it has the nonce, and this
 // client as its audience. `terraform login` would store the access token. If a verifier
 // has its audience, the person has its subject and groups here, too. With several
-// verifiers the person is refused if that one does. Otherwise the same claims of the ID
-// token count. The identity ends with the access
-// token, whose life the issuer states, or else with the ID token.
+// verifiers the person is refused if that one refuses the access token. Otherwise the same
+// claims of the ID token count. The identity ends with the access token, whose life the
+// issuer states, or else with the ID token.
 func (c *Client) Redeem(ctx context.Context, code string, of Challenge) (Identity, error) {
 	config, err := c.config(ctx, of.RedirectURI)
 	if err != nil {

@@ -51,8 +51,8 @@ registry that each of its calls allows, and what these modules call. If that is
 not known, since init has not been run for a configuration that calls modules
 from elsewhere, such as a Git repository, or modules or versions that the
 registry does not offer, nothing is removed. What remains of a module is the
-record of its source, so that a tag that was moved is noticed if
-the version is ever fetched again.
+record of its source, so that a tag that was moved is noticed if the version is
+ever fetched again.
 
 With --unused, such as --unused 1y, releases and, with --modules, modules are
 removed only if they have not been downloaded for so long, and lock files need

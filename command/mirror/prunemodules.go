@@ -10,6 +10,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
@@ -122,13 +123,13 @@ func (s *moduleSurvey) need(l pull.Lock) *index.ModuleVersion {
 // why the version that init would install is not among them.
 func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.ModuleVersion, err error) {
 	wanted := slices.Clone(call.Installed)
-	var offered []string
-	for _, m := range []*index.Module{s.snapshot.Module(index.PlaceOf(call.Address)), s.hosted(call)} {
-		if m == nil {
-			continue
-		}
-		for _, v := range m.Versions {
-			offered = append(offered, v.Version)
+	var offered, addresses []string
+	for _, a := range s.addresses(call) {
+		addresses = append(addresses, a.String())
+		if m := s.snapshot.Module(index.PlaceOf(a)); m != nil {
+			for _, v := range m.Versions {
+				offered = append(offered, v.Version)
+			}
 		}
 	}
 	newest, err := call.Select(offered)
@@ -136,7 +137,7 @@ func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.Module
 		wanted = append(wanted, newest)
 	}
 	for _, p := range s.snapshot.Report().Withheld {
-		if p.Version == "" || p.Address != call.Address.String() && !(slices.Contains(s.own, call.Address.Hostname) && p.Address == call.Address.At("").String()) {
+		if p.Version == "" || !slices.Contains(addresses, p.Address) {
 			continue
 		}
 		if first, bad := call.Select(append(slices.Clone(offered), p.Version)); bad == nil && first != newest {
@@ -151,12 +152,13 @@ func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.Module
 	return found, err
 }
 
-// hosted returns the module of a call if it belongs to the registry itself; nil otherwise.
-func (s *moduleSurvey) hosted(call lockfile.ModuleCall) *index.Module {
-	if !slices.Contains(s.own, call.Address.Hostname) {
-		return nil
+// addresses returns the addresses under which the tree may have the module of a call. The module
+// of one of the registry's own hostnames may lie under no hostname.
+func (s *moduleSurvey) addresses(call lockfile.ModuleCall) []address.Address {
+	if slices.Contains(s.own, call.Address.Hostname) {
+		return []address.Address{call.Address, call.Address.At("")}
 	}
-	return s.snapshot.Module(index.PlaceOf(call.Address.At("")))
+	return []address.Address{call.Address}
 }
 
 // read adds the needs of a module in the tree to a configuration.

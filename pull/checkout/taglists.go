@@ -64,7 +64,7 @@ func (t *TagLists) Of(ctx context.Context, from *upstream.Client, repository ups
 		l, err := t.listing.Do(ctx, url, func(clients *upstream.Clients) (*TagList, error) {
 			l := &TagList{Began: time.Now()}
 			l.Tags, l.err = ask(clients.Context(t.ctx), from, repository)
-			if upstream.IsKind(l.err, context.Canceled, context.DeadlineExceeded, upstream.ErrBusy, tree.ErrNotWritable) {
+			if upstream.IsKind(l.err, context.Canceled, context.DeadlineExceeded, upstream.ErrBusy, tree.ErrNotWritable, tree.ErrDiskFull) {
 				return nil, l.err // it says nothing about the repository
 			}
 			t.lists.Put(url, l, tagsLifetime)
