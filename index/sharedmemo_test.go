@@ -431,8 +431,11 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		}
 		m.deleted = make(chan string, 100)
 		rescan(t, instanceOf(t, files, m).Index)
-		for range damaged {
-			if name := <-m.deleted; !slices.Contains(damaged, name) {
+		for removed := 0; removed < len(damaged); {
+			switch name := <-m.deleted; {
+			case slices.Contains(damaged, name):
+				removed++
+			case strings.HasPrefix(name, "of-another-format"): // the instance's own are merged
 				t.Errorf("%s is removed", name)
 			}
 		}
