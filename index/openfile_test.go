@@ -18,7 +18,7 @@ import (
 // the file or a package with it.
 func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 	const archive, folder = "modules/acme/vpc/aws/1.0.0.zip", "modules/acme/net/aws/1.0.0/"
-	large := strings.Repeat("# a comment\n", 12_500)
+	large := strings.Repeat("some data\n", 15_000)
 	rewrite := func(name string) error {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
@@ -36,16 +36,16 @@ func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 		{"nothing happens to a file", "acme/vpc/aws", archive, func(string) error { return nil }, 100, false},
 		{"a file is rewritten", "acme/vpc/aws", archive, rewrite, 100, true},
 		{"a file is given other permissions", "acme/vpc/aws", archive, func(name string) error { return os.Chmod(name, 0o444) }, 100, false},
-		{"nothing happens to a folder", "acme/net/aws", folder + "a.tf", func(string) error { return nil }, 100, false},
-		{"the first file of a folder is rewritten", "acme/net/aws", folder + "a.tf", rewrite, 100, true},
-		{"the last file of a folder is rewritten", "acme/net/aws", folder + "b.tf", rewrite, 250_000, true},
-		{"a file of a folder is rewritten that was read before", "acme/net/aws", folder + "a.tf", rewrite, 250_000, false},
+		{"nothing happens to a folder", "acme/net/aws", folder + "a.txt", func(string) error { return nil }, 100, false},
+		{"the first file of a folder is rewritten", "acme/net/aws", folder + "a.txt", rewrite, 100, true},
+		{"a later file of a folder is rewritten", "acme/net/aws", folder + "b.txt", rewrite, 250_000, true},
+		{"a file of a folder is rewritten that was read before", "acme/net/aws", folder + "a.txt", rewrite, 250_000, false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			root := t.TempDir()
 			indextest.OnDisk(t, root).
-				Write(archive, indextest.Zip("main.tf", large)).
-				Write(folder+"a.tf", large).Write(folder+"b.tf", large)
+				Write(archive, indextest.Zip("main.tf", "", "data", large)).
+				Write(folder+"a.txt", large).Write(folder+"b.txt", large).Write(folder+"main.tf", "")
 			s := scanWith(t, options(t, source.Directories{Root: root}.Open))
 			f := s.Module(index.PlaceOf(addressAt("", test.address))).Versions[0].Archive
 			open, err := s.Open(f)
