@@ -88,6 +88,7 @@ var layers = []layer{
 	{name: "pages", http: true, only: []string{"pages/markdown", "pages/accept", "pages/assets", "pages/feed", "pages/changes", "pages/docsmenu", "pages/route", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "usage", "pull/follow", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo", "usage"}},
 	{name: "module/baseurl", http: true, caddy: true, only: []string{}},
+	{name: "module/option", caddy: true, only: []string{}},
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "tree/source", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 )
 
 // Access says who may read, publish and manage what.
@@ -140,7 +141,7 @@ func (h *Handler) rules() (*access.Rules, error) {
 	repl, rules := caddy.NewReplacer(), make([]access.Rule, len(configured))
 	for i, r := range configured {
 		words := r.words()
-		err := expand(repl, list("words", words))
+		err := option.Expand(repl, option.List("words", words))
 		if err == nil {
 			rules[i], err = access.ParseRule(words...)
 		}

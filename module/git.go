@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers/webhook"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -66,11 +67,11 @@ const defaultGitPoll = 5 * time.Minute
 
 func (g *Git) expand(repl *caddy.Replacer) error {
 	for _, h := range g.Hosts {
-		if err := expand(repl, scalar("name", &h.Name), list("allow", h.Allow), scalar("user", &h.User), scalar("token", &h.Token), scalar("webhook", &h.Webhook)); err != nil {
+		if err := option.Expand(repl, option.Scalar("name", &h.Name), option.List("allow", h.Allow), option.Scalar("user", &h.User), option.Scalar("token", &h.Token), option.Scalar("webhook", &h.Webhook)); err != nil {
 			return fmt.Errorf("hosts: %w", err)
 		}
 	}
-	return expand(repl, list("private", g.Private))
+	return option.Expand(repl, option.List("private", g.Private))
 }
 
 // upstreamHost returns the host without its webhook.

@@ -15,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -116,7 +117,7 @@ func (l *Login) read(repl *caddy.Replacer, logger *slog.Logger) (*login, error) 
 		logger: logger,
 	}
 	// The secret must not get into the configuration.
-	if err := expand(repl, scalar("login: secret", &provisioned.secret)); err != nil {
+	if err := option.Expand(repl, option.Scalar("login: secret", &provisioned.secret)); err != nil {
 		return nil, err
 	}
 	if len(l.Ports) == 0 {
@@ -179,12 +180,12 @@ func (l *login) document(ctx context.Context) *wire.Login {
 }
 
 func (l *Login) expand(repl *caddy.Replacer) error {
-	return expand(repl,
-		scalar("client", &l.Client),
-		scalar("authz", &l.Authz),
-		scalar("token", &l.Token),
-		scalar("issuer", &l.Issuer),
-		list("scopes", l.Scopes),
+	return option.Expand(repl,
+		option.Scalar("client", &l.Client),
+		option.Scalar("authz", &l.Authz),
+		option.Scalar("token", &l.Token),
+		option.Scalar("issuer", &l.Issuer),
+		option.List("scopes", l.Scopes),
 	)
 }
 
@@ -285,32 +286,32 @@ func (l *Login) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	texts := map[string]*string{"client": &l.Client, "secret": &l.Secret, "issuer": &l.Issuer, "authz": &l.Authz, "token": &l.Token}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		option := d.Val()
-		switch text := texts[option]; {
-		case text != nil && *text != "", option == "ports" && l.Ports != nil:
-			return d.Errf("%s is already specified", option)
+		name := d.Val()
+		switch text := texts[name]; {
+		case text != nil && *text != "", name == "ports" && l.Ports != nil:
+			return d.Errf("%s is already specified", name)
 		case text != nil:
 			if !d.AllArgs(text) {
 				return d.ArgErr()
 			}
 			if *text == "" {
-				return d.Errf("%s is empty", option)
+				return d.Errf("%s is empty", name)
 			}
-		case option == "ports":
+		case name == "ports":
 			if err := l.unmarshalPorts(d); err != nil {
 				return err
 			}
-		case option == "scopes":
+		case name == "scopes":
 			scopes := d.RemainingArgs()
 			if len(scopes) == 0 {
 				return d.ArgErr()
 			}
 			l.Scopes = append(l.Scopes, scopes...)
 		default:
-			return d.Errf("unrecognized subdirective '%s', the allowed ones are: client, secret, issuer, authz, token, ports, scopes", option)
+			return d.Errf("unrecognized subdirective '%s', the allowed ones are: client, secret, issuer, authz, token, ports, scopes", name)
 		}
 		if d.NextBlock(d.Nesting()) {
-			return d.Errf("%s does not have a block", option)
+			return d.Errf("%s does not have a block", name)
 		}
 	}
 	if l.Client == "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/baseurl"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
@@ -198,57 +199,26 @@ const signTimeout = 5 * time.Second
 // within a request is an error, since the options are needed before.
 func (h *Handler) expand(repl *caddy.Replacer) error {
 	if h.UI != nil {
-		if err := expand(repl, scalar("ui", &h.UI.Path), scalar("ui", &h.UI.Name), scalar("ui", &h.UI.Logo)); err != nil {
+		if err := option.Expand(repl, option.Scalar("ui", &h.UI.Path), option.Scalar("ui", &h.UI.Name), option.Scalar("ui", &h.UI.Logo)); err != nil {
 			return err
 		}
 		for i := range h.UI.Links {
-			if err := expand(repl, scalar("ui", &h.UI.Links[i].Text), scalar("ui", &h.UI.Links[i].URL)); err != nil {
+			if err := option.Expand(repl, option.Scalar("ui", &h.UI.Links[i].Text), option.Scalar("ui", &h.UI.Links[i].URL)); err != nil {
 				return err
 			}
 		}
 	}
-	return expand(repl,
-		scalar("root", &h.Root),
-		scalar("providers", &h.Providers),
-		scalar("modules", &h.Modules),
-		scalar("keys", &h.Keys),
-		scalar("fs", &h.FileSystem),
-		list("hostname", h.Hostnames),
-		scalar("prefix", &h.Prefix),
-		scalar("public_url", &h.PublicURL),
-		scalar("signatures", &h.Signatures),
+	return option.Expand(repl,
+		option.Scalar("root", &h.Root),
+		option.Scalar("providers", &h.Providers),
+		option.Scalar("modules", &h.Modules),
+		option.Scalar("keys", &h.Keys),
+		option.Scalar("fs", &h.FileSystem),
+		option.List("hostname", h.Hostnames),
+		option.Scalar("prefix", &h.Prefix),
+		option.Scalar("public_url", &h.PublicURL),
+		option.Scalar("signatures", &h.Signatures),
 	)
-}
-
-// An option may have placeholders that are known when the configuration is loaded.
-type option struct {
-	name   string
-	values []*string
-}
-
-func scalar(name string, value *string) option { return option{name, []*string{value}} }
-
-func list(name string, values []string) option {
-	o := option{name: name}
-	for i := range values {
-		o.values = append(o.values, &values[i])
-	}
-	return o
-}
-
-// expand replaces the placeholders in the values of options. A placeholder that is
-// unknown or empty is an error.
-func expand(repl *caddy.Replacer, options ...option) error {
-	for _, o := range options {
-		for _, value := range o.values {
-			replaced, err := repl.ReplaceOrErr(*value, true, true)
-			if err != nil {
-				return fmt.Errorf("%s: %w", o.name, err)
-			}
-			*value = replaced
-		}
-	}
-	return nil
 }
 
 // fileSystem returns the named file system; nil for the local disk.

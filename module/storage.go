@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
@@ -65,7 +66,7 @@ func (k *SigningKey) read(repl *caddy.Replacer) (signingPolicy, error) {
 	}
 	// The passphrase must not get into the configuration.
 	file, passphrase := k.File, k.Passphrase
-	if err := expand(repl, scalar("signing_key: file", &file), scalar("signing_key: passphrase", &passphrase)); err != nil {
+	if err := option.Expand(repl, option.Scalar("signing_key: file", &file), option.Scalar("signing_key: passphrase", &passphrase)); err != nil {
 		return signingPolicy{}, err
 	}
 	if file == "" {

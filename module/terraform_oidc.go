@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 )
 
 func init() {
@@ -120,16 +121,16 @@ func (o *OpenID) Provision(ctx caddy.Context) error {
 }
 
 func (o *OpenID) expand(repl *caddy.Replacer) error {
-	options := []option{
-		scalar("issuer", &o.Issuer),
-		list("audience", o.Audience),
-		scalar("subject_claim", &o.SubjectClaim),
-		list("groups_claims", o.GroupsClaims),
+	options := []option.Values{
+		option.Scalar("issuer", &o.Issuer),
+		option.List("audience", o.Audience),
+		option.Scalar("subject_claim", &o.SubjectClaim),
+		option.List("groups_claims", o.GroupsClaims),
 	}
 	for _, claim := range slices.Sorted(maps.Keys(o.Require)) {
-		options = append(options, list("require: "+claim, o.Require[claim]))
+		options = append(options, option.List("require: "+claim, o.Require[claim]))
 	}
-	return expand(repl, options...)
+	return option.Expand(repl, options...)
 }
 
 // Cleanup releases the issuer.
@@ -187,8 +188,8 @@ func (o *OpenID) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.Err("terraform_oidc takes one argument, the URL of the issuer")
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		option, args := d.Val(), d.RemainingArgs()
-		switch option {
+		name, args := d.Val(), d.RemainingArgs()
+		switch name {
 		case "audience", "groups", "subject":
 			if len(args) == 0 {
 				return d.ArgErr()
@@ -198,9 +199,9 @@ func (o *OpenID) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.Err("require takes a claim and the values it may have")
 			}
 		default:
-			return d.Errf("unrecognized subdirective '%s', the allowed ones are: audience, subject, groups, require", option)
+			return d.Errf("unrecognized subdirective '%s', the allowed ones are: audience, subject, groups, require", name)
 		}
-		switch option {
+		switch name {
 		case "audience":
 			o.Audience = append(o.Audience, args...)
 		case "groups":
@@ -220,7 +221,7 @@ func (o *OpenID) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			o.Require[args[0]] = append(o.Require[args[0]], args[1:]...)
 		}
 		if d.NextBlock(d.Nesting()) {
-			return d.Errf("%s does not have a block", option)
+			return d.Errf("%s does not have a block", name)
 		}
 	}
 	if len(o.Audience) == 0 {

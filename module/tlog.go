@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -70,7 +71,7 @@ type tlogKey struct {
 // provisionTlog returns what the log depends on. It changes nothing.
 func (h *Handler) provisionTlog(repl *caddy.Replacer, t servedTree, hostnames []svchost.Hostname) (key tlogKey, err error) {
 	o := *h.Tlog
-	if err := expand(repl, scalar("tlog", &o.Folder), scalar("tlog: origin", &o.Origin), scalar("tlog: key", &o.Key)); err != nil {
+	if err := option.Expand(repl, option.Scalar("tlog", &o.Folder), option.Scalar("tlog: origin", &o.Origin), option.Scalar("tlog: key", &o.Key)); err != nil {
 		return key, err
 	}
 	key.source, key.require, key.recorded = t.source, t.require, o.Require

@@ -11,6 +11,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
@@ -143,26 +144,26 @@ func (u *Upstream) expand(repl *caddy.Replacer) error {
 			return fmt.Errorf("hosts: %w", err)
 		}
 	}
-	return expand(repl,
-		list("hostnames", u.Hostnames),
-		scalar("mirror", &u.Mirror),
-		scalar("url", &u.URL),
-		scalar("modules_url", &u.ModulesURL),
-		list("allow", u.Allow),
-		list("deny", u.Deny),
-		list("platforms", u.Platforms),
-		scalar("signatures", &u.Signatures),
-		scalar("token", &u.Token),
-		list("private", u.Private),
+	return option.Expand(repl,
+		option.List("hostnames", u.Hostnames),
+		option.Scalar("mirror", &u.Mirror),
+		option.Scalar("url", &u.URL),
+		option.Scalar("modules_url", &u.ModulesURL),
+		option.List("allow", u.Allow),
+		option.List("deny", u.Deny),
+		option.List("platforms", u.Platforms),
+		option.Scalar("signatures", &u.Signatures),
+		option.Scalar("token", &u.Token),
+		option.List("private", u.Private),
 	)
 }
 
 func (h *UpstreamHost) expand(repl *caddy.Replacer) error {
-	return expand(repl,
-		scalar("name", &h.Name),
-		list("allow", h.Allow),
-		scalar("user", &h.User),
-		scalar("token", &h.Token),
+	return option.Expand(repl,
+		option.Scalar("name", &h.Name),
+		option.List("allow", h.Allow),
+		option.Scalar("user", &h.User),
+		option.Scalar("token", &h.Token),
 	)
 }
 
