@@ -63,6 +63,7 @@ var layers = []layer{
 	{name: "access", http: true, only: []string{"address"}},
 	{name: "access/tokenfile", only: []string{"tree/disk", "access"}}, // a lock of a file
 	{name: "access/oidc", http: true, only: []string{"cache", "access", "address"}},
+	{name: "access/oidc/oidctest", http: true, only: []string{}},
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "tree", "archive", "upstream/git"}}, // moduledoc says which folders a module calls, archive opens zips

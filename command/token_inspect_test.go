@@ -1,80 +1,24 @@
 package command
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
-
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc/oidctest"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
-// A tokenIssuer is an OpenID Connect issuer on the loopback interface.
-type tokenIssuer struct {
-	*httptest.Server
-	t   *testing.T
-	key *ecdsa.PrivateKey
-}
-
-func newTokenIssuer(t *testing.T) *tokenIssuer {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := &tokenIssuer{t: t, key: key}
-	i.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/keys" {
-			json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "key"}}})
-			return
-		}
-		json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "id_token_signing_alg_values_supported": []string{"ES256"}})
-	}))
-	t.Cleanup(i.Close)
-	return i
-}
-
-// mint returns a token for alice of the group dev that is valid for the audience registry.
-func (i *tokenIssuer) mint(changes map[string]any) string {
-	i.t.Helper()
-	claims := map[string]any{"iss": i.URL, "aud": "registry", "sub": "alice", "groups": []string{"dev"}, "exp": time.Now().Add(time.Hour).Unix()}
-	maps.Copy(claims, changes)
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: "key"}}, nil)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	signed, err := signer.Sign(payload)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	token, err := signed.CompactSerialize()
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	return token
-}
-
 func TestTokenInspect(t *testing.T) {
-	issuer, gone := newTokenIssuer(t), newTokenIssuer(t)
+	issuer, gone := oidctest.NewIssuer(t), oidctest.NewIssuer(t)
 	gone.Close()
-	of := func(i *tokenIssuer) string {
+	of := func(i *oidctest.Issuer) string {
 		return fmt.Sprintf(`{"provider":"terraform_oidc","issuer":%q,"audience":["registry"],"require":{"team":["a*"]}}`, i.URL)
 	}
 	file := `{"provider":"terraform_tokens","file":"/srv/tokens"}`
@@ -87,12 +31,13 @@ func TestTokenInspect(t *testing.T) {
 		{"effect":"deny","who":"anonymous","right":"read","addresses":["acme/secret"]},
 		{"effect":"allow","who":"group:dev","right":"publish","addresses":["acme"]}]}`
 	ruled := registry("open", rules, of(issuer), file)
-	team := map[string]any{"team": "ab"}
+	team := map[string]any{"team": "ab", "groups": []string{"dev"}}
 	with := func(changes map[string]any) string {
-		maps.Copy(changes, team)
-		return issuer.mint(changes)
+		claims := maps.Clone(team)
+		maps.Copy(claims, changes)
+		return issuer.Mint(claims)
 	}
-	forged := with(map[string]any{})
+	forged := with(nil)
 	forged = forged[:strings.LastIndex(forged, ".")+1] + strings.Repeat("A", 86)
 
 	for _, test := range []struct {
@@ -102,13 +47,13 @@ func TestTokenInspect(t *testing.T) {
 		status      int
 		has, lacks  []string
 	}{
-		{rule: "an accepted one: the subject, the groups, and the rules about these", token: with(map[string]any{}), routes: []string{ruled}, status: 0,
+		{rule: "an accepted one: the subject, the groups, and the rules about these", token: with(nil), routes: []string{ruled}, status: 0,
 			has: []string{"auth terraform_oidc " + issuer.URL + " of ", "accepted: subject alice, groups dev.",
 				"rule 1: allow anonymous read acme/demo\n", "rule 4: allow group:dev publish acme\n", "sub     alice\n", `groups  ["dev"]` + "\n", ", 59 minutes from now"},
 			lacks: []string{"rule 2", "rule 3"}},
-		{rule: "the rule that auth implies", token: with(map[string]any{}), routes: []string{registry("open", "", of(issuer))}, status: 0,
+		{rule: "the rule that auth implies", token: with(nil), routes: []string{registry("open", "", of(issuer))}, status: 0,
 			has: []string{"allow authenticated read *, which auth implies without access"}},
-		{rule: "no rule", token: with(map[string]any{}), routes: []string{registry("open", `,"access":{"rules":[{"effect":"allow","who":"bob","right":"read","addresses":["*"]}]}`, of(issuer))}, status: 0,
+		{rule: "no rule", token: with(nil), routes: []string{registry("open", `,"access":{"rules":[{"effect":"allow","who":"bob","right":"read","addresses":["*"]}]}`, of(issuer))}, status: 0,
 			has: []string{"No rule is about that subject."}},
 		{rule: "another issuer", token: with(map[string]any{"iss": "https://other.example.com"}), routes: []string{ruled}, status: 1,
 			has: []string{"iss     https://other.example.com\n", "The token is refused: it is of another issuer."}},
@@ -117,16 +62,16 @@ func TestTokenInspect(t *testing.T) {
 		{rule: "expired", token: with(map[string]any{"exp": 1000000000}), routes: []string{ruled}, status: 1,
 			has: []string{"exp     2001-09-09T01:46:40Z, ", "token is expired"}},
 		{rule: "a forged signature", token: forged, routes: []string{ruled}, status: 1, has: []string{"none of the issuer's keys made its signature"}},
-		{rule: "a claim that is required", token: issuer.mint(map[string]any{"team": "b"}), routes: []string{ruled}, status: 1, has: []string{"team    b\n", `its claim "team" does not have one of the required values`}},
+		{rule: "a claim that is required", token: with(map[string]any{"team": "b"}), routes: []string{ruled}, status: 1, has: []string{"team    b\n", `its claim "team" does not have one of the required values`}},
 		{rule: "no subject", token: with(map[string]any{"sub": ""}), routes: []string{ruled}, status: 1, has: []string{`its claim "sub", which is to name the subject, is missing`}},
 		{rule: "one of a tokens file", token: "tfr_good", routes: []string{ruled}, status: 0,
 			has: []string{"The token is not a JWT.", "auth terraform_tokens ", "accepted: subject jane, groups dev, ops."}, lacks: []string{"CLAIM"}},
 		{rule: "an expired one of a file", token: "tfr_expired", routes: []string{ruled}, status: 1, has: []string{"The token has expired: joe, at 2001-01-01T00:00:00Z."}},
 		{rule: "an unknown one", token: "tfr_X", routes: []string{ruled}, status: 1, has: []string{"The token is unknown or revoked."}},
-		{rule: "an issuer that is away", token: gone.mint(team), routes: []string{registry("open", "", of(gone))}, status: 2, has: []string{"The issuer of tokens is unavailable"}},
-		{rule: "one that is away is no matter, if another accepts it", token: with(map[string]any{}), routes: []string{registry("open", "", of(issuer), of(gone))}, status: 0},
-		{rule: "several registries", token: with(map[string]any{}), routes: []string{ruled, registry("closed", "", file)}, status: 0, has: []string{"/open\n", "/closed\n"}},
-		{rule: "the one of a root", token: with(map[string]any{}), routes: []string{ruled, registry("closed", "", file)}, args: "--root ROOT/closed", status: 1, has: []string{"/closed\n"}, lacks: []string{"/open\n"}},
+		{rule: "an issuer that is away", token: gone.Mint(team), routes: []string{registry("open", "", of(gone))}, status: 2, has: []string{"The issuer of tokens is unavailable"}},
+		{rule: "one that is away is no matter, if another accepts it", token: with(nil), routes: []string{registry("open", "", of(issuer), of(gone))}, status: 0},
+		{rule: "several registries", token: with(nil), routes: []string{ruled, registry("closed", "", file)}, status: 0, has: []string{"/open\n", "/closed\n"}},
+		{rule: "the one of a root", token: with(nil), routes: []string{ruled, registry("closed", "", file)}, args: "--root ROOT/closed", status: 1, has: []string{"/closed\n"}, lacks: []string{"/open\n"}},
 		{rule: "another root", token: "x", routes: []string{ruled}, args: "--root /nowhere", status: 2, has: []string{"--root: no registry with auth"}},
 		{rule: "no registry that knows tokens", token: "x", routes: []string{`{"handler":"terraform_registry","root":"/srv/open"}`}, status: 2, has: []string{"has auth terraform_oidc or auth terraform_tokens"}},
 		{rule: "no token", token: "", routes: []string{ruled}, status: 2, has: []string{"standard input is empty"}},
@@ -177,11 +122,11 @@ func TestTokenInspect(t *testing.T) {
 
 // The token can also come from a file.
 func TestTokenInspectOfAFile(t *testing.T) {
-	issuer := newTokenIssuer(t)
+	issuer := oidctest.NewIssuer(t)
 	config := configFile(t, onSiteRoute("registry.example.com", fmt.Sprintf(
 		`{"handler":"terraform_registry","root":"/srv/open","auth":[{"provider":"terraform_oidc","issuer":%q,"audience":["registry"]}]}`, issuer.URL)))
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(issuer.mint(nil)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(issuer.Mint(nil)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := tokenCommand()

@@ -11,6 +11,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc/oidctest"
 )
 
 func readLogin(t *testing.T, l Login, logger *slog.Logger) *login {
@@ -24,7 +26,7 @@ func readLogin(t *testing.T, l Login, logger *slog.Logger) *login {
 }
 
 func TestLoginDocument(t *testing.T) {
-	s := newOIDCServer(t)
+	s := oidctest.NewIssuer(t)
 	t.Setenv("REGISTRY_CLIENT", "terraform-cli")
 	tests := []struct {
 		rule  string
@@ -57,8 +59,8 @@ func TestLoginDocument(t *testing.T) {
 
 // While the issuer is unavailable no login is offered, which is logged once.
 func TestLoginOfAnUnavailableIssuer(t *testing.T) {
-	s := newOIDCServer(t)
-	s.broken.Store(true)
+	s := oidctest.NewIssuer(t)
+	s.Broken.Store(true)
 	var log bytes.Buffer
 	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 3 {
@@ -69,13 +71,13 @@ func TestLoginOfAnUnavailableIssuer(t *testing.T) {
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 || strings.Count(log.String(), "\n") != 1 {
 		t.Errorf("it warned %d times: %s", n, &log)
 	}
-	if n := s.asked.Load(); n != 1 {
+	if n := s.Asked.Load(); n != 1 {
 		t.Errorf("the issuer was asked %d times", n)
 	}
 }
 
 func TestLoginOutageEnds(t *testing.T) {
-	s := newOIDCServer(t)
+	s := oidctest.NewIssuer(t)
 	var log bytes.Buffer
 	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.NewTextHandler(&log, nil)))
 	l.unavailable = true
@@ -91,8 +93,8 @@ func TestLoginOutageEnds(t *testing.T) {
 
 // A client that leaves says nothing about the issuer.
 func TestLoginAfterTheClientWentAway(t *testing.T) {
-	s := newOIDCServer(t)
-	s.broken.Store(true)
+	s := oidctest.NewIssuer(t)
+	s.Broken.Store(true)
 	var log bytes.Buffer
 	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.NewTextHandler(&log, nil)))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -114,7 +116,7 @@ func TestLoginIsOptional(t *testing.T) {
 }
 
 func TestLoginSharesTheIssuer(t *testing.T) {
-	s := newOIDCServer(t)
+	s := oidctest.NewIssuer(t)
 	o := mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
 	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.DiscardHandler))
 	if l.issuer != o.issuer {

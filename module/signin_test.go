@@ -17,6 +17,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc/oidctest"
 )
 
 // A reader is a browser at one or more sites of one name.
@@ -63,7 +65,7 @@ func (b *reader) ask(h *Handler, method, target string, header ...string) *httpt
 
 // begin begins to sign in, and returns the URL to which the issuer would send the
 // browser back.
-func (b *reader) begin(s *oidcServer, h *Handler, to string) string {
+func (b *reader) begin(s *oidctest.Issuer, h *Handler, to string) string {
 	b.t.Helper()
 	w := b.ask(h, http.MethodGet, "/_registry/login?to="+url.QueryEscape(to))
 	location, err := url.Parse(w.Header().Get("Location"))
@@ -71,12 +73,12 @@ func (b *reader) begin(s *oidcServer, h *Handler, to string) string {
 		b.t.Fatalf("got %d %v", w.Code, w.Header())
 	}
 	query := location.Query()
-	s.nonce.Store(query.Get("nonce"))
+	s.Nonce.Store(query.Get("nonce"))
 	return query.Get("redirect_uri") + "?" + url.Values{"code": {"code"}, "state": {query.Get("state")}}.Encode()
 }
 
 // signInHandler returns a private registry in which people sign in.
-func signInHandler(c *configuration, s *oidcServer, root string, change ...func(*Handler)) *Handler {
+func signInHandler(c *configuration, s *oidctest.Issuer, root string, change ...func(*Handler)) *Handler {
 	c.t.Helper()
 	h := Handler{
 		Root: root, UI: new(UI), Login: &Login{Client: "cli", Issuer: s.URL, Secret: "{env.REGISTRY_TEST_SECRET}"},
@@ -93,8 +95,8 @@ const privatePage = "/modules/acme/vpc/aws/1.0.0"
 
 func TestPeopleSignIn(t *testing.T) {
 	t.Setenv("REGISTRY_TEST_SECRET", "hush")
-	s := newOIDCServer(t)
-	s.claims = map[string]any{"groups": []string{"dev"}}
+	s := oidctest.NewIssuer(t)
+	s.Claims = map[string]any{"groups": []string{"dev"}}
 	storage, root := t.TempDir(), sampleTree(t)
 	c, d := newConfigurationIn(t, storage), newConfigurationIn(t, storage)
 	one, other := signInHandler(c, s, root), signInHandler(d, s, root)
@@ -121,7 +123,7 @@ func TestPeopleSignIn(t *testing.T) {
 	if w := b.ask(other, http.MethodGet, callback); w.Code != http.StatusSeeOther || w.Header().Get("Location") != privatePage || len(b.cookies) != 1 {
 		t.Fatalf("got %d %v %s, %v", w.Code, w.Header(), w.Body, b.cookies)
 	}
-	if got := s.secret.Load(); got != "hush" {
+	if got := s.Secret.Load(); got != "hush" {
 		t.Errorf("the issuer is given the secret %q", got)
 	}
 	if one.Login.Secret != "{env.REGISTRY_TEST_SECRET}" {
@@ -181,7 +183,7 @@ func TestPeopleSignIn(t *testing.T) {
 // Signing in always leads back to a page of this site.
 func TestSignInLeadsToPagesAlone(t *testing.T) {
 	t.Setenv("REGISTRY_TEST_SECRET", "hush")
-	s := newOIDCServer(t)
+	s := oidctest.NewIssuer(t)
 	c := newConfiguration(t)
 	h := signInHandler(c, s, sampleTree(t))
 	c.mustStart()
@@ -228,19 +230,19 @@ func TestSigningInFails(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		claims map[string]any
-		change func(s *oidcServer, callback string) string
+		change func(s *oidctest.Issuer, callback string) string
 		status int
 		has    string
 	}{
-		{"the person cancels", nil, func(_ *oidcServer, callback string) string { return callback + "&error=access_denied" }, 403, "has not let you in"},
+		{"the person cancels", nil, func(_ *oidctest.Issuer, callback string) string { return callback + "&error=access_denied" }, 403, "has not let you in"},
 		{"an account that is not accepted", map[string]any{"sub": ""}, nil, 403, "again=yes"},
 		{"a token that has expired", map[string]any{"exp": time.Now().Add(-time.Hour).Unix()}, nil, 403, "does not accept the account"},
-		{"the issuer is away", nil, func(s *oidcServer, callback string) string { s.broken.Store(true); return callback }, 503, "does not answer at the moment"},
-		{"a state of another", nil, func(_ *oidcServer, callback string) string { return callback + "x" }, 400, "has ended"},
+		{"the issuer is away", nil, func(s *oidctest.Issuer, callback string) string { s.Broken.Store(true); return callback }, 503, "does not answer at the moment"},
+		{"a state of another", nil, func(_ *oidctest.Issuer, callback string) string { return callback + "x" }, 400, "has ended"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			s := newOIDCServer(t)
-			s.claims = test.claims
+			s := oidctest.NewIssuer(t)
+			s.Claims = test.claims
 			c := newConfiguration(t)
 			h := signInHandler(c, s, sampleTree(t))
 			c.mustStart()
@@ -262,8 +264,8 @@ func TestSigningInFails(t *testing.T) {
 			}
 		})
 	}
-	s := newOIDCServer(t)
-	s.broken.Store(true)
+	s := oidctest.NewIssuer(t)
+	s.Broken.Store(true)
 	c := newConfiguration(t)
 	h := signInHandler(c, s, sampleTree(t))
 	c.mustStart()
@@ -279,20 +281,20 @@ func TestWhoLeavesIsNoOutage(t *testing.T) {
 	t.Setenv("REGISTRY_TEST_SECRET", "hush")
 	for _, test := range []struct {
 		rule   string
-		begin  func(b *reader, s *oidcServer, h *Handler) (target string, header []string)
+		begin  func(b *reader, s *oidctest.Issuer, h *Handler) (target string, header []string)
 		logged string // if the issuer is down and the client stays
 	}{
-		{"with a token", func(_ *reader, s *oidcServer, _ *Handler) (string, []string) {
-			return "/v1/modules/acme/vpc/aws/versions", []string{"Authorization", "Bearer " + s.mint(nil)}
+		{"with a token", func(_ *reader, s *oidctest.Issuer, _ *Handler) (string, []string) {
+			return "/v1/modules/acme/vpc/aws/versions", []string{"Authorization", "Bearer " + s.Mint(nil)}
 		}, "credentials cannot be checked"},
-		{"at signing in", func(*reader, *oidcServer, *Handler) (string, []string) { return "/_registry/login", nil }, "people cannot sign in at the moment"},
-		{"when back from the issuer", func(b *reader, s *oidcServer, h *Handler) (string, []string) {
+		{"at signing in", func(*reader, *oidctest.Issuer, *Handler) (string, []string) { return "/_registry/login", nil }, "people cannot sign in at the moment"},
+		{"when back from the issuer", func(b *reader, s *oidctest.Issuer, h *Handler) (string, []string) {
 			return b.begin(s, h, privatePage), nil
 		}, "people cannot sign in at the moment"},
 	} {
 		for _, leaves := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, leaving: %t", test.rule, leaves), func(t *testing.T) {
-				s, c := newOIDCServer(t), newConfiguration(t)
+				s, c := oidctest.NewIssuer(t), newConfiguration(t)
 				h := signInHandler(c, s, sampleTree(t))
 				c.mustStart()
 				snapshot(t, h)
@@ -304,10 +306,10 @@ func TestWhoLeavesIsNoOutage(t *testing.T) {
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
 				b.ctx = ctx
-				s.broken.Store(true)
+				s.Broken.Store(true)
 				want := 1
 				if leaves {
-					s.whenAsked.Store(leave)
+					s.WhenAsked.Store(leave)
 					want = 0
 				}
 				if w := b.ask(h, http.MethodGet, target, header...); w.Code != http.StatusServiceUnavailable {
@@ -323,7 +325,7 @@ func TestWhoLeavesIsNoOutage(t *testing.T) {
 
 func TestWhoCanSignIn(t *testing.T) {
 	t.Setenv("REGISTRY_TEST_SECRET", "hush")
-	s, other := newOIDCServer(t), newOIDCServer(t)
+	s, other := oidctest.NewIssuer(t), oidctest.NewIssuer(t)
 	c, root := newConfiguration(t), sampleTree(t)
 	tokens, _ := tokensProvider(t, "ci")
 	plain := func(h *Handler) { h.Login.Secret = "" }

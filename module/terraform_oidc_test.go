@@ -3,110 +3,21 @@ package module
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
-	"github.com/go-jose/go-jose/v4"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc/oidctest"
 )
-
-// An oidcServer is an issuer on the loopback interface.
-type oidcServer struct {
-	*httptest.Server
-	t      *testing.T
-	key    *ecdsa.PrivateKey
-	asked  atomic.Int32
-	broken atomic.Bool
-
-	whenAsked atomic.Value // a context.CancelFunc to call when it is asked; may be empty
-
-	claims        map[string]any // of ID tokens
-	nonce, secret atomic.Value   // of the next ID token, and of the client that got the last
-}
-
-func newOIDCServer(t *testing.T) *oidcServer {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &oidcServer{t: t, key: key}
-	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
-	t.Cleanup(s.Close)
-	return s
-}
-
-func (s *oidcServer) serve(w http.ResponseWriter, r *http.Request) {
-	s.asked.Add(1)
-	if f, ok := s.whenAsked.Load().(context.CancelFunc); ok {
-		f()
-	}
-	if s.broken.Load() {
-		http.Error(w, "broken", http.StatusInternalServerError)
-		return
-	}
-	if r.URL.Path == "/keys" {
-		json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: s.key.Public(), KeyID: "key"}}})
-		return
-	}
-	if r.URL.Path == "/token" {
-		_, secret, _ := r.BasicAuth()
-		s.secret.Store(secret)
-		claims := map[string]any{"aud": "cli", "nonce": s.nonce.Load()}
-		maps.Copy(claims, s.claims)
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"access_token": "opaque", "token_type": "Bearer", "id_token": s.mint(claims)})
-		return
-	}
-	json.NewEncoder(w).Encode(map[string]any{
-		"issuer":                                s.URL,
-		"jwks_uri":                              s.URL + "/keys",
-		"authorization_endpoint":                s.URL + "/authorize",
-		"token_endpoint":                        s.URL + "/token",
-		"id_token_signing_alg_values_supported": []string{"ES256"},
-	})
-}
-
-// mint returns a token for alice that is valid for the audience "registry".
-func (s *oidcServer) mint(changes map[string]any) string {
-	s.t.Helper()
-	claims := map[string]any{"iss": s.URL, "aud": "registry", "sub": "alice", "exp": time.Now().Add(time.Hour).Unix()}
-	for name, value := range changes {
-		claims[name] = value
-	}
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: s.key, KeyID: "key"}}, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	signed, err := signer.Sign(payload)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	token, err := signed.CompactSerialize()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return token
-}
 
 // openID provisions a provider of a configuration.
 func openID(c *configuration, o OpenID) (*OpenID, error) {
@@ -140,9 +51,9 @@ func withAuthorization(value string) *http.Request {
 }
 
 func TestOpenIDAuthenticates(t *testing.T) {
-	s := newOIDCServer(t)
+	s := oidctest.NewIssuer(t)
 	o := mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
-	token := s.mint(map[string]any{"groups": []string{"dev", "a,b", "ops"}})
+	token := s.Mint(map[string]any{"groups": []string{"dev", "a,b", "ops"}})
 	basic := func(user, password string) string {
 		r := withAuthorization("")
 		r.SetBasicAuth(user, password)
@@ -158,7 +69,7 @@ func TestOpenIDAuthenticates(t *testing.T) {
 		{"a scheme in lower case", "bearer " + token, alice},
 		{"a password, as from a .netrc file", basic("token", token), alice},
 		{"a password without a user", basic("", token), alice},
-		{"no groups", "Bearer " + s.mint(nil), alone},
+		{"no groups", "Bearer " + s.Mint(nil), alone},
 		{"no header", "", caddyauth.User{}},
 		{"an empty bearer", "Bearer ", caddyauth.User{}},
 		{"a scheme alone", "Bearer", caddyauth.User{}},
@@ -167,10 +78,10 @@ func TestOpenIDAuthenticates(t *testing.T) {
 		{"a user without a password", basic(token, ""), caddyauth.User{}},
 		{"another password", basic("alice", "secret"), caddyauth.User{}},
 		{"a token of another kind", "Bearer secret", caddyauth.User{}},
-		{"a token for another audience", "Bearer " + s.mint(map[string]any{"aud": "other"}), caddyauth.User{}},
-		{"an expired token", "Bearer " + s.mint(map[string]any{"exp": 1}), caddyauth.User{}},
-		{"a token of another issuer", "Bearer " + newOIDCServer(t).mint(nil), caddyauth.User{}},
-		{"a forged token", "Bearer " + newOIDCServer(t).mint(map[string]any{"iss": s.URL}), caddyauth.User{}},
+		{"a token for another audience", "Bearer " + s.Mint(map[string]any{"aud": "other"}), caddyauth.User{}},
+		{"an expired token", "Bearer " + s.Mint(map[string]any{"exp": 1}), caddyauth.User{}},
+		{"a token of another issuer", "Bearer " + oidctest.NewIssuer(t).Mint(nil), caddyauth.User{}},
+		{"a forged token", "Bearer " + oidctest.NewIssuer(t).Mint(map[string]any{"iss": s.URL}), caddyauth.User{}},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -188,11 +99,11 @@ func TestOpenIDAuthenticates(t *testing.T) {
 
 // The log has the reason why a token is refused, and no part of the token.
 func TestOpenIDLogsReasons(t *testing.T) {
-	s := newOIDCServer(t)
+	s := oidctest.NewIssuer(t)
 	o := mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
 	var log bytes.Buffer
 	o.logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	token := s.mint(map[string]any{"aud": "other"})
+	token := s.Mint(map[string]any{"aud": "other"})
 	if _, ok, err := o.Authenticate(nil, withAuthorization("Bearer "+token)); ok || err != nil {
 		t.Fatal(ok, err)
 	}
@@ -207,10 +118,10 @@ func TestOpenIDLogsReasons(t *testing.T) {
 }
 
 func TestOpenIDOfAnUnavailableIssuer(t *testing.T) {
-	s := newOIDCServer(t)
-	s.broken.Store(true)
+	s := oidctest.NewIssuer(t)
+	s.Broken.Store(true)
 	o := mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
-	user, ok, err := o.Authenticate(nil, withAuthorization("Bearer "+s.mint(nil)))
+	user, ok, err := o.Authenticate(nil, withAuthorization("Bearer "+s.Mint(nil)))
 	if ok || user.ID != "" || !errors.Is(err, oidc.ErrUnavailable) {
 		t.Errorf("got %v, %v, %v", user, ok, err)
 	}
@@ -221,14 +132,14 @@ func TestOpenIDOfAnUnavailableIssuer(t *testing.T) {
 
 // The cached keys of an issuer are kept across reloads.
 func TestOpenIDSurvivesReloads(t *testing.T) {
-	s := newOIDCServer(t)
+	s := oidctest.NewIssuer(t)
 	options := OpenID{Issuer: s.URL, Audience: []string{"registry"}}
-	request := func() *http.Request { return withAuthorization("Bearer " + s.mint(nil)) }
+	request := func() *http.Request { return withAuthorization("Bearer " + s.Mint(nil)) }
 	before := newConfiguration(t)
 	if _, ok, err := mustOpenID(before, options).Authenticate(nil, request()); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	s.broken.Store(true)
+	s.Broken.Store(true)
 	after := newConfiguration(t)
 	o := mustOpenID(after, options)
 	before.cancel()
@@ -288,7 +199,7 @@ func TestOpenIDOptions(t *testing.T) {
 
 // Caddy also cleans up after a failed Provision.
 func TestOpenIDReleasesOnlyAcquiredIssuers(t *testing.T) {
-	s := newOIDCServer(t)
+	s := oidctest.NewIssuer(t)
 	mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
 	for _, wrong := range []OpenID{
 		{Issuer: s.URL},
@@ -301,7 +212,7 @@ func TestOpenIDReleasesOnlyAcquiredIssuers(t *testing.T) {
 	if n, ok := issuerPool.References(s.URL); !ok || n != 1 {
 		t.Errorf("the issuer has %d references, %v, want 1", n, ok)
 	}
-	if n := s.asked.Load(); n != 0 {
+	if n := s.Asked.Load(); n != 0 {
 		t.Errorf("provisioning asked the issuer %d times", n)
 	}
 }
@@ -374,11 +285,11 @@ func TestOpenIDOfACanceledRequest(t *testing.T) {
 	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer hanging.Close()
 	defer close(release)
-	s := newOIDCServer(t)
+	s := oidctest.NewIssuer(t)
 	o := mustOpenID(newConfiguration(t), OpenID{Issuer: hanging.URL, Audience: []string{"registry"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := withAuthorization("Bearer " + s.mint(map[string]any{"iss": hanging.URL})).WithContext(ctx)
+	r := withAuthorization("Bearer " + s.Mint(map[string]any{"iss": hanging.URL})).WithContext(ctx)
 	if _, ok, err := o.Authenticate(nil, r); ok || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v", ok, err)
 	}
