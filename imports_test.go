@@ -90,6 +90,7 @@ var layers = []layer{
 	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo", "usage"}},
 	{name: "module/baseurl", http: true, caddy: true, only: []string{}},
 	{name: "module/option", caddy: true, only: []string{}},
+	{name: "module/authenticate", http: true, caddy: true, only: []string{"cache", "access", "access/tokenfile", "access/oidc", "module/option"}},
 	{name: "module", http: true, caddy: true},
 	{name: "command/cli", caddy: true, only: []string{"address", "tree", "tree/source", "index"}},
 	{name: "command/commandtest", http: true, caddy: true},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 )
 
@@ -96,7 +97,7 @@ func (h *Handler) provisionAccess(ctx caddy.Context, app *App) (*access.Rules, e
 	}
 	for _, a := range authenticators.([]any) {
 		if basic, ok := a.(*caddyauth.HTTPBasicAuth); ok {
-			a = boundPasswords(basic, app.passwords)
+			a = authenticate.BoundPasswords(basic, app.passwords)
 		}
 		h.authenticators = append(h.authenticators, a.(caddyauth.Authenticator))
 	}
@@ -188,7 +189,7 @@ func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
 			h.noteOutage(nil)
 			return h.subjectOfUser(repl, user), nil
 		}
-		if errors.Is(err, oidc.ErrUnavailable) || errors.Is(err, errPasswords) {
+		if errors.Is(err, oidc.ErrUnavailable) || errors.Is(err, authenticate.ErrTooManyPasswords) {
 			unavailable = err
 		} else if err != nil {
 			h.logger.Error("authentication provider failed", "error", err.Error())

@@ -2,6 +2,7 @@ package module
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -20,6 +23,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
 )
 
 func allow(who string, addresses ...string) AccessRule {
@@ -294,4 +298,23 @@ func TestLoadingWarnsOfManaging(t *testing.T) {
 	if got := strings.Count(string(content), "the right publish no longer includes"); err != nil || got != 1 {
 		t.Errorf("it warns %d times (%v):\n%s", got, err, content)
 	}
+}
+
+// A password that cannot be compared is not a wrong one: the answer tells the client to
+// try again.
+func TestPasswordsThatCannotBeComparedAreNotWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := authenticate.NewPasswordSlots()
+		for slots.TryAcquire(1) {
+		}
+		basic := authenticate.BoundPasswords(new(caddyauth.HTTPBasicAuth), slots)
+		h := &Handler{authenticators: []caddyauth.Authenticator{basic}, subject: defaultSubject, groups: defaultGroups}
+		h.logger, h.outage = slog.New(slog.DiscardHandler), new(atomic.Bool)
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.SetBasicAuth("alice", "$right")
+		r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, caddy.NewReplacer()))
+		if s, err := h.authenticate(r); !s.Anonymous() || !errors.Is(err, authenticate.ErrTooManyPasswords) {
+			t.Errorf("she is %v, error %v", s, err)
+		}
+	})
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -112,7 +113,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.entered = make(map[*index.Index]*pooledTlog)
 	a.started = make(chan struct{})
 	a.generate = signing.Generate
-	a.passwords = newPasswordSlots()
+	a.passwords = authenticate.NewPasswordSlots()
 	if err := a.provisionEvents(); err != nil {
 		return err
 	}

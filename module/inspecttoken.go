@@ -31,25 +31,25 @@ type TokenVerdict struct {
 	Rules []string
 }
 
+// A tokenProvider is a provider of the option auth that accepts tokens.
+type tokenProvider interface {
+	Identify(ctx context.Context, token string) (caddyauth.User, error)
+	Caddyfile() string // the provider in the form of a Caddyfile, without its block
+}
+
 // InspectToken returns the verdicts of the registries of the configuration on a token:
 // one verdict for each provider that accepts tokens. The providers are asked in the
 // same way as for a request.
 func (a *App) InspectToken(ctx context.Context, token string) (verdicts []TokenVerdict) {
 	for _, h := range a.handlers {
 		for _, authenticator := range h.authenticators {
-			v := TokenVerdict{Root: h.source.tree.root()}
-			var user caddyauth.User
-			switch provider := authenticator.(type) {
-			case *OpenID:
-				v.Provider = "terraform_oidc " + provider.Issuer
-				user, v.Err = provider.identify(ctx, token)
-			case *Tokens:
-				v.Provider = "terraform_tokens " + provider.tokens.Path()
-				user, v.Err = provider.identify(token)
-			default:
+			provider, ok := authenticator.(tokenProvider)
+			if !ok {
 				continue
 			}
-			if v.Err == nil {
+			user, err := provider.Identify(ctx, token)
+			v := TokenVerdict{Root: h.source.tree.root(), Provider: provider.Caddyfile(), Err: err}
+			if err == nil {
 				v.Subject = h.subjectOfUser(caddy.NewReplacer(), user)
 				v.Rules = h.rulesAbout(v.Subject)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -124,7 +125,7 @@ func (l *Login) read(repl *caddy.Replacer, logger *slog.Logger) (*login, error) 
 		provisioned.configured.Ports = []int{defaultMinLoginPort, defaultMaxLoginPort}
 	}
 	if l.Issuer != "" {
-		issuer, err := acquireIssuer(l.Issuer)
+		issuer, err := authenticate.AcquireIssuer(l.Issuer)
 		if err != nil {
 			return nil, fmt.Errorf("login: %w", err)
 		}
@@ -138,7 +139,7 @@ func (l *login) close() error {
 	if l == nil {
 		return nil
 	}
-	return releaseIssuer(l.issuer)
+	return authenticate.ReleaseIssuer(l.issuer)
 }
 
 // document returns login.v1 of the discovery document, the same pointer as long as it

@@ -12,7 +12,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc/oidctest"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
 )
 
 func readLogin(t *testing.T, l Login, logger *slog.Logger) *login {
@@ -115,20 +117,42 @@ func TestLoginIsOptional(t *testing.T) {
 	}
 }
 
+// A login has the same issuer as the providers in auth, and releases it once.
 func TestLoginSharesTheIssuer(t *testing.T) {
 	s := oidctest.NewIssuer(t)
-	o := mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
+	acquire := func() *oidc.Issuer {
+		t.Helper()
+		issuer, err := authenticate.AcquireIssuer(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return issuer
+	}
+	release := func(issuer *oidc.Issuer) {
+		t.Helper()
+		if err := authenticate.ReleaseIssuer(issuer); err != nil {
+			t.Error(err)
+		}
+	}
+	issuer := acquire()
 	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.DiscardHandler))
-	if l.issuer != o.issuer {
-		t.Error("the logins have different issuers")
+	if l.issuer != issuer {
+		t.Error("the login has another issuer")
 	}
 	if err := l.close(); err != nil {
 		t.Error(err)
 	}
-	if n, _ := issuerPool.References(s.URL); n != 1 {
-		t.Errorf("%d references, want 1", n)
-	}
 	l.issuer = nil // released
+	if acquire() != issuer {
+		t.Error("the login has released the issuer of others")
+	}
+	release(issuer)
+	release(issuer)
+	another := acquire()
+	if another == issuer {
+		t.Error("the login has not released the issuer")
+	}
+	release(another)
 }
 
 func TestLoginOptions(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -126,8 +127,8 @@ func (a *App) tokens() map[string][]tokenfile.Entry {
 	tokens := make(map[string][]tokenfile.Entry)
 	for _, h := range a.handlers {
 		for _, authenticator := range h.authenticators {
-			if t, ok := authenticator.(*Tokens); ok && tokens[t.tokens.Path()] == nil {
-				tokens[t.tokens.Path()] = t.tokens.Entries()
+			if t, ok := authenticator.(*authenticate.Tokens); ok && tokens[t.TokenFile().Path()] == nil {
+				tokens[t.TokenFile().Path()] = t.TokenFile().Entries()
 			}
 		}
 	}

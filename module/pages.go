@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 )
@@ -68,7 +69,7 @@ func (h *Handler) provisionPages() error {
 		Version:  BuildVersion().Registry,
 		Logger:   h.logger,
 	}
-	if slices.ContainsFunc(h.authenticators, worksInBrowser) {
+	if slices.ContainsFunc(h.authenticators, authenticate.WorksInBrowser) {
 		h.pages.Challenge = h.challenge
 	}
 	// If the subject is configured, people are authenticated before the registry.

@@ -46,17 +46,17 @@ func publishedRelease(t *testing.T, version string) map[string]string {
 // the token of ci.
 func publishingHandler(t *testing.T) (h Handler, token string) {
 	t.Helper()
-	file, token, _ := tokensFile(t)
+	auth, tokens := tokensProvider(t, "ci")
 	root := t.TempDir()
 	indextest.OnDisk(t, root).Write("providers/.keep", "").Write("modules/.keep", "")
 	return Handler{
 		Root: root, Rescan: -1, Publish: new(Publish), SigningKey: &SigningKey{Off: true},
-		AuthRaw: []json.RawMessage{json.RawMessage(fmt.Sprintf(`{"provider":"terraform_tokens","file":%q}`, file))},
+		AuthRaw: []json.RawMessage{auth},
 		Access: &Access{Rules: []AccessRule{
 			{Effect: "allow", Who: "ci", Right: "manage", Addresses: []string{"acme"}},
 			{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"acme"}},
 		}},
-	}, token
+	}, tokens["ci"]
 }
 
 // put sends a file to a handler, and returns the placeholders of the request.

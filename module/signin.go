@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
+	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
 )
 
 // provisionSignIn lets people sign in to the pages with the issuer of the login, if
@@ -23,8 +23,8 @@ func (h *Handler) provisionSignIn(sealer *access.Sealer) {
 	var verifiers []*oidc.Verifier
 	scope := []any{h.registry.Tree}
 	for _, a := range h.authenticators {
-		if o, ok := a.(*OpenID); ok && o.Issuer == h.login.issuer.URL() {
-			verifiers = append(verifiers, o.verifier)
+		if o, ok := a.(*authenticate.OpenID); ok && o.Issuer == h.login.issuer.URL() {
+			verifiers = append(verifiers, o.Verifier())
 			scope = append(scope, o.Audience, o.SubjectClaim, o.GroupsClaims, o.Require)
 		}
 	}
@@ -55,17 +55,7 @@ func (h *Handler) authenticateVisitor(r *http.Request) (access.Subject, error) {
 		return subject, err
 	}
 	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		setUser(repl, caddyauth.User{ID: subject.ID, Metadata: map[string]string{"groups": strings.Join(subject.Groups, ",")}})
+		setUser(repl, authenticate.User(subject))
 	}
 	return subject, nil
-}
-
-// worksInBrowser reports whether people can authenticate to a provider with a browser,
-// unlike to a provider for the tokens of clients.
-func worksInBrowser(a caddyauth.Authenticator) bool {
-	switch a.(type) {
-	case *OpenID, *Tokens:
-		return false
-	}
-	return true
 }

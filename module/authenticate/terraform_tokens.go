@@ -1,12 +1,12 @@
-package module
+package authenticate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -108,7 +108,7 @@ func (t *Tokens) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth
 	if secret == "" {
 		return caddyauth.User{}, false, nil
 	}
-	user, err := t.identify(secret)
+	user, err := t.Identify(r.Context(), secret)
 	if err != nil {
 		t.logger.Debug("token refused", "reason", err.Error())
 		return caddyauth.User{}, false, nil
@@ -116,24 +116,17 @@ func (t *Tokens) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth
 	return user, true, nil
 }
 
-// identify returns the user of a token.
-func (t *Tokens) identify(secret string) (caddyauth.User, error) {
+// Identify returns the user of a token.
+func (t *Tokens) Identify(_ context.Context, secret string) (caddyauth.User, error) {
 	subject, err := t.tokens.Find(secret)
-	return userOf(subject), err
+	return User(subject), err
 }
 
-// presentedToken returns the token of a request. It is empty if there is none, and
-// if the client has an empty token (checklist 19).
-func presentedToken(r *http.Request) string {
-	if _, password, ok := r.BasicAuth(); ok {
-		return password
-	}
-	scheme, secret, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return strings.TrimSpace(secret)
-}
+// TokenFile returns the open file with the tokens.
+func (t *Tokens) TokenFile() *tokenfile.File { return t.tokens }
+
+// Caddyfile returns the provider in the form of a Caddyfile.
+func (t *Tokens) Caddyfile() string { return "terraform_tokens " + t.tokens.Path() }
 
 // UnmarshalCaddyfile sets up the provider from Caddyfile tokens. Syntax:
 //

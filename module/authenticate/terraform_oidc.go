@@ -1,4 +1,4 @@
-package module
+package authenticate
 
 import (
 	"context"
@@ -7,13 +7,11 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 )
@@ -106,7 +104,7 @@ func (o *OpenID) Provision(ctx caddy.Context) error {
 	if o.Issuer == "" {
 		return errors.New("issuer: it is missing: set it to the URL of the OpenID Connect issuer")
 	}
-	issuer, err := acquireIssuer(o.Issuer)
+	issuer, err := AcquireIssuer(o.Issuer)
 	if err != nil {
 		return err
 	}
@@ -135,7 +133,7 @@ func (o *OpenID) expand(repl *caddy.Replacer) error {
 
 // Cleanup releases the issuer.
 func (o *OpenID) Cleanup() error {
-	return releaseIssuer(o.issuer)
+	return ReleaseIssuer(o.issuer)
 }
 
 // Authenticate implements caddyauth.Authenticator. The error wraps
@@ -146,7 +144,7 @@ func (o *OpenID) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth
 	if token == "" {
 		return caddyauth.User{}, false, nil
 	}
-	user, err := o.identify(r.Context(), token)
+	user, err := o.Identify(r.Context(), token)
 	switch {
 	case err == nil:
 		return user, true, nil
@@ -158,19 +156,17 @@ func (o *OpenID) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth
 	return caddyauth.User{}, false, nil
 }
 
-// identify returns the user of a token. The error comes from oidc.Verifier.Verify.
-func (o *OpenID) identify(ctx context.Context, token string) (caddyauth.User, error) {
+// Identify returns the user of a token. The error comes from oidc.Verifier.Verify.
+func (o *OpenID) Identify(ctx context.Context, token string) (caddyauth.User, error) {
 	subject, err := o.verifier.Verify(ctx, token)
-	return userOf(subject), err
+	return User(subject), err
 }
 
-// userOf returns a subject in the form of Caddy's placeholders.
-func userOf(s access.Subject) caddyauth.User {
-	if s.Anonymous() {
-		return caddyauth.User{}
-	}
-	return caddyauth.User{ID: s.ID, Metadata: map[string]string{"groups": strings.Join(s.Groups, ",")}}
-}
+// Verifier returns the verifier of tokens, which has the options of the provider.
+func (o *OpenID) Verifier() *oidc.Verifier { return o.verifier }
+
+// Caddyfile returns the provider in the form of a Caddyfile, without its block.
+func (o *OpenID) Caddyfile() string { return "terraform_oidc " + o.Issuer }
 
 // UnmarshalCaddyfile sets up the provider from Caddyfile tokens. Syntax:
 //
@@ -230,46 +226,10 @@ func (o *OpenID) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// issuerPool has the OpenID Connect issuers in use, by URL. They outlive the
-// configurations that use them: their keys stay cached if the configuration is
-// reloaded while an issuer is down, and so does the discovery that logins need.
-var issuerPool = caddy.NewUsagePool()
-
-// A pooledIssuer needs no clean-up, since its fetches end by themselves.
-type pooledIssuer struct{ *oidc.Issuer }
-
-// Destruct implements caddy.Destructor.
-func (pooledIssuer) Destruct() error { return nil }
-
-// acquireIssuer returns the issuer with the URL, which must be released with
-// releaseIssuer. Nothing is fetched from the issuer yet.
-func acquireIssuer(url string) (*oidc.Issuer, error) {
-	pooled, _, err := issuerPool.LoadOrNew(url, func() (caddy.Destructor, error) {
-		issuer, err := oidc.NewIssuer(url)
-		return pooledIssuer{issuer}, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return pooled.(pooledIssuer).Issuer, nil
-}
-
-// releaseIssuer releases an acquired issuer. It ignores nil: Caddy also cleans up after
-// a failed Provision, which must not release an issuer that other modules have
-// acquired.
-func releaseIssuer(issuer *oidc.Issuer) error {
-	if issuer == nil {
-		return nil
-	}
-	_, err := issuerPool.Delete(issuer.URL())
-	return err
-}
-
 // Interface guards
 var (
 	_ caddy.Provisioner       = (*OpenID)(nil)
 	_ caddy.CleanerUpper      = (*OpenID)(nil)
 	_ caddyauth.Authenticator = (*OpenID)(nil)
 	_ caddyfile.Unmarshaler   = (*OpenID)(nil)
-	_ caddy.Destructor        = pooledIssuer{}
 )

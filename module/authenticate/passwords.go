@@ -1,4 +1,4 @@
-package module
+package authenticate
 
 import (
 	"context"
@@ -22,13 +22,13 @@ const (
 	maxKnownPasswords = 1000
 )
 
-// errPasswords means that a password cannot be compared at the moment.
-var errPasswords = errors.New("too many passwords are waiting to be compared")
+// ErrTooManyPasswords means that a password cannot be compared at the moment.
+var ErrTooManyPasswords = errors.New("too many passwords are waiting to be compared")
 
-// newPasswordSlots limits how many passwords are compared at the same time, for all
-// senders together: each comparison occupies a processor for most of a second, and
-// other requests have to be answered meanwhile.
-func newPasswordSlots() *semaphore.Weighted {
+// NewPasswordSlots returns slots that limit how many passwords are compared at the same
+// time, for all senders together: each comparison occupies a processor for most of a
+// second, and other requests have to be answered meanwhile.
+func NewPasswordSlots() *semaphore.Weighted {
 	return semaphore.NewWeighted(int64(min(2, max(1, runtime.GOMAXPROCS(0)/2))))
 }
 
@@ -40,12 +40,14 @@ type boundedPasswords struct {
 	known *cache.Cache[[sha256.Size]byte, bool] // names with passwords that are right
 }
 
-func boundPasswords(basic *caddyauth.HTTPBasicAuth, slots *semaphore.Weighted) boundedPasswords {
+// BoundPasswords returns http_basic that compares a password only while it has one of
+// the slots.
+func BoundPasswords(basic *caddyauth.HTTPBasicAuth, slots *semaphore.Weighted) caddyauth.Authenticator {
 	return boundedPasswords{basic, slots, &cache.Cache[[sha256.Size]byte, bool]{MaxEntries: maxKnownPasswords}}
 }
 
-// Authenticate implements caddyauth.Authenticator. The error is errPasswords if the password
-// could not be compared.
+// Authenticate implements caddyauth.Authenticator. The error is ErrTooManyPasswords if the
+// password could not be compared.
 func (b boundedPasswords) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
 	name, password, ok := r.BasicAuth()
 	if !ok {
@@ -56,7 +58,7 @@ func (b boundedPasswords) Authenticate(w http.ResponseWriter, r *http.Request) (
 		ctx, cancel := context.WithTimeout(r.Context(), passwordPatience)
 		defer cancel()
 		if b.slots.Acquire(ctx, 1) != nil {
-			return caddyauth.User{}, false, errPasswords
+			return caddyauth.User{}, false, ErrTooManyPasswords
 		}
 		defer b.slots.Release(1)
 	}

@@ -1,19 +1,15 @@
-package module
+package authenticate
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 )
 
@@ -38,16 +34,14 @@ func (s *slowHash) Compare(hashed, password []byte) (bool, error) {
 }
 
 // passwordsOf returns a configuration's http_basic with one account.
-func passwordsOf(t *testing.T, hash caddyauth.Comparer) boundedPasswords {
+func passwordsOf(t *testing.T, hash caddyauth.Comparer) caddyauth.Authenticator {
 	t.Helper()
-	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
-	t.Cleanup(cancel)
 	basic := &caddyauth.HTTPBasicAuth{HashCache: new(caddyauth.Cache), AccountList: []caddyauth.Account{{Username: "alice", Password: "$right"}}}
-	if err := basic.Provision(ctx); err != nil {
+	if err := basic.Provision(newConfiguration(t).ctx); err != nil {
 		t.Fatal(err)
 	}
 	basic.Hash = hash
-	return boundPasswords(basic, newPasswordSlots())
+	return BoundPasswords(basic, NewPasswordSlots())
 }
 
 func withPassword(name, password string) *http.Request {
@@ -64,7 +58,7 @@ func TestPasswordsAreComparedOneByOne(t *testing.T) {
 		hash := new(slowHash)
 		b := passwordsOf(t, hash)
 		authenticate := func(r *http.Request) (string, error) {
-			user, _, err := b.Authenticate(discardedWriter{}, r)
+			user, _, err := b.Authenticate(httptest.NewRecorder(), r)
 			return user.ID, err
 		}
 		if user, err := authenticate(withPassword("alice", "$right")); user != "alice" || err != nil {
@@ -78,7 +72,7 @@ func TestPasswordsAreComparedOneByOne(t *testing.T) {
 				user, err := authenticate(withPassword("alice", string(rune('a'+i))))
 				mutex.Lock()
 				defer mutex.Unlock()
-				if user != "" || err != nil && !errors.Is(err, errPasswords) {
+				if user != "" || err != nil && !errors.Is(err, ErrTooManyPasswords) {
 					t.Errorf("a wrong password: %q, %v", user, err)
 				} else if err != nil {
 					busy++
@@ -99,23 +93,6 @@ func TestPasswordsAreComparedOneByOne(t *testing.T) {
 		defer mutex.Unlock()
 		if hash.most > 2 || busy+hash.done != tries+1 || busy == 0 {
 			t.Errorf("%d were compared at the same time, %d in all, and %d not at all", hash.most, hash.done, busy)
-		}
-	})
-}
-
-// A password that cannot be compared is not a wrong one: the answer tells the client to
-// try again.
-func TestPasswordsThatCannotBeComparedAreNotWrong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := passwordsOf(t, new(slowHash))
-		for b.slots.TryAcquire(1) {
-		}
-		h := &Handler{authenticators: []caddyauth.Authenticator{b}, subject: defaultSubject, groups: defaultGroups}
-		h.logger, h.outage = slog.New(slog.DiscardHandler), new(atomic.Bool)
-		r := withPassword("alice", "$right")
-		r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, caddy.NewReplacer()))
-		if s, err := h.authenticate(r); !s.Anonymous() || !errors.Is(err, errPasswords) {
-			t.Errorf("she is %v, error %v", s, err)
 		}
 	})
 }
