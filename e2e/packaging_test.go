@@ -34,8 +34,12 @@ var syft = sync.OnceValues(func() (string, error) { return goTool("syft", "syft"
 // allFormats are the formats of packages in .goreleaser.yml.
 const allFormats = "deb, rpm, apk"
 
+// ofBlob are the parts of .goreleaser.yml for the flavour with blob: an item of each list.
+var ofBlob = regexp.MustCompile(`(?m)^  - <<: \*\w+\n    id: blob\n(    .*\n)*`)
+
 // newDistribution releases a copy of the checkout under a version, with packages of some formats and
-// without some steps. Nothing is published or signed, which needs an account.
+// without some steps; the step "blob" is the other flavour. Nothing is published or signed, which
+// needs an account.
 func newDistribution(t *testing.T, version, formats string, without ...string) Distribution {
 	t.Helper()
 	binary, err := goReleaser()
@@ -48,7 +52,15 @@ func newDistribution(t *testing.T, version, formats string, without ...string) D
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(dir, ".goreleaser.yml"), substitute(t, string(config),
+	if i := slices.Index(without, "blob"); i >= 0 {
+		if n := len(ofBlob.FindAll(config, -1)); n != 3 {
+			t.Fatalf(".goreleaser.yml has %d parts for the flavour with blob: a build, an archive and packages are known", n)
+		}
+		config, without = ofBlob.ReplaceAll(config, nil), slices.Delete(without, i, i+1)
+	}
+	// It is not in the checkout, whose commit is in the binaries.
+	configFile := filepath.Join(t.TempDir(), ".goreleaser.yml")
+	writeFile(t, configFile, substitute(t, string(config),
 		"goos: [linux, darwin, windows, freebsd]", "goos: ["+runtime.GOOS+"]",
 		"goarch: [amd64, arm64, arm]", "goarch: ["+runtime.GOARCH+"]",
 		"formats: ["+allFormats+"]", "formats: ["+formats+"]"))
@@ -70,8 +82,8 @@ func newDistribution(t *testing.T, version, formats string, without ...string) D
 	run("git", "add", "--all")
 	run("git", "commit", "--quiet", "--message", version)
 	run("git", "tag", version)
-	run(binary, "check", "--quiet")
-	run(binary, "release", "--clean", "--skip="+strings.Join(append(without, "publish", "announce", "sign"), ","))
+	run(binary, "check", "--quiet", configFile)
+	run(binary, "release", "--config", configFile, "--clean", "--skip="+strings.Join(append(without, "publish", "announce", "sign"), ","))
 	return Distribution{filepath.Join(dir, "dist")}
 }
 
@@ -152,9 +164,12 @@ func TestDistribution(t *testing.T) {
 	first := newDistribution(t, "v1.2.3", allFormats)
 
 	t.Run("two builds are the same", func(t *testing.T) {
-		again := newDistribution(t, "v1.2.3", allFormats, "sbom")
+		again := newDistribution(t, "v1.2.3", allFormats, "sbom", "blob") // whose builds have the same options
 		one, two := first.sums(t), again.sums(t)
-		maps.DeleteFunc(one, func(name, _ string) bool { return strings.HasSuffix(name, sbomSuffix) }) // it contains the time
+		maps.DeleteFunc(one, func(name, _ string) bool {
+			return strings.HasSuffix(name, sbomSuffix) || // it contains the time
+				strings.HasPrefix(name, "caddy-terraform-registry-blob")
+		})
 		if len(one) == 0 || !maps.Equal(one, two) {
 			t.Errorf("got\n%v\nand\n%v", one, two)
 		}
@@ -272,9 +287,9 @@ func TestDistribution(t *testing.T) {
 
 	t.Run("the deb is installed, serves, is upgraded and removed", func(t *testing.T) {
 		skipUnlessRoot(t)
-		next := newDistribution(t, "v1.3.0", "deb", "sbom", "archive")
+		next := newDistribution(t, "v1.3.0", "deb", "sbom", "archive", "blob")
 		const deb = "caddy-terraform-registry_*.deb"
-		onCopyOfSystem(t, "debian.sh", first.file(t, deb), next.file(t, deb), next.file(t, "caddy-terraform-registry-blob_*.deb"))
+		onCopyOfSystem(t, "debian.sh", first.file(t, deb), next.file(t, deb), first.file(t, "caddy-terraform-registry-blob_*.deb"))
 	})
 
 	t.Run("OpenRC starts, reloads and stops the service of the apk", func(t *testing.T) {
