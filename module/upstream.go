@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/quota"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
@@ -231,10 +232,7 @@ func (u *Upstream) addSources(to map[svchost.Hostname]pull.Source) error {
 		}
 		hosts = append(hosts, host)
 	}
-	var quota *pull.Quota // nil: no limit
-	if u.MaxHeld > 0 {
-		quota = pull.NewQuota(u.MaxHeld, hostnames)
-	}
+	limit := quota.New(u.MaxHeld, hostnames)
 	for _, hostname := range hostnames {
 		if _, twice := to[hostname]; twice {
 			return fmt.Errorf("hostnames: %s is in two upstreams", hostname.ForDisplay())
@@ -249,7 +247,7 @@ func (u *Upstream) addSources(to map[svchost.Hostname]pull.Source) error {
 		if u.Modules && !client.HasModules() {
 			return errors.New("modules: a mirror has none, and beside a url with a path they are not found: add the URL of the module service, such as https://registry.terraform.io/v1/modules/")
 		}
-		to[hostname] = pull.Source{Client: client, Policy: policy, Quota: quota}
+		to[hostname] = pull.Source{Client: client, Policy: policy, Quota: limit}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/quota"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -231,9 +232,9 @@ func TestQuotasOfABucket(t *testing.T) {
 	for _, test := range []struct {
 		max  int64
 		kind error
-	}{{3000, pull.ErrMaxHeld}, {1 << 20, nil}} {
+	}{{3000, quota.ErrMaxHeld}, {1 << 20, nil}} {
 		m := (&mirroring{Tree: root.tree(t), root: root}).start(t, c, pull.Options{
-			Sources: map[svchost.Hostname]pull.Source{host: {Client: c, Quota: pull.NewQuota(test.max, []svchost.Hostname{host})}},
+			Sources: map[svchost.Hostname]pull.Source{host: {Client: c, Quota: quota.New(test.max, []svchost.Hostname{host})}},
 			Open:    root.open,
 		})
 		listed := 0

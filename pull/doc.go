@@ -22,7 +22,7 @@
 //
 // # Limits
 //
-// The size of the mirrored files may be limited by a [Quota], and some of the disk
+// The size of the mirrored files may be limited by a [quota.Quota], and some of the disk
 // stays free. Providers, releases and packages that do not exist are remembered
 // separately from existing ones, so that requests for made-up names evict nothing.
 package pull

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/quota"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -123,7 +124,7 @@ func Reason(err error) string {
 		{upstream.ErrMalformed, "malformed"},
 		{upstream.ErrTooLarge, "too_large"},
 		{upstream.ErrUnsafe, "unsafe"},
-		{ErrMaxHeld, "max_held"},
+		{quota.ErrMaxHeld, "max_held"},
 		{tree.ErrDiskFull, "disk_full"},
 		{tree.ErrNotWritable, "not_writable"},
 		{tree.ErrChanged, "changed"},

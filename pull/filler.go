@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/checkout"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/quota"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -33,7 +34,7 @@ type Source struct {
 
 	// Quota limits the size of the mirrored files, together with other sources that
 	// have the same Quota. If it is nil, only the disk limits it.
-	Quota *Quota
+	Quota *quota.Quota
 }
 
 // Options of a Filler.
@@ -252,4 +253,13 @@ func (f *Filler) lock(name string, patience time.Duration) (unlock func(), err e
 	}
 	f.log(slog.LevelWarn, "the lock that instances share is not available, going on without", "lock", name, "error", err.Error())
 	return func() {}, nil
+}
+
+// reserve begins the reservation of space for a package of a provider or module.
+func (f *Filler) reserve(s *Source, files tree.Tree, a address.Address) *quota.Reservation {
+	var free func() (int64, error)
+	if f.options.FreeSpace != nil {
+		free = func() (int64, error) { return f.options.FreeSpace(a) }
+	}
+	return s.Quota.Reserve(free, files.Providers, files.Modules)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/quota"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
@@ -595,8 +596,8 @@ func TestModulesStayWithinTheQuota(t *testing.T) {
 		kind error
 		asks int // how often the archive is requested
 	}{
-		{"there is more in the tree already", 1000, 1 << 40, pull.ErrMaxHeld, 0},
-		{"the free part of it is smaller than the module", 20_001, 1 << 40, pull.ErrMaxHeld, 1},
+		{"there is more in the tree already", 1000, 1 << 40, quota.ErrMaxHeld, 0},
+		{"the free part of it is smaller than the module", 20_001, 1 << 40, quota.ErrMaxHeld, 1},
 		{"it is large enough", 1 << 30, 1 << 40, nil, 1},
 		{"the disk is full", 1 << 30, 1000, tree.ErrDiskFull, 0},
 	} {
@@ -610,7 +611,7 @@ func TestModulesStayWithinTheQuota(t *testing.T) {
 			folders := indextest.New(t).Write("providers/"+host+"/a/b/x", strings.Repeat("x", 10_000)).Write("modules/"+host+"/a/b/c/x", strings.Repeat("x", 10_000))
 			source := sourceOf(c, withModules)
 			changed := source[host]
-			changed.Quota = pull.NewQuota(test.max, []svchost.Hostname{host})
+			changed.Quota = quota.New(test.max, []svchost.Hostname{host})
 			source[host] = changed
 			m := (&mirroring{Tree: folders}).start(t, c, pull.Options{
 				Sources: source, Open: folders.Open,

@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/quota"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/scratch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -111,8 +112,8 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	}
 	room := f.reserve(w.Source, before, w.Address)
 	kept := false
-	defer func() { room.end(kept) }()
-	if err := room.expect(1); err != nil { // before megabytes are received for nothing
+	defer func() { room.End(kept) }()
+	if err := room.Expect(1); err != nil { // before megabytes are received for nothing
 		return nil, err
 	}
 	from, err := scratch.New()
@@ -137,7 +138,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	if err != nil {
 		return nil, err
 	}
-	if err := room.checkDisk(0); err != nil {
+	if err := room.CheckDisk(); err != nil {
 		return nil, err
 	}
 	name := path.Join(dir, w.version+".tar.gz")
@@ -147,7 +148,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	}
 	defer temporary.Discard()
 	files := archive.FetchedModule{Dir: from.Files(), Commit: content.Commit, Folder: source.Folder, Published: w.Hostname == ""}
-	digest, err := f.packModule(w, source, files, &reservedPackage{temporary, room})
+	digest, err := f.packModule(w, source, files, &quota.Package{TemporaryFile: temporary, Reservation: room})
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +235,7 @@ func (w *moduleRequest) at(source upstream.ModuleSource) string {
 
 // packModule writes the package of a module, and checks it as a scan will. It refuses a
 // package that the index would withhold.
-func (f *Filler) packModule(w *moduleRequest, source upstream.ModuleSource, files archive.FetchedModule, to *reservedPackage) (archive.ModuleDigest, error) {
+func (f *Filler) packModule(w *moduleRequest, source upstream.ModuleSource, files archive.FetchedModule, to *quota.Package) (archive.ModuleDigest, error) {
 	hash, name := sha256.New(), w.version+".tar.gz"
 	arriving := archive.NewArrivingModule(name)
 	defer arriving.Close()
@@ -242,7 +243,7 @@ func (f *Filler) packModule(w *moduleRequest, source upstream.ModuleSource, file
 	var digest archive.ModuleDigest
 	if err == nil {
 		to.SyncAhead()
-		digest, err = arriving.CheckModule(f.ctx, to, to.reservation.received, name, wire.SHA256(hash.Sum(nil)))
+		digest, err = arriving.CheckModule(f.ctx, to, to.Received(), name, wire.SHA256(hash.Sum(nil)))
 	}
 	var bad *archive.PackageError
 	if err == nil && files.Published {

@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/quota"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -409,7 +410,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	name := path.Join(files.packages, p.Name)
 	room := f.reserve(s, d.tree, k.Address)
 	kept := false
-	defer func() { room.end(kept) }()
+	defer func() { room.End(kept) }()
 	temporary, err := d.providers.NewTemporary(f.ctx, name)
 	if err != nil {
 		return nil, err
@@ -417,7 +418,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	defer temporary.Discard()
 	arriving := archive.NewArrivingPackage()
 	defer arriving.Close()
-	to := &watchedPackage{reservedPackage: reservedPackage{temporary, room}, arriving: arriving, watchers: &f.watchers, id: k.id}
+	to := &watchedPackage{Package: quota.Package{TemporaryFile: temporary, Reservation: room}, arriving: arriving, watchers: &f.watchers, id: k.id}
 	if p.SHA256 != (wire.SHA256{}) { // otherwise no client could tell that it is broken
 		to.begin = func(size int64) *growing {
 			early := newGrowing(k, p, size, temporary)
@@ -496,7 +497,7 @@ func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info
 // A watchedPackage is a temporary package that is checked while it arrives, and tells its
 // watchers how it grows.
 type watchedPackage struct {
-	reservedPackage
+	quota.Package
 	arriving *archive.Arriving
 	watchers *flight.Watchers[fileID]
 	id       fileID
@@ -510,13 +511,13 @@ type watchedPackage struct {
 // Expect implements upstream.Expecter.
 func (w *watchedPackage) Expect(size int64) error {
 	w.size = size
-	err := w.reservedPackage.Expect(size)
+	err := w.Package.Expect(size)
 	w.watchers.Tell(w.id, w.received, w.size)
 	return err
 }
 
 func (w *watchedPackage) Write(b []byte) (int, error) {
-	n, err := w.reservedPackage.Write(b)
+	n, err := w.Package.Write(b)
 	if w.received == 0 && w.begin != nil && n > 0 && w.size > heldBack {
 		w.growing = w.begin(w.size) // now that the origin sends something
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/quota"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -35,23 +36,24 @@ func TestFillsStayWithinTheQuota(t *testing.T) {
 		s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 			into := indextest.New(t)
 			into.Write("providers/other.example.com/acme/demo/README", strings.Repeat("x", 1<<20)) // does not count
-			quota := pull.NewQuota(size(linuxZip)+size(darwinZip)+size(sums)+size(sums+".sig"), []svchost.Hostname{host})
+			limit := quota.New(size(linuxZip)+size(darwinZip)+size(sums)+size(sums+".sig"), []svchost.Hostname{host})
 			m := (&mirroring{Tree: into}).start(t, c, pull.Options{
-				Sources: map[svchost.Hostname]pull.Source{host: {Client: c, Quota: quota}}, Open: into.Open,
+				Sources: map[svchost.Hostname]pull.Source{host: {Client: c, Quota: limit}}, Open: into.Open,
 			})
 			defer m.Close()
 			measure := func() {
+				time.Sleep(2 * time.Minute) // until the sum is old, and refusals are forgotten
 				files, err := into.Open()
 				if err != nil {
 					t.Fatal(err)
 				}
-				quota.MeasureNow(files.Providers, files.Modules)
+				limit.Reserve(nil, files.Providers, files.Modules).End(false)
+				synctest.Wait()
 			}
 			m.fill(t, linuxZip)
-			synctest.Wait()
 			measure() // the package, with its documents
 			before := s.Count(files + darwinZip)
-			m.mustRefuse(t, darwinZip, pull.ErrMaxHeld, "prune")
+			m.mustRefuse(t, darwinZip, quota.ErrMaxHeld, "prune")
 			if _, err := m.Fill(background(), demo, darwinZip); !errors.Is(err, tree.ErrDiskFull) || pull.Reason(err) != "max_held" {
 				t.Errorf("got %v", err)
 			}
@@ -65,7 +67,6 @@ func TestFillsStayWithinTheQuota(t *testing.T) {
 				t.Fatal(err)
 			}
 			into.Fs.Remove(announcedFile) // not part of the quota above
-			time.Sleep(2 * time.Minute)   // a refusal is remembered for a while
 			measure()
 			m.fill(t, darwinZip)
 		})
@@ -76,14 +77,14 @@ func TestFillsStayWithinTheQuota(t *testing.T) {
 func TestFillsLeaveRoomOnTheDisk(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
-	free := int64(pull.Spare)
+	free := int64(1 << 20) // others write to the disk, too
 	folders := indextest.New(t)
 	m := (&mirroring{Tree: folders}).start(t, c, pull.Options{
 		Sources: sourceOf(c, pull.Policy{}), Open: folders.Open,
 		FreeSpace: func(address.Address) (int64, error) { return free, nil },
 	})
 	m.mustRefuse(t, linuxZip, tree.ErrDiskFull, "make room")
-	free += 1 << 20
+	free = 1 << 30
 	m.fill(t, darwinZip)
 }
 
@@ -152,7 +153,7 @@ func TestAnnouncedSizesThatAreTooLarge(t *testing.T) {
 		folders, c := indextest.New(t), s.Client(t, upstream.Origin{})
 		folders.Write("providers/"+host+"/acme/other/README.md", "held")
 		m := (&mirroring{Tree: folders}).start(t, c, pull.Options{
-			Sources: map[svchost.Hostname]pull.Source{host: {Client: c, Quota: pull.NewQuota(1, []svchost.Hostname{host})}}, Open: folders.Open,
+			Sources: map[svchost.Hostname]pull.Source{host: {Client: c, Quota: quota.New(1, []svchost.Hostname{host})}}, Open: folders.Open,
 			FreeSpace: func(address.Address) (int64, error) { return 1 << 40, nil },
 		})
 		m.mustRefuse(t, linuxZip, upstream.ErrTooLarge, "the limit of a package")

@@ -1,4 +1,5 @@
-package pull
+// Package quota limits how much of the disk mirrored files take up.
+package quota
 
 import (
 	"context"
@@ -29,10 +30,10 @@ const (
 )
 
 // ErrMaxHeld: the mirrored files have the size that `max_held` allows. The error is
-// index.ErrDiskFull as well.
+// tree.ErrDiskFull as well.
 var ErrMaxHeld error = full("as much is held as `max_held` allows")
 
-// full is a kind of index.ErrDiskFull with a text of its own.
+// full is a kind of tree.ErrDiskFull with a text of its own.
 type full string
 
 func (f full) Error() string        { return string(f) }
@@ -52,8 +53,12 @@ type Quota struct {
 	reserved int64     // for fills in progress
 }
 
-// NewQuota returns a quota in bytes for the sources of these hostnames.
-func NewQuota(max int64, hostnames []svchost.Hostname) *Quota {
+// New returns a quota in bytes for the sources of these hostnames; nil, which limits nothing, for
+// zero.
+func New(max int64, hostnames []svchost.Hostname) *Quota {
+	if max <= 0 {
+		return nil
+	}
 	return &Quota{max: max, hostnames: hostnames}
 }
 
@@ -149,41 +154,30 @@ func (q *Quota) end(reserved, kept int64) {
 	q.kept += kept
 }
 
-// A reservedPackage is a package while it is added to the tree. It uses the space that
-// is reserved for it.
-type reservedPackage struct {
-	tree.TemporaryFile
-	reservation *reservation
-}
-
-// Expect implements upstream.Expecter.
-func (p *reservedPackage) Expect(size int64) error { return p.reservation.expect(size) }
-
-func (p *reservedPackage) Write(b []byte) (int, error) {
-	if err := p.reservation.use(int64(len(b))); err != nil {
-		return 0, err
-	}
-	return p.TemporaryFile.Write(b)
-}
-
-// A reservation is the space for a package that is being received.
-type reservation struct {
-	quota   *Quota                               // nil: unlimited
-	free    func(address.Address) (int64, error) // nil: unknown
-	address address.Address
+// A Reservation is the space for a package that is being received.
+type Reservation struct {
+	quota *Quota                // nil: unlimited
+	free  func() (int64, error) // nil: unknown
 
 	expected, received, unchecked int64
 }
 
-func (f *Filler) reserve(s *Source, files tree.Tree, a address.Address) *reservation {
-	if s.Quota != nil {
-		s.Quota.measure(files.Providers, files.Modules)
+// Reserve begins the reservation of space for a package. A nil Quota limits nothing. in are the
+// parts of the tree with mirrored files, which are measured first if that is due. free returns
+// the free bytes on the disk of the package; nil: that is not known.
+func (q *Quota) Reserve(free func() (int64, error), in ...tree.Part) *Reservation {
+	if q != nil {
+		q.measure(in...)
 	}
-	return &reservation{quota: s.Quota, free: f.options.FreeSpace, address: a}
+	return &Reservation{quota: q, free: free}
 }
 
-// expect reserves space for a package of a size, before the package is received.
-func (r *reservation) expect(size int64) error {
+// Received returns how many bytes have been received.
+func (r *Reservation) Received() int64 { return r.received }
+
+// Expect reserves space for a package of a size, before the package is received. It implements
+// upstream.Expecter.
+func (r *Reservation) Expect(size int64) error {
 	if size <= r.expected {
 		return nil
 	}
@@ -200,7 +194,7 @@ func (r *reservation) expect(size int64) error {
 }
 
 // use counts received bytes. It checks the quota and the disk.
-func (r *reservation) use(n int64) error {
+func (r *Reservation) use(n int64) error {
 	if beyond := r.received + n - max(r.expected, r.received); r.quota != nil && beyond > 0 {
 		if err := r.quota.reserve(beyond); err != nil {
 			return err
@@ -214,19 +208,22 @@ func (r *reservation) use(n int64) error {
 	return r.checkDisk(0)
 }
 
-func (r *reservation) checkDisk(further int64) error {
+// CheckDisk returns an error if some space is no longer free on the disk.
+func (r *Reservation) CheckDisk() error { return r.checkDisk(0) }
+
+func (r *Reservation) checkDisk(further int64) error {
 	if r.free == nil {
 		return nil
 	}
 	// If the free space is not known, the disk itself reports that it is full.
-	if free, err := r.free(r.address); err == nil && free-further < spare {
+	if free, err := r.free(); err == nil && free-further < spare {
 		return fmt.Errorf("%w: make room for the tree", tree.ErrDiskFull)
 	}
 	return nil
 }
 
-// end releases the space of a package. kept says whether the package was kept.
-func (r *reservation) end(kept bool) {
+// End releases the space of a package. kept says whether the package was kept.
+func (r *Reservation) End(kept bool) {
 	if r.quota == nil {
 		return
 	}
@@ -235,4 +232,18 @@ func (r *reservation) end(kept bool) {
 		size = r.received
 	}
 	r.quota.end(max(r.expected, r.received), size)
+}
+
+// A Package is a package while it is added to the tree. It uses the space that is reserved for
+// it.
+type Package struct {
+	tree.TemporaryFile
+	*Reservation
+}
+
+func (p *Package) Write(b []byte) (int, error) {
+	if err := p.use(int64(len(b))); err != nil {
+		return 0, err
+	}
+	return p.TemporaryFile.Write(b)
 }

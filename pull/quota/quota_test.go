@@ -1,4 +1,4 @@
-package pull
+package quota
 
 import (
 	"errors"
@@ -38,7 +38,7 @@ func newMeasured(t *testing.T) (*measuredDisk, tree.Part, *Quota) {
 	if err := afero.WriteFile(d.Fs, "providers/registry.example.com/acme/demo/a.zip", make([]byte, 10), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return d, treetest.On(d, "providers"), NewQuota(10, []svchost.Hostname{"registry.example.com"})
+	return d, treetest.On(d, "providers"), New(10, []svchost.Hostname{"registry.example.com"})
 }
 
 // Mirrored files are not added up again at once, even if this takes longer than the sum
@@ -108,5 +108,21 @@ func TestFilesThatCannotBeReadStillCount(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Others write to the disk, too.
+func TestSomeSpaceStaysFree(t *testing.T) {
+	free := int64(spare)
+	r := (*Quota)(nil).Reserve(func() (int64, error) { return free, nil })
+	if err := r.CheckDisk(); err != nil {
+		t.Error(err)
+	}
+	if err := r.Expect(1); !errors.Is(err, tree.ErrDiskFull) || errors.Is(err, ErrMaxHeld) {
+		t.Errorf("got %v", err)
+	}
+	free++
+	if err := r.Expect(1); err != nil {
+		t.Error(err)
 	}
 }
