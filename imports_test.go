@@ -71,7 +71,8 @@ var layers = []layer{
 	{name: "pull/scratch", only: []string{"tree"}},
 	{name: "pull/checkout", only: []string{"address", "cache", "tree", "upstream", "pull/flight", "pull/scratch"}}, // tags and a commit for several modules
 	{name: "pull/quota", only: []string{"address", "tree"}},
-	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/layout", "index/keys", "index/offer", "index", "upstream", "pull/flight", "pull/scratch", "pull/checkout", "pull/quota"}},
+	{name: "pull/versionlist", only: []string{"address", "wire", "tree"}}, // a file beside the packages
+	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/layout", "index/keys", "index/offer", "index", "upstream", "pull/flight", "pull/scratch", "pull/checkout", "pull/quota", "pull/versionlist"}},
 	{name: "pull/follow", only: []string{"address", "registryhcl", "index", "upstream", "pull"}}, // has the repositories of modules looked at
 	{name: "upstream/lockfile", only: []string{"address", "wire"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others

@@ -22,7 +22,7 @@ import (
 // errors.
 var explained = []string{
 	"address", "wire", "signing", "tlog/anchor.go", "tlog/append.go", "tlog/checkpoint.go", "tlog/files.go", "tlog/folder.go", "tlog/key.go", "tlog/lag.go", "tlog/log.go", "tlog/open.go", "tlog/restore.go", "tlog/tidy.go", "tlog/record", "tlog/vault", "tlog/verify", "tree", "tree/disk", "tree/bucket", "tree/iofs", "tree/source", "archive", "registryhcl", "index", "index/changes", "index/ledger", "index/metadata", "index/scanlog", "index/report", "index/layout", "index/keys", "index/queue", "index/sharded", "index/offer", "index/memo", "index/watch", "index/catalog", "index/content", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin", "usage",
-	"upstream", "upstream/git", "pull", "pull/flight", "pull/quota", "pull/follow", "publish", "handlers", "handlers/webhook", "module", "module/storage", "module/authenticate", "caddyfile", "blob",
+	"upstream", "upstream/git", "pull", "pull/flight", "pull/quota", "pull/versionlist", "pull/follow", "publish", "handlers", "handlers/webhook", "module", "module/storage", "module/authenticate", "caddyfile", "blob",
 	"pages/errorpage.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
-	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/versionlist"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
@@ -138,7 +138,7 @@ func datesIn(from source.Source, folder address.Address) map[string]time.Time {
 	if err != nil {
 		return nil
 	}
-	dates, _ := pull.Dates(files, folder)
+	dates, _ := versionlist.Dates(files, folder)
 	return dates
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/versionlist"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -465,7 +466,7 @@ func TestDatesInATree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dates, err := pull.Dates(files, demo)
+		dates, err := versionlist.Dates(files, demo)
 		if err != nil {
 			t.Fatal(err)
 		}

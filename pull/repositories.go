@@ -200,7 +200,10 @@ func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 	for range 2 { // the first may be a list that is under way, and was begun before
 		c.mutex.Lock()
 		if told {
-			c.wanted, c.retry = later(c.wanted, since), time.Time{}
+			c.retry = time.Time{}
+			if since.After(c.wanted) {
+				c.wanted = since
+			}
 		}
 		if !c.asked.Before(since) {
 			c.mutex.Unlock()

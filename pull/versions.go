@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/versionlist"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -109,7 +110,7 @@ func (f *Filler) listed(ctx context.Context, a address.Address, version, needed 
 		}
 		d, ok = c.version(version)
 	}
-	if ok && d.matures(c.source.Policy.MinAge).After(time.Now()) {
+	if ok && d.Matures(c.source.Policy.MinAge).After(time.Now()) {
 		return v, false, ErrTooYoung
 	}
 	return d.ProviderVersion, ok, nil
@@ -182,9 +183,9 @@ type catalog struct {
 	git     registryhcl.Git // of a hosted module; zero for others
 
 	mutex   sync.Mutex
-	loaded  bool    // the record in the tree has been read, or there is no usable one
-	record  *record // nil: nothing is known
-	failure error   // of the last refresh, or request for a date
+	loaded  bool                // the record in the tree has been read, or there is no usable one
+	record  *versionlist.Record // nil: nothing is known
+	failure error               // of the last refresh, or request for a date
 	retry   time.Time
 	wanted  time.Time  // a list that was asked for before this is out of date
 	asked   time.Time  // when the list was asked for that this process got last; zero: it has none
@@ -209,9 +210,9 @@ type catalog struct {
 func (c *catalog) weigh() int { return int(c.size.Load()) }
 
 // set replaces the record. The caller holds the mutex.
-func (c *catalog) set(r *record) {
+func (c *catalog) set(r *versionlist.Record) {
 	c.record, c.offered = r, nil
-	c.size.Store(r.weigh())
+	c.size.Store(r.Weigh())
 	for _, d := range r.Versions { // a client may have asked for one before it was listed
 		if c.address.IsModule() {
 			forgetUnlisted(&c.unfilled, fileID{c.address, d.Version})
@@ -239,13 +240,13 @@ func refused[K comparable](ctx context.Context, f *Filler, a address.Address, re
 }
 
 // version finds a version in the record.
-func (c *catalog) version(text string) (datedVersion, bool) {
+func (c *catalog) version(text string) (versionlist.DatedVersion, bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.record == nil {
-		return datedVersion{}, false
+		return versionlist.DatedVersion{}, false
 	}
-	return c.record.version(text)
+	return c.record.Find(text)
 }
 
 // wait returns when there is a usable record or, if it must be current, when there is one that
@@ -308,7 +309,7 @@ func (c *catalog) lacks(needed string) bool {
 	if needed == "" || c.record == nil {
 		return false
 	}
-	_, ok := c.record.version(needed)
+	_, ok := c.record.Find(needed)
 	return !ok
 }
 
@@ -335,7 +336,7 @@ func (c *catalog) compare() (none struct{}, err error) {
 	if err != nil {
 		return none, err
 	}
-	var r *record
+	var r *versionlist.Record
 	info, err := in.Stat(path.Join(dir, tree.VersionsName))
 	changed := err == nil && tree.StampOf(info) != stamp
 	if first || changed {
@@ -350,8 +351,8 @@ func (c *catalog) compare() (none struct{}, err error) {
 			c.set(r)
 			c.opened(true, nil)
 		}
-	case r != nil && r.newerThan(c.record, c.checked):
-		c.set(r.withPastOf(c.record))
+	case r != nil && r.NewerThan(c.record, c.checked):
+		c.set(r.WithPastOf(c.record))
 	}
 	if changed && err == nil {
 		c.stamp = tree.StampOf(info)
@@ -407,7 +408,7 @@ func (c *catalog) offering() (Offering, error) {
 // mature returns the versions with the minimum release age. The caller holds the mutex.
 func (c *catalog) mature(now time.Time) []wire.ProviderVersion {
 	if c.offered == nil || !c.offeredUntil.IsZero() && !now.Before(c.offeredUntil) {
-		c.offered, c.offeredUntil = c.record.mature(c.source.Policy.MinAge, now)
+		c.offered, c.offeredUntil = c.record.Mature(c.source.Policy.MinAge, now)
 	}
 	return c.offered
 }
@@ -422,7 +423,7 @@ func (c *catalog) fetchRecord(clients *upstream.Clients, wanted time.Time) (stru
 	if r != nil {
 		c.asked = r.Fetched
 		if c.record != nil {
-			r = r.withPastOf(c.record) // dates may have been requested meanwhile
+			r = r.WithPastOf(c.record) // dates may have been requested meanwhile
 		}
 		c.set(r)
 	}
@@ -442,19 +443,19 @@ func (c *catalog) fetchRecord(clients *upstream.Clients, wanted time.Time) (stru
 
 // fetch fetches a list that is asked for after wanted. If dates are missing, it returns both a record
 // and an error.
-func (c *catalog) fetch(ctx context.Context, before *record, wanted time.Time) (*record, error) {
+func (c *catalog) fetch(ctx context.Context, before *versionlist.Record, wanted time.Time) (*versionlist.Record, error) {
 	kept, err := c.readRecord()
-	if errors.Is(err, errBadRecord) && before == nil {
+	if errors.Is(err, versionlist.ErrDamaged) && before == nil {
 		before, err = c.provenRecord()
 	}
 	if err != nil && before == nil && c.source.Policy.MinAge > 0 {
 		return nil, err // without the record all versions would count as first seen today
 	}
 	switch {
-	case kept != nil && before != nil && before.newerThan(kept, time.Now()):
-		before = before.withPastOf(kept)
+	case kept != nil && before != nil && before.NewerThan(kept, time.Now()):
+		before = before.WithPastOf(kept)
 	case kept != nil && before != nil:
-		before = kept.withPastOf(before)
+		before = kept.WithPastOf(before)
 	case kept != nil:
 		before = kept
 	}
@@ -471,7 +472,7 @@ func (c *catalog) fetch(ctx context.Context, before *record, wanted time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	r := newRecord(list, before, asked)
+	r := versionlist.New(list, before, asked)
 	r.Of = tagsOf(c.git)
 	err = c.fetchDates(ctx, r)
 	c.keep(r)
@@ -489,7 +490,7 @@ func (c *catalog) ask(ctx context.Context, wanted time.Time) (list []wire.Provid
 }
 
 // keep writes a record. Nothing depends on its success.
-func (c *catalog) keep(r *record) {
+func (c *catalog) keep(r *versionlist.Record) {
 	if err := c.keepRecord(r); err != nil && c.outages.begin("keeping") {
 		c.log(slog.LevelWarn, "lists of versions cannot be kept, they will be requested again after a restart", "error", err.Error())
 	}
@@ -497,17 +498,17 @@ func (c *catalog) keep(r *record) {
 
 // needsDate reports whether the origin may know an earlier date for a version than this
 // mirror does.
-func (c *catalog) needsDate(d datedVersion, now time.Time) bool {
-	return !d.Asked && d.matures(c.source.Policy.MinAge).After(now)
+func (c *catalog) needsDate(d versionlist.DatedVersion, now time.Time) bool {
+	return !d.Asked && d.Matures(c.source.Policy.MinAge).After(now)
 }
 
-func (c *catalog) lacksDates(r *record, now time.Time) bool {
-	return slices.ContainsFunc(r.Versions, func(d datedVersion) bool { return c.needsDate(d, now) })
+func (c *catalog) lacksDates(r *versionlist.Record, now time.Time) bool {
+	return slices.ContainsFunc(r.Versions, func(d versionlist.DatedVersion) bool { return c.needsDate(d, now) })
 }
 
 // fetchDates adds dates to a record that is not shared yet. If there is an error,
 // versions without a date count from when they were first seen.
-func (c *catalog) fetchDates(ctx context.Context, r *record) error {
+func (c *catalog) fetchDates(ctx context.Context, r *versionlist.Record) error {
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(parallelDates)
 	asked := 0
@@ -548,7 +549,7 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 			return struct{}{}, err
 		}
 		c.mutex.Lock()
-		r := c.record.withPastOf(&record{Versions: []datedVersion{d}})
+		r := c.record.WithPastOf(&versionlist.Record{Versions: []versionlist.DatedVersion{d}})
 		c.set(r)
 		c.mutex.Unlock()
 		c.keep(r)
@@ -559,7 +560,7 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 
 // dated asks the origin when a version was published. The error means that the origin
 // may say so another time.
-func (c *catalog) dated(ctx context.Context, d datedVersion) (datedVersion, error) {
+func (c *catalog) dated(ctx context.Context, d versionlist.DatedVersion) (versionlist.DatedVersion, error) {
 	date, err := c.source.origin(c.Filler, c.address, time.Time{}).Published(ctx, c.address, d.Version)
 	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout) || isCanceled(err) {
 		return d, err

@@ -1,4 +1,4 @@
-package pull
+package versionlist
 
 import (
 	"bytes"
@@ -11,19 +11,19 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-var sampleRecord = &record{
+var sampleRecord = &Record{
 	Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
-	Versions: []datedVersion{
+	Versions: []DatedVersion{
 		{wire.ProviderVersion{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.1"}, Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2025, 1, 2, 12, 0, 0, 0, time.UTC), time.Date(2025, 1, 3, 0, 0, 0, 0, time.UTC), true},
 		{wire.ProviderVersion{Version: "1.0.0"}, time.Time{}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC), false},
 	},
-	Missing: []missingVersion{
-		{datedVersion{wire.ProviderVersion{Version: "0.9.0"}, time.Time{}, time.Time{}, time.Date(2025, 11, 2, 3, 4, 5, 0, time.UTC), true}, time.Date(2025, 12, 30, 0, 0, 0, 0, time.UTC)},
+	missing: []missingVersion{
+		{DatedVersion{wire.ProviderVersion{Version: "0.9.0"}, time.Time{}, time.Time{}, time.Date(2025, 11, 2, 3, 4, 5, 0, time.UTC), true}, time.Date(2025, 12, 30, 0, 0, 0, 0, time.UTC)},
 	},
 }
 
 func TestRecords(t *testing.T) {
-	got, err := decodeRecord(sampleRecord.encode())
+	got, err := decode(sampleRecord.encode())
 	if err != nil || !reflect.DeepEqual(got, sampleRecord) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -44,7 +44,7 @@ func TestRecords(t *testing.T) {
 			if bytes.Equal(content, sampleRecord.encode()) {
 				t.Fatal("the sample does not have it")
 			}
-			if r, err := decodeRecord(content); err == nil {
+			if r, err := decode(content); err == nil {
 				t.Errorf("it is accepted as %+v", r)
 			}
 		})
@@ -54,19 +54,19 @@ func TestRecords(t *testing.T) {
 // Versions keep their dates, even in a record of an earlier release.
 func TestRecordsInAnotherOrder(t *testing.T) {
 	seen := func(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC) }
-	dated := func(version string, day int) datedVersion {
-		return datedVersion{ProviderVersion: wire.ProviderVersion{Version: version}, Seen: seen(day)}
+	dated := func(version string, day int) DatedVersion {
+		return DatedVersion{ProviderVersion: wire.ProviderVersion{Version: version}, Seen: seen(day)}
 	}
 	for _, test := range []struct {
 		rule     string
-		versions []datedVersion
+		versions []DatedVersion
 	}{
-		{"builds before the plain version", []datedVersion{dated("1.0.0+b", 2), dated("1.0.0+a", 3), dated("1.0.0", 1)}},
-		{"none", []datedVersion{dated("1.0.0+a", 3), dated("1.0.0", 1), dated("1.0.0+b", 2)}},
+		{"builds before the plain version", []DatedVersion{dated("1.0.0+b", 2), dated("1.0.0+a", 3), dated("1.0.0", 1)}},
+		{"none", []DatedVersion{dated("1.0.0+a", 3), dated("1.0.0", 1), dated("1.0.0+b", 2)}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			r, err := decodeRecord((&record{Fetched: seen(4), Versions: test.versions}).encode())
-			if want := []datedVersion{dated("1.0.0", 1), dated("1.0.0+b", 2), dated("1.0.0+a", 3)}; err != nil || !reflect.DeepEqual(r.Versions, want) {
+			r, err := decode((&Record{Fetched: seen(4), Versions: test.versions}).encode())
+			if want := []DatedVersion{dated("1.0.0", 1), dated("1.0.0+b", 2), dated("1.0.0+a", 3)}; err != nil || !reflect.DeepEqual(r.Versions, want) {
 				t.Errorf("got %+v, %v", r, err)
 			}
 		})
@@ -82,7 +82,7 @@ func TestMissingVersions(t *testing.T) {
 		}
 		return list
 	}
-	first := newRecord(listOf("1.1.0", "1.0.0"), nil, start)
+	first := New(listOf("1.1.0", "1.0.0"), nil, start)
 	for _, test := range []struct {
 		rule    string
 		missing time.Duration
@@ -93,19 +93,19 @@ func TestMissingVersions(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			last := start.Add(test.missing / 2)
-			r := newRecord(listOf("1.1.0"), first, last)
-			for _, again := range []func() (*record, error){
-				func() (*record, error) { return decodeRecord(r.encode()) },
-				func() (*record, error) { return r.withPastOf(first), nil },
-				func() (*record, error) { return newRecord(listOf(), r, last), nil },
+			r := New(listOf("1.1.0"), first, last)
+			for _, again := range []func() (*Record, error){
+				func() (*Record, error) { return decode(r.encode()) },
+				func() (*Record, error) { return r.WithPastOf(first), nil },
+				func() (*Record, error) { return New(listOf(), r, last), nil },
 			} {
 				kept, err := again()
 				if err != nil {
 					t.Fatal(err)
 				}
-				now := newRecord(listOf("1.1.0", "1.0.0"), kept, start.Add(test.missing))
-				if d, ok := now.version("1.0.0"); !ok || !d.Seen.Equal(test.seen) || len(now.Missing) > 0 {
-					t.Errorf("got %+v, want %v, and %+v is missing", d, test.seen, now.Missing)
+				now := New(listOf("1.1.0", "1.0.0"), kept, start.Add(test.missing))
+				if d, ok := now.Find("1.0.0"); !ok || !d.Seen.Equal(test.seen) || len(now.missing) > 0 {
+					t.Errorf("got %+v, want %v, and %+v is missing", d, test.seen, now.missing)
 				}
 			}
 		})
@@ -115,10 +115,10 @@ func TestMissingVersions(t *testing.T) {
 		for i := 3 * maxMissing; i > 0; i-- {
 			many = append(many, wire.ProviderVersion{Version: fmt.Sprintf("1.%d.0", i)})
 		}
-		r := newRecord(many, nil, start)
-		r = newRecord(nil, newRecord(many[:10], r, start.Add(time.Hour)), start.Add(2*time.Hour))
-		if len(r.Missing) != maxMissing || r.Missing[0].Listed != start.Add(time.Hour) {
-			t.Errorf("there are %d, and %+v first", len(r.Missing), r.Missing[0])
+		r := New(many, nil, start)
+		r = New(nil, New(many[:10], r, start.Add(time.Hour)), start.Add(2*time.Hour))
+		if len(r.missing) != maxMissing || r.missing[0].Listed != start.Add(time.Hour) {
+			t.Errorf("there are %d, and %+v first", len(r.missing), r.missing[0])
 		}
 	})
 }
@@ -129,11 +129,11 @@ func FuzzDecodeRecord(f *testing.F) {
 	f.Add([]byte(`{"format":1,"fetched":"2026-01-02T03:04:05Z","versions":[]}`))
 	f.Add([]byte(`{"format":1,"fetched":"2026-01-02T03:04:05+14:00","versions":[{"version":"1.0.0+build","platforms":[{"os":"linux"}]}]}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		r, err := decodeRecord(content)
+		r, err := decode(content)
 		if err != nil {
 			return
 		}
-		again, err := decodeRecord(r.encode())
+		again, err := decode(r.encode())
 		if err != nil {
 			t.Fatalf("%v in %s", err, r.encode())
 		}
@@ -172,19 +172,19 @@ func TestWhenAVersionWasPublished(t *testing.T) {
 		{"further lists change nothing", [][]wire.ProviderVersion{without, with, with, with}, day(2), day(10)},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			var r *record
+			var r *Record
 			for i, l := range test.lists {
 				var err error
-				if r, err = decodeRecord(newRecord(l, r, day(10+i)).encode()); err != nil {
+				if r, err = decode(New(l, r, day(10+i)).encode()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			d, ok := r.version("1.1.0")
+			d, ok := r.Find("1.1.0")
 			d.Published, d.Asked = test.says, true
 			if got := d.published(); !ok || !got.Equal(test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
-			if matures := d.matures(3 * 24 * time.Hour); !test.says.IsZero() && !matures.Equal(test.want.AddDate(0, 0, 3)) {
+			if matures := d.Matures(3 * 24 * time.Hour); !test.says.IsZero() && !matures.Equal(test.want.AddDate(0, 0, 3)) {
 				t.Errorf("it has the minimum age at %v", matures)
 			}
 		})

@@ -1,4 +1,4 @@
-package pull
+package versionlist
 
 import (
 	"testing"
@@ -21,8 +21,8 @@ func TestWhichRecordIsNewer(t *testing.T) {
 		{"any, if the other one is of the future", -time.Hour, 2 * time.Hour, true},
 		{"none of two of the future", 3 * time.Hour, 2 * time.Hour, false},
 	} {
-		r, other := &record{Fetched: now.Add(test.record)}, &record{Fetched: now.Add(test.other)}
-		if got := r.newerThan(other, now); got != test.want {
+		r, other := &Record{Fetched: now.Add(test.record)}, &Record{Fetched: now.Add(test.other)}
+		if got := r.NewerThan(other, now); got != test.want {
 			t.Errorf("%s: %t", test.rule, got)
 		}
 	}
