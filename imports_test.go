@@ -54,6 +54,7 @@ var layers = []layer{
 	{name: "index/queue", only: []string{"address"}},
 	{name: "index/sharded"},
 	{name: "index/offer", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/moduledoc", "index/memo", "index/content", "index/report"}},
+	{name: "index/release", only: []string{"address", "wire", "signing", "tree", "archive", "index/memo", "index/report", "index/keys", "index/offer"}},
 	{name: "index/ledger", only: []string{"address", "tree", "index/report", "index/layout", "index/offer"}},
 	{name: "index/scanlog", only: []string{"address", "tree", "registryhcl", "index/report", "index/keys", "index/queue", "index/offer"}},
 	{name: "index"},

@@ -29,11 +29,11 @@
 // # The folder of an address is the unit of work
 //
 // A walk finds the folders of addresses (walk.go). A folder is listed (listing.go,
-// providerfolder.go, module.go), its releases are verified (release.go), and the result is
-// an immutable entry (entry.go): versions, problems, and the archives that have not been
-// read yet. A queue reads these (queue.go, job.go), the memo remembers their digests, and
-// the entry is made again. All entries with one namespace and name are a group, which
-// chooses between spellings and merges hosted and mirrored versions. A Snapshot is an
+// providerfolder.go, module.go), its releases are verified (release.go, package release), and
+// the result is an immutable entry (entry.go): versions, problems, and the archives that have
+// not been read yet. A queue reads these (queue.go, job.go), the memo remembers their
+// digests, and the entry is made again. All entries with one namespace and name are a group,
+// which chooses between spellings and merges hosted and mirrored versions. A Snapshot is an
 // immutable map of groups. The documents that clients request are encoded once, in package
 // offer. Readers take one Snapshot and need no lock. The package reads files through package
 // tree only, knows no HTTP, and leaves OpenPGP to package signing.

@@ -28,7 +28,7 @@ func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 	default:
 		return false
 	}
-	p.release(v, only).docs = e.Path()
+	p.release(v, only).Docs = e.Path()
 	w.watchDocs(p, e.Path())
 	return true
 }

@@ -59,7 +59,7 @@ func (l *listing) versions() (versions []*version.Version) {
 	}
 	for _, r := range l.provider.ordered {
 		if len(r.packages) > 0 {
-			versions = append(versions, r.version)
+			versions = append(versions, r.Version)
 		}
 	}
 	return versions

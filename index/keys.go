@@ -104,32 +104,16 @@ func (s *scan) verifiedReleases(l *listing, k *keys.Folder) (all []verifiedRelea
 	if !file.IsFile() || !file.Verifies() {
 		return nil
 	}
+	v := s.verifier(l.provider, file)
 	for _, files := range l.provider.ordered {
-		if r, ok := s.verifiedRelease(l.provider, files, file); ok {
+		if len(files.packages) == 0 {
+			continue
+		}
+		if r, ok := v.Identify(&files.Files); ok {
 			all = append(all, verifiedRelease{n, files, r})
 		}
 	}
 	return all
-}
-
-// verifiedRelease identifies a release if the keys verify it. Other faults of the release
-// are found later.
-func (s *scan) verifiedRelease(p *providerFolder, files *releaseFiles, file *keys.File) (r keys.Release, ok bool) {
-	if files.checksums == nil || files.signature == nil || len(files.packages) == 0 {
-		return r, false
-	}
-	checksums, bad := s.readDocument(files.checksums)
-	if bad != nil {
-		return r, false
-	}
-	signature, bad := s.readDocument(files.signature)
-	if bad != nil {
-		return r, false
-	}
-	if _, err := s.memo.Verify(&files.signature.Location, checksums, signature, file, s.now); err != nil {
-		return r, false
-	}
-	return keys.ReleaseOf(p.Address.Name, files.text, checksums, signature), true
 }
 
 // ForgetKeys removes the copy of a namespace's keys file, which must be gone. Releases of

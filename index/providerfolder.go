@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/release"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -36,14 +36,9 @@ func newProviderFolder(f folder) *providerFolder {
 
 // releaseFiles are the files of one version, in any place in the folder.
 type releaseFiles struct {
-	version   *version.Version
-	text      string // of the version
-	packages  []*packageArchive
-	checksums *document
-	signature *document
-	manifest  *document
-	docs      string // the folder of its documentation; empty if there is none
-	copied    bool   // the copy of its namespace's keys lists the release
+	release.Files
+	packages []*packageArchive
+	copied   bool // the copy of its namespace's keys lists the release
 
 	bad *tree.Finding // why a file of it cannot be read, so that the release keeps its earlier state; nil if all can
 }
@@ -64,35 +59,11 @@ func newPackageArchive(a *job, p address.Platform) *packageArchive {
 	return &packageArchive{job: a, platform: address.Platform{OS: text[:len(p.OS)], Arch: text[len(p.OS)+1:]}, platformText: text}
 }
 
-// zip returns the name of the zip that clients download.
-func (p *packageArchive) zip() string {
-	if p.unpacked == nil {
-		return p.Name
-	}
-	return address.PackageName(p.Address.Name, p.Version, p.platform)
-}
-
-// detail returns the result of reading the zip. An unpacked package has no detail: the
-// registry packs it correctly.
-func (p *packageArchive) detail() archive.PackageDetail {
-	if p.unpacked != nil {
-		return archive.PackageDetail{}
-	}
-	return archive.PackageDetailOf(p.Content)
-}
-
 // readPackage reads the zip of one platform.
 func readPackage(ctx context.Context, a *job) (memo.Record, error) {
 	return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
 		return archive.ReadPackage(ctx, f, size, a.Address.Name, wire.SHA256{})
 	})
-}
-
-// A document is a small file beside the packages.
-type document struct {
-	tree.Location
-	stamp   tree.Stamp
-	content []byte // nil if the memo does not know it
 }
 
 func (p *providerFolder) hasPackages() bool {
@@ -187,24 +158,24 @@ func (r *releaseFiles) keep(bad *tree.Finding) {
 func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report string, e tree.Entry) {
 	r := p.release(f.Version, f.Text)
 	if f.Kind == address.PackageFile {
-		a := w.newArchive(&p.folder, report, e, r.text, readPackage)
+		a := w.newArchive(&p.folder, report, e, r.Text, readPackage)
 		r.packages = append(r.packages, newPackageArchive(a, f.Platform))
 		return
 	}
-	slot := &r.manifest
+	slot := &r.Manifest
 	switch f.Kind {
 	case address.ChecksumsFile:
-		slot = &r.checksums
+		slot = &r.Checksums
 	case address.SignatureFile:
-		slot = &r.signature
+		slot = &r.Signature
 	}
 	if *slot != nil {
-		w.report.Withhold(tree.InFolder(report, e.Name), p.Address, r.text, tree.Findingf(tree.Duplicate, "the release has this file twice: keep one of them"))
+		w.report.Withhold(tree.InFolder(report, e.Name), p.Address, r.Text, tree.Findingf(tree.Duplicate, "the release has this file twice: keep one of them"))
 		return
 	}
-	d := &document{Location: e.Location(report), stamp: tree.StampOf(e.Info)}
-	if known, ok := w.scan.memo.Get(&d.Location, d.stamp); ok {
-		d.content = known.Content
+	d := &release.Document{Location: e.Location(report), Stamp: tree.StampOf(e.Info)}
+	if known, ok := w.scan.memo.Get(&d.Location, d.Stamp); ok {
+		d.Content = known.Content
 	} else {
 		d.DetachName()
 	}
@@ -215,7 +186,7 @@ func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report
 func (p *providerFolder) release(v *version.Version, text string) *releaseFiles {
 	r := p.releases[text]
 	if r == nil {
-		r = &releaseFiles{version: v, text: text}
+		r = &releaseFiles{Files: release.Files{Version: v, Text: text}}
 		p.releases[text] = r
 	}
 	return r
@@ -224,7 +195,7 @@ func (p *providerFolder) release(v *version.Version, text string) *releaseFiles 
 // order sorts the releases. The newest one is also read first.
 func (p *providerFolder) order() {
 	p.ordered = slices.Collect(maps.Values(p.releases))
-	address.SortNewestFirst(p.ordered, func(r *releaseFiles) *version.Version { return r.version })
+	address.SortNewestFirst(p.ordered, func(r *releaseFiles) *version.Version { return r.Version })
 	for rank, r := range p.ordered {
 		for _, k := range r.packages {
 			k.Rank = rank
@@ -232,15 +203,13 @@ func (p *providerFolder) order() {
 	}
 }
 
-// documents yields the documents that a release has.
-func (r *releaseFiles) documents() iter.Seq[*document] {
-	return func(yield func(*document) bool) {
-		for _, d := range [...]*document{r.checksums, r.signature, r.manifest} {
-			if d != nil && !yield(d) {
-				return
-			}
-		}
+// toVerify returns the packages, which have been read.
+func (r *releaseFiles) toVerify() []release.Package {
+	packages := make([]release.Package, len(r.packages))
+	for i, p := range r.packages {
+		packages[i] = release.Package{Location: p.Location, Record: p.Record, Part: p.part, Unpacked: p.unpacked, Platform: p.platform, PlatformText: p.platformText}
 	}
+	return packages
 }
 
 // unread counts the packages still to be read.
@@ -262,7 +231,7 @@ func (r *releaseFiles) any() bool { return len(r.packages) > 0 || r.bad != nil }
 // path returns the path that a report names for the version.
 func (r *releaseFiles) path(p *providerFolder) string {
 	if len(r.packages) == 0 {
-		return tree.InFolder(p.Report, r.text)
+		return tree.InFolder(p.Report, r.Text)
 	}
 	return r.packages[0].ReportPath()
 }
@@ -275,27 +244,16 @@ func (r *releaseFiles) rewritten(known *Release, now time.Time) bool {
 	})
 }
 
-// settled reports whether a further change to a document would be noticed. Packages were
-// checked when they were read.
-func (r *releaseFiles) settled(now time.Time) bool {
-	for d := range r.documents() {
-		if !d.stamp.Settled(now) {
-			return false
-		}
-	}
-	return true
-}
-
 // state returns a digest of the files of a release and the keys that verify them.
 func (r *releaseFiles) state(trusted *keys.File) wire.SHA256 {
 	var b []byte
 	for _, p := range r.packages {
 		b = memo.AppendFile(b, &p.Location, p.Stamp)
 	}
-	for d := range r.documents() {
-		b = memo.AppendFile(b, &d.Location, d.stamp)
+	for d := range r.Documents() {
+		b = memo.AppendFile(b, &d.Location, d.Stamp)
 	}
-	b = append(b, r.docs...)
+	b = append(b, r.Docs...)
 	if trusted != nil { // an empty keys file is not the same as none
 		keys := trusted.Sum()
 		b = append(b, keys[:]...)
