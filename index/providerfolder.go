@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -203,13 +204,15 @@ func (p *providerFolder) order() {
 	}
 }
 
-// toVerify returns the packages, which have been read.
-func (r *releaseFiles) toVerify() []release.Package {
-	packages := make([]release.Package, len(r.packages))
-	for i, p := range r.packages {
-		packages[i] = release.Package{Location: p.Location, Record: p.Record, Part: p.part, Unpacked: p.unpacked, Platform: p.platform, PlatformText: p.platformText}
+// toVerify yields the packages, which have been read.
+func (r *releaseFiles) toVerify() iter.Seq[release.Package] {
+	return func(yield func(release.Package) bool) {
+		for _, p := range r.packages {
+			if !yield(release.Package{Location: p.Location, Record: p.Record, Part: p.part, Unpacked: p.unpacked, Platform: p.platform, PlatformText: p.platformText}) {
+				return
+			}
+		}
 	}
-	return packages
 }
 
 // unread counts the packages still to be read.

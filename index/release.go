@@ -21,13 +21,14 @@ import (
 func (s *scan) offerProvider(p *providerFolder, trusted *keys.File, before *entry) offered {
 	o := offered{metadata: p.addressMetadata(), report: report.New(), since: s.now}
 	last, listed := before.providerOrNil(), before.listed()
+	verifier := s.verifier(p, trusted)
 	for _, files := range p.ordered {
 		if n := o.metadata.File.WithdrawnVersion(files.Version); n != nil && files.any() {
 			o.metadata.Withdraw(files.Version, n)
 			o.report.Withdraw(files.path(p), p.Address, files.Text, n)
 			continue
 		}
-		r, pending := s.offerRelease(p, files, trusted, before, &o)
+		r, pending := s.offerRelease(p, files, verifier, before, &o)
 		if r != nil {
 			o.releases = append(o.releases, r)
 		}
@@ -51,8 +52,8 @@ const verifiedFor = time.Hour
 
 // offerRelease returns the release that consists of files, or nil, and whether a later scan
 // may return another one.
-func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *keys.File, before *entry, o *offered) (r *Release, pending bool) {
-	report, last := o.report, before.release(files.Text)
+func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, verifier *release.Verifier, before *entry, o *offered) (r *Release, pending bool) {
+	report, last, trusted := o.report, before.release(files.Text), verifier.Keys
 	if files.bad != nil {
 		o.passing = true
 		if last != nil || files.bad.Passes() {
@@ -95,7 +96,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, trusted *key
 	state := files.state(trusted)
 	r = last
 	if !last.IsVerified(state, s.now, verifiedFor) {
-		verified, unread, problems := s.verifier(p, trusted).Verify(&files.Files, files.toVerify(), state)
+		verified, unread, problems := verifier.Verify(&files.Files, files.toVerify(), state)
 		report.Merge(problems)
 		if unread.IsFault() { // it keeps its earlier state
 			o.passing, o.unread = true, o.unread || unread.Passes()

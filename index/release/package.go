@@ -40,7 +40,7 @@ func (p *Package) detail() archive.PackageDetail {
 }
 
 // checkPackages returns the packages that agree with the release, ordered by platform, and
-// calls withhold for the others.
+// calls withhold for the others. It changes all.
 func (v *Verifier) checkPackages(files *Files, all []Package, sums wire.Checksums, withhold func(path string, f *tree.Finding)) []Package {
 	slices.SortStableFunc(all, func(a, b Package) int {
 		switch c := a.Platform.Compare(b.Platform); {

@@ -5,6 +5,7 @@ package release
 import (
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	version "github.com/hashicorp/go-version"
@@ -60,7 +61,7 @@ func (f *Files) settled(now time.Time) bool {
 	return true
 }
 
-// A Verifier verifies the releases of one provider.
+// A Verifier verifies the releases of one provider, one after the other.
 type Verifier struct {
 	Address address.Address
 	Folder  string     // of the provider, by its path in the report
@@ -72,6 +73,8 @@ type Verifier struct {
 	RequireSignatures bool         // withholds releases that their publisher did not sign
 	Began             time.Time    // when the scan began
 	Now               func() time.Time
+
+	packages []Package // of the release that is being verified: a tree has a million
 }
 
 // Identify identifies a release if the keys verify it. Other faults of the release are found
@@ -94,10 +97,9 @@ func (v *Verifier) Identify(files *Files) (r keys.Release, ok bool) {
 	return keys.ReleaseOf(v.Address.Name, files.Text, checksums, signature), true
 }
 
-// Verify makes the release of files and packages, or nil if the version is withheld. It may change
-// the order of packages. state identifies the files and keys. unread says why, if a document is to
-// blame.
-func (v *Verifier) Verify(files *Files, packages []Package, state wire.SHA256) (r *offer.Release, unread *tree.Finding, problems *report.Report) {
+// Verify makes the release of files and all their packages, or nil if the version is withheld. state
+// identifies the files and keys. unread says why, if a document is to blame.
+func (v *Verifier) Verify(files *Files, all iter.Seq[Package], state wire.SHA256) (r *offer.Release, unread *tree.Finding, problems *report.Report) {
 	problems = new(report.Report)
 	withhold := func(path string, f *tree.Finding) {
 		problems.Withhold(path, v.Address, files.Text, f)
@@ -121,7 +123,8 @@ func (v *Verifier) Verify(files *Files, packages []Package, state wire.SHA256) (
 		withhold(at, bad)
 		return nil, bad, problems
 	}
-	packages = v.checkPackages(files, packages, sums, withhold)
+	v.packages = slices.AppendSeq(v.packages[:0], all)
+	packages := v.checkPackages(files, v.packages, sums, withhold)
 	if len(packages) == 0 {
 		return nil, nil, problems
 	}
