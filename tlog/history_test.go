@@ -34,7 +34,7 @@ func TestThereIsOneLogWhateverHappens(t *testing.T) {
 	oneByOne(t)
 	tries := uint64(*seeds)
 	if testing.Short() { // with the race detector
-		tries = max(1, tries/6)
+		tries = max(1, tries/30)
 	}
 	for seed := *firstSeed; seed < *firstSeed+tries; seed++ {
 		synctest.Test(t, func(t *testing.T) { tryHistory(t, newMemory(), nil, seed) })

@@ -702,8 +702,8 @@ func TestWhenAMemoIsSaved(t *testing.T) {
 		}{
 			{"when the log has been opened", first, time.Minute, 1},
 			{"not for each entry", second, time.Minute, 1},
-			{"within the hour", second, 2 * time.Hour, 2},
-			{"not while nothing is new", second, 5 * time.Hour, 2},
+			{"within the hour", second, time.Hour, 2},
+			{"not while nothing is new", second, 90 * time.Minute, 2},
 			{"not for each entry later", third, time.Minute, 2},
 		} {
 			r.Offered(step.sees, nil)
