@@ -517,7 +517,7 @@ func TestNothingArrives(t *testing.T) {
 	}
 	for _, known := range []wire.SHA256{{}, wire.SHA256Of(content)} {
 		d, err := a.CheckPackage(t.Context(), fileOf(content), int64(len(content)), "demo", onLinux, known)
-		if err != nil || d.SHA256 != wire.SHA256Of(content) || len(d.H1) == 0 {
+		if err != nil || d.SHA256 != wire.SHA256Of(content) || len(d.FileHashes) == 0 {
 			t.Errorf("got %+v, %v", d, err)
 		}
 	}
@@ -559,7 +559,7 @@ func TestWalksThatPanic(t *testing.T) {
 	defer a.Close()
 	a.Write(content)
 	d, err := a.CheckPackage(t.Context(), fileOf(content), int64(len(content)), "demo", onLinux, wire.SHA256Of(content))
-	if err != nil || len(d.H1) == 0 {
+	if err != nil || len(d.FileHashes) == 0 {
 		t.Errorf("got %+v, %v", d, err)
 	}
 }
@@ -571,7 +571,7 @@ func TestArrivingPackagesOfAnotherSize(t *testing.T) {
 	defer a.Close()
 	a.Write(content[:len(content)-1])
 	d, err := a.CheckPackage(t.Context(), fileOf(content), int64(len(content)), "demo", onLinux, wire.SHA256Of(content))
-	if err != nil || len(d.H1) == 0 {
+	if err != nil || len(d.FileHashes) == 0 {
 		t.Errorf("got %+v, %v", d, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

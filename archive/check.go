@@ -28,9 +28,9 @@ func (e *PackageError) Error() string { return e.Detail }
 type PackageDigest struct {
 	SHA256 wire.SHA256
 
-	// H1 are the "h1:" hashes that clients compare the package with: the hash of its files,
-	// and the hash of the zip's entries where they differ (checklist 68).
-	H1 []string
+	// FileHashes are the hashes of its files, and the hashes of the zip's entries where they
+	// differ: clients compare the package with both (checklist 68).
+	FileHashes []string
 
 	Digest Digest
 }
@@ -55,17 +55,13 @@ func (a *Arriving) CheckPackage(ctx context.Context, f afero.File, size int64, t
 	if err != nil {
 		return PackageDigest{SHA256: d.SHA256}, err
 	}
-	checked := PackageDigest{SHA256: d.SHA256, H1: []string{d.H1}, Digest: d}
-	if packed := PackageDetailOf(d.Content).PackedH1; packed != "" {
-		checked.H1 = append(checked.H1, packed)
-	}
-	return checked, nil
+	hashes := wire.ListHashes(d.Files, PackageDetailOf(d.Content).Packed)
+	return PackageDigest{SHA256: d.SHA256, FileHashes: hashes, Digest: d}, nil
 }
 
 // A ModuleDigest is the result of reading a module's package.
 type ModuleDigest struct {
 	SHA256 wire.SHA256
-	H1     string // Go's dirhash of its files, "h1:…"
 	Doubts Doubts // about the package
 
 	Digest Digest
@@ -82,7 +78,7 @@ func (a *Arriving) CheckModule(ctx context.Context, f afero.File, size int64, na
 	if err != nil {
 		return ModuleDigest{SHA256: d.SHA256}, err
 	}
-	return ModuleDigest{SHA256: d.SHA256, H1: d.H1, Doubts: DoubtsOf(d), Digest: d}, nil
+	return ModuleDigest{SHA256: d.SHA256, Doubts: DoubtsOf(d), Digest: d}, nil
 }
 
 // checkArchive reads an archive outside of a scan. It tells the archive's faults from the

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -12,7 +13,7 @@ import (
 // A Digest has the results of reading a file, or the reason why it is not offered.
 type Digest struct {
 	SHA256   wire.SHA256
-	H1       string // of a package: Go's dirhash of its files, "h1:…"
+	Files    wire.FileHashes // of a package
 	Size     int64
 	Checksum uint32 // of a module folder: the CRC-32 of its tar
 	Bad      *tree.Finding
@@ -20,6 +21,11 @@ type Digest struct {
 	// Content is the content of a small document. Of a package it has further results of
 	// reading: see PackageDetailOf, ModuleFolderIn, DoubtsOf and SummaryIn.
 	Content []byte
+}
+
+// IsOutdated reports whether this release reads more of a package than the digest has.
+func (d Digest) IsOutdated(ofModule bool) bool {
+	return ofModule && d.Bad == nil && !moduledoc.IsCurrent(SummaryIn(d.Content))
 }
 
 // Paced returns f with a call of wait before each read, so that reading can be paused.

@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"path"
@@ -16,10 +15,9 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// readModule reads the entries of a module package for the h1, unless they have been walked.
+// readModule reads the entries of a module package for their hashes, unless they have been walked.
 // It checks that a client can unpack the package and finds a module in it, and notes secrets.
 func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, format string, w walked) (err error) {
 	m := w.module
@@ -44,7 +42,7 @@ func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, forma
 		Leaks: m.leaks.first, LeaksTotal: m.leaks.total, packageNames: m.names(),
 	}
 	d.Content = encodeModuleContent(facts.encode(), m.docs.Summary(folder))
-	d.H1 = H1(m.sums)
+	d.Files = hashesOf(m.sums)
 	return nil
 }
 
@@ -260,8 +258,8 @@ type moduleFinder struct {
 	leaks   nameList // with their kinds
 	secrets nameList // the other secrets
 	docs    moduledoc.Collector
-	sums    map[string]wire.SHA256 // of the files, the last of each name
-	links   map[string]string      // targets of links by their name; nil: they are not kept
+	sums    map[string]fileSum // of the files, the last of each name
+	links   map[string]string  // targets of links by their name; nil: they are not kept
 	buffer  []byte
 	start   []byte // the beginning of the content of the entry inspected last
 }
@@ -372,7 +370,7 @@ func (m *moduleFinder) noteSecret(name string, size int64) {
 
 // collect notes the digest of an entry, and the documentation in it.
 func (m *moduleFinder) collect(name string, r io.Reader) error {
-	hash := sha256.New()
+	hash := newFileHash()
 	content := io.TeeReader(r, hash)
 	if err := m.docs.Add(name, content); err != nil {
 		return err
@@ -381,8 +379,8 @@ func (m *moduleFinder) collect(name string, r io.Reader) error {
 		return err
 	}
 	if m.sums == nil {
-		m.sums = make(map[string]wire.SHA256)
+		m.sums = make(map[string]fileSum)
 	}
-	m.sums[path.Clean(name)] = wire.SHA256(hash.Sum(nil))
+	m.sums[path.Clean(name)] = sumOf(hash)
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"hash"
@@ -172,7 +171,7 @@ func (m *ModuleFolder) Read(ctx context.Context, wait func()) (Digest, error) {
 	}
 	m.packing = k
 	content := encodeModuleContent(encodeExecutables(m.files), docs.Summary(m.subfolder))
-	return Digest{SHA256: sum, H1: r.sums.h1(k.files), Size: k.size(), Checksum: k.checksum, Content: content}, nil
+	return Digest{SHA256: sum, Files: r.sums.hashes(k.files), Size: k.size(), Checksum: k.checksum, Content: content}, nil
 }
 
 // inspectFiles sets which files are executable, collects the module's documentation, and
@@ -410,15 +409,16 @@ func (r *packingReader) readEntry(p []byte, i int, offset int64) (int, error) {
 
 // contentSums are the digests of a packing's files, while it is read from start to end.
 type contentSums struct {
-	sums []wire.SHA256 // by file
-	hash hash.Hash     // of the file that is being read
-	file int           // its index
+	sums []fileSum // by file
+	hash hash.Hash // of the file that is being read
+	file int       // its index
 }
 
 func newContentSums(files int) *contentSums {
-	c := &contentSums{sums: make([]wire.SHA256, files), hash: sha256.New(), file: -1}
+	c := &contentSums{sums: make([]fileSum, files), hash: newFileHash(), file: -1}
+	empty := sumOf(c.hash)
 	for i := range c.sums {
-		c.sums[i] = wire.SHA256Of(nil) // reads of an empty file do not happen
+		c.sums[i] = empty // reads of an empty file do not happen
 	}
 	return c
 }
@@ -434,19 +434,19 @@ func (c *contentSums) add(file int, content []byte) {
 
 func (c *contentSums) finish() {
 	if c.file >= 0 {
-		c.sums[c.file] = wire.SHA256(c.hash.Sum(nil))
+		c.sums[c.file] = sumOf(c.hash)
 	}
 	c.hash.Reset()
 }
 
-// h1 returns the hash of the whole folder.
-func (c *contentSums) h1(files []File) string {
+// hashes returns the hashes of the whole folder.
+func (c *contentSums) hashes(files []File) wire.FileHashes {
 	c.finish()
-	sums := make(map[string]wire.SHA256, len(files))
+	sums := make(map[string]fileSum, len(files))
 	for i, f := range files {
 		sums[f.Name] = c.sums[i]
 	}
-	return H1(sums)
+	return hashesOf(sums)
 }
 
 // zero clears the first n bytes of p, or all of p if it is shorter.

@@ -17,7 +17,6 @@ import (
 type PackedModule struct {
 	Size   int64 // in bytes
 	SHA256 wire.SHA256
-	H1     string // Go's dirhash of its files, "h1:…"
 
 	// LeftOut names in short the files in the folder that are not in the package; empty if
 	// there are none.
@@ -54,7 +53,7 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 		return nil, AsPackageError(err)
 	}
 	return &PackedModule{
-		Size: d.Size, SHA256: d.SHA256, H1: d.H1, LeftOut: m.LeftOut(), Doubts: m.Doubts(d),
+		Size: d.Size, SHA256: d.SHA256, LeftOut: m.LeftOut(), Doubts: m.Doubts(d),
 		part: part, packing: m.packing,
 	}, nil
 }

@@ -3,8 +3,6 @@ package archive
 import (
 	"archive/zip"
 	"context"
-	"crypto/sha256"
-	"fmt"
 	"io"
 	"maps"
 	"path"
@@ -32,12 +30,12 @@ func (d *Digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ
 		return tree.Findingf(tree.NoBinary, "there is no file %s%s at the root of the zip: pack the provider's binary there", ProviderPrefix, typ)
 	}
 	detail := PackageDetail{program: modeOf(program)}
-	var packed string
-	if d.H1, packed, err = files.hashes(ctx, z.File, w.entries); err != nil {
+	var packed wire.FileHashes
+	if d.Files, packed, err = files.hashes(ctx, z.File, w.entries); err != nil {
 		return archiveFinding(ctx, err)
 	}
-	if packed != d.H1 {
-		detail.PackedH1 = packed
+	if packed != d.Files {
+		detail.Packed = packed
 	}
 	d.Content = detail.encode()
 	return nil
@@ -121,13 +119,13 @@ func modeOf(program *zip.File) programMode {
 	return programExecutable
 }
 
-// hashes returns the two hashes that clients compute: the hash of the files as unpacked,
-// which lock files have, and the hash of the zip's entries, which Terraform compares with
-// the lock file before unpacking. They differ when there are entries for folders, names that
+// hashes returns what clients compute: the hashes of the files as unpacked, which lock files
+// have, and the hashes of the zip's entries, which Terraform compares with the lock file before
+// unpacking. They differ when there are entries for folders, names that
 // are not clean, or two entries of one name. Every entry is read to its end that has not been
 // walked.
-func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File, w walkedEntries) (unpacked, packed string, err error) {
-	sums := make(map[*zip.File]wire.SHA256, len(entries))
+func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File, w walkedEntries) (unpacked, packed wire.FileHashes, err error) {
+	sums := make(map[*zip.File]fileSum, len(entries))
 	byName := make(map[string]*zip.File, len(entries))
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
@@ -137,13 +135,13 @@ func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File, w walkedEn
 		names = append(names, entry.Name)
 		byName[entry.Name] = entry
 	}
-	packed = hash1(names, func(name string) wire.SHA256 { return sums[byName[name]] })
-	unpacked = hash1(slices.Collect(maps.Keys(u)), func(name string) wire.SHA256 { return sums[u[name]] })
+	packed = hashFiles(names, func(name string) fileSum { return sums[byName[name]] })
+	unpacked = hashFiles(slices.Collect(maps.Keys(u)), func(name string) fileSum { return sums[u[name]] })
 	return unpacked, packed, nil
 }
 
-// digest returns the sha256 of an entry's content.
-func (w walkedEntries) digest(ctx context.Context, entry *zip.File) (sum wire.SHA256, err error) {
+// digest returns the digest of an entry's content.
+func (w walkedEntries) digest(ctx context.Context, entry *zip.File) (sum fileSum, err error) {
 	if !strings.HasSuffix(entry.Name, "/") { // a folder has no content, whatever there is in its place
 		if e := w.of(entry); e != nil {
 			return e.sum, nil
@@ -154,30 +152,18 @@ func (w walkedEntries) digest(ctx context.Context, entry *zip.File) (sum wire.SH
 		return sum, err
 	}
 	defer r.Close()
-	return tree.DigestFile(ctx, r)
-}
-
-// H1 returns the hash of files by their names, as clients compute it of a folder.
-func H1(sums map[string]wire.SHA256) string {
-	return hash1(slices.Collect(maps.Keys(sums)), func(name string) wire.SHA256 { return sums[name] })
-}
-
-// hash1 is Hash1 of golang.org/x/mod/sumdb/dirhash for files whose digests are
-// known: the original would read each of them once more.
-func hash1(names []string, sum func(name string) wire.SHA256) string {
-	slices.Sort(names)
-	h := sha256.New()
-	for _, name := range names {
-		fmt.Fprintf(h, "%s  %s\n", sum(name), name)
+	h := newFileHash()
+	if _, err := tree.HashFile(h, tree.WithContext(ctx, r)); err != nil {
+		return sum, err
 	}
-	return wire.SHA256(h.Sum(nil)).H1()
+	return sumOf(h), nil
 }
 
 // A PackageDetail has properties that most packages share. Its zero value describes a
 // program that can be run, in a zip with one hash.
 type PackageDetail struct {
-	program  programMode
-	PackedH1 string // the hash of the zip's entries, if it differs from the hash of its files
+	program programMode
+	Packed  wire.FileHashes // the hashes of the zip's entries, if they differ from the hashes of its files
 }
 
 // FindingOn says why a package is withheld for a platform; nil if it is not.
@@ -197,13 +183,13 @@ func (d PackageDetail) encode() []byte {
 	if d == (PackageDetail{}) {
 		return nil
 	}
-	return append([]byte{byte(d.program)}, d.PackedH1...)
+	return append([]byte{byte(d.program)}, d.Packed...)
 }
 
 // PackageDetailOf returns the detail in the content of a package's digest.
 func PackageDetailOf(content []byte) (d PackageDetail) {
 	if len(content) > 0 {
-		d.program, d.PackedH1 = programMode(content[0]), string(content[1:])
+		d.program, d.Packed = programMode(content[0]), wire.FileHashes(content[1:])
 	}
 	return d
 }

@@ -3,7 +3,6 @@ package archive
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -13,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A provider's package may lie in the tree unpacked, in a folder VERSION/OS_ARCH, as in
@@ -102,7 +100,7 @@ type zipMember struct {
 // fault.
 func (p *PackageFolder) Read(ctx context.Context, wait func()) (d Digest, err error) {
 	members := make([]zipMember, len(p.files))
-	sums := make(map[string]wire.SHA256, len(p.files))
+	sums := make(map[string]fileSum, len(p.files))
 	for i, f := range p.files {
 		if members[i], sums[f.Name], err = readMember(ctx, p.part, f, wait); err != nil {
 			return d, changedWhileRead(err)
@@ -118,12 +116,12 @@ func (p *PackageFolder) Read(ctx context.Context, wait func()) (d Digest, err er
 		return d, changedWhileRead(err)
 	}
 	d.Size, d.Content = z.size, encodeMembers(members)
-	d.H1 = H1(sums)
+	d.Files = hashesOf(sums)
 	return d, nil
 }
 
 // readMember reads one file of a folder to its end.
-func readMember(ctx context.Context, part tree.Part, file File, wait func()) (m zipMember, sum wire.SHA256, err error) {
+func readMember(ctx context.Context, part tree.Part, file File, wait func()) (m zipMember, sum fileSum, err error) {
 	f, err := part.OpenUnchanged(file.Path, file.Stamp())
 	if err != nil {
 		return m, sum, err
@@ -135,7 +133,7 @@ func readMember(ctx context.Context, part tree.Part, file File, wait func()) (m 
 		return m, sum, err
 	}
 	m.executable = isExecutable(start[:n])
-	crc, h := crc32.NewIEEE(), sha256.New()
+	crc, h := crc32.NewIEEE(), newFileHash()
 	size, err := tree.HashFile(io.MultiWriter(crc, h), tree.WithContext(ctx, io.MultiReader(bytes.NewReader(start[:n]), pacedFile{f, wait})))
 	if err != nil {
 		return m, sum, err
@@ -144,7 +142,7 @@ func readMember(ctx context.Context, part tree.Part, file File, wait func()) (m 
 		return m, sum, tree.ErrChanged
 	}
 	m.crc = crc.Sum32()
-	return m, wire.SHA256(h.Sum(nil)), nil
+	return m, sumOf(h), nil
 }
 
 // encodeMembers returns the members in the form that the memo keeps, in the order of the

@@ -3,7 +3,6 @@ package archive
 import (
 	"archive/zip"
 	"bufio"
-	"crypto/sha256"
 	"encoding/binary"
 	"hash"
 	"hash/crc32"
@@ -13,8 +12,6 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/flate"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A zip has its directory at the end, and clients read what the directory says. Unpacking is
@@ -34,7 +31,7 @@ type walkedEntry struct {
 	checksum   uint32 // CRC-32
 	method     uint16
 	described  bool // a data descriptor follows, and has the checksum
-	sum        wire.SHA256
+	sum        fileSum
 }
 
 // walkedEntries are the entries of a zip in the order of their places.
@@ -197,7 +194,7 @@ func (w *zipWalk) content(e *walkedEntry, packed uint32) error {
 		visited = io.TeeReader(content, &to)
 	}
 	if w.visit == nil {
-		to.hash = sha256.New()
+		to.hash = newFileHash()
 	} else if err := w.visit(e.name, visited); err != nil {
 		return err
 	}

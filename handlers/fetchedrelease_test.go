@@ -516,7 +516,7 @@ func TestPackagesWithoutASHA256AreFetchedFirst(t *testing.T) {
 	o := options(t, files)
 	snapshot := scanWith(t, o)
 	linux := address.Platform{OS: "linux", Arch: "amd64"}
-	u := releasing{release: &upstream.Release{Address: demoOfOrigin, Version: "1.0.0", Packages: []upstream.Package{{Platform: linux, Name: name, H1: []string{"h1:x"}}}}}
+	u := releasing{release: &upstream.Release{Address: demoOfOrigin, Version: "1.0.0", Packages: []upstream.Package{{Platform: linux, Name: name, FileHashes: []string{"h1:x"}}}}}
 	u.fill = func(string) (*pull.Filled, error) {
 		files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
 		return &pull.Filled{New: true}, nil

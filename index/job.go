@@ -12,7 +12,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -145,7 +144,7 @@ func (w *walker) queue(a *job) *job {
 // read it and this one reads more of it. Until then it is offered as it was read, so that it is
 // read in the background.
 func (w *walker) renew(a *job) *job {
-	if w.scan.once || !a.isOutdated(a.Record) {
+	if w.scan.once || !a.IsOutdated(a.Address.IsModule()) {
 		return a
 	}
 	a.Background = true
@@ -157,11 +156,6 @@ func (w *walker) renew(a *job) *job {
 		a.Record, a.pending = known, false
 	}
 	return a
-}
-
-// isOutdated reports whether this release reads more of an archive than a record has.
-func (a *job) isOutdated(d memo.Record) bool {
-	return a.Address.IsModule() && d.Bad == nil && !moduledoc.IsCurrent(archive.SummaryIn(d.Content))
 }
 
 // setAside leaves an archive that cannot be read at the moment to a later scan.
@@ -194,7 +188,7 @@ func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
 		return x.readTitles(ctx, a)
 	}
 	at := a.Location
-	if d, known := x.memo.Get(&at, a.Stamp); known && !a.isOutdated(d) { // of another instance
+	if d, known := x.memo.Get(&at, a.Stamp); known && !d.IsOutdated(a.Address.IsModule()) { // of another instance
 		if !a.Background { // it is not offered yet
 			a.recallModule(d)
 		}

@@ -26,7 +26,7 @@ func (s *scan) recallShared(listings []*listing) (unread []*job) {
 		if known[a] { // another instance has read it too
 			return true
 		}
-		if a == nil || d.Stamp != a.Stamp || a.finished || a.isOutdated(d) {
+		if a == nil || d.Stamp != a.Stamp || a.finished || d.IsOutdated(a.Address.IsModule()) {
 			return false
 		}
 		d.Earlier = s.earlier(a, d, s.now)

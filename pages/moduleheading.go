@@ -209,9 +209,10 @@ func (m *moduleView) sidebar() sidebar {
 	b.Facts = append(b.Facts, downloads(m.view.Usage(m.route.Address)).facts(m.version.Version)...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Package", Text: packed.Name, URL: m.archiveURL(packed.Name), More: ", " + size(packed.Size)},
-		fact{Term: "sha256", Text: abbreviated(packed.SHA256.String()), Full: packed.SHA256.String()},
-		fact{Term: "h1", Text: abbreviated(m.version.H1), Full: m.version.H1},
 	)
+	for _, h := range hashesOf(packed.SHA256.String(), m.version.Files.All(), "") {
+		b.Facts = append(b.Facts, h.fact)
+	}
 	return b
 }
 

@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"iter"
+	"strings"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/docsmenu"
@@ -51,10 +53,27 @@ type packages struct {
 
 // A packageRow is the package for one platform.
 type packageRow struct {
-	Platform   string
-	File       link
-	Size       string
-	SHA256, H1 fact
+	Platform string
+	File     link
+	Size     string
+	Hashes   []hash
+}
+
+// A hash is one of a package's.
+type hash struct {
+	Scheme string
+	fact
+}
+
+// hashesOf returns the hashes of a package, by its sha256 and the hashes of its files. of says which
+// package it is, after the scheme.
+func hashesOf(sum string, files iter.Seq[string], of string) []hash {
+	list := []hash{{"sha256", fact{Term: "sha256" + of, Text: abbreviated(sum), Full: sum}}}
+	for h := range files {
+		scheme, _, _ := strings.Cut(h, ":")
+		list = append(list, hash{scheme, fact{Term: scheme + of, Text: abbreviated(h), Full: h}})
+	}
+	return list
 }
 
 // A signature says who signed a release.

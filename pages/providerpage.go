@@ -234,15 +234,11 @@ func (p *providerView) packages() packages {
 	var all packages
 	var hashes []string
 	for _, k := range p.release.Packages {
-		sum := k.File.SHA256.String()
 		all.Rows = append(all.Rows, packageRow{
 			Platform: k.Platform.String(), File: link{k.File.Name, p.fileURL(k.File.Name)}, Size: size(k.File.Size),
-			SHA256: fact{Term: "sha256 of " + k.Platform.String(), Text: abbreviated(sum), Full: sum},
-			H1:     fact{Term: "h1 of " + k.Platform.String(), Text: abbreviated(k.H1), Full: k.H1},
+			Hashes: hashesOf(k.File.SHA256.String(), k.Files.All(), " of "+k.Platform.String()),
 		})
-		if hashes = append(hashes, k.File.SHA256.ZH()); k.H1 != "" {
-			hashes = append(hashes, k.H1)
-		}
+		hashes = slices.AppendSeq(append(hashes, k.File.SHA256.ZH()), k.Files.All())
 	}
 	for _, missing := range p.provider.Missing(p.release) {
 		all.Missing = append(all.Missing, missing.Platform.String())

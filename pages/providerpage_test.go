@@ -85,7 +85,7 @@ func providerPageOf(tabName string) providerPage {
 		sidebar: sidebar{Use: &usage{Code: snippet.Provider("registry.example.com/weather/station", "station", "~> 1.2")}, Facts: []fact{{Term: "Protocol", Text: "6.0"}}},
 		Tab:     tabName,
 		Packages: packages{
-			Rows:      []packageRow{{Platform: "linux_amd64", File: link{"terraform-provider-station_1.2.0_linux_amd64.zip", "/v1/mirror/x"}, Size: "12 MB", SHA256: sum, H1: sum}},
+			Rows:      []packageRow{{Platform: "linux_amd64", File: link{"terraform-provider-station_1.2.0_linux_amd64.zip", "/v1/mirror/x"}, Size: "12 MB", Hashes: []hash{{"sha256", sum}, {"h1", sum}}}},
 			Missing:   []string{"darwin_arm64", "windows_amd64"},
 			Checksums: link{"SHA256SUMS", "/v1/mirror/y"}, Signature: link{"its signature", "/v1/mirror/z"},
 		},

@@ -70,7 +70,7 @@ func decodeAnnounced(content []byte, r *upstream.Release) {
 func agreesWithSums(hashes wire.PackageHashes, p address.Platform, r *upstream.Release) bool {
 	sum, listed := r.Sums[address.PackageName(r.Address.Name, r.Version, p)]
 	zh := sum.ZH()
-	known := func(hash string) bool { return hash == zh || wire.IsH1(hash) }
+	known := func(hash string) bool { return hash == zh || wire.IsOfFiles(hash) }
 	return listed && hashes.Size > 0 && slices.Contains(hashes.Hashes, zh) && !slices.ContainsFunc(hashes.Hashes, func(hash string) bool { return !known(hash) })
 }
 

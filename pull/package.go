@@ -36,8 +36,8 @@ const filledLifetime = 15 * time.Minute
 type Filled struct {
 	*index.File
 
-	// H1 are the "h1:" hashes of a provider's package.
-	H1 []string
+	// FileHashes are the hashes of the files of a provider's package.
+	FileHashes []string
 
 	// New reports whether the index does not know of the new file yet.
 	New bool
@@ -149,7 +149,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 
 // fresh returns the file as one that the index does not know of yet.
 func (f *Filled) fresh() *Filled {
-	return &Filled{File: f.File, H1: f.H1, New: true, opener: f.opener}
+	return &Filled{File: f.File, FileHashes: f.FileHashes, New: true, opener: f.opener}
 }
 
 // noteFilled reports a package that was added to the tree.
@@ -259,7 +259,7 @@ func (f *Filler) addPackage(ctx context.Context, s *Source, k *packageFill) (fil
 	if !ok {
 		return nil, false, fmt.Errorf("the release has no package for %s: %w", k.platform, upstream.ErrNotFound)
 	}
-	if p.SHA256 == (wire.SHA256{}) && len(p.Digests)+len(p.H1) == 0 {
+	if p.SHA256 == (wire.SHA256{}) && len(p.Digests)+len(p.FileHashes) == 0 {
 		return nil, false, fmt.Errorf("%w: its mirror gives no hash of the package", ErrUnsigned)
 	}
 	if err := f.releaseWithdrawn(k.Address, k.Version); err != nil {
@@ -389,10 +389,10 @@ func (f *Filler) verify(k *packageFill, p upstream.Package, arriving *archive.Ar
 		return d, refuse(upstream.ErrBadChecksum, p.Name+" is not the file that was released")
 	case withheld:
 		return d, refuse(upstream.ErrMalformed, p.Name+": "+bad.Detail)
-	case p.SHA256 == (wire.SHA256{}) && len(p.H1) > 0 && !slices.ContainsFunc(d.H1, func(h1 string) bool { return slices.Contains(p.H1, h1) }):
+	case p.SHA256 == (wire.SHA256{}) && len(p.FileHashes) > 0 && !slices.ContainsFunc(d.FileHashes, func(hash string) bool { return slices.Contains(p.FileHashes, hash) }):
 		return d, refuse(upstream.ErrBadChecksum, p.Name+" has other files in it than the mirror says")
 	}
-	return d, f.checkRecord(k.Address, k.Version, p.Platform, d.H1[0], d.SHA256)
+	return d, f.checkRecord(k.Address, k.Version, p.Platform, d.Digest.Files.H1(), d.SHA256)
 }
 
 // fetchPackage fetches a package from its origin.
@@ -491,7 +491,7 @@ func (k *packageFill) explain(ctx context.Context, s *Source, wrong error) error
 }
 
 func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info fs.FileInfo, digest archive.PackageDigest) *Filled {
-	return &Filled{File: offer.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), H1: digest.H1, opener: f.opener}
+	return &Filled{File: offer.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), FileHashes: digest.FileHashes, opener: f.opener}
 }
 
 // A watchedPackage is a temporary package that is checked while it arrives, and tells its

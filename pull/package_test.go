@@ -351,7 +351,7 @@ func testHashesOfAMirror(t *testing.T, on treeKind) {
 			}
 			m := over(t, s.Client(t, upstream.Origin{Mirror: mirrorBase}), pull.Policy{Signatures: pull.PreferSignatures}, root)
 			list, err := m.Available(background(), demo, "1.0.0")
-			if err != nil || len(list) != 1 || len(list[0].H1()) != test.want {
+			if err != nil || len(list) != 1 || len(list[0].OfFiles()) != test.want {
 				t.Errorf("got %+v, %v", list, err)
 			}
 		})

@@ -41,7 +41,7 @@ func (f *Filler) Available(ctx context.Context, a address.Address, version strin
 	}
 	r, complete = f.withAdditions(ctx, s, r)
 	for _, p := range r.Packages {
-		hashes := p.H1
+		hashes := p.FileHashes
 		if p.SHA256 != (wire.SHA256{}) {
 			hashes = append(slices.Clone(hashes), p.SHA256.ZH())
 		}

@@ -24,7 +24,7 @@ func TestReleasesHaveWeight(t *testing.T) {
 	armor, hash := strings.Repeat("k", 1<<20), strings.Repeat("h", 47)
 	for what, r := range map[string]*upstream.Release{
 		"keys":     {Keys: []signing.PublicKey{{Armor: armor}}},
-		"packages": {Packages: []upstream.Package{{H1: slices.Repeat([]string{hash}, 1<<14)}, {Digests: make([]wire.SHA256, 1<<13)}}},
+		"packages": {Packages: []upstream.Package{{FileHashes: slices.Repeat([]string{hash}, 1<<14)}, {Digests: make([]wire.SHA256, 1<<13)}}},
 	} {
 		for i := range maxReleases {
 			f.releases.Put(releaseID{version: fmt.Sprint(what, i)}, &approved{Release: r}, cache.UntilEvicted)

@@ -36,7 +36,7 @@ type Expecter interface{ Expect(size int64) error }
 
 // Download writes the package of a platform to w and returns its digest. The bytes are
 // verified after the last one, so on any error the caller must discard the written
-// bytes. Errors are Failures, or wrap the errors of w. See Package.H1 for packages
+// bytes. Errors are Failures, or wrap the errors of w. See Package.FileHashes for packages
 // without a sha256.
 func (c *Client) Download(ctx context.Context, r *Release, platform address.Platform, w io.Writer) (Digest, error) {
 	p, ok := r.Package(platform)

@@ -37,9 +37,9 @@ func (c mirror) published(context.Context, address.Address, string) (time.Time, 
 
 // A mirrorArchive is a mirror's description of the package of one platform.
 type mirrorArchive struct {
-	url *url.URL
-	zh  []wire.SHA256
-	h1  []string
+	url   *url.URL
+	zh    []wire.SHA256
+	files []string // the hashes of its files
 }
 
 func (c mirror) archives(ctx context.Context, a address.Address, version string) (map[address.Platform]mirrorArchive, error) {
@@ -69,7 +69,7 @@ func parseArchives(body []byte, from *url.URL) (map[address.Platform]mirrorArchi
 		if err != nil {
 			return nil, err
 		}
-		archives[entry.Platform] = mirrorArchive{url: u, zh: entry.SHA256(), h1: entry.H1()}
+		archives[entry.Platform] = mirrorArchive{url: u, zh: entry.SHA256(), files: entry.OfFiles()}
 	}
 	return archives, nil
 }
@@ -131,9 +131,9 @@ func (r *Release) archived(platform address.Platform, a mirrorArchive) (*Package
 	if len(p.Digests) == 1 {
 		p.SHA256 = p.Digests[0]
 	} else {
-		// H1 is used only without a sha256: the hashes are unsigned, and beside a
+		// FileHashes are used only without a sha256: the hashes are unsigned, and beside a
 		// sha256 nothing compares them with the package, so clients must not get them.
-		p.H1 = a.h1
+		p.FileHashes = a.files
 	}
 	return p, nil
 }

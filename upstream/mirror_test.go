@@ -44,7 +44,7 @@ func TestMirror(t *testing.T) {
 			if err != nil || r.Signed() || r.Checksums != nil {
 				t.Fatalf("got %+v, %v", r, err)
 			}
-			if p, _ := r.Package(linux); err != nil || p.SHA256 != sha256.Sum256([]byte(zip)) || p.H1 != nil {
+			if p, _ := r.Package(linux); err != nil || p.SHA256 != sha256.Sum256([]byte(zip)) || p.FileHashes != nil {
 				t.Errorf("the package is %+v", p)
 			}
 			mustDownload(t, c, r, zip)
@@ -65,7 +65,7 @@ func TestMirror(t *testing.T) {
 		s.Fault(sumsFile, status(404))
 		s.Fault(files+"1.0.0.json", body(`{"archives":{"linux_amd64":{"url":"terraform-provider-demo_1.0.0_linux_amd64.zip","hashes":["h1:`+strings.Repeat("A", 43)+`=","new:x"]}}}`))
 		r, err := c.Release(background(), demo, v1, nil)
-		if err != nil || r.Packages[0].SHA256 != (wire.SHA256{}) || len(r.Packages[0].H1) != 1 {
+		if err != nil || r.Packages[0].SHA256 != (wire.SHA256{}) || len(r.Packages[0].FileHashes) != 1 {
 			t.Fatalf("got %+v, %v", r, err)
 		}
 		mustDownload(t, c, r, zip)

@@ -187,11 +187,11 @@ func (r *Release) announced(packages map[address.Platform]wire.PackageHashes) ma
 	announced := make(map[address.Platform]wire.PackageHashes)
 	for _, p := range r.Packages {
 		said := wire.Archive{Hashes: packages[p.Platform].Hashes}
-		h1, zh := said.H1(), said.SHA256()
-		if len(h1) == 0 || len(zh) == 0 || slices.ContainsFunc(zh, func(sum wire.SHA256) bool { return sum != p.SHA256 }) {
+		files, zh := said.OfFiles(), said.SHA256()
+		if len(files) == 0 || len(zh) == 0 || slices.ContainsFunc(zh, func(sum wire.SHA256) bool { return sum != p.SHA256 }) {
 			continue
 		}
-		announced[p.Platform] = wire.PackageHashes{Hashes: append(h1, p.SHA256.ZH()), Size: packages[p.Platform].Size}
+		announced[p.Platform] = wire.PackageHashes{Hashes: append(files, p.SHA256.ZH()), Size: packages[p.Platform].Size}
 	}
 	return announced
 }

@@ -53,8 +53,8 @@ func (r *Release) Weigh() int {
 	}
 	for _, p := range r.Packages {
 		total += 256 + len(p.Name) + len(p.Digests)*len(wire.SHA256{})
-		for _, h1 := range p.H1 {
-			total += 16 + len(h1)
+		for _, hash := range p.FileHashes {
+			total += 16 + len(hash)
 		}
 	}
 	for _, p := range r.Announced {
@@ -77,14 +77,13 @@ type Package struct {
 	// several.
 	SHA256 wire.SHA256
 
-	// H1 are a mirror's hashes of the files in the zip, "h1:…", if SHA256 is zero.
-	// Download does not check them, since that needs the whole file. The caller has to
-	// check that dirhash.HashZip(file, dirhash.Hash1) of golang.org/x/mod is one of
-	// them.
-	H1 []string
+	// FileHashes are a mirror's hashes of the files in the zip, if SHA256 is zero. Download
+	// does not check them, since that needs the whole file. The caller has to check that
+	// archive.CheckPackage computes one of them.
+	FileHashes []string
 
 	// Digests of the file. The file must have any one of them, as clients require. If
-	// there are neither Digests nor H1, the mirror does not authenticate the package.
+	// there are neither Digests nor FileHashes, the mirror does not authenticate the package.
 	Digests []wire.SHA256
 }
 

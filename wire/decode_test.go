@@ -176,7 +176,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		if archives, err := wire.DecodeArchives(document); err == nil {
 			for _, a := range archives {
-				if a.URL == "" || len(a.H1())+len(a.SHA256()) != len(a.Hashes) {
+				if a.URL == "" || len(a.OfFiles())+len(a.SHA256()) != len(a.Hashes) {
 					t.Errorf("decoded is %+v", a)
 				}
 			}

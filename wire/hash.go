@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"iter"
 	"strings"
 )
 
@@ -17,6 +18,30 @@ const (
 // h1Length is the length of a digest in base64. Logs and trees have a million hashes, so that
 // writing one allocates its text alone, and reading one nothing.
 const h1Length = (len(SHA256{}) + 2) / 3 * 4
+
+// FileHashes are the hashes of a package's files by all schemes, the "h1:" first, with a space between
+// them. A list would take more memory, and trees have a million packages.
+type FileHashes string
+
+// H1 returns the "h1:" hash.
+func (h FileHashes) H1() string {
+	first, _, _ := strings.Cut(string(h), " ")
+	return first
+}
+
+// All yields the hashes one by one.
+func (h FileHashes) All() iter.Seq[string] { return strings.FieldsSeq(string(h)) }
+
+// ListHashes returns all of the hashes as a list, in which one of the package's bytes may follow.
+func ListHashes(all ...FileHashes) []string {
+	list := make([]string, 0, 2) // of most packages
+	for _, h := range all {
+		for hash := range h.All() {
+			list = append(list, hash)
+		}
+	}
+	return list
+}
 
 // H1 returns the digest that Go's dirhash computes as a hash of a package's files, "h1:…".
 func (s SHA256) H1() string {
@@ -35,6 +60,9 @@ func IsH1(hash string) bool { return strings.HasPrefix(hash, h1Scheme) }
 
 // IsZH reports whether a hash is one of bytes.
 func IsZH(hash string) bool { return strings.HasPrefix(hash, zhScheme) }
+
+// IsOfFiles reports whether a hash is one of files, of any scheme that clients know.
+func IsOfFiles(hash string) bool { return IsH1(hash) }
 
 // IsCompared reports whether clients compare a hash. They pass over schemes that they do not
 // know.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,16 +41,43 @@ func TestHashesOfPackages(t *testing.T) {
 	}
 }
 
+// The hashes of files are listed one by one, the "h1:" first.
+func TestFileHashes(t *testing.T) {
+	for _, test := range []struct {
+		rule string
+		all  []FileHashes
+		want []string
+	}{
+		{"none", []FileHashes{""}, nil},
+		{"one", []FileHashes{"h1:a"}, []string{"h1:a"}},
+		{"several", []FileHashes{"h1:a h2:b"}, []string{"h1:a", "h2:b"}},
+		{"of files and of entries", []FileHashes{"h1:a", "h1:c"}, []string{"h1:a", "h1:c"}},
+		{"of files alone", []FileHashes{"h1:a", ""}, []string{"h1:a"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			got := ListHashes(test.all...)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %v", got)
+			}
+			if first := test.all[0].H1(); len(got) > 0 && first != got[0] {
+				t.Errorf("the h1 is %q", first)
+			}
+		})
+	}
+}
+
 // A log of a million entries is read at a start: its hashes cost no garbage but their texts.
 func TestHashesAllocateTheirTextAlone(t *testing.T) {
 	sum := SHA256Of([]byte("a package"))
 	h1, zh := sum.H1(), sum.ZH()
+	files := FileHashes(h1)
 	for _, test := range []struct {
 		rule string
 		most float64
 		do   func()
 	}{
 		{"reading", 0, func() { ParseH1(h1); ParseZH(zh) }},
+		{"listing", 1, func() { _ = append(ListHashes(files, ""), zh) }},
 		{"writing", 2, func() { h1, zh = sum.H1(), sum.ZH() }},
 	} {
 		if got := testing.AllocsPerRun(100, test.do); got > test.most {

@@ -79,10 +79,10 @@ func (a Archive) SHA256() (sums []SHA256) {
 	return sums
 }
 
-// H1 returns the "h1:" hashes.
-func (a Archive) H1() (hashes []string) {
+// OfFiles returns the hashes of the package's files.
+func (a Archive) OfFiles() (hashes []string) {
 	for _, hash := range a.Hashes {
-		if IsH1(hash) {
+		if IsOfFiles(hash) {
 			hashes = append(hashes, hash)
 		}
 	}

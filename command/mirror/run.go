@@ -189,7 +189,7 @@ func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platf
 		return 0, false, err
 	}
 	for _, l := range r.locks {
-		if !l.Accepts(append([]string{filled.SHA256.ZH()}, filled.H1...)) {
+		if !l.Accepts(append([]string{filled.SHA256.ZH()}, filled.FileHashes...)) {
 			return 0, false, fmt.Errorf("the hashes at %s are not those of the package for %s: the release was replaced, or never locked for that platform (`providers lock -platform=%[2]s` of the client adds it). It is in the tree now, as its publisher released it", l.From, p)
 		}
 	}

@@ -134,17 +134,54 @@ func (m *Memo) read(file io.ReadSeeker, identity string) error {
 	return nil
 }
 
+// checkedBody checks the format and the checksum of a file. It leaves the file behind the line of
+// the format, and returns the number of bytes from there to the checksum.
+func checkedBody(file io.ReadSeeker) (body int64, err error) {
+	sum := crc32.New(castagnoli)
+	format := make([]byte, len(memoFormat))
+	if n, err := io.ReadFull(file, format); string(format[:n]) != memoFormat {
+		return 0, cmp.Or(exceptEnd(err), errMemoForeign)
+	}
+	sum.Write(format)
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	if body = size - int64(len(memoFormat)) - crc32.Size; body < 0 {
+		return 0, errMemoDamaged
+	}
+	behind := func() error {
+		_, err := file.Seek(int64(len(memoFormat)), io.SeekStart)
+		return err
+	}
+	var known [crc32.Size]byte
+	err = behind()
+	if err == nil {
+		_, err = io.CopyBuffer(sum, io.LimitReader(file, body), make([]byte, bufferSize))
+	}
+	if err == nil {
+		_, err = io.ReadFull(file, known[:])
+	}
+	if err != nil {
+		return 0, cmp.Or(exceptEnd(err), errMemoDamaged)
+	}
+	if binary.BigEndian.Uint32(known[:]) != sum.Sum32() {
+		return 0, errMemoDamaged
+	}
+	return body, behind()
+}
+
 // append appends the records of a folder: their number, all texts in them, and the rest of
 // each. Decoding allocates the texts at once.
 func (f *folderRecords) append(b []byte) []byte {
 	texts := 0
 	for _, r := range f.records {
-		texts += len(r.name) + len(r.h1)
+		texts += len(r.name) + len(r.files)
 	}
 	b = binary.AppendUvarint(b, uint64(len(f.records)))
 	b = binary.AppendUvarint(b, uint64(texts))
 	for _, r := range f.records {
-		b = append(append(b, r.name...), r.h1...)
+		b = append(append(b, r.name...), r.files...)
 	}
 	for _, r := range f.records {
 		b = r.append(b)
@@ -155,7 +192,7 @@ func (f *folderRecords) append(b []byte) []byte {
 // append appends the record without its texts.
 func (r *compactRecord) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.name)))
-	b = binary.AppendUvarint(b, uint64(len(r.h1)))
+	b = binary.AppendUvarint(b, uint64(len(r.files)))
 	b = append(AppendStamp(b, r.stamp), r.sha256[:]...)
 	return r.more.append(b)
 }
@@ -179,8 +216,8 @@ func decodeFolder(encoded []byte) []*compactRecord {
 	for i := range records {
 		c := &block[i]
 		records[i] = c
-		name, h1 := r.unsigned(), r.unsigned()
-		c.name, c.h1 = text(name), text(h1)
+		name, files := r.unsigned(), r.unsigned()
+		c.name, c.files = text(name), wire.FileHashes(text(files))
 		c.stamp, c.sha256 = r.stamp(), r.sum()
 		c.more = r.detail()
 		if r.bad || i > 0 && c.name <= records[i-1].name {

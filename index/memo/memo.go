@@ -53,7 +53,7 @@ type compactRecord struct {
 	missed uint32 // the first scan since then that found other files in the folder, but not this one
 	stamp  tree.Stamp
 	sha256 wire.SHA256
-	h1     string
+	files  wire.FileHashes
 	more   *compactDetail // nil if the record's size is the file's, and all else is zero
 }
 
@@ -76,7 +76,7 @@ type verifiedSignature struct {
 }
 
 func compact(name string, d Record) *compactRecord {
-	r := &compactRecord{name: name, stamp: d.Stamp, sha256: d.SHA256, h1: d.H1}
+	r := &compactRecord{name: name, stamp: d.Stamp, sha256: d.SHA256, files: d.Files}
 	if d.Size != d.Stamp.Size || d.Checksum != 0 || d.Bad != nil || len(d.Content) > 0 || d.Earlier != nil {
 		r.more = &compactDetail{size: d.Size, checksum: d.Checksum, bad: d.Bad, content: d.Content, earlier: d.Earlier}
 	}
@@ -84,7 +84,7 @@ func compact(name string, d Record) *compactRecord {
 }
 
 func (r *compactRecord) record() Record {
-	d := Record{Digest: archive.Digest{SHA256: r.sha256, H1: r.h1, Size: r.stamp.Size}, Stamp: r.stamp}
+	d := Record{Digest: archive.Digest{SHA256: r.sha256, Files: r.files, Size: r.stamp.Size}, Stamp: r.stamp}
 	if m := r.more; m != nil {
 		d.Size, d.Checksum, d.Bad, d.Content, d.Earlier = m.size, m.checksum, m.bad, m.content, m.earlier
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // counted is a Shared memo in memory that counts its calls.
@@ -187,7 +188,7 @@ func TestSegmentsAreLoadedOnce(t *testing.T) {
 	other := NewSharing(new(Memo), c, nil)
 	add := func(path string) {
 		t.Helper()
-		if _, err := other.storeRecords(t.Context(), map[string]Record{path: {Digest: archive.Digest{H1: path}}}); err != nil {
+		if _, err := other.storeRecords(t.Context(), map[string]Record{path: {Digest: archive.Digest{Files: wire.FileHashes(path)}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,10 +2,8 @@ package memo
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"io"
 	"runtime"
 	"slices"
@@ -15,43 +13,6 @@ import (
 // bufferSize is the size of reads and writes of a memo file. Most segments are smaller: each change
 // stores one, and would need fresh pages for a larger buffer.
 const bufferSize = 32 << 10
-
-// checkedBody checks the format and the checksum of a file. It leaves the file behind the line of
-// the format, and returns the number of bytes from there to the checksum.
-func checkedBody(file io.ReadSeeker) (body int64, err error) {
-	sum := crc32.New(castagnoli)
-	format := make([]byte, len(memoFormat))
-	if n, err := io.ReadFull(file, format); string(format[:n]) != memoFormat {
-		return 0, cmp.Or(exceptEnd(err), errMemoForeign)
-	}
-	sum.Write(format)
-	size, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return 0, err
-	}
-	if body = size - int64(len(memoFormat)) - crc32.Size; body < 0 {
-		return 0, errMemoDamaged
-	}
-	behind := func() error {
-		_, err := file.Seek(int64(len(memoFormat)), io.SeekStart)
-		return err
-	}
-	var known [crc32.Size]byte
-	err = behind()
-	if err == nil {
-		_, err = io.CopyBuffer(sum, io.LimitReader(file, body), make([]byte, bufferSize))
-	}
-	if err == nil {
-		_, err = io.ReadFull(file, known[:])
-	}
-	if err != nil {
-		return 0, cmp.Or(exceptEnd(err), errMemoDamaged)
-	}
-	if binary.BigEndian.Uint32(known[:]) != sum.Sum32() {
-		return 0, errMemoDamaged
-	}
-	return body, behind()
-}
 
 // exceptEnd returns an error of reading; nil for the end of a file.
 func exceptEnd(err error) error {

@@ -272,12 +272,9 @@ type Package struct {
 	address.Platform
 	File *File
 
-	// H1 is Go's dirhash of the files in the zip as clients unpack them, "h1:…". Clients
-	// record it in their lock files.
-	H1 string
-
-	// PackedH1 is the hash of the zip's entries, if it differs from H1.
-	PackedH1 string
+	// Files are the hashes of the files in the zip as clients unpack them. Clients record
+	// them in their lock files. Packed are the hashes of the zip's entries, if they differ.
+	Files, Packed wire.FileHashes
 
 	release  *Release
 	download *wire.Document // the registry's answer

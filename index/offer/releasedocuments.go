@@ -65,13 +65,10 @@ func (p *Package) Hashes() wire.PackageHashes {
 	return wire.PackageHashes{Hashes: p.hashes(), Size: p.File.Size}
 }
 
-// hashes returns the hashes that the mirror lists: h1: and zh: (checklist 69). If the hash
-// of the zip's entries differs, it is listed too, since clients compute both.
+// hashes returns the hashes that the mirror lists: of files and of bytes (checklist 69). If the
+// hashes of the zip's entries differ, they are listed too, since clients compute both.
 func (p *Package) hashes() []string {
-	if p.PackedH1 != "" {
-		return []string{p.H1, p.PackedH1, p.File.SHA256.ZH()}
-	}
-	return []string{p.H1, p.File.SHA256.ZH()}
+	return append(wire.ListHashes(p.Files, p.Packed), p.File.SHA256.ZH())
 }
 
 // mirrorArchives returns the packages in the form of VERSION.json.
@@ -140,7 +137,7 @@ func MirrorArchives(r *Release, further []wire.Archive, h1Only bool) *wire.Docum
 		if r != nil && r.Package(a.Platform.OS, a.Platform.Arch) != nil {
 			continue
 		}
-		if h1Only && len(a.H1()) == 0 {
+		if h1Only && !slices.ContainsFunc(a.Hashes, wire.IsH1) {
 			a.Hashes = nil
 		}
 		archives = append(archives, a)

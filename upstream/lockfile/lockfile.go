@@ -43,12 +43,12 @@ func (l Locked) Requirement() Requirement {
 	return Requirement{Address: l.Address, From: []string{l.From}, constraints: l.exact}
 }
 
-// Accepts reports whether a package with these hashes, "h1:…" or "zh:…", may be the
-// locked package. If both sides have hashes of the zip (zh), only these are compared,
-// otherwise the hashes of the files in it (h1). If there is nothing to compare, any
+// Accepts reports whether a package with these hashes may be the locked package. If both
+// sides have hashes of the zip (zh), only these are compared, otherwise the hashes of the
+// files in it. If there is nothing to compare, any
 // package is accepted.
 func (l Locked) Accepts(hashes []string) bool {
-	for _, has := range []func(hash string) bool{wire.IsZH, wire.IsH1} {
+	for _, has := range []func(hash string) bool{wire.IsZH, wire.IsOfFiles} {
 		locked, given := withScheme(l.Hashes, has), withScheme(hashes, has)
 		if len(locked) > 0 && len(given) > 0 {
 			return slices.ContainsFunc(given, func(hash string) bool { return slices.Contains(locked, hash) })
