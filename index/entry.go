@@ -11,7 +11,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
-	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -121,15 +120,10 @@ func (e *entry) changed() (list []ChangedVersion) {
 }
 
 // keysExpire returns the earliest time at which a key of the provider expires; zero if none
-// does. Of several copies of a key, the first one counts.
+// does.
 func (e *entry) keysExpire() (first time.Time) {
 	for _, r := range e.provider.ReleaseList() {
-		for i, k := range r.Keys {
-			copied := slices.ContainsFunc(r.Keys[:i], func(other signing.PublicKey) bool { return other.ID == k.ID })
-			if !copied {
-				first = earlier(first, k.Expires)
-			}
-		}
+		first = earlier(first, r.Signature.KeysExpire())
 	}
 	return first
 }

@@ -418,7 +418,7 @@ func TestAnUnchangedTreeGivesTheSameReleases(t *testing.T) {
 	}
 	other := indextest.NewPublisher(t)
 	files.Keys("acme", other, p)
-	if second := provider(); second == first || second.Releases[0].Keys[0].ID != other.ID() {
+	if second := provider(); second == first || second.Releases[0].Signature.Keys[0].ID != other.ID() {
 		t.Error("other keys give the same release")
 	}
 }

@@ -126,7 +126,7 @@ func (p *providerView) chips() []chip {
 	chips = append(chips, chip{Time: p.release.Published()}, chip{Label: count(len(p.release.Packages), "platform", "platforms")})
 	switch p.release.Signature.By {
 	case index.ByPublisher:
-		chips = append(chips, chip{Label: "signed by", Value: signer(p.release), Tone: "good"})
+		chips = append(chips, chip{Label: "signed by", Value: signer(p.release.Signature), Tone: "good"})
 	case index.NotSigned:
 		chips = append(chips, chip{Label: "not signed", Tone: "warn"})
 	}
@@ -224,7 +224,7 @@ func (p *providerView) sidebar() sidebar {
 	b.Facts = append(b.Facts, downloads(p.view.Usage(a)).facts(p.release.Version)...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Protocol", Text: strings.Join(p.release.Protocols(), ", ")},
-		fact{Term: "Signed by", Text: signer(p.release)},
+		fact{Term: "Signed by", Text: signer(p.release.Signature)},
 	)
 	return b
 }
@@ -275,35 +275,26 @@ func (p *providerView) signature() signature {
 	return signature{
 		Title: "Signed by its publisher",
 		Text:  "Clients verify the signature with this key, which the registry trusts for " + p.route.Address.Namespace + ".",
-		Facts: keyFacts(s.KeyID, keyOf(p.release)),
+		Facts: keyFacts(s.KeyID, s.Key()),
 	}
 }
 
-// keyOf returns the key that a release is signed with, or nil if only its ID is known.
-func keyOf(r *index.Release) *signing.PublicKey {
-	i := slices.IndexFunc(r.Keys, func(k signing.PublicKey) bool { return k.ID == r.Signature.KeyID })
-	if i < 0 {
-		return nil
-	}
-	return &r.Keys[i]
-}
-
-// signer names who signed a release: the name in the user ID of the publisher's key, or the
+// signer names who signed something: the name in the user ID of the publisher's key, or the
 // ID of the key.
-func signer(r *index.Release) string {
-	switch r.Signature.By {
+func signer(s index.Signature) string {
+	switch s.By {
 	case index.NotSigned:
 		return "nobody"
 	case index.ByRegistry:
 		return "this registry"
 	}
-	if key := keyOf(r); key != nil {
+	if key := s.Key(); key != nil {
 		name, _, _ := strings.Cut(key.UserID, "<")
 		if name = strings.TrimSpace(name); name != "" {
 			return shortened(name, maxSigner)
 		}
 	}
-	return "key " + r.Signature.KeyID
+	return "key " + s.KeyID
 }
 
 // maxSigner is how much of a signer's name is shown beside other things.
@@ -339,7 +330,7 @@ func (p *providerView) versions() []versionGroup[releaseRow] {
 		row := releaseRow{
 			Used:    used.of(r.Version),
 			Version: r.Version, URL: p.url(p.route.WithVersion(r.Version)), Published: r.Published(), Platforms: len(r.Packages),
-			Signed: signer(r), Chips: p.chipsOf(r),
+			Signed: signer(r.Signature), Chips: p.chipsOf(r),
 		}
 		if n := r.Deprecated(); n != nil {
 			row.Reason = n.Reason

@@ -47,8 +47,8 @@ func TestFill(t *testing.T) {
 		t.Fatalf("the index offers %+v", p)
 	}
 	r := p.Release("1.0.0")
-	if len(r.Keys) != 1 || r.Keys[0].ID != publisher.ID() {
-		t.Errorf("it is signed by %+v", r.Keys)
+	if len(r.Signature.Keys) != 1 || r.Signature.Keys[0].ID != publisher.ID() {
+		t.Errorf("it is signed by %+v", r.Signature.Keys)
 	}
 	if missing := p.Missing(r); len(missing) != 1 || missing[0].URL != darwinZip {
 		t.Errorf("got missing %+v", missing)

@@ -148,7 +148,7 @@ func (f *Filler) indexedRelease(a address.Address, present *index.Release) (*app
 		return nil, nil
 	}
 	checksums, signature := present.Documents()
-	r := signedRelease(a, present.Version, checksums, signature, nil, present.Keys)
+	r := signedRelease(a, present.Version, checksums, signature, nil, present.Signature.Keys)
 	if r == nil {
 		return nil, nil
 	}

@@ -51,7 +51,7 @@ func providerVersions(releases []*Release, withdrawn []WithdrawnVersion, further
 	var list []wire.ProviderVersion
 	var offered []*Release
 	for _, r := range releases {
-		if len(r.Keys) == 0 && len(r.Packages) > 0 {
+		if len(r.Signature.Keys) == 0 && len(r.Packages) > 0 {
 			continue // clients would refuse it, so that only the mirror can offer it
 		}
 		offered = append(offered, r)

@@ -33,10 +33,6 @@ type Release struct {
 	// Signature says whose signature of SHA256SUMS clients get.
 	Signature Signature
 
-	// Keys are the keys that clients verify the signature with. Empty: the release is not
-	// signed, and only the mirror offers it.
-	Keys []signing.PublicKey
-
 	// Changed lists packages whose bytes have changed since they were first offered.
 	Changed []ChangedBytes
 
@@ -109,7 +105,7 @@ func NewRelease(p ReleaseParts) *Release {
 		p.Packages[i].release, r.Packages[i] = r, &p.Packages[i]
 	}
 	if p.Signature.Content != nil {
-		r.Signature, r.Keys = Signature{ByPublisher, p.KeyID}, p.Keys
+		r.Signature = Signature{ByPublisher, p.KeyID, p.Keys}
 		r.checksums = NewDocumentFile(p.Checksums.Name, r.Version, p.Checksums.Content)
 		r.signatureFile = NewDocumentFile(p.Signature.Name, r.Version, p.Signature.Content)
 	} else {
@@ -175,7 +171,7 @@ func (r *Release) sign(typ string, checksums []byte, signer Signer) {
 		return
 	}
 	v := NewSignedChecksums(typ, r.Version, checksums, signer)
-	r.Signature, r.Keys = Signature{ByRegistry, v.Key.ID}, []signing.PublicKey{v.Key}
+	r.Signature = Signature{ByRegistry, v.Key.ID, []signing.PublicKey{v.Key}}
 	r.checksums, r.signatureFile = v.Checksums, v.Signature
 }
 
@@ -236,35 +232,6 @@ func (r *Release) WithPackages(some []*Package) *Release {
 		other.Packages[i], other.reported.Platforms[i] = &own, p.File.Platform
 	}
 	return &other
-}
-
-// A Signature says who signed the SHA256SUMS of a release that clients get. The zero value
-// means that the release is not signed.
-type Signature struct {
-	By    SignedBy
-	KeyID string // of the key that signed: 16 upper-case hexadecimal digits
-}
-
-// SignedBy is the kind of a Signature's author.
-type SignedBy uint8
-
-// Authors of signatures.
-const (
-	NotSigned   SignedBy = iota // only the mirror offers the release
-	ByRegistry                  // SHA256SUMS is the publisher's, or lists the packages in the tree
-	ByPublisher                 // SHA256SUMS is the publisher's and lists all packages there are
-)
-
-// String returns the signature in the form of a report: "publisher KEYID", "registry KEYID"
-// or "none".
-func (s Signature) String() string {
-	switch s.By {
-	case ByPublisher:
-		return "publisher " + s.KeyID
-	case ByRegistry:
-		return "registry " + s.KeyID
-	}
-	return "none"
 }
 
 // A Package is a release for one platform.

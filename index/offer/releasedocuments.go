@@ -13,7 +13,7 @@ func (r *Release) encode() { r.encoded.once.Do(r.encodeNow) }
 
 func (r *Release) encodeNow() {
 	r.encoded.archives = wire.EncodeArchives(r.mirrorArchives())
-	if len(r.Keys) == 0 {
+	if len(r.Signature.Keys) == 0 {
 		return
 	}
 	downloads := make([]wire.Download, len(r.Packages))
@@ -27,7 +27,7 @@ func (r *Release) encodeNow() {
 
 // evidence returns the part that the descriptions of all packages have in common.
 func (r *Release) evidence() (v wire.Evidence) {
-	for _, k := range r.Keys {
+	for _, k := range r.Signature.Keys {
 		v.Armor, v.IDs = append(v.Armor, k.Armor), append(v.IDs, k.ID)
 	}
 	// Clients that read the hashes of packages here do not read SHA256SUMS, which may list
@@ -52,7 +52,7 @@ func (p *Package) description() wire.Download {
 // DownloadWithIssuer is Download with the issuer in the links to SHA256SUMS and its
 // signature, for a release whose SHA256SUMS the origin may have with another signature.
 func (p *Package) DownloadWithIssuer() *wire.Document {
-	if len(p.release.Keys) == 0 {
+	if len(p.release.Signature.Keys) == 0 {
 		return nil
 	}
 	d := p.description()
