@@ -108,8 +108,11 @@ func (o *Offers) Archives(p index.Place, version string, h1Only bool) (*wire.Doc
 	if o.complete(p.Address, provider, release) {
 		return o.keep(id, release, release.Archives()), nil
 	}
-	ctx, cancel := o.impatient(release != nil || o.tree.Pending(p, version))
-	defer cancel()
+	ctx, done := o.impatient(p, release != nil)
+	if release == nil && o.tree.Pending(p, version) {
+		ctx, done = o.within(presentPatience)
+	}
+	defer done()
 	available, complete, err := o.upstream.Available(ctx, p.Address, version, release)
 	switch {
 	case err == nil && complete:
@@ -141,8 +144,8 @@ func (o *Offers) Download(p index.Place, version string, platform address.Platfo
 	if known != nil && o.complete(p.Address, provider, release) {
 		return o.keep(id, release, known), nil
 	}
-	ctx, cancel := o.impatient(known != nil)
-	defer cancel()
+	ctx, done := o.impatient(p, known != nil)
+	defer done()
 	d, err := o.fetchedDownload(ctx, p, version, platform, release)
 	switch {
 	case err == nil:
@@ -235,8 +238,8 @@ func (o *Offers) document(p index.Place, f address.ReleaseFile, issuer string, p
 		return known, nil
 	}
 	version := f.Version.String()
-	ctx, cancel := o.impatient(known != nil)
-	defer cancel()
+	ctx, done := o.impatient(p, known != nil)
+	defer done()
 	k, err := o.fetchedRelease(ctx, p.Address, version, address.Platform{}, present)
 	switch {
 	case err == nil && len(k.sums) > 0 && (issuer == "" || k.issuer == issuer):

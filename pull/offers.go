@@ -3,7 +3,10 @@ package pull
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
@@ -86,6 +89,13 @@ var (
 // mirror only once (checklist 25, 72).
 const presentPatience = 3 * time.Second
 
+// For hangingLife after a request has waited for an origin in vain, the next ones that the tree has an answer for
+// wait only hangingPatience. What they begin goes on without them, so that later ones get it.
+const (
+	hangingLife     = shortLifetime
+	hangingPatience = 250 * time.Millisecond
+)
+
 // An origin's description of a version does not change, so VERSION.json is kept for a minute,
 // unless packages may be missing in it that the origin could not be asked for. Lists of versions
 // are kept only for a second. An Upstream renews its lists in the background when requests use
@@ -111,6 +121,7 @@ type PullThrough struct {
 	providers cache.Cache[address.Address, mergedProvider]
 	documents cache.Cache[documentID, mergedDocument]
 	vouchers  cache.Cache[voucherID, *index.SignedChecksums]
+	hanging   cache.Cache[svchost.Hostname, struct{}] // origins that a request has waited for in vain
 }
 
 // NewPullThrough makes a PullThrough. It calls added with the address of a package that
@@ -146,8 +157,8 @@ type Offers struct {
 // further returns the versions that the origin lists. have reports whether the tree has
 // versions.
 func (o *Offers) further(p index.Place, have bool) (Offering, error) {
-	ctx, cancel := o.impatient(have)
-	defer cancel()
+	ctx, done := o.impatient(p, have)
+	defer done()
 	offering, err := o.upstream.Versions(ctx, originAddress(p))
 	if err != nil {
 		return offering, o.failed(ctx, p, "", err)
@@ -166,14 +177,33 @@ func originAddress(p index.Place) address.Address {
 }
 
 // impatient returns a context for asking the Upstream, with a limit if the tree has an
-// answer too, or may have one in a moment. The Upstream continues its work after the
-// limit.
-func (o *Offers) impatient(present bool) (context.Context, context.CancelFunc) {
-	client, _ := o.ask()
+// answer too. The Upstream continues its work after the limit. The caller calls done when it
+// has its answer.
+func (o *Offers) impatient(p index.Place, present bool) (ctx context.Context, done func()) {
 	if !present {
+		client, _ := o.ask()
 		return client, func() {}
 	}
-	return context.WithTimeoutCause(client, presentPatience, ErrNotYet)
+	if p.Hosted { // the repositories of hosted modules are at many hosts
+		return o.within(presentPatience)
+	}
+	if _, hangs := o.hanging.Get(p.Hostname); hangs {
+		return o.within(hangingPatience)
+	}
+	began := time.Now()
+	ctx, cancel := o.within(presentPatience)
+	return ctx, func() {
+		if time.Since(began) >= presentPatience {
+			o.hanging.Put(svchost.Hostname(strings.Clone(string(p.Hostname))), struct{}{}, hangingLife)
+		}
+		cancel()
+	}
+}
+
+// within returns a context for asking the Upstream that ends with ErrNotYet after the limit.
+func (o *Offers) within(limit time.Duration) (context.Context, context.CancelFunc) {
+	client, _ := o.ask()
+	return context.WithTimeoutCause(client, limit, ErrNotYet)
 }
 
 // patient returns a context for asking the Upstream that ends when the client stops

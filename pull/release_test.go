@@ -545,3 +545,92 @@ func TestAdditionsThatCouldNotBeAskedFor(t *testing.T) {
 		})
 	}
 }
+
+// While an origin hangs, one request for VERSION.json waits for the additions to a release, and those that follow
+// hardly wait, for whatever release. As soon as the origin answers, they get the additions.
+func TestAdditionsOfAnOriginThatHangs(t *testing.T) {
+	files, publisher := acme(t)
+	list := []string{"1.1.0", "1.2.0", "1.3.0"}
+	released := func(platforms ...string) *site {
+		for _, v := range list {
+			files.Provider("acme/demo", v, platforms...).Checksums().Signed(publisher)
+		}
+		return newSite(t, files)
+	}
+	s := released("linux_amd64")
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		m := inMemory(t, c, pull.Policy{}, indextest.New(t))
+		defer m.Close()
+		for _, v := range list {
+			m.fill(t, address.PackageName("demo", v, linux))
+		}
+		s.Become(released("linux_amd64", "darwin_arm64"))
+		time.Sleep(2 * pull.DefaultVersionsTTL)
+		if _, err := m.CurrentVersions(background(), demo); err != nil {
+			t.Fatal(err)
+		}
+		fault := func(f http.HandlerFunc) {
+			for _, v := range list {
+				for _, p := range []string{"linux/amd64", "darwin/arm64"} {
+					s.Fault("/v1/providers/acme/demo/"+v+"/download/"+p, f)
+				}
+			}
+		}
+		offers, snapshot := pull.NewPullThrough(m.Filler, func(address.Address) {}), m.scan(t)
+		archives := func(version string) (complete bool, took time.Duration) {
+			began := time.Now()
+			d, err := offers.Around(snapshot, func() (context.Context, time.Time) { return background(), began.Add(time.Minute) }).
+				Archives(index.PlaceOf(demo), version, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Contains(string(d.Head), "darwin_arm64"), time.Since(began)
+		}
+		fault(upstreamtest.Silence)
+		for i, v := range []string{"1.1.0", "1.1.0", "1.2.0", "1.2.0", "1.1.0"} {
+			if complete, took := archives(v); complete || i == 0 && took < 3*time.Second || i > 0 && took > time.Second {
+				t.Errorf("request %d, for %s: complete: %v, after %v", i, v, complete, took)
+			}
+		}
+		fault(nil)
+		if complete, took := archives("1.3.0"); !complete {
+			t.Errorf("the origin answers, and a release that nobody has waited for is incomplete after %v", took)
+		}
+		time.Sleep(30 * time.Second) // the origin's timeout, and the time for which failures are remembered
+		for _, v := range list {
+			if complete, took := archives(v); !complete {
+				t.Errorf("the origin answers, and %s is incomplete after %v", v, took)
+			}
+		}
+	})
+}
+
+// While an origin hangs, a list that is far out of date is served whole, and one request waits for a newer one.
+func TestOldListsOfAnOriginThatHangs(t *testing.T) {
+	files, publisher := acme(t)
+	files.Provider("acme/demo", "1.1.0", "linux_amd64").Signed(publisher)
+	s := newSite(t, files)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		m := inMemory(t, c, pull.Policy{}, indextest.New(t))
+		defer m.Close()
+		m.fill(t, linuxZip)
+		offers, snapshot := pull.NewPullThrough(m.Filler, func(address.Address) {}), m.scan(t)
+		s.Fault(versions, upstreamtest.Silence)
+		time.Sleep(3 * pull.DefaultVersionsTTL)
+		for i := range 3 {
+			began := time.Now()
+			p, err := offers.Around(snapshot, func() (context.Context, time.Time) { return background(), began.Add(time.Minute) }).
+				Provider(index.PlaceOf(demo))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); i == 0 && took < 3*time.Second || i > 0 && took > time.Second {
+				t.Errorf("request %d has waited for %v", i, took)
+			}
+			if got := string(p.Index().Head); !strings.Contains(got, "1.1.0") {
+				t.Errorf("request %d gets %s", i, got)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}

@@ -294,7 +294,9 @@ func (c *catalog) wait(ctx context.Context, current bool, needed string) error {
 	case <-refreshed:
 	case <-enough:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		if !known || current {
+			return context.Cause(ctx)
+		}
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
