@@ -32,6 +32,10 @@ var (
 	// upstream.ErrUnavailable or upstream.ErrTimeout.
 	ErrUnlisted error = absent{text: "its registry does not list the version"}
 
+	// errNotListedYet: the last known list lacks the version, and the origin has not sent a newer list. The
+	// error is the failure of the origin as well.
+	errNotListedYet = errors.New("the last known list lacks the version")
+
 	// ErrWithdrawn: a registry.hcl in the tree withdraws the version. The error is
 	// upstream.ErrNotFound as well.
 	ErrWithdrawn error = absent{text: "the version is withdrawn here"}

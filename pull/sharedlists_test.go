@@ -3,6 +3,7 @@ package pull_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +16,7 @@ import (
 
 // twoInstances runs a test with two instances that mirror the site into one tree, in a bubble of time. Both
 // have the list with 1.0.0, and the tree has its package if filled is true. release releases 1.1.0.
-func twoInstances(t *testing.T, filled bool, test func(t *testing.T, release func(), a, b *mirroring)) {
+func twoInstances(t *testing.T, filled bool, test func(t *testing.T, s *site, release func(), a, b *mirroring)) {
 	t.Helper()
 	files, publisher := acme(t)
 	s := newSite(t, files)
@@ -33,7 +34,7 @@ func twoInstances(t *testing.T, filled bool, test func(t *testing.T, release fun
 		}
 		versionsOf(t, a)
 		versionsOf(t, b)
-		test(t, release, a, b)
+		test(t, s, release, a, b)
 	})
 }
 
@@ -47,7 +48,7 @@ func TestVersionsThatAnotherInstanceHasListed(t *testing.T) {
 		{"the tree has no list, and the origin is asked", false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			twoInstances(t, test.filled, func(t *testing.T, release func(), a, b *mirroring) {
+			twoInstances(t, test.filled, func(t *testing.T, s *site, release func(), a, b *mirroring) {
 				time.Sleep(15 * time.Minute) // the lists are renewed, and served meanwhile
 				release()
 				versionsOf(t, a)
@@ -98,7 +99,7 @@ func TestHostedVersionsThatAnotherInstanceHasListed(t *testing.T) {
 
 // A version that is requested too early is refused no longer than the list lacks it.
 func TestVersionsThatAreRequestedBeforeTheyAreListed(t *testing.T) {
-	twoInstances(t, true, func(t *testing.T, release func(), a, b *mirroring) {
+	twoInstances(t, true, func(t *testing.T, s *site, release func(), a, b *mirroring) {
 		time.Sleep(9*time.Minute + 30*time.Second)
 		if _, err := b.Available(background(), demo, "1.1.0"); !errors.Is(err, pull.ErrUnlisted) {
 			t.Fatalf("got %v", err)
@@ -118,7 +119,7 @@ func TestVersionsThatAreRequestedBeforeTheyAreListed(t *testing.T) {
 
 // The same, if another instance has asked the origin meanwhile.
 func TestVersionsThatAreRequestedBeforeAnotherInstanceListsThem(t *testing.T) {
-	twoInstances(t, true, func(t *testing.T, release func(), a, b *mirroring) {
+	twoInstances(t, true, func(t *testing.T, s *site, release func(), a, b *mirroring) {
 		time.Sleep(15 * time.Minute)
 		if _, err := b.Available(background(), demo, "1.1.0"); !errors.Is(err, pull.ErrUnlisted) {
 			t.Fatalf("got %v", err)
@@ -135,16 +136,43 @@ func TestVersionsThatAreRequestedBeforeAnotherInstanceListsThem(t *testing.T) {
 	})
 }
 
-// A slow origin is waited for only a moment.
-func TestVersionsThatASlowOriginMayHaveListed(t *testing.T) {
-	s := newAcme(t)
-	mirrored(t, s, pull.Policy{}, func(t *testing.T, m *mirroring) {
-		versionsOf(t, m)
-		time.Sleep(15 * time.Minute)
-		s.Fault(versions, upstreamtest.Silence)
-		began := time.Now()
-		if _, err := m.Available(background(), demo, "1.1.0"); !errors.Is(err, pull.ErrUnlisted) || time.Since(began) > 3*time.Second {
-			t.Errorf("got %v after %v", err, time.Since(began))
-		}
-	})
+// A version that the last known list lacks may exist, unless the origin says otherwise.
+func TestVersionsThatTheLastKnownListLacks(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		age   time.Duration // of the list
+		fault http.HandlerFunc
+		want  error
+	}{
+		{"the origin still lists others", 15 * time.Minute, nil, pull.ErrUnlisted},
+		{"the list need not be renewed", 5 * time.Minute, status(501), pull.ErrUnlisted},
+		{"the origin has no such provider any more", 15 * time.Minute, status(404), pull.ErrUnlisted},
+		{"the origin fails", 15 * time.Minute, status(501), upstream.ErrUnavailable},
+		{"the origin refuses the token", 15 * time.Minute, status(401), upstream.ErrRefused},
+		{"the origin is slow, and waited for only a moment", 15 * time.Minute, upstreamtest.Silence, upstream.ErrTimeout},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			twoInstances(t, true, func(t *testing.T, s *site, release func(), a, b *mirroring) {
+				time.Sleep(test.age)
+				s.Fault(versions, test.fault)
+				for range 2 { // the second request finds the failure in memory
+					began := time.Now()
+					_, err := a.Available(background(), demo, "1.1.0")
+					if !errors.Is(err, test.want) || errors.Is(err, upstream.ErrNotFound) != errors.Is(test.want, upstream.ErrNotFound) || time.Since(began) > 3*time.Second {
+						t.Errorf("got %v after %v", err, time.Since(began))
+					}
+					time.Sleep(5 * time.Second)
+				}
+				s.Fault(versions, nil)
+				release()
+				if err := b.Renew(background(), demo, time.Now(), true); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				if _, err := a.Available(background(), demo, "1.1.0"); err != nil {
+					t.Errorf("once another instance has listed it, got %v", err)
+				}
+			})
+		})
+	}
 }

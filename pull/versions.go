@@ -84,7 +84,7 @@ func (f *Filler) versions(ctx context.Context, a address.Address, current bool) 
 
 // mustList is listed for a version that is to be fetched. If the list lacks the version, mustList looks for a
 // newer list: a client may have got the version from another instance. The error is ErrUnlisted if there is
-// none with the version.
+// none with the version. If the origin does not send a newer list, it is the failure of the origin.
 func (f *Filler) mustList(ctx context.Context, a address.Address, version string) (wire.ProviderVersion, error) {
 	v, ok, err := f.listed(ctx, a, version, version)
 	if err == nil && !ok {
@@ -223,16 +223,19 @@ func (c *catalog) set(r *versionlist.Record) {
 }
 
 func forgetUnlisted[K comparable](refusals *cache.Cache[K, error], id K) {
-	if err, ok := refusals.Get(id); ok && errors.Is(err, ErrUnlisted) {
+	if err, ok := refusals.Get(id); ok && isUnlisted(err) {
 		refusals.Remove(id)
 	}
 }
+
+// isUnlisted reports whether a list with the version ends an error.
+func isUnlisted(err error) bool { return upstream.IsKind(err, ErrUnlisted, errNotListedYet) }
 
 // refused returns why a version was refused a short time ago; nil: it may be tried. That no list had it counts
 // only until another instance has listed it.
 func refused[K comparable](ctx context.Context, f *Filler, a address.Address, refusals *cache.Cache[K, error], id K) error {
 	err, _ := refusals.Get(id)
-	if c, ok := f.catalogs.Get(a); ok && errors.Is(err, ErrUnlisted) {
+	if c, ok := f.catalogs.Get(a); ok && isUnlisted(err) {
 		c.takeOver(ctx, checkEvery)
 		err, _ = refusals.Get(id)
 	}
@@ -252,7 +255,7 @@ func (c *catalog) version(text string) (versionlist.DatedVersion, bool) {
 // wait returns when there is a usable record or, if it must be current, when there is one that
 // need not be renewed. If the record lacks the needed version, wait looks for a newer record in the tree, and
 // waits a moment for a renewal; no version is needed if it is empty. Otherwise the error is the failure to get
-// a record.
+// a record, or one that may have the needed version.
 func (c *catalog) wait(ctx context.Context, current bool, needed string) error {
 	c.mutex.Lock()
 	first, lacks := c.record == nil && !c.loaded, c.lacks(needed)
@@ -273,7 +276,7 @@ func (c *catalog) wait(ctx context.Context, current bool, needed string) error {
 	case c.failure != nil && now.Before(c.retry):
 		defer c.mutex.Unlock()
 		if known && !current {
-			return nil
+			return c.mayLack(needed, c.failure)
 		}
 		return c.failure
 	}
@@ -290,20 +293,41 @@ func (c *catalog) wait(ctx context.Context, current bool, needed string) error {
 		defer timer.Stop()
 		enough = timer.C
 	}
+	var failure error
 	select {
 	case <-refreshed:
 	case <-enough:
+		failure = c.stillAsked("it is still being asked for its versions")
 	case <-ctx.Done():
-		if !known || current {
-			return context.Cause(ctx)
+		if failure = context.Cause(ctx); !known || current {
+			return failure
 		}
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if failure == nil {
+		failure = c.failure
+	}
 	if c.record != nil && (!current || c.age(time.Now()) <= ttl) {
+		return c.mayLack(needed, failure)
+	}
+	return failure
+}
+
+// mayLack returns nil if the record has the needed version, or if the version does not exist because the record
+// lacks it: there has been no failure to get a newer one, the record need not be renewed, or the origin has no such
+// provider or module any more. The caller holds the mutex.
+func (c *catalog) mayLack(needed string, failure error) error {
+	upToDate := c.age(time.Now()) <= c.source.Policy.VersionsTTL && !c.outdated()
+	if failure == nil || !c.lacks(needed) || upToDate || errors.Is(failure, upstream.ErrNotFound) {
 		return nil
 	}
-	return c.failure
+	return fmt.Errorf("%w: %w", errNotListedYet, failure)
+}
+
+// stillAsked returns the failure of an origin that has not answered yet.
+func (c *catalog) stillAsked(detail string) error {
+	return &upstream.Failure{Host: hostOf(c.address, c.git), Kind: upstream.ErrTimeout, Detail: detail}
 }
 
 // lacks reports whether a version is needed that the record lacks. The caller holds the mutex.
@@ -398,7 +422,7 @@ func (c *catalog) offering() (Offering, error) {
 		if c.failure != nil {
 			return Offering{}, c.failure
 		}
-		return Offering{}, &upstream.Failure{Host: c.address.Hostname.ForDisplay(), Kind: upstream.ErrTimeout, Detail: "it is still being asked for the dates of the versions"}
+		return Offering{}, c.stillAsked("it is still being asked for the dates of the versions")
 	}
 	o := Offering{Versions: list, Age: c.age(now)}
 	if o.Stale = o.Age > c.source.Policy.VersionsTTL; o.Stale {
