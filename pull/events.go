@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -134,8 +135,9 @@ func kindOf(a address.Address) string {
 }
 
 // noteRefresh logs that a list could not be renewed: once for an origin that is down,
-// once for a known provider or module that the origin fails to list, and once for each
-// kind of failure for others. An unknown name is not a failure.
+// once for each kind of failure of this registry's disk or store, which is no fault of the origin, once
+// for a known provider or module that the origin fails to list, and once for each kind of
+// failure for others. An unknown name is not a failure.
 func (f *Filler) noteRefresh(origin string, a address.Address, known bool, err error) {
 	kind, name := kindOf(a), a.String()
 	failing := origin + " " + Reason(err)
@@ -149,6 +151,10 @@ func (f *Filler) noteRefresh(origin string, a address.Address, known bool, err e
 		}
 		f.outages.forget(origin + " ")
 	case isCanceled(err), errors.Is(err, upstream.ErrNotFound) && !known:
+	case upstream.IsKind(err, ErrUnread, tree.ErrDiskFull, tree.ErrNotWritable):
+		if f.outages.begin(failing) {
+			f.log(slog.LevelWarn, "lists of versions cannot be renewed because of the disk or store of this registry", append(explained(err), kind, name)...)
+		}
 	case upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout):
 		if f.outages.begin(origin) {
 			f.log(slog.LevelWarn, "the origin does not answer, its last known answers are served", append(explained(err), "origin", origin)...)

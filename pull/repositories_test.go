@@ -898,3 +898,26 @@ func TestFailuresOfGit(t *testing.T) {
 		})
 	}
 }
+
+// A list that cannot be renewed because of this machine's disk is no fault of the repository, and the log says so.
+func TestListsThatTheDiskKeepsFromBeingRenewed(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		t.Run(fmt.Sprintf("there is a list: %v", known), func(t *testing.T) {
+			c := connect(t, "")
+			c.repository.Write("main.tf", "")
+			c.repository.Commit("v1.0.0")
+			if known {
+				c.list(t)
+			}
+			t.Setenv("TMPDIR", filepath.Join(os.Getenv("TMPDIR"), "missing"))
+			for range 2 {
+				if err := c.Renew(background(), hosted, time.Now(), true); !errors.Is(err, tree.ErrNotWritable) {
+					t.Fatalf("got %v", err)
+				}
+			}
+			if c.log.count("level=WARN") != 1 || c.log.count("because of the disk or store of this registry") != 1 {
+				t.Errorf("the log has %s", c.log.text.String())
+			}
+		})
+	}
+}
