@@ -278,7 +278,7 @@ func publishFailed(err error) error {
 // one line (checklist 86).
 func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	answer := answerTo(err)
-	if answer.cause != nil && g.Logger != nil {
+	if answer.cause != nil && g.Logger != nil && !abandoned(r, answer) {
 		g.Logger.ErrorContext(r.Context(), "request failed", "status", answer.status, "error", answer.cause.Error())
 	}
 	body := encodeErrors(answer, r.Method == http.MethodPut && r.fromArtifactoryClient())
@@ -294,6 +294,13 @@ func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 		set(w, "Www-Authenticate", r.challenge())
 	}
 	r.write(w, answer.status, Content{Type: jsonType, Body: body, Caching: r.revalidate()})
+}
+
+// abandoned reports whether something only seems to fail because the client has left: the errors of
+// storage do not always say so.
+func abandoned(r *request, answer *answerError) bool {
+	passing := answer.status == http.StatusServiceUnavailable || errors.Is(answer.cause, context.Canceled)
+	return passing && errors.Is(r.Context().Err(), context.Canceled)
 }
 
 // encodeErrors returns the document of an error. Artifactory's form has the status
