@@ -94,6 +94,55 @@ func TestWhatAnOldRequestPublishesIsOffered(t *testing.T) {
 	}
 }
 
+// A request may change files after the index of a new configuration has scanned them, and before the old
+// configuration goes. Nothing but the old index tells the new one.
+func TestWhatIsPublishedDuringAReloadIsOffered(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		scanned bool // by the old index
+	}{
+		{"the old index has scanned it", true},
+		{"the old index closes before it has scanned it", false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			b, _ := bucketWithVPC()
+			begin := func(rescan time.Duration) (*configuration, *Handler) {
+				c := onFileSystem(t, b)
+				h := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Rescan: caddy.Duration(rescan), Poll: -1, SigningKey: &SigningKey{Off: true}})
+				c.mustStart()
+				snapshot(t, h)
+				return c, h
+			}
+			before, old := begin(time.Hour)
+			_, live := begin(2 * time.Hour)
+			last := live.source.snapshot()
+
+			var hangs atomic.Bool
+			hangs.Store(!test.scanned)
+			b.Fail = func(string, string) error {
+				if hangs.Load() {
+					<-before.ctx.Done()
+				}
+				return nil
+			}
+			b.Put("modules/acme/vpc/aws/1.2.0.tar.gz", indextest.TarGz("main.tf", "# another\n"), time.Now().Add(-time.Hour))
+			was := old.source.snapshot()
+			old.source.changed("modules/acme/vpc/aws")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only a failing test takes as long
+			defer cancel()
+			if test.scanned && old.source.next(ctx, was) == nil {
+				t.Fatal("the old index has not scanned it")
+			}
+			before.cancel()
+			for len(last.Report().Offered) != 2 {
+				if last = live.source.next(ctx, last); last == nil {
+					t.Fatal("the new index does not offer it")
+				}
+			}
+		})
+	}
+}
+
 // While the store is down, requests that need no file are answered, downloads are
 // refused temporarily, and no file is reported as missing.
 func TestABucketThatIsDown(t *testing.T) {

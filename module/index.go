@@ -88,6 +88,20 @@ func (k indexKey) compare(other indexKey) int {
 type pooledIndex struct {
 	*index.Index
 	users[indexUser]
+
+	identity string // of the tree
+}
+
+// tellOthers has the other indexes of the tree in this process look at folders that the process has changed. They
+// may have scanned the tree before, with other options: for another site, or for the configuration that replaces
+// this one.
+func (p *pooledIndex) tellOthers(folders []string) {
+	indexPool.uses.Range(func(_, value any) bool {
+		if other := value.(*pooledIndex); other != p && other.identity == p.identity {
+			other.Refresh(folders...)
+		}
+		return true
+	})
 }
 
 // An indexUser has the observer and the ledger that an app gives an index.
@@ -109,7 +123,7 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 		return acquired.Index
 	}
 	pooled, loaded, _ := indexPool.acquire(key, func() (*pooledIndex, error) {
-		p := new(pooledIndex)
+		p := &pooledIndex{identity: t.identity()}
 		o := t.options(signer)
 		o.KeyCopies = storage.NewKeyCopies(p.storage, t.identity())
 		if t.poll > 0 {
@@ -128,10 +142,14 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 		pooled.Refresh()
 	}
 	a.indexes[key] = pooled
-	var announce func(folders []string)
+	announce := pooled.tellOthers
 	if t.poll > 0 {
 		changes := storage.NewChangeLog(a.ctx.Storage(), t.identity(), pooled.Refresh, a.logger)
-		a.changes[pooled.Index], announce = changes, changes.Announce
+		a.changes[pooled.Index] = changes
+		announce = func(folders []string) {
+			pooled.tellOthers(folders)
+			changes.Announce(folders)
+		}
 		go changes.Run(a.ctx, t.poll)
 	}
 	pooled.attach(a, indexUser{ledger: a.ledger(t.source), observer: &index.Observer{
