@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
@@ -131,11 +129,7 @@ func (p *pooledFiller) successor() *App {
 	if p.context.Err() == nil {
 		return nil
 	}
-	app, err := ConfiguredApp(caddy.ActiveContext())
-	if err != nil {
-		return nil
-	}
-	return app
+	return liveApp()
 }
 
 // served returns the newest app, and the source from which that app serves the tree; nil if it

@@ -108,6 +108,15 @@ func (u *users[T]) newest() *App {
 	return last
 }
 
+// liveApp returns the app of the live configuration; nil if that has no registry.
+func liveApp() *App {
+	app, err := ConfiguredApp(caddy.ActiveContext())
+	if err != nil {
+		return nil
+	}
+	return app
+}
+
 // storage returns the storage of the newest app.
 func (u *users[T]) storage() (certmagic.Storage, error) {
 	app := u.newest()

@@ -91,6 +91,7 @@ func (a *App) acquireUsage(key usageKey, keep time.Duration) (*pooledUsage, erro
 	}
 	pooled, _, err := usagePool.acquire(key, func() (*pooledUsage, error) {
 		p := new(pooledUsage)
+		p.standIn = liveApp // a download may end after its configuration
 		p.Counter = usage.NewCounter(usage.Options{
 			Storage: storage.NewUsage(p.storage, p.lock, key.identity),
 			Keep:    keep,

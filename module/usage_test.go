@@ -68,6 +68,24 @@ func TestUsageOutlivesConfigurations(t *testing.T) {
 	}
 }
 
+// Downloads go on while a reload turns counting off. They are counted, for whoever turns it on again.
+func TestUsageThatIsTurnedOffIsWritten(t *testing.T) {
+	root, storage := sampleTree(t), t.TempDir()
+	counting := Handler{Root: root, SigningKey: &SigningKey{Off: true}, Usage: &Usage{}}
+	off := counting
+	off.Usage = nil
+	h := liveIn(t, storage, nil, counting)[0]
+	fetchModule(t, h)
+	liveIn(t, storage, nil, off)
+	h.registry.Usage.Add(usage.Use{Address: address.Address{Namespace: "acme", Name: "vpc", System: "aws"}, Version: "1.0.0"})
+	if err := h.registry.Usage.Sync(t.Context()); err != nil { // or what writes it is waited for
+		t.Error(err)
+	}
+	if n := downloadsOfModule(t, liveIn(t, storage, nil, counting)[0]); n != 2 {
+		t.Errorf("%d of 2 downloads are counted", n)
+	}
+}
+
 func TestUsageOfOneTreeIsKeptForOneTime(t *testing.T) {
 	root := sampleTree(t)
 	c := newConfiguration(t)

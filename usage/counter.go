@@ -49,6 +49,9 @@ const (
 	// syncPatience is how long one Sync may take, and closePatience the last one.
 	syncPatience  = 5 * time.Minute
 	closePatience = 10 * time.Second
+
+	// lateTries is how often it is tried, once a minute, to write what Close has not written.
+	lateTries = 10
 )
 
 // A Counter counts downloads, and knows the counts of all instances. It is safe for concurrent
@@ -75,7 +78,9 @@ type Counter struct {
 	counted    []Day        // whose segments were all read
 	partial    map[Day]bool // days on which more was downloaded than is counted
 	failing    bool
-	told       Day // when it was said last that there is too much to count
+	told       Day  // when it was said last that there is too much to count
+	closed     bool // Close has been called
+	late       bool // writeLate is at work
 }
 
 // A written segment is stored again until that succeeds. As its bytes stay the same, it is added
@@ -120,11 +125,26 @@ func (c *Counter) run() {
 	}
 }
 
-// Close writes what has not been written yet. It does not wait long for a storage that hangs. After
-// an error, counts may be lost.
+// Close writes what has not been written yet. It does not wait long for a storage that hangs: after an
+// error, that is tried again for some minutes, and is lost if the process ends. A download may end
+// after Close. It is counted, and written at once.
 func (c *Counter) Close() error {
+	c.mutex.Lock()
+	c.closed = true
+	c.mutex.Unlock()
 	c.cancel()
 	c.start.Do(func() { close(c.ended) })
+	err := c.writeLast()
+	if err != nil {
+		c.mutex.Lock()
+		c.beginLate()
+		c.mutex.Unlock()
+	}
+	return err
+}
+
+// writeLast writes what has been counted, when run has ended.
+func (c *Counter) writeLast() error {
 	timeout := time.NewTimer(closePatience)
 	defer timeout.Stop()
 	select {
@@ -136,6 +156,34 @@ func (c *Counter) Close() error {
 		return c.write(ctx)
 	case <-timeout.C:
 		return errHangs
+	}
+}
+
+// beginLate has what has been counted written in the background. The mutex is locked.
+func (c *Counter) beginLate() {
+	if !c.late {
+		c.late = true
+		go c.writeLate()
+	}
+}
+
+func (c *Counter) writeLate() {
+	for failed := 0; ; {
+		err := c.writeLast()
+		c.report(context.Background(), err)
+		if err != nil {
+			failed++
+		}
+		c.mutex.Lock()
+		c.late = failed < lateTries && (err != nil || len(c.pending) > 0)
+		again := c.late
+		c.mutex.Unlock()
+		if !again {
+			return
+		}
+		if err != nil {
+			time.Sleep(interval)
+		}
 	}
 }
 
@@ -166,6 +214,9 @@ func (c *Counter) Add(u Use) {
 	day := DayOf(c.options.Now())
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if c.closed {
+		c.beginLate()
+	}
 	u, ok := c.counts.add(day, u.normal(), 1)
 	today := c.pending[day]
 	if today == nil {

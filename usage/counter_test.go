@@ -413,6 +413,46 @@ func TestCloseWritesTheLastMinute(t *testing.T) {
 	}
 }
 
+// A reload may end a Counter while downloads go on.
+func TestDownloadsThatEndAfterCloseAreWritten(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		fails int // calls of the storage, before it works
+	}{
+		{"at once", 0},
+		{"when the storage works again", 3},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, at := newShared(), newClock()
+				fails := test.fails
+				c := s.counterOf(at, &instance{shared: s, fails: func(string) error {
+					if fails--; fails >= 0 {
+						return errors.New("away")
+					}
+					return nil
+				}})
+				c.Add(vpc)
+				if err := c.Close(); (err != nil) != (test.fails > 0) {
+					t.Errorf("closing it says %v", err)
+				}
+				for range 3 {
+					c.Add(vpc)
+				}
+				time.Sleep(time.Duration(test.fails) * interval)
+				synctest.Wait()
+				c.Add(vpc)
+				synctest.Wait()
+				other := s.counter(at)
+				mustSync(t, other)
+				if n := other.Downloads(vpc.Address); n != 5 {
+					t.Errorf("%d of 5 are written", n)
+				}
+			})
+		})
+	}
+}
+
 func TestCountsAreKeptForATime(t *testing.T) {
 	s, at := newShared(), newClock()
 	c := NewCounter(Options{Storage: &instance{shared: s}, Keep: 3 * 24 * time.Hour, Now: at.Now})
