@@ -18,6 +18,9 @@ import (
 
 // A Follower looks at the git repositories of hosted modules. Usually it is a *follow.Follower.
 type Follower interface {
+	// Ready reports whether modules are known.
+	Ready() bool
+
 	// Tell has modules looked at, and returns at once.
 	Tell(modules ...address.Address)
 
@@ -62,7 +65,7 @@ func (g *Registry) namesRefresh(service servicePath) (module string, ok bool) {
 // publish the modules.
 func (g *Registry) refresh(w http.ResponseWriter, r *request, module string) error {
 	r.Kind = KindRefresh
-	if g.Snapshot() == nil { // so that no module is known
+	if g.Snapshot() == nil || !g.Follower.Ready() { // the first waits for the tree to be read
 		return errStarting
 	}
 	body := newUploadBody(w, r.Request)

@@ -26,7 +26,12 @@ import (
 )
 
 // A follower notes what it is told. The modules vpc and subnet are in one repository.
-type follower struct{ told []string }
+type follower struct {
+	unread bool // the tree
+	told   []string
+}
+
+func (f *follower) Ready() bool { return !f.unread }
 
 func (f *follower) Tell(modules ...address.Address) {
 	for _, a := range modules {
@@ -181,14 +186,17 @@ func TestManyLargeWebhooks(t *testing.T) {
 }
 
 // Which modules a webhook is about is not known before the tree has been read. It is not said that there are
-// none.
+// none. A reload may have the tree read anew while the follower goes on.
 func TestRefreshBeforeTheTreeHasBeenRead(t *testing.T) {
-	for _, path := range []string{"/v1/refresh", "/v1/modules/acme/vpc/aws/refresh"} {
+	for _, path := range []string{"/v1/refresh", "/v1/modules/acme/vpc/aws/refresh", "/v1/refresh?reloaded"} {
 		for rule, header := range map[string][]string{"a webhook": {"X-Hub-Signature-256", signed("a", tagPushed)}, "a user": {"Authorization", "Bearer publisher"}} {
 			g := privately(t, registry(scan(t, indextest.New(t))), "allow publisher publish acme")
 			g.Authenticate = func(*http.Request) (access.Subject, error) { return access.Subject{ID: "publisher"}, nil }
-			g.Snapshot = func() *index.Snapshot { return nil }
-			g.Follower, g.WebhookSecrets = new(follower), []webhook.Secret{{Host: "github.com", Value: "a"}}
+			reloaded := strings.HasSuffix(path, "?reloaded")
+			if !reloaded {
+				g.Snapshot = func() *index.Snapshot { return nil }
+			}
+			g.Follower, g.WebhookSecrets = &follower{unread: reloaded}, []webhook.Secret{{Host: "github.com", Value: "a"}}
 			r := httptest.NewRequest(http.MethodPost, home+path, strings.NewReader(tagPushed))
 			r.Header.Set(header[0], header[1])
 			w := httptest.NewRecorder()

@@ -118,7 +118,7 @@ func (g *Git) secrets() (secrets []webhook.Secret) {
 // newFollower returns what follows the repositories of the tree, until the filler is not used any more.
 func (p *pooledFiller) newFollower(interval time.Duration) *follow.Follower {
 	return follow.New(p.context, follow.Options{
-		Filler: p.Filler, Interval: interval,
+		Filler: p.Filler, Interval: interval, Left: p.tellNext,
 		Snapshot: func() *index.Snapshot {
 			for _, x := range p.indexes() {
 				if s := x.Snapshot(); s != nil {
@@ -133,6 +133,21 @@ func (p *pooledFiller) newFollower(interval time.Duration) *follow.Follower {
 			}
 		},
 	})
+}
+
+// tellNext tells the follower of the live configuration what this one was told, and has not done.
+func (p *pooledFiller) tellNext(a address.Address) {
+	app := liveApp()
+	if app == nil {
+		return
+	}
+	app.mutex.Lock()
+	defer app.mutex.Unlock()
+	for _, next := range app.fillers {
+		if next.identity == p.identity && next.follower != nil {
+			next.follower.Tell(a)
+		}
+	}
 }
 
 // indexes returns the indexes of the tree.

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers/webhook"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
 )
 
 func TestProvisionGitRefuses(t *testing.T) {
@@ -51,5 +55,47 @@ func TestGitIsFollowed(t *testing.T) {
 	}
 	if got := with.registry.WebhookSecrets; len(got) != 1 || got[0] != (webhook.Secret{Host: "github.com", Value: "x"}) {
 		t.Errorf("the secrets are %v", got)
+	}
+}
+
+// renewed is a filler that only says which lists are renewed.
+type renewed struct {
+	follow.Filler
+	lists chan<- address.Address
+}
+
+func (r renewed) Renew(_ context.Context, a address.Address, _ time.Time, _ bool) error {
+	r.lists <- a
+	return nil
+}
+
+// A reload may replace the follower as soon as a webhook has been answered. The next one does the work.
+func TestWebhooksOutliveReloads(t *testing.T) {
+	storage, root := t.TempDir(), t.TempDir()
+	files := indextest.OnDisk(t, root)
+	h := Handler{Root: root, SigningKey: &SigningKey{Off: true}, Git: &Git{Poll: caddy.Duration(time.Hour)}}
+	before := liveIn(t, storage, nil, h)[0]
+	h.Git = &Git{Poll: caddy.Duration(2 * time.Hour)}
+	next := liveIn(t, storage, nil, h)[0].registry.Upstream.(*pooledFiller)
+
+	files.Write("modules/acme/vpc/aws/registry.hcl", "git {\n  url = \"https://git.example.com/acme/vpc\"\n}\n")
+	tree, err := index.Scan(t.Context(), index.Options{Open: files.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := make(chan address.Address, 1)
+	app := liveApp()
+	app.mutex.Lock()
+	next.follower = follow.New(t.Context(), follow.Options{Filler: renewed{lists: lists}, Interval: time.Hour, Snapshot: func() *index.Snapshot { return tree }})
+	app.mutex.Unlock()
+	vpc := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+	before.registry.Follower.Tell(vpc)
+	select {
+	case a := <-lists:
+		if a != vpc {
+			t.Errorf("%s is looked at", a)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the repository is not looked at")
 	}
 }

@@ -82,6 +82,8 @@ func TestTheSourceIsTheRepository(t *testing.T) {
 // connected follows two repositories, of which the second fails.
 type connected struct{}
 
+func (connected) Ready() bool { return true }
+
 func (connected) Tell(...address.Address) {}
 
 func (connected) Has(address.Address) (g registryhcl.Git, ok bool) { return g, false }

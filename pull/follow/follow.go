@@ -36,6 +36,10 @@ type Options struct {
 	// Changed is called with the address of a module when a package of it has come into the tree.
 	Changed func(address.Address)
 
+	// Left is called with a module whose repository has told of a change, and which was not looked at
+	// before the follower ended. May be nil.
+	Left func(address.Address)
+
 	// Interval at which all lists are renewed.
 	Interval time.Duration
 }
@@ -56,6 +60,7 @@ func New(ctx context.Context, o Options) *Follower {
 	f.told = newRounds(ctx, func(a address.Address, begun time.Time) { f.look(a, begun, true) })
 	f.polling = newRounds(ctx, func(a address.Address, begun time.Time) { f.look(a, begun.Add(-o.Interval/2), false) })
 	f.fetching = newRounds(ctx, f.fetch)
+	f.told.left = o.Left
 	return f
 }
 
@@ -69,7 +74,7 @@ func (f *Follower) Run() {
 	defer tick.Stop()
 	for {
 		next := tick.C
-		if f.options.Snapshot() == nil {
+		if !f.Ready() {
 			next = time.After(readAgain)
 		} else {
 			f.lookAtAll()
@@ -120,6 +125,13 @@ func repositoryOf(s *index.Snapshot, a address.Address) *registryhcl.Git {
 // in which other modules are looked at, and this one, too: each namespace counts as one client of the code
 // hosts for its lists, and as another for its versions, and these take turns.
 func (f *Follower) look(a address.Address, since time.Time, told bool) {
+	for !f.Ready() {
+		select {
+		case <-time.After(readAgain):
+		case <-f.ctx.Done():
+			return
+		}
+	}
 	g, ok := f.Has(a)
 	if !ok || f.options.Filler.Renew(upstream.ForClient(f.ctx, a.Namespace), a, since, told) != nil || !g.FetchAll {
 		return
@@ -148,6 +160,9 @@ func (f *Follower) fetch(a address.Address, _ time.Time) {
 		}
 	}
 }
+
+// Ready reports whether the tree has been read, so that its modules are known.
+func (f *Follower) Ready() bool { return f.options.Snapshot() != nil }
 
 // Tell has modules looked at since their repository has told of a change. It returns at once. What is
 // told of one module meanwhile has it looked at once more, however often it is told.

@@ -30,8 +30,11 @@ type filler struct {
 	slowFor  string      // a namespace whose lists take an hour
 	gone     atomic.Bool // the tree is no longer served
 
+	end func() // of the follower
+
 	mutex sync.Mutex
 	asked []string
+	left  []string
 }
 
 // note notes what was asked for, and for whom unless it is for the client by which hosts are to be shared.
@@ -67,7 +70,11 @@ func (f *filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 	if a.Namespace == f.slowFor {
 		time.Sleep(time.Hour)
 	}
-	time.Sleep(time.Second)
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	return f.fails
 }
 
@@ -111,8 +118,14 @@ func following(t *testing.T, fill *filler, test func(f *follow.Follower, changed
 		var mutex sync.Mutex
 		var changed []string
 		ctx, cancel := context.WithCancel(t.Context())
+		fill.end = cancel
 		f := follow.New(ctx, follow.Options{
 			Filler: fill, Interval: 5 * time.Minute,
+			Left: func(a address.Address) {
+				fill.mutex.Lock()
+				defer fill.mutex.Unlock()
+				fill.left = append(fill.left, a.String())
+			},
 			Snapshot: func() *index.Snapshot {
 				if fill.gone.Load() {
 					return nil
@@ -183,6 +196,76 @@ func TestWebhooksAreLookedAtOnce(t *testing.T) {
 		f.Tell(address.Address{Namespace: "acme", Name: "none", System: "aws"})
 		time.Sleep(time.Minute)
 		must(t, fill.taken())
+	})
+}
+
+// A reload may end the follower. What it was told, and has not done, is done by the next one.
+func TestWhatIsToldIsLeftToTheNextFollower(t *testing.T) {
+	vpc := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+	for _, test := range []struct {
+		rule string
+		do   func(f *follow.Follower, end func())
+		want []string
+	}{
+		{"during a look", func(f *follow.Follower, end func()) {
+			f.Tell(vpc)
+			synctest.Wait()
+			end()
+		}, []string{"acme/vpc/aws"}},
+		{"after a look, in the pause before the next one", func(f *follow.Follower, end func()) {
+			f.Tell(vpc)
+			time.Sleep(1500 * time.Millisecond)
+			f.Tell(vpc)
+			end()
+		}, []string{"acme/vpc/aws"}},
+		{"after the end", func(f *follow.Follower, end func()) {
+			end()
+			synctest.Wait()
+			f.Tell(vpc)
+			synctest.Wait()
+			f.Tell(vpc)
+		}, []string{"acme/vpc/aws", "acme/vpc/aws"}},
+		{"what is done is not", func(f *follow.Follower, end func()) {
+			f.Tell(vpc)
+			time.Sleep(1500 * time.Millisecond)
+			end()
+		}, nil},
+		{"what is only polled is not", func(f *follow.Follower, end func()) {
+			go f.Run()
+			synctest.Wait()
+			end()
+		}, nil},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			fill := new(filler)
+			following(t, fill, func(f *follow.Follower, _ func() []string) {
+				test.do(f, fill.end)
+				synctest.Wait()
+				fill.mutex.Lock()
+				defer fill.mutex.Unlock()
+				must(t, fill.left, test.want...)
+			})
+		})
+	}
+}
+
+// The next follower may be told before the tree has been read for it.
+func TestWhatIsToldWaitsForTheTree(t *testing.T) {
+	fill := new(filler)
+	fill.gone.Store(true)
+	following(t, fill, func(f *follow.Follower, _ func() []string) {
+		if f.Ready() {
+			t.Error("it knows the modules")
+		}
+		f.Tell(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})
+		time.Sleep(time.Minute)
+		must(t, fill.taken())
+		fill.gone.Store(false)
+		time.Sleep(5 * time.Second)
+		must(t, fill.taken(), "told acme/vpc/aws")
+		if !f.Ready() {
+			t.Error("it does not know the modules")
+		}
 	})
 }
 

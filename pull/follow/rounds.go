@@ -24,8 +24,9 @@ const (
 // time. What is begun for a module meanwhile has it done once more.
 type rounds struct {
 	do   func(a address.Address, begun time.Time)
-	ctx  context.Context // in which rounds begin
-	free chan struct{}   // a place for each that may be under way
+	ctx  context.Context         // in which rounds begin
+	left func(a address.Address) // called for rounds that were begun and not done when ctx ended; may be nil
+	free chan struct{}           // a place for each that may be under way
 
 	mutex  sync.Mutex
 	under  map[address.Address]time.Time // when the next round was begun; zero: there will be none
@@ -59,15 +60,18 @@ func (r *rounds) run(a address.Address, shared chan struct{}) {
 			select {
 			case place <- struct{}{}:
 			case <-r.ctx.Done():
+				r.leave(a, false)
 				return
 			}
 		}
 		r.do(a, r.start(a))
+		cutOff := r.ctx.Err() != nil
 		<-r.free
 		<-shared
 		select {
 		case <-time.After(pause):
 		case <-r.ctx.Done():
+			r.leave(a, cutOff)
 			return
 		}
 		again = r.next(a)
@@ -91,4 +95,15 @@ func (r *rounds) next(a address.Address) bool {
 		delete(r.under, a)
 	}
 	return again
+}
+
+// leave ends the rounds of a module, of which the last one may have been cut off.
+func (r *rounds) leave(a address.Address, cutOff bool) {
+	r.mutex.Lock()
+	again := cutOff || !r.under[a].IsZero()
+	delete(r.under, a)
+	r.mutex.Unlock()
+	if again && r.left != nil {
+		r.left(a)
+	}
 }
