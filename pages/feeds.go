@@ -37,7 +37,10 @@ func (v *visit) feed() (*answer, error) {
 	var events []feed.Event
 	var err error
 	if v.route.Kind == route.Home || v.route.Kind == route.Place {
-		events, err = v.eventsAt(at)
+		var unread bool
+		if events, unread, err = v.eventsAt(at); unread {
+			f.Note = unreadNote
+		}
 	} else {
 		events, err = v.eventsOf(v.route.Address)
 	}
@@ -61,21 +64,30 @@ func (v *visit) feed() (*answer, error) {
 	return &answer{status: http.StatusOK, contentType: feed.Type, body: body, tag: assets.Tag(body)}, nil
 }
 
-// eventsAt returns what is new in a place, or everywhere. A module that has not been read yet
-// is missing for the moment, and the rest is there.
-func (v *visit) eventsAt(at address.Address) (events []feed.Event, err error) {
+// unreadNote is the note of a feed of several that lacks something whose own feed answers 503.
+const unreadNote = "Some versions cannot be read at the moment. They follow when they have been read."
+
+// eventsAt returns what is new in a place, or everywhere. Of a module that has not been read yet,
+// something is missing for the moment, which unread says, and the rest is there. The log has what a
+// scan cannot read.
+func (v *visit) eventsAt(at address.Address) (events []feed.Event, unread bool, err error) {
 	newest, err := v.newestAt(at)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, a := range newest {
 		of, err := v.eventsOf(a)
-		if status, _ := handlers.Status(err); err != nil && status != http.StatusNotFound && status != http.StatusServiceUnavailable {
-			return nil, err
+		if err != nil {
+			status, _ := handlers.Status(err)
+			_, outage := handlers.Outage(err)
+			if outage || status != http.StatusNotFound && status != http.StatusServiceUnavailable {
+				return nil, false, err
+			}
+			unread = unread || status == http.StatusServiceUnavailable
 		}
 		events = append(events, of...)
 	}
-	return events, nil
+	return events, unread, nil
 }
 
 // newestAt returns what the visitor sees in a place, or everywhere: the modules and providers

@@ -24,11 +24,12 @@ import (
 
 // An atomFeed is a feed as a reader reads it.
 type atomFeed struct {
-	XMLName xml.Name  `xml:"http://www.w3.org/2005/Atom feed"`
-	ID      string    `xml:"id"`
-	Title   string    `xml:"title"`
-	Updated time.Time `xml:"updated"`
-	Entries []struct {
+	XMLName  xml.Name  `xml:"http://www.w3.org/2005/Atom feed"`
+	ID       string    `xml:"id"`
+	Title    string    `xml:"title"`
+	Updated  time.Time `xml:"updated"`
+	Subtitle string    `xml:"subtitle"`
+	Entries  []struct {
 		ID      string    `xml:"id"`
 		Title   string    `xml:"title"`
 		Updated time.Time `xml:"updated"`
@@ -187,9 +188,16 @@ func TestFeedsOfWhatIsNotReadYet(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/feed.atom", "/modules/acme/feed.atom"} {
-		if got := s.feed(t, path, "").titles(); !slices.Contains(got, "acme/vpc/aws 1.0.0") || !slices.Contains(got, "acme/half/aws 1.0.0") {
+		f := s.feed(t, path, "")
+		if got := f.titles(); !slices.Contains(got, "acme/vpc/aws 1.0.0") || !slices.Contains(got, "acme/half/aws 1.0.0") {
 			t.Errorf("%s has %q", path, got)
 		}
+		if !strings.Contains(f.Subtitle, "cannot be read at the moment") {
+			t.Errorf("%s does not say that it lacks something, but %q", path, f.Subtitle)
+		}
+	}
+	if f := s.feed(t, "/modules/acme/vpc/feed.atom", ""); f.Subtitle != "" {
+		t.Errorf("a feed that lacks nothing says %q", f.Subtitle)
 	}
 }
 

@@ -14,6 +14,7 @@ const Type = "application/atom+xml; charset=utf-8"
 type Feed struct {
 	ID      string // a URI that stays the same for ever
 	Title   string
+	Note    string // about the feed as a whole; empty: none
 	Author  string
 	Self    string // the URL of the feed
 	About   string // the URL of the page with the same content
@@ -36,7 +37,7 @@ const MaxEntries = 50
 // Encode returns the feed as a document.
 func (f Feed) Encode() ([]byte, error) {
 	d := document{
-		ID: f.ID, Title: f.Title, Author: person{f.Author}, Updated: stamp(time.Time{}),
+		ID: f.ID, Title: f.Title, Subtitle: f.Note, Author: person{f.Author}, Updated: stamp(time.Time{}),
 		Links: []link{{Rel: "self", Href: f.Self, Type: "application/atom+xml"}, {Rel: "alternate", Href: f.About, Type: "text/html"}},
 	}
 	for i, e := range f.Entries {
@@ -64,13 +65,14 @@ func stamp(t time.Time) string {
 }
 
 type document struct {
-	XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
-	ID      string   `xml:"id"`
-	Title   string   `xml:"title"`
-	Updated string   `xml:"updated"`
-	Author  person   `xml:"author"`
-	Links   []link   `xml:"link"`
-	Entries []entry  `xml:"entry"`
+	XMLName  xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
+	ID       string   `xml:"id"`
+	Title    string   `xml:"title"`
+	Updated  string   `xml:"updated"`
+	Subtitle string   `xml:"subtitle,omitempty"`
+	Author   person   `xml:"author"`
+	Links    []link   `xml:"link"`
+	Entries  []entry  `xml:"entry"`
 }
 
 type entry struct {
