@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,23 @@ func (v *View) Connections() (all []follow.Connection, followed bool) {
 		return nil, false
 	}
 	return v.registry.Follower.Connections(), true
+}
+
+// Connection looks up a hosted module like Module, and returns it with its repository, and whether it
+// has one that is followed. What came of the last look at the repository is for operators.
+func (v *View) Connection(a address.Address) (c follow.Connection, connected bool) {
+	g := v.registry
+	if g.Follower == nil || v.resolve(KindModuleVersions, a) != nil || !v.request.target.place.Hosted {
+		return c, false
+	}
+	a = v.request.target.At("")
+	all, _ := v.Connections()
+	if i := slices.IndexFunc(all, func(c follow.Connection) bool { return c.Module == a }); i >= 0 {
+		return all[i], true
+	}
+	c.Module = a
+	c.Repository, connected = g.Follower.Has(a)
+	return c, connected
 }
 
 // refreshName is the last segment of the paths that take webhooks: one for a module, and one for all

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"html"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +87,14 @@ func (connected) Ready() bool { return true }
 
 func (connected) Tell(...address.Address) {}
 
-func (connected) Has(address.Address) (g registryhcl.Git, ok bool) { return g, false }
+func (c connected) Has(a address.Address) (g registryhcl.Git, ok bool) {
+	for _, one := range c.Connections() {
+		if one.Module == a {
+			return one.Repository, true
+		}
+	}
+	return g, false
+}
 
 func (connected) In(...string) []address.Address { return nil }
 
@@ -109,5 +117,44 @@ func TestTheReportHasTheStateOfRepositories(t *testing.T) {
 		if !strings.Contains(text, part) {
 			t.Errorf("there is no %q:\n%s", part, text)
 		}
+	}
+}
+
+// Who has just connected a module wants to see whether that works.
+func TestAConnectedModuleWithoutAVersionHasAPage(t *testing.T) {
+	const none, lists, fails = "No version of acme/a/aws is here yet", "Its tags were last listed on 2026-11-26", "github.com answered 401: <b>"
+	s := siteOf(t, snapshotOf(t, connectedTree(t)), "allow reader read *", "allow ann read *", "allow ann manage *", "allow bob read other")
+	s.Registry.Follower = connected{}
+	for _, test := range []struct {
+		rule, path, user string
+		status           int
+		has, lacks       []string
+	}{
+		{"for who manages everything", "/modules/acme/a/aws", "ann", 200, []string{none, "the tags {version} of https://github.com/acme/a", lists}, nil},
+		{"why its tags cannot be listed", "/modules/acme/b/aws", "ann", 200, []string{"acme/b/aws", "https://github.com/acme/b", fails}, []string{"last listed"}},
+		{"a reader does not learn that", "/modules/acme/b/aws", "reader", 200, []string{"acme/b/aws", "https://github.com/acme/b"}, []string{fails}},
+		{"as Markdown", "/modules/acme/b/aws?format=md", "ann", 200, []string{"acme/b/aws", "https://github.com/acme/b"}, nil},
+		{"who may not read it sees nothing", "/modules/acme/a/aws", "bob", 404, nil, []string{"github.com", "yet"}},
+		{"nobody is known", "/modules/acme/a/aws", "", 401, nil, []string{"github.com", "yet"}},
+		{"a version of it is not there", "/modules/acme/a/aws/1.0.0", "ann", 404, nil, []string{"github.com"}},
+		{"a module without a repository", "/modules/acme/c/aws", "ann", 404, nil, []string{"yet"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			w := s.get(test.path, test.user)
+			text := html.UnescapeString(w.Body.String())
+			if w.Code != test.status {
+				t.Errorf("got %d", w.Code)
+			}
+			for _, part := range test.has {
+				if !strings.Contains(text, part) {
+					t.Errorf("it lacks %q:\n%s", part, text)
+				}
+			}
+			for _, part := range test.lacks {
+				if strings.Contains(text, part) {
+					t.Errorf("it has %q", part)
+				}
+			}
+		})
 	}
 }

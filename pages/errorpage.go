@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
 )
 
 // An errorPage says what went wrong, and what to do.
@@ -93,6 +94,9 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 		}
 	}
 	if latest == "" {
+		if c, connected := v.view.Connection(v.route.Address); connected && v.route.Version == "" {
+			return v.noVersionYet(p, c)
+		}
 		return nil, err
 	}
 	e := newErrorPage(p, http.StatusNotFound, "There is no version "+v.route.Version+" of "+v.route.Address.String()+".")
@@ -100,6 +104,25 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 		e.Text = "Version " + v.route.Version + " of " + v.route.Address.String() + " is not here. " + fetchedLater
 	}
 	e.Links = waysOn
+	return errorAnswer(e)
+}
+
+// noVersionYet returns the page of a module that has a repository and no version.
+func (v *visit) noVersionYet(p page, c follow.Connection) (*answer, error) {
+	name := c.Module.String()
+	e := newErrorPage(p, http.StatusOK, "No version of "+name+" is here yet. Its versions are the tags "+c.Repository.Tags.String()+" of "+c.Repository.URL+
+		", each of which is fetched when a client first asks for it.")
+	e.Name, e.Title = name, name
+	switch {
+	case !v.view.Operator():
+		e.More = "If its tags cannot be listed, the log of this registry says why."
+	case c.Failure != nil:
+		e.More = "Its tags cannot be listed: " + c.Failure.Error()
+	case c.Looked.IsZero():
+		e.More = "Its tags have not been listed yet."
+	default:
+		e.More = "Its tags were last listed on " + c.Looked.UTC().Format("2006-01-02 at 15:04") + " UTC."
+	}
 	return errorAnswer(e)
 }
 
