@@ -223,6 +223,13 @@ func (v *View) Folded(a address.Address) address.Address {
 	return a
 }
 
+// Own reports whether an address in the tree is the same in the view. The name in the request may be
+// the HOSTNAME of what is mirrored, under which the view has what is hosted.
+func (v *View) Own(a address.Address) bool {
+	inTree, named := v.registry.located(a), v.registry.named(v.request.self, a)
+	return inTree.place.Hosted == named.place.Hosted
+}
+
 // Withdrawals returns the modules and providers that the user may see and whose versions are
 // all withdrawn, like Modules. Some may also be in the lists of Modules and Providers, see
 // catalog.Catalog.

@@ -101,17 +101,20 @@ func (v *visit) logRows(entries []handlers.SeenEntry) (rows []logRow) {
 }
 
 // versionURL returns the URL of the page of a version that is offered or withdrawn; empty for
-// others.
+// others, and if the page at the address shows a version of another one: the name in the request
+// may turn a mirrored address into a hosted one.
 func (v *visit) versionURL(a address.Address, version string) string {
 	there := false
 	if a.IsModule() {
 		m, _ := v.view.Module(a)
-		there = m.Version(version) != nil
+		o := m.Version(version)
+		there = o != nil && o.Hostname == a.Hostname
 	} else {
 		p, _ := v.view.Provider(a)
-		there = p.Release(version) != nil
+		r := p.Release(version)
+		there = r != nil && r.Hostname == a.Hostname
 	}
-	if !there {
+	if !there && v.view.Own(a) {
 		withdrawn, _ := v.view.Withdrawn(a)
 		there = slices.ContainsFunc(withdrawn, func(w index.WithdrawnVersion) bool { return w.Version == version })
 	}

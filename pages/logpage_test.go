@@ -3,6 +3,8 @@ package pages
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,6 +131,53 @@ func TestPageOfTheLog(t *testing.T) {
 			}
 			if text := site.get("/llms.txt", test.user).Body.String(); !strings.Contains(text, "(/_registry/log?format=md)") {
 				t.Error("llms.txt does not lead to it")
+			}
+		})
+	}
+}
+
+// The name in a request does not make the page of a mirrored address out of the page of a hosted one.
+func TestEntriesOfTheLogLeadToTheirOwnAddress(t *testing.T) {
+	const mirror = "mirror.example.com"
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# hosted"))
+	files.Write("modules/acme/vpc/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", "# hosted"))
+	files.Write("modules/acme/vpc/aws/0.9.0.tar.gz", indextest.TarGz("main.tf", "# hosted"))
+	files.Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "0.9.0" {}`)
+	files.Write("modules/"+mirror+"/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# mirrored"))
+	files.ProviderIn("providers/"+mirror+"/acme/demo", "demo", "1.0.0", "linux_amd64")
+	l := logOf(t,
+		"offered 2026-01-01T00:00:00Z module acme/vpc/aws 2.0.0", "offered 2026-01-01T00:00:00Z module mirror.example.com/acme/vpc/aws 1.0.0",
+		"offered 2026-01-01T00:00:00Z module mirror.example.com/acme/vpc/aws 2.0.0", "withdrawn 2026-01-01T00:00:00Z module mirror.example.com/acme/vpc/aws 0.9.0",
+		"offered 2026-01-01T00:00:00Z provider mirror.example.com/acme/demo 1.0.0 linux_amd64",
+	)
+	const hosted = "/modules/acme/vpc/aws/2.0.0"
+	mirrored := []string{"/registries/mirror.example.com/providers/acme/demo/1.0.0", "/registries/mirror.example.com/modules/acme/vpc/aws/1.0.0", hosted}
+	for _, test := range []struct {
+		rule, host string
+		rules      []string
+		want       []string
+	}{
+		{"under another name", "registry.example.com", []string{"allow ann read *"}, mirrored},
+		{"under the same name, by which pages are of what is hosted", mirror, []string{"allow ann read *"}, []string{hosted}},
+		{"under the same name, by which both are offered", mirror, nil, mirrored},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			site := siteOf(t, snapshotOf(t, files), test.rules...)
+			site.Registry.Log = func() *tlog.Log { return l }
+			r := httptest.NewRequest(http.MethodGet, "/_registry/log", nil)
+			r.Host = test.host
+			if test.rules != nil {
+				r.SetBasicAuth("ann", "")
+			}
+			var links []string
+			for _, a := range elements(parse(t, site.do(r)), atom.A) {
+				if href := attr(a, "href"); strings.HasSuffix(href, ".0") && !strings.Contains(href, "/tlog/") {
+					links = append(links, href)
+				}
+			}
+			if !slices.Equal(links, test.want) {
+				t.Errorf("it leads to %q, want %q", links, test.want)
 			}
 		})
 	}
