@@ -10,7 +10,6 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
-	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 )
 
 func tlogRotateCommand() *cobra.Command {
@@ -39,11 +38,7 @@ The exit status is 0 if the key signs, and 1 if not.`,
 
 func runTlogRotate(cmd *cobra.Command, _ []string) error {
 	return chosenTlog(cmd, func(files module.TlogFiles) error {
-		var keys tlog.Keys
-		err := fs.ErrNotExist
-		if !lacksFolder(files) {
-			keys, err = files.Rotate(cmd.Context())
-		}
+		keys, err := files.Rotate(cmd.Context())
 		if errors.Is(err, fs.ErrNotExist) {
 			err = errors.New("there is no log yet: the server begins it")
 		}

@@ -46,17 +46,27 @@ func (a *App) Tlogs() (all []TlogFiles) {
 		key := t.key
 		key.made = false // a command may have another data directory than the server
 		log := logOf(key, a.storageOf())
+		present := func() (err error) { // fs.ErrNotExist: the server has not made the folder
+			if t.key.made {
+				_, err = os.Stat(key.folder)
+			}
+			return err
+		}
 		all = append(all, TlogFiles{
 			Root: key.source.Directories.Root, Folder: key.folder, Made: t.key.made, Hostnames: key.names(), Require: key.recorded,
 			Options: func(ctx context.Context) (tlog.Options, error) {
-				if t.key.made {
-					if _, err := os.Stat(key.folder); err != nil {
-						return tlog.Options{}, err
-					}
+				if err := present(); err != nil {
+					return tlog.Options{}, err
 				}
 				return log.Read(ctx)
 			},
-			IsSigned: log.IsSigned, Restore: log.Restore, Renew: log.Renew, Rotate: log.Rotate,
+			Rotate: func(ctx context.Context) (tlog.Keys, error) {
+				if err := present(); err != nil {
+					return tlog.Keys{}, err
+				}
+				return log.Rotate(ctx)
+			},
+			IsSigned: log.IsSigned, Restore: log.Restore, Renew: log.Renew,
 			Origin: key.origin, Named: key.named,
 		})
 	}
