@@ -3,12 +3,17 @@ package disk
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Locks make processes change a file one after another. They end with their process.
@@ -31,16 +36,27 @@ func (d Folder) Lock(ctx context.Context) (unlock func(), err error) {
 	if d.Disk == "" {
 		return none, nil
 	}
-	// A lock of the folder itself needs no right to write, and leaves no file behind.
-	folder := flock.New(d.Disk, flock.SetFlag(os.O_RDONLY))
+	// A lock of the folder itself needs no right to write, and leaves no file behind. After some
+	// errors, flock would open a file with these permissions once more to write, which a folder
+	// refuses with another error.
+	folder := flock.New(d.Disk, flock.SetFlag(os.O_RDONLY), flock.SetPermissions(fs.ModeIrregular))
 	if runtime.GOOS == "windows" { // it has locks of files alone
 		folder = flock.New(filepath.Join(d.Disk, ".registry.lock"))
 	}
 	unlock, err = lock(ctx, folder)
-	if err != nil && !errors.Is(err, ErrLocked) && ctx.Err() == nil {
+	switch {
+	case err == nil, errors.Is(err, ErrLocked), ctx.Err() != nil:
+		return unlock, err
+	case folderHasNoLocks(err):
 		return none, nil
 	}
-	return unlock, err
+	return nil, fmt.Errorf("locking the folder: %w", tree.WithoutPath(err))
+}
+
+// folderHasNoLocks reports whether locking a folder failed because its file system has no locks, or
+// none of what is not open for writing, as NFS. After any other failure, another process may have the lock.
+func folderHasNoLocks(err error) bool {
+	return hasNoLocks(err) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EBADF)
 }
 
 func lock(ctx context.Context, l *flock.Flock) (unlock func(), err error) {
