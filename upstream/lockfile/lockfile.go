@@ -45,8 +45,7 @@ func (l Locked) Requirement() Requirement {
 
 // Accepts reports whether a package with these hashes may be the locked package. If both
 // sides have hashes of the zip (zh), only these are compared, otherwise the hashes of the
-// files in it. If there is nothing to compare, any
-// package is accepted.
+// files in it. If there is nothing to compare, any package is accepted.
 func (l Locked) Accepts(hashes []string) bool {
 	for _, has := range []func(hash string) bool{wire.IsZH, wire.IsOfFiles} {
 		locked, given := withScheme(l.Hashes, has), withScheme(hashes, has)
