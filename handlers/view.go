@@ -223,11 +223,13 @@ func (v *View) Folded(a address.Address) address.Address {
 	return a
 }
 
+// Hosted reports whether what is at an address in the tree is hosted. Only the configuration decides.
+func (v *View) Hosted(a address.Address) bool { return v.registry.located(a).place.Hosted }
+
 // Own reports whether an address in the tree is the same in the view. The name in the request may be
 // the HOSTNAME of what is mirrored, under which the view has what is hosted.
 func (v *View) Own(a address.Address) bool {
-	inTree, named := v.registry.located(a), v.registry.named(v.request.self, a)
-	return inTree.place.Hosted == named.place.Hosted
+	return v.Hosted(a) == v.registry.named(v.request.self, a).place.Hosted
 }
 
 // Withdrawals returns the modules and providers that the user may see and whose versions are

@@ -101,18 +101,18 @@ func (v *visit) logRows(entries []handlers.SeenEntry) (rows []logRow) {
 }
 
 // versionURL returns the URL of the page of a version that is offered or withdrawn; empty for
-// others, and if the page at the address shows a version of another one: the name in the request
-// may turn a mirrored address into a hosted one.
+// others, and if the page at the address shows what is hosted instead of what is mirrored, or the
+// reverse: the name in the request may turn a mirrored address into a hosted one.
 func (v *visit) versionURL(a address.Address, version string) string {
 	there := false
 	if a.IsModule() {
 		m, _ := v.view.Module(a)
 		o := m.Version(version)
-		there = o != nil && o.Hostname == a.Hostname
+		there = o != nil && v.view.Hosted(a.At(o.Hostname)) == v.view.Hosted(a)
 	} else {
 		p, _ := v.view.Provider(a)
 		r := p.Release(version)
-		there = r != nil && r.Hostname == a.Hostname
+		there = r != nil && v.view.Hosted(a.At(r.Hostname)) == v.view.Hosted(a)
 	}
 	if !there && v.view.Own(a) {
 		withdrawn, _ := v.view.Withdrawn(a)

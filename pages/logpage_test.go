@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	svchost "github.com/hashicorp/terraform-svchost"
 	"golang.org/x/net/html/atom"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -150,7 +151,10 @@ func TestEntriesOfTheLogLeadToTheirOwnAddress(t *testing.T) {
 		"offered 2026-01-01T00:00:00Z module acme/vpc/aws 2.0.0", "offered 2026-01-01T00:00:00Z module mirror.example.com/acme/vpc/aws 1.0.0",
 		"offered 2026-01-01T00:00:00Z module mirror.example.com/acme/vpc/aws 2.0.0", "withdrawn 2026-01-01T00:00:00Z module mirror.example.com/acme/vpc/aws 0.9.0",
 		"offered 2026-01-01T00:00:00Z provider mirror.example.com/acme/demo 1.0.0 linux_amd64",
+		"offered 2026-01-01T00:00:00Z module acme/net/aws 1.0.0",
 	)
+	const own = "registry.example.com"
+	files.Write("modules/"+own+"/acme/net/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# hosted"))
 	const hosted = "/modules/acme/vpc/aws/2.0.0"
 	mirrored := []string{"/registries/mirror.example.com/providers/acme/demo/1.0.0", "/registries/mirror.example.com/modules/acme/vpc/aws/1.0.0", hosted}
 	for _, test := range []struct {
@@ -161,10 +165,14 @@ func TestEntriesOfTheLogLeadToTheirOwnAddress(t *testing.T) {
 		{"under another name", "registry.example.com", []string{"allow ann read *"}, mirrored},
 		{"under the same name, by which pages are of what is hosted", mirror, []string{"allow ann read *"}, []string{hosted}},
 		{"under the same name, by which both are offered", mirror, nil, mirrored},
+		{"in the folder of an own name", own, nil, append([]string{"/modules/acme/net/aws/1.0.0"}, mirrored...)},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			site := siteOf(t, snapshotOf(t, files), test.rules...)
 			site.Registry.Log = func() *tlog.Log { return l }
+			if test.host == own && test.rules == nil {
+				site.Registry.Hostnames = []svchost.Hostname{own}
+			}
 			r := httptest.NewRequest(http.MethodGet, "/_registry/log", nil)
 			r.Host = test.host
 			if test.rules != nil {
