@@ -51,14 +51,15 @@ func (v *View) Connection(a address.Address) (c follow.Connection, connected boo
 	if g.Follower == nil || v.resolve(KindModuleVersions, a) != nil || !v.request.target.place.Hosted {
 		return c, false
 	}
-	a = v.request.target.At("")
+	c.Module = v.request.target.At("")
+	if c.Repository, connected = g.Follower.Has(c.Module); !connected {
+		return c, false
+	}
 	all, _ := v.Connections()
-	if i := slices.IndexFunc(all, func(c follow.Connection) bool { return c.Module == a }); i >= 0 {
+	if i := slices.IndexFunc(all, func(other follow.Connection) bool { return other.Module == c.Module }); i >= 0 {
 		return all[i], true
 	}
-	c.Module = a
-	c.Repository, connected = g.Follower.Has(a)
-	return c, connected
+	return c, true
 }
 
 // refreshName is the last segment of the paths that take webhooks: one for a module, and one for all

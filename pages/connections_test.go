@@ -101,7 +101,7 @@ func (connected) In(...string) []address.Address { return nil }
 func (connected) Connections() []follow.Connection {
 	return []follow.Connection{
 		{Module: address.Address{Namespace: "acme", Name: "a", System: "aws"}, Repository: registryhcl.Git{URL: "https://github.com/acme/a", Folder: "modules/a"}, Looked: time.Date(2026, 11, 26, 9, 30, 0, 0, time.UTC)},
-		{Module: address.Address{Namespace: "acme", Name: "b", System: "aws"}, Repository: registryhcl.Git{URL: "https://github.com/acme/b"}, Failure: errors.New("github.com answered 401: <b>")},
+		{Module: address.Address{Namespace: "acme", Name: "b", System: "aws"}, Repository: registryhcl.Git{URL: "https://github.com/acme/b", FetchAll: true}, Failure: errors.New("github.com answered 401: <b>")},
 	}
 }
 
@@ -130,12 +130,13 @@ func TestAConnectedModuleWithoutAVersionHasAPage(t *testing.T) {
 		status           int
 		has, lacks       []string
 	}{
-		{"for who manages everything", "/modules/acme/a/aws", "ann", 200, []string{none, "the tags {version} of https://github.com/acme/a", lists}, nil},
-		{"why its tags cannot be listed", "/modules/acme/b/aws", "ann", 200, []string{"acme/b/aws", "https://github.com/acme/b", fails}, []string{"last listed"}},
+		{"for who manages everything", "/modules/acme/a/aws", "ann", 200, []string{none, "the tags {version} of https://github.com/acme/a, each of which is fetched when a client first asks for it.", lists}, nil},
+		{"why its tags cannot be listed", "/modules/acme/b/aws", "ann", 200, []string{"acme/b/aws", "https://github.com/acme/b, each of which is fetched soon after it is listed.", fails}, []string{"last listed"}},
 		{"a reader does not learn that", "/modules/acme/b/aws", "reader", 200, []string{"acme/b/aws", "https://github.com/acme/b"}, []string{fails}},
 		{"as Markdown", "/modules/acme/b/aws?format=md", "ann", 200, []string{"acme/b/aws", "https://github.com/acme/b"}, nil},
 		{"who may not read it sees nothing", "/modules/acme/a/aws", "bob", 404, nil, []string{"github.com", "yet"}},
 		{"nobody is known", "/modules/acme/a/aws", "", 401, nil, []string{"github.com", "yet"}},
+		{"a file of it is not there", "/modules/acme/a/aws/latest/code/main.tf", "ann", 404, nil, []string{"github.com"}},
 		{"a version of it is not there", "/modules/acme/a/aws/1.0.0", "ann", 404, nil, []string{"github.com"}},
 		{"a module without a repository", "/modules/acme/c/aws", "ann", 404, nil, []string{"yet"}},
 	} {

@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
 )
 
@@ -94,8 +95,10 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 		}
 	}
 	if latest == "" {
-		if c, connected := v.view.Connection(v.route.Address); connected && v.route.Version == "" {
-			return v.noVersionYet(p, c)
+		if v.route.Kind == route.Module && v.route.Version == "" && v.route.Part == "" && v.route.Rest == "" {
+			if c, connected := v.view.Connection(v.route.Address); connected {
+				return v.noVersionYet(p, c)
+			}
 		}
 		return nil, err
 	}
@@ -110,8 +113,12 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 // noVersionYet returns the page of a module that has a repository and no version.
 func (v *visit) noVersionYet(p page, c follow.Connection) (*answer, error) {
 	name := c.Module.String()
+	when := "when a client first asks for it"
+	if c.Repository.FetchAll {
+		when = "soon after it is listed"
+	}
 	e := newErrorPage(p, http.StatusOK, "No version of "+name+" is here yet. Its versions are the tags "+c.Repository.Tags.String()+" of "+c.Repository.URL+
-		", each of which is fetched when a client first asks for it.")
+		", each of which is fetched "+when+".")
 	e.Name, e.Title = name, name
 	switch {
 	case !v.view.Operator():
