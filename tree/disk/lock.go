@@ -56,6 +56,11 @@ func (d Folder) Lock(ctx context.Context) (unlock func(), err error) {
 // folderHasNoLocks reports whether locking a folder failed because its file system has no locks, or
 // none of what is not open for writing, as NFS. After any other failure, another process may have the lock.
 func folderHasNoLocks(err error) bool {
+	if runtime.GOOS == "windows" {
+		const invalidFunction = syscall.Errno(1) // of shares without locks
+		// Who may change the folder of an address alone cannot make the file.
+		return hasNoLocks(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, invalidFunction)
+	}
 	return hasNoLocks(err) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EBADF)
 }
 
