@@ -93,7 +93,7 @@ const presentPatience = 3 * time.Second
 // wait only hangingPatience. What they begin goes on without them, so that later ones get it.
 const (
 	hangingLife     = shortLifetime
-	hangingPatience = 250 * time.Millisecond
+	hangingPatience = time.Second
 )
 
 // An origin's description of a version does not change, so VERSION.json is kept for a minute,

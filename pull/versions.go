@@ -237,9 +237,18 @@ func refused[K comparable](ctx context.Context, f *Filler, a address.Address, re
 	err, _ := refusals.Get(id)
 	if c, ok := f.catalogs.Get(a); ok && isUnlisted(err) {
 		c.takeOver(ctx, checkEvery)
-		err, _ = refusals.Get(id)
+		if err, _ = refusals.Get(id); errors.Is(err, errNotListedYet) && c.mayAsk() {
+			return nil
+		}
 	}
 	return err
+}
+
+// mayAsk reports whether no failure keeps the origin from being asked for a list now.
+func (c *catalog) mayAsk() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.failure == nil || !time.Now().Before(c.retry)
 }
 
 // version finds a version in the record.
