@@ -176,3 +176,24 @@ func TestVersionsThatTheLastKnownListLacks(t *testing.T) {
 		})
 	}
 }
+
+// The failure of a list does not refuse a version for longer than the list itself rests.
+func TestARefusalEndsWhenTheListMayBeAskedForAgain(t *testing.T) {
+	twoInstances(t, true, func(t *testing.T, s *site, release func(), a, _ *mirroring) {
+		time.Sleep(15 * time.Minute)
+		s.Fault(versions, status(401))
+		if _, err := a.CurrentVersions(background(), demo); !errors.Is(err, upstream.ErrRefused) {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Second)
+		if _, err := a.Available(background(), demo, "1.1.0"); !errors.Is(err, upstream.ErrRefused) {
+			t.Errorf("while the failure is remembered, got %v", err)
+		}
+		s.Fault(versions, nil)
+		release()
+		time.Sleep(15 * time.Second)
+		if _, err := a.Available(background(), demo, "1.1.0"); err != nil {
+			t.Errorf("a minute after the failure, got %v", err)
+		}
+	})
+}

@@ -222,35 +222,6 @@ func (c *catalog) set(r *versionlist.Record) {
 	}
 }
 
-func forgetUnlisted[K comparable](refusals *cache.Cache[K, error], id K) {
-	if err, ok := refusals.Get(id); ok && isUnlisted(err) {
-		refusals.Remove(id)
-	}
-}
-
-// isUnlisted reports whether a list with the version ends an error.
-func isUnlisted(err error) bool { return upstream.IsKind(err, ErrUnlisted, errNotListedYet) }
-
-// refused returns why a version was refused a short time ago; nil: it may be tried. That no list had it counts
-// only until another instance has listed it.
-func refused[K comparable](ctx context.Context, f *Filler, a address.Address, refusals *cache.Cache[K, error], id K) error {
-	err, _ := refusals.Get(id)
-	if c, ok := f.catalogs.Get(a); ok && isUnlisted(err) {
-		c.takeOver(ctx, checkEvery)
-		if err, _ = refusals.Get(id); errors.Is(err, errNotListedYet) && c.mayAsk() {
-			return nil
-		}
-	}
-	return err
-}
-
-// mayAsk reports whether no failure keeps the origin from being asked for a list now.
-func (c *catalog) mayAsk() bool {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.failure == nil || !time.Now().Before(c.retry)
-}
-
 // version finds a version in the record.
 func (c *catalog) version(text string) (versionlist.DatedVersion, bool) {
 	c.mutex.Lock()
