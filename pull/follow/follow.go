@@ -72,19 +72,26 @@ const readAgain = time.Second
 func (f *Follower) Run() {
 	tick := time.NewTicker(f.options.Interval)
 	defer tick.Stop()
-	for {
-		next := tick.C
-		if !f.Ready() {
-			next = time.After(readAgain)
-		} else {
-			f.lookAtAll()
-		}
+	for f.awaitTree() {
+		f.lookAtAll()
 		select {
-		case <-next:
+		case <-tick.C:
 		case <-f.ctx.Done():
 			return
 		}
 	}
+}
+
+// awaitTree returns when the tree has been read. It is false if the follower ends before that.
+func (f *Follower) awaitTree() bool {
+	for !f.Ready() {
+		select {
+		case <-time.After(readAgain):
+		case <-f.ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // lookAtAll has the lists renewed that neither this instance nor another one has renewed for half an interval.
@@ -125,12 +132,8 @@ func repositoryOf(s *index.Snapshot, a address.Address) *registryhcl.Git {
 // in which other modules are looked at, and this one, too: each namespace counts as one client of the code
 // hosts for its lists, and as another for its versions, and these take turns.
 func (f *Follower) look(a address.Address, since time.Time, told bool) {
-	for !f.Ready() {
-		select {
-		case <-time.After(readAgain):
-		case <-f.ctx.Done():
-			return
-		}
+	if !f.awaitTree() {
+		return
 	}
 	g, ok := f.Has(a)
 	if !ok || f.options.Filler.Renew(upstream.ForClient(f.ctx, a.Namespace), a, since, told) != nil || !g.FetchAll {
