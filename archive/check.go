@@ -55,7 +55,7 @@ func (a *Arriving) CheckPackage(ctx context.Context, f afero.File, size int64, t
 	if err != nil {
 		return PackageDigest{SHA256: d.SHA256}, err
 	}
-	hashes := wire.ListHashes(d.Files, PackageDetailOf(d.Content).Packed)
+	hashes := wire.ListHashes(d.FileHashes, PackageDetailOf(d.Content).PackedHashes)
 	return PackageDigest{SHA256: d.SHA256, FileHashes: hashes, Digest: d}, nil
 }
 

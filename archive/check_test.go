@@ -78,7 +78,7 @@ func TestCheckModule(t *testing.T) {
 		if known, err := unseen.CheckModule(t.Context(), f, int64(len(test.content)), test.name, d.SHA256); err != nil || !reflect.DeepEqual(known, d) {
 			t.Errorf("%s with a known sha256: got %+v, %v", test.name, known, err)
 		}
-		h1 = append(h1, d.Digest.Files.H1())
+		h1 = append(h1, d.Digest.FileHashes.H1())
 	}
 	if !strings.HasPrefix(h1[0], "h1:") || h1[0] != h1[1] || h1[0] != h1[2] {
 		t.Errorf("the same files have the hashes %v", h1)

@@ -12,11 +12,11 @@ import (
 
 // A Digest has the results of reading a file, or the reason why it is not offered.
 type Digest struct {
-	SHA256   wire.SHA256
-	Files    wire.FileHashes // of a package
-	Size     int64
-	Checksum uint32 // of a module folder: the CRC-32 of its tar
-	Bad      *tree.Finding
+	SHA256     wire.SHA256
+	FileHashes wire.FileHashes // of a package
+	Size       int64
+	Checksum   uint32 // of a module folder: the CRC-32 of its tar
+	Bad        *tree.Finding
 
 	// Content is the content of a small document. Of a package it has further results of
 	// reading: see PackageDetailOf, ModuleFolderIn, DoubtsOf and SummaryIn.

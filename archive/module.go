@@ -42,7 +42,7 @@ func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, forma
 		Leaks: m.leaks.first, LeaksTotal: m.leaks.total, packageNames: m.names(),
 	}
 	d.Content = encodeModuleContent(facts.encode(), m.docs.Summary(folder))
-	d.Files = hashesOf(m.sums)
+	d.FileHashes = hashesOf(m.sums)
 	return nil
 }
 

@@ -171,7 +171,7 @@ func (m *ModuleFolder) Read(ctx context.Context, wait func()) (Digest, error) {
 	}
 	m.packing = k
 	content := encodeModuleContent(encodeExecutables(m.files), docs.Summary(m.subfolder))
-	return Digest{SHA256: sum, Files: r.sums.hashes(k.files), Size: k.size(), Checksum: k.checksum, Content: content}, nil
+	return Digest{SHA256: sum, FileHashes: r.sums.hashes(k.files), Size: k.size(), Checksum: k.checksum, Content: content}, nil
 }
 
 // inspectFiles sets which files are executable, collects the module's documentation, and

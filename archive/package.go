@@ -31,11 +31,11 @@ func (d *Digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ
 	}
 	detail := PackageDetail{program: modeOf(program)}
 	var packed wire.FileHashes
-	if d.Files, packed, err = files.hashes(ctx, z.File, w.entries); err != nil {
+	if d.FileHashes, packed, err = files.hashes(ctx, z.File, w.entries); err != nil {
 		return archiveFinding(ctx, err)
 	}
-	if packed != d.Files {
-		detail.Packed = packed
+	if packed != d.FileHashes {
+		detail.PackedHashes = packed
 	}
 	d.Content = detail.encode()
 	return nil
@@ -162,8 +162,8 @@ func (w walkedEntries) digest(ctx context.Context, entry *zip.File) (sum fileSum
 // A PackageDetail has properties that most packages share. Its zero value describes a
 // program that can be run, in a zip with one hash.
 type PackageDetail struct {
-	program programMode
-	Packed  wire.FileHashes // the hashes of the zip's entries, if they differ from the hashes of its files
+	program      programMode
+	PackedHashes wire.FileHashes // the hashes of the zip's entries, if they differ from the hashes of its files
 }
 
 // FindingOn says why a package is withheld for a platform; nil if it is not.
@@ -183,13 +183,13 @@ func (d PackageDetail) encode() []byte {
 	if d == (PackageDetail{}) {
 		return nil
 	}
-	return append([]byte{byte(d.program)}, d.Packed...)
+	return append([]byte{byte(d.program)}, d.PackedHashes...)
 }
 
 // PackageDetailOf returns the detail in the content of a package's digest.
 func PackageDetailOf(content []byte) (d PackageDetail) {
 	if len(content) > 0 {
-		d.program, d.Packed = programMode(content[0]), wire.FileHashes(content[1:])
+		d.program, d.PackedHashes = programMode(content[0]), wire.FileHashes(content[1:])
 	}
 	return d
 }

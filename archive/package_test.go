@@ -90,16 +90,16 @@ func TestH1IsWhatClientsCompute(t *testing.T) {
 				t.Fatal(err)
 			}
 			d, err := digestOf(test.content)
-			if want := unpacked(t, name); err != nil || d.Files.H1() != want {
-				t.Errorf("of the files it is %q, not %q, %v", d.Files, want, err)
+			if want := unpacked(t, name); err != nil || d.FileHashes.H1() != want {
+				t.Errorf("of the files it is %q, not %q, %v", d.FileHashes, want, err)
 			}
 			detail := PackageDetailOf(d.Content)
 			if !test.differ {
-				if detail.Packed != "" || d.Files.H1() != packed {
-					t.Errorf("of the zip it is %q, not %q", cmp.Or(detail.Packed, d.Files), packed)
+				if detail.PackedHashes != "" || d.FileHashes.H1() != packed {
+					t.Errorf("of the zip it is %q, not %q", cmp.Or(detail.PackedHashes, d.FileHashes), packed)
 				}
-			} else if detail.Packed.H1() != packed {
-				t.Errorf("of the zip it is %q, not %q", detail.Packed.H1(), packed)
+			} else if detail.PackedHashes.H1() != packed {
+				t.Errorf("of the zip it is %q, not %q", detail.PackedHashes.H1(), packed)
 			}
 			if d.SHA256 != wire.SHA256Of(test.content) {
 				t.Errorf("the sha256 is %s", d.SHA256)
@@ -214,7 +214,7 @@ func TestDigestingALargeZipNeedsLittleMemory(t *testing.T) {
 	}
 	used := allocated(func() {
 		d, err := digestPackage(t.Context(), s.File, s.at)
-		if err != nil || d.Files == "" {
+		if err != nil || d.FileHashes == "" {
 			t.Error(err)
 		}
 	})
@@ -245,7 +245,7 @@ func FuzzDigestPackage(f *testing.F) {
 		if err := os.WriteFile(name, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		packed := cmp.Or(PackageDetailOf(d.Content).Packed, d.Files).H1()
+		packed := cmp.Or(PackageDetailOf(d.Content).PackedHashes, d.FileHashes).H1()
 		if want, err := dirhash.HashZip(name, dirhash.Hash1); err != nil || want != packed {
 			t.Errorf("h1 is %q, not %q, %v", packed, want, err)
 		}

@@ -116,7 +116,7 @@ func (p *PackageFolder) Read(ctx context.Context, wait func()) (d Digest, err er
 		return d, changedWhileRead(err)
 	}
 	d.Size, d.Content = z.size, encodeMembers(members)
-	d.Files = hashesOf(sums)
+	d.FileHashes = hashesOf(sums)
 	return d, nil
 }
 

@@ -198,7 +198,7 @@ func TestALogIsReadByOthers(t *testing.T) {
 			}
 			entries, _ := r.lookup("modules/acme/vpc/aws/1.0.0")
 			m := g.Snapshot().Module(hosted(t, "acme/vpc/aws")).Version("1.0.0")
-			if len(entries) != 1 || !strings.Contains(entries[0], " module acme/vpc/aws 1.0.0 "+m.Files.H1()+" zh:"+m.Archive.SHA256.String()+" pack:1 ") {
+			if len(entries) != 1 || !strings.Contains(entries[0], " module acme/vpc/aws 1.0.0 "+m.FileHashes.H1()+" zh:"+m.Archive.SHA256.String()+" pack:1 ") {
 				t.Errorf("the module has %q", entries)
 			}
 			entries, shasums := r.lookup("providers/acme/demo/1.0.0")

@@ -50,7 +50,7 @@ func (x *scanner) firstBytes(a *job) *memo.EarlierBytes {
 			return offered
 		}
 	}
-	return &memo.EarlierBytes{SHA256: known.SHA256, H1: known.Files.H1()}
+	return &memo.EarlierBytes{SHA256: known.SHA256, H1: known.FileHashes.H1()}
 }
 
 // bytesOf returns the bytes of an archive that clients could download, or nil if they could

@@ -132,7 +132,7 @@ func TestChangedBytesAreToldOnce(t *testing.T) {
 		Logger:    slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Rewritten: func(c index.ChangedVersion) { told = append(told, c) },
 	})
-	first := rescan(t, x).Module(index.PlaceOf(vpcModule)).Versions[0].Files.H1()
+	first := rescan(t, x).Module(index.PlaceOf(vpcModule)).Versions[0].FileHashes.H1()
 	for range 2 {
 		files.Write(name, indextest.Zip("main.tf", "# another module\n"))
 		rescan(t, x)

@@ -126,7 +126,7 @@ func TestPublishedPackagesAreNotReadAgain(t *testing.T) {
 		}
 		vpc := addressAt("", "acme/vpc/aws")
 		m, wanted := s.Module(index.PlaceOf(vpc)).Version("1.0.0"), read.Module(index.PlaceOf(vpc)).Version("1.0.0")
-		if m.Files != wanted.Files || m.Archive.SHA256 != wanted.Archive.SHA256 || m.Archive.Size != wanted.Archive.Size || len(m.Summary().Inputs) != 1 {
+		if m.FileHashes != wanted.FileHashes || m.Archive.SHA256 != wanted.Archive.SHA256 || m.Archive.Size != wanted.Archive.Size || len(m.Summary().Inputs) != 1 {
 			t.Errorf("the module is %+v, want %+v", m, wanted)
 		}
 	}

@@ -114,7 +114,7 @@ func TestTheListOfAModule(t *testing.T) {
 		t.Errorf("the list is %s, %v", d.Head, err)
 	}
 	for _, v := range m.Versions {
-		if want := fmt.Sprintf(`{"version":%q,"published_at":"2026-01-02T03:04:05Z","hashes":[%q,"zh:%s"],"package_size":%d}`, v.Version, v.Files, v.Archive.SHA256, v.Archive.Size); !strings.Contains(string(d.Head), want) {
+		if want := fmt.Sprintf(`{"version":%q,"published_at":"2026-01-02T03:04:05Z","hashes":[%q,"zh:%s"],"package_size":%d}`, v.Version, v.FileHashes, v.Archive.SHA256, v.Archive.Size); !strings.Contains(string(d.Head), want) {
 			t.Errorf("the list is %s, without %s", d.Head, want)
 		}
 	}

@@ -49,8 +49,8 @@ func TestH1OfModules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v.Files.H1() != want {
-				t.Errorf("it is %s, want %s", v.Files, want)
+			if v.FileHashes.H1() != want {
+				t.Errorf("it is %s, want %s", v.FileHashes, want)
 			}
 		})
 	}

@@ -88,12 +88,12 @@ func TestModulesThatAnEarlierReleaseReadAreOfferedAtOnce(t *testing.T) {
 			<-r.Ready()
 			s := r.Snapshot()
 			v := s.Module(index.PlaceOf(ownVPC)).Latest()
-			if v == nil || v.Files != before.Files || len(v.Summary().Types) > 0 || s.ListPending(index.PlaceOf(ownVPC)) {
+			if v == nil || v.FileHashes != before.FileHashes || len(v.Summary().Types) > 0 || s.ListPending(index.PlaceOf(ownVPC)) {
 				t.Fatalf("offered at once is %+v", s.Report().Offered)
 			}
 			open()
 			s = untilSummed(t, r.Index)
-			if v := s.Module(index.PlaceOf(ownVPC)).Latest(); v.Files != before.Files || len(v.Changed) > 0 {
+			if v := s.Module(index.PlaceOf(ownVPC)).Latest(); v.FileHashes != before.FileHashes || len(v.Changed) > 0 {
 				t.Errorf("read again it is %+v", v)
 			}
 			if first := <-g.read; !strings.Contains(first, "/other/") {

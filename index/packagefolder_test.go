@@ -80,8 +80,8 @@ func TestAnUnpackedPackage(t *testing.T) {
 		},
 		"the zip": func() (string, error) { return dirhash.HashZip(name, dirhash.Hash1) },
 	} {
-		if want, err := hash(); err != nil || p.Files.H1() != want {
-			t.Errorf("h1 is %s, that of %s is %s, %v", p.Files, of, want, err)
+		if want, err := hash(); err != nil || p.FileHashes.H1() != want {
+			t.Errorf("h1 is %s, that of %s is %s, %v", p.FileHashes, of, want, err)
 		}
 	}
 	z, err := zip.OpenReader(name)

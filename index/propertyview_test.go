@@ -288,7 +288,7 @@ func (v *view) module(a address.Address, what string, m *index.Module) {
 	add("list %s", documentText(m.List()))
 	for _, r := range m.Versions {
 		add("%s: hostname %q, %s %s, folder %q, doubts %v, summary %+v, published %v, deprecated %s, found %v",
-			r.Version, r.Hostname, v.file(r.Archive), r.Files, r.Folder, r.Doubts, r.Summary(), r.Published().UTC(), noticeText(r.Deprecated()), m.Version(r.Version) == r)
+			r.Version, r.Hostname, v.file(r.Archive), r.FileHashes, r.Folder, r.Doubts, r.Summary(), r.Published().UTC(), noticeText(r.Deprecated()), m.Version(r.Version) == r)
 	}
 }
 

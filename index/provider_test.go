@@ -191,7 +191,7 @@ func TestTheAnswersOfAProvider(t *testing.T) {
 	for platform := range archives {
 		system, arch, _ := strings.Cut(platform, "_")
 		k := r.Package(system, arch)
-		want := []any{k.Files.H1(), "zh:" + k.File.SHA256.String()}
+		want := []any{k.FileHashes.H1(), "zh:" + k.File.SHA256.String()}
 		p, a := packages[platform].(map[string]any), archives[platform].(map[string]any)
 		if !slices.Equal(p["hashes"].([]any), want) || !slices.Equal(a["hashes"].([]any), want) || p["package_size"] != float64(k.File.Size) || a["url"] != k.File.Name {
 			t.Errorf("of %s the package is %v, the archive %v", platform, p, a)

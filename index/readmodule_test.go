@@ -63,7 +63,7 @@ func TestReadModule(t *testing.T) {
 			}
 			s := scan(t, files)
 			want := s.Module(index.Place{Address: ownVPC, Merged: true}).Version("1.0.0")
-			if got.Archive.SHA256 != want.Archive.SHA256 || got.Archive.Name != want.Archive.Name || got.Archive.Path() != want.Archive.Path() || got.Files != want.Files || got.Folder != want.Folder {
+			if got.Archive.SHA256 != want.Archive.SHA256 || got.Archive.Name != want.Archive.Name || got.Archive.Path() != want.Archive.Path() || got.FileHashes != want.FileHashes || got.Folder != want.Folder {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 			if content := served(t, s, got.Archive); int64(len(content)) != got.Archive.Size {

@@ -337,7 +337,7 @@ func TestBothHashesAreListed(t *testing.T) {
 	for platform, want := range map[string]int{"linux_amd64": 3, "darwin_arm64": 2} {
 		hashes := archives[platform].(map[string]any)["hashes"].([]any)
 		os, arch, _ := strings.Cut(platform, "_")
-		if p := r.Package(os, arch); len(hashes) != want || hashes[0] != p.Files.H1() || hashes[want-1] != "zh:"+p.File.SHA256.String() {
+		if p := r.Package(os, arch); len(hashes) != want || hashes[0] != p.FileHashes.H1() || hashes[want-1] != "zh:"+p.File.SHA256.String() {
 			t.Errorf("of %s are told %v", platform, hashes)
 		}
 	}

@@ -210,7 +210,7 @@ func (m *moduleView) sidebar() sidebar {
 	b.Facts = append(b.Facts,
 		fact{Term: "Package", Text: packed.Name, URL: m.archiveURL(packed.Name), More: ", " + size(packed.Size)},
 	)
-	for _, h := range hashesOf(packed.SHA256.String(), m.version.Files.All(), "") {
+	for _, h := range packageHashes(packed.SHA256.String(), m.version.FileHashes.All(), "") {
 		b.Facts = append(b.Facts, h.fact)
 	}
 	return b

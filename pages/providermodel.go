@@ -59,19 +59,22 @@ type packageRow struct {
 	Hashes   []hash
 }
 
-// A hash is one of a package's.
+// A hash is a hash of a package, with its scheme: "sha256", "h1".
 type hash struct {
 	Scheme string
 	fact
 }
 
-// hashesOf returns the hashes of a package, by its sha256 and the hashes of its files. of says which
-// package it is, after the scheme.
-func hashesOf(sum string, files iter.Seq[string], of string) []hash {
-	list := []hash{{"sha256", fact{Term: "sha256" + of, Text: abbreviated(sum), Full: sum}}}
-	for h := range files {
+// packageHashes returns the hashes of a package: its sha256, and the hashes of its files. The name of
+// the package follows the scheme where a page has several packages.
+func packageHashes(sum string, ofFiles iter.Seq[string], name string) []hash {
+	if name != "" {
+		name = " of " + name
+	}
+	list := []hash{{"sha256", fact{Term: "sha256" + name, Text: abbreviated(sum), Full: sum}}}
+	for h := range ofFiles {
 		scheme, _, _ := strings.Cut(h, ":")
-		list = append(list, hash{scheme, fact{Term: scheme + of, Text: abbreviated(h), Full: h}})
+		list = append(list, hash{scheme, fact{Term: scheme + name, Text: abbreviated(h), Full: h}})
 	}
 	return list
 }

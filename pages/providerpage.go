@@ -236,9 +236,9 @@ func (p *providerView) packages() packages {
 	for _, k := range p.release.Packages {
 		all.Rows = append(all.Rows, packageRow{
 			Platform: k.Platform.String(), File: link{k.File.Name, p.fileURL(k.File.Name)}, Size: size(k.File.Size),
-			Hashes: hashesOf(k.File.SHA256.String(), k.Files.All(), " of "+k.Platform.String()),
+			Hashes: packageHashes(k.File.SHA256.String(), k.FileHashes.All(), k.Platform.String()),
 		})
-		hashes = slices.AppendSeq(append(hashes, k.File.SHA256.ZH()), k.Files.All())
+		hashes = slices.AppendSeq(append(hashes, k.File.SHA256.ZH()), k.FileHashes.All())
 	}
 	for _, missing := range p.provider.Missing(p.release) {
 		all.Missing = append(all.Missing, missing.Platform.String())

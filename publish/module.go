@@ -50,7 +50,7 @@ func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Up
 	if err != nil {
 		return Result{}, p.asRefusal(ctx, f, err)
 	}
-	if err := p.checkRecord(f, digest.Digest.Files.H1(), r.sum); err != nil {
+	if err := p.checkRecord(f, digest.Digest.FileHashes.H1(), r.sum); err != nil {
 		return Result{}, err
 	}
 	notes, err := judge(digest.Doubts, u.AllowSecrets)

@@ -107,7 +107,7 @@ func (p *Publisher) checkPackage(ctx context.Context, f File, r *received) (err 
 	if r.digest, err = r.arriving.CheckPackage(ctx, r, r.size, f.Address.Name, f.platform, r.sum); err != nil {
 		return p.asRefusal(ctx, f, err)
 	}
-	return p.checkRecord(f, r.digest.Digest.Files.H1(), r.sum)
+	return p.checkRecord(f, r.digest.Digest.FileHashes.H1(), r.sum)
 }
 
 // checkSignature refuses a file that is not a signature, whether or not the signature

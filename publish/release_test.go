@@ -479,7 +479,7 @@ func testPublishedPackagesAreReadOnce(t *testing.T, on treeKind) {
 	if read := r.index.Stats().Read; read != 0 {
 		t.Errorf("scans have read %d archives", read)
 	}
-	if r.index.Snapshot().Provider(index.PlaceOf(demo)).Release("1.0.0").Packages[0].Files == "" {
+	if r.index.Snapshot().Provider(index.PlaceOf(demo)).Release("1.0.0").Packages[0].FileHashes == "" {
 		t.Error("the package has no h1")
 	}
 }

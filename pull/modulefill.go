@@ -94,7 +94,7 @@ func (f *Filler) presentModule(w *moduleRequest) (*index.ModuleVersion, error) {
 	case v == nil || err != nil:
 		return nil, err
 	}
-	if err := f.checkRecord(w.Address, w.version, address.Platform{}, v.Files.H1(), v.Archive.SHA256); err != nil {
+	if err := f.checkRecord(w.Address, w.version, address.Platform{}, v.FileHashes.H1(), v.Archive.SHA256); err != nil {
 		return nil, err
 	}
 	if _, err := f.readSource(in, dir, w.version); err != nil { // an answer of the store may have been lost
@@ -251,7 +251,7 @@ func (f *Filler) packModule(w *moduleRequest, source upstream.ModuleSource, file
 	}
 	switch {
 	case err == nil:
-		return digest, f.checkRecord(w.Address, w.version, address.Platform{}, digest.Digest.Files.H1(), digest.SHA256)
+		return digest, f.checkRecord(w.Address, w.version, address.Platform{}, digest.Digest.FileHashes.H1(), digest.SHA256)
 	case errors.As(err, &bad):
 		failure := &upstream.Failure{Host: cmp.Or(w.Hostname.ForDisplay(), source.URL.Host), Kind: upstream.ErrMalformed, Detail: "version " + w.version + " of the module: " + bad.Detail}
 		f.noteUnpublishable(w, source, failure)

@@ -392,7 +392,7 @@ func (f *Filler) verify(k *packageFill, p upstream.Package, arriving *archive.Ar
 	case p.SHA256 == (wire.SHA256{}) && len(p.FileHashes) > 0 && !slices.ContainsFunc(d.FileHashes, func(hash string) bool { return slices.Contains(p.FileHashes, hash) }):
 		return d, refuse(upstream.ErrBadChecksum, p.Name+" has other files in it than the mirror says")
 	}
-	return d, f.checkRecord(k.Address, k.Version, p.Platform, d.Digest.Files.H1(), d.SHA256)
+	return d, f.checkRecord(k.Address, k.Version, p.Platform, d.Digest.FileHashes.H1(), d.SHA256)
 }
 
 // fetchPackage fetches a package from its origin.

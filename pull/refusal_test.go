@@ -354,7 +354,7 @@ func TestPackagesByTheirFiles(t *testing.T) {
 	s := newSite(t, folders)
 	s.Fault(sumsFile, status(404))
 	archives := files + "1.0.0.json"
-	h1 := scanned(t, folders).Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).Release("1.0.0").Package("linux", "amd64").Files.H1()
+	h1 := scanned(t, folders).Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).Release("1.0.0").Package("linux", "amd64").FileHashes.H1()
 	answer := func(hashes string) http.HandlerFunc {
 		return body(`{"archives":{"linux_amd64":{"url":"` + linuxZip + `"` + hashes + `}}}`)
 	}

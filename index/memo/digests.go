@@ -32,7 +32,7 @@ func (d *Digests) AddModule(info fs.FileInfo, m archive.ModuleDigest) { d.add(in
 
 func (d *Digests) add(info fs.FileInfo, read archive.Digest) {
 	found := Record{Digest: read, Stamp: tree.StampOf(info)}
-	if found.Stamp.Inode == 0 || found.Files == "" { // a digest that no check has returned is empty
+	if found.Stamp.Inode == 0 || found.FileHashes == "" { // a digest that no check has returned is empty
 		return
 	}
 	d.known.Put(found.Stamp, found, cache.UntilEvicted)

@@ -176,12 +176,12 @@ func checkedBody(file io.ReadSeeker) (body int64, err error) {
 func (f *folderRecords) append(b []byte) []byte {
 	texts := 0
 	for _, r := range f.records {
-		texts += len(r.name) + len(r.files)
+		texts += len(r.name) + len(r.fileHashes)
 	}
 	b = binary.AppendUvarint(b, uint64(len(f.records)))
 	b = binary.AppendUvarint(b, uint64(texts))
 	for _, r := range f.records {
-		b = append(append(b, r.name...), r.files...)
+		b = append(append(b, r.name...), r.fileHashes...)
 	}
 	for _, r := range f.records {
 		b = r.append(b)
@@ -192,7 +192,7 @@ func (f *folderRecords) append(b []byte) []byte {
 // append appends the record without its texts.
 func (r *compactRecord) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.name)))
-	b = binary.AppendUvarint(b, uint64(len(r.files)))
+	b = binary.AppendUvarint(b, uint64(len(r.fileHashes)))
 	b = append(AppendStamp(b, r.stamp), r.sha256[:]...)
 	return r.more.append(b)
 }
@@ -216,8 +216,8 @@ func decodeFolder(encoded []byte) []*compactRecord {
 	for i := range records {
 		c := &block[i]
 		records[i] = c
-		name, files := r.unsigned(), r.unsigned()
-		c.name, c.files = text(name), wire.FileHashes(text(files))
+		name, hashes := r.unsigned(), r.unsigned()
+		c.name, c.fileHashes = text(name), wire.FileHashes(text(hashes))
 		c.stamp, c.sha256 = r.stamp(), r.sum()
 		c.more = r.detail()
 		if r.bad || i > 0 && c.name <= records[i-1].name {

@@ -48,13 +48,13 @@ type folderRecords struct {
 
 // A compactRecord is a record in little space: most are of a package.
 type compactRecord struct {
-	name   string // of the file in its folder
-	seen   uint32 // the last scan that looked for the file and found it
-	missed uint32 // the first scan since then that found other files in the folder, but not this one
-	stamp  tree.Stamp
-	sha256 wire.SHA256
-	files  wire.FileHashes
-	more   *compactDetail // nil if the record's size is the file's, and all else is zero
+	name       string // of the file in its folder
+	seen       uint32 // the last scan that looked for the file and found it
+	missed     uint32 // the first scan since then that found other files in the folder, but not this one
+	stamp      tree.Stamp
+	sha256     wire.SHA256
+	fileHashes wire.FileHashes
+	more       *compactDetail // nil if the record's size is the file's, and all else is zero
 }
 
 // A compactDetail has the fields that are zero in most records.
@@ -76,7 +76,7 @@ type verifiedSignature struct {
 }
 
 func compact(name string, d Record) *compactRecord {
-	r := &compactRecord{name: name, stamp: d.Stamp, sha256: d.SHA256, files: d.Files}
+	r := &compactRecord{name: name, stamp: d.Stamp, sha256: d.SHA256, fileHashes: d.FileHashes}
 	if d.Size != d.Stamp.Size || d.Checksum != 0 || d.Bad != nil || len(d.Content) > 0 || d.Earlier != nil {
 		r.more = &compactDetail{size: d.Size, checksum: d.Checksum, bad: d.Bad, content: d.Content, earlier: d.Earlier}
 	}
@@ -84,7 +84,7 @@ func compact(name string, d Record) *compactRecord {
 }
 
 func (r *compactRecord) record() Record {
-	d := Record{Digest: archive.Digest{SHA256: r.sha256, Files: r.files, Size: r.stamp.Size}, Stamp: r.stamp}
+	d := Record{Digest: archive.Digest{SHA256: r.sha256, FileHashes: r.fileHashes, Size: r.stamp.Size}, Stamp: r.stamp}
 	if m := r.more; m != nil {
 		d.Size, d.Checksum, d.Bad, d.Content, d.Earlier = m.size, m.checksum, m.bad, m.content, m.earlier
 	}

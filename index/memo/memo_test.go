@@ -32,7 +32,7 @@ func someMemo() *Memo {
 var someDigests = map[string]Record{
 	"providers/acme/demo/a.zip": {
 		Stamp:  tree.Stamp{Size: 123, ModTime: long.UnixNano(), Inode: 7, Changed: long.UnixNano() + 1},
-		Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("a")), Files: "h1:abc=", Size: 123},
+		Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("a")), FileHashes: "h1:abc=", Size: 123},
 	},
 	"modules/acme/vpc/aws/1.0.0": {
 		Stamp:  tree.Stamp{Size: 45, ModTime: -1, Files: "files"},
@@ -53,7 +53,7 @@ var someSignature = verifiedSignature{of: wire.SHA256Of([]byte("it")), at: long.
 
 func sameDigest(a, b Record) bool {
 	sameFinding := a.Bad == b.Bad || a.Bad != nil && b.Bad != nil && *a.Bad == *b.Bad
-	return sameFinding && a.Stamp == b.Stamp && a.SHA256 == b.SHA256 && a.Files == b.Files && a.Size == b.Size &&
+	return sameFinding && a.Stamp == b.Stamp && a.SHA256 == b.SHA256 && a.FileHashes == b.FileHashes && a.Size == b.Size &&
 		a.Checksum == b.Checksum && bytes.Equal(a.Content, b.Content)
 }
 
@@ -83,7 +83,7 @@ func TestMemoFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.StartLearning()
-		if learned := m.unshared(); len(learned) != 1 || learned["providers/acme/demo/a.zip"].Files != "h1:abc=" {
+		if learned := m.unshared(); len(learned) != 1 || learned["providers/acme/demo/a.zip"].FileHashes != "h1:abc=" {
 			t.Errorf("it is %v", learned)
 		}
 	})
@@ -405,7 +405,7 @@ func BenchmarkStart(b *testing.B) {
 		for j := range files {
 			path := fmt.Sprintf("mirrors/registry.terraform.io/acme/demo%d/terraform-provider-demo%d_%d.0.0_linux_amd64.zip", i, i, j)
 			paths = append(paths, path)
-			m.Adopt(tree.LocationOf(path), Record{Stamp: stamp, Digest: archive.Digest{SHA256: wire.SHA256Of([]byte(path)), Files: "h1:0123456789012345678901234567890123456789012=", Size: stamp.Size}})
+			m.Adopt(tree.LocationOf(path), Record{Stamp: stamp, Digest: archive.Digest{SHA256: wire.SHA256Of([]byte(path)), FileHashes: "h1:0123456789012345678901234567890123456789012=", Size: stamp.Size}})
 		}
 	}
 	content := m.Encode("a tree")

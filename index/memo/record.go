@@ -33,8 +33,8 @@ func (b *EarlierBytes) NoticedAt(at time.Time) *EarlierBytes {
 // AreIn reports whether a file at a path in a report has these bytes. A module is the same if
 // its files are, however they are packed.
 func (b *EarlierBytes) AreIn(report string, d Record) bool {
-	if strings.HasPrefix(report, "modules/") && b.H1 != "" && d.Files != "" {
-		return b.H1 == d.Files.H1()
+	if strings.HasPrefix(report, "modules/") && b.H1 != "" && d.FileHashes != "" {
+		return b.H1 == d.FileHashes.H1()
 	}
 	return b.SHA256 == d.SHA256
 }

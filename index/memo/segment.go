@@ -91,7 +91,7 @@ func encodeSegments(records map[string]Record) iter.Seq[[]byte] {
 			file, d := tree.LocationOf(path), records[path]
 			d.Earlier = nil
 			r := compact(file.Name, d)
-			added := folderOverhead + len(path) + len(r.files) + len(r.append(nil))
+			added := folderOverhead + len(path) + len(r.fileHashes) + len(r.append(nil))
 			if segment.folders[file.Report] != nil {
 				size -= folderOverhead + len(file.Report)
 			}

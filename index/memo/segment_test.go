@@ -43,7 +43,7 @@ func FuzzDecodeSegment(f *testing.F) {
 
 func TestSegmentsKeepRecords(t *testing.T) {
 	digest := func(content []byte) Record {
-		return Record{Stamp: tree.Stamp{Size: 1, Files: "files"}, Digest: archive.Digest{SHA256: wire.SHA256Of(content), Files: "h1:abc=", Content: content}}
+		return Record{Stamp: tree.Stamp{Size: 1, Files: "files"}, Digest: archive.Digest{SHA256: wire.SHA256Of(content), FileHashes: "h1:abc=", Content: content}}
 	}
 	many := make(map[string]Record)
 	for i := range 10_000 {

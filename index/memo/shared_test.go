@@ -188,7 +188,7 @@ func TestSegmentsAreLoadedOnce(t *testing.T) {
 	other := NewSharing(new(Memo), c, nil)
 	add := func(path string) {
 		t.Helper()
-		if _, err := other.storeRecords(t.Context(), map[string]Record{path: {Digest: archive.Digest{Files: wire.FileHashes(path)}}}); err != nil {
+		if _, err := other.storeRecords(t.Context(), map[string]Record{path: {Digest: archive.Digest{FileHashes: wire.FileHashes(path)}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -28,7 +28,7 @@ func ChangesIn(d memo.Record, path, platform string) []ChangedBytes {
 		return nil
 	}
 	c := ChangedBytes{Path: path, Platform: platform, Noticed: time.Unix(0, b.Noticed).UTC(), First: b}
-	if c.Was, c.Is = b.H1, d.Files.H1(); platform != "" || b.H1 == "" || d.Files == "" {
+	if c.Was, c.Is = b.H1, d.FileHashes.H1(); platform != "" || b.H1 == "" || d.FileHashes == "" {
 		c.Was, c.Is = b.SHA256.ZH(), d.SHA256.ZH()
 	}
 	return []ChangedBytes{c}
@@ -76,12 +76,12 @@ func NewlyChanged(before, now []ChangedVersion) (list []ChangedVersion) {
 // a module or of a release; each may be nil. It returns nil if there is no such file.
 func BytesOf(v *ModuleVersion, r *Release, name string) *memo.EarlierBytes {
 	if v != nil && v.Archive.Path() == name {
-		return &memo.EarlierBytes{SHA256: v.Archive.SHA256, H1: v.Files.H1()}
+		return &memo.EarlierBytes{SHA256: v.Archive.SHA256, H1: v.FileHashes.H1()}
 	}
 	if r != nil {
 		for _, k := range r.Packages {
 			if k.File.Path() == name {
-				return &memo.EarlierBytes{SHA256: k.File.SHA256, H1: k.Files.H1()}
+				return &memo.EarlierBytes{SHA256: k.File.SHA256, H1: k.FileHashes.H1()}
 			}
 		}
 	}

@@ -45,9 +45,9 @@ type ModuleVersion struct {
 	// Archive is the package, named archive.tar.gz or archive.zip.
 	Archive *File
 
-	// Files are the hashes of the package's files: the same for the same files, however they
+	// FileHashes are the hashes of the package's files: the same for the same files, however they
 	// are packed.
-	Files wire.FileHashes
+	FileHashes wire.FileHashes
 
 	// Folder of the package in which the module lies, if it is not the root: the folder that
 	// the package names (FetchedModule), or the only folder at its root. It can be used in a
@@ -72,16 +72,16 @@ type ModuleVersion struct {
 
 // ModuleParts make a version of a module.
 type ModuleParts struct {
-	Hostname svchost.Hostname
-	Version  *version.Version
-	Archive  *File
-	Files    wire.FileHashes
-	Folder   string
-	Changed  []ChangedBytes
-	Doubts   archive.Doubts
-	Tag      *Tag
-	Notes    []string // for the report, besides those about its doubts and changes
-	Summary  []byte   // the module's own documentation in short, encoded
+	Hostname   svchost.Hostname
+	Version    *version.Version
+	Archive    *File
+	FileHashes wire.FileHashes
+	Folder     string
+	Changed    []ChangedBytes
+	Doubts     archive.Doubts
+	Tag        *Tag
+	Notes      []string // for the report, besides those about its doubts and changes
+	Summary    []byte   // the module's own documentation in short, encoded
 }
 
 // NewModuleVersion returns the version of these parts. It is immutable.
@@ -92,7 +92,7 @@ func NewModuleVersion(p ModuleParts) *ModuleVersion {
 		notes = append(notes, moved)
 	}
 	return &ModuleVersion{
-		version: p.Version, Version: p.Version.String(), Hostname: p.Hostname, Archive: p.Archive, Files: p.Files, Folder: p.Folder,
+		version: p.Version, Version: p.Version.String(), Hostname: p.Hostname, Archive: p.Archive, FileHashes: p.FileHashes, Folder: p.Folder,
 		Changed: p.Changed, Doubts: p.Doubts, Tag: p.Tag, notes: notes, summary: p.Summary,
 	}
 }
@@ -237,7 +237,7 @@ func NewModule(a address.Address, versions []*ModuleVersion, s Metadata) *Module
 
 // Hashes returns the hashes of the package's files, and of its bytes.
 func (v *ModuleVersion) Hashes() []string {
-	return append(wire.ListHashes(v.Files), v.Archive.SHA256.ZH())
+	return append(wire.ListHashes(v.FileHashes), v.Archive.SHA256.ZH())
 }
 
 // listed returns the version as the list of versions has it.
@@ -254,7 +254,7 @@ func (v *ModuleVersion) listed() wire.ModuleVersion {
 // OrUnchanged returns the version before, which may be nil, if v does not differ from it,
 // and otherwise v.
 func (v *ModuleVersion) OrUnchanged(before *ModuleVersion) *ModuleVersion {
-	if before == nil || v.Hostname != before.Hostname || v.Version != before.Version || v.Files != before.Files || v.Folder != before.Folder || !v.Tag.equal(before.Tag) ||
+	if before == nil || v.Hostname != before.Hostname || v.Version != before.Version || v.FileHashes != before.FileHashes || v.Folder != before.Folder || !v.Tag.equal(before.Tag) ||
 		!slices.Equal(v.notes, before.notes) || !bytes.Equal(v.summary, before.summary) || !v.Archive.same(before.Archive) {
 		return v
 	}

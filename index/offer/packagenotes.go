@@ -18,7 +18,7 @@ func PackageNotes(details map[address.Platform]archive.PackageDetail) (notes []s
 		if p.OS != "windows" && detail.LacksMode() {
 			withoutMode = append(withoutMode, p.String())
 		}
-		if detail.Packed != "" {
+		if detail.PackedHashes != "" {
 			otherHash = append(otherHash, p.String())
 		}
 	}

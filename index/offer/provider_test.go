@@ -19,7 +19,7 @@ func release(number string) *offer.Release {
 	f.Version, f.Platform = number, "linux_amd64"
 	return offer.NewRelease(offer.ReleaseParts{
 		Address: address.Address{Namespace: "acme", Name: "demo"}, Version: version.Must(version.NewVersion(number)), Protocols: wire.DefaultProtocols(),
-		Packages: []offer.Package{{Platform: address.Platform{OS: "linux", Arch: "amd64"}, File: &f, Files: "h1:x"}},
+		Packages: []offer.Package{{Platform: address.Platform{OS: "linux", Arch: "amd64"}, File: &f, FileHashes: "h1:x"}},
 		Notes:    []string{"a note"}, State: wire.SHA256{2}, Verified: time.Unix(100, 0),
 	})
 }

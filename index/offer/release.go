@@ -239,9 +239,9 @@ type Package struct {
 	address.Platform
 	File *File
 
-	// Files are the hashes of the files in the zip as clients unpack them. Clients record
-	// them in their lock files. Packed are the hashes of the zip's entries, if they differ.
-	Files, Packed wire.FileHashes
+	// FileHashes are the hashes of the files in the zip as clients unpack them. Clients record
+	// them in their lock files. PackedHashes are the hashes of the zip's entries, if they differ.
+	FileHashes, PackedHashes wire.FileHashes
 
 	release  *Release
 	download *wire.Document // the registry's answer

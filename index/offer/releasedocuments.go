@@ -68,7 +68,7 @@ func (p *Package) Hashes() wire.PackageHashes {
 // hashes returns the hashes that the mirror lists: of files and of bytes (checklist 69). If the
 // hashes of the zip's entries differ, they are listed too, since clients compute both.
 func (p *Package) hashes() []string {
-	return append(wire.ListHashes(p.Files, p.Packed), p.File.SHA256.ZH())
+	return append(wire.ListHashes(p.FileHashes, p.PackedHashes), p.File.SHA256.ZH())
 }
 
 // mirrorArchives returns the packages in the form of VERSION.json.

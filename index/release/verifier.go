@@ -134,7 +134,7 @@ func (v *Verifier) Verify(files *Files, all iter.Seq[Package], state wire.SHA256
 	for i := range packages {
 		k := &packages[i]
 		zips[i] = k.file(v.zip(files, k), files.Text)
-		offered[i] = offer.Package{Platform: k.Platform, File: &zips[i], Files: k.Files, Packed: k.detail().Packed}
+		offered[i] = offer.Package{Platform: k.Platform, File: &zips[i], FileHashes: k.FileHashes, PackedHashes: k.detail().PackedHashes}
 		newest = max(newest, k.Stamp.ModTime)
 		changed = append(changed, offer.ChangesIn(k.Record, k.ReportPath(), k.PlatformText)...)
 	}
