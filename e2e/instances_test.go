@@ -68,7 +68,7 @@ func TestInstancesBehindAProxy(t *testing.T) {
 			for i := n; !stop.Load(); i++ {
 				answer, err := fetch(client, urls[i%len(urls)])
 				if dying.Load() && !broken && errors.Is(err, io.ErrUnexpectedEOF) {
-					broken = true // the instance had begun to answer, and nobody can go on with that
+					broken = true // the instance had begun to answer, and no other instance can go on with its answer
 					continue
 				}
 				if err != nil || answer.Status != http.StatusOK {

@@ -149,8 +149,8 @@ func (l *load) changes(t *testing.T) []func() {
 		}
 	}
 
-	// A rebuilt package of the same size and time: only its inode differs from
-	// that of the previous one.
+	// A rebuilt package of the same size and time: only its inode is
+	// another one.
 	replaced := l.tree.Path("providers/acme/replaced/terraform-provider-replaced_1.0.0_plan9_386.zip")
 	born := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	builds := 0

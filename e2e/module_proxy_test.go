@@ -59,8 +59,8 @@ func moduleProxy(t *testing.T, path, checkout string) ([]string, module.Version)
 	), v
 }
 
-// hashOfCode returns a short hash of the files of a module that are not its tests or documents. The
-// go command assumes that a version never changes, and compiles each version anew.
+// hashOfCode returns a short hash of the files of a module without its tests and documents. The
+// go command compiles each version of a module again.
 func hashOfCode(t *testing.T, packed []byte) string {
 	t.Helper()
 	files, err := archivezip.NewReader(bytes.NewReader(packed), int64(len(packed)))

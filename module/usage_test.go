@@ -68,7 +68,7 @@ func TestUsageOutlivesConfigurations(t *testing.T) {
 	}
 }
 
-// Downloads go on while a reload turns counting off. They are counted, for whoever turns it on again.
+// Downloads go on while a reload turns counting off. They are counted, which shows when it is on again.
 func TestUsageThatIsTurnedOffIsWritten(t *testing.T) {
 	root, storage := sampleTree(t), t.TempDir()
 	counting := Handler{Root: root, SigningKey: &SigningKey{Off: true}, Usage: &Usage{}}

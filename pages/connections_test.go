@@ -80,7 +80,7 @@ func TestTheSourceIsTheRepository(t *testing.T) {
 	}
 }
 
-// connected follows two repositories, of which the second fails.
+// connected follows two repositories. The second one fails.
 type connected struct{}
 
 func (connected) Ready() bool { return true }

@@ -51,7 +51,7 @@ func TestUnusedFor(t *testing.T) {
 	}
 }
 
-// What was used, what is new, what is the registry's own and what lock files name stay.
+// Used, new and hosted releases stay, and releases that lock files name.
 func TestPruneUnused(t *testing.T) {
 	root := t.TempDir()
 	files := indextest.OnDisk(t, root)
