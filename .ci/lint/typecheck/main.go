@@ -6,9 +6,13 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"log"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/go/packages"
 )
@@ -19,6 +23,7 @@ func main() {
 		log.Fatal("usage: typecheck FOLDER_OF_A_MODULE GOOS/GOARCH...")
 	}
 	failed := false
+	files := sources{fset: token.NewFileSet()}
 	for _, system := range os.Args[2:] {
 		goos, goarch, ok := strings.Cut(system, "/")
 		if !ok {
@@ -31,6 +36,9 @@ func main() {
 			Dir:   os.Args[1],
 			Env:   append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0"),
 			Tests: true,
+
+			Fset:      files.fset,
+			ParseFile: files.parse,
 		}, "./...")
 		if err != nil {
 			log.Fatalf("%s: %v", system, err)
@@ -46,4 +54,21 @@ func main() {
 	if failed {
 		os.Exit(1)
 	}
+}
+
+// Sources are files that are parsed once for all systems, most of which have the same.
+type sources struct {
+	fset   *token.FileSet
+	byName sync.Map // of *ast.File
+}
+
+func (s *sources) parse(_ *token.FileSet, name string, content []byte) (*ast.File, error) {
+	if file, ok := s.byName.Load(name); ok {
+		return file.(*ast.File), nil
+	}
+	file, err := parser.ParseFile(s.fset, name, content, parser.SkipObjectResolution)
+	if err == nil {
+		s.byName.Store(name, file)
+	}
+	return file, err
 }
