@@ -11,11 +11,14 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -27,7 +30,12 @@ import (
 var runDir string
 
 func TestMain(m *testing.M) {
-	var err error
+	// A test waits for processes and timers as long as it computes. -parallel replaces this.
+	err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if runDir, err = os.MkdirTemp("", "e2e"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

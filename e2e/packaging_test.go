@@ -57,6 +57,9 @@ func newDistribution(t *testing.T, version, formats string, without ...string) D
 			t.Fatalf(".goreleaser.yml has %d parts for the flavour with blob: a build, an archive and packages are known", n)
 		}
 		config, without = ofBlob.ReplaceAll(config, nil), slices.Delete(without, i, i+1)
+	} else { // its packages have the same files
+		name := "package_name: caddy-terraform-registry-blob"
+		config = []byte(substitute(t, string(config), name, name+"\n    formats: [deb]"))
 	}
 	// It is not in the checkout, whose commit is in the binaries.
 	configFile := filepath.Join(t.TempDir(), ".goreleaser.yml")
