@@ -133,6 +133,7 @@ func (r *Registry) start(t *testing.T, sites []Site) {
 		// authority and requests the challenges.
 		"HTTP_PROXY=" + r.Proxy.URL,
 		"HTTPS_PROXY=" + r.Proxy.URL,
+		"GOGC=" + os.Getenv("GOGC"),
 	}
 	if r.run != nil {
 		r.run(r.cmd)

@@ -29,6 +29,10 @@ type Release struct {
 	protocols string              // of the manifest; "": no manifest
 	perFolder bool
 	tampered  []string // platforms
+
+	// Its packages are as small as those of real releases. Others are not: clients and
+	// registries would compute for minutes to unpack them.
+	compressed bool
 }
 
 // thisPlatform is the only platform whose package has a working provider.
@@ -71,6 +75,9 @@ func platforms(names ...string) func(*Release) {
 func signedBy(p *Publisher) func(*Release) {
 	return func(r *Release) { r.signer = p }
 }
+
+// compressed makes the packages of a release as small as those of real ones.
+func compressed(r *Release) { r.compressed = true }
 
 // wronglySignedBy makes a publisher sign another text, as when SHA256SUMS is
 // regenerated and the signature is not.
@@ -165,7 +172,11 @@ func (r *Release) providerType() string { return lastElement(r.address) }
 // pack returns the package for a platform. It is created once per run.
 func (r *Release) pack(t *testing.T, platform string) string {
 	t.Helper()
-	path := filepath.Join(runDir, "packages", r.providerType(), r.version, r.build, platform+".zip")
+	level, kind := flate.NoCompression, "packages"
+	if r.compressed {
+		level, kind = flate.BestSpeed, "compressed"
+	}
+	path := filepath.Join(runDir, kind, r.providerType(), r.version, r.build, platform+".zip")
 	name := "terraform-provider-" + r.providerType() + "_v" + r.version
 	if strings.HasPrefix(platform, "windows_") {
 		name += ".exe"
@@ -177,14 +188,14 @@ func (r *Release) pack(t *testing.T, platform string) string {
 	err := packages.once(path, func() error {
 		if executable == "" {
 			// It never runs here, but differs from the executables of other platforms.
-			return writeZip(path, name, strings.NewReader("a "+name+" of "+r.build+" for "+platform+"\n"))
+			return writeZipAt(level, path, name, strings.NewReader("a "+name+" of "+r.build+" for "+platform+"\n"))
 		}
 		file, err := os.Open(executable)
 		if err != nil {
 			return err
 		}
 		defer file.Close()
-		return writeZip(path, name, file)
+		return writeZipAt(level, path, name, file)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +207,11 @@ var packages onceEach
 
 // writeZip packs an executable and a licence, as releases do.
 func writeZip(path, name string, executable io.Reader) error {
+	return writeZipAt(flate.BestSpeed, path, name, executable)
+}
+
+// writeZipAt does that at a level of compression.
+func writeZipAt(level int, path, name string, executable io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -206,7 +222,7 @@ func writeZip(path, name string, executable io.Reader) error {
 	defer file.Close()
 	packed := zip.NewWriter(file)
 	packed.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(w, flate.BestSpeed)
+		return flate.NewWriter(w, level)
 	})
 	for _, entry := range []struct {
 		name    string

@@ -26,7 +26,8 @@ func pausing(wait func(), edit func([]byte) []byte) Fault {
 }
 
 // Clients begin to receive a package before its slow origin has sent all of it. They install
-// it if it is the one that was released, and otherwise say that it has failed.
+// it if it is the one that was released, and otherwise say that it has failed. Its zip is
+// compressed: wherever a zip may end, they have to wait.
 func TestSlowOrigin(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -44,7 +45,7 @@ func TestSlowOrigin(t *testing.T) {
 		{"another last byte", wrong, false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			outside := newOutside(t, newTree(t).Provider("acme/demo", "1.0.0", signedBy(acme)).Keys("acme", acme))
+			outside := newOutside(t, newTree(t).Provider("acme/demo", "1.0.0", signedBy(acme), compressed).Keys("acme", acme))
 			front := outside.Front(t, "origin.example.com")
 			files := newTree(t)
 			mirror := outside.StartMirror(t, mirrorOf("origin.example.com", files, "timeout 1m"))
