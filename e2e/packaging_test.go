@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -378,13 +379,22 @@ func unpack(t *testing.T, packed, dir string) (names []string) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		out, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, header.FileInfo().Mode().Perm())
-		if err != nil {
+		if err := writeProgram(name, r, header.FileInfo().Mode().Perm()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.Copy(out, r); err != nil {
-			t.Fatal(err)
-		}
-		out.Close()
 	}
+}
+
+// writeProgram writes a file that can be run at once. A process that another test starts
+// meanwhile would have the file open, too, until it becomes another program, and "text file
+// busy" would be the answer.
+func writeProgram(name string, content io.Reader, mode os.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, content)
+	return errors.Join(err, file.Close())
 }
