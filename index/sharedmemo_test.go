@@ -243,7 +243,7 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 	t.Run("nor one that has found it already, and is reading others", func(t *testing.T) {
 		files, m := indextest.New(t), newSharedMemo()
 		files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64", "windows_amd64")
-		opened := make(chan struct{})
+		opened := make(chan struct{}, 1)
 		o := options(t, indextest.On(t, indextest.Gate{Fs: files.Fs, Opened: opened}).Open)
 		o.Shared, o.Workers = m, 1
 		x := newLogged(t, o)
@@ -256,7 +256,7 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		m.await(t, files)
 		scans.Go(func() { rescan(t, x.Index) })
 		x.Next(t.Context(), found)
-		opened <- struct{}{} // the one that is being read
+		opened <- struct{}{} // the one that is being read, if its worker was as fast as the others
 		for s := x.Snapshot(); !offers("acme/demo", "1.0.0")(s); s = x.Next(t.Context(), s) {
 			if t.Context().Err() != nil {
 				t.Fatal("others are opened as well")
