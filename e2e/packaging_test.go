@@ -58,9 +58,6 @@ func newDistribution(t *testing.T, version, formats string, without ...string) D
 			t.Fatalf(".goreleaser.yml has %d parts for the flavour with blob: a build, an archive and packages are known", n)
 		}
 		config, without = ofBlob.ReplaceAll(config, nil), slices.Delete(without, i, i+1)
-	} else { // its packages have the same files
-		name := "package_name: caddy-terraform-registry-blob"
-		config = []byte(substitute(t, string(config), name, name+"\n    formats: [deb]"))
 	}
 	// It is not in the checkout, whose commit is in the binaries.
 	configFile := filepath.Join(t.TempDir(), ".goreleaser.yml")
@@ -385,9 +382,9 @@ func unpack(t *testing.T, packed, dir string) (names []string) {
 	}
 }
 
-// writeProgram writes a file that can be run at once. A process that another test starts
-// meanwhile would have the file open, too, until it becomes another program, and "text file
-// busy" would be the answer.
+// writeProgram writes a file that can be run at once. No test starts a process meanwhile: until
+// that process has become another program, it would have the file open for writing as well, and
+// the system does not run such a file ("text file busy").
 func writeProgram(name string, content io.Reader, mode os.FileMode) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

@@ -133,7 +133,7 @@ func (r *Registry) start(t *testing.T, sites []Site) {
 		// authority and requests the challenges.
 		"HTTP_PROXY=" + r.Proxy.URL,
 		"HTTPS_PROXY=" + r.Proxy.URL,
-		"GOGC=" + os.Getenv("GOGC"),
+		"GOGC=" + os.Getenv("GOGC"), // which .ci/run sets
 	}
 	if r.run != nil {
 		r.run(r.cmd)

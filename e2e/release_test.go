@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -30,9 +31,9 @@ type Release struct {
 	perFolder bool
 	tampered  []string // platforms
 
-	// Its packages are as small as those of real releases. Others are not: clients and
-	// registries would compute for minutes to unpack them.
-	compressed bool
+	// level of compression of its packages: none by default, since unpacking the same provider in
+	// hundreds of registries and workspaces takes minutes.
+	level int
 }
 
 // thisPlatform is the only platform whose package has a working provider.
@@ -76,8 +77,8 @@ func signedBy(p *Publisher) func(*Release) {
 	return func(r *Release) { r.signer = p }
 }
 
-// compressed makes the packages of a release as small as those of real ones.
-func compressed(r *Release) { r.compressed = true }
+// compressed has the packages of a release compressed, as packages of real releases are.
+func compressed(r *Release) { r.level = flate.BestSpeed }
 
 // wronglySignedBy makes a publisher sign another text, as when SHA256SUMS is
 // regenerated and the signature is not.
@@ -172,11 +173,7 @@ func (r *Release) providerType() string { return lastElement(r.address) }
 // pack returns the package for a platform. It is created once per run.
 func (r *Release) pack(t *testing.T, platform string) string {
 	t.Helper()
-	level, kind := flate.NoCompression, "packages"
-	if r.compressed {
-		level, kind = flate.BestSpeed, "compressed"
-	}
-	path := filepath.Join(runDir, kind, r.providerType(), r.version, r.build, platform+".zip")
+	path := filepath.Join(runDir, "packages", strconv.Itoa(r.level), r.providerType(), r.version, r.build, platform+".zip")
 	name := "terraform-provider-" + r.providerType() + "_v" + r.version
 	if strings.HasPrefix(platform, "windows_") {
 		name += ".exe"
@@ -188,14 +185,14 @@ func (r *Release) pack(t *testing.T, platform string) string {
 	err := packages.once(path, func() error {
 		if executable == "" {
 			// It never runs here, but differs from the executables of other platforms.
-			return writeZipAt(level, path, name, strings.NewReader("a "+name+" of "+r.build+" for "+platform+"\n"))
+			return writeZipAt(r.level, path, name, strings.NewReader("a "+name+" of "+r.build+" for "+platform+"\n"))
 		}
 		file, err := os.Open(executable)
 		if err != nil {
 			return err
 		}
 		defer file.Close()
-		return writeZipAt(level, path, name, file)
+		return writeZipAt(r.level, path, name, file)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +207,7 @@ func writeZip(path, name string, executable io.Reader) error {
 	return writeZipAt(flate.BestSpeed, path, name, executable)
 }
 
-// writeZipAt does that at a level of compression.
+// writeZipAt packs an executable and a licence with a level of compression.
 func writeZipAt(level int, path, name string, executable io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

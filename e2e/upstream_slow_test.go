@@ -26,8 +26,8 @@ func pausing(wait func(), edit func([]byte) []byte) Fault {
 }
 
 // Clients begin to receive a package before its slow origin has sent all of it. They install
-// it if it is the one that was released, and otherwise say that it has failed. Its zip is
-// compressed: wherever a zip may end, they have to wait.
+// it if it is the one that was released, and otherwise say that it has failed. The zip is
+// compressed: an executable contains the bytes at which a zip may end, where clients wait.
 func TestSlowOrigin(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")

@@ -43,7 +43,7 @@ func newWorkspace(t *testing.T, r *Registry, configuration string) *Workspace {
 		"SSL_CERT_DIR=" + filepath.Join(home, "tmp"),
 		// curl prefers SSL_CERT_DIR to SSL_CERT_FILE.
 		"CURL_CA_BUNDLE=" + r.CA,
-		"GOGC=" + os.Getenv("GOGC"),
+		"GOGC=" + os.Getenv("GOGC"), // which .ci/run sets
 	}
 	if err := os.MkdirAll(filepath.Join(home, "tmp"), 0o755); err != nil {
 		t.Fatal(err)

@@ -256,7 +256,7 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		m.await(t, files)
 		scans.Go(func() { rescan(t, x.Index) })
 		x.Next(t.Context(), found)
-		opened <- struct{}{} // the one that is being read, if its worker was as fast as the others
+		opened <- struct{}{} // for the package that is being read, if the worker was not slower than the other instance
 		for s := x.Snapshot(); !offers("acme/demo", "1.0.0")(s); s = x.Next(t.Context(), s) {
 			if t.Context().Err() != nil {
 				t.Fatal("others are opened as well")

@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -165,15 +166,17 @@ func (a *App) Start() error {
 		}
 	}
 	var stored *signing.Key
+	if slices.ContainsFunc(a.sources, func(s *snapshotSource) bool { return s.tree.signing.stored }) {
+		var err error
+		if stored, err = a.signingKey(); err != nil {
+			return err
+		}
+	}
+	// From here on nothing fails: an index that the present configuration serves, too, compares
+	// its versions with this one's log from now on, and would offer what the present one withholds.
 	for _, s := range a.sources {
 		signer := s.tree.signing.signer
 		if s.tree.signing.stored {
-			if stored == nil {
-				var err error
-				if stored, err = a.signingKey(); err != nil {
-					return err
-				}
-			}
 			signer = stored
 		}
 		t := s.tree

@@ -455,11 +455,20 @@ func TestWhatIsReplacedIsWithheld(t *testing.T) {
 	}
 }
 
-// A configuration that fails to start takes the log from the index of the one that goes on, and
-// gives it back.
+// A configuration that fails to start does not have versions offered that the one withholds that
+// goes on. If another app of it fails later, they are withheld again.
 func TestAReloadThatFailsWithholdsStill(t *testing.T) {
-	for _, other := range []string{"without a log", "with another log"} {
-		t.Run(other, func(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		origin string // of the log of the configuration that fails; empty: it has none
+		later  bool   // another app fails, after the registry has started
+	}{
+		{rule: "without a log"},
+		{rule: "with another log", origin: "other.example.com/log"},
+		{rule: "without a log, later", later: true},
+		{rule: "with another log, later", origin: "other.example.com/log", later: true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
 			root, off := treeToLog(t), &SigningKey{Off: true}
 			files := indextest.OnDisk(t, root).Write("modules/acme/dns/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# first"))
 			live := newConfiguration(t)
@@ -472,15 +481,24 @@ func TestAReloadThatFailsWithholdsStill(t *testing.T) {
 			eventually(t, "it is withheld", withheld)
 
 			failing := newConfigurationIn(t, live.storage)
-			failing.generate = func() (*signing.Key, error) { return nil, errors.New("no entropy") }
 			o := Handler{Root: root, Hostnames: []string{"registry.example.com"}, SigningKey: off, Rescan: -1}
-			if other == "with another log" {
-				o.Tlog = &Tlog{Folder: t.TempDir(), Origin: "other.example.com/log"}
+			if test.origin != "" {
+				o.Tlog = &Tlog{Folder: t.TempDir(), Origin: test.origin}
 			}
 			failing.mustHandle(o)
-			failing.mustHandle(Handler{Root: treeToLog(t), Hostnames: []string{"registry.example.com"}})
-			if err := failing.start(); err == nil {
+			if !test.later {
+				failing.generate = func() (*signing.Key, error) { return nil, errors.New("no entropy") }
+				failing.mustHandle(Handler{Root: treeToLog(t), Hostnames: []string{"registry.example.com"}})
+			}
+			switch err := failing.start(); {
+			case test.later && err != nil:
+				t.Fatal(err)
+			case test.later:
+				eventually(t, "the log of the new configuration counts", func() bool { return !withheld() })
+			case err == nil:
 				t.Fatal("it starts")
+			case len(failing.app().indexes) > 0:
+				t.Error("it has an index, whose versions it compares with its own log")
 			}
 			failing.cancel()
 			eventually(t, "it is withheld again", withheld)

@@ -33,9 +33,9 @@ func folderIn(b *treetest.Bucket) *Folder {
 // The experiment of TestThereIsOneLogWhateverHappens, on real files.
 func TestThereIsOneLogInAFolder(t *testing.T) {
 	oneByOne(t)
-	tries := uint64(*seeds / 10)
+	tries := uint64(*seeds / 15)
 	if testing.Short() {
-		tries = max(1, tries/10)
+		tries = uint64(*seeds / 150)
 	}
 	t.Run("on a disk", func(t *testing.T) {
 		for seed := *firstSeed; seed < *firstSeed+tries && !t.Failed(); seed++ {

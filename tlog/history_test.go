@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	seeds     = flag.Int("seeds", 90, "how many histories of a log to try")
+	seeds     = flag.Int("seeds", 150, "how many histories of a log to try")
 	firstSeed = flag.Uint64("seed", 1, "the first of them")
 )
 
