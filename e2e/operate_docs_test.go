@@ -157,6 +157,7 @@ func TestOperateDocsOneMachine(t *testing.T) {
 	home := t.TempDir()
 	command := substitute(t, documented(t, operateDocs, "sh", "--internal-certs"),
 		"caddy-terraform-registry ", "exec "+quotedCaddy(t)+" terraform-registry ", "./tree", files.Dir, "8443", port)
+	shareSigningKey(t, filepath.Join(home, ".local", "share", "caddy"))
 	cmd := exec.CommandContext(beforeDeadline(t), "bash", "-c", command)
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME=", "XDG_CONFIG_HOME=")
 	stdout, err := cmd.StdoutPipe()

@@ -64,6 +64,7 @@ const documentedAddress = "127.0.0.1:8443"
 // example of a module, and its log.
 func (ws *Workspace) serve(t *testing.T, command string) (log *Log, printed string) {
 	t.Helper()
+	shareSigningKey(t, filepath.Join(ws.home, ".local", "share", "caddy"))
 	cmd := exec.CommandContext(beforeDeadline(t), "sh", "-c", "exec "+command) // exec lets the signal end the server itself
 	cmd.Dir, cmd.Env = ws.Dir, ws.env
 	stdout, err := cmd.StdoutPipe()
@@ -84,6 +85,9 @@ func (ws *Workspace) serve(t *testing.T, command string) (log *Log, printed stri
 		cmd.Process.Kill()
 		<-log.End()
 		cmd.Wait()
+		if t.Failed() {
+			t.Logf("end of the log of %s:\n%s", command, log.tail())
+		}
 	})
 	return log, readUntil(stdout, "module ", "}")
 }

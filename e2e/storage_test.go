@@ -9,7 +9,8 @@ import (
 
 // shareSigningKey puts the registry's own signing key into the storage of a
 // Caddy that is about to start, as if all Caddys of a run were one cluster:
-// the first one to start generates it, which takes seconds.
+// the first one to start generates it, which takes seconds. Meanwhile another
+// Caddy may get the port that was chosen for it, and both would listen there.
 func shareSigningKey(t *testing.T, storage string) {
 	t.Helper()
 	path := filepath.Join("terraform_registry", "signing_key.asc")
