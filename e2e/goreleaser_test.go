@@ -41,7 +41,7 @@ func newProject(t *testing.T, r *Registry) *Project {
 	// This downloads everything that the build needs.
 	buildProvider(t, "demo", "1.0.0")
 	ws.Setenv("GOPROXY", "off")
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
+	for _, name := range []string{"GOCACHE", "GOFLAGS", "GOMODCACHE", "GOPATH"} { // as for buildProvider
 		ws.Setenv(name, goEnv(t, name))
 	}
 	ws.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
