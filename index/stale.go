@@ -23,7 +23,7 @@ func (v *wayWalk) walkStale(root layout.Folder, paths []string) {
 			continue
 		}
 		v.unsettled = append(v.unsettled, report)
-		for _, f := range root.Lowest(report, v.names) {
+		for _, f := range root.Lowest(report, v) {
 			starts[f.Report] = f
 		}
 	}
@@ -35,10 +35,20 @@ func (v *wayWalk) walkStale(root layout.Folder, paths []string) {
 	v.sort()
 }
 
-// names returns the names of the folders in a folder when it was last listed; nil if it never was.
-func (v *wayWalk) names(report string) map[string]bool {
-	last := cmp.Or(v.scan.last, new(Snapshot)).way.Get(report)
-	return cmp.Or(last, new(wayFolder)).names
+// last returns a folder as it was after the last scan.
+func (v *wayWalk) last(report string) *wayFolder {
+	return cmp.Or(cmp.Or(v.scan.last, new(Snapshot)).way.Get(report), new(wayFolder))
+}
+
+// Names implements layout.Way.
+func (v *wayWalk) Names(report string) map[string]bool { return v.last(report).names }
+
+// IsUnchanged implements layout.Way. A change in one of thousands of namespaces need not list the
+// names of all.
+func (v *wayWalk) IsUnchanged(f layout.Folder) bool {
+	last := v.last(f.Report)
+	now, _ := f.Part.StampOfNames(f.Dir, v.scan.options.now)
+	return last.stamped && last.stamp == now
 }
 
 // sort orders the folders that were found, and drops those that were found twice.
@@ -69,19 +79,9 @@ func (v *wayWalk) addKnown(root layout.Folder, report string) (found bool) {
 	return found
 }
 
-// passes reports whether the walk passes a folder, since nothing in it has changed.
-func (v *wayWalk) passes(f layout.Folder) bool {
-	if v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return layout.IsOnWay(f.Report, s) || layout.IsOnWay(s, f.Report) }) {
-		return false
-	}
-	if v.scan.last.way.Get(f.Report) != nil {
-		return true
-	}
-	if !f.IsWhole() {
-		return false
-	}
-	a, err := f.ParseAddress()
-	return err == nil && v.scan.last.group(a).entryOf(f.Report) != nil
+// seeks reports whether something in a folder may have changed.
+func (v *wayWalk) seeks(f layout.Folder) bool {
+	return v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return layout.IsOnWay(f.Report, s) || layout.IsOnWay(s, f.Report) })
 }
 
 // addOfKeys adds the folders of all providers whose namespace has other keys now.

@@ -39,6 +39,9 @@ type wayFolder struct {
 	listed  bool            // by this scan
 	unknown bool            // no scan could list it yet
 	faulty  bool            // something in it could not be read, and may be readable a moment later
+
+	stamp   tree.Stamp // of the names in it, taken before it was listed
+	stamped bool       // the stamp tells whether names have changed since
 }
 
 // A wayWalk finds the folders of addresses in a part of the tree.
@@ -65,9 +68,6 @@ func (s *scan) walkFolders(root layout.Folder) *wayWalk {
 // walk walks a folder and the folders below it. A fault preserves the state of the folder in
 // which it occurs, and of everything below.
 func (v *wayWalk) walk(f layout.Folder) {
-	if v.passes(f) {
-		return
-	}
 	if f.IsWhole() {
 		v.addAddress(f)
 		return
@@ -75,6 +75,7 @@ func (v *wayWalk) walk(f layout.Folder) {
 	w := v.scan.newWalker(nil)
 	here := &wayFolder{folder: f, report: w.report}
 	v.way[f.Report] = here
+	stamp, stamped := f.Part.StampOfNames(f.Dir, v.scan.options.now)
 	entries, unreadable, bad := w.List(f.Part, f.Dir, f.Report)
 	if bad == nil && f.Dir == "." && len(entries)+len(unreadable) == 0 {
 		if bad = v.scan.emptied(f.Report); bad != nil {
@@ -83,10 +84,10 @@ func (v *wayWalk) walk(f layout.Folder) {
 	}
 	if bad != nil {
 		v.scan.memo.RetainBelow(f.Report)
-		here.names, here.unknown, here.faulty = v.names(f.Report), !v.scan.last.knows(f.Report), w.faulty
+		here.names, here.unknown, here.faulty = v.Names(f.Report), !v.scan.last.knows(f.Report), w.faulty
 		return
 	}
-	here.names, here.listed = make(map[string]bool), true
+	here.names, here.listed, here.stamp, here.stamped = make(map[string]bool), true, stamp, stamped
 	for _, e := range unreadable {
 		w.Withhold(path.Join(f.Report, e.Name), e.Bad)
 		below := f.Below(strings.Clone(e.Name))
@@ -96,15 +97,17 @@ func (v *wayWalk) walk(f layout.Folder) {
 			v.way[below.Report] = &wayFolder{folder: below, report: report.New(), unknown: true}
 		}
 	}
-	beside := layout.NewSiblings(entries)
+	known, beside := v.Names(f.Report), layout.NewSiblings(entries)
 	for _, e := range entries {
 		if !e.Info.IsDir() {
 			w.strays().FileOnWay(f, e, beside)
 			continue
 		}
 		below := f.Below(strings.Clone(e.Name)) // addresses stay in memory longer than the names beside them
-		here.names[path.Base(below.Report)] = true
-		v.walk(below)
+		name := path.Base(below.Report)
+		if here.names[name] = true; !known[name] || v.seeks(below) {
+			v.walk(below)
+		}
 	}
 	here.faulty = w.faulty
 }

@@ -115,6 +115,20 @@ func (p Part) WithChanges(s Stamp, folder string, dirs []string, taken time.Time
 	return s
 }
 
+// StampOfNames returns a stamp that differs as soon as a name is added to a folder or removed. ok is
+// false if the file system does not tell, or if another change now could have the same time.
+func (p Part) StampOfNames(folder string, now func() time.Time) (s Stamp, ok bool) {
+	if l, local := p.local(); !local || !l.KeepsChanges(folder) {
+		return Stamp{}, false
+	}
+	info, err := p.Lookup(folder)
+	if err != nil || !info.IsDir() {
+		return Stamp{}, false
+	}
+	s = StampOf(info)
+	return s, s.Changed > 0 && s.Settled(now())
+}
+
 // UnchangedSince returns the time of the last change in a folder with that stamp. ok is false if the
 // file system does not tell it, as a network disk, whose server may have another clock.
 func (p Part) UnchangedSince(s Stamp, folder string) (since time.Time, ok bool) {

@@ -28,6 +28,9 @@ func (c Change) File() string { return Namespace{c.Hostname, c.Namespace}.File()
 // Changes returns the files that have changed between two scans, in order. A file that
 // could not be read in one of them has not changed.
 func Changes(before, now *Folder) (changes []Change) {
+	if before == now {
+		return nil
+	}
 	add := func(n Namespace) {
 		old, current := before.For(n), now.For(n)
 		if !before.Knows(n) || !now.Knows(n) || old.IsFile() && current.IsFile() && old.sameKeys(current) {

@@ -23,10 +23,12 @@ type CopyMemo struct {
 	Store Copies           // does not change; nil: there are no copies
 	Now   func() time.Time // does not change
 
-	mutex sync.Mutex
-	known map[Namespace]*keyCopy // nil: it is known that there is no copy
-	same  map[Namespace]*File    // whose keys were compared with the copy, and are the same
-	retry time.Time              // when copies that could not be loaded are loaded again
+	mutex    sync.Mutex
+	known    map[Namespace]*keyCopy // nil: it is known that there is no copy
+	same     map[Namespace]*File    // whose keys were compared with the copy, and are the same
+	compared *Folder                // whose files were last compared with their copies
+	again    map[Namespace]bool     // to compare again, though the keys stay the same
+	retry    time.Time              // when copies that could not be loaded are loaded again
 }
 
 // retryAfter is how long scans do without the copies that could not be loaded: if their storage
@@ -45,17 +47,46 @@ func (m *CopyMemo) HasKeys(n Namespace, file *File) bool {
 	return c != nil && c.keys == armored(file.Keys())
 }
 
+// outdated returns the namespaces in a folder whose copies are to be renewed or dropped. While
+// the keys stay the same, it compares those again whose copies have changed or were outdated, and
+// not thousands of others for each change in the tree.
+func (m *CopyMemo) outdated(k *Folder) (namespaces []Namespace) {
+	retries := m.retries()
+	m.mutex.Lock()
+	compare := maps.Keys(m.again)
+	if m.compared != k || retries {
+		compare = maps.Keys(k.files)
+	}
+	m.compared, m.again = k, make(map[Namespace]bool)
+	m.mutex.Unlock()
+	for n := range compare {
+		if file := k.files[n]; file != nil && m.isOutdated(n, file, retries) {
+			namespaces = append(namespaces, n)
+		}
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for _, n := range namespaces { // storing their copies may fail
+		m.again[n] = true
+	}
+	return namespaces
+}
+
 // isOutdated reports whether the copy of a namespace has other keys than its file, or may have
 // because it could not be loaded: a key that was removed from the file must not count again when
 // the file is lost. A file that has no key, or has just been changed, may be half-written, and
-// the copy stays.
+// the copy stays. A file that says "unsigned" needs no copy.
 func (m *CopyMemo) isOutdated(n Namespace, file *File, retries bool) bool {
 	m.mutex.Lock()
 	c, known := m.known[n]
 	same := m.same[n] == file
 	m.mutex.Unlock()
 	switch {
-	case same, known && c == nil, !file.settled, !file.Verifies():
+	case same, known && c == nil:
+		return false
+	case file.unsigned:
+		return true
+	case !file.settled, !file.Verifies():
 		return false
 	case !known:
 		return retries
@@ -102,6 +133,9 @@ func (m *CopyMemo) remember(n Namespace, c *keyCopy) {
 		m.known = make(map[Namespace]*keyCopy)
 	}
 	m.known[n] = c
+	if m.again != nil {
+		m.again[n] = true
+	}
 	delete(m.same, n)
 }
 
@@ -157,10 +191,9 @@ func (m *CopyMemo) drop(ctx context.Context, n Namespace) error {
 // have other keys now, and drops the copies of namespaces that are not signed. failed says which
 // copy could not be stored, and why; empty: all could.
 func (m *CopyMemo) Keep(ctx context.Context, k *Folder, verified map[Namespace][]Release) (failed string) {
-	var namespaces []Namespace
-	retries := m.retries()
-	for n, file := range k.files {
-		if file.unsigned || len(verified[n]) > 0 || m.isOutdated(n, file, retries) {
+	namespaces := m.outdated(k)
+	for n, releases := range verified {
+		if len(releases) > 0 && k.files[n] != nil && !slices.Contains(namespaces, n) {
 			namespaces = append(namespaces, n)
 		}
 	}

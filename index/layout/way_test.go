@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -65,6 +66,17 @@ func TestWhereSomethingCanBeNewOrGone(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a folder that has not changed is not listed", func(t *testing.T) {
+		files := indextest.New(t)
+		files.Write("providers/acme/demo/x", "x")
+		part := layout.Providers(openFaulty(t, files, "providers", syscall.EIO))
+		if got := part.Lowest("providers/acme/new", unchanged{before}); len(got) != 1 || got[0].Report != "providers/acme" {
+			t.Errorf("it is in %v", got)
+		}
+		if got := part.Lowest("providers/acme/new", listed(before)); len(got) != 1 || got[0].Report != "providers" {
+			t.Errorf("it is in %v, though the folder cannot be listed", got)
+		}
+	})
 	t.Run("what cannot be read, in the folder above", func(t *testing.T) {
 		files := indextest.New(t)
 		files.Write("providers/acme/demo/x", "x").Write("providers/globex/demo/x", "x").Write("providers/mirror.example.com/acme/demo/x", "x")
@@ -77,9 +89,19 @@ func TestWhereSomethingCanBeNewOrGone(t *testing.T) {
 // lowest returns the lowest folders on the way to a path. The mirror's folder fails with an error,
 // which may be nil.
 func lowest(t *testing.T, files *indextest.Tree, before map[string]map[string]bool, report string, failure error) (folders []string) {
+	opened := openFaulty(t, files, "providers/mirror.example.com", failure)
+	for _, f := range layout.Providers(opened).Lowest(report, listed(before)) {
+		folders = append(folders, f.Report)
+	}
+	return folders
+}
+
+// openFaulty opens a tree in which a folder fails with an error when it is listed.
+func openFaulty(t *testing.T, files *indextest.Tree, folder string, failure error) tree.Tree {
+	t.Helper()
 	var faults treetest.Faults
 	faults.When(func(_ int, o treetest.Operation) error {
-		if o.Path == "providers/mirror.example.com" {
+		if o.Path == folder {
 			return failure
 		}
 		return nil
@@ -88,8 +110,17 @@ func lowest(t *testing.T, files *indextest.Tree, before map[string]map[string]bo
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range layout.Providers(opened).Lowest(report, func(report string) map[string]bool { return before[report] }) {
-		folders = append(folders, f.Report)
-	}
-	return folders
+	return opened
 }
+
+// listed are the names that were listed before in each folder, all of which may have changed since.
+type listed map[string]map[string]bool
+
+func (l listed) Names(report string) map[string]bool { return l[report] }
+
+func (listed) IsUnchanged(layout.Folder) bool { return false }
+
+// unchanged are names that are known to be the same now.
+type unchanged struct{ listed }
+
+func (unchanged) IsUnchanged(layout.Folder) bool { return true }

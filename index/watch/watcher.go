@@ -49,13 +49,40 @@ type Watcher struct {
 // watched has the directories that a scan has read.
 type watched struct {
 	tree    map[string]string          // the directories of the tree, with a folder that the report names; empty: the whole tree
+	below   map[string]map[string]bool // the directories in each directory that lead to those of the tree
 	modules map[string]bool            // the directories among them that are packed as a module, where dot files count
 	onPath  map[string]map[string]bool // names in other directories, see AddPathTo
 	linked  bool                       // a directory may have two names, and events have only one of them
 }
 
 func newWatched() watched {
-	return watched{tree: make(map[string]string), modules: make(map[string]bool), onPath: make(map[string]map[string]bool)}
+	return watched{tree: make(map[string]string), below: make(map[string]map[string]bool), modules: make(map[string]bool), onPath: make(map[string]map[string]bool)}
+}
+
+// add adds a directory of the tree.
+func (w *watched) add(dir, report string) {
+	w.tree[dir] = report
+	for parent := filepath.Dir(dir); !w.below[parent][dir] && parent != dir; dir, parent = parent, filepath.Dir(parent) {
+		if w.below[parent] == nil {
+			w.below[parent] = make(map[string]bool)
+		}
+		w.below[parent][dir] = true
+	}
+}
+
+// remove removes a directory and the directories in it, and calls removed for each directory of
+// the tree. It does not look at all others: thousands of folders may be renamed at once.
+func (w *watched) remove(dir string, removed func(dir string)) {
+	for below := range w.below[dir] {
+		w.remove(below, removed)
+	}
+	delete(w.below, dir)
+	delete(w.below[filepath.Dir(dir)], dir)
+	delete(w.modules, dir)
+	if w.has(dir) {
+		delete(w.tree, dir)
+		removed(dir)
+	}
 }
 
 // all returns every directory that is watched.
@@ -122,7 +149,7 @@ func (w *Watcher) addTree(name, report string) {
 	if again && earlier != report {
 		report = "" // the root of one part is a folder of another
 	}
-	w.since.tree[name] = report
+	w.since.add(name, report)
 	known = known || again
 	w.mutex.Unlock()
 	if !known {
@@ -303,15 +330,8 @@ func (w *Watcher) drop(name string) {
 	if !w.before.has(name) && !w.since.has(name) {
 		return
 	}
-	below := name + string(filepath.Separator)
 	for _, known := range []*watched{&w.before, &w.since} {
-		for dir := range known.tree {
-			if dir == name || strings.HasPrefix(dir, below) {
-				delete(known.tree, dir)
-				delete(known.modules, dir)
-				_ = w.notify.Remove(dir) // it fails for a directory that is gone
-			}
-		}
+		known.remove(name, func(dir string) { _ = w.notify.Remove(dir) }) // it fails for a directory that is gone
 	}
 }
 
