@@ -79,8 +79,8 @@ func (v *wayWalk) addKnown(root layout.Folder, report string) (found bool) {
 	return found
 }
 
-// seeks reports whether something in a folder may have changed.
-func (v *wayWalk) seeks(f layout.Folder) bool {
+// mayHaveChanged reports whether something in a folder may have changed.
+func (v *wayWalk) mayHaveChanged(f layout.Folder) bool {
 	return v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return layout.IsOnWay(f.Report, s) || layout.IsOnWay(s, f.Report) })
 }
 

@@ -105,7 +105,7 @@ func (v *wayWalk) walk(f layout.Folder) {
 		}
 		below := f.Below(strings.Clone(e.Name)) // addresses stay in memory longer than the names beside them
 		name := path.Base(below.Report)
-		if here.names[name] = true; !known[name] || v.seeks(below) {
+		if here.names[name] = true; !known[name] || v.mayHaveChanged(below) {
 			v.walk(below)
 		}
 	}

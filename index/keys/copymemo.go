@@ -191,12 +191,16 @@ func (m *CopyMemo) drop(ctx context.Context, n Namespace) error {
 // have other keys now, and drops the copies of namespaces that are not signed. failed says which
 // copy could not be stored, and why; empty: all could.
 func (m *CopyMemo) Keep(ctx context.Context, k *Folder, verified map[Namespace][]Release) (failed string) {
-	namespaces := m.outdated(k)
+	chosen := make(map[Namespace]bool)
+	for _, n := range m.outdated(k) {
+		chosen[n] = true
+	}
 	for n, releases := range verified {
-		if len(releases) > 0 && k.files[n] != nil && !slices.Contains(namespaces, n) {
-			namespaces = append(namespaces, n)
+		if len(releases) > 0 && k.files[n] != nil {
+			chosen[n] = true
 		}
 	}
+	namespaces := slices.Collect(maps.Keys(chosen))
 	ctx, cancel := context.WithTimeout(ctx, copyPatience)
 	defer cancel()
 	errs := make([]error, len(namespaces))
