@@ -699,3 +699,23 @@ func TestACopyIsRenewedFromASettledFile(t *testing.T) {
 		}
 	}
 }
+
+// A copy that could not be renewed is renewed by the next scan, also of another folder, for which
+// the keys are not read again.
+func TestACopyThatFailedIsRenewedByTheScanOfAnotherFolder(t *testing.T) {
+	k := newKeyedTree(t, "")
+	x := index.New(k.options)
+	t.Cleanup(func() { x.Close() })
+	rescan(t, x)
+	k.Keys("acme", k.forger)
+	k.copies.Fail(errStorage)
+	rescan(t, x)
+	k.copies.Fail(nil)
+	k.Provider("globex/other", "1.0.0", "linux_amd64")
+	before := x.Snapshot()
+	x.Refresh("providers/globex/other")
+	x.Start()
+	x.Next(t.Context(), before)
+	k.Remove("keys/acme.asc")
+	k.wants(k.start()(), map[string]string{"1.0.0": "unknown_key"})
+}
