@@ -170,7 +170,9 @@ func TestTlogInAnotherDataDirectory(t *testing.T) {
 	if commandtest.Status(err) != 1 || !strings.Contains(err.Error(), missing) {
 		t.Errorf("check with another data directory: %q, %v", out, err)
 	}
-	// The storage, too, may lie in the data directory, so that it has no checkpoint.
+	// The storage, too, may lie in the data directory, so that it has no checkpoint. A running
+	// server would store one again.
+	server.stop()
 	if err := os.RemoveAll(server.roots + "/terraform_registry/tlog"); err != nil {
 		t.Fatal(err)
 	}
