@@ -336,13 +336,14 @@ func TestARemovedKeyLeavesTheCopy(t *testing.T) {
 			return scan()
 		}, "unknown_key"},
 		{"another key takes its place while the storage is down at a start", replace, func(k *keyedTree, _ func() *index.Snapshot) *index.Snapshot {
-			now := inAnHour()
-			k.options.Now = func() time.Time { return now }
+			var c stoppedClock
+			c.set(inAnHour())
+			k.options.Now = c.now
 			k.copies.Fail(errStorage)
 			scan := k.start()
 			scan()
 			k.copies.Fail(nil)
-			now = now.Add(time.Minute)
+			c.advance(time.Minute)
 			return scan()
 		}, "unknown_key"},
 		{"an empty file may be half-written", func(k *keyedTree) { k.Write("keys/acme.asc", "") }, scanned, byPublisher},
@@ -659,9 +660,10 @@ func TestKeysThatWereReadYoungAreReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	now := written.Add(time.Second / 2)
+	var c stoppedClock
+	c.set(written.Add(time.Second / 2))
 	o := options(t, files.Open)
-	o.Now = func() time.Time { return now }
+	o.Now = c.now
 	x := index.New(o)
 	defer x.Close()
 	write(first)
@@ -669,7 +671,7 @@ func TestKeysThatWereReadYoungAreReadAgain(t *testing.T) {
 		t.Fatal("it is offered with the wrong key")
 	}
 	write(second)
-	now = written.Add(3 * time.Second)
+	c.set(written.Add(3 * time.Second))
 	if s := rescan(t, x); !offers("acme/demo", "1.0.0")(s) {
 		t.Errorf("it is withheld: %+v", s.Report().Withheld)
 	}
@@ -679,21 +681,22 @@ func TestKeysThatWereReadYoungAreReadAgain(t *testing.T) {
 func TestACopyIsRenewedFromASettledFile(t *testing.T) {
 	files, copies, first, second := indextest.New(t), new(indextest.KeyCopies), indextest.NewPublisher(t), indextest.NewPublisher(t)
 	files.Keys("acme", first).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(first)
-	now := inAnHour()
+	var c stoppedClock
+	c.set(inAnHour())
 	o := options(t, files.Open)
-	o.KeyCopies, o.Now = copies, func() time.Time { return now }
+	o.KeyCopies, o.Now = copies, c.now
 	x := index.New(o)
 	defer x.Close()
 	rescan(t, x)
 	files.Keys("acme", second)
-	if err := files.Fs.Chtimes("keys/acme.asc", now, now); err != nil {
+	if err := files.Fs.Chtimes("keys/acme.asc", c.now(), c.now()); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
 		after  time.Duration
 		stored int
 	}{{0, 1}, {3 * time.Second, 2}, {time.Hour, 2}} {
-		now = now.Add(test.after)
+		c.advance(test.after)
 		if s := rescan(t, x); offers("acme/demo", "1.0.0")(s) || copies.Stored() != test.stored {
 			t.Errorf("%v later it is withheld as %v, and the copy was stored %d times", test.after, s.Report().Withheld, copies.Stored())
 		}
