@@ -1,6 +1,7 @@
 package index
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -42,6 +43,27 @@ func (l *listing) isEmpty() bool {
 		return !l.provider.hasPackages()
 	}
 	return len(l.module.packages) == 0
+}
+
+// archives yields the archives in a folder that has been listed.
+func (l *listing) archives() iter.Seq[*job] {
+	return func(yield func(*job) bool) {
+		if l.module != nil {
+			for _, p := range l.module.packages {
+				if !yield(p.job) {
+					return
+				}
+			}
+			return
+		}
+		for _, r := range l.provider.ordered {
+			for _, k := range r.packages {
+				if !yield(k.job) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // list lists the folder of an address. It returns the entry that the folder has already if
@@ -144,7 +166,6 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 	w, f := l.walker, *l.folder()
 	f.Part = tree.Part{} // an entry may outlast it
 	e := &entry{folder: f, walked: w.report, failed: w.failed, faulty: w.faulty, young: w.young}
-	var archives []*job
 	var trusted *keys.File
 	if p := l.provider; p != nil {
 		trusted = k.For(keys.NamespaceOf(p.Address))
@@ -153,20 +174,12 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 			e.titles = l.titlesFor(s, e.provider)
 			e.provider = titled(e.provider, e.titles)
 		}
-		for _, r := range p.ordered {
-			for _, k := range r.packages {
-				archives = append(archives, k.job)
-			}
-		}
 	} else {
 		e.offered = s.offerModule(l.module, w.before)
-		for _, p := range l.module.packages {
-			archives = append(archives, p.job)
-		}
 	}
 	e.empty, e.keys = l.isEmpty(), trusted
 	e.faulty = e.faulty || e.unread || w.faulty
-	e.packed = packedFolders(archives, w)
+	e.packed = packedFolders(l.archives(), w)
 	for _, a := range w.unread {
 		e.young = e.young || a.young
 		if e.failed == "" {
@@ -177,19 +190,22 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 		}
 	}
 	if l.lasts(e) && e.lasts() {
-		e.state = &folderState{listed: slices.Clip(w.listed), archives: len(archives)}
+		e.state = &folderState{listed: slices.Clip(w.listed)}
+		for range l.archives() {
+			e.state.archives++
+		}
 	}
 	return e
 }
 
 // packedFolders returns the stamps of the folders that have been read and need not rest
 // again. A folder that could not be looked at stays what it was.
-func packedFolders(archives []*job, w *walker) map[string]tree.Stamp {
+func packedFolders(archives iter.Seq[*job], w *walker) map[string]tree.Stamp {
 	packed := make(map[string]tree.Stamp)
 	if w.faulty && w.before != nil {
 		maps.Copy(packed, w.before.packed)
 	}
-	for _, a := range archives {
+	for a := range archives {
 		if a.isFolder() && !a.pending && a.Bad == nil {
 			packed[a.ReportPath()] = a.Stamp
 		}

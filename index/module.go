@@ -209,7 +209,7 @@ func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 	return offer.NewModuleVersion(offer.ModuleParts{
 		Hostname: hostname, Version: p.Number, Archive: p.file(), FileHashes: p.FileHashes, Folder: p.subfolderOfModule(),
-		Changed: offer.ChangesIn(p.Record, p.job.ReportPath(), ""), Doubts: p.doubts(), Tag: p.tag, Notes: p.notes(), Summary: archive.SummaryIn(p.Content),
+		Changed: offer.ChangesIn(p.Record, p.job.Location, ""), Doubts: p.doubts(), Tag: p.tag, Notes: p.notes(), Summary: archive.SummaryIn(p.Content),
 	})
 }
 

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"iter"
 	"maps"
@@ -248,18 +249,23 @@ func (r *releaseFiles) rewritten(known *Release, now time.Time) bool {
 }
 
 // state returns a digest of the files of a release and the keys that verify them.
-func (r *releaseFiles) state(trusted *keys.File) wire.SHA256 {
+func (r *releaseFiles) state(trusted *keys.File) (sum wire.SHA256) {
+	h := sha256.New()
 	var b []byte
 	for _, p := range r.packages {
-		b = memo.AppendFile(b, &p.Location, p.Stamp)
+		b = memo.AppendFile(b[:0], &p.Location, p.Stamp)
+		h.Write(b)
 	}
 	for d := range r.Documents() {
-		b = memo.AppendFile(b, &d.Location, d.Stamp)
+		b = memo.AppendFile(b[:0], &d.Location, d.Stamp)
+		h.Write(b)
 	}
-	b = append(b, r.Docs...)
+	b = append(b[:0], r.Docs...)
 	if trusted != nil { // an empty keys file is not the same as none
 		keys := trusted.Sum()
 		b = append(b, keys[:]...)
 	}
-	return wire.SHA256Of(b)
+	h.Write(b)
+	h.Sum(sum[:0])
+	return sum
 }

@@ -303,19 +303,28 @@ func (s *Snapshot) isEmpty() bool {
 
 // Report returns the results for all files of the tree. It is joined on the first request.
 func (s *Snapshot) Report() *Report {
-	s.reporting.Do(func() {
-		s.report = report.New()
-		s.report.Hint = s.Hint
-		s.report.Merge(s.keys.Report)
-		for _, report := range slices.Sorted(s.way.Keys()) {
-			s.report.Merge(s.way.Get(report).report)
-		}
-		for _, a := range slices.SortedFunc(s.addresses(), address.Address.Compare) {
-			s.groups.Get(a).addTo(s.report)
-		}
-		s.report.Finish(s.live)
-	})
+	s.reporting.Do(func() { s.report = s.join((*group).addTo) })
 	return s.report
+}
+
+// problems returns the report without what is offered.
+func (s *Snapshot) problems() *Report {
+	return s.join(func(g *group, r *Report) { r.Merge(g.report) })
+}
+
+// join joins the reports of all that the snapshot knows. add adds the report of a group.
+func (s *Snapshot) join(add func(*group, *Report)) *Report {
+	r := report.New()
+	r.Hint = s.Hint
+	r.Merge(s.keys.Report)
+	for _, report := range slices.Sorted(s.way.Keys()) {
+		r.Merge(s.way.Get(report).report)
+	}
+	for _, a := range slices.SortedFunc(s.addresses(), address.Address.Compare) {
+		add(s.groups.Get(a), r)
+	}
+	r.Finish(s.live)
+	return r
 }
 
 // addTo adds the report of a group, which may be nil, with its offers.
@@ -327,7 +336,7 @@ func (g *group) addTo(r *Report) {
 	for _, e := range g.offered {
 		first := len(r.Offered)
 		for _, release := range e.provider.ReleaseList() {
-			r.Offered = append(r.Offered, release.Reported())
+			r.Offered = append(r.Offered, release.Reported(e.provider.Address))
 		}
 		for _, v := range e.module.VersionList() {
 			r.Offered = append(r.Offered, v.Reported(e.module.Address))
@@ -365,11 +374,12 @@ func (d *difference) add(other difference) {
 	maps.Copy(d.way, other.way)
 }
 
-// reports returns the reports of what differs between two snapshots. before may be nil.
+// reports returns the reports of what differs between two snapshots. before may be nil: the
+// report has only problems then.
 func (d *difference) reports(before, now *Snapshot) (was, is *Report) {
 	was, is = report.New(), report.New()
 	if before == nil {
-		return was, now.Report()
+		return was, now.problems()
 	}
 	if before.keys != now.keys {
 		was.Merge(before.keys.Report)

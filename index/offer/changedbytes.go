@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // ChangedBytes says that the bytes that clients download of a version have changed since the
@@ -20,14 +21,14 @@ type ChangedBytes struct {
 	First *memo.EarlierBytes
 }
 
-// ChangesIn returns the change that the record of an archive has, by the path of the archive in
-// the report; nil if the archive has not changed. platform is empty for a module.
-func ChangesIn(d memo.Record, path, platform string) []ChangedBytes {
+// ChangesIn returns the change that the record of an archive has; nil if the archive has not
+// changed. platform is empty for a module.
+func ChangesIn(d memo.Record, at tree.Location, platform string) []ChangedBytes {
 	b := d.Earlier
 	if b == nil || d.Bad != nil {
 		return nil
 	}
-	c := ChangedBytes{Path: path, Platform: platform, Noticed: time.Unix(0, b.Noticed).UTC(), First: b}
+	c := ChangedBytes{Path: at.ReportPath(), Platform: platform, Noticed: time.Unix(0, b.Noticed).UTC(), First: b}
 	if c.Was, c.Is = b.H1, d.FileHashes.H1(); platform != "" || b.H1 == "" || d.FileHashes == "" {
 		c.Was, c.Is = b.SHA256.ZH(), d.SHA256.ZH()
 	}

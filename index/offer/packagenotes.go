@@ -2,19 +2,18 @@ package offer
 
 import (
 	"fmt"
-	"maps"
-	"slices"
+	"iter"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 )
 
-// PackageNotes returns notes about packages that clients on some platforms have trouble with.
-func PackageNotes(details map[address.Platform]archive.PackageDetail) (notes []string) {
+// PackageNotes returns notes about packages that clients on some platforms have trouble with. It
+// names the platforms in the order of the details.
+func PackageNotes(details iter.Seq2[address.Platform, archive.PackageDetail]) (notes []string) {
 	var withoutMode, otherHash []string
-	for _, p := range slices.SortedFunc(maps.Keys(details), address.Platform.Compare) {
-		detail := details[p]
+	for p, detail := range details {
 		if p.OS != "windows" && detail.LacksMode() {
 			withoutMode = append(withoutMode, p.String())
 		}

@@ -28,7 +28,7 @@ func release(number string) *offer.Release {
 // documentation only.
 func TestAReleaseIsWhole(t *testing.T) {
 	r := release("1.0.0")
-	if o := r.Reported(); o.Version != "1.0.0" || !slices.Equal(o.Platforms, []string{"linux_amd64"}) || !slices.Equal(o.Notes, []string{"a note", "it is not signed: only the mirror offers it"}) {
+	if o := r.Reported(address.Address{Namespace: "acme", Name: "demo"}); o.Address != "acme/demo" || o.Version != "1.0.0" || !slices.Equal(o.Platforms, []string{"linux_amd64"}) || !slices.Equal(o.Notes, []string{"a note", "it is not signed: only the mirror offers it"}) {
 		t.Errorf("reported is %+v", o)
 	}
 	if !r.IsVerified(wire.SHA256{2}, time.Unix(160, 0), time.Hour) || r.IsVerified(wire.SHA256{3}, time.Unix(160, 0), time.Hour) {

@@ -43,8 +43,8 @@ type Release struct {
 	published     int64 // nanoseconds
 	offered       int64 // when it was first offered, by a record, in nanoseconds; 0: there is none
 	deprecated    *registryhcl.Notice
-	docs          string       // the folder of its documentation; empty if there is none
-	reported      report.Offer // the release in the form of a report, without a notice
+	docs          string   // the folder of its documentation; empty if there is none
+	notes         []string // for the report
 
 	// It is used again if neither its files nor its keys have changed.
 	state    wire.SHA256 // of its files and keys when it was verified
@@ -111,22 +111,11 @@ func NewRelease(p ReleaseParts) *Release {
 	} else {
 		r.sign(p.Address.Name, p.Checksums.Content, p.Signer)
 	}
-	r.reported = r.newOffer(p.Address, p.Notes)
-	return r
-}
-
-// newOffer returns the release in the form of a report, without a notice.
-func (r *Release) newOffer(a address.Address, notes []string) report.Offer {
-	o := report.Offer{Kind: report.KindProvider, Address: a.String(), Version: r.Version, Signature: r.Signature.String()}
-	o.Notes = append(slices.Clip(notes), ChangedNotes(r.Changed)...)
+	r.notes = append(slices.Clip(p.Notes), ChangedNotes(r.Changed)...)
 	if r.Signature.By == NotSigned {
-		o.Notes = append(o.Notes, "it is not signed: only the mirror offers it")
+		r.notes = append(r.notes, "it is not signed: only the mirror offers it")
 	}
-	o.Platforms = make([]string, len(r.Packages))
-	for i, p := range r.Packages {
-		o.Platforms[i] = p.File.Platform
-	}
-	return o
+	return r
 }
 
 // IsVerified reports whether a release, which may be nil, was verified with the same files
@@ -147,8 +136,17 @@ func (r *Release) Verified() time.Time {
 	return time.Unix(0, r.verified)
 }
 
-// Reported returns the release in the form of a report.
-func (r *Release) Reported() report.Offer { return r.reported.WithNotice(r.deprecated) }
+// Reported returns the release of the provider at that address in the form of a report.
+func (r *Release) Reported(a address.Address) report.Offer {
+	o := report.Offer{
+		Kind: report.KindProvider, Address: a.String(), Version: r.Version, Signature: r.Signature.String(),
+		Notes: r.notes, Platforms: make([]string, len(r.Packages)),
+	}
+	for i, p := range r.Packages {
+		o.Platforms[i] = p.File.Platform
+	}
+	return o.WithNotice(r.deprecated)
+}
 
 // Docs returns the folder of its documentation; empty if there is none.
 func (r *Release) Docs() string { return r.docs }
@@ -225,11 +223,10 @@ func (r *Release) WithPackages(some []*Package) *Release {
 	}
 	other := *r
 	other.encoded, other.Packages = new(encodedRelease), make([]*Package, len(some))
-	other.reported.Platforms = make([]string, len(some))
 	for i, p := range some {
 		own := *p
 		own.release, own.download = &other, nil
-		other.Packages[i], other.reported.Platforms[i] = &own, p.File.Platform
+		other.Packages[i] = &own
 	}
 	return &other
 }

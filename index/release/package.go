@@ -1,6 +1,7 @@
 package release
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -37,6 +38,17 @@ func (p *Package) detail() archive.PackageDetail {
 		return archive.PackageDetail{}
 	}
 	return archive.PackageDetailOf(p.Content)
+}
+
+// details yields the details of packages by their platforms.
+func details(packages []Package) iter.Seq2[address.Platform, archive.PackageDetail] {
+	return func(yield func(address.Platform, archive.PackageDetail) bool) {
+		for i := range packages {
+			if !yield(packages[i].Platform, packages[i].detail()) {
+				return
+			}
+		}
+	}
 }
 
 // checkPackages returns the packages that agree with the release, ordered by platform, and

@@ -136,7 +136,7 @@ func (v *Verifier) Verify(files *Files, all iter.Seq[Package], state wire.SHA256
 		zips[i] = k.file(v.zip(files, k), files.Text)
 		offered[i] = offer.Package{Platform: k.Platform, File: &zips[i], FileHashes: k.FileHashes, PackedHashes: k.detail().PackedHashes}
 		newest = max(newest, k.Stamp.ModTime)
-		changed = append(changed, offer.ChangesIn(k.Record, k.ReportPath(), k.PlatformText)...)
+		changed = append(changed, offer.ChangesIn(k.Record, k.Location, k.PlatformText)...)
 	}
 	for d := range files.Documents() {
 		newest = max(newest, d.Stamp.ModTime)
@@ -161,11 +161,7 @@ func (v *Verifier) Verify(files *Files, all iter.Seq[Package], state wire.SHA256
 	if verdict.Note != "" {
 		parts.Notes = append(parts.Notes, verdict.Note)
 	}
-	details := make(map[address.Platform]archive.PackageDetail, len(packages))
-	for i := range packages {
-		details[packages[i].Platform] = packages[i].detail()
-	}
-	parts.Notes = append(parts.Notes, offer.PackageNotes(details)...)
+	parts.Notes = append(parts.Notes, offer.PackageNotes(details(packages))...)
 	if len(problems.Withheld) == 0 && files.settled(v.Began) {
 		parts.State, parts.Verified = state, v.Began
 	}
