@@ -11,10 +11,13 @@ type patience struct {
 	answer time.Duration // until an answer begins, including the SDK's retries
 	idle   time.Duration // between two reads or writes of a body
 	copy   time.Duration // for a copy, which the store completes before it answers
+
+	// crossing is for the file of another write to appear, beside which a write was refused.
+	crossing time.Duration
 }
 
 // patient is the patience of every Bucket outside tests.
-var patient = patience{answer: 30 * time.Second, idle: 30 * time.Second, copy: 10 * time.Minute}
+var patient = patience{answer: 30 * time.Second, idle: 30 * time.Second, copy: 10 * time.Minute, crossing: time.Second}
 
 // wait returns a context that is canceled with the cause errTooSlow after the given time,
 // unless the wait is renewed or paused.

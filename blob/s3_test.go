@@ -431,6 +431,42 @@ func TestLargeFilesAreSentInPartsAndCreatedOnce(t *testing.T) {
 	}
 }
 
+// A write is refused beside another one that has not ended.
+func TestWritesThatCross(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		missing int // how often the store does not have the file yet
+		exists  bool
+	}{
+		{"the file of the other write appears later", 3, true},
+		{"the other write fails", 1000, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newStore(t)
+			b := openBucket(t, options{url: s.url})
+			b.patience.crossing = 100 * time.Millisecond
+			put(t, b, "claim", "theirs")
+			missing := test.missing
+			s.intercept(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				switch {
+				case r.Method == http.MethodPut:
+					refuse(w, 412, "PreconditionFailed")
+				case r.Method == http.MethodHead && missing > 0:
+					missing--
+					refuse(w, 404, "NoSuchKey")
+				default:
+					return false
+				}
+				return true
+			})
+			_, err := b.Create(t.Context(), "claim", strings.NewReader("ours"))
+			if errors.Is(err, fs.ErrExist) != test.exists || !test.exists && (err == nil || !strings.Contains(err.Error(), "beside another write, which failed")) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
 // S3 copies objects of up to 5 GiB only.
 func TestFilesTooLargeToCopyAreRewritten(t *testing.T) {
 	s := newStore(t)

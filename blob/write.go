@@ -91,9 +91,16 @@ func (b *Bucket) refusedCreate(ctx context.Context, op, name, key, writer string
 	ctx, w := b.patience.wait(ctx, b.patience.answer)
 	defer w.stop()
 	a, err := b.store.Attributes(ctx, key)
+	// S3 also refuses while another write has not ended. Its file appears later, if at all.
+	for pause := time.Millisecond; err != nil && b.dialect.missing(err) && pause < b.patience.crossing; pause *= 2 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		a, err = b.store.Attributes(ctx, key)
+	}
 	switch {
 	case err != nil && b.dialect.missing(err):
-		// S3 also refuses if two writes cross and one of them fails.
 		return &fs.PathError{Op: op, Path: name, Err: &failure{text: "the store refused to write beside another write, which failed"}}
 	case err != nil:
 		return b.pathError(ctx, op, name, err)
