@@ -12,7 +12,8 @@ type patience struct {
 	idle   time.Duration // between two reads or writes of a body
 	copy   time.Duration // for a copy, which the store completes before it answers
 
-	// crossing is for the file of another write to appear, beside which a write was refused.
+	// crossing is how long the file may take to appear because of which a write was refused: the
+	// other write may not have ended.
 	crossing time.Duration
 }
 

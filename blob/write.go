@@ -91,7 +91,8 @@ func (b *Bucket) refusedCreate(ctx context.Context, op, name, key, writer string
 	ctx, w := b.patience.wait(ctx, b.patience.answer)
 	defer w.stop()
 	a, err := b.store.Attributes(ctx, key)
-	// S3 also refuses while another write has not ended. Its file appears later, if at all.
+	// S3 also refuses while another write has not ended. The file of the other write appears
+	// later, or never if that write fails.
 	for pause := time.Millisecond; err != nil && b.dialect.missing(err) && pause < b.patience.crossing; pause *= 2 {
 		select {
 		case <-ctx.Done():
