@@ -79,6 +79,7 @@ var layers = []layer{
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index", "pull/flight"}},
 	{name: "usage", only: []string{"address", "wire"}},
+	{name: "handlers/mapping", only: []string{"tree"}}, // its error for a file that changes
 	{name: "handlers/webhook", http: true, only: []string{}},
 	{name: "handlers", http: true},
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out, and back

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers/mapping"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -26,9 +28,10 @@ var bodyBuffers = sync.Pool{New: func() any { return new([bodySize]byte) }}
 // file, and change with the file after that look. Nothing in this process can see it.
 type bodyWriter struct {
 	http.ResponseWriter
-	proto     int          // the major version of HTTP
-	unchanged func() error // called after the last read; nil: no byte is read
-	failed    error        // why the body is too short
+	proto     int            // the major version of HTTP
+	mapped    *mapping.Files // shares mappings with other downloads; nil: files are read
+	unchanged func() error   // called after the last read; nil: no byte is read
+	failed    error          // why the body is too short
 }
 
 // ReadFrom sends a part of a file. http.ServeContent calls it.
@@ -66,7 +69,13 @@ func (w *bodyWriter) ReadFrom(from io.Reader) (n int64, err error) {
 // a slow client takes.
 func (w *bodyWriter) send(from io.Reader, n int64) (int64, error) {
 	if w.proto < 2 {
-		return io.CopyN(w.ResponseWriter, from, n)
+		sent, err := w.sendMapped(from, n)
+		if err == nil && sent < n {
+			var copied int64
+			copied, err = io.CopyN(w.ResponseWriter, from, n-sent)
+			sent += copied
+		}
+		return sent, err
 	}
 	buffer := bodyBuffers.Get().(*[bodySize]byte)
 	defer bodyBuffers.Put(buffer)
@@ -76,6 +85,14 @@ func (w *bodyWriter) send(from io.Reader, n int64) (int64, error) {
 		err = io.EOF
 	}
 	return written, err
+}
+
+// sendMapped sends as many of the n bytes as need not be read.
+func (w *bodyWriter) sendMapped(from io.Reader, n int64) (int64, error) {
+	if f, ok := from.(*os.File); ok && w.mapped != nil {
+		return w.mapped.Send(w.ResponseWriter, f, n)
+	}
+	return 0, nil
 }
 
 // shorter returns ErrChanged for the end of a file that comes too early.

@@ -36,6 +36,9 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 	etag := `"` + f.Tag() + `"`
 	var file io.ReadSeeker
 	body := bodyWriter{ResponseWriter: w, proto: r.ProtoMajor}
+	if r.TLS != nil { // without TLS, the kernel sends the file
+		body.mapped = &g.mapped
+	}
 	if f.Size > 0 && r.needsNoContent(etag) {
 		file = &unopened{size: f.Size}
 	} else {

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers/mapping"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers/webhook"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
@@ -151,6 +152,7 @@ type Registry struct {
 
 	requests sync.Pool // of *request
 	buffers  sync.Pool // of *[]byte
+	mapped   mapping.Files
 
 	pull   *pull.PullThrough // of the Upstream
 	signed cache.Cache[signedID, []byte]
