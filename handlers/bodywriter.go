@@ -64,9 +64,9 @@ func (w *bodyWriter) ReadFrom(from io.Reader) (n int64, err error) {
 
 // send copies n bytes. Over HTTP/2 and HTTP/3 each write goes from goroutine to
 // goroutine, and Caddy copies each of its chunks with a new buffer. Large writes from a
-// reused buffer cost a third less. HTTP/1.1 has its own buffers, or none if it uses
-// sendfile, which needs the file itself: a download holds no other buffer for as long as
-// a slow client takes.
+// reused buffer cost a third less. Over HTTP/1.1, a download holds no buffer for as long
+// as a slow client takes, unless its file cannot be mapped with TLS: sendfile, without TLS,
+// needs the file itself.
 func (w *bodyWriter) send(from io.Reader, n int64) (int64, error) {
 	if w.proto < 2 {
 		sent, err := w.sendMapped(from, n)
@@ -87,7 +87,7 @@ func (w *bodyWriter) send(from io.Reader, n int64) (int64, error) {
 	return written, err
 }
 
-// sendMapped sends as many of the n bytes as need not be read.
+// sendMapped sends the first of the n bytes, as many as need not be read.
 func (w *bodyWriter) sendMapped(from io.Reader, n int64) (int64, error) {
 	if f, ok := from.(*os.File); ok && w.mapped != nil {
 		return w.mapped.Send(w.ResponseWriter, f, n)
