@@ -48,7 +48,7 @@ type mapped struct {
 // Send writes n bytes of a file from its current offset, and moves the offset behind them.
 // It writes fewer bytes and returns no error if the others have to be read: the file cannot
 // be mapped, or not as a whole, or it is too small for that. It returns tree.ErrChanged if
-// the file becomes shorter meanwhile; then nobody knows what w has taken.
+// the file becomes shorter meanwhile; then it is unknown how much w has written.
 func (s *Files) Send(w io.Writer, f *os.File, n int64) (sent int64, err error) {
 	if n < window {
 		return 0, nil
