@@ -68,7 +68,7 @@ aws_secret_access_key = wrong-secret
 	os.Setenv("AWS_CONFIG_FILE", filepath.Join(folder, "none"))
 
 	// The executable stays in Go's build cache.
-	build := exec.Command("go", "tool", "-n", "versitygw")
+	build := exec.Command("go", "run", "-exec", "echo", "tool") // go tool would ignore the GOFLAGS of .ci/run
 	build.Dir = "versitygw"
 	path, err := build.Output()
 	if err != nil {

@@ -57,7 +57,7 @@ var clients = sync.OnceValue(func() []Client {
 
 // openTofu is built from its Go module, at the version that tofu/go.mod pins.
 func openTofu() Client {
-	path, err := goTool("tofu", "tofu")
+	path, err := goTool("tofu")
 	if err != nil {
 		return Client{Name: "tofu", missing: err}
 	}
@@ -68,7 +68,7 @@ func openTofu() Client {
 // pins: 0.13 is the first that verify knows, and 1.5 the last before OpenTofu began.
 var olderTerraforms = sync.OnceValue(func() (all []Client) {
 	for _, version := range []string{"0.13", "1.5"} {
-		path, err := goTool(filepath.Join("terraform", version), "terraform")
+		path, err := goTool(filepath.Join("terraform", version))
 		if err != nil {
 			all = append(all, Client{Name: "terraform", Version: version, missing: err})
 			continue

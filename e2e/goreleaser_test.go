@@ -12,7 +12,7 @@ import (
 
 // goReleaser is built from its Go module, at the version that goreleaser/go.mod
 // pins.
-var goReleaser = sync.OnceValues(func() (string, error) { return goTool("goreleaser", "goreleaser") })
+var goReleaser = sync.OnceValues(func() (string, error) { return goTool("goreleaser") })
 
 // Project is the git repository of a provider: the sample provider with the files
 // that docs/publish.md has for GoReleaser.

@@ -13,7 +13,7 @@ import (
 )
 
 // helm is built from its Go module, at the version that helm/go.mod pins.
-var helm = sync.OnceValues(func() (string, error) { return goTool("helm", "helm") })
+var helm = sync.OnceValues(func() (string, error) { return goTool("helm") })
 
 // Helm accepts the chart. With every setting, Kubernetes accepts the rendered
 // manifests, and Caddy runs their Caddyfile.

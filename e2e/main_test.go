@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -112,11 +113,10 @@ func dependOn(dir string) error {
 	})
 }
 
-// goTool builds a tool of the module in dir and returns the executable, which
-// stays in Go's build cache: linking OpenTofu for each run would take longer
-// than many tests.
-func goTool(dir, name string) (string, error) {
-	cmd := exec.Command("go", "tool", "-n", name)
+// goTool builds the tool of the module in dir and returns the executable, which stays in
+// Go's build cache: linking OpenTofu for each run would take longer than many tests.
+func goTool(dir string) (string, error) {
+	cmd := exec.Command("go", "run", "-exec", "echo", "tool") // go tool would ignore the GOFLAGS of .ci/run
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), compiling...)
 	out, err := cmd.Output()
 	if err != nil {
@@ -126,7 +126,7 @@ func goTool(dir, name string) (string, error) {
 		}
 		return "", fmt.Errorf("%v in %s: %w", cmd.Args, dir, err)
 	}
-	return string(out[:len(out)-1]), nil
+	return strings.TrimSpace(string(out)), nil
 }
 
 // repository returns the root of the checkout.

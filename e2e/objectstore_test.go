@@ -47,7 +47,7 @@ type ObjectStore struct {
 // newObjectStore runs a store with an empty bucket until the test ends.
 func newObjectStore(t *testing.T) *ObjectStore {
 	t.Helper()
-	binary, err := goTool(filepath.Join(repository(), "blob", "versitygw"), "versitygw")
+	binary, err := goTool(filepath.Join(repository(), "blob", "versitygw"))
 	require(t, err)
 	dir, err := os.MkdirTemp(runDir, "s3")
 	if err != nil {

@@ -30,7 +30,7 @@ type Distribution struct {
 const sbomSuffix = ".cdx.json"
 
 // cyclonedx is built from its Go module, at the version that cyclonedx/go.mod pins.
-var cyclonedx = sync.OnceValues(func() (string, error) { return goTool("cyclonedx", "cyclonedx-gomod") })
+var cyclonedx = sync.OnceValues(func() (string, error) { return goTool("cyclonedx") })
 
 // allFormats are the formats of packages in .goreleaser.yml.
 const allFormats = "deb, rpm, apk"

@@ -54,7 +54,7 @@ func TestToolsDocsSite(t *testing.T) {
 }
 
 // tfupdate is built from its Go module, at the version that tfupdate/go.mod requires.
-var tfupdate = sync.OnceValues(func() (string, error) { return goTool("tfupdate", "tfupdate") })
+var tfupdate = sync.OnceValues(func() (string, error) { return goTool("tfupdate") })
 
 // tfupdate finds versions, and writes lock files that clients accept.
 func TestToolsDocsTfupdate(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // path and version, as if the checkout had been published.
 func TestXcaddy(t *testing.T) {
 	t.Parallel()
-	xcaddy, err := goTool("xcaddy", "xcaddy")
+	xcaddy, err := goTool("xcaddy")
 	require(t, err)
 	// terraform leaves a path with a colon in the sample configuration, which no Go
 	// module may have.
