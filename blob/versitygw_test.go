@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -67,15 +68,8 @@ aws_secret_access_key = wrong-secret
 	os.Setenv("AWS_SHARED_CREDENTIALS_FILE", credentials)
 	os.Setenv("AWS_CONFIG_FILE", filepath.Join(folder, "none"))
 
-	// The executable stays in Go's build cache.
-	build := exec.Command("go", "run", "-exec", "echo", "tool") // go tool would ignore the GOFLAGS of .ci/run
-	build.Dir = "versitygw"
-	path, err := build.Output()
+	path, err := goTool("versitygw")
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
-		}
 		s.missing = err
 		return func() {}
 	}
@@ -83,7 +77,7 @@ aws_secret_access_key = wrong-secret
 	if err := os.Mkdir(s.folder, 0o700); err != nil {
 		panic(err)
 	}
-	server := exec.CommandContext(ctx, strings.TrimSpace(string(path)), "--quiet", "--keep-alive", "--port", s.socket, "posix", "--sidecar", s.metadata, s.folder)
+	server := exec.CommandContext(ctx, path, "--quiet", "--keep-alive", "--port", s.socket, "posix", "--sidecar", s.metadata, s.folder)
 	if err := os.Mkdir(s.metadata, 0o700); err != nil {
 		panic(err)
 	}
@@ -198,4 +192,27 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	fmt.Fprintf(w, `<?xml version="1.0"?><Error><Code>%s</Code><Message>as told by the test</Message></Error>`, code)
+}
+
+// goTool builds the tool of the module in dir and returns the executable, which stays in
+// Go's build cache.
+func goTool(dir string) (string, error) {
+	for range 2 {
+		build := exec.Command("go", "run", "-exec", "echo", "tool") // go tool would ignore the GOFLAGS of .ci/run
+		build.Dir = dir
+		out, err := build.Output()
+		if err != nil {
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				err = fmt.Errorf("%w\n%s", err, exit.Stderr)
+			}
+			return "", err
+		}
+		// If go has linked the executable, this is a copy that it has removed again.
+		path := strings.TrimSpace(string(out))
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return path, err
+		}
+	}
+	return "", fmt.Errorf("go keeps no executable of the tool in %s", dir)
 }

@@ -116,17 +116,24 @@ func dependOn(dir string) error {
 // goTool builds the tool of the module in dir and returns the executable, which stays in
 // Go's build cache: linking OpenTofu for each run would take longer than many tests.
 func goTool(dir string) (string, error) {
-	cmd := exec.Command("go", "run", "-exec", "echo", "tool") // go tool would ignore the GOFLAGS of .ci/run
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), compiling...)
-	out, err := cmd.Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
+	for range 2 {
+		cmd := exec.Command("go", "run", "-exec", "echo", "tool") // go tool would ignore the GOFLAGS of .ci/run
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), compiling...)
+		out, err := cmd.Output()
+		if err != nil {
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				err = fmt.Errorf("%w\n%s", err, exit.Stderr)
+			}
+			return "", fmt.Errorf("%v in %s: %w", cmd.Args, dir, err)
 		}
-		return "", fmt.Errorf("%v in %s: %w", cmd.Args, dir, err)
+		// If go has linked the executable, this is a copy that it has removed again.
+		path := strings.TrimSpace(string(out))
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return path, err
+		}
 	}
-	return strings.TrimSpace(string(out)), nil
+	return "", fmt.Errorf("go keeps no executable of the tool in %s", dir)
 }
 
 // repository returns the root of the checkout.
