@@ -143,7 +143,7 @@ func write(w io.Writer, b []byte) (n int, err error) {
 		if p == nil {
 			return
 		}
-		// Of a nil pointer's panic nothing is known but its text.
+		// The panic of a nil pointer has no address.
 		if _, ok := p.(interface{ Addr() uintptr }); !ok {
 			panic(p)
 		}
