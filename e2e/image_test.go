@@ -55,7 +55,7 @@ func TestImageBuild(t *testing.T) {
 			out := t.TempDir()
 			build := exec.CommandContext(beforeDeadline(t), "sh", "-c", substitute(t, command, "/out/", out+"/"))
 			build.Dir = context
-			build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false",
+			build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false "+goEnv(t, "GOFLAGS"),
 				"TARGETOS="+runtime.GOOS, "TARGETARCH="+runtime.GOARCH, "FLAVOUR="+flavour, "VERSION=v1.2.3 with Caddy")
 			if output, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, output)

@@ -55,7 +55,7 @@ func moduleProxy(t *testing.T, path, checkout string) ([]string, module.Version)
 	return append(os.Environ(),
 		"GOPROXY=file://"+filepath.ToSlash(dir)+","+goEnv(t, "GOPROXY"),
 		"GONOSUMDB="+v.Path,
-		"GOFLAGS=-mod=mod -modcacherw",
+		"GOFLAGS=-mod=mod -modcacherw "+goEnv(t, "GOFLAGS"),
 	), v
 }
 
