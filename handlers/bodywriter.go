@@ -65,8 +65,8 @@ func (w *bodyWriter) ReadFrom(from io.Reader) (n int64, err error) {
 // send copies n bytes. Over HTTP/2 and HTTP/3 each write goes from goroutine to
 // goroutine, and Caddy copies each of its chunks with a new buffer. Large writes from a
 // reused buffer cost a third less. Over HTTP/1.1, a download holds no buffer for as long
-// as a slow client takes, unless its file cannot be mapped with TLS: sendfile, without TLS,
-// needs the file itself.
+// as a slow client takes: with TLS, the file is mapped, and without it, sendfile sends the
+// file itself. A file that cannot be mapped is read into a buffer of net/http.
 func (w *bodyWriter) send(from io.Reader, n int64) (int64, error) {
 	if w.proto < 2 {
 		sent, err := w.sendMapped(from, n)

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers/mapping"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -265,6 +266,32 @@ func TestFilesAreSentByTheKernel(t *testing.T) {
 		if w.Body.String() != want {
 			t.Errorf("%q: the bytes differ", ranges)
 		}
+	}
+}
+
+// With TLS, HTTP/1.1 would read the file into a buffer for each download.
+func TestFilesAreMappedForTLS(t *testing.T) {
+	root := t.TempDir()
+	content := indextest.Zip("main.tf", "# a module", "data", slowContent[:1<<20])
+	indextest.OnDisk(t, root).Write(slowArchive, content)
+	f, err := os.Open(filepath.Join(root, filepath.FromSlash(slowArchive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if sent, err := new(mapping.Files).Send(io.Discard, f, int64(len(content))); err != nil || sent == 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("files are not mapped in CI: %v", err)
+		}
+		t.Skip("files of this system or file system are not mapped")
+	}
+	w := &sender{ResponseRecorder: httptest.NewRecorder()}
+	onDisk(t, root).ServeHTTP(w, httptest.NewRequest(http.MethodGet, home+"/v1/modules/acme/vpc/aws/1.0.0/archive.zip", nil))
+	if len(w.from) != 0 {
+		t.Errorf("read from %v", w.from)
+	}
+	if w.Body.String() != content {
+		t.Errorf("got %d bytes that differ", w.Body.Len())
 	}
 }
 

@@ -2,7 +2,7 @@
 // read, and no buffer for as long as a slow client takes. Downloads of one file at the same
 // time share its mapping.
 //
-// With HTTP/1.1 over TLS, this saves a tenth of the CPU time of 200 downloads and a fifth of
+// With HTTP/1.1 over TLS, this saves a tenth of the CPU time of 200 downloads and a sixth of
 // the server's memory, as the bench measured it. Without TLS, sendfile is better. With
 // HTTP/2, the bytes are copied in another goroutine anyway.
 //

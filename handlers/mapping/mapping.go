@@ -15,8 +15,8 @@ const (
 	// window is how many bytes are written at once.
 	window = 256 << 10
 
-	// present is how long pages that have been requested are taken to be in memory.
-	present = time.Second
+	// requestInterval is how long pages are taken to stay in memory after a request.
+	requestInterval = time.Second
 )
 
 // Files are the files that are being sent. The zero value is ready to use, also
@@ -125,7 +125,7 @@ func (m *mapped) send(w io.Writer, offset, end int64) (sent int64, err error) {
 // request has the pages of a window read, and reports whether all of them are there.
 func (m *mapped) request(i int64) bool {
 	now, last := int64(time.Since(m.since)), m.requested[i].Load()
-	if last > 0 && now-last < int64(present) {
+	if last > 0 && now-last < int64(requestInterval) {
 		return true
 	}
 	if requestPages(m.bytes[i*window:min((i+1)*window, m.size)]) != nil {

@@ -10,7 +10,7 @@ import (
 
 // identify returns the identity of a regular file on a local disk, if it may be mapped.
 func identify(f *os.File) (id identity, ok bool) {
-	if !roomy() {
+	if !addressSpaceIsLarge() {
 		return identity{}, false
 	}
 	err := control(f, func(fd int) error {
@@ -25,14 +25,15 @@ func identify(f *os.File) (id identity, ok bool) {
 	return id, ok && err == nil
 }
 
-// roomy reports whether the address space has room for large files beside the heap.
-func roomy() bool {
+// addressSpaceIsLarge reports whether there is room for large files beside the heap.
+func addressSpaceIsLarge() bool {
 	var limit unix.Rlimit
 	return strconv.IntSize == 64 && unix.Getrlimit(unix.RLIMIT_AS, &limit) == nil && limit.Cur == unix.RLIM_INFINITY
 }
 
 // local reports whether a file is on a file system that is known to be local, to give each
-// file a number of its own, and to keep mapped pages where read ones are.
+// file a number of its own, and to map the pages from which it also reads. ZFS, for example,
+// copies them. Other file systems are not mapped, whether they are in the network or not.
 func local(fd int) bool {
 	var s unix.Statfs_t
 	if unix.Fstatfs(fd, &s) != nil {
