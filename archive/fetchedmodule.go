@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -64,14 +66,17 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	part := disk.NewPart(root, path)
+	return m.pack(ctx, disk.NewPart(root, path), to)
+}
+
+func (m FetchedModule) pack(ctx context.Context, part tree.Part, to io.Writer) error {
 	var rules packingRules = fetchedRules{}
 	if m.Published {
 		rules = &publishedRules{folder: m.Folder}
 	}
 	files, bad := walkPacked(part, ".", rules, func(string) {})
 	if bad != nil {
-		return AsPackageError(bad)
+		return packingError(bad)
 	}
 	left := int64(maxFetched)
 	for _, file := range files {
@@ -80,7 +85,7 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 		}
 	}
 	if err := markExecutables(ctx, part, files); err != nil {
-		return AsPackageError(err)
+		return packingError(err)
 	}
 	about, err := m.globalHeader()
 	if err != nil {
@@ -94,6 +99,21 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	defer r.Close()
 	_, err = io.Copy(to, tree.WithContext(ctx, io.NewSectionReader(r, 0, k.size())))
 	return err
+}
+
+// packingError returns a *PackageError for a finding about the files. A fault that may be over
+// a moment later says nothing about them.
+func packingError(err error) error {
+	var bad *tree.Finding
+	switch {
+	case !errors.As(err, &bad):
+		return err
+	case bad.Reason == tree.BeingWritten:
+		return tree.ErrChanged
+	case bad.Passes():
+		return fmt.Errorf("%w: %s", tree.ErrNotWritable, bad.Detail)
+	}
+	return AsPackageError(bad)
 }
 
 // markExecutables sets which files are executable.

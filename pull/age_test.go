@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -262,14 +263,23 @@ func TestMinAgeOfAnEarlierRecord(t *testing.T) {
 
 // If the origin does not answer requests for dates, no version becomes old.
 func TestMinAgeWhileDatesFail(t *testing.T) {
+	for _, fault := range []struct {
+		status int
+		kind   error
+	}{{500, upstream.ErrUnavailable}, {403, upstream.ErrRefused}} {
+		t.Run(strconv.Itoa(fault.status), func(t *testing.T) { testMinAgeWhileDatesFail(t, fault.status, fault.kind) })
+	}
+}
+
+func testMinAgeWhileDatesFail(t *testing.T, code int, kind error) {
 	s := newAcme(t)
 	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
 		lists(s, "1.1.0", time.Hour, "1.0.0", 9*day)
 		dates := map[string]http.HandlerFunc{details("1.1.0"): nil, details("1.0.0"): nil}
 		for path := range dates {
-			dates[path] = s.Fault(path, status(500))
+			dates[path] = s.Fault(path, status(code))
 		}
-		if _, err := m.Versions(background(), demo); !errors.Is(err, upstream.ErrUnavailable) {
+		if _, err := m.Versions(background(), demo); !errors.Is(err, kind) {
 			t.Fatalf("got %v", err)
 		}
 		if _, err := m.Fill(background(), demo, linuxZip); err == nil {
@@ -283,7 +293,7 @@ func TestMinAgeWhileDatesFail(t *testing.T) {
 			t.Errorf("later: %q", got)
 		}
 		lists(s, "1.2.0", time.Hour, "1.1.0", time.Hour, "1.0.0", 9*day)
-		s.Fault(details("1.2.0"), status(500))
+		s.Fault(details("1.2.0"), status(code))
 		time.Sleep(time.Hour)
 		if got := versionsOf(t, m); got != "1.0.0" {
 			t.Errorf("a new one without a date: %q", got)
@@ -291,7 +301,7 @@ func TestMinAgeWhileDatesFail(t *testing.T) {
 	})
 	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
 		lists(s, "1.1.0", time.Hour, "1.0.0", 9*day)
-		s.Fault(details("1.1.0"), status(500))
+		s.Fault(details("1.1.0"), status(code))
 		for range 4 * 24 * 2 { // it never answers for dates
 			m.Versions(background(), demo)
 			time.Sleep(30 * time.Minute)

@@ -802,12 +802,17 @@ func TestABrokenFileDoesNotDisconnect(t *testing.T) {
 		{"a block in the block", "git {\n  url = \"https://" + upstreamtest.GitHost + "/acme/modules.git\"\n  tags {}\n}\n"},
 		{"an argument in place of the block", "git = \"https://" + upstreamtest.GitHost + "/acme/modules.git\"\n"},
 		{"a label", "git \"vpc\" {\n}\n"},
+		{"an empty file, as a copy begins", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			c := connect(t, "")
 			c.repository.Commit("v1.0.0")
 			c.list(t)
 			c.Write(hostedFile, test.content)
+			now := time.Now() // a file that is empty for long is left over
+			if err := os.Chtimes(filepath.Join(c.root.dir, hostedFile), now, now); err != nil {
+				t.Fatal(err)
+			}
 			if got := c.list(t); got != "1.0.0" {
 				t.Errorf("got %q", got)
 			}

@@ -542,7 +542,7 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 		c.mutex.Lock()
 		failure, retry := c.failure, c.retry
 		c.mutex.Unlock()
-		if upstream.IsKind(failure, upstream.ErrUnavailable, upstream.ErrTimeout) && time.Now().Before(retry) {
+		if upstream.IsKind(failure, upstream.ErrUnavailable, upstream.ErrTimeout, upstream.ErrRefused) && time.Now().Before(retry) {
 			return struct{}{}, failure
 		}
 		d, err := c.dated(clients.Context(c.ctx), d)
@@ -568,7 +568,7 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 // may say so another time.
 func (c *catalog) dated(ctx context.Context, d versionlist.DatedVersion) (versionlist.DatedVersion, error) {
 	date, err := c.source.origin(c.Filler, c.address, time.Time{}).Published(ctx, c.address, d.Version)
-	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout) || isCanceled(err) {
+	if err != nil && !saysNoDate(err) {
 		return d, err
 	}
 	d.Asked = true
@@ -576,4 +576,10 @@ func (c *catalog) dated(ctx context.Context, d versionlist.DatedVersion) (versio
 		d.Published = date
 	}
 	return d, nil
+}
+
+// saysNoDate reports whether an error is the origin's last word on a date. An origin that
+// refuses access may grant it later: the version would count from when it was first seen.
+func saysNoDate(err error) bool {
+	return upstream.IsKind(err, upstream.ErrNotFound, upstream.ErrMalformed, upstream.ErrTooLarge)
 }

@@ -193,7 +193,8 @@ func (s *spellingFinder) note(err error) {
 func (f AddressFolder) In() (in Part, dir string, err error) { return f.part, f.dir, f.err }
 
 // ReadMetadata returns the content of the folder's registry.hcl, or nil if it has none. If
-// the store of a Bucket fails, the error is ErrStore. A dangling symlink is an error too.
+// the store of a Bucket fails, the error is ErrStore. A dangling symlink is an error too. A
+// file that is empty and not Abandoned is being written: the error is ErrReserved.
 func (f AddressFolder) ReadMetadata() ([]byte, error) {
 	if f.err != nil {
 		return nil, f.err
@@ -205,6 +206,9 @@ func (f AddressFolder) ReadMetadata() ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, f.part.leadsNowhere(name)
 	case errors.As(err, &bad) && bad.Reason == Empty:
+		if info, err := f.part.Stat(name); err != nil || !Abandoned(info) {
+			return nil, cmp.Or(StorageError(err), ErrReserved)
+		}
 		return nil, nil
 	case errors.Is(err, ErrStore):
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"path"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spf13/afero"
 
@@ -92,5 +93,33 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 				t.Errorf("operation %d fails with %v: %s (%v)", n, errno, dir, err)
 			}
 		}
+	}
+}
+
+// A copy begins with an empty file, whose content is not known yet.
+func TestMetadataOfAFolder(t *testing.T) {
+	name := "providers/acme/demo/" + tree.MetadataName
+	for _, test := range []struct {
+		rule, content string
+		age           time.Duration
+		want          string
+		err           error
+	}{
+		{"content", "x", 0, "x", nil},
+		{"an empty file may be a copy that has just begun", "", time.Minute, "", tree.ErrReserved},
+		{"an empty file that nobody writes has nothing", "", tree.ReservedFor + time.Minute, "", nil},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			files := inMemory(t, new(treetest.Faults), name)
+			fsys := treetest.FsOf(files.Providers)
+			at := time.Now().Add(-test.age)
+			if err := errors.Join(afero.WriteFile(fsys, name, []byte(test.content), 0o644), fsys.Chtimes(name, at, at)); err != nil {
+				t.Fatal(err)
+			}
+			content, err := files.Folder(addressAt("", "acme/demo")).ReadMetadata()
+			if string(content) != test.want || !errors.Is(err, test.err) {
+				t.Errorf("it has %q, %v", content, err)
+			}
+		})
 	}
 }

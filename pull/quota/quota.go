@@ -27,6 +27,10 @@ const (
 	// measuredFor is how long the measured size of the mirrored files is used: others
 	// add files to the tree and remove them, too.
 	measuredFor = time.Minute
+
+	// unknownFor is how long nothing is received after the first walk has failed, until the
+	// next one.
+	unknownFor = 15 * time.Second
 )
 
 // ErrMaxHeld: the mirrored files have the size that `max_held` allows. The error is
@@ -45,6 +49,8 @@ type Quota struct {
 	hostnames []svchost.Hostname
 
 	measuring sync.Mutex // held while the tree is walked
+	failure   error      // of the last walk, if no sum is known
+	failed    time.Time
 
 	mutex    sync.Mutex
 	used     int64
@@ -65,21 +71,27 @@ func New(max int64, hostnames []svchost.Hostname) *Quota {
 // measure adds up the sizes of the mirrored files, unless this was done a short time
 // ago. The walk may take minutes. Only the first walk is waited for; during others the
 // previous sum counts. The snapshot does not help, since withheld and unread files take
-// up space, too.
-func (q *Quota) measure(in ...tree.Part) {
+// up space, too. The error is a StorageError, and means that no sum is known.
+func (q *Quota) measure(in ...tree.Part) error {
 	switch known, due := q.due(); {
 	case !known:
 		q.measuring.Lock()
 		defer q.measuring.Unlock()
-		if known, _ := q.due(); !known { // not measured meanwhile
-			q.walk(in)
+		if known, _ := q.due(); known { // measured meanwhile
+			return nil
 		}
+		if q.failure == nil || time.Since(q.failed) >= unknownFor {
+			q.failure = tree.StorageError(q.walk(in))
+			q.failed = time.Now()
+		}
+		return q.failure
 	case due && q.measuring.TryLock():
 		go func() {
 			defer q.measuring.Unlock()
 			q.walk(in)
 		}()
 	}
+	return nil
 }
 
 // due reports whether there is a sum, and whether it is too old to be used.
@@ -89,8 +101,9 @@ func (q *Quota) due() (known, due bool) {
 	return !q.measured.IsZero(), time.Since(q.measured) >= measuredFor
 }
 
-// walk adds up the mirrored files.
-func (q *Quota) walk(in []tree.Part) {
+// walk adds up the mirrored files. It returns an error, and no sum is known, if files could not
+// be read for the moment and there is no earlier sum.
+func (q *Quota) walk(in []tree.Part) error {
 	q.mutex.Lock()
 	q.kept = 0
 	q.mutex.Unlock()
@@ -107,9 +120,13 @@ func (q *Quota) walk(in []tree.Part) {
 	defer q.mutex.Unlock()
 	used += q.kept
 	if failed != nil { // files that cannot be read now take up space nevertheless
+		if q.measured.IsZero() && tree.AsFinding(failed).Passes() {
+			return failed
+		}
 		used = max(used, q.used)
 	}
 	q.used, q.measured = used, time.Now() // the time of the end, not of the beginning
+	return nil
 }
 
 // sum adds up the sizes of the mirrored files that can be read.
@@ -156,8 +173,9 @@ func (q *Quota) end(reserved, kept int64) {
 
 // A Reservation is the space for a package that is being received.
 type Reservation struct {
-	quota *Quota                // nil: unlimited
-	free  func() (int64, error) // nil: unknown
+	quota   *Quota                // nil: unlimited
+	unknown error                 // why it is not known what the quota leaves
+	free    func() (int64, error) // nil: unknown
 
 	expected, received, unchecked int64
 }
@@ -166,10 +184,11 @@ type Reservation struct {
 // parts of the tree with mirrored files, which are measured first if that is due. free returns
 // the free bytes on the disk of the package; nil: that is not known.
 func (q *Quota) Reserve(free func() (int64, error), in ...tree.Part) *Reservation {
+	r := &Reservation{quota: q, free: free}
 	if q != nil {
-		q.measure(in...)
+		r.unknown = q.measure(in...)
 	}
-	return &Reservation{quota: q, free: free}
+	return r
 }
 
 // Received returns how many bytes have been received.
@@ -184,10 +203,8 @@ func (r *Reservation) Expect(size int64) error {
 	if err := r.checkDisk(size - r.received); err != nil {
 		return err
 	}
-	if r.quota != nil {
-		if err := r.quota.reserve(size - max(r.expected, r.received)); err != nil {
-			return err
-		}
+	if err := r.reserve(size - max(r.expected, r.received)); err != nil {
+		return err
 	}
 	r.expected = size
 	return nil
@@ -195,8 +212,8 @@ func (r *Reservation) Expect(size int64) error {
 
 // use counts received bytes. It checks the quota and the disk.
 func (r *Reservation) use(n int64) error {
-	if beyond := r.received + n - max(r.expected, r.received); r.quota != nil && beyond > 0 {
-		if err := r.quota.reserve(beyond); err != nil {
+	if beyond := r.received + n - max(r.expected, r.received); beyond > 0 {
+		if err := r.reserve(beyond); err != nil {
 			return err
 		}
 	}
@@ -206,6 +223,17 @@ func (r *Reservation) use(n int64) error {
 	}
 	r.unchecked = 0
 	return r.checkDisk(0)
+}
+
+// reserve reserves n further bytes.
+func (r *Reservation) reserve(n int64) error {
+	switch {
+	case r.unknown != nil:
+		return r.unknown
+	case r.quota == nil:
+		return nil
+	}
+	return r.quota.reserve(n)
 }
 
 // CheckDisk returns an error if some space is no longer free on the disk.

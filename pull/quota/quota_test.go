@@ -111,6 +111,38 @@ func TestFilesThatCannotBeReadStillCount(t *testing.T) {
 	}
 }
 
+// What is not known yet is not nothing.
+func TestTheFirstMeasurementFails(t *testing.T) {
+	for _, fails := range []string{"providers", "registry.example.com", "demo"} {
+		t.Run(fails, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, in, q := newMeasured(t)
+				q.max, d.fails = 20, fails
+				reserve := func(n int64) error {
+					r := q.Reserve(nil, in)
+					defer r.End(false)
+					return r.Expect(n)
+				}
+				if err := reserve(1); !errors.Is(err, tree.ErrNotWritable) {
+					t.Errorf("while the disk fails: %v", err)
+				}
+				listed := d.listed
+				if err := reserve(1); !errors.Is(err, tree.ErrNotWritable) || d.listed != listed {
+					t.Errorf("at once after that: %v, and the files are added up again: %t", err, d.listed != listed)
+				}
+				d.fails = ""
+				time.Sleep(unknownFor)
+				if err := reserve(11); !errors.Is(err, ErrMaxHeld) {
+					t.Errorf("more than the rest: %v", err)
+				}
+				if err := reserve(10); err != nil {
+					t.Errorf("the rest: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // Others write to the disk, too.
 func TestSomeSpaceStaysFree(t *testing.T) {
 	free := int64(spare)
