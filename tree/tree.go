@@ -136,16 +136,14 @@ func (e Entry) Location(report string) Location { return Location{e.Dir, e.Name,
 // Path returns the entry's path in its part, with slashes.
 func (e Entry) Path() string { return InFolder(e.Dir, e.Name) }
 
-// List reads a directory by name. A missing one is empty. The names in it may share memory.
+// List reads a directory by name. A missing one is empty, but not one behind a symlink that
+// leads to nothing. The names in it may share memory.
 func (p Part) List(dir string) ([]Entry, error) {
 	infos, err := p.storage().List(dir)
 	p.note(dir, err)
 	if errors.Is(err, fs.ErrNotExist) {
-		if dir != "." {
-			return nil, nil
-		}
 		nowhere := p.leadsNowhere(dir)
-		if errors.Is(nowhere, ErrLeadsNowhere) {
+		if dir == "." && errors.Is(nowhere, ErrLeadsNowhere) {
 			return nil, err
 		}
 		return nil, nowhere

@@ -58,9 +58,10 @@ func (f Folder) Open(name string) (afero.File, fs.FileInfo, error) {
 	return withReadAt(file, info.Size()), info, nil
 }
 
-// List implements tree.Storage.
+// List implements tree.Storage. A file that is removed or renamed meanwhile is left out: Readdir
+// would return its error for the whole folder, which says that there is no such folder.
 func (f Folder) List(dir string) ([]fs.FileInfo, error) {
-	d, err := f.fsys.Open(f.path(dir))
+	d, err := f.fsys.FS.Open(f.path(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +71,24 @@ func (f Folder) List(dir string) ([]fs.FileInfo, error) {
 			return nil, tree.ErrNoDirectory
 		}
 	}
-	infos, err := d.Readdir(-1)
-	if errors.Is(err, io.EOF) {
-		err = nil
+	readable, ok := d.(fs.ReadDirFile)
+	if !ok {
+		return nil, tree.ErrNoDirectory
 	}
-	return infos, err
+	entries, err := readable.ReadDir(-1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	infos := make([]fs.FileInfo, 0, len(entries))
+	for _, e := range entries {
+		switch info, err := e.Info(); {
+		case err == nil:
+			infos = append(infos, info)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return infos, nil
 }
 
 // ReadDir implements tree.Storage.

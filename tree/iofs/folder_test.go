@@ -66,3 +66,65 @@ func TestFailuresOfAFileSystemAreObserved(t *testing.T) {
 		t.Errorf("the error is %v, and noted is %v", err, noted)
 	}
 }
+
+// passing is a file system in which looking at a listed file fails.
+type passing struct {
+	fs.FS
+	name string
+	err  error
+}
+
+func (p passing) Open(name string) (fs.File, error) {
+	f, err := p.FS.Open(name)
+	if d, ok := f.(fs.ReadDirFile); ok {
+		return passingFolder{d, p}, err
+	}
+	return f, err
+}
+
+type passingFolder struct {
+	fs.ReadDirFile
+	passing
+}
+
+func (d passingFolder) ReadDir(n int) ([]fs.DirEntry, error) {
+	entries, err := d.ReadDirFile.ReadDir(n)
+	for i, e := range entries {
+		if e.Name() == d.name {
+			entries[i] = passingEntry{e, d.err}
+		}
+	}
+	return entries, err
+}
+
+type passingEntry struct {
+	fs.DirEntry
+	err error
+}
+
+func (e passingEntry) Info() (fs.FileInfo, error) { return nil, e.err }
+
+func TestAFileFailsWhileItsFolderIsListed(t *testing.T) {
+	files := fstest.MapFS{"demo/a.zip": {Data: []byte("x")}, "demo/b.zip.tmp": {Data: []byte("y")}}
+	for _, test := range []struct {
+		rule  string
+		err   error
+		names []string
+		fails bool
+	}{
+		{"a file that has been renamed leaves the others", fs.ErrNotExist, []string{"a.zip"}, false},
+		{"any other error is an error of the folder", syscall.ESTALE, nil, true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			p := tree.Part{Storage: iofs.In(passing{files, "b.zip.tmp", &fs.PathError{Op: "stat", Path: "b.zip.tmp", Err: test.err}})}
+			entries, err := p.List("demo")
+			var names []string
+			for _, e := range entries {
+				names = append(names, e.Name)
+			}
+			if !slices.Equal(names, test.names) || (err != nil) != test.fails {
+				t.Errorf("the folder has %q, %v", names, err)
+			}
+		})
+	}
+}

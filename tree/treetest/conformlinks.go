@@ -114,6 +114,14 @@ func conformFlapping(t *testing.T, s Storage) {
 			content, err := p.ReadFile("links/to a file in the root", 100)
 			return content != nil || err != nil
 		}, 1},
+		{"the files of a folder", func() bool {
+			entries, err := p.List("links/to a folder in the root")
+			return len(entries) == 1 || err != nil
+		}, 1},
+		{"the files of a folder that has gone", func() bool {
+			entries, err := p.List("links/to nothing")
+			return entries != nil || err != nil
+		}, 1},
 		{"the entries of its folder", func() bool {
 			entries, err := p.Entries("links")
 			return len(entries) == 5 || err != nil
