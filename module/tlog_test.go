@@ -69,6 +69,20 @@ func awaitEntry(t *testing.T, h *Handler, path string) string {
 	return body
 }
 
+// logFolder returns a folder for a log. A log that has been closed may still end what it
+// writes, so that the folder cannot be removed at once.
+func logFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		eventually(t, "the removal of a log", func() bool { return os.RemoveAll(folder) == nil })
+	})
+	return folder
+}
+
 // treeToLog has what is entered at once: folders have to rest.
 func treeToLog(t *testing.T) string {
 	t.Helper()
@@ -96,7 +110,7 @@ func entriesOf(t *testing.T, app *App) *tlog.Health {
 }
 
 func TestALogOutlivesItsConfiguration(t *testing.T) {
-	root, folder := treeToLog(t), t.TempDir()
+	root, folder := treeToLog(t), logFolder(t)
 	h := Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: folder}}
 	before := newConfiguration(t)
 	old := before.mustHandle(h)
@@ -146,7 +160,7 @@ func TestAVersionHasTheDateOfItsOrigin(t *testing.T) {
 	indextest.OnDisk(t, root).Write(folder+"1.0.0.tar.gz", indextest.TarGz("main.tf", "# mirrored")).Write(folder+tree.VersionsName,
 		`{"format":1,"fetched":"2026-01-02T00:00:00Z","versions":[{"version":"1.0.0","published":"2025-10-01T08:30:00Z","seen":"2026-01-02T00:00:00Z","asked":true}]}`)
 	c := newConfiguration(t)
-	h := c.mustHandle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: t.TempDir()}})
+	h := c.mustHandle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: logFolder(t)}})
 	c.mustStart()
 	if body := awaitEntry(t, h, "modules/registry.terraform.io/acme/vpc/aws/1.0.0"); !strings.Contains(body, " origin:2025-10-01T08:30:00Z ") {
 		t.Errorf("the entry is %s", body)
@@ -178,7 +192,7 @@ func TestWhatIsKnownOfALogOutlivesTheProcess(t *testing.T) {
 				}
 			}
 			c := newConfiguration(t)
-			h := c.mustHandle(Handler{Root: treeToLog(t), Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: t.TempDir()}})
+			h := c.mustHandle(Handler{Root: treeToLog(t), Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: logFolder(t)}})
 			said := new(lockedBuffer)
 			c.app().logger = slog.New(slog.NewTextHandler(said, nil))
 			c.mustStart()
@@ -215,7 +229,7 @@ func TestALogWithoutAFolder(t *testing.T) {
 // The folders of logs are looked at once each, whether they are named or not.
 func TestLocalLogs(t *testing.T) {
 	c := newConfiguration(t)
-	root, folder := treeToLog(t), t.TempDir()
+	root, folder := treeToLog(t), logFolder(t)
 	c.mustHandle(Handler{Root: root, PublicURL: "https://registry.example.com", Tlog: new(Tlog)})
 	c.mustHandle(Handler{Root: root, PublicURL: "https://www.example.com", Tlog: new(Tlog)})
 	c.mustHandle(Handler{Root: treeToLog(t), PublicURL: "https://other.example.com", Tlog: &Tlog{Folder: folder}})
@@ -226,7 +240,7 @@ func TestLocalLogs(t *testing.T) {
 
 // Sites of one tree have one log, under the name of the first one.
 func TestSitesOfOneTreeShareALog(t *testing.T) {
-	root, folder := treeToLog(t), t.TempDir()
+	root, folder := treeToLog(t), logFolder(t)
 	c := newConfiguration(t)
 	one := c.mustHandle(Handler{Root: root, PublicURL: "https://registry.example.com", Tlog: &Tlog{Folder: folder}})
 	two := c.mustHandle(Handler{Root: root, PublicURL: "https://other.example.com", Tlog: &Tlog{Folder: folder}})
@@ -241,7 +255,7 @@ func TestSitesOfOneTreeShareALog(t *testing.T) {
 }
 
 func TestTlogMistakes(t *testing.T) {
-	root, keys := treeToLog(t), t.TempDir()
+	root, keys := treeToLog(t), logFolder(t)
 	private, err := tlog.GenerateKey(testOrigin)
 	if err != nil {
 		t.Fatal(err)
@@ -283,10 +297,10 @@ func TestTlogMistakes(t *testing.T) {
 	if _, err := c.handle(Handler{Root: treeToLog(t), Tlog: &Tlog{Folder: keys, Origin: "b"}}); err == nil || !strings.Contains(err.Error(), "two registries use the folder") {
 		t.Errorf("two trees with one folder: %v", err)
 	}
-	if _, err := c.handle(Handler{Root: root, Tlog: &Tlog{Folder: t.TempDir(), Origin: "b"}}); err == nil || !strings.Contains(err.Error(), "a tree has one") {
+	if _, err := c.handle(Handler{Root: root, Tlog: &Tlog{Folder: logFolder(t), Origin: "b"}}); err == nil || !strings.Contains(err.Error(), "a tree has one") {
 		t.Errorf("one tree with two logs: %v", err)
 	}
-	for _, second := range []Tlog{{Folder: t.TempDir(), Origin: "a"}, {Origin: "a"}} {
+	for _, second := range []Tlog{{Folder: logFolder(t), Origin: "a"}, {Origin: "a"}} {
 		if _, err := c.handle(Handler{Root: treeToLog(t), Tlog: &second}); err == nil || !strings.Contains(err.Error(), "two logs are called a") {
 			t.Errorf("two folders with logs of one name: %v", err)
 		}
@@ -310,7 +324,7 @@ func TestALogThatHasLostSomething(t *testing.T) {
 		{"the folder", func(t *testing.T, _, folder string) { remove(t, folder) }, record.Failed},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			root, folder := treeToLog(t), filepath.Join(t.TempDir(), "log")
+			root, folder := treeToLog(t), filepath.Join(logFolder(t), "log")
 			if err := os.Mkdir(folder, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -365,7 +379,7 @@ func remove(t *testing.T, patterns ...string) {
 // A site that offers more of the same tree does not put it on record, and two sites with one
 // log offer the same.
 func TestALogHasWhatItsSiteOffers(t *testing.T) {
-	root, folder := treeToLog(t), t.TempDir()
+	root, folder := treeToLog(t), logFolder(t)
 	c := newConfiguration(t)
 	one := c.mustHandle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: folder}, Signatures: RequireSignatures})
 	if _, err := c.handle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: folder}}); err == nil {
@@ -382,7 +396,7 @@ func TestALogHasWhatItsSiteOffers(t *testing.T) {
 
 // A version that is offered and not entered yet is answered with 503, not as absent.
 func TestAVersionThatCannotBeEntered(t *testing.T) {
-	root, folder := treeToLog(t), t.TempDir()
+	root, folder := treeToLog(t), logFolder(t)
 	c := newConfiguration(t)
 	h := c.mustHandle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, Tlog: &Tlog{Folder: folder}, Rescan: -1})
 	c.mustStart()
@@ -407,7 +421,7 @@ func TestAVersionThatCannotBeEntered(t *testing.T) {
 
 // A version whose bytes are replaced is offered no longer, until the first ones are back.
 func TestWhatIsReplacedIsWithheld(t *testing.T) {
-	root, folder := treeToLog(t), t.TempDir()
+	root, folder := treeToLog(t), logFolder(t)
 	files := indextest.OnDisk(t, root)
 	file := "modules/acme/dns/aws/1.0.0.tar.gz"
 	first, other := indextest.TarGz("main.tf", "# first"), indextest.TarGz("main.tf", "# other")
@@ -472,7 +486,7 @@ func TestAReloadThatFailsWithholdsStill(t *testing.T) {
 			root, off := treeToLog(t), &SigningKey{Off: true}
 			files := indextest.OnDisk(t, root).Write("modules/acme/dns/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# first"))
 			live := newConfiguration(t)
-			h := live.mustHandle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, SigningKey: off, Tlog: &Tlog{Folder: t.TempDir()}, Rescan: -1})
+			h := live.mustHandle(Handler{Root: root, Hostnames: []string{"registry.example.com"}, SigningKey: off, Tlog: &Tlog{Folder: logFolder(t)}, Rescan: -1})
 			live.mustStart()
 			awaitEntry(t, h, "modules/acme/dns/aws/1.0.0")
 			files.Write("modules/acme/dns/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# other"))
@@ -483,7 +497,7 @@ func TestAReloadThatFailsWithholdsStill(t *testing.T) {
 			failing := newConfigurationIn(t, live.storage)
 			o := Handler{Root: root, Hostnames: []string{"registry.example.com"}, SigningKey: off, Rescan: -1}
 			if test.origin != "" {
-				o.Tlog = &Tlog{Folder: t.TempDir(), Origin: test.origin}
+				o.Tlog = &Tlog{Folder: logFolder(t), Origin: test.origin}
 			}
 			failing.mustHandle(o)
 			if !test.later {
@@ -511,7 +525,7 @@ func TestAReloadThatFailsWithholdsStill(t *testing.T) {
 
 // Without the option, the log is no reason to withhold anything.
 func TestALogThatIsTurnedOff(t *testing.T) {
-	root, folder := treeToLog(t), t.TempDir()
+	root, folder := treeToLog(t), logFolder(t)
 	files := indextest.OnDisk(t, root).Write("modules/acme/dns/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# first"))
 	before := newConfiguration(t)
 	h := before.mustHandle(Handler{Root: root, PublicURL: "https://registry.example.com", Tlog: &Tlog{Folder: folder}, Rescan: -1})
@@ -530,7 +544,7 @@ func TestALogThatIsTurnedOff(t *testing.T) {
 // A published version is on record when the request is answered.
 func TestWhatIsPublishedIsOnRecord(t *testing.T) {
 	o, token := publishingHandler(t)
-	folder := t.TempDir()
+	folder := logFolder(t)
 	o.Tlog, o.PublicURL = &Tlog{Folder: folder}, "https://registry.example.com"
 	c := newConfiguration(t)
 	h := c.mustHandle(o)
@@ -588,7 +602,7 @@ func TestWhatIsPublishedIsOnRecord(t *testing.T) {
 
 // Several instances begin one log at the same time: one key counts.
 func TestInstancesBeginOneLog(t *testing.T) {
-	root, folder, storage := treeToLog(t), t.TempDir(), t.TempDir()
+	root, folder, storage := treeToLog(t), logFolder(t), t.TempDir()
 	var all []vault.Log
 	for range 4 {
 		c := newConfigurationIn(t, storage)
@@ -641,7 +655,7 @@ func TestAKeyFromAFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(private+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
+	folder := logFolder(t)
 	c := newConfiguration(t)
 	h := c.mustHandle(Handler{Root: treeToLog(t), Tlog: &Tlog{Folder: folder, Key: file}})
 	c.mustStart()
@@ -679,7 +693,7 @@ func TestALogInABucket(t *testing.T) {
 // Nothing is offered while the log cannot be read.
 func TestOnlyWhatIsOnRecordIsOffered(t *testing.T) {
 	o, token := publishingHandler(t)
-	folder := t.TempDir()
+	folder := logFolder(t)
 	o.Tlog, o.PublicURL = &Tlog{Folder: folder, Require: true}, "https://registry.example.com"
 	indextest.OnDisk(t, o.Root).Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# one"))
 	c := newConfiguration(t)
@@ -751,7 +765,7 @@ func TestOnlyWhatIsOnRecordIsOffered(t *testing.T) {
 // nothing can be entered.
 func TestWhatIsFetchedWaitsForItsEntry(t *testing.T) {
 	o, _ := publishingHandler(t)
-	folder := t.TempDir()
+	folder := logFolder(t)
 	o.Tlog, o.PublicURL = &Tlog{Folder: folder}, "https://registry.example.com"
 	tree := indextest.OnDisk(t, o.Root)
 	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# one"))
