@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -219,19 +218,4 @@ func (w *walker) List(part tree.Part, dir, report string) (usable, unreadable []
 		}
 	}
 	return usable, unreadable, nil
-}
-
-// emptied returns the finding for a part of the tree in which the last scan found addresses
-// and this scan finds none, as under the mount point of a volume that is not mounted. It
-// returns nil if the part is not empty, or if the caller of the scan accepts that it is.
-func (s *scan) emptied(part string) *tree.Finding {
-	if s.accepts || s.last == nil {
-		return nil
-	}
-	for _, g := range s.last.groups.All() {
-		if slices.ContainsFunc(g.entries, func(e *entry) bool { return !e.empty && !e.unknown && tree.IsBelow(e.folder.Report, part) }) {
-			return tree.Faultf(tree.Lasting, tree.Unreadable, "all that was in it is gone at once: is its volume mounted? If it is meant to be empty, ask for a rescan")
-		}
-	}
-	return nil
 }

@@ -68,7 +68,7 @@ func (a *App) acquireFiller(key fillerKey, git *Git, options func() (pull.Option
 		p.standIn = p.successor
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
 		o.KeyCopies = storage.NewKeyCopies(p.storage, key.identity)
-		o.Replaces, o.Await, o.Digests = p.replaces, p.await, p.digests
+		o.Replaces, o.Await, o.Digests, o.Snapshots = p.replaces, p.await, p.digests, p.snapshots
 		if p.Filler, err = pull.New(o); err == nil && git != nil {
 			p.follower = p.newFollower(git.poll())
 		}
@@ -169,6 +169,18 @@ func (p *pooledFiller) digests() []*index.Digests {
 		return nil
 	}
 	return app.digests(from)
+}
+
+// snapshots returns the latest snapshots of the tree; those of indexes that have none yet are nil.
+func (p *pooledFiller) snapshots() (latest []*index.Snapshot) {
+	app, from := p.served()
+	if app == nil {
+		return nil
+	}
+	for _, x := range app.indexesOf(from) {
+		latest = append(latest, x.Snapshot())
+	}
+	return latest
 }
 
 // A fillLog writes to the log of the newest configuration.

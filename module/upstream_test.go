@@ -2,6 +2,7 @@ package module
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 func TestProvisionUpstreamsRefuses(t *testing.T) {
@@ -177,6 +180,22 @@ func TestFillersGoOnForDownloadsUnderWay(t *testing.T) {
 				t.Errorf("without a configuration a package is handed out: %t", !test.required)
 			}
 		})
+	}
+}
+
+// A filler knows what the indexes of its tree have, and writes nothing if all of it is gone.
+func TestFillersOfEmptiedTrees(t *testing.T) {
+	root := sampleTree(t)
+	c := newConfiguration(t)
+	upstreams := mirrored(time.Minute)
+	upstreams[0].Modules = true
+	h := c.mustHandle(Handler{Root: root, Upstreams: upstreams})
+	c.mustStart()
+	snapshot(t, h)
+	defer treetest.Unmount(t, root+"/modules")() // the root may be open already
+	vpc := address.Address{Hostname: "origin.example.com", Namespace: "acme", Name: "vpc", System: "aws"}
+	if _, err := h.registry.Upstream.(*pooledFiller).FillModule(t.Context(), vpc, "1.0.0", nil); !errors.Is(err, tree.ErrEmptied) {
+		t.Errorf("got %v", err)
 	}
 }
 

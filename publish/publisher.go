@@ -46,7 +46,8 @@ type Options struct {
 	// Open opens the tree. Requests share it for a moment.
 	Open func() (tree.Tree, error)
 
-	// Index returns the index of the tree; nil while there is none yet.
+	// Index returns the index of the tree; nil while there is none yet. Nothing is published in
+	// a part of the tree that is empty although the index has versions there.
 	Index func() Index
 
 	// Lock waits for the lock of a name, or for the end of ctx. All instances that share
@@ -129,10 +130,12 @@ func New(o Options) (*Publisher, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Publisher{
-		options: o, opener: tree.NewOpener(o.Open), room: newRoom(o.MaxStaged, o.MaxStagedEach),
+	p := &Publisher{
+		options: o, room: newRoom(o.MaxStaged, o.MaxStagedEach),
 		checked: cache.Cache[checkedFile, archive.PackageDigest]{MaxEntries: maxChecked},
-	}, nil
+	}
+	p.opener = tree.NewOpener(index.Guarded(o.Open, func() []*index.Snapshot { return []*index.Snapshot{p.snapshot()} }))
+	return p, nil
 }
 
 // An Outcome says how an upload has ended.

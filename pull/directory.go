@@ -37,7 +37,8 @@ type directory struct {
 }
 
 // folder finds the folder of a provider or module by the meaning of its name, since it
-// may have been made by hand. It returns the part of the tree, and the path in it.
+// may have been made by hand. It returns the part of the tree, and the path in it. The error is
+// ErrUnread if the part is empty although the index has versions in it.
 func (f *Filler) folder(a address.Address) (files tree.Tree, in tree.Part, dir string, err error) {
 	if files, err = f.opener.Tree(); err != nil {
 		return files, in, "", unread(err)
@@ -86,6 +87,13 @@ func (f *Filler) directory(a address.Address) (*directory, error) {
 	}}
 	d.keys, d.keysFile, err = keys.Locate(files, a.Hostname, a.Namespace)
 	return d, unread(err)
+}
+
+// stays returns the error of looking for the directory again: ErrUnread if the part of the tree
+// has become empty since it was found.
+func (d *directory) stays() error {
+	_, _, err := d.tree.Folder(d.address).In()
+	return unread(err)
 }
 
 // folder returns the path of a version's folder.

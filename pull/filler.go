@@ -50,6 +50,10 @@ type Options struct {
 	// new files again. Nil: there are none.
 	Digests func() []*index.Digests
 
+	// Snapshots returns the latest snapshots of the tree's indexes. Nothing is fetched into a part
+	// of the tree that is empty although one of them has versions there. Nil: there are none.
+	Snapshots func() []*index.Snapshot
+
 	// KeyCopies are the copies of keys of the tree's indexes. Nothing is fetched for a
 	// namespace that had keys and has no keys file. Nil: there are none.
 	KeyCopies keys.Copies
@@ -174,7 +178,7 @@ func New(o Options) (*Filler, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Filler{
-		options: o, sources: sources, opener: tree.NewOpener(o.Open), ctx: ctx, cancel: cancel,
+		options: o, sources: sources, opener: tree.NewOpener(index.Guarded(o.Open, o.Snapshots)), ctx: ctx, cancel: cancel,
 		catalogs:   cache.Cache[address.Address, *catalog]{MaxEntries: maxCatalogs, MaxBytes: maxCatalogBytes, Size: (*catalog).weigh},
 		opening:    openingCatalogs{catalogs: make(map[address.Address]*catalog)},
 		unlisted:   cache.Cache[address.Address, error]{MaxEntries: maxUnlisted},

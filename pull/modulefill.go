@@ -134,7 +134,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	case err != nil:
 		return nil, err
 	}
-	_, in, dir, err := f.folder(w.Address)
+	into, in, dir, err := f.folder(w.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +151,9 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	digest, err := f.packModule(w, source, files, &quota.Package{TemporaryFile: temporary, Reservation: room})
 	if err != nil {
 		return nil, err
+	}
+	if _, _, err := into.Folder(w.Address).In(); err != nil { // the part may have become empty meanwhile
+		return nil, unread(err)
 	}
 	record := newSourceRecord(source, content, digest.SHA256)
 	pending, err := keepSource(ctx, in, dir, w.version, record)

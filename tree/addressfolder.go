@@ -26,7 +26,7 @@ type AddressFolder struct {
 
 	part Part
 	dir  string
-	err  error // an error of the disk or the store: it is not known which folder it is
+	err  error // of the disk, the store or the tree's Guard: it is not known which folder it is
 }
 
 // NewAddressFolder returns a folder that has been found in a part of a tree.
@@ -50,6 +50,19 @@ func ReportedFolder(a address.Address) string {
 	return path.Join(root, path.Join(names...))
 }
 
+// A Guard tells whether folders that are not in a part of a tree are absent. The error is a
+// StorageError that says why they may be there all the same. report is the path of the part in
+// a report, and top are the names in it, at the top.
+type Guard func(part Part, report string, top []string) error
+
+// Guarded returns the tree for code that writes into it, and takes what it does not find there
+// for absent. Folder asks the Guard about an address if there is neither its folder nor any
+// above it. Otherwise the part is not empty, and a Guard has nothing to say.
+func (t Tree) Guarded(by Guard) Tree {
+	t.guard = by
+	return t
+}
+
 // Folder returns the folder of an address, whether it exists or not. If the tree has several
 // spellings of the folder, such as ACME and acme, it is the folder that a scan offers; a
 // scan would report a second folder of one address. The result has no Versions, since Folder
@@ -61,7 +74,10 @@ func (t Tree) Folder(a address.Address) AddressFolder {
 		f.part, root, names = t.Modules, "modules", append(names, a.System)
 	}
 	s := spellingFinder{part: f.part}
-	f.dir, f.err = s.findAddress(a, s.findHostname(a.Hostname), names), s.failed
+	f.dir = s.findAddress(a, s.findHostname(a.Hostname), names)
+	if f.err = s.failed; f.err == nil && !s.found && t.guard != nil {
+		f.err = t.guard(f.part, root, s.top)
+	}
 	f.Path = path.Join(root, f.dir)
 	return f
 }
@@ -70,12 +86,16 @@ func (t Tree) Folder(a address.Address) AddressFolder {
 type spellingFinder struct {
 	part   Part
 	failed error // an error of the disk or the store: a folder that was not found may exist
+
+	found bool     // the folder of the address is there, or one above it
+	top   []string // the names at the top of the part, unless something was found without them
 }
 
 // findAddress returns the path of an address's folder below the folder of its hostname.
 func (s *spellingFinder) findAddress(a address.Address, hostname string, names []string) string {
 	normal := path.Join(hostname, path.Join(names...))
 	if s.hasVersions(a, normal) { // without looking for other spellings
+		s.found = true
 		return normal
 	}
 	dirs := []string{hostname}
@@ -149,6 +169,7 @@ func (s *spellingFinder) findHostname(hostname svchost.Hostname) string {
 func (s *spellingFinder) find(dir, name string, same func(string) bool) string {
 	exists, err := s.part.Exists(path.Join(dir, name))
 	s.note(err)
+	s.found = s.found || exists
 	if !exists && err == nil {
 		if found := s.spellings(dir, name, same); len(found) > 0 {
 			return found[0]
@@ -168,6 +189,7 @@ func (s *spellingFinder) spellings(dir, name string, same func(string) bool) (pa
 			paths = append(paths, path.Join(dir, spelling))
 		}
 	}
+	s.found = s.found || len(paths) > 0
 	return paths
 }
 
@@ -176,6 +198,9 @@ func (s *spellingFinder) names(dir string) []string {
 	names, err := s.part.Names(dir)
 	if err != nil && !errors.Is(err, ErrNoFolder) {
 		s.note(err)
+	}
+	if dir == "." {
+		s.top = names
 	}
 	return names
 }
@@ -189,7 +214,8 @@ func (s *spellingFinder) note(err error) {
 
 // In returns the part of the tree in which the folder lies, and its path there. The error is
 // a StorageError if some folder on the way could not be read: another folder may be the
-// folder of the address, and its files would seem to be missing.
+// folder of the address, and its files would seem to be missing. For the same reason it is the
+// error of the tree's Guard.
 func (f AddressFolder) In() (in Part, dir string, err error) { return f.part, f.dir, f.err }
 
 // ReadMetadata returns the content of the folder's registry.hcl, or nil if it has none. If

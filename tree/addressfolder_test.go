@@ -3,6 +3,7 @@ package tree_test
 import (
 	"errors"
 	"path"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -68,6 +69,40 @@ func TestFolderOfAnAddress(t *testing.T) {
 			part, dir, _ := f.In()
 			if f.Path != test.want || path.Join(part.Path(), dir) != test.want || f.Address != a {
 				t.Errorf("it is %s, and %s in the part", f.Path, path.Join(part.Path(), dir))
+			}
+		})
+	}
+}
+
+// A Guard is asked about an address if nothing of it is there, and is told the names beside it.
+func TestGuardedFolders(t *testing.T) {
+	empty := errors.New("it is empty")
+	for _, test := range []struct{ rule, hostname, names, asked string }{
+		{"its folder is there", "", "acme/demo", ""},
+		{"another spelling of it is there", "", "Acme/other", ""},
+		{"its namespace is there", "", "acme/new", ""},
+		{"its hostname is there", "acme.example", "new/new", ""},
+		{"its namespace is not there", "", "new/demo", "providers: acme acme.example"},
+		{"its hostname is not there", "new.example", "acme/demo", "providers: acme acme.example"},
+		{"its part has nothing", "", "acme/vpc/aws", "modules: "},
+		{"its part has nothing below its hostname either", "acme.example", "acme/vpc/aws", "modules: "},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			asked := ""
+			files := inMemory(t, new(treetest.Faults), "providers/acme/demo/1.0.0/x", "providers/acme/OTHER/x", "providers/acme.example/acme/demo/x")
+			guarded := files.Guarded(func(part tree.Part, report string, top []string) error {
+				asked = report + ": " + strings.Join(top, " ")
+				return empty
+			})
+			f := guarded.Folder(addressAt(test.hostname, test.names))
+			_, _, err := f.In()
+			_, unread := f.ReadMetadata()
+			written := f.WriteMetadata(nil, []byte("x"))
+			if refused := errors.Is(err, empty) && errors.Is(unread, empty) && errors.Is(written, empty); asked != test.asked || refused != (asked != "") || !refused && err != nil {
+				t.Errorf("asked is %q: %v, %v, %v", asked, err, unread, written)
+			}
+			if _, _, err := files.Folder(addressAt(test.hostname, test.names)).In(); err != nil {
+				t.Errorf("without a guard: %v", err)
 			}
 		})
 	}

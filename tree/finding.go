@@ -151,6 +151,11 @@ var (
 	// is an ErrNotWritable, and goes away once the tree has been opened again.
 	ErrReplaced = fmt.Errorf("%w: its folder has been replaced meanwhile, try again", ErrNotWritable)
 
+	// ErrEmptied means that a part of the tree is empty in which versions are known, as under
+	// the mount point of a volume that is not mounted. It is an ErrNotWritable. What is written
+	// there would hide what is missing: then the part is not empty any more.
+	ErrEmptied error = notWritable("all that was in it is gone at once: is its volume mounted? If it is meant to be empty, ask for a rescan")
+
 	// ErrStore means that the store of a Bucket failed, which says nothing about the file.
 	// It is an ErrNotWritable, and a later attempt may succeed.
 	ErrStore error = notWritable("the store failed")

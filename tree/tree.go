@@ -16,6 +16,8 @@ type Tree struct {
 	Providers, Modules, Keys Part
 
 	Root Part // the zero Part if there is no root
+
+	guard Guard // see Guarded; nil: what is missing is absent
 }
 
 // A Part is one directory of a tree. The zero Part has no files, and cannot be written to.

@@ -1,0 +1,74 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// A part of the tree in which there were versions, and in which there is nothing any more, looks
+// like the mount point of a volume that is not mounted. Scans keep its state until it has content,
+// so nothing may come into it by the registry itself: one fetched package would be the content
+// after which all the rest is gone.
+
+// hasVersions reports whether there are versions in a part of the tree, by its path in the report.
+// A nil Snapshot has none.
+func (s *Snapshot) hasVersions(part string) bool {
+	if s == nil {
+		return false
+	}
+	for _, g := range s.groups.All() {
+		if slices.ContainsFunc(g.entries, func(e *entry) bool { return !e.empty && !e.unknown && tree.IsBelow(e.folder.Report, part) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// emptied returns the finding for a part of the tree in which the last scan found versions, and
+// in which this scan finds nothing. It returns nil if the caller of the scan accepts that.
+func (s *scan) emptied(part string) *tree.Finding {
+	if s.accepts || !s.last.hasVersions(part) {
+		return nil
+	}
+	return tree.Faultf(tree.Lasting, tree.Unreadable, "%v", tree.ErrEmptied)
+}
+
+// Guarded returns a function that opens a tree for code that writes into it. latest returns the
+// latest snapshots of the tree; any of them may be nil, and so may latest. If a part of the tree is
+// empty in which a snapshot has versions, the folders of its addresses have the error
+// tree.ErrEmptied. No scan needs to have noticed that the part is empty. A scan that accepts it
+// makes a snapshot without these versions, which ends the error.
+func Guarded(open func() (tree.Tree, error), latest func() []*Snapshot) func() (tree.Tree, error) {
+	if latest == nil {
+		return open
+	}
+	guard := func(part tree.Part, report string, top []string) error {
+		if slices.ContainsFunc(top, func(name string) bool { return isContent(name, true) }) {
+			return nil // which is known without another request to a store
+		}
+		if !slices.ContainsFunc(latest(), func(s *Snapshot) bool { return s.hasVersions(report) }) {
+			return nil
+		}
+		entries, err := part.Entries(".")
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(entries, func(e tree.Entry) bool { return isContent(e.Name, !e.IsDir()) }) {
+			return nil
+		}
+		return fmt.Errorf("%s: %w", report, tree.ErrEmptied)
+	}
+	return func() (tree.Tree, error) {
+		files, err := open()
+		return files.Guarded(guard), err
+	}
+}
+
+// isContent reports whether a name at the top of a part is one of those that a scan looks at: see
+// walker.List.
+func isContent(name string, isFile bool) bool {
+	return !layout.IsHarmless(name, isFile) && !tree.IsHiddenOrTemporary(name)
+}
