@@ -1,7 +1,7 @@
 package index
 
 import (
-	"slices"
+	"path"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
@@ -16,33 +16,62 @@ func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 		return false
 	}
 	w.depends = true // on what is in the folder
+	docs := ""
 	switch e.Name {
 	case "docs":
+		docs = e.Path()
 	case "website": // it comes after docs
-		entries := w.Look(p.Part, e.Path())
-		i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.Name == "docs" && e.Bad == nil && e.Info.IsDir() })
-		if i < 0 {
-			return false
-		}
-		e = entries[i]
-	default:
+		docs = w.docsInWebsite(p, only, e.Path())
+	}
+	if docs == "" {
 		return false
 	}
-	p.release(v, only).Docs = e.Path()
-	w.watchDocs(p, e.Path())
+	p.release(v, only).Docs = docs
+	w.watchDocs(p, docs)
 	return true
 }
 
+// docsInWebsite returns the folder of documentation in the folder website of a version; empty
+// if there is none. If that cannot be read, website has what it had at the last scan: the
+// release keeps its documentation, and need not be verified again.
+func (w *walker) docsInWebsite(p *providerFolder, only, website string) string {
+	docs := tree.InFolder(website, "docs")
+	entries, err := p.Part.List(website)
+	unread := err != nil
+	for _, e := range entries {
+		if e.Name != "docs" {
+			continue
+		}
+		if e.IsDir() {
+			return docs
+		}
+		if e.Bad != nil && !e.Gone { // a symlink, and its target may be a folder
+			unread, err = true, e.Bad
+		}
+	}
+	w.NoteFault(err)
+	if last := w.before.release(only); unread && last != nil && path.Base(path.Dir(last.Docs())) == "website" {
+		return docs
+	}
+	return ""
+}
+
 // watchDocs has a scan follow when pages change: they are shown as they were at the
-// last one.
+// last one. If the folder cannot be listed, a scan tries again: otherwise events in the folders
+// of its categories would be missed. The reader of a page learns why it cannot be listed.
 func (w *walker) watchDocs(p *providerFolder, dir string) {
 	if !w.scan.watch.Watches(p.Part) {
 		return
 	}
 	w.scan.watch.Add(p.Part, dir, p.Report)
-	entries, _ := p.Part.List(dir) // the reader of a page learns why it cannot be listed
+	entries, err := p.Part.List(dir)
+	w.NoteFault(err)
 	for _, e := range entries {
-		if content.IsDocsFolder(e.Name) && e.Bad == nil && e.Info.IsDir() {
+		switch {
+		case !content.IsDocsFolder(e.Name):
+		case e.Bad != nil:
+			w.faulty = w.faulty || e.Bad.Passes()
+		case e.Info.IsDir():
 			w.scan.watch.Add(p.Part, e.Path(), p.Report)
 		}
 	}
