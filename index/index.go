@@ -37,7 +37,8 @@ type Index struct {
 	retry    time.Duration // until the next scan after one that has failed
 	retrying changes.Paths // what that scan will be of; nil: none will follow
 	scanned  time.Time     // when a scan of everything has ended last, or has failed
-	resting  bool          // a scan will follow of files that are too young, or may still be written
+	resting  *time.Timer   // until a scan of files that are too young, or may still be written; nil: none will follow
+	rested   time.Time     // when that timer ends
 	watch    func(context.Context, func(error)) (*watch.Watcher, error)
 
 	reported   *Snapshot  // the last snapshot that the observer knows
@@ -168,6 +169,7 @@ func (x *Index) Close() error {
 	x.cancel()
 	x.start.Do(func() {}) // Start has no effect from now on
 	x.done.Wait()
+	x.stopResting()
 	x.queue.Close()
 	x.finishSharing()
 	x.saving.Close()

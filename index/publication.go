@@ -89,7 +89,6 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 		x.request(again)
 	}
 	switch {
-	case x.resting:
 	case len(s.young) > 0:
 		x.scanResting(young)
 	case len(x.unfinished) > 0:

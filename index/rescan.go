@@ -83,15 +83,36 @@ func (x *Index) warnPolling(err error) {
 	x.log(slog.LevelWarn, "changes are not noticed at once, but when the tree is scanned again", "reason", err.Error(), "rescan", x.options.Rescan)
 }
 
-// scanResting has a scan of the files follow that are too young, or may still be written.
+// scanResting has a scan of the files follow that are too young, or may still be written. If one
+// will follow already, it follows at the earlier of both times: a new folder does not wait as long
+// as a file that is copied slowly.
 func (x *Index) scanResting(after time.Duration) {
-	x.resting = true
-	time.AfterFunc(after, func() {
-		x.scanning.Lock()
-		defer x.scanning.Unlock()
-		x.resting = false
-		x.request(changes.Only(slices.Concat(x.scanner.last.young, slices.Collect(maps.Keys(x.unfinished)))))
-	})
+	rested := time.Now().Add(after)
+	switch {
+	case x.resting == nil:
+		x.resting, x.rested = time.AfterFunc(after, x.haveRested), rested
+	case rested.Before(x.rested): // so the timer has not ended
+		x.resting.Reset(after)
+		x.rested = rested
+	}
+}
+
+// haveRested requests the scan that scanResting has announced.
+func (x *Index) haveRested() {
+	x.scanning.Lock()
+	defer x.scanning.Unlock()
+	x.resting = nil
+	x.request(changes.Only(slices.Concat(x.scanner.last.young, slices.Collect(maps.Keys(x.unfinished)))))
+}
+
+// stopResting ends the timer of an Index that is being closed. A scan that has begun ends first;
+// none begins afterwards, so there will be no other timer.
+func (x *Index) stopResting() {
+	x.scanning.Lock()
+	defer x.scanning.Unlock()
+	if x.resting != nil {
+		x.resting.Stop()
+	}
 }
 
 // scanAgain has a scan of what could not be read follow, earlier than the next one is due.
