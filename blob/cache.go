@@ -42,11 +42,18 @@ type cache struct {
 	finishing sync.WaitGroup
 	failing   atomic.Bool // the last content could not be stored
 
-	mutex   sync.Mutex
-	size    int64
-	counted time.Time
-	writers map[string]bool // unfinished writers by file
-	closed  bool            // finishWriting has been called
+	// readFolder is os.ReadDir, except in tests.
+	readFolder func(name string) ([]os.DirEntry, error)
+
+	// The mutex is not held while the disk is used: reads of other objects wait for it, and
+	// a disk may hang.
+	mutex     sync.Mutex
+	size      int64
+	counted   time.Time       // when the last count began
+	counting  bool            // a goroutine counts the files
+	meanwhile int64           // the size of the contents that were added since that count began
+	writers   map[string]bool // unfinished writers by file
+	closed    bool            // finishWriting has been called
 }
 
 // content identifies the bytes of an object.
@@ -61,8 +68,8 @@ func openCache(directory string, limit int64, store string, log func() *zap.Logg
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
-	c := &cache{directory: directory, limit: limit, store: store, log: log, writers: make(map[string]bool)}
-	c.count()
+	c := &cache{directory: directory, limit: limit, store: store, log: log, readFolder: os.ReadDir, writers: make(map[string]bool)}
+	c.added(0)
 	return c, nil
 }
 
@@ -90,24 +97,35 @@ func (c *cache) open(o content) *os.File {
 }
 
 // newWriter returns a writer for a content. It returns nil if the content should not be
-// written, because it is in the cache, is being written already, or is too large.
+// written, because it is in the cache, is being written already, is too large, or there is
+// no room until a count has ended.
 func (c *cache) newWriter(o content) *cacheWriter {
-	name := c.file(o)
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.writers[name] || o.size > c.limit {
+	w := &cacheWriter{cache: c, name: c.file(o), size: o.size}
+	if !c.reserve(w) {
 		return nil
 	}
-	if _, err := os.Stat(name); err == nil {
+	if _, err := os.Stat(w.name); err == nil {
+		w.forget()
 		return nil
 	}
-	f, err := c.create(name)
-	if err != nil {
+	var err error
+	if w.file, err = c.create(w.name); err != nil {
+		w.forget()
 		c.failed(err)
 		return nil
 	}
-	c.writers[name] = true
-	return &cacheWriter{cache: c, name: name, file: f, size: o.size}
+	return w
+}
+
+// reserve reserves the name of a writer, and reports whether its content may be written.
+func (c *cache) reserve(w *cacheWriter) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.writers[w.name] || w.size > c.limit || c.counting && c.size > c.limit {
+		return false
+	}
+	c.writers[w.name] = true
+	return true
 }
 
 func (c *cache) create(name string) (*os.File, error) {
@@ -199,32 +217,64 @@ func (w *cacheWriter) forget() {
 	delete(w.cache.writers, w.name)
 }
 
-// added makes room after a content was added.
+// added makes room after a content was added. One goroutine at a time counts the files. What
+// others add during a count may be in it or not, so it is added to the result: until the next
+// count, the size may be too large, but is not too small.
 func (c *cache) added(size int64) {
+	before, due := c.add(size)
+	for due {
+		before, due = c.endCount(c.count(before))
+	}
+}
+
+// add adds the size of a content, and reports whether the caller has to count the files now.
+// before is the size so far.
+func (c *cache) add(size int64) (before int64, due bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.size += size
-	if c.size > c.limit || time.Since(c.counted) > recount {
-		c.count()
+	c.meanwhile += size
+	if c.counting || c.size <= c.limit && time.Since(c.counted) <= recount {
+		return 0, false
 	}
+	return c.beginCount(), true
+}
+
+// beginCount begins a count, and returns the size so far. The caller holds the mutex.
+func (c *cache) beginCount() (before int64) {
+	c.counting, c.counted, c.meanwhile = true, time.Now(), 0
+	return c.size
+}
+
+// endCount ends a count with its result, unless it has to be repeated: what was added meanwhile
+// may need room again.
+func (c *cache) endCount(size int64) (before int64, again bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.size = size + c.meanwhile
+	if c.meanwhile > 0 && c.size > c.limit {
+		return c.beginCount(), true
+	}
+	c.counting = false
+	return 0, false
 }
 
 // count adds up the sizes of the cache's files. If they exceed the limit, it removes files
 // down to nine tenths of it, so that not every addition has to remove some. Other files in
-// the folder stay: it may be the folder of Caddy's storage, by mistake.
-func (c *cache) count() {
+// the folder stay: it may be the folder of Caddy's storage, by mistake. before is the size so
+// far.
+func (c *cache) count(before int64) (size int64) {
 	type entry struct {
 		name string
 		size int64
 		used time.Time
 	}
 	var entries []entry
-	before, unread := c.size, false
-	c.size, c.counted = 0, time.Now()
+	unread := false
 	for first := range 1 << 8 {
 		prefix := fmt.Sprintf("%02x", first)
 		folder := filepath.Join(c.directory, prefix)
-		files, err := os.ReadDir(folder)
+		files, err := c.readFolder(folder)
 		unread = unread || err != nil && !errors.Is(err, fs.ErrNotExist) // there may be no content with that prefix
 		for _, f := range files {
 			name, complete := filepath.Join(folder, f.Name()), isContent(f.Name(), prefix)
@@ -241,24 +291,25 @@ func (c *cache) count() {
 				os.Remove(name)
 				continue
 			}
-			c.size += info.Size()
+			size += info.Size()
 		}
 	}
 	if unread { // else the cache could outgrow its limit
-		c.size = max(c.size, before)
+		size = max(size, before)
 	}
-	if c.size <= c.limit {
-		return
+	if size <= c.limit {
+		return size
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return a.used.Compare(b.used) })
 	for _, e := range entries {
-		if c.size <= c.limit/10*9 {
-			return
+		if size <= c.limit/10*9 {
+			break
 		}
 		if err := os.Remove(e.name); err == nil || os.IsNotExist(err) {
-			c.size -= e.size
+			size -= e.size
 		}
 	}
+	return size
 }
 
 // isContent reports whether a file in the folder of a prefix is named like a content.

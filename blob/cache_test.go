@@ -222,8 +222,67 @@ func TestACacheCountsWhatItCannotRead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "00"), nil, 0o600); err != nil { // no folder
 		t.Fatal(err)
 	}
-	c := &cache{directory: dir, limit: 100, size: 60}
-	if c.count(); c.size != 60 {
-		t.Errorf("it counts %d bytes", c.size)
+	c := &cache{directory: dir, limit: 100, readFolder: os.ReadDir}
+	if size := c.count(60); size != 60 {
+		t.Errorf("it counts %d bytes", size)
+	}
+}
+
+// Counting the files of a large cache takes long, and a disk may hang. Reads of other objects do not
+// wait for it. The cache keeps to its limit, although the count does not know of these objects.
+func TestReadsDoNotWaitForACacheThatCounts(t *testing.T) {
+	folder, large := t.TempDir(), letters(3*headSize)
+	b := openBucket(t, options{url: "mem://", cacheSize: 2*int64(len(large)) + 1, cacheDirectory: folder})
+	for _, name := range []string{"a", "b", "c", "d"} {
+		put(t, b, name, large)
+	}
+	counting, resumed := make(chan struct{}), make(chan struct{})
+	begin, resume := sync.OnceFunc(func() { close(counting) }), sync.OnceFunc(func() { close(resumed) })
+	defer resume()
+	b.cache.readFolder = func(name string) ([]os.DirEntry, error) {
+		files, err := os.ReadDir(name)
+		if filepath.Base(name) == "ff" { // the last one
+			begin()
+			<-resumed
+		}
+		return files, err
+	}
+	b.cache.counted = time.Time{} // long ago
+	read := func(name string) {
+		t.Helper()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if content, err := fs.ReadFile(b, name); err != nil || string(content) != large {
+				t.Errorf("%s: %d bytes, %v", name, len(content), err)
+			}
+		}()
+		select {
+		case <-ended:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("reading %s waits for the count", name)
+		}
+	}
+	size := func() (size int64, writers int) {
+		b.cache.mutex.Lock()
+		defer b.cache.mutex.Unlock()
+		return b.cache.size, len(b.cache.writers)
+	}
+	read("a")
+	<-counting
+	for _, name := range []string{"b", "c", "d"} { // there is no room for d
+		read(name)
+		for writers := 2; writers > 1; runtime.Gosched() { // one of them counts
+			_, writers = size()
+		}
+	}
+	if names := cached(t, folder); len(names) != 3 {
+		t.Errorf("during the count the cache has %q", names)
+	}
+	resume()
+	b.cache.finishing.Wait()
+	names := cached(t, folder)
+	if size, _ := size(); len(names) == 0 || len(names) > 2 || size != int64(len(names)*len(large)) {
+		t.Errorf("after the count the cache has %q, and counts %d bytes", names, size)
 	}
 }
