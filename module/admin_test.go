@@ -30,6 +30,12 @@ func live(t *testing.T, handlers ...Handler) {
 // liveIn is live with the given storage and further apps. It returns the handlers.
 func liveIn(t *testing.T, storage string, apps map[string]any, handlers ...Handler) []*Handler {
 	t.Helper()
+	return liveWith(t, map[string]any{"module": "file_system", "root": storage}, apps, handlers...)
+}
+
+// liveWith is liveIn with a storage of any kind.
+func liveWith(t *testing.T, storage, apps map[string]any, handlers ...Handler) []*Handler {
+	t.Helper()
 	routes := []any{}
 	for _, h := range handlers {
 		raw := map[string]any{"handler": "terraform_registry"}
@@ -50,7 +56,7 @@ func liveIn(t *testing.T, storage string, apps map[string]any, handlers ...Handl
 	maps.Copy(all, apps)
 	config, err := json.Marshal(map[string]any{
 		"admin":   map[string]any{"disabled": true, "config": map[string]any{"persist": false}},
-		"storage": map[string]any{"module": "file_system", "root": storage},
+		"storage": storage,
 		"apps":    all,
 	})
 	if err != nil {

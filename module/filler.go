@@ -39,8 +39,13 @@ type pooledFiller struct {
 	follower *follow.Follower // nil: no repositories are followed
 
 	beginning sync.Once
-	context   context.Context // ends when no configuration uses the filler any more
-	end       context.CancelFunc
+
+	// context ends when no configuration uses the filler any more. Then the live configuration
+	// stands in: downloads under way need a storage, and the log of the tree, until they are
+	// complete. For a filler that no configuration uses yet none stands in, since the live
+	// configuration may be about to be replaced.
+	context context.Context
+	end     context.CancelFunc
 
 	// optionalRecord: by the configuration that has attached last, a package need not be on
 	// record before it is handed out.
@@ -65,7 +70,7 @@ func (a *App) acquireFiller(key fillerKey, git *Git, options func() (pull.Option
 		}
 		p := &pooledFiller{identity: key.identity, counters: make(map[fillEvent]*fillCounter)}
 		p.context, p.end = context.WithCancel(context.Background())
-		p.standIn = p.successor
+		p.standIn = func() *App { return successor(p.context) }
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
 		o.KeyCopies = storage.NewKeyCopies(p.storage, key.identity)
 		o.Replaces, o.Await, o.Digests, o.Snapshots = p.replaces, p.await, p.digests, p.snapshots
@@ -119,17 +124,6 @@ func (p *pooledFiller) Destruct() error {
 	p.end()
 	time.AfterFunc(closeDelay, p.Close)
 	return nil
-}
-
-// successor returns the app of the live configuration, if no configuration uses the filler any
-// more: downloads under way need a storage, and the log of the tree, until they are complete. A
-// filler that no configuration uses yet has no successor, since the live configuration may be
-// about to be replaced.
-func (p *pooledFiller) successor() *App {
-	if p.context.Err() == nil {
-		return nil
-	}
-	return liveApp()
 }
 
 // served returns the newest app, and the source from which that app serves the tree; nil if it

@@ -117,23 +117,47 @@ func liveApp() *App {
 	return app
 }
 
+// successor returns the app of the live configuration once ctx has ended, which is the context of a
+// configuration or of what some configurations have used. Before, and if the live configuration
+// has no registry, it returns nil. Caddy makes a configuration live before it ends the last one.
+func successor(ctx context.Context) *App {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return liveApp()
+}
+
+// usable returns the app whose storage can be used: this one, or its successor. Requests outlive
+// their configuration, and its storage may be closed before they end.
+func (a *App) usable() *App {
+	if next := successor(a.ctx); next != nil {
+		return next
+	}
+	return a
+}
+
 // storage returns the storage of the newest app.
 func (u *users[T]) storage() (certmagic.Storage, error) {
 	app := u.newest()
 	if app == nil {
 		return nil, errNoConfiguration
 	}
-	return app.ctx.Storage(), nil
+	return app.storage()
 }
 
-// storageOf returns a function for the storage of the app's configuration.
-func (a *App) storageOf() func() (certmagic.Storage, error) {
-	return func() (certmagic.Storage, error) { return a.ctx.Storage(), nil }
-}
+// storage returns the storage of the app's configuration, or of its successor.
+func (a *App) storage() (certmagic.Storage, error) { return a.usable().ctx.Storage(), nil }
 
-// lock waits for a lock that all instances of a cluster share.
+// lock waits for a lock that all instances of a cluster share. If a reload closes the storage
+// meanwhile, it goes on in the storage of the next configuration.
 func (a *App) lock(ctx context.Context, name string) (unlock func(), err error) {
-	return a.locks.Lock(ctx, a.ctx.Storage(), a.logger, name)
+	for {
+		app := a.usable()
+		unlock, err = app.locks.Lock(ctx, app.storage, app.logger, name)
+		if err == nil || ctx.Err() != nil || a.usable() == app {
+			return unlock, err
+		}
+	}
 }
 
 // lock is App.lock of the newest app.

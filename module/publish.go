@@ -104,7 +104,7 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 		},
 		Lock:              app.lock,
 		Hostnames:         hostnames,
-		KeyCopies:         storage.NewKeyCopies(app.storageOf(), t.identity()),
+		KeyCopies:         storage.NewKeyCopies(app.storage, t.identity()),
 		Record:            h.record(),
 		RequireSignatures: t.require,
 		MaxSize:           h.Publish.MaxSize,

@@ -3,6 +3,7 @@ package module
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -144,6 +146,98 @@ func TestPublish(t *testing.T) {
 	if offered := len(h.source.snapshot().Report().Offered); offered != 2 {
 		t.Errorf("%d are offered, want 2", offered)
 	}
+}
+
+// An upload ends after a reload that has closed the storage of its configuration: it is published, with
+// the storage of the next one.
+func TestUploadAcrossAReload(t *testing.T) {
+	const folder = "/v1/providers/acme/demo/1.2.0/"
+	const zip, sums = "terraform-provider-demo_1.2.0_linux_amd64.zip", "terraform-provider-demo_1.2.0_SHA256SUMS"
+	const last = "terraform-provider-demo_1.2.0_darwin_arm64.zip"
+	release := publishedRelease(t, "1.2.0")
+	for _, test := range []struct {
+		rule, path, body string
+		before           []string // files of the release
+	}{
+		{"a module", "/v1/modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"), nil},
+		{"the last package of a provider", folder + last, release[last], []string{zip, sums}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			options, token := publishingHandler(t)
+			storage := closingIn(t.TempDir())
+			h := liveWith(t, storage, nil, options)[0]
+			awaitLive(t)
+			for _, name := range test.before {
+				if w, _ := put(t, h, folder+name, token, release[name]); w.Code != http.StatusAccepted {
+					t.Fatalf("%s: got %d %s", name, w.Code, w.Body)
+				}
+			}
+			body, sent := io.Pipe()
+			w, answered := httptest.NewRecorder(), make(chan error, 1)
+			r := httptest.NewRequest(http.MethodPut, "https://registry.example.com"+test.path, body)
+			r.Header.Set("Authorization", "Bearer "+token)
+			r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, new(caddyhttp.Server))
+			go func() {
+				defer body.Close()
+				answered <- h.ServeHTTP(w, r, nil)
+			}()
+			io.WriteString(sent, test.body[:10]) // until it has been read
+			liveWith(t, storage, nil, options)
+			awaitLive(t)
+			io.WriteString(sent, test.body[10:])
+			sent.Close()
+			if err := <-answered; err != nil || w.Code != http.StatusCreated {
+				t.Errorf("got %d %s, error %v", w.Code, w.Body, err)
+			}
+		})
+	}
+}
+
+// A reload closes the storage while a request waits for a lock in it. The request goes on waiting in the
+// storage of the next configuration, and gives the lock back there after another reload.
+func TestLockAcrossReloads(t *testing.T) {
+	options, _ := publishingHandler(t)
+	dir := t.TempDir()
+	reload := func() *App {
+		liveWith(t, closingIn(dir), nil, options)
+		return liveApp()
+	}
+	first := reload()
+	other := &certmagic.FileStorage{Path: dir} // of another instance
+	if err := other.Lock(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	locking := make(chan struct{}, 1)
+	before(first, func(method, key string) error {
+		if method == "Lock" && key == "a" {
+			locking <- struct{}{}
+		}
+		return nil
+	})
+	var unlock func()
+	taken := make(chan error, 1)
+	go func() {
+		var err error
+		unlock, err = first.lock(t.Context(), "a")
+		taken <- err
+	}()
+	<-locking
+	reload()
+	if err := other.Unlock(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-taken; err != nil {
+		t.Fatal(err)
+	}
+	last := reload()
+	unlock()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only a failing test takes as long
+	defer cancel()
+	unlock, err := last.lock(ctx, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
 }
 
 // uploaded returns a counter by its labels.

@@ -611,7 +611,7 @@ func TestInstancesBeginOneLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, logOf(key, c.app().storageOf()))
+		all = append(all, logOf(key, c.app().storage))
 	}
 	opened := make(chan error)
 	for _, f := range all {

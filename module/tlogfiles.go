@@ -45,7 +45,7 @@ func (a *App) Tlogs() (all []TlogFiles) {
 		seen[t.key] = true
 		key := t.key
 		key.made = false // a command may have another data directory than the server
-		log := logOf(key, a.storageOf())
+		log := logOf(key, a.storage)
 		present := func() (err error) { // fs.ErrNotExist: the server has not made the folder
 			if t.key.made {
 				_, err = os.Stat(key.folder)

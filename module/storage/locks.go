@@ -20,16 +20,21 @@ type Locks struct {
 }
 
 // Lock waits for the lock of a name in a storage, or for the end of ctx. An error means that
-// it could not take the lock.
+// it could not take the lock. storage is called again if unlocking fails: a reload may have
+// closed the storage that had the lock, and the next one can have the same lock.
 //
 // The requests of this process wait for each other first, since certmagic checks a
 // taken lock of a storage only once a second.
-func (l *Locks) Lock(ctx context.Context, s certmagic.Storage, logger *slog.Logger, name string) (unlock func(), err error) {
+func (l *Locks) Lock(ctx context.Context, storage func() (certmagic.Storage, error), logger *slog.Logger, name string) (unlock func(), err error) {
+	s, err := storage()
+	if err != nil {
+		return nil, err
+	}
 	release, err := l.named.acquire(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("a request to this instance has the lock %s: %w", name, err)
 	}
-	lock := &storageLock{storage: s, name: name, logger: logger, release: release}
+	lock := &storageLock{storage: s, now: storage, name: name, logger: logger, release: release}
 	if err := lock.take(ctx); err != nil {
 		return nil, err
 	}
@@ -41,6 +46,7 @@ func (l *Locks) Lock(ctx context.Context, s certmagic.Storage, logger *slog.Logg
 // none waits longer than its context.
 type storageLock struct {
 	storage certmagic.Storage
+	now     func() (certmagic.Storage, error) // the storage that is in use now
 	name    string
 	logger  *slog.Logger
 	release func() // called when this process certainly does not have the lock in the storage
@@ -166,6 +172,9 @@ func (l *storageLock) giveBack(ctx context.Context) {
 		began := time.Now()
 		for wait := minUnlockRetry; time.Since(began) < unlockPatience; wait = min(2*wait, maxUnlockRetry) {
 			time.Sleep(wait)
+			if now, err := l.now(); err == nil {
+				l.storage = now
+			}
 			if err = l.unlock(ctx); err == nil {
 				return
 			}

@@ -75,21 +75,26 @@ func TestNamedLocks(t *testing.T) {
 	})
 }
 
+// alone has a storage that no other one follows.
+func alone(s certmagic.Storage) func() (certmagic.Storage, error) {
+	return func() (certmagic.Storage, error) { return s, nil }
+}
+
 // A lock is shared by all instances with the same storage.
 func TestLockIsShared(t *testing.T) {
 	s := &certmagic.FileStorage{Path: t.TempDir()}
 	var one, other Locks // of two processes
-	unlock, err := one.Lock(t.Context(), s, slog.Default(), "terraform_registry/publish/acme@demo@1.0.0")
+	unlock, err := one.Lock(t.Context(), alone(s), slog.Default(), "terraform_registry/publish/acme@demo@1.0.0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := other.Lock(canceled, s, slog.Default(), "terraform_registry/publish/acme@demo@1.0.0"); err == nil {
+	if _, err := other.Lock(canceled, alone(s), slog.Default(), "terraform_registry/publish/acme@demo@1.0.0"); err == nil {
 		t.Error("two instances have the lock")
 	}
 	unlock()
-	unlock, err = other.Lock(t.Context(), s, slog.Default(), "terraform_registry/publish/acme@demo@1.0.0")
+	unlock, err = other.Lock(t.Context(), alone(s), slog.Default(), "terraform_registry/publish/acme@demo@1.0.0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +111,7 @@ func TestLockOfOneProcess(t *testing.T) {
 	var users sync.WaitGroup
 	for range 50 {
 		users.Go(func() {
-			unlock, err := l.Lock(ctx, s, slog.Default(), "a")
+			unlock, err := l.Lock(ctx, alone(s), slog.Default(), "a")
 			if err != nil {
 				t.Error(err)
 				return
@@ -131,7 +136,7 @@ func (s unlockableStorage) Unlock(context.Context, string) error     { return s.
 func newStorageLock(s certmagic.Storage) (l *storageLock, released *atomic.Int32, log *bytes.Buffer) {
 	released, log = new(atomic.Int32), new(bytes.Buffer)
 	return &storageLock{
-		storage: s, name: "publish/a", release: func() { released.Add(1) },
+		storage: s, now: alone(s), name: "publish/a", release: func() { released.Add(1) },
 		logger: slog.New(slog.NewTextHandler(log, nil)),
 	}, released, log
 }
@@ -219,6 +224,36 @@ func TestLocksThatAStorageDoesNotTakeBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A reload closes a storage while a request has a lock in it. Its lock is the same in the storage of
+// the next configuration.
+func TestLockInAStorageThatIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		closed, unlocked := false, false
+		before := unlockableStorage{
+			lock:   func(context.Context) error { return nil },
+			unlock: func() error { return errors.New("the client is closed") },
+		}
+		after := unlockableStorage{unlock: func() error { unlocked = true; return nil }}
+		var l Locks
+		unlock, err := l.Lock(t.Context(), func() (certmagic.Storage, error) {
+			if closed {
+				return after, nil
+			}
+			return before, nil
+		}, slog.New(slog.DiscardHandler), "publish/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed = true
+		unlock()
+		time.Sleep(minUnlockRetry)
+		synctest.Wait()
+		if !unlocked || len(l.named.named) != 0 {
+			t.Errorf("unlocked: %t, and %d locks are left", unlocked, len(l.named.named))
+		}
+	})
 }
 
 // A storage of files keeps a lock as long as a process refreshes it. No process
