@@ -30,10 +30,14 @@ const (
 	// linkKeysTimeout is how long loading at the start and rotating may take: another
 	// instance may hold the lock.
 	linkKeysTimeout = 2 * time.Minute
+
+	// linkKeysUnlock is how long releasing the lock may take after that, and so how long
+	// Close may have to wait. An abandoned lock expires.
+	linkKeysUnlock = 5 * time.Second
 )
 
 // A LinkKeyStore stores the document with the link keys of all instances of a
-// registry. Implementations are safe for concurrent use, and stop when ctx ends.
+// registry. Implementations are safe for concurrent use, and return when ctx ends.
 type LinkKeyStore interface {
 	// Load returns the document. The error is an fs.ErrNotExist only if there is
 	// none.
@@ -252,7 +256,9 @@ func (k *RotatingLinkKeys) renew(ctx context.Context) (*LinkKeys, error) {
 		return nil, fmt.Errorf("locking them: %w", err)
 	}
 	defer func() {
-		if err := k.store.Unlock(context.WithoutCancel(ctx)); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), linkKeysUnlock)
+		defer cancel()
+		if err := k.store.Unlock(ctx); err != nil {
 			k.logger.Warn("unlocking the keys of signed links", "error", err.Error())
 		}
 	}()

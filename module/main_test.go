@@ -71,10 +71,19 @@ func newConfiguration(t *testing.T, apps ...string) *configuration {
 // JSON in turn.
 func newConfigurationIn(t *testing.T, storage string, apps ...string) *configuration {
 	t.Helper()
-	config := &caddy.Config{
-		StorageRaw: json.RawMessage(fmt.Sprintf(`{"module":"file_system","root":%q}`, storage)),
-		AppsRaw:    make(caddy.ModuleMap),
+	c := newConfigurationWith(t, map[string]any{"module": "file_system", "root": storage}, apps...)
+	c.storage = storage
+	return c
+}
+
+// newConfigurationWith is newConfigurationIn with a storage of any kind.
+func newConfigurationWith(t *testing.T, storage map[string]any, apps ...string) *configuration {
+	t.Helper()
+	raw, err := json.Marshal(storage)
+	if err != nil {
+		t.Fatal(err)
 	}
+	config := &caddy.Config{StorageRaw: raw, AppsRaw: make(caddy.ModuleMap)}
 	for i := 0; i < len(apps); i += 2 {
 		config.AppsRaw[apps[i]] = json.RawMessage(apps[i+1])
 	}
@@ -83,7 +92,7 @@ func newConfigurationIn(t *testing.T, storage string, apps ...string) *configura
 		t.Fatal(err)
 	}
 	ctx, cancel := caddy.NewContext(base)
-	c := &configuration{t: t, ctx: ctx, storage: storage, cancel: sync.OnceFunc(cancel)}
+	c := &configuration{t: t, ctx: ctx, cancel: sync.OnceFunc(cancel)}
 	t.Cleanup(c.cancel)
 	return c
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -87,35 +86,40 @@ func (k *SigningKey) read(repl *caddy.Replacer) (signingPolicy, error) {
 // slow storage.
 const signingKeyTimeout = 2 * time.Minute
 
+// signingKeyUnlock limits the wait for a storage to take the lock of the key back.
+const signingKeyUnlock = 5 * time.Second
+
 // signingKey returns the registry's key in Caddy's storage. It generates a key if there
 // is none.
 func (a *App) signingKey() (*signing.Key, error) {
 	ctx, cancel := context.WithTimeout(a.ctx, signingKeyTimeout)
 	defer cancel()
-	key, err := a.loadOrGenerateKey(ctx, a.ctx.Storage())
+	key, err := a.loadOrGenerateKey(ctx, storage.NewCalls(a.storage, 1))
 	if err != nil {
 		return nil, fmt.Errorf("the registry's signing key, %s in Caddy's storage: %w", signingKeyName, err)
 	}
 	return key, nil
 }
 
-func (a *App) loadOrGenerateKey(ctx context.Context, storage certmagic.Storage) (*signing.Key, error) {
-	key, err := loadKey(ctx, storage)
+func (a *App) loadOrGenerateKey(ctx context.Context, stored storage.Calls) (*signing.Key, error) {
+	key, err := loadKey(ctx, stored)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
-	if err := storage.Lock(ctx, signingKeyName); err != nil {
+	if err := stored.Lock(ctx, signingKeyName); err != nil {
 		return nil, fmt.Errorf("locking it: %w", err)
 	}
 	defer func() {
 		// A remaining lock becomes stale, and is then ignored.
-		if err := storage.Unlock(context.WithoutCancel(ctx), signingKeyName); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signingKeyUnlock)
+		defer cancel()
+		if err := stored.Unlock(ctx, signingKeyName); err != nil {
 			a.logger.Warn("unlocking the signing key", "error", err.Error())
 		}
 	}()
 	// Another instance may have generated the key meanwhile, and mirrors may know it
 	// already: they would refuse a different key.
-	key, err = loadKey(ctx, storage)
+	key, err = loadKey(ctx, stored)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
@@ -127,7 +131,7 @@ func (a *App) loadOrGenerateKey(ctx context.Context, storage certmagic.Storage) 
 	if err != nil {
 		return nil, fmt.Errorf("encoding it: %w", err)
 	}
-	if err := storage.Store(ctx, signingKeyName, armored); err != nil {
+	if err := stored.Store(ctx, signingKeyName, armored); err != nil {
 		return nil, fmt.Errorf("storing it: %w", err)
 	}
 	a.logger.Info("generated the registry's signing key", "key", key.PublicKey().ID)
@@ -136,8 +140,8 @@ func (a *App) loadOrGenerateKey(ctx context.Context, storage certmagic.Storage) 
 
 // loadKey loads the signing key. The error wraps fs.ErrNotExist only if there is
 // none. A key that cannot be read is never replaced: an operator has to decide.
-func loadKey(ctx context.Context, storage certmagic.Storage) (*signing.Key, error) {
-	armored, err := storage.Load(ctx, signingKeyName)
+func loadKey(ctx context.Context, stored storage.Calls) (*signing.Key, error) {
+	armored, err := stored.Load(ctx, signingKeyName)
 	if err != nil {
 		return nil, fmt.Errorf("loading it: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
@@ -132,6 +133,10 @@ func (s *failingStorage) Load(ctx context.Context, key string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
+func callsTo(s certmagic.Storage) storage.Calls {
+	return storage.NewCalls(func() (certmagic.Storage, error) { return s, nil }, 1)
+}
+
 // An error of the storage is not the absence of a key, neither before the lock that
 // instances share is held nor after.
 func TestNoSigningKeyIsGeneratedIfTheStorageFails(t *testing.T) {
@@ -142,10 +147,47 @@ func TestNoSigningKeyIsGeneratedIfTheStorageFails(t *testing.T) {
 			t.Error("a key was generated")
 			return shortKey(t), nil
 		}
-		_, err := app.loadOrGenerateKey(c.ctx, &failingStorage{Storage: c.ctx.Storage(), failFrom: failFrom})
+		_, err := app.loadOrGenerateKey(c.ctx, callsTo(&failingStorage{Storage: c.ctx.Storage(), failFrom: failFrom}))
 		if err == nil || !strings.Contains(err.Error(), "no route to host") {
 			t.Errorf("load %d fails: got error %v", failFrom, err)
 		}
+	}
+}
+
+// A storage may hang in any call and whatever its context, as a network disk does whose server is away.
+func TestSigningKeyInAStorageThatHangs(t *testing.T) {
+	for _, test := range []struct {
+		call string
+		took time.Duration
+		err  error
+	}{
+		{"Load", signingKeyTimeout, context.DeadlineExceeded},
+		{"Lock", signingKeyTimeout, context.DeadlineExceeded},
+		{"Store", signingKeyTimeout, context.DeadlineExceeded},
+		{"Unlock", signingKeyUnlock, nil},
+	} {
+		t.Run(test.call, func(t *testing.T) {
+			c := newConfigurationWith(t, closingIn(t.TempDir()))
+			app, key := c.app(), shortKey(t)
+			app.generate = func() (*signing.Key, error) { return key, nil }
+			synctest.Test(t, func(t *testing.T) {
+				app.ctx.Context = t.Context()
+				returns := make(chan struct{})
+				defer time.Sleep(time.Minute) // the storage ends its work on a lock
+				defer close(returns)
+				before(app, func(method, _ string) error {
+					if method == test.call {
+						<-returns
+					}
+					return nil
+				})
+				began := time.Now()
+				_, err := app.signingKey()
+				if took := time.Since(began); took != test.took || !errors.Is(err, test.err) {
+					t.Errorf("after %s: %v", took, err)
+				}
+			})
+		})
 	}
 }
 
@@ -229,13 +271,13 @@ func TestSigningKeyFile(t *testing.T) {
 // A key may only be generated if there is none, not if it cannot be read.
 func TestLoadKeyDistinguishesMissingFromUnreadable(t *testing.T) {
 	c := newConfiguration(t)
-	if _, err := loadKey(c.ctx, c.ctx.Storage()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := loadKey(c.ctx, callsTo(c.ctx.Storage())); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a key: %v", err)
 	}
 	if err := c.ctx.Storage().Store(c.ctx, signingKeyName, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadKey(c.ctx, c.ctx.Storage()); err == nil || errors.Is(err, fs.ErrNotExist) {
+	if _, err := loadKey(c.ctx, callsTo(c.ctx.Storage())); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("with an empty key: %v", err)
 	}
 }
@@ -271,7 +313,7 @@ func armored(t *testing.T, entity *openpgp.Entity, config *packet.Config) string
 
 func TestLinkKeysInCaddysStorage(t *testing.T) {
 	c := newConfiguration(t)
-	store := storage.LinkKeys{Storage: c.ctx.Storage()}
+	store := storage.NewLinkKeys(c.app().storage)
 	load := func() (*access.RotatingLinkKeys, error) {
 		keys := access.NewRotatingLinkKeys(t.Context(), store, c.ctx.Slogger(), time.Now)
 		t.Cleanup(keys.Close)
@@ -302,7 +344,7 @@ func TestLinkKeysInCaddysStorage(t *testing.T) {
 func TestDamagedLinkKeysAreMadeAgain(t *testing.T) {
 	c := newConfiguration(t)
 	auth, _ := tokensProvider(t, "ci")
-	store, damaged := storage.LinkKeys{Storage: c.ctx.Storage()}, []byte("{")
+	store, damaged := storage.NewLinkKeys(c.app().storage), []byte("{")
 	if err := store.Store(t.Context(), damaged); err != nil {
 		t.Fatal(err)
 	}

@@ -9,25 +9,33 @@ import (
 // LinkKeysName is the key of the keys of signed links in Caddy's storage.
 const LinkKeysName = "terraform_registry/link_keys.json"
 
+// maxLinkKeysCalls limits the calls that wait for a storage that hangs.
+const maxLinkKeysCalls = 4
+
 // A LinkKeys keeps the keys of signed links in Caddy's storage.
-type LinkKeys struct{ Storage certmagic.Storage }
+type LinkKeys struct{ calls Calls }
+
+// NewLinkKeys returns the keys in a storage.
+func NewLinkKeys(storage func() (certmagic.Storage, error)) LinkKeys {
+	return LinkKeys{NewCalls(storage, maxLinkKeysCalls)}
+}
 
 // Load implements access.LinkKeyStore.
 func (k LinkKeys) Load(ctx context.Context) ([]byte, error) {
-	return k.Storage.Load(ctx, LinkKeysName)
+	return k.calls.Load(ctx, LinkKeysName)
 }
 
 // Store implements access.LinkKeyStore.
 func (k LinkKeys) Store(ctx context.Context, document []byte) error {
-	return k.Storage.Store(ctx, LinkKeysName, document)
+	return k.calls.Store(ctx, LinkKeysName, document)
 }
 
 // Lock implements access.LinkKeyStore.
 func (k LinkKeys) Lock(ctx context.Context) error {
-	return k.Storage.Lock(ctx, LinkKeysName)
+	return k.calls.Lock(ctx, LinkKeysName)
 }
 
 // Unlock implements access.LinkKeyStore.
 func (k LinkKeys) Unlock(ctx context.Context) error {
-	return k.Storage.Unlock(ctx, LinkKeysName)
+	return k.calls.Unlock(ctx, LinkKeysName)
 }
