@@ -55,6 +55,19 @@ func (e *entry) isUnread() bool {
 	return e.listing != nil && slices.ContainsFunc(e.listing.walker.unread, func(a *job) bool { return !a.finished && !a.Background })
 }
 
+// Flush shares the results, and waits until the folders whose archives have been read are announced.
+// It waits for a slow storage only for a moment. Scans go on.
+func (x *Index) Flush() {
+	select {
+	case <-x.ready: // sharing has begun, if there is any
+		if sharing := x.scanner.sharing; sharing != nil {
+			x.background.Go(func(ctx context.Context) { sharing.Store(ctx) })
+		}
+	default:
+	}
+	x.background.Wait()
+}
+
 // finishSharing shares the results and announces all changes that have not been announced,
 // so that a restart loses neither.
 func (x *Index) finishSharing() {

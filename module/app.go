@@ -212,9 +212,38 @@ func (a *App) shortestPoll(t servedTree) time.Duration {
 	return shortest
 }
 
-// Stop does nothing: requests may still be answered from the indexes, and the
-// next configuration may already use them. See Cleanup.
-func (a *App) Stop() error { return nil }
+// Stop writes to Caddy's storage what is otherwise written later, if no configuration goes on with it:
+// the counts of downloads, and what other instances are told. After Stop, Caddy cleans up all modules
+// in any order, so the storage may be closed before Cleanup, which tries again. A storage
+// that hangs delays the end by some seconds only.
+//
+// Nothing else ends: requests may still be answered from the indexes, and the next configuration may
+// already use them.
+func (a *App) Stop() error {
+	if liveApp() == nil {
+		a.flush()
+	}
+	return nil
+}
+
+func (a *App) flush() {
+	var flushing sync.WaitGroup
+	a.mutex.Lock()
+	for _, x := range a.indexes {
+		changes := a.changes[x.Index]
+		flushing.Go(func() {
+			x.Flush() // which announces changes
+			if changes != nil {
+				changes.Flush()
+			}
+		})
+	}
+	for _, counts := range a.usage {
+		flushing.Go(func() { _ = counts.Close() }) // a download that ends after that is written at once
+	}
+	a.mutex.Unlock()
+	flushing.Wait()
+}
 
 // Cleanup returns only the references to indexes and fillers that this app has taken:
 // Caddy also calls it after a failed start, before some or all were taken.

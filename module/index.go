@@ -144,7 +144,7 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 	a.indexes[key] = pooled
 	announce := pooled.tellOthers
 	if t.poll > 0 {
-		changes := storage.NewChangeLog(a.ctx.Storage(), t.identity(), pooled.Refresh, a.logger)
+		changes := storage.NewChangeLog(a.storage, t.identity(), pooled.Refresh, a.logger)
 		a.changes[pooled.Index] = changes
 		announce = func(folders []string) {
 			pooled.tellOthers(folders)

@@ -86,6 +86,19 @@ func TestUsageThatIsTurnedOffIsWritten(t *testing.T) {
 	}
 }
 
+// When the process ends, Caddy may close the storage before it cleans up the registry.
+func TestUsageIsWrittenBeforeTheStorageIsClosed(t *testing.T) {
+	storage, counting := closingIn(t.TempDir()), Handler{Root: sampleTree(t), SigningKey: &SigningKey{Off: true}, Usage: &Usage{}}
+	h := liveWith(t, storage, nil, counting)[0]
+	fetchModule(t, h)
+	if err := caddy.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if n := downloadsOfModule(t, liveWith(t, storage, nil, counting)[0]); n != 1 {
+		t.Errorf("%d of 1 downloads are counted", n)
+	}
+}
+
 func TestUsageOfOneTreeIsKeptForOneTime(t *testing.T) {
 	root := sampleTree(t)
 	c := newConfiguration(t)

@@ -44,7 +44,7 @@ const (
 // A ChangeLog is the view of one instance on the document of one tree. It is safe for
 // concurrent use.
 type ChangeLog struct {
-	storage certmagic.Storage
+	calls   Calls
 	key     string
 	refresh func(folders ...string) // method of the index; without folders it refreshes everything
 	logger  *slog.Logger
@@ -55,18 +55,22 @@ type ChangeLog struct {
 	mutex   sync.Mutex
 	pending []change // of this instance, not yet seen in the document, oldest first
 
-	// The following fields belong to Run.
+	looking chan struct{}   // has an element during a look, which uses what follows
 	last    []byte          // the document at the last look
 	known   map[string]bool // the IDs in it; nil before the first look
 	failing bool            // a failure of the storage has been logged
 }
 
+// maxChangeCalls limits the calls that wait for a storage that hangs.
+const maxChangeCalls = 2
+
 // NewChangeLog returns the view of the tree with an identity. refresh is called with the folders
 // that others have changed, and without folders for the whole tree.
-func NewChangeLog(storage certmagic.Storage, identity string, refresh func(...string), logger *slog.Logger) *ChangeLog {
+func NewChangeLog(storage func() (certmagic.Storage, error), identity string, refresh func(...string), logger *slog.Logger) *ChangeLog {
 	return &ChangeLog{
-		storage: storage, key: Folder("changes", identity) + ".json", refresh: refresh, logger: logger,
+		calls: NewCalls(storage, maxChangeCalls), key: Folder("changes", identity) + ".json", refresh: refresh, logger: logger,
 		announced: make(chan struct{}, 1),
+		looking:   make(chan struct{}, 1),
 		ended:     make(chan struct{}),
 	}
 }
@@ -105,22 +109,33 @@ func (l *ChangeLog) Run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// closePatience is how long close waits for a storage that is slow or hangs.
+// closePatience is how long Flush and Close wait for a storage that is slow or hangs.
 const closePatience = 2 * time.Second
 
+// Flush adds the changes that Run has not added yet, while Run goes on. Other instances
+// would otherwise find them only at their next periodic scan, if the process ends.
+func (l *ChangeLog) Flush() { l.addRest(func() {}) }
+
 // Close is called when the context of Run has ended. It adds the changes that Run has
-// not added. Other instances would otherwise find them only at their next periodic
-// scan.
-func (l *ChangeLog) Close() {
-	closed := make(chan struct{})
+// not added.
+func (l *ChangeLog) Close() { l.addRest(func() { <-l.ended }) }
+
+// maxLastLooks is how often the document is looked at: once to add changes, and once to see
+// that they are there.
+const maxLastLooks = 2
+
+// addRest adds the remaining changes after wait.
+func (l *ChangeLog) addRest(wait func()) {
+	added := make(chan struct{})
 	go func() {
-		defer close(closed)
-		if <-l.ended; l.hasPending() {
+		defer close(added)
+		wait()
+		for n := 0; n < maxLastLooks && l.hasPending(); n++ {
 			l.look(context.Background())
 		}
 	}()
 	select {
-	case <-closed:
+	case <-added:
 	case <-time.After(closePatience):
 	}
 }
@@ -140,7 +155,13 @@ const lookTimeout = 10 * time.Second
 func (l *ChangeLog) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	content, err := l.storage.Load(ctx, l.key)
+	select {
+	case l.looking <- struct{}{}:
+		defer func() { <-l.looking }()
+	case <-ctx.Done():
+		return
+	}
+	content, err := l.calls.Load(ctx, l.key)
 	if errors.Is(err, fs.ErrNotExist) {
 		content, err = nil, nil
 	}
@@ -213,7 +234,7 @@ func (l *ChangeLog) add(ctx context.Context, changes []change) error {
 	if err != nil {
 		return err
 	}
-	return l.storage.Store(ctx, l.key, content)
+	return l.calls.Store(ctx, l.key, content)
 }
 
 // report logs when the storage begins to fail, and when it works again.

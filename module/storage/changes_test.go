@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddyserver/certmagic"
@@ -36,6 +37,13 @@ func (s *memoryStorage) Load(context.Context, string) ([]byte, error) {
 	return bytes.Clone(s.value), s.fails
 }
 
+// fail makes the storage fail from now on, or work again.
+func (s *memoryStorage) fail(err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.fails = err
+}
+
 func (s *memoryStorage) Store(_ context.Context, _ string, value []byte) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -57,7 +65,7 @@ func newChangeReader(storage certmagic.Storage, log *bytes.Buffer) *changeReader
 	refresh := func(folders ...string) {
 		r.refreshed = append(r.refreshed, cmp.Or(strings.Join(folders, " "), "everything"))
 	}
-	r.ChangeLog = NewChangeLog(storage, "tree", refresh, slog.New(slog.NewTextHandler(log, nil)))
+	r.ChangeLog = NewChangeLog(alone(storage), "tree", refresh, slog.New(slog.NewTextHandler(log, nil)))
 	return r
 }
 
@@ -183,8 +191,8 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 func TestChangesAreLookedForAtAnInterval(t *testing.T) {
 	storage := new(memoryStorage)
 	refreshed := make(chan string, 8)
-	reader := NewChangeLog(storage, "tree", func(folders ...string) { refreshed <- strings.Join(folders, " ") }, slog.New(slog.DiscardHandler))
-	writer := NewChangeLog(storage, "tree", func(...string) {}, slog.New(slog.DiscardHandler))
+	reader := NewChangeLog(alone(storage), "tree", func(folders ...string) { refreshed <- strings.Join(folders, " ") }, slog.New(slog.DiscardHandler))
+	writer := NewChangeLog(alone(storage), "tree", func(...string) {}, slog.New(slog.DiscardHandler))
 	go reader.Run(t.Context(), time.Millisecond)
 	go writer.Run(t.Context(), time.Hour)
 	writer.Announce([]string{"providers/acme/demo"})
@@ -206,6 +214,52 @@ func TestClosingAddsAnnouncements(t *testing.T) {
 	if got := reader.looks(t); !slices.Equal(got, []string{"providers/acme/demo"}) {
 		t.Errorf("another instance looks at %q", got)
 	}
+}
+
+// Before the process ends, announcements are added that the storage has not taken, while others may
+// still come. The end does not wait long for a storage that hangs.
+func TestFlushingAddsAnnouncements(t *testing.T) {
+	t.Run("the storage has failed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			storage, log := new(memoryStorage), new(bytes.Buffer)
+			ctx, stop := context.WithCancel(t.Context())
+			writer := newChangeReader(storage, log)
+			go writer.Run(ctx, time.Hour)
+			synctest.Wait()
+			storage.fail(errors.New("connection refused"))
+			writer.Announce([]string{"providers/acme/demo"})
+			synctest.Wait()
+			storage.fail(nil)
+			writer.Flush()
+			reader := newChangeReader(storage, new(bytes.Buffer))
+			for _, folder := range []string{"providers/acme/demo", "modules/acme/vpc/aws"} {
+				if got := reader.looks(t); !slices.Equal(got, []string{folder}) {
+					t.Errorf("another instance looks at %q", got)
+				}
+				writer.Announce([]string{"modules/acme/vpc/aws"})
+				synctest.Wait()
+			}
+			stop()
+			writer.Close()
+		})
+	})
+	t.Run("the storage hangs", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &hangingStorage{call: "Load", until: make(chan struct{})}
+			defer close(s.until)
+			ctx, stop := context.WithCancel(t.Context())
+			writer := newChangeReader(s, new(bytes.Buffer))
+			go writer.Run(ctx, time.Hour)
+			writer.Announce([]string{"providers/acme/demo"})
+			began := time.Now()
+			writer.Flush()
+			stop()
+			writer.Close()
+			if took := time.Since(began); took != 2*closePatience {
+				t.Errorf("it takes %s", took)
+			}
+		})
+	})
 }
 
 // The document comes from a storage that others can write to.
