@@ -20,11 +20,20 @@ func shareSigningKey(t *testing.T, storage string) {
 	}
 	first := filepath.Join(cluster.first, path)
 	cluster.Unlock()
-	// It does not exist yet: it is being generated, and this Caddy will
-	// generate another.
-	if _, err := os.Stat(first); err == nil && cluster.first != storage {
-		copyFile(t, first, filepath.Join(storage, path))
+	own := filepath.Join(storage, path)
+	if exists(own) { // a restart keeps its key
+		return
 	}
+	// The first key may not exist yet: it is being generated, and this Caddy will
+	// generate another.
+	if exists(first) {
+		copyFile(t, first, own)
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }
 
 var cluster struct {
