@@ -68,7 +68,7 @@ func TestAFetchedModuleIsPackedWhileTheDiskFails(t *testing.T) {
 	}
 }
 
-// What is wrong with the files stays wrong.
+// A module whose files are wrong is refused.
 func TestAFetchedModuleThatCannotBePacked(t *testing.T) {
 	dir := writeFetched(t)
 	if err := os.Symlink(".", filepath.Join(dir, "itself")); err != nil {

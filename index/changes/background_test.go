@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What was begun is waited for, but only for a moment. After that, more can begin.
+// Wait waits for the tasks so far, but only for a moment. After that, more can begin.
 func TestBackgroundIsWaitedFor(t *testing.T) {
 	for _, test := range []struct {
 		rule        string

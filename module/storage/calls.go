@@ -47,7 +47,7 @@ func callOrUndo[T any](ctx context.Context, s Calls, do func(certmagic.Storage) 
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
 	}
-	answered := make(chan answer) // without a buffer: what is not received is undone
+	answered := make(chan answer) // without a buffer: an answer that nobody receives is undone
 	go func() {
 		defer func() { <-s.calls }()
 		value, err := do(storage)

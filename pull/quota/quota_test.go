@@ -111,7 +111,7 @@ func TestFilesThatCannotBeReadStillCount(t *testing.T) {
 	}
 }
 
-// What is not known yet is not nothing.
+// A size that is not known yet does not count as zero.
 func TestTheFirstMeasurementFails(t *testing.T) {
 	for _, fails := range []string{"providers", "registry.example.com", "demo"} {
 		t.Run(fails, func(t *testing.T) {
