@@ -102,7 +102,8 @@ func (m FetchedModule) pack(ctx context.Context, part tree.Part, to io.Writer) e
 }
 
 // packingError returns a *PackageError for a finding about the files. A fault that may be over
-// a moment later says nothing about them.
+// a moment later says nothing about them. Unlike for AsModuleError, a lasting one does: the
+// files are the module's, and nobody mends them here.
 func packingError(err error) error {
 	var bad *tree.Finding
 	switch {

@@ -89,10 +89,11 @@ func (f *Filler) directory(a address.Address) (*directory, error) {
 	return d, unread(err)
 }
 
-// stays returns the error of looking for the directory again: ErrUnread if the part of the tree
-// has become empty since it was found.
-func (d *directory) stays() error {
-	_, _, err := d.tree.Folder(d.address).In()
+// findAgain looks for the folder of an address again, before something is written into it: a
+// package may have taken long to arrive. The error is ErrUnread if the part of the tree has
+// become empty meanwhile.
+func findAgain(files tree.Tree, a address.Address) error {
+	_, _, err := files.Folder(a).In()
 	return unread(err)
 }
 

@@ -134,7 +134,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	case err != nil:
 		return nil, err
 	}
-	into, in, dir, err := f.folder(w.Address)
+	opened, in, dir, err := f.folder(w.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -152,8 +152,8 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := into.Folder(w.Address).In(); err != nil { // the part may have become empty meanwhile
-		return nil, unread(err)
+	if err := findAgain(opened, w.Address); err != nil {
+		return nil, err
 	}
 	record := newSourceRecord(source, content, digest.SHA256)
 	pending, err := keepSource(ctx, in, dir, w.version, record)

@@ -460,7 +460,7 @@ func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package,
 	}
 	defer unlock()
 	defer f.writing.Lock(namespace)() // not before, or fills would wait for the lock one after the other
-	if err := d.stays(); err != nil { // a long time may have passed since the directory was found
+	if err := findAgain(d.tree, d.address); err != nil {
 		return err
 	}
 	before, err := d.readKeys()

@@ -31,7 +31,7 @@ func call[T any](ctx context.Context, s Calls, do func(certmagic.Storage) (T, er
 	return callOrUndo(ctx, s, do, func(certmagic.Storage) {})
 }
 
-// callOrUndo is call. If do succeeds when nobody waits for it any more, undo follows.
+// callOrUndo is like call. If do succeeds after ctx has ended, undo follows.
 func callOrUndo[T any](ctx context.Context, s Calls, do func(certmagic.Storage) (T, error), undo func(certmagic.Storage)) (T, error) {
 	type answer struct {
 		value T

@@ -50,7 +50,7 @@ type Quota struct {
 
 	measuring sync.Mutex // held while the tree is walked
 	failure   error      // of the last walk, if no sum is known
-	failed    time.Time
+	failedAt  time.Time
 
 	mutex    sync.Mutex
 	used     int64
@@ -80,9 +80,9 @@ func (q *Quota) measure(in ...tree.Part) error {
 		if known, _ := q.due(); known { // measured meanwhile
 			return nil
 		}
-		if q.failure == nil || time.Since(q.failed) >= unknownFor {
+		if q.failure == nil || time.Since(q.failedAt) >= unknownFor {
 			q.failure = tree.StorageError(q.walk(in))
-			q.failed = time.Now()
+			q.failedAt = time.Now()
 		}
 		return q.failure
 	case due && q.measuring.TryLock():
@@ -101,8 +101,8 @@ func (q *Quota) due() (known, due bool) {
 	return !q.measured.IsZero(), time.Since(q.measured) >= measuredFor
 }
 
-// walk adds up the mirrored files. It returns an error, and no sum is known, if files could not
-// be read for the moment and there is no earlier sum.
+// walk adds up the mirrored files. It returns an error, and no sum is known, if files cannot be
+// read and there is no earlier sum.
 func (q *Quota) walk(in []tree.Part) error {
 	q.mutex.Lock()
 	q.kept = 0
@@ -120,7 +120,7 @@ func (q *Quota) walk(in []tree.Part) error {
 	defer q.mutex.Unlock()
 	used += q.kept
 	if failed != nil { // files that cannot be read now take up space nevertheless
-		if q.measured.IsZero() && tree.AsFinding(failed).Passes() {
+		if q.measured.IsZero() {
 			return failed
 		}
 		used = max(used, q.used)

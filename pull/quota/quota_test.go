@@ -20,6 +20,7 @@ type measuredDisk struct {
 	afero.Fs
 	takes  time.Duration
 	fails  string // for names with this suffix; empty: none
+	errno  syscall.Errno
 	listed int
 }
 
@@ -27,14 +28,14 @@ func (d *measuredDisk) Open(name string) (afero.File, error) {
 	time.Sleep(d.takes)
 	d.listed++
 	if d.fails != "" && strings.HasSuffix(name, d.fails) {
-		return nil, syscall.EIO
+		return nil, d.errno
 	}
 	return d.Fs.Open(name)
 }
 
 func newMeasured(t *testing.T) (*measuredDisk, tree.Part, *Quota) {
 	t.Helper()
-	d := &measuredDisk{Fs: afero.NewMemMapFs()}
+	d := &measuredDisk{Fs: afero.NewMemMapFs(), errno: syscall.EIO}
 	if err := afero.WriteFile(d.Fs, "providers/registry.example.com/acme/demo/a.zip", make([]byte, 10), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -113,33 +114,37 @@ func TestFilesThatCannotBeReadStillCount(t *testing.T) {
 
 // A size that is not known yet does not count as zero.
 func TestTheFirstMeasurementFails(t *testing.T) {
-	for _, fails := range []string{"providers", "registry.example.com", "demo"} {
-		t.Run(fails, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d, in, q := newMeasured(t)
-				q.max, d.fails = 20, fails
-				reserve := func(n int64) error {
-					r := q.Reserve(nil, in)
-					defer r.End(false)
-					return r.Expect(n)
-				}
-				if err := reserve(1); !errors.Is(err, tree.ErrNotWritable) {
-					t.Errorf("while the disk fails: %v", err)
-				}
-				listed := d.listed
-				if err := reserve(1); !errors.Is(err, tree.ErrNotWritable) || d.listed != listed {
-					t.Errorf("at once after that: %v, and the files are added up again: %t", err, d.listed != listed)
-				}
-				d.fails = ""
-				time.Sleep(unknownFor)
-				if err := reserve(11); !errors.Is(err, ErrMaxHeld) {
-					t.Errorf("more than the rest: %v", err)
-				}
-				if err := reserve(10); err != nil {
-					t.Errorf("the rest: %v", err)
-				}
+	for _, errno := range []syscall.Errno{syscall.EIO, syscall.EACCES} {
+		for _, fails := range []string{"providers", "registry.example.com", "demo"} {
+			t.Run(fails+" "+errno.Error(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { testTheFirstMeasurementFails(t, fails, errno) })
 			})
-		})
+		}
+	}
+}
+
+func testTheFirstMeasurementFails(t *testing.T, fails string, errno syscall.Errno) {
+	d, in, q := newMeasured(t)
+	q.max, d.fails, d.errno = 20, fails, errno
+	reserve := func(n int64) error {
+		r := q.Reserve(nil, in)
+		defer r.End(false)
+		return r.Expect(n)
+	}
+	if err := reserve(1); !errors.Is(err, tree.ErrNotWritable) {
+		t.Errorf("while the disk fails: %v", err)
+	}
+	listed := d.listed
+	if err := reserve(1); !errors.Is(err, tree.ErrNotWritable) || d.listed != listed {
+		t.Errorf("at once after that: %v, and the files are added up again: %t", err, d.listed != listed)
+	}
+	d.fails = ""
+	time.Sleep(unknownFor)
+	if err := reserve(11); !errors.Is(err, ErrMaxHeld) {
+		t.Errorf("more than the rest: %v", err)
+	}
+	if err := reserve(10); err != nil {
+		t.Errorf("the rest: %v", err)
 	}
 }
 
