@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,11 +165,18 @@ func TestOperateDocsOneMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("the server says:\n%s", &stderr)
+		}
+	}()
 	expect(t, readUntil(stdout, "export SSL_CERT_FILE="), filepath.Join("pki", "authorities", "local", "root.crt"))
 	negotiated(t, endpoint{"tcp", "127.0.0.1:" + port}, "127.0.0.1", "http/1.1")
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -277,20 +279,31 @@ func (r *Registry) path(names ...string) string {
 // tmp returns the folder for temporary files.
 func (r *Registry) tmp() string { return r.path("tmp") }
 
-// freePorts returns two free ports chosen by the system.
+// freePorts returns two free ports that no other test has got. Systems choose the ports of
+// outgoing connections, and of listeners on port 0, from the range above: they would take a
+// port before the server listens on it.
 func freePorts(t *testing.T) (string, string) {
 	t.Helper()
 	var ports []string
-	for range 2 {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	for tries := 0; len(ports) < 2; tries++ {
+		port := strconv.Itoa(20000 + rand.IntN(12000))
+		if _, taken := givenPorts.LoadOrStore(port, true); taken {
+			continue
 		}
-		defer listener.Close()
-		ports = append(ports, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+		listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			if tries > 100 {
+				t.Fatal(err)
+			}
+			continue
+		}
+		listener.Close()
+		ports = append(ports, port)
 	}
 	return ports[0], ports[1]
 }
+
+var givenPorts sync.Map
 
 // Response is a complete answer of the registry.
 type Response struct {
