@@ -3,6 +3,7 @@ package blob
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,7 +20,7 @@ import (
 // encoding.
 func azureWith(t *testing.T, content []byte, encoding string) *Bucket {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return azureThat(t, func(w http.ResponseWriter, r *http.Request) {
 		if path.Base(r.URL.Path) != "object" {
 			t.Errorf("asked is %s %s", r.Method, r.URL)
 		}
@@ -28,7 +29,13 @@ func azureWith(t *testing.T, content []byte, encoding string) *Bucket {
 		w.Header().Set("Content-Encoding", encoding)
 		r.Header.Set("Range", r.Header.Get("X-Ms-Range"))
 		http.ServeContent(w, r, "", time.Unix(1, 0), bytes.NewReader(content))
-	}))
+	})
+}
+
+// azureThat returns Azure Blob Storage with these answers.
+func azureThat(t *testing.T, answer http.HandlerFunc) *Bucket {
+	t.Helper()
+	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	u, err := url.Parse(server.URL)
 	if err != nil {
@@ -63,5 +70,19 @@ func TestReadingFromAzure(t *testing.T) {
 	defer f.Close()
 	if content, err := io.ReadAll(f); err != nil || string(content) != want {
 		t.Errorf("%d bytes of %d, %v", len(content), len(want), err)
+	}
+}
+
+// The driver panics for an answer that lacks what Azure always sends.
+func TestAnIncompleteAnswerOfAzureIsAnError(t *testing.T) {
+	bucket := azureThat(t, func(http.ResponseWriter, *http.Request) {})
+	_, stat := bucket.Stat("dir/a")
+	_, open := bucket.Open("dir/a")
+	_, readdir := bucket.ReadDir("dir")
+	files := bucket.Files(t.Context(), ".", func(string, fs.FileInfo) error { return nil })
+	for op, err := range map[string]error{"stat": stat, "open": open, "readdir": readdir, "files": files} {
+		if !errors.Is(err, errIncomplete) || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", op, err)
+		}
 	}
 }

@@ -126,7 +126,7 @@ func (b *Bucket) head(ctx context.Context, op, name string) (*info, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := b.store.Attributes(ctx, key)
+	a, err := b.attributes(ctx, key)
 	if err != nil {
 		return nil, b.pathError(ctx, op, name, err)
 	}
@@ -141,7 +141,7 @@ func (b *Bucket) statDirectory(op, name string) (fs.FileInfo, error) {
 	}
 	ctx, w := b.patience.wait(context.Background(), b.patience.answer)
 	defer w.stop()
-	objects, _, err := b.store.ListPage(ctx, gocloud.FirstPageToken, 1, &gocloud.ListOptions{Prefix: prefix})
+	objects, _, err := b.askPage(ctx, gocloud.FirstPageToken, 1, &gocloud.ListOptions{Prefix: prefix})
 	if err != nil {
 		return nil, b.listingError(ctx, op, name, err)
 	}
@@ -197,11 +197,21 @@ func (b *Bucket) list(ctx context.Context, op, dir, delimiter string, visit func
 func (b *Bucket) listPage(ctx context.Context, op, dir string, token []byte, o *gocloud.ListOptions) ([]*gocloud.ListObject, []byte, error) {
 	ctx, w := b.patience.wait(ctx, b.patience.answer)
 	defer w.stop()
-	page, next, err := b.store.ListPage(ctx, token, pageSize, o)
+	page, next, err := b.askPage(ctx, token, pageSize, o)
 	if err != nil {
 		return nil, nil, b.listingError(ctx, op, dir, err)
 	}
 	return page, next, nil
+}
+
+func (b *Bucket) askPage(ctx context.Context, token []byte, size int, o *gocloud.ListOptions) (page []*gocloud.ListObject, next []byte, err error) {
+	defer refuseIncomplete(&err)
+	return b.store.ListPage(ctx, token, size, o)
+}
+
+func (b *Bucket) attributes(ctx context.Context, key string) (a *gocloud.Attributes, err error) {
+	defer refuseIncomplete(&err)
+	return b.store.Attributes(ctx, key)
 }
 
 func (b *Bucket) listed(op, name string, o *gocloud.ListObject) (*info, error) {

@@ -27,6 +27,18 @@ var errNoETag = &failure{text: "the store gives no ETag, which is needed to reco
 // errSamePage is the error for a listing that does not advance.
 var errSamePage = &failure{text: "the store lists the same page again and again"}
 
+// errIncomplete is the error for an answer that lacks what a store always sends: a proxy may
+// have answered in its place.
+var errIncomplete = &failure{text: "the answer is no complete answer of a store"}
+
+// refuseIncomplete is deferred around requests whose answer a driver reads: drivers panic if it
+// is incomplete.
+func refuseIncomplete(err *error) {
+	if recover() != nil {
+		*err = errIncomplete
+	}
+}
+
 // A failure is an error of the store, for callers and logs. It hides the SDK's error, which
 // may wrap fs.ErrNotExist because of a file with credentials, and may print a URL with a
 // signature.
@@ -52,6 +64,8 @@ func (b *Bucket) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, ErrChanged):
 		return ErrChanged
+	case errors.Is(err, errIncomplete):
+		return errIncomplete
 	case errors.Is(context.Cause(ctx), errTooSlow):
 		return errTooSlow
 	case b.dialect.missing(err):

@@ -85,7 +85,8 @@ const rangeNotSatisfiable = 416
 
 // reader requests bytes of an object as they are stored. Unless the tag is empty, the
 // object must have that tag.
-func (b *Bucket) reader(ctx context.Context, name string, offset, length int64, tag string) (*gocloud.Reader, error) {
+func (b *Bucket) reader(ctx context.Context, name string, offset, length int64, tag string) (r *gocloud.Reader, err error) {
+	defer refuseIncomplete(&err)
 	return b.store.NewRangeReader(undecoded(ctx), b.prefix+name, offset, length, &gocloud.ReaderOptions{BeforeRead: b.dialect.beforeRead(tag)})
 }
 

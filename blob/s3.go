@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
 	gocloud "gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
 )
@@ -41,8 +43,34 @@ func (s3Dialect) open(ctx context.Context, u *url.URL) (*gocloud.Bucket, error) 
 			t.MaxIdleConns, t.MaxIdleConnsPerHost = idleConnections, idleConnections
 		})
 	}
+	options.APIOptions = append(options.APIOptions, refuseOtherListings)
 	// OpenBucketURL has set the opener's options for encryption and checksums.
 	return s3blob.OpenBucket(ctx, s3.New(options), u.Host, &opener.Options)
+}
+
+// refuseOtherListings makes lists fail whose answer is none: without a body, with a page in
+// HTML, or cut off without a place at which to go on. The SDK takes all of them for the end of
+// a list.
+func refuseOtherListings(stack *middleware.Stack) error {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("refuseOtherListings",
+		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			out, metadata, err := next.HandleInitialize(ctx, in)
+			if err == nil && !isListing(out.Result) {
+				err = errIncomplete
+			}
+			return out, metadata, err
+		}), middleware.After)
+}
+
+// isListing reports whether a result has what each list has, if it is a list, and a place at
+// which to go on if it is cut off.
+func isListing(result any) bool {
+	list, ok := result.(*s3.ListObjectsV2Output)
+	if !ok {
+		return true
+	}
+	isList := list.IsTruncated != nil || list.Name != nil || len(list.Contents) > 0
+	return isList && (!aws.ToBool(list.IsTruncated) || aws.ToString(list.NextContinuationToken) != "")
 }
 
 func (s3Dialect) listedTag(o *gocloud.ListObject) string {

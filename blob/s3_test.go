@@ -572,6 +572,42 @@ func TestAStoreWithoutETagsIsNotServed(t *testing.T) {
 	}
 }
 
+// A proxy before a store, or a store at fault, may answer 200 without a listing. Nothing of the
+// bucket has gone then.
+func TestAnAnswerWithoutAListingIsAnError(t *testing.T) {
+	const object = `<Contents><Key>dir/a</Key><Size>1</Size><ETag>"1"</ETag><LastModified>2026-01-01T00:00:00Z</LastModified></Contents>`
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	for _, test := range []struct {
+		rule, body string
+		refused    bool
+	}{
+		{"an answer without a body", "", true},
+		{"a page in HTML", "<html><body>maintenance</body></html>", true},
+		{"an object without its time, with which the driver panics", `<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>dir/a</Key></Contents></ListBucketResult>`, true},
+		{"cut off, without a place at which to go on", `<ListBucketResult><IsTruncated>true</IsTruncated>` + object + `</ListBucketResult>`, true},
+		{"a list with an object", `<ListBucketResult>` + object + `</ListBucketResult>`, false},
+		{"a list without objects", `<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>`, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s.intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+				w.Header().Set("Content-Type", "application/xml")
+				if test.body != "" {
+					io.WriteString(w, `<?xml version="1.0"?>`+test.body)
+				}
+				return true
+			})
+			err := b.Files(t.Context(), ".", func(string, fs.FileInfo) error { return nil })
+			if errors.Is(err, errIncomplete) != test.refused || !test.refused && err != nil {
+				t.Errorf("all files: %v", err)
+			}
+			if _, err := b.ReadDir("dir"); test.refused && !errors.Is(err, errIncomplete) {
+				t.Errorf("a directory: %v", err)
+			}
+		})
+	}
+}
+
 // A store that does not know continuation tokens sends the first page forever.
 func TestAListingThatDoesNotGoOnIsAnError(t *testing.T) {
 	s := newStore(t)

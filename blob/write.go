@@ -90,7 +90,7 @@ func (b *Bucket) upload(ctx context.Context, op, name string, content io.Reader,
 func (b *Bucket) refusedCreate(ctx context.Context, op, name, key, writer string) error {
 	ctx, w := b.patience.wait(ctx, b.patience.answer)
 	defer w.stop()
-	a, err := b.store.Attributes(ctx, key)
+	a, err := b.attributes(ctx, key)
 	// S3 also refuses while another write has not ended. The file of the other write appears
 	// later, or never if that write fails.
 	for pause := time.Millisecond; err != nil && b.dialect.missing(err) && pause < b.patience.crossing; pause *= 2 {
@@ -98,7 +98,7 @@ func (b *Bucket) refusedCreate(ctx context.Context, op, name, key, writer string
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
-		a, err = b.store.Attributes(ctx, key)
+		a, err = b.attributes(ctx, key)
 	}
 	switch {
 	case err != nil && b.dialect.missing(err):
