@@ -67,8 +67,7 @@ func (s Stamp) TooYoung(now time.Time, rest time.Duration) bool {
 
 // Settled reports whether a further change would give another stamp. File systems keep times
 // with the precision of the kernel's clock, some milliseconds; the coarsest keep two
-// seconds. A time in the future means that a clock was set, and says nothing about the
-// file's age.
+// seconds.
 func (s Stamp) Settled(now time.Time) bool {
 	if s.Changed == ByTag {
 		return true
@@ -80,10 +79,14 @@ func (s Stamp) Settled(now time.Time) bool {
 	return s.unchangedFor(now, precision)
 }
 
+// maxSkew is how far the clock of a file server may be ahead. A time further in the future
+// means that a clock was set, and says nothing about the file's age.
+const maxSkew = time.Minute
+
 // unchangedFor reports whether the last change is at least rest ago.
 func (s Stamp) unchangedFor(now time.Time, rest time.Duration) bool {
 	age := time.Duration(now.UnixNano() - s.Newest())
-	return age < 0 || age >= rest
+	return age >= rest || age < -maxSkew
 }
 
 // Newest returns the time of the last change, in nanoseconds.
