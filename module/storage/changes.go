@@ -21,8 +21,9 @@ import (
 // do not have.
 //
 // Entries are added without a lock. If two instances add one at the same moment, the
-// later write replaces the earlier. The other instance does not find its entry at its
-// next look, and adds it again.
+// later write replaces the earlier. The other instance does not find its entry at a later
+// look, and adds it again. The later write may be much later, in a storage that hangs: an
+// instance looks for its entry until newer ones have pushed it out of the document.
 
 // A change is an entry of the document.
 type change struct {
@@ -41,6 +42,12 @@ const (
 	maxChangeFolder  = 1024 // bytes of a folder's path
 )
 
+// An ownChange is a change of this instance.
+type ownChange struct {
+	change
+	seen bool // in the document, at the last look
+}
+
 // A ChangeLog is the view of one instance on the document of one tree. It is safe for
 // concurrent use.
 type ChangeLog struct {
@@ -52,13 +59,13 @@ type ChangeLog struct {
 	announced chan struct{} // has an element when there is something to add
 	ended     chan struct{} // closed when run has returned
 
-	mutex   sync.Mutex
-	pending []change // of this instance, not yet seen in the document, oldest first
+	mutex sync.Mutex
+	own   []ownChange // oldest first, until the document has dropped them
 
-	looking chan struct{}   // has an element during a look, which uses what follows
-	last    []byte          // the document at the last look
-	known   map[string]bool // the IDs in it; nil before the first look
-	failing bool            // a failure of the storage has been logged
+	looking chan struct{}  // has an element during a look, which uses what follows
+	last    []byte         // the document at the last look
+	known   map[string]int // the IDs in it, with their places; nil before the first look
+	failing bool           // a failure of the storage has been logged
 }
 
 // maxChangeCalls limits the calls that wait for a storage that hangs.
@@ -82,9 +89,10 @@ func (l *ChangeLog) Announce(folders []string) {
 		folders = nil
 	}
 	l.mutex.Lock()
-	l.pending = append(l.pending, change{ID: rand.Text(), Folders: slices.Clone(folders)})
-	if len(l.pending) > maxChanges { // the storage has failed for long: replace them by one change of everything
-		l.pending = []change{{ID: rand.Text()}}
+	l.own = append(l.own, ownChange{change: change{ID: rand.Text(), Folders: slices.Clone(folders)}})
+	if len(l.unseen()) > maxChanges { // the storage has failed for long: replace them by one change of everything
+		l.own = slices.DeleteFunc(l.own, func(c ownChange) bool { return !c.seen })
+		l.own = append(l.own, ownChange{change: change{ID: rand.Text()}})
 	}
 	l.mutex.Unlock()
 	select {
@@ -130,7 +138,7 @@ func (l *ChangeLog) addRest(wait func()) {
 	go func() {
 		defer close(added)
 		wait()
-		for n := 0; n < maxLastLooks && l.hasPending(); n++ {
+		for n := 0; n < maxLastLooks && l.hasUnseen(); n++ {
 			l.look(context.Background())
 		}
 	}()
@@ -140,10 +148,21 @@ func (l *ChangeLog) addRest(wait func()) {
 	}
 }
 
-func (l *ChangeLog) hasPending() bool {
+func (l *ChangeLog) hasUnseen() bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return len(l.pending) > 0
+	return len(l.unseen()) > 0
+}
+
+// unseen returns the changes of this instance that are not in the document. The mutex is
+// locked.
+func (l *ChangeLog) unseen() (changes []change) {
+	for _, c := range l.own {
+		if !c.seen {
+			changes = append(changes, c.change)
+		}
+	}
+	return changes
 }
 
 // lookTimeout limits one look at the document. A slow storage only delays
@@ -180,22 +199,21 @@ func (l *ChangeLog) read(content []byte) []change {
 	}
 	first := l.known == nil
 	before := l.known
-	l.last, l.known = content, make(map[string]bool, len(changes))
+	l.last, l.known = content, make(map[string]int, len(changes))
 	var folders []string
 	everything, missed := false, !first
-	for _, c := range changes {
-		l.known[c.ID] = true
+	for i, c := range changes {
+		l.known[c.ID] = i
+		_, wasKnown := before[c.ID]
 		switch {
-		case before[c.ID]:
+		case wasKnown, l.isOwn(c.ID):
 			missed = false // nothing between the last look and this one was dropped
-		case l.isPending(c.ID):
-			missed = false
 		default:
 			everything = everything || len(c.Folders) == 0
 			folders = append(folders, c.Folders...)
 		}
 	}
-	l.seen()
+	l.findOwn(before)
 	// At the first look, the first scan may have been too early for any of the entries.
 	switch slices.Sort(folders); {
 	case everything, missed && len(changes) == maxChanges:
@@ -206,29 +224,50 @@ func (l *ChangeLog) read(content []byte) []change {
 	return changes
 }
 
-func (l *ChangeLog) isPending(id string) bool {
+func (l *ChangeLog) isOwn(id string) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return slices.ContainsFunc(l.pending, func(c change) bool { return c.ID == id })
+	return slices.ContainsFunc(l.own, func(c ownChange) bool { return c.ID == id })
 }
 
-// seen removes the pending changes that are in the document. A change is kept until the
-// look after its addition, since another instance may have replaced it meanwhile.
-func (l *ChangeLog) seen() {
+// findOwn notes which changes of this instance are in the document, and forgets changes that
+// the document has dropped. before has the places of the entries at the last look.
+func (l *ChangeLog) findOwn(before map[string]int) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.pending = slices.DeleteFunc(l.pending, func(c change) bool { return l.known[c.ID] })
+	l.own = slices.DeleteFunc(l.own, func(c ownChange) bool {
+		_, isThere := l.known[c.ID]
+		return c.seen && !isThere && l.isFull() && !l.hasOlder(before, before[c.ID])
+	})
+	for i := range l.own {
+		_, l.own[i].seen = l.known[l.own[i].ID]
+	}
 }
 
-// add writes the document with the pending changes added.
+// isFull reports whether the document drops an entry for each new one.
+func (l *ChangeLog) isFull() bool { return len(l.known) >= maxChanges }
+
+// hasOlder reports whether the document has an entry that was before a place. The document
+// drops its oldest entries first: an entry that is missing, while an older one is there, was
+// replaced by the write of another instance.
+func (l *ChangeLog) hasOlder(before map[string]int, place int) bool {
+	for id, at := range before {
+		if _, isThere := l.known[id]; isThere && at < place {
+			return true
+		}
+	}
+	return false
+}
+
+// add writes the document with the changes added that are not in it.
 func (l *ChangeLog) add(ctx context.Context, changes []change) error {
 	l.mutex.Lock()
-	pending := slices.Clone(l.pending)
+	unseen := l.unseen()
 	l.mutex.Unlock()
-	if len(pending) == 0 {
+	if len(unseen) == 0 {
 		return nil
 	}
-	changes = append(changes, pending...)
+	changes = append(changes, unseen...)
 	changes = changes[max(0, len(changes)-maxChanges):]
 	content, err := json.Marshal(changes)
 	if err != nil {

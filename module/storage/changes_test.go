@@ -118,6 +118,52 @@ func TestInstancesTellEachOtherOfChanges(t *testing.T) {
 		b.looks(t)
 		wants(t, "a third", append(first, c.looks(t)...), vpc, demo)
 	})
+	for _, earlier := range []int{0, 1, maxChanges, 2 * maxChanges} {
+		t.Run(fmt.Sprintf("of two that tell at once after %d others, none is lost, however late one is stored", earlier), func(t *testing.T) {
+			storage, a, b, _ := begin()
+			c := newChangeReader(storage, new(bytes.Buffer))
+			for range earlier {
+				c.Announce([]string{"modules/acme/earlier/aws"})
+				c.looks(t)
+			}
+			c.looks(t)
+			a.looks(t)
+			b.looks(t)
+			before := storage.value
+			a.Announce([]string{demo})
+			a.looks(t)
+			a.looks(t) // it has seen its entry
+			b.Announce([]string{vpc})
+			storage.value = before // as if b had loaded it before a stored, and stored after
+			b.looks(t)
+			first := c.looks(t)
+			a.looks(t)
+			wants(t, "a third", append(first, c.looks(t)...), vpc, demo)
+			wants(t, "the other", b.looks(t), demo)
+			after := storage.value
+			for range 3 {
+				a.looks(t)
+				b.looks(t)
+			}
+			if !bytes.Equal(storage.value, after) {
+				t.Error("they add entries again that are there")
+			}
+		})
+	}
+	t.Run("an entry that newer ones have pushed out is not added again", func(t *testing.T) {
+		storage, a, b, _ := begin()
+		a.Announce([]string{demo})
+		a.looks(t)
+		a.looks(t)
+		for range maxChanges {
+			b.Announce([]string{vpc})
+			b.looks(t)
+			a.looks(t)
+		}
+		if a.looks(t); bytes.Contains(storage.value, []byte(demo)) || len(a.own) != 0 {
+			t.Errorf("it keeps %d changes, and the document is %s", len(a.own), storage.value)
+		}
+	})
 	t.Run("one that has missed too many looks at everything", func(t *testing.T) {
 		_, a, b, _ := begin()
 		a.Announce([]string{demo})
