@@ -13,18 +13,25 @@ import (
 // so nothing may come into it by the registry itself: one fetched package would be the content
 // after which all the rest is gone.
 
-// hasVersions reports whether there are versions in a part of the tree, by its path in the report.
+// hasVersions reports whether versions are known in a part of the tree, by its path in the report.
 // A nil Snapshot has none.
 func (s *Snapshot) hasVersions(part string) bool {
 	if s == nil {
 		return false
 	}
 	for _, g := range s.groups.All() {
-		if slices.ContainsFunc(g.entries, func(e *entry) bool { return !e.empty && !e.unknown && tree.IsBelow(e.folder.Report, part) }) {
+		if slices.ContainsFunc(g.entries, func(e *entry) bool { return e.hasVersions() && tree.IsBelow(e.folder.Report, part) }) {
 			return true
 		}
 	}
 	return false
+}
+
+// hasVersions reports whether versions are offered of the entry, or are still to be read. Files
+// that are all withheld are none: a publication into a new tree that breaks off leaves such files,
+// and removes them.
+func (e *entry) hasVersions() bool {
+	return !e.empty && !e.unknown && (e.offers() || e.pending.Has(""))
 }
 
 // emptied returns the finding for a part of the tree in which the last scan found versions, and

@@ -66,6 +66,11 @@ func TestGuardedTrees(t *testing.T) {
 		}{
 			{"there is no snapshot yet", func() {}, ""},
 			{"there is nothing yet", func() { scan(0) }, ""},
+			{"what is withheld has gone", func() {
+				v.files().Write("providers/acme/demo/1.0.0/terraform-provider-demo_1.0.0_linux_amd64.zip", "no zip")
+				scan(0)
+				v.files().Remove("providers")
+			}, ""},
 			{"all is there", func() {
 				v.files().ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
 				v.files().Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
