@@ -165,8 +165,15 @@ func write(temporary *os.File, content []byte, info fs.FileInfo) error {
 // first, so that the mode never opens the file to others. The edit fails if the server
 // could no longer read its tokens afterwards.
 func copyPermissions(temporary *os.File, info fs.FileInfo) error {
-	if err := copyOwner(temporary, info); err != nil {
-		return fmt.Errorf("the file would no longer belong to its owner, edit it as the owner: %w", err)
+	now, err := temporary.Stat()
+	if err != nil {
+		return err
+	}
+	uid, gid, known := disk.Owner(info)
+	if own, group, _ := disk.Owner(now); known && (own != uid || group != gid) {
+		if err := temporary.Chown(uid, gid); err != nil {
+			return fmt.Errorf("the file would no longer belong to its owner, edit it as the owner: %w", err)
+		}
 	}
 	return temporary.Chmod(info.Mode().Perm())
 }

@@ -75,14 +75,17 @@ func (d Folder) makeFolder(dir string) (made []string, err error) {
 		return nil, err
 	}
 	if dir == "." { // the part's own folder may be one of several that are missing
-		return nil, d.Fs.MkdirAll(d.path(dir), 0o755)
+		if err := d.Fs.MkdirAll(d.path(dir), 0o755); err != nil {
+			return nil, err
+		}
+		return nil, d.adopt(dir)
 	}
 	if made, err = d.makeFolder(path.Dir(dir)); err != nil {
 		return made, err
 	}
 	err = d.Fs.Mkdir(d.path(dir), 0o755)
 	if err == nil {
-		return append([]string{dir}, made...), nil
+		return append([]string{dir}, made...), d.adopt(dir)
 	}
 	if errors.Is(err, fs.ErrExist) {
 		var foundErr error

@@ -67,6 +67,9 @@ func (d Folder) NewTemporary(ctx context.Context, name string) (tree.TemporaryFi
 		}
 		locked, err := t.tryLock()
 		if err == nil && locked {
+			err = d.adopt(t.name)
+		}
+		if err == nil && locked {
 			return t, nil
 		}
 		t.Discard()

@@ -20,7 +20,15 @@ func (d Folder) create(name string, mode fs.FileMode) (afero.File, error) {
 	if _, err := d.makeFolder(path.Dir(name)); err != nil {
 		return nil, err
 	}
-	return d.Fs.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	f, err := d.Fs.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.adopt(name); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // writeNew writes a file that nothing reads before it is renamed.
@@ -39,14 +47,20 @@ func (d Folder) writeNew(name string, content []byte, mode fs.FileMode) error {
 // Write implements tree.Storage.
 func (d Folder) Write(name string, content []byte) error {
 	mode := fs.FileMode(0o644)
-	switch info, err := d.Stat(name); {
+	old, err := d.Stat(name)
+	switch {
 	case err == nil:
-		mode = cmp.Or(info.Mode().Perm(), mode)
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR): // what lies in its way, create says
+		mode = cmp.Or(old.Mode().Perm(), mode)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // what lies in its way, create says
+		old = nil
+	default:
 		return err
 	}
 	temporary := tree.TemporaryName(name)
-	err := d.writeNew(temporary, content, mode)
+	err = d.writeNew(temporary, content, mode)
+	if err == nil && old != nil {
+		err = d.permit(temporary, old, mode)
+	}
 	if err == nil {
 		err = d.Fs.Rename(d.path(temporary), d.path(name))
 	}
@@ -112,6 +126,11 @@ func (d Folder) InstallDocuments(ctx context.Context, documents map[string][]byt
 const folderWorkers = 8
 
 func (d Folder) writeFolder(documents map[string][]byte, dir string) error {
+	for name := range documents { // before the files, which get the owners of their folders
+		if _, err := d.makeFolder(path.Dir(path.Join(dir, name))); err != nil {
+			return err
+		}
+	}
 	var g errgroup.Group
 	g.SetLimit(folderWorkers)
 	for name, content := range documents {
