@@ -68,6 +68,9 @@ func TestChart(t *testing.T) {
 		{"one pod on volumes of one node, which ends before the next starts",
 			[]string{"replicas=1", "tree.volume.accessModes={ReadWriteOnce}", "storage.volume.accessModes={ReadWriteOnce}"},
 			[]string{"PersistentVolumeClaim"}, "PodDisruptionBudget", "root /srv/registry"},
+		{"a log on a volume of one pod", []string{"replicas=1", "tlog.volume.enabled=true", "tlog.volume.accessModes={ReadWriteOncePod}", "options=tlog /srv/log"},
+			[]string{"PersistentVolumeClaim"}, "PodDisruptionBudget", "tlog /srv/log"},
+		{"a name in place of the chart's", []string{"nameOverride=terraform-registry-of-a-company-with-a-long-name-and-departments"}, nil, "NetworkPolicy", "ui"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			// Helm assumes an old version of Kubernetes if it is not built by its makefile.
@@ -94,6 +97,9 @@ func TestChart(t *testing.T) {
 			caddyfile := ""
 			for _, o := range objects {
 				kinds = append(kinds, o.Kind)
+				if o.Kind == "Service" && len(o.Metadata.Name) > 63 {
+					t.Errorf("Kubernetes refuses the name %s", o.Metadata.Name)
+				}
 				if o.Kind == "ConfigMap" {
 					caddyfile = o.Data["Caddyfile"]
 				}

@@ -1,9 +1,15 @@
+{{- define "registry.chart" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
+{{- end }}
+
+{{- /* Names of services have at most 63 characters, and -metrics is added. */}}
 {{- define "registry.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end -}}
+{{- $chart := include "registry.chart" . -}}
+{{- if contains $chart .Release.Name }}{{ .Release.Name }}{{ else }}{{ printf "%s-%s" .Release.Name $chart | trunc 55 | trimSuffix "-" }}{{ end -}}
 {{- end }}
 
 {{- define "registry.selector" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/name: {{ include "registry.chart" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
