@@ -54,7 +54,7 @@ func (e Edit) Check() error {
 
 // Set returns the content of a registry.hcl with a notice. If there is a notice of that kind
 // for the same versions, Set updates it; otherwise it adds the notice at the end. Everything
-// else stays as written.
+// else stays as written. It is an error if that is impossible.
 func Set(content []byte, e Edit) ([]byte, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func Set(content []byte, e Edit) ([]byte, error) {
 		return b.Bytes(), nil
 	}
 	block := blocks[0]
-	before, _ := Parse(content)
+	before, earlier := Parse(content)
 	current := before.notice(e.Kind, e.Versions)
 	wanted := e.applied(current)
 	if wanted == current {
@@ -88,13 +88,30 @@ func Set(content []byte, e Edit) ([]byte, error) {
 	if bytes.Equal(content[start:end], bytes.TrimSpace(e.render(current))) {
 		return anew, nil
 	}
-	// An attribute that is written in an unusual way, such as in a block on one line, cannot
-	// be edited in place.
-	edited := setInBlock(content, block, wanted)
-	if after, problems := Parse(edited); len(problems) > 0 || after.notice(e.Kind, e.Versions) != wanted {
-		return anew, nil
+	edited := e.setInBlock(content, block, wanted)
+	after, problems := Parse(edited)
+	switch {
+	case len(problems) <= len(earlier) && after.notice(e.Kind, e.Versions) == wanted:
+		return edited, nil
+	case hasMore(content, block):
+		return nil, fmt.Errorf("line %d: the block has more than a reason and a link on its line: edit it by hand", block.Range().Start.Line)
 	}
-	return edited, nil
+	// The block is on one line, which has no place for another argument.
+	return anew, nil
+}
+
+// hasMore reports whether a notice's block has more than a reason and a link, such as a comment.
+func hasMore(content []byte, b *hclsyntax.Block) bool {
+	rest := slices.Clone(content[b.OpenBraceRange.End.Byte:b.CloseBraceRange.Start.Byte])
+	for _, name := range []string{"reason", "link"} {
+		if a := b.Body.Attributes[name]; a != nil {
+			r := a.SrcRange
+			for i := r.Start.Byte; i < r.End.Byte; i++ {
+				rest[i-b.OpenBraceRange.End.Byte] = ' '
+			}
+		}
+	}
+	return len(bytes.TrimSpace(rest)) > 0
 }
 
 // Remove returns the content of a registry.hcl without the notices for exactly these
@@ -188,14 +205,20 @@ func (e Edit) render(text noticeText) []byte {
 	return file.Bytes()
 }
 
-// setInBlock replaces the texts in a notice's block.
-func setInBlock(content []byte, b *hclsyntax.Block, t noticeText) []byte {
+// setInBlock replaces the texts in a notice's block that the edit names.
+func (e Edit) setInBlock(content []byte, b *hclsyntax.Block, t noticeText) []byte {
 	type edit struct {
 		start, end int
 		text       []byte
 	}
 	var edits []edit
-	for _, attribute := range []struct{ name, value string }{{"reason", t.reason}, {"link", t.link}} {
+	for _, attribute := range []struct {
+		name, value string
+		isNamed     bool
+	}{{"reason", t.reason, e.Reason != nil}, {"link", t.link, e.Link != nil}} {
+		if !attribute.isNamed {
+			continue
+		}
 		value := hclwrite.TokensForValue(cty.StringVal(attribute.value)).Bytes()
 		if a := b.Body.Attributes[attribute.name]; a != nil {
 			r := a.Expr.Range()

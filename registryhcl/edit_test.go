@@ -20,6 +20,7 @@ func constraints(t testing.TB, text string) address.Constraints {
 
 func TestSetNotice(t *testing.T) {
 	text := func(s string) *string { return &s }
+	long := strings.Repeat("a", 600)
 	for _, test := range []struct {
 		rule, before string
 		versions     string
@@ -43,6 +44,15 @@ func TestSetNotice(t *testing.T) {
 			"withdrawn \"1.1.0\" {}\nwithdrawn \"1.2.0\" {\n  reason = \"a\"\n  link   = \"https://a.example/\"\n}\n", ""},
 		{"a text over several lines is replaced", "withdrawn \"1.1.0\" {\n  reason = <<-EOT\n    a\n  EOT\n  link = \"https://a.example/\"\n}\n", "1.1.0", text("b"), nil,
 			"withdrawn \"1.1.0\" {\n  reason = \"b\"\n  link = \"https://a.example/\"\n}\n", ""},
+		{"a problem elsewhere is no obstacle to editing in place", "team = \"a\"\nwithdrawn \"1.1.0\" {\n  # c\n  reason = \"a\"\n}\n", "1.1.0", text("b"), nil,
+			"team = \"a\"\nwithdrawn \"1.1.0\" {\n  # c\n  reason = \"b\"\n}\n", ""},
+		{"an unknown argument of the block stays", "withdrawn \"1.1.0\" {\n  ticket = 42 # c\n}\n", "1.1.0", text("b"), nil,
+			"withdrawn \"1.1.0\" {\n  ticket = 42 # c\n  reason = \"b\"\n}\n", ""},
+		{"a reason that is too long is not cut in the file, if it is not given", "withdrawn \"1.1.0\" {\n  reason = \"" + long + "\"\n}\n", "1.1.0", nil, text("https://a.example/"),
+			"withdrawn \"1.1.0\" {\n  reason = \"" + long + "\"\n  link = \"https://a.example/\"\n}\n", ""},
+		{"a block on one line with something else stays", "owner = \"a\"\nwithdrawn \"1.1.0\" { ticket = 42 }\n", "1.1.0", text("b"), nil, "",
+			"line 2: the block has more than a reason and a link on its line: edit it by hand"},
+		{"and one with a comment", "withdrawn \"1.1.0\" { /* c */ }\n", "1.1.0", text("b"), nil, "", "line 1: the block has more than a reason and a link"},
 		{"line breaks in a reason are spaces", "", "1.1.0", text("a\n b\x1b"), nil, "withdrawn \"1.1.0\" {\n  reason = \"a b\"\n}\n", ""},
 		{"an unknown block elsewhere is no obstacle", "x {\n}\n", "1.1.0", nil, nil, "x {\n}\n\nwithdrawn \"1.1.0\" {\n}\n", ""},
 		{"a file that is not HCL stays", "owner = \"a\"\nwithdrawn \"1.0.0\" {\n", "1.1.0", nil, nil, "", "line 2: "},
