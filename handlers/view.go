@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
@@ -212,6 +213,39 @@ func (v *View) Providers() ([]Listed, error) {
 		return nil, err
 	}
 	return l.providers.entries(), nil
+}
+
+// Unread returns an error if lists and searches lack something that the user may see, because it
+// could not be read yet: something at or below an address, of which parts may be empty, or
+// anything without an address. What only its folder's path tells is told to nobody who may not read
+// all of it.
+func (v *View) Unread(at *address.Address) error {
+	for u := range v.Snapshot().Unread() {
+		t := v.registry.named(v.request.self, u.Address)
+		if at != nil && !isBelow(v.Folded(u.Address), u.IsModule, *at) {
+			continue
+		}
+		allowed := v.Public()
+		if !allowed {
+			subject, err := v.Subject()
+			if err != nil {
+				return err
+			}
+			rules := v.registry.rules
+			allowed = rules.AllowsAll(subject, access.Read) || u.IsWhole && rules.Decide(subject, access.Read, t.resource()).Allowed
+		}
+		if allowed {
+			return errPending
+		}
+	}
+	return nil
+}
+
+// isBelow reports whether an address, or what begins like it, may lie at or below another one.
+func isBelow(a address.Address, isModule bool, at address.Address) bool {
+	begins := a.Namespace == "" && a.Hostname == "" // it may have a HOSTNAME
+	same := func(name, at string) bool { return name == "" || at == "" || strings.EqualFold(name, at) }
+	return (a.Hostname == at.Hostname || begins) && same(a.Namespace, at.Namespace) && same(a.Name, at.Name) && (isModule || at.Name == "")
 }
 
 // Folded returns an address as lists have it: without a HOSTNAME that is the registry's own, if

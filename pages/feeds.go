@@ -38,7 +38,7 @@ func (v *visit) feed() (*answer, error) {
 	var err error
 	if v.route.Kind == route.Home || v.route.Kind == route.Place {
 		var unread bool
-		if events, unread, err = v.eventsAt(at); unread {
+		if events, unread, err = v.eventsAt(at); unread || v.lacks(at) {
 			f.Note = unreadNote
 		}
 	} else {
@@ -66,6 +66,14 @@ func (v *visit) feed() (*answer, error) {
 
 // unreadNote is the note of a feed of several that lacks something whose own feed answers 503.
 const unreadNote = "Some versions cannot be read at the moment. They follow when they have been read."
+
+// lacks reports whether something at a place, or anywhere, has not been read yet.
+func (v *visit) lacks(at address.Address) bool {
+	if v.route.Kind == route.Home {
+		return v.view.Unread(nil) != nil
+	}
+	return v.view.Unread(&at) != nil
+}
 
 // eventsAt returns what is new in a place, or everywhere. Of a module that has not been read yet,
 // something is missing for the moment, which unread says, and the rest is there. The log has what a

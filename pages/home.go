@@ -94,7 +94,7 @@ func (v *visit) home() (*answer, error) {
 
 // emptyTree says where the first module or provider goes.
 func (v *visit) emptyTree(p page, modules, providers bool) emptyTree {
-	e := emptyTree{Show: true, Modules: modules, Providers: providers}
+	e := emptyTree{Show: !p.Unread, Modules: modules, Providers: providers}
 	if !v.view.Public() {
 		e.SignIn = p.Site.SignIn
 	}

@@ -25,6 +25,9 @@ func (v *visit) llms() (*answer, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n> A Terraform and OpenTofu registry. Clients use it as %s.\n\n", site.Name, site.Hostname)
 	b.WriteString("Each page is also available as Markdown: add `format=md` to its query, or send `Accept: text/markdown`.\n")
+	if v.view.Unread(nil) != nil {
+		b.WriteString("\nSomething cannot be read at the moment, and is missing here.\n")
+	}
 	v.llmsSection(&b, "Modules", "modules", modules)
 	v.llmsSection(&b, "Providers", "providers", providers)
 	fmt.Fprintf(&b, "\n## More\n\n- [Search](%s/search?format=md&q=): put words, a resource type or a source at the end of the query\n", v.site.Path)

@@ -95,3 +95,70 @@ func TestABrowserThatLeavesIsNoOutage(t *testing.T) {
 		t.Errorf("got %d, and the log has %q", w.Code, log.String())
 	}
 }
+
+// What could not be read yet is not said to be missing, to those who may see it.
+func TestPagesThatLackWhatIsUnread(t *testing.T) {
+	const notice = "Something cannot be read at the moment, and is missing here."
+	for _, unread := range []string{"modules/acme", "modules/acme/vpc", "modules/acme/vpc/aws", "modules/acme/vpc/aws/1.0.0.zip", ""} {
+		t.Run("EIO: "+unread, func(t *testing.T) {
+			files := indextest.New(t)
+			files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# a module"))
+			files.Write("modules/other/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# a module"))
+			var faults treetest.Faults
+			faults.When(func(_ int, o treetest.Operation) error {
+				if unread != "" && strings.HasSuffix(o.Path, unread) {
+					return syscall.EIO
+				}
+				return nil
+			})
+			x := index.New(index.Options{Open: faults.Open(files.Open)})
+			t.Cleanup(func() { x.Close() })
+			snapshot := indextest.Rescan(t, x)
+			open := siteOf(t, snapshot)
+			closed := siteOf(t, snapshot, "allow ann read *", "allow bob read other/*", "allow cem read acme/*")
+			whole := unread == "" || strings.HasPrefix(unread, "modules/acme/vpc/aws")
+			for _, test := range []struct {
+				rule, path, user string
+				site             *Site
+				sees             bool // may see what is unread
+				status           int  // if nothing is unread
+				unread           int  // if something is
+			}{
+				{"the home page", "/", "", open, true, 200, 200},
+				{"a list", "/browse/modules", "", open, true, 200, 200},
+				{"a search", "/search?q=vpc", "", open, true, 200, 200},
+				{"the list for agents", "/llms.txt", "", open, true, 200, 200},
+				{"the place", "/modules/acme", "", open, true, 200, 503},
+				{"a place below", "/modules/acme/vpc", "", open, true, 200, 503},
+				{"the feed of the place", "/modules/acme/feed.atom", "", open, true, 200, 503},
+				{"another place", "/modules/other", "", open, false, 200, 200},
+				{"a place that does not exist", "/modules/none", "", open, false, 404, 404},
+				{"who may read all", "/", "ann", closed, true, 200, 200},
+				{"who may read something else", "/", "bob", closed, false, 200, 200},
+				{"who may not read the place", "/modules/acme", "bob", closed, false, 404, 404},
+				{"who may read what is unread, if its whole address is known", "/modules/acme", "cem", closed, whole, 200, 503},
+			} {
+				w := test.site.get(test.path, test.user)
+				want := test.status
+				if unread != "" && test.user == "cem" && !whole {
+					want = 404
+				} else if unread != "" {
+					want = test.unread
+				}
+				if w.Code != want {
+					t.Errorf("%s: the status is %d, want %d", test.rule, w.Code, want)
+				}
+				said := strings.Contains(w.Body.String(), notice)
+				if says := unread != "" && test.sees && want == 200; said != says {
+					t.Errorf("%s: it says that something is missing: %v", test.rule, said)
+				}
+				if unread != "" && test.sees && strings.Contains(w.Body.String(), "Nothing here yet") {
+					t.Errorf("%s: it says that nothing is here", test.rule)
+				}
+			}
+			if body := open.get("/feed.atom", "").Body.String(); strings.Contains(body, unreadNote) != (unread != "") {
+				t.Errorf("the feed is\n%s", body)
+			}
+		})
+	}
+}

@@ -23,6 +23,9 @@ type page struct {
 	Canonical   string // the URL of the page
 	Alternates  []alternate
 
+	// Unread reports that the page lacks something that has not been read yet.
+	Unread bool
+
 	Query string // the words of a search
 	Home  bool   // the page has its own search field, and the frame has none
 }

@@ -82,12 +82,17 @@ func (v *visit) place() (*answer, error) {
 		return nil, err
 	}
 	p.Current = v.route.Rest
+	p.Unread = v.view.Unread(&at) != nil
 	return pageAnswer("place", p)
 }
 
 // nothingThere answers for a place where the visitor sees nothing: who is not known is
 // asked who it is, as for a module that is not there.
 func (v *visit) nothingThere() (*answer, error) {
+	at := v.at()
+	if err := v.view.Unread(&at); err != nil {
+		return nil, err
+	}
 	if !v.view.Public() {
 		subject, err := v.subject()
 		if err != nil {

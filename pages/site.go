@@ -303,6 +303,7 @@ func (v *visit) page(title string) (page, error) {
 	p := page{Site: v.site.identity(v.view.Hostname()), Title: title}
 	p.Canonical, p.Alternates = v.canonical(), v.alternates()
 	p.Site.Log = v.view.SeesLog()
+	p.Unread = v.listsAll() && v.view.Unread(nil) != nil
 	subject, err := v.subject()
 	switch {
 	case err != nil:
@@ -316,6 +317,15 @@ func (v *visit) page(title string) (page, error) {
 		p.Site.SignIn = v.site.loginURL(v.self())
 	}
 	return p, nil
+}
+
+// listsAll reports whether the page shows what it finds in all of the registry.
+func (v *visit) listsAll() bool {
+	switch v.route.Kind {
+	case route.Home, route.Modules, route.Providers, route.Search, route.SearchModules, route.SearchProviders, route.SearchDocs:
+		return true
+	}
+	return false
 }
 
 // self returns the URL of the page, without parameters that the page does not depend
