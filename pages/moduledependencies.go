@@ -19,7 +19,11 @@ import (
 func (m *moduleView) dependencies() dependencies {
 	d := dependencies{Terraform: m.shown.RequiredVersion}
 	for _, p := range m.shown.Providers {
-		d.Providers = append(d.Providers, dependency{Name: p.Name, Source: m.providerLink(p.Source), Version: p.Version})
+		name := p.Name
+		if p.Aliases != "" {
+			name += ", " + p.Aliases
+		}
+		d.Providers = append(d.Providers, dependency{Name: name, Source: m.providerLink(p.Source), Version: p.Version})
 	}
 	for _, c := range m.shown.Calls {
 		d.Modules = append(d.Modules, dependency{c.Name, m.moduleLink(c.Source), cmp.Or(c.Version, refOf(c.Source)), moduledoc.IsLocal(c.Source)})

@@ -155,6 +155,10 @@ type Provider struct {
 	Name    string // its local name
 	Source  string // as written, or as clients derive it from the name
 	Version string // the constraint; empty if there is none
+
+	// Aliases are further configurations of the provider, which callers have to pass, in order
+	// and with commas: "aws.peer, aws.west".
+	Aliases string
 }
 
 // A Problem is a part of a module that could not be read.

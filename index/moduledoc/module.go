@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -269,6 +270,8 @@ func (r *reader) readSettings(b block) {
 					set(&p.Source, v, maxLabel)
 				case "version":
 					set(&p.Version, v, maxLabel)
+				case "configuration_aliases":
+					p.Aliases = aliasesIn(v.source())
 				}
 				return true
 			})
@@ -279,6 +282,23 @@ func (r *reader) readSettings(b block) {
 			return true
 		})
 	}
+}
+
+var alias = regexp.MustCompile(`\b[\pL_][\pL\pN_-]*\.[\pL_][\pL\pN_-]*`)
+
+// aliasesIn returns the aliases in a list, in order: as many as have place in a label.
+func aliasesIn(source string) string {
+	all := alias.FindAllString(source, -1)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	size := 0
+	for i, a := range all {
+		if size += len(a) + len(", "); size > maxLabel {
+			all = all[:i]
+			break
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // readProvider reads a provider block, which shows that the provider is used, and in older
@@ -305,6 +325,7 @@ func (r *reader) require(p Provider) {
 	case twice && !r.override:
 		p.Source = cmp.Or(before.Source, p.Source)
 		p.Version = joinConstraints(before.Version, p.Version)
+		p.Aliases = aliasesIn(before.Aliases + ", " + p.Aliases)
 	}
 	r.required[p.Name] = p
 }

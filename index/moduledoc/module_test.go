@@ -144,15 +144,15 @@ module "local" { source = "./${var.where}" }
 }
 
 func TestProviders(t *testing.T) {
-	provider := func(name, source, version string) Provider { return Provider{name, source, version} }
+	provider := func(name, source, version string) Provider { return Provider{name, source, version, ""} }
 	for _, test := range []struct {
 		rule, file, content string
 		want                []Provider
 	}{
-		{"as they are required, by name", "main.tf", "terraform {\n required_providers {\n  b = { source = \"x/b\", version = \"1\" }\n  a = {\n   source : \"x/a\"\n   configuration_aliases = [a.one, a.two]\n  }\n }\n}",
-			[]Provider{provider("a", "x/a", ""), provider("b", "x/b", "1")}},
-		{"in JSON", "main.tf.json", `{"terraform":[{"required_providers":[{"b":{"source":"x/b","version":"1"},"//":"no"}]},{"required_providers":{"a":{"source":"x/a"}}}]}`,
-			[]Provider{provider("a", "x/a", ""), provider("b", "x/b", "1")}},
+		{"as they are required, by name", "main.tf", "terraform {\n required_providers {\n  b = { source = \"x/b\", version = \"1\" }\n  a = {\n   source : \"x/a\"\n   configuration_aliases = [a.two, a.one, # c\n a.one]\n  }\n }\n}",
+			[]Provider{{"a", "x/a", "", "a.one, a.two"}, provider("b", "x/b", "1")}},
+		{"in JSON", "main.tf.json", `{"terraform":[{"required_providers":[{"b":{"source":"x/b","version":"1"},"//":"no"}]},{"required_providers":{"a":{"source":"x/a","configuration_aliases":["a.one"]}}}]}`,
+			[]Provider{{"a", "x/a", "", "a.one"}, provider("b", "x/b", "1")}},
 		{"without a source, as clients derive it", "main.tf", `terraform { required_providers { aws = "~> 2.0" } }`, []Provider{provider("aws", "hashicorp/aws", "~> 2.0")}},
 		{"with nothing", "main.tf", "terraform {\n required_providers {\n  aws = {}\n }\n}", []Provider{provider("aws", "hashicorp/aws", "")}},
 		{"of a provider block", "main.tf", "provider \"aws\" {\n  version = \">= 2.7\"\n}\nprovider \"tls\" {}", []Provider{provider("aws", "hashicorp/aws", ">= 2.7"), provider("tls", "hashicorp/tls", "")}},
@@ -218,7 +218,7 @@ resource "aws_vpc" "r" {}
 		Outputs:   []Output{{Name: "o", Description: "first", Sensitive: true, At: Position{"main.tf", 15}}},
 		Calls:     []Call{{"m", "a/b/c", "2"}},
 		Resources: []Resource{{Managed, "aws_vpc", "r", "google", Position{"main.tf", 23}}},
-		Providers: []Provider{{"aws", "other/aws", ""}, {"google", "hashicorp/google", ""}, {"tls", "hashicorp/tls", "2"}},
+		Providers: []Provider{{"aws", "other/aws", "", ""}, {"google", "hashicorp/google", "", ""}, {"tls", "hashicorp/tls", "2", ""}},
 	}
 	if !reflect.DeepEqual(m, want) {
 		t.Errorf("got\n%+v\nnot\n%+v", m, want)

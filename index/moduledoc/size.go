@@ -33,7 +33,7 @@ func (m *Module) size() int {
 		size += len(r.Type) + len(r.Name)
 	}
 	for _, p := range m.Providers {
-		size += len(p.Name) + len(p.Source) + len(p.Version)
+		size += len(p.Name) + len(p.Source) + len(p.Version) + len(p.Aliases)
 	}
 	for _, p := range m.Problems {
 		size += len(p.File) + len(p.Text)

@@ -238,7 +238,7 @@ func (c *comparer) output(from, to *moduledoc.Output) {
 func (c *comparer) provider(from, to *moduledoc.Provider) {
 	switch {
 	case from == nil:
-		c.add(Change{Kind: Added, What: "provider", Name: to.Name, Details: []Detail{{Of: strings.TrimSpace(to.Source + " " + to.Version)}}})
+		c.add(Change{Kind: Added, What: "provider", Name: to.Name, Breaking: to.Aliases != "", Details: []Detail{{Of: strings.TrimSpace(to.Source + " " + to.Version)}}})
 		return
 	case to == nil:
 		c.add(Change{Kind: Removed, What: "provider", Name: from.Name})
@@ -253,6 +253,10 @@ func (c *comparer) provider(from, to *moduledoc.Provider) {
 		one.Details = append(one.Details, Detail{"version", orAny(from.Version), orAny(to.Version)})
 		one.Breaking = one.Breaking || narrows(from.Version, to.Version)
 	}
+	if from.Aliases != to.Aliases {
+		one.Details = append(one.Details, Detail{"configurations", orNone(from.Aliases), orNone(to.Aliases)})
+		one.Breaking = true // calls have to pass exactly these
+	}
 	if len(one.Details) > 0 {
 		c.add(one)
 	}
@@ -265,6 +269,8 @@ func flag(name string, on bool) Detail {
 	}
 	return Detail{Of: "no longer " + name}
 }
+
+func orNone(aliases string) string { return cmp.Or(aliases, "none") }
 
 func orAny(s string) string {
 	if s == "" {

@@ -185,6 +185,9 @@ func TestChangesOfRequirements(t *testing.T) {
 	aws := func(source, version string) moduledoc.Module {
 		return moduledoc.Module{Providers: []moduledoc.Provider{{Name: "aws", Source: source, Version: version}}}
 	}
+	passing := func(aliases string) moduledoc.Module {
+		return moduledoc.Module{Providers: []moduledoc.Provider{{Name: "aws", Source: "hashicorp/aws", Aliases: aliases}}}
+	}
 	for _, test := range []struct {
 		name     string
 		from, to moduledoc.Module
@@ -207,6 +210,9 @@ func TestChangesOfRequirements(t *testing.T) {
 		{"a wider range", aws("hashicorp/aws", "~> 5.1"), aws("hashicorp/aws", ">= 5.0, < 7.0"), []string{"provider aws changed (version ~> 5.1 → >= 5.0, < 7.0)"}},
 		{"one version left out", aws("hashicorp/aws", ">= 5.0"), aws("hashicorp/aws", ">= 5.0, != 5.3.1"), []string{"breaking: provider aws changed (version >= 5.0 → >= 5.0, != 5.3.1)"}},
 		{"another provider of that name", aws("hashicorp/aws", ""), aws("acme/aws", ""), []string{"breaking: provider aws changed (source hashicorp/aws → acme/aws)"}},
+		{"a configuration that has to be passed", aws("hashicorp/aws", ""), passing("aws.peer"), []string{"breaking: provider aws changed (configurations none → aws.peer)"}},
+		{"one that cannot be passed any more", passing("aws.east, aws.peer"), passing("aws.peer"), []string{"breaking: provider aws changed (configurations aws.east, aws.peer → aws.peer)"}},
+		{"a provider more, with a configuration that has to be passed", moduledoc.Module{}, passing("aws.peer"), []string{"breaking: provider aws added (hashicorp/aws)"}},
 		{"a provider more", moduledoc.Module{}, aws("hashicorp/aws", ">= 5.0"), []string{"provider aws added (hashicorp/aws >= 5.0)"}},
 		{"a provider less", aws("hashicorp/aws", ">= 5.0"), moduledoc.Module{}, []string{"provider aws removed"}},
 		{"constraints that cannot be read", aws("hashicorp/aws", "new"), aws("hashicorp/aws", "newer"), []string{"provider aws changed (version new → newer)"}},

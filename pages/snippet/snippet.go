@@ -37,7 +37,8 @@ func (c Code) HTML() template.HTML {
 }
 
 // Module returns the configuration that calls a module, with a line for each
-// required input. Its value has the right type, and is there to be replaced.
+// required input. Its value has the right type, and is there to be replaced. A module with
+// aliases of providers gets all its providers, since clients then pass none by themselves.
 //
 // The source is the source of the module without a path in it, such as
 // "registry.example.com/acme/vpc/aws".
@@ -48,6 +49,7 @@ func Module(source, constraint string, m *moduledoc.Module, name string) Code {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "module %s {\n  source  = %s\n  version = %s\n", literal(blockName(name)), literal(source), literal(constraint))
+	b.WriteString(passed(m))
 	var required []*moduledoc.Variable
 	width := 0
 	for i := range m.Variables {
@@ -65,6 +67,33 @@ func Module(source, constraint string, m *moduledoc.Module, name string) Code {
 	}
 	b.WriteString("}")
 	return Code{"terraform", b.String()}
+}
+
+// passed returns the argument that passes providers to a module; empty if it needs none.
+func passed(m *moduledoc.Module) string {
+	var names []string
+	needed, width := false, 0
+	for _, p := range m.Providers {
+		of := []string{p.Name}
+		if p.Aliases != "" {
+			needed = true
+			of = append(of, strings.Split(p.Aliases, ", ")...)
+		}
+		for _, name := range of {
+			names = append(names, name)
+			width = max(width, utf8.RuneCountInString(name))
+		}
+	}
+	if !needed {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n  providers = {\n")
+	for _, name := range names {
+		fmt.Fprintf(&b, "    %-*s = %s\n", width, name, name)
+	}
+	b.WriteString("  }\n")
+	return b.String()
 }
 
 // reserved are the arguments of a call that are no inputs.

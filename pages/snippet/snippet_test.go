@@ -41,6 +41,22 @@ module "vpc" {
   size  = 0
   on    = false
 }`},
+		{"providers are passed to a module that has aliases of one", "1.4.0", moduledoc.Module{Variables: required[:1], Providers: []moduledoc.Provider{
+			{Name: "aws", Source: "hashicorp/aws", Aliases: "aws.east, aws.peer"}, {Name: "tls", Source: "hashicorp/tls"},
+		}}, `
+module "vpc" {
+  source  = "r.example.com/acme/vpc/aws"
+  version = "~> 1.4"
+
+  providers = {
+    aws      = aws
+    aws.east = aws.east
+    aws.peer = aws.peer
+    tls      = tls
+  }
+
+  cidr = "…"
+}`},
 		{"a submodule is named by its path", "1.4.0", moduledoc.Module{Path: "modules/subnets"}, `
 module "subnets" {
   source  = "r.example.com/acme/vpc/aws//modules/subnets"
