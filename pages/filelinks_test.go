@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -69,5 +71,24 @@ func TestSignedLinksOnPagesLeadToFiles(t *testing.T) {
 				t.Errorf("the page links to %q, want %q", names, test.links)
 			}
 		})
+	}
+}
+
+// What a source without a hostname names may be mirrored from either public registry.
+func TestDependenciesFromEitherPublicRegistry(t *testing.T) {
+	for _, hostname := range []string{"registry.terraform.io", "registry.opentofu.org"} {
+		files := indextest.New(t)
+		files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "terraform {\n  required_providers {\n    demo = { source = \"acme/demo\" }\n  }\n}\n"))
+		files.ProviderIn("providers/"+hostname+"/acme/demo", "demo", "1.0.0", "linux_amd64").Checksums()
+		x := index.New(index.Options{Open: files.Open})
+		t.Cleanup(func() { x.Close() })
+		s := siteOf(t, indextest.Rescan(t, x))
+		link := `href="/registries/` + hostname + `/providers/acme/demo"`
+		if body := s.get("/modules/acme/vpc/aws?tab=dependencies", "").Body.String(); !strings.Contains(body, link) {
+			t.Errorf("%s: the dependencies have no %s", hostname, link)
+		}
+		if body := s.get("/registries/"+hostname+"/providers/acme/demo?tab=used-by", "").Body.String(); !strings.Contains(body, "acme/vpc/aws") {
+			t.Errorf("%s: it is used by nothing", hostname)
+		}
 	}
 }

@@ -43,10 +43,8 @@ func refOf(source string) string {
 
 func (m *moduleView) providerLink(source string) link {
 	l := link{Text: source}
-	if a, ok := m.parseSource(source, 2); ok {
-		if _, err := m.view.Provider(a); err == nil {
-			l.URL = m.url(route.Of(a))
-		}
+	if a, ok := m.seen(source, 2); ok {
+		l.URL = m.url(route.Of(a))
 	}
 	return l
 }
@@ -60,26 +58,34 @@ func (m *moduleView) moduleLink(source string) link {
 		return l
 	}
 	source, part, _ := strings.Cut(source, "//")
-	if a, ok := m.parseSource(source, 3); ok {
-		if _, err := m.view.Module(a); err == nil {
-			r := route.Of(a)
-			if folder, _, _ := strings.Cut(part, "/"); folder == "modules" || folder == "examples" {
-				r = r.WithPart(part)
-			}
-			l.URL = m.url(r)
+	if a, ok := m.seen(source, 3); ok {
+		r := route.Of(a)
+		if folder, _, _ := strings.Cut(part, "/"); folder == "modules" || folder == "examples" {
+			r = r.WithPart(part)
 		}
+		l.URL = m.url(r)
 	}
 	return l
 }
 
-// parseSource reads the address of a provider or module in a configuration, which has
-// that many names. The address has no HOSTNAME if it is hosted here.
-func (m *moduleView) parseSource(source string, names int) (address.Address, bool) {
-	a, ok := catalog.ParseSource(source, names)
-	if ok && a.Hostname == m.view.Hostname() {
-		a = a.At("")
+// seen returns the provider or module that a configuration names, by that many names, if the
+// visitor sees it. Its address has no HOSTNAME if it is hosted here.
+func (m *moduleView) seen(source string, names int) (address.Address, bool) {
+	for _, a := range catalog.ParseSource(source, names) {
+		if a.Hostname == m.view.Hostname() {
+			a = a.At("")
+		}
+		var err error
+		if names == 2 {
+			_, err = m.view.Provider(a)
+		} else {
+			_, err = m.view.Module(a)
+		}
+		if err == nil {
+			return a, true
+		}
 	}
-	return a, ok
+	return address.Address{}, false
 }
 
 // documented returns a function that returns the URL of the page that documents a resource,
@@ -87,11 +93,13 @@ func (m *moduleView) parseSource(source string, names int) (address.Address, boo
 func (m *moduleView) documented() func(*moduledoc.Resource) string {
 	providers := make(map[string]func() *documentedTypes) // by name
 	for _, p := range m.shown.Providers {
-		a, ok := m.parseSource(p.Source, 2)
-		if !ok {
-			continue
-		}
-		providers[p.Name] = sync.OnceValue(func() *documentedTypes { return m.documentedBy(a) })
+		providers[p.Name] = sync.OnceValue(func() *documentedTypes {
+			a, ok := m.seen(p.Source, 2)
+			if !ok {
+				return new(documentedTypes)
+			}
+			return m.documentedBy(a)
+		})
 	}
 	return func(r *moduledoc.Resource) string {
 		provider := providers[r.Provider]

@@ -226,13 +226,13 @@ func TestUsedBy(t *testing.T) {
 		{"of the public registry", []string{"acme/labels/null"}, 3, nil, 0},
 		{"by either name", []string{"acme/labels/null", "registry.example.com/acme/labels/null"}, 3, []string{"acme/storage/aws  ~> 1.0"}, 1},
 		{"two modules", []string{"registry.example.com/acme/labels/null", "acme/other/null"}, 3, []string{"acme/storage/aws  ~> 1.0", "acme/storage/aws modules/replica ~> 2.0"}, 1},
+		{"a provider that OpenTofu gets from its registry", []string{"registry.opentofu.org/hashicorp/aws"}, 2, []string{"acme/storage/aws  >= 5.0", "acme/storage/aws modules/replica", "registry.terraform.io/terraform-aws-modules/vpc/aws"}, 2},
 		{"a provider", []string{"hashicorp/aws"}, 2, []string{"acme/storage/aws  >= 5.0", "acme/storage/aws modules/replica", "registry.terraform.io/terraform-aws-modules/vpc/aws"}, 2},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			var addresses []address.Address
 			for _, source := range test.sources {
-				a, _ := catalog.ParseSource(source, test.names)
-				addresses = append(addresses, a)
+				addresses = append(addresses, catalog.ParseSource(source, test.names)[0])
 			}
 			users, got := u.Of(addresses...), []string(nil)
 			for by := range users.Callers() {

@@ -13,24 +13,32 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// PublicRegistry is the registry that clients ask for addresses without a hostname.
+// PublicRegistry is the registry that Terraform asks for addresses without a hostname.
 const PublicRegistry = "registry.terraform.io"
 
+// publicRegistries are the registries that Terraform and OpenTofu ask for addresses without a
+// hostname.
+var publicRegistries = []svchost.Hostname{PublicRegistry, "registry.opentofu.org"}
+
 // ParseSource reads the address of a provider or module in a configuration, which has that
-// many names.
-func ParseSource(source string, names int) (address.Address, bool) {
+// many names. An address without a hostname stands for one in each public registry. There is
+// none if the source is no such address.
+func ParseSource(source string, names int) (all []address.Address) {
 	l := readLocation(source)
 	if l.isURL || strings.ContainsAny(source, "?#%") {
-		return address.Address{}, false
+		return nil
 	}
 	a, err := l.address()
-	if err != nil || a.IsModule() != (names == 3) {
-		return a, false
+	switch {
+	case err != nil || a.IsModule() != (names == 3):
+		return nil
+	case a.Hostname != "":
+		return []address.Address{a}
 	}
-	if a.Hostname == "" {
-		a = a.At(PublicRegistry)
+	for _, hostname := range publicRegistries {
+		all = append(all, a.At(hostname))
 	}
-	return a, true
+	return all
 }
 
 // A Reference names a module or a provider, or a page of a provider's documentation.

@@ -20,13 +20,11 @@ type use struct {
 func (e *Entry) addUses(u *moduledoc.Uses, path string) {
 	own := len(e.uses)
 	add := func(source, constraint string, names int) {
-		a, ok := ParseSource(source, names)
-		if !ok {
-			return
-		}
-		one := use{unique.Make(a.Clone()), unique.Make(path), unique.Make(constraint)}
-		if !slices.Contains(e.uses[own:], one) { // two submodules of one package may be called
-			e.uses = append(e.uses, one)
+		for _, a := range ParseSource(source, names) {
+			one := use{unique.Make(a.Clone()), unique.Make(path), unique.Make(constraint)}
+			if !slices.Contains(e.uses[own:], one) { // two submodules of one package may be called
+				e.uses = append(e.uses, one)
+			}
 		}
 	}
 	for _, p := range u.Providers {
