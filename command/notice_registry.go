@@ -48,7 +48,7 @@ func (r *registryNotices) lock(context.Context) (unlock func(), err error) { ret
 func (r *registryNotices) read(ctx context.Context) ([]byte, error) {
 	answer, err := r.exchange(ctx, http.MethodGet, nil)
 	switch {
-	case remote.IsRefused(err, http.StatusNotFound):
+	case remote.IsRefusedByRegistry(err, http.StatusNotFound):
 		r.etag = ""
 		return nil, nil
 	case err != nil:
@@ -99,7 +99,7 @@ func (r *registryNotices) known(ctx context.Context) (k knownVersions) {
 	k.where, k.offered, k.more = "that is offered there", true, r.to.Address.Hostname != ""
 	listed, err := r.client.Versions(ctx, r.to.Address)
 	switch {
-	case remote.IsRefused(err, http.StatusNotFound):
+	case remote.IsRefusedByRegistry(err, http.StatusNotFound):
 		k.absent = "Nothing of it is offered there, or the token may not read it: check that the address is right."
 	case err == nil:
 		k.known = true

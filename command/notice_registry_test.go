@@ -166,6 +166,8 @@ func TestNoticesAtARegistryErrors(t *testing.T) {
 			"registry.hcl of HOST/acme/vpc/aws: the credentials for acme/vpc/aws are unknown, expired or revoked"},
 		{"the registry fails", commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "", 507,
 			"registry.hcl of HOST/acme/vpc/aws: HOST answered 507 Insufficient Storage"},
+		{"a proxy has no such path", commandtest.ManagersToken, "restore|--to|HOST/acme/vpc/aws|1.0.0", "", 404,
+			"registry.hcl of HOST/acme/vpc/aws: HOST answered 404 Not Found, which is not an answer of the registry itself"},
 		{"something else answers", commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "", 204,
 			"registry.hcl of HOST/acme/vpc/aws: the answer has no ETag, so that it cannot be changed safely: "},
 		{"a file that is not HCL", commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "owner = \"b\n", 0,
@@ -214,6 +216,19 @@ func TestNoticesAtARegistryErrors(t *testing.T) {
 			}
 		})
 	}
+	t.Run("whether anything is offered is unknown if a proxy answers", func(t *testing.T) {
+		r := newTarget(t)
+		r.Fail(func(q *http.Request) int {
+			if strings.HasSuffix(q.URL.Path, "/versions") {
+				return http.StatusNotFound
+			}
+			return 0
+		})
+		out, errs, err := r.notice(commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0")
+		if got := r.saying(out); err != nil || got != "HOST/acme/vpc/aws: withdrawn 1.0.0" {
+			t.Errorf("it says %q, %q (%v)", got, errs, err)
+		}
+	})
 	t.Run("publishing is off", func(t *testing.T) {
 		r := newTarget(t)
 		r.Handle.Publisher = nil

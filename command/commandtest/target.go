@@ -39,6 +39,9 @@ type Target struct {
 // GoodToken is the token of a user who may publish in acme, and read it.
 const GoodToken = "tfr_good"
 
+// PublishersToken is the token of a CI job that may publish in acme, and not read it.
+const PublishersToken = "tfr_job"
+
 // ManagersToken is the token of a user who may manage acme, here and at
 // registry.terraform.io, and read it.
 const ManagersToken = "tfr_ops"
@@ -67,12 +70,14 @@ func NewTarget(t *testing.T) *Target {
 	}
 	r.Handle = &handlers.Registry{
 		Snapshot: x.Snapshot, Next: x.Next, Publisher: publisher,
-		Rules: access.NewRules(rule(t, "allow ci publish acme"), rule(t, "allow ci read acme"),
+		Rules: access.NewRules(rule(t, "allow ci publish acme"), rule(t, "allow ci read acme"), rule(t, "allow job publish acme"),
 			rule(t, "allow ops manage acme registry.terraform.io"), rule(t, "allow ops read acme")),
 		Authenticate: func(q *http.Request) (access.Subject, error) {
 			switch q.Header.Get("Authorization") {
 			case "Bearer " + GoodToken:
 				return access.Subject{ID: "ci"}, nil
+			case "Bearer " + PublishersToken:
+				return access.Subject{ID: "job"}, nil
 			case "Bearer " + ManagersToken:
 				return access.Subject{ID: "ops"}, nil
 			case "Bearer tfr_other":

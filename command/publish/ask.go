@@ -58,8 +58,8 @@ func (s *sender) askForFile(ctx context.Context, f *fileOutcome) {
 	switch {
 	case err == nil:
 		f.status, f.code = alreadyThere, code
-	case remote.IsRefused(err, http.StatusNotFound):
-	case remote.IsRefused(err, http.StatusConflict) && f.Kind == publish.Signature:
+	case remote.IsRefusedByRegistry(err, http.StatusNotFound):
+	case remote.IsRefusedByRegistry(err, http.StatusConflict) && f.Kind == publish.Signature:
 		// Another signature may be as good. The registry needs its bytes to know.
 	default:
 		f.code = code

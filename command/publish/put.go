@@ -70,7 +70,7 @@ func (s *sender) state(ctx context.Context, a address.Address, version string) (
 // is published: files that are sent are compared with it.
 func (s *sender) drop(ctx context.Context, a address.Address, version string) error {
 	_, err := s.Do(ctx, http.MethodDelete, remote.ServicePath(a, version, ""))
-	if remote.IsRefused(err, http.StatusNotFound, http.StatusConflict) {
+	if remote.IsRefusedByRegistry(err, http.StatusNotFound, http.StatusConflict) {
 		return nil
 	}
 	return err

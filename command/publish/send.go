@@ -277,7 +277,7 @@ func (s *sender) await(ctx context.Context, a address.Address, waiting []*outcom
 			why, unseen = "", false
 		}
 		switch {
-		case remote.IsRefused(err, http.StatusNotFound):
+		case remote.IsRefusedByRegistry(err, http.StatusNotFound):
 			unseen = true // a version that may not be read looks like one that does not exist yet
 		case remote.IsRefused(err, http.StatusUnauthorized, http.StatusForbidden):
 			unseen = true

@@ -126,6 +126,33 @@ func TestPublishFailures(t *testing.T) {
 	}
 }
 
+// A 404 of a server in front of the registry does not say that the registry lacks anything.
+func TestPublishBehindAProxyThatFindsNothing(t *testing.T) {
+	for _, test := range []struct {
+		rule, method string // that the proxy answers
+		args         []string
+	}{
+		{"the registry would take a file", http.MethodPut, []string{"--dry-run"}},
+		{"nothing is staged", http.MethodDelete, []string{"--drop-staged"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r := newTarget(t)
+			r.Fail(func(q *http.Request) int {
+				if q.Method == test.method {
+					return http.StatusNotFound
+				}
+				return 0
+			})
+			out, errs, err := r.publish(append(test.args, r.To("acme/demo"), newDist("").folder(t))...)
+			if commandtest.Status(err) != cli.ExitProblem {
+				t.Errorf("%v\n%s", err, out)
+			}
+			commandtest.Says(t, out, "Not published: acme/demo 1.2.0.")
+			commandtest.Says(t, errs, "answered 404 Not Found, which is not an answer of the registry itself.")
+		})
+	}
+}
+
 func TestPublishToNowhere(t *testing.T) {
 	commandtest.NoClientConfiguration(t)
 	out, errs, err := commandtest.Run(t.Context(), Command(remote.Network{Pause: time.Millisecond}), "--to", "http://127.0.0.1:1/acme/demo", newDist("").folder(t))
@@ -179,15 +206,17 @@ func TestPublishInterrupted(t *testing.T) {
 func TestPublishWaitsInVain(t *testing.T) {
 	for _, test := range []struct {
 		rule        string
-		answer      int
+		token       string
+		answer      int // of a proxy; zero: the registry answers
 		wait        string
 		status      int
 		says, warns string
 	}{
-		{"may not be read", http.StatusNotFound, "10ms", 0, "Published, not confirmed: acme/demo 1.2.0. --wait needs a token with the right to read it.", ""},
-		{"without the right, nothing is waited for", http.StatusForbidden, "1h", 0, "Published, not confirmed: acme/demo 1.2.0.", ""},
-		{"nor with a token that is for publishing", http.StatusUnauthorized, "1h", 0, "Published, not confirmed: acme/demo 1.2.0.", ""},
-		{"the list cannot be had", http.StatusTeapot, "10ms", cli.ExitProblem, "Published: acme/demo 1.2.0.", "was not listed within 10ms"},
+		{"may not be read", commandtest.PublishersToken, 0, "10ms", 0, "Published, not confirmed: acme/demo 1.2.0. --wait needs a token with the right to read it.", ""},
+		{"without the right, nothing is waited for", commandtest.GoodToken, http.StatusForbidden, "1h", 0, "Published, not confirmed: acme/demo 1.2.0.", ""},
+		{"nor with a token that is for publishing", commandtest.GoodToken, http.StatusUnauthorized, "1h", 0, "Published, not confirmed: acme/demo 1.2.0.", ""},
+		{"a proxy does not know whether it is listed", commandtest.GoodToken, http.StatusNotFound, "10ms", cli.ExitProblem, "Published: acme/demo 1.2.0.", "answered 404 Not Found, which is not an answer of the registry itself"},
+		{"the list cannot be had", commandtest.GoodToken, http.StatusTeapot, "10ms", cli.ExitProblem, "Published: acme/demo 1.2.0.", "was not listed within 10ms"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r := newTarget(t)
@@ -197,7 +226,7 @@ func TestPublishWaitsInVain(t *testing.T) {
 				}
 				return 0
 			})
-			out, errs, err := r.publish(r.To("acme/demo"), "--wait="+test.wait, newDist("").folder(t))
+			out, errs, err := r.publishAs(test.token, r.To("acme/demo"), "--wait="+test.wait, newDist("").folder(t))
 			if commandtest.Status(err) != test.status {
 				t.Errorf("%v\n%s", err, errs)
 			}

@@ -82,6 +82,10 @@ type RefusedError struct {
 	Status  int
 	Reasons []string // sentences for people
 	Advice  string   // a sentence; empty: unknown
+
+	// Own means that the answer has the registry's own form. Any other answer may be that of
+	// a server in front of it, such as a proxy, which does not know what the registry has.
+	Own bool
 }
 
 func (e *RefusedError) Error() string {
@@ -96,6 +100,13 @@ func (e *RefusedError) Error() string {
 func IsRefused(err error, statuses ...int) bool {
 	refused, ok := errors.AsType[*RefusedError](err)
 	return ok && slices.Contains(statuses, refused.Status)
+}
+
+// IsRefusedByRegistry reports whether an error is the registry's own answer with one of the
+// statuses. Where a status tells what the registry has, as 404 does, only its own answer counts.
+func IsRefusedByRegistry(err error, statuses ...int) bool {
+	refused, ok := errors.AsType[*RefusedError](err)
+	return ok && refused.Own && slices.Contains(statuses, refused.Status)
 }
 
 // advice says what to do about a refusal.
@@ -159,7 +170,8 @@ func (c *Client) Send(r *retryablehttp.Request) (a Answer, err error) {
 	a.Body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	switch {
 	case a.Status/100 != 2:
-		return a, &RefusedError{a.Status, reasonsOf(response, a.Body), c.advice(a.Status)}
+		reasons, own := reasonsOf(response, a.Body)
+		return a, &RefusedError{a.Status, reasons, c.advice(a.Status), own}
 	case err != nil:
 		return a, errors.New(transportReason(err))
 	case r.Method == http.MethodPut:
@@ -184,8 +196,8 @@ const (
 )
 
 // reasonsOf returns the sentences of an answer that is not a success. Answers of other
-// servers, such as a proxy, have no such sentences.
-func reasonsOf(answer *http.Response, body []byte) (reasons []string) {
+// servers, such as a proxy, have no such sentences, and are not the registry's own.
+func reasonsOf(answer *http.Response, body []byte) (reasons []string, own bool) {
 	var document struct {
 		Errors []json.RawMessage `json:"errors"`
 	}
@@ -204,11 +216,11 @@ func reasonsOf(answer *http.Response, body []byte) (reasons []string) {
 	}
 	switch to, err := answer.Location(); {
 	case len(reasons) > 0:
-		return reasons
+		return reasons, true
 	case answer.StatusCode/100 == 3 && err == nil:
-		return []string{"it redirects to " + cli.Printable(to.Host) + ", where no token is sent: name that host by --to"}
+		return []string{"it redirects to " + cli.Printable(to.Host) + ", where no token is sent: name that host by --to"}, false
 	}
-	return []string{fmt.Sprintf("%s answered %d %s, which is not an answer of the registry itself", answer.Request.URL.Host, answer.StatusCode, http.StatusText(answer.StatusCode))}
+	return []string{fmt.Sprintf("%s answered %d %s, which is not an answer of the registry itself", answer.Request.URL.Host, answer.StatusCode, http.StatusText(answer.StatusCode))}, false
 }
 
 // checkTaken checks that a registry has answered a PUT: a server without a registry at this

@@ -1,12 +1,47 @@
 package remote
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode"
 )
+
+// Whether a registry lacks something is told by its own answers alone.
+func TestAnswersOfTheRegistryItself(t *testing.T) {
+	for _, test := range []struct {
+		rule, body string
+		own        bool
+	}{
+		{"the module registry protocol's form", `{"errors":["Not Found"]}`, true},
+		{"Artifactory's form", `{"errors":[{"status":404,"message":"send its bytes"}]}`, true},
+		{"a page of a proxy", "<html>404 Not Found</html>", false},
+		{"another document", `{"message":"no Route matched with those values"}`, false},
+		{"no errors", `{"errors":[]}`, false},
+		{"nothing", "", false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusNotFound)
+				io.WriteString(w, test.body)
+			}))
+			defer server.Close()
+			service, err := url.Parse(server.URL + "/v1/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &Client{http: Network{}.client(false), service: service, token: new(runToken)}
+			defer c.Close()
+			_, err = c.Do(t.Context(), http.MethodGet, "acme/demo/versions")
+			if !IsRefused(err, http.StatusNotFound) || IsRefusedByRegistry(err, http.StatusNotFound) != test.own || IsRefusedByRegistry(err, http.StatusConflict) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
 
 // The printed part of an answer is short and has no control characters.
 func FuzzReasonsOf(f *testing.F) {
@@ -15,7 +50,7 @@ func FuzzReasonsOf(f *testing.F) {
 	f.Add(307, []byte("<html>"))
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		q := httptest.NewRequest(http.MethodPut, "/", nil)
-		reasons := reasonsOf(&http.Response{StatusCode: status, Header: http.Header{"Location": {"https://a.example/"}}, Request: q}, body)
+		reasons, _ := reasonsOf(&http.Response{StatusCode: status, Header: http.Header{"Location": {"https://a.example/"}}, Request: q}, body)
 		if len(reasons) == 0 || len(reasons) > maxReasons {
 			t.Errorf("there are %d reasons", len(reasons))
 		}
