@@ -171,8 +171,9 @@ func (s *sender) failure(err error) (status, []string) {
 	if refused.Advice != "" {
 		reasons = append(slices.Clip(reasons), refused.Advice)
 	}
-	if refused.Status >= 500 && refused.Status != http.StatusInsufficientStorage {
-		return notTransferred, reasons
+	switch code := refused.Status; {
+	case code/100 == 3, code == http.StatusTooManyRequests, code >= 500 && code != http.StatusInsufficientStorage:
+		return notTransferred, reasons // it has not been asked, or failed
 	}
 	return notTaken, reasons
 }

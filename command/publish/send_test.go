@@ -90,7 +90,11 @@ func TestPublishFailures(t *testing.T) {
 		{"down", answers(200, discovery), answers(500, `{"errors":["the registry failed"]}`), cli.ExitUsage, "The registry failed."},
 		{"a redirect", answers(200, discovery), func(w http.ResponseWriter, q *http.Request) {
 			http.Redirect(w, q, "https://elsewhere.example.com/", http.StatusTemporaryRedirect)
-		}, cli.ExitProblem, "It redirects to elsewhere.example.com, where no token is sent"},
+		}, cli.ExitUsage, "It redirects to elsewhere.example.com, where no token is sent"},
+		{"a login page", answers(200, discovery), func(w http.ResponseWriter, q *http.Request) {
+			http.Redirect(w, q, "/login?next=/v1/", http.StatusFound)
+		}, cli.ExitUsage, "It redirects to /login, as a login page in front of it does: check what is between here and the registry."},
+		{"too many requests, each time", answers(200, discovery), answers(429, `{"errors":["try again later"]}`), cli.ExitUsage, "Try again later."},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			commandtest.NoClientConfiguration(t)

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,9 +219,29 @@ func reasonsOf(answer *http.Response, body []byte) (reasons []string, own bool) 
 	case len(reasons) > 0:
 		return reasons, true
 	case answer.StatusCode/100 == 3 && err == nil:
-		return []string{"it redirects to " + cli.Printable(to.Host) + ", where no token is sent: name that host by --to"}, false
+		return []string{redirection(answer.Request.URL, to)}, false
 	}
 	return []string{fmt.Sprintf("%s answered %d %s, which is not an answer of the registry itself", answer.Request.URL.Host, answer.StatusCode, http.StatusText(answer.StatusCode))}, false
+}
+
+// redirection says what to do about a redirect. It leaves out the query, which may have secrets.
+func redirection(from, to *url.URL) string {
+	switch {
+	case !strings.EqualFold(from.Hostname(), to.Hostname()) || from.Scheme == to.Scheme && portOf(from) != portOf(to):
+		return "it redirects to " + cli.Printable(to.Host) + ", where no token is sent: name that host by --to if it is the registry"
+	case from.Scheme == "http" && to.Scheme == "https":
+		return "it redirects to https://" + cli.Printable(to.Host) + ": name that by --to"
+	}
+	path := cmp.Or(to.EscapedPath(), "/")
+	return "it redirects to " + cli.Printable(path[:min(len(path), maxReason)]) + ", as a login page in front of it does: check what is between here and the registry"
+}
+
+// portOf returns the port that a URL leads to.
+func portOf(u *url.URL) string {
+	if port := u.Port(); port != "" || u.Scheme != "https" {
+		return cmp.Or(port, "80")
+	}
+	return "443"
 }
 
 // checkTaken checks that a registry has answered a PUT: a server without a registry at this

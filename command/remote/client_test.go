@@ -43,6 +43,24 @@ func TestAnswersOfTheRegistryItself(t *testing.T) {
 	}
 }
 
+func TestRedirections(t *testing.T) {
+	for _, test := range []struct{ rule, from, to, says string }{
+		{"another host", "https://a.example/v1/", "https://b.example/v1/", "it redirects to b.example, where no token is sent: name that host by --to if it is the registry"},
+		{"another port", "https://a.example/v1/", "https://a.example:8443/v1/", "it redirects to a.example:8443, where no token is sent: name that host by --to if it is the registry"},
+		{"with TLS", "http://a.example/v1/", "https://a.example/v1/", "it redirects to https://a.example: name that by --to"},
+		{"a login page", "https://a.example/v1/", "/login?next=secret", "it redirects to /login, as a login page in front of it does: check what is between here and the registry"},
+		{"the port written out", "https://a.example/v1/", "https://A.example:443/login", "it redirects to /login, as a login page"},
+		{"without TLS, as behind a proxy with TLS", "https://a.example/v1/", "http://a.example/login", "it redirects to /login, as a login page"},
+		{"no path", "https://a.example/v1/", "https://a.example", "it redirects to /, as a login page"},
+	} {
+		q := httptest.NewRequest(http.MethodPut, test.from, nil)
+		reasons, own := reasonsOf(&http.Response{StatusCode: http.StatusFound, Header: http.Header{"Location": {test.to}}, Request: q}, []byte("<html>"))
+		if len(reasons) != 1 || !strings.HasPrefix(reasons[0], test.says) || own {
+			t.Errorf("%s: got %q", test.rule, reasons)
+		}
+	}
+}
+
 // The printed part of an answer is short and has no control characters.
 func FuzzReasonsOf(f *testing.F) {
 	f.Add(422, []byte(`{"errors":["rename it"]}`))
