@@ -2,8 +2,10 @@ package archive
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -29,8 +31,8 @@ type PackedModule struct {
 }
 
 // PackModule packs a module folder on the local disk as a scan does. The error is a
-// *PackageError if a scan would withhold the module. Any other error is an error of ctx or
-// of the folder.
+// *PackageError if a scan would withhold the module wherever it lies. Any other error is an error
+// of ctx, of the folder, or of reading a file in it.
 func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -40,22 +42,39 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	part := disk.NewPart(root, path)
+	return packModule(ctx, disk.NewPart(root, path))
+}
+
+func packModule(ctx context.Context, part tree.Part) (*PackedModule, error) {
 	m, bad := FindModule(part, ".", func(string) {})
 	if bad != nil {
-		return nil, AsPackageError(bad)
+		return nil, unpackedError(bad)
 	}
 	d, err := m.Read(ctx, unpaced)
 	if err != nil {
 		if ctx.Err() == nil {
 			err = tree.AsFinding(err)
 		}
-		return nil, AsPackageError(err)
+		return nil, unpackedError(err)
 	}
 	return &PackedModule{
 		Size: d.Size, SHA256: d.SHA256, LeftOut: m.LeftOut(), Doubts: m.Doubts(d),
 		part: part, packing: m.packing,
 	}, nil
+}
+
+// unpackedError returns a finding about the module as a *PackageError. A file that could not be
+// read says nothing about the module: here, the user packs their own files.
+func unpackedError(err error) error {
+	var bad *tree.Finding
+	if !errors.As(err, &bad) || bad.ReadError() == nil {
+		return AsPackageError(err)
+	}
+	failed := bad.ReadError()
+	if at, ok := errors.AsType[*fs.PathError](failed); ok && at.Path != "." {
+		return fmt.Errorf("%q in it cannot be read: %w", at.Path, at.Err)
+	}
+	return fmt.Errorf("it cannot be read: %w", tree.WithoutPath(failed))
 }
 
 // Open opens the package. Reading fails with ErrChanged if a file in the folder has changed

@@ -52,6 +52,7 @@ type Finding struct {
 	Reason Reason
 	Detail string
 	fault  fault
+	failed error // see ReadError
 }
 
 func (f *Finding) Error() string { return f.Detail }
@@ -72,21 +73,25 @@ func AsFinding(err error) *Finding {
 	if errors.As(err, &f) {
 		return f
 	}
+	failed := err
 	switch err = WithoutPath(err); {
 	case errors.Is(err, ErrStore):
-		return Faultf(Passing, StoreFailed, "it cannot be read: %v", err)
+		f = Faultf(Passing, StoreFailed, "it cannot be read: %v", err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return Faultf(Passing, Exhausted, "it cannot be read: give the server more open files (%v)", err)
+		f = Faultf(Passing, Exhausted, "it cannot be read: give the server more open files (%v)", err)
 	case errors.Is(err, fs.ErrPermission):
-		return Faultf(Lasting, Unreadable, "it cannot be read: give the server the right to (%v)", err)
+		f = Faultf(Lasting, Unreadable, "it cannot be read: give the server the right to (%v)", err)
 	case errors.Is(err, fs.ErrNotExist):
 		return Faultf(Lasting, Unreadable, "it is gone, or a symlink to nothing")
 	case errors.Is(err, syscall.ELOOP):
 		return Faultf(Lasting, Unreadable, "it cannot be read: %v", err)
 	case LeavesRoot(err):
 		return Faultf(Lasting, Unreadable, "a symlink leaves the root: keep its target inside, or copy what it leads to")
+	default:
+		f = Faultf(Passing, Unreadable, "it cannot be read: %v", err)
 	}
-	return Faultf(Passing, Unreadable, "it cannot be read: %v", err)
+	f.failed = failed
+	return f
 }
 
 // LeavesRoot reports whether os.Root refused to leave its directory, for which package os
@@ -127,6 +132,16 @@ func (f *Finding) IsFault() bool { return f != nil && f.fault != none }
 // Passes reports whether trying again soon may succeed. f may be nil.
 func (f *Finding) Passes() bool { return f != nil && f.fault == Passing }
 
+// ReadError returns the error with which this process could not read a file that another one may
+// read: it has no right to, or the system fails. The error has the path. It is nil for a finding
+// about the files, such as a symlink that leads nowhere. f may be nil.
+func (f *Finding) ReadError() error {
+	if f == nil {
+		return nil
+	}
+	return f.failed
+}
+
 // HasNoFile reports whether an error of looking at a name says that no process finds a file
 // there: there is none, or a symlink leads to nothing, to itself or out of the root. A file
 // that this process may not read may be one that others offer.
@@ -136,7 +151,7 @@ func HasNoFile(err error) bool {
 
 // Inside returns the finding for the folder of a file that has the finding f.
 func (f *Finding) Inside(name string) *Finding {
-	return &Finding{Reason: f.Reason, Detail: fmt.Sprintf("%q in it: %s", name, f.Detail), fault: f.fault}
+	return &Finding{Reason: f.Reason, Detail: fmt.Sprintf("%q in it: %s", name, f.Detail), fault: f.fault, failed: f.failed}
 }
 
 // The reasons why a tree cannot be written to. Callers compare them by errors.Is.
