@@ -48,11 +48,11 @@ With --modules, mirrored modules that none of the configurations in the given
 folders and below needs are removed as well. A configuration needs what init has
 installed for it (.terraform/modules/modules.json), the newest version in the
 registry that each of its calls allows, and what these modules call. If that is
-not known, since init has not been run for a configuration that calls modules
-from elsewhere, such as a Git repository, or modules or versions that the
-registry does not offer, nothing is removed. What remains of a module is the
-record of its source, so that a tag that was moved is noticed if the version is
-ever fetched again.
+not known, nothing is removed: init has not been run since a call was written of
+a module from elsewhere, such as a Git repository, or of a module or version
+that the registry does not offer, or a package cannot be read. What remains of a
+module is the record of its source, so that a tag that was moved is noticed if
+the version is ever fetched again.
 
 With --unused, such as --unused 1y, releases and, with --modules, modules are
 removed only if they have not been downloaded for so long, and lock files need

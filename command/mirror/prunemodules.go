@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
@@ -33,11 +35,11 @@ type moduleSurvey struct {
 type moduleReading struct {
 	dir     string
 	folders []string
-	known   bool // modules.json lists all that it needs
 	unknown []unknownNeeds
 }
 
-// unknownNeeds are the needs of a call whose module cannot be read.
+// unknownNeeds are the needs of a call whose module cannot be read, and which modules.json does
+// not list: the call is newer than the file.
 type unknownNeeds struct {
 	place string // of the call, if its module may be found under another client's hostname
 	why   string
@@ -47,7 +49,7 @@ type unknownNeeds struct {
 // These are the modules that init has installed, and the newest in the tree that each call
 // allows, which init would install next. As a configuration does not name its client, it is
 // read as by Terraform and as by OpenTofu. It is an error if the needs of a configuration are
-// unknown: modules that it needs would be removed.
+// unknown, also since a package cannot be read: modules that it needs would be removed.
 func neededModules(ctx context.Context, dirs []string, snapshot *index.Snapshot, own []svchost.Hostname) ([]pull.Lock, error) {
 	s := moduleSurvey{snapshot: snapshot, own: own, needed: make(map[pull.Lock]bool), offered: make(map[string]bool)}
 	for _, dir := range dirs {
@@ -65,7 +67,7 @@ func neededModules(ctx context.Context, dirs []string, snapshot *index.Snapshot,
 		}
 	}
 	if unknown := s.unknown(); len(unknown) > 0 {
-		return nil, fmt.Errorf("it is not known which modules these calls need, which could be removed then: run `init` in the folders of their configurations, so that %s lists them all:\n%s",
+		return nil, fmt.Errorf("it is not known which modules these calls need, which could be removed then: run `init` in the folders of their configurations, or `init -upgrade` if a newer version calls them, so that %s lists them all:\n%s",
 			lockfile.InstalledName, strings.Join(unknown, "\n"))
 	}
 	needed := make([]pull.Lock, 0, len(s.needed))
@@ -77,30 +79,41 @@ func neededModules(ctx context.Context, dirs []string, snapshot *index.Snapshot,
 
 // follow notes the modules that a configuration needs.
 func (s *moduleSurvey) follow(ctx context.Context, dir string, c *lockfile.Configuration) error {
-	installed, known := c.Installed()
-	r := moduleReading{dir: dir, folders: c.Folders(), known: known}
-	for _, m := range installed {
+	r := moduleReading{dir: dir, folders: c.Folders()}
+	for _, m := range c.Installed() {
 		s.need(pull.Lock{Address: m.Address, Version: m.Version})
 	}
+	type unread struct {
+		call lockfile.ModuleCall
+		unknownNeeds
+	}
+	var failed []unread
 	for calls := c.Calls(); len(calls) > 0; calls = c.Calls() {
 		for _, call := range calls {
 			versions, err := s.versions(call)
 			if place := dir + " " + call.From[0]; err == nil {
 				s.offered[place] = true
 			} else {
-				r.unknown = append(r.unknown, unknownNeeds{place, fmt.Sprintf("%s: %v", call.From[0], err)})
+				failed = append(failed, unread{call, unknownNeeds{place, fmt.Sprintf("%s: %v", call.From[0], err)}})
 			}
 			for _, m := range versions {
-				if err := s.read(ctx, c, call, m); ctx.Err() != nil {
-					return ctx.Err()
-				} else if err != nil {
-					r.unknown = append(r.unknown, unknownNeeds{why: fmt.Sprintf("%s: %s: %v", call.From[0], call.Address, err)})
+				p, err := s.read(ctx, call, m)
+				if err != nil {
+					return err
+				}
+				if err := c.Add(call, p); err != nil {
+					failed = append(failed, unread{call, unknownNeeds{why: fmt.Sprintf("%s: %s: %v", call.From[0], call.Address, err)}})
 				}
 			}
 		}
 	}
+	for _, f := range failed { // all places of the calls are known now
+		if !c.IsRecordedCall(f.call) {
+			r.unknown = append(r.unknown, f.unknownNeeds)
+		}
+	}
 	for _, u := range c.Unresolved() {
-		if u.IsCall() {
+		if u.IsCall() && !c.IsRecorded(u) {
 			r.unknown = append(r.unknown, unknownNeeds{why: u.String()})
 		}
 	}
@@ -161,23 +174,25 @@ func (s *moduleSurvey) addresses(call lockfile.ModuleCall) []address.Address {
 	return []address.Address{call.Address}
 }
 
-// read adds the needs of a module in the tree to a configuration.
-func (s *moduleSurvey) read(ctx context.Context, c *lockfile.Configuration, call lockfile.ModuleCall, m *index.ModuleVersion) error {
+// read reads the package of a module in the tree. An error says nothing about what the module
+// needs.
+func (s *moduleSurvey) read(ctx context.Context, call lockfile.ModuleCall, m *index.ModuleVersion) (*lockfile.Package, error) {
 	p := &lockfile.Package{Name: call.Address.String() + "@" + m.Version, Folder: m.Folder}
-	if err := s.snapshot.EachModuleFile(ctx, m, p.Wants, addTo(p)); err != nil {
-		return err
+	err := s.snapshot.EachModuleFile(ctx, m, p.Wants, addTo(p))
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("nothing is removed: which modules %s calls cannot be read: %w", p.Name, tree.WithoutPath(err))
 	}
-	return c.Add(call, p)
+	return p, cmp.Or(ctx.Err(), err)
 }
 
-// unknown lists unknown needs of configurations without a complete init. A folder that another
-// configuration calls is a part of that configuration.
+// unknown lists unknown needs of configurations. A folder that another configuration calls is a
+// part of that configuration.
 func (s *moduleSurvey) unknown() (lines []string) {
 	for _, r := range s.readings {
 		part := slices.ContainsFunc(s.readings, func(other moduleReading) bool {
 			return filepath.Clean(other.dir) != filepath.Clean(r.dir) && slices.Contains(other.folders, filepath.Clean(r.dir))
 		})
-		if r.known || part {
+		if part {
 			continue
 		}
 		for _, u := range r.unknown {

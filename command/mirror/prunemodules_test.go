@@ -7,12 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
@@ -73,6 +76,17 @@ func TestPruneModules(t *testing.T) {
 	installed := func(source, version string) string {
 		return `{"Modules":[{"Key":"a","Source":"` + source + `","Version":"` + version + `"}]}`
 	}
+	recorded := func(more string) string { // beside a mirrored module
+		return strings.Replace(installed(mirroredVPC, "1.0.0"), "]", ","+more+"]", 1)
+	}
+	const (
+		gitKey   = "git__https___example_com_a_git"
+		ofGit    = `{"Key":"` + gitKey + `","Source":"git::https://example.com/a.git","Dir":".terraform/modules/` + gitKey + `"}`
+		ofLocal  = `{"Key":"__local","Source":"./local","Dir":"local"}`
+		inLocal  = `{"Key":"__local.` + gitKey + `","Source":"git::https://example.com/a.git","Dir":".terraform/modules/__local.` + gitKey + `"}`
+		notGit   = `{"Key":"` + gitKey + `","Source":"registry.terraform.io/acme/x/aws","Version":"1.0.0","Dir":".terraform/modules/` + gitKey + `"}`
+		ofAbsent = `{"Key":"acme_x_aws","Source":"registry.terraform.io/acme/x/aws","Version":"1.0.0","Dir":".terraform/modules/acme_x_aws"}`
+	)
 	for _, test := range []struct {
 		rule  string
 		files []string
@@ -86,12 +100,17 @@ func TestPruneModules(t *testing.T) {
 		{"what a hosted module calls", []string{"main.tf", calls("registry.example.com/acme/own/any", "")}, []string{own, vpc + "1.0.0"}, ""},
 		{"what OpenTofu's files call", []string{"main.tf", calls("registry.terraform.io/acme/vpc/aws", "1.0.0"), "main.tofu", calls("registry.terraform.io/acme/subnet/aws", "2.0.0")}, []string{own, subnet + "2.0.0", vpc + "1.0.0"}, ""},
 		{"several configurations", []string{"a/main.tf", calls("acme/vpc/aws", "1.0.0"), "b/c/main.tf", calls("acme/subnet/aws", "1.0.0")}, []string{own, subnet + "1.0.0", vpc + "1.0.0"}, ""},
-		{"a module from elsewhere, where init has been run", []string{"main.tf", git, "local/main.tf", git, "more.tf", calls("./local", ""), lockfile.InstalledName, installed(mirroredVPC, "1.0.0")}, []string{own, vpc + "1.0.0"}, ""},
+		{"a module from elsewhere, where init has been run", []string{"main.tf", git, "local/main.tf", git, "more.tf", calls("./local", ""), lockfile.InstalledName, recorded(ofGit + "," + ofLocal + "," + inLocal)}, []string{own, vpc + "1.0.0"}, ""},
 
 		{"a module from elsewhere, which may call anything", []string{"main.tf", git + calls("acme/vpc/aws", "")}, nil, "git::https://example.com/a.git does not come from a registry"},
+		{"a module from elsewhere, which is newer than the last init", []string{"main.tf", git + calls("acme/vpc/aws", ""), lockfile.InstalledName, installed(mirroredVPC, "1.0.0")}, nil, "git::https://example.com/a.git does not come from a registry"},
+		{"a module from elsewhere in a local module, which is newer than the last init", []string{"main.tf", git + calls("./local", ""), "local/main.tf", git, lockfile.InstalledName, recorded(ofGit + "," + ofLocal)}, nil, "local/main.tf:1: "},
+		{"a module from elsewhere in place of a registry's", []string{"main.tf", git, lockfile.InstalledName, recorded(notGit)}, nil, "git::https://example.com/a.git does not come from a registry"},
+		{"a module that the tree does not offer, which is newer than the last init", []string{"main.tf", calls("acme/x/aws", ""), lockfile.InstalledName, installed(mirroredVPC, "1.0.0")}, nil, "no version of registry.terraform.io/acme/x/aws is on offer"},
+		{"a version that the tree does not offer, which is newer than the last init", []string{"main.tf", calls("acme/x/aws", "~> 2.0"), lockfile.InstalledName, recorded(ofAbsent)}, nil, "no version of registry.terraform.io/acme/x/aws is on offer"},
 		{"a module that the tree does not offer, which may call anything", []string{"main.tf", calls("other.example.com/acme/x/aws", "") + calls("acme/vpc/aws", "")}, nil, "no version of other.example.com/acme/x/aws is on offer"},
 		{"no version that the call allows", []string{"main.tf", calls("acme/vpc/aws", "~> 3.0") + calls("acme/subnet/aws", "")}, nil, "no version of " + mirroredVPC + " is ~> 3.0"},
-		{"a module that the tree does not offer, where init has been run", []string{"main.tf", calls("acme/x/aws", ""), lockfile.InstalledName, installed(mirroredVPC, "1.0.0")}, []string{own, vpc + "1.0.0"}, ""},
+		{"a module that the tree does not offer, where init has been run", []string{"main.tf", calls("acme/x/aws", ""), lockfile.InstalledName, recorded(ofAbsent)}, []string{own, vpc + "1.0.0"}, ""},
 		{"a source that is an expression", []string{"main.tf", "module \"x\" {\n source = var.x\n}\n" + calls("acme/vpc/aws", "")}, nil, "it has no source in quotes"},
 		{"a configuration that cannot be read", []string{"main.tf", "module {"}, nil, "main.tf:1"},
 		{"no calls at all", []string{"main.tf", ""}, nil, "the configurations call no module that is in the tree: all would be removed"},
@@ -149,6 +168,28 @@ func TestPruneModulesKeepsTheNeedsOfWithheldVersions(t *testing.T) {
 	commandtest.Write(t, dir, "main.tf", calls("acme/vpc/aws", "1.1.0")) // which the damaged version does not meet
 	if out, errs, err := commandtest.Run(t.Context(), PruneCommand(), "--root", root, "--modules", dir); err != nil {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
+	}
+}
+
+// What a version calls is unknown if its package cannot be read, although init has been run.
+func TestPruneModulesReadsPackages(t *testing.T) {
+	root, dir := newModuleTree(t), t.TempDir()
+	commandtest.Write(t, dir, "main.tf", calls("acme/vpc/aws", "~> 1.0"))
+	commandtest.Write(t, dir, lockfile.InstalledName, `{"Modules":[{"Key":"acme_vpc_aws","Source":"`+mirroredVPC+`","Version":"1.0.0","Dir":".terraform/modules/acme_vpc_aws"}]}`)
+	snapshot, err := index.Scan(t.Context(), index.Options{Open: indextest.OnDisk(t, root).Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed, err := neededModules(t.Context(), []string{dir}, snapshot, nil)
+	if len(needed) == 0 || err != nil {
+		t.Fatalf("got %v, %v", needed, err)
+	}
+	if err := os.Remove(filepath.Join(root, "modules", filepath.FromSlash(mirroredVPC), "1.1.0.tar.gz")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = neededModules(t.Context(), []string{dir}, snapshot, nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "nothing is removed: which modules "+mirroredVPC+"@1.1.0 calls cannot be read: ") || strings.Contains(err.Error(), root) {
+		t.Errorf("got %v", err)
 	}
 }
 

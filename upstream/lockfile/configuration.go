@@ -23,7 +23,9 @@ type Unresolved struct {
 	From string `json:"from"` // FILE:LINE
 	Why  string `json:"why"`
 
-	call bool
+	call   bool
+	site   site   // of the call
+	source string // of the call; empty: unknown
 }
 
 // IsCall reports whether the part may need further modules, too.
@@ -43,8 +45,9 @@ type Configuration struct {
 	calls      []ModuleCall    // not taken yet
 	taken      map[string]bool // by address, folder and constraints of a call
 
-	installed      []InstalledModule
-	installedKnown bool
+	graph     callGraph
+	installed []InstalledModule
+	records   map[string]installedRecord // in modules.json, by their keys
 }
 
 // A place is a folder of a module, in a package by its name or on the disk.
@@ -64,11 +67,12 @@ type place struct{ in, dir string }
 func ReadConfiguration(dir string, tofu bool) (*Configuration, error) {
 	dir = filepath.Clean(dir)
 	c := newConfiguration(tofu)
+	c.graph.root = place{disk{}.shown("."), dir}
 	if err := c.readModule(disk{}, dir, true); err != nil {
 		return nil, err
 	}
 	var err error
-	c.installed, c.installedKnown, err = readInstalled(dir)
+	c.installed, c.records, err = readInstalled(dir)
 	return c, err
 }
 
@@ -80,7 +84,7 @@ func CallingModule(call ModuleCall, tofu bool) *Configuration {
 }
 
 func newConfiguration(tofu bool) *Configuration {
-	return &Configuration{tofu: tofu, required: make(map[address.Address]Requirement), visited: make(map[place]bool), taken: make(map[string]bool)}
+	return &Configuration{tofu: tofu, required: make(map[address.Address]Requirement), visited: make(map[place]bool), taken: make(map[string]bool), graph: newCallGraph()}
 }
 
 // Requirements returns the required providers, ordered by address, each with the
@@ -97,17 +101,14 @@ func (c *Configuration) Requirements() []Requirement {
 func (c *Configuration) Unresolved() []Unresolved {
 	all := slices.Clone(c.unresolved)
 	for _, call := range c.calls {
-		all = append(all, Unresolved{call.what, call.From[0], call.Address.String() + " comes from a registry and was not looked into: mirror it too with --modules, name the providers it needs yourself, or let init write a lock file", true})
+		all = append(all, Unresolved{What: call.what, From: call.From[0], Why: call.Address.String() + " comes from a registry and was not looked into: mirror it too with --modules, name the providers it needs yourself, or let init write a lock file", call: true})
 	}
 	slices.SortFunc(all, func(a, b Unresolved) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(all)
 }
 
 // Installed returns the modules that clients have installed for the configuration.
-// known is false if init has not been run.
-func (c *Configuration) Installed() (modules []InstalledModule, known bool) {
-	return c.installed, c.installedKnown
-}
+func (c *Configuration) Installed() []InstalledModule { return c.installed }
 
 // Folders returns the folders on the disk that were read: the folder of the
 // configuration itself, and the folders of the local modules that it calls.
@@ -143,6 +144,10 @@ func (c *Configuration) Add(call ModuleCall, p *Package) error {
 	if dir == "" {
 		dir = "."
 	}
+	at, id := place{p.shown("."), dir}, call.String()
+	if !slices.Contains(c.graph.added[at], id) {
+		c.graph.added[at] = append(c.graph.added[at], id)
+	}
 	err := c.readModule(p, dir, false)
 	if submodules := p.submodules(); call.argument && call.Folder == "" && errors.Is(err, ErrNoConfiguration) && len(submodules) > 0 {
 		// Some modules have only submodules.
@@ -171,8 +176,8 @@ func (c *Configuration) note(what, from, why string) {
 	c.unresolved = append(c.unresolved, Unresolved{What: what, From: from, Why: why})
 }
 
-func (c *Configuration) noteCall(m moduleCall, why string) {
-	c.unresolved = append(c.unresolved, Unresolved{m.what, m.from, why, true})
+func (c *Configuration) noteCall(m moduleCall, at place, why string) {
+	c.unresolved = append(c.unresolved, Unresolved{m.what, m.from, why, true, site{at, m.name}, m.source})
 }
 
 // ErrNoConfiguration means that a folder has no file that the client reads as
@@ -229,6 +234,7 @@ func (c *Configuration) readModule(in folders, dir string, root bool) error {
 			return err
 		}
 		for _, file := range tests {
+			m.test = testKey(dir, file)
 			if err := m.readFile(in, file, testSchema); err != nil {
 				return err
 			}
@@ -236,6 +242,14 @@ func (c *Configuration) readModule(in folders, dir string, root bool) error {
 	}
 	c.requireProviders(&m)
 	return c.readCalls(&m, in, dir)
+}
+
+// testKey returns the key under which clients record what the runs of a test call. The names of
+// files keep other extensions, such as .tftest.json.
+func testKey(root, file string) string {
+	name, _ := filepath.Rel(root, file) // of a file below it
+	name = strings.TrimSuffix(filepath.ToSlash(name), ".tftest.hcl")
+	return "test." + strings.ReplaceAll(name, "/", ".")
 }
 
 // list returns the names of the files in a folder with one of the extensions. Files
@@ -300,10 +314,10 @@ func (c *Configuration) readCalls(m *module, in folders, dir string) error {
 }
 
 func (c *Configuration) readCall(m moduleCall, in folders, dir string) error {
-	source := filepath.ToSlash(m.source)
+	source, at := filepath.ToSlash(m.source), place{in.shown("."), dir}
 	switch {
 	case source == "":
-		c.noteCall(m, "it has no source in quotes: name the providers it needs yourself")
+		c.noteCall(m, at, "it has no source in quotes: name the providers it needs yourself")
 		return nil
 	case strings.HasPrefix(source, "./") || strings.HasPrefix(source, "../"):
 		local, ok := in.join(dir, source)
@@ -311,16 +325,18 @@ func (c *Configuration) readCall(m moduleCall, in folders, dir string) error {
 			c.note(m.what, m.from, source+" leads out of the package, which clients refuse")
 			return nil
 		}
+		called := place{at.in, local}
+		c.graph.local[called] = append(c.graph.local[called], site{at, m.name})
 		err := c.readModule(in, local, false)
 		if errors.Is(err, errNoFolder) || errors.Is(err, ErrNoConfiguration) {
-			c.noteCall(m, "its folder "+err.Error())
+			c.noteCall(m, at, "its folder "+err.Error())
 			return nil
 		}
 		return err
 	}
 	a, folder, err := parseModuleSource(m.source, c.tofu)
 	if err != nil {
-		c.noteCall(m, m.source+" does not come from a registry and was not looked into: name the providers it needs yourself, or let init write a lock file")
+		c.noteCall(m, at, m.source+" does not come from a registry and was not looked into: name the providers it needs yourself, or let init write a lock file")
 		return nil
 	}
 	call := ModuleCall{Address: a, Folder: folder, From: []string{m.from}, what: m.what}
@@ -330,9 +346,10 @@ func (c *Configuration) readCall(m moduleCall, in folders, dir string) error {
 		call.constraints, err = address.ParseModuleConstraints(m.version)
 	}
 	if err != nil {
-		c.noteCall(m, err.Error())
+		c.noteCall(m, at, err.Error())
 		return nil
 	}
+	c.graph.calls[call.String()] = append(c.graph.calls[call.String()], site{at, m.name})
 	c.call(call)
 	return nil
 }

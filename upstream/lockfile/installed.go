@@ -26,21 +26,21 @@ type InstalledModule struct {
 }
 
 // readInstalled returns the modules of registries that a client has installed for the
-// configuration in a folder, without duplicate versions. known is false if init has not
-// been run there.
-func readInstalled(dir string) (modules []InstalledModule, known bool, err error) {
+// configuration in a folder, without duplicate versions, and the records of all modules by their
+// keys. There are none if init has not been run there.
+func readInstalled(dir string) (modules []InstalledModule, records map[string]installedRecord, err error) {
 	name := filepath.Join(dir, filepath.FromSlash(InstalledName))
 	content, err := disk{}.read(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, false, nil
+		return nil, nil, nil
 	case err != nil:
-		return nil, false, err
+		return nil, nil, err
 	}
-	if modules, err = parseInstalled(content); err != nil {
-		return nil, false, fmt.Errorf("%s: %w: let `init` write it again, or remove it", name, err)
+	if modules, records, err = parseInstalled(content); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w: let `init` write it again, or remove it", name, err)
 	}
-	return modules, true, nil
+	return modules, records, nil
 }
 
 // An InstalledCall is a call of a registry's module, whose package a client has installed.
@@ -146,19 +146,23 @@ func sameFolder(a, b string) bool {
 	return err == nil && bad == nil && was == is
 }
 
-// parseInstalled reads the modules in the content of modules.json.
-func parseInstalled(content []byte) (modules []InstalledModule, err error) {
-	records, err := parseRecords(content)
+// parseInstalled reads the content of modules.json.
+func parseInstalled(content []byte) (modules []InstalledModule, records map[string]installedRecord, err error) {
+	list, err := parseRecords(content)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	calls, err := installedCalls(records)
+	records = make(map[string]installedRecord, len(list))
+	for _, r := range list {
+		records[r.Key] = r
+	}
+	calls, err := installedCalls(list)
 	for _, c := range calls {
 		if !slices.Contains(modules, c.InstalledModule) {
 			modules = append(modules, c.InstalledModule)
 		}
 	}
-	return modules, err
+	return modules, records, err
 }
 
 // An installedRecord is a call in modules.json, as the client has written it.

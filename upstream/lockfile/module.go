@@ -17,6 +17,7 @@ type module struct {
 	used       []use
 	calls      map[string]moduleCall
 	unresolved []Unresolved
+	test       string // the key of the test that is read
 }
 
 // A declaration is an entry of required_providers.
@@ -30,6 +31,7 @@ type declaration struct {
 type use struct{ name, constraints, from string }
 
 type moduleCall struct {
+	name                        string // in the keys of modules.json
 	what, source, version, from string
 	partial                     bool // its version is an expression
 }
@@ -100,14 +102,14 @@ func (m *module) readBlocks(body hcl.Body, schema *hcl.BodySchema) hcl.Diagnosti
 			diags = append(diags, m.readBlocks(block.Body, checkSchema)...)
 		case "module":
 			what := fmt.Sprintf("module %q", block.Labels[0])
-			m.readCall(what, moduleCall{what: what, from: from}, values)
+			m.readCall(what, moduleCall{name: block.Labels[0], what: what, from: from}, values)
 		case "run":
 			inner, _, more := block.Body.PartialContent(runSchema)
 			diags = append(diags, more...)
 			for _, b := range inner.Blocks {
 				values, _, _ := b.Body.PartialContent(valueSchema)
 				what := fmt.Sprintf("the module of run %q", block.Labels[0])
-				m.readCall(what+" "+from, moduleCall{what: what, from: position(b.DefRange)}, values)
+				m.readCall(what+" "+from, moduleCall{name: m.test + "." + block.Labels[0], what: what, from: position(b.DefRange)}, values)
 			}
 		}
 	}
