@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers/mapping"
@@ -32,6 +34,32 @@ type bodyWriter struct {
 	mapped    *mapping.Files // shares mappings with other downloads; nil: files are read
 	unchanged func() error   // called after the last read; nil: no byte is read
 	failed    error          // why the body is too short
+
+	// What was answered. Other handlers around this one change the header when it is sent.
+	status       int
+	length       int64  // Content-Length; zero if there is none
+	contentRange string // Content-Range
+}
+
+// WriteHeader notes what is answered, and passes it on.
+func (w *bodyWriter) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK { // a status below announces another one
+		h := w.Header()
+		w.status, w.contentRange = status, h.Get("Content-Range")
+		w.length, _ = strconv.ParseInt(h.Get("Content-Length"), 10, 64)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// hasEnd reports whether the answer ends with the last byte of the file.
+func (w *bodyWriter) hasEnd() bool {
+	if w.status != http.StatusPartialContent {
+		return w.status == http.StatusOK
+	}
+	sent, size, ok := strings.Cut(w.contentRange, "/")
+	_, last, _ := strings.Cut(sent, "-")
+	n, err := strconv.ParseInt(last, 10, 64)
+	return ok && err == nil && strconv.FormatInt(n+1, 10) == size
 }
 
 // ReadFrom sends a part of a file. http.ServeContent calls it.

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -61,10 +59,10 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 		caching = "public, max-age=31536000, immutable"
 	}
 	set(w, "Etag", etag, "Cache-Control", caching, "Content-Type", f.ContentType, contentTypeOptions, noSniff)
-	defer func() { r.answered(r.Request, servedStatus(r.Request, w.Header()), servedBytes(w.Header())) }()
+	defer func() { r.answered(r.Request, body.status, body.length) }()
 	http.ServeContent(&body, r.Request, "", time.Time{}, file)
 	switch {
-	case body.failed == nil && hasEnd(servedStatus(r.Request, w.Header()), w.Header()):
+	case body.failed == nil && body.hasEnd():
 		g.downloaded(r, f)
 	case body.failed != nil && !leftBy(r.Request, body.failed):
 		g.breakOff(r, f, body.failed)
@@ -83,29 +81,6 @@ func (g *Registry) breakOff(r *request, f *index.File, cause error) {
 		g.Logger.WarnContext(r.Context(), "a download was broken off", "file", f.Name, "error", cause.Error())
 	}
 	panic(http.ErrAbortHandler)
-}
-
-// servedStatus finds the status of http.ServeContent's answer in the header. A writer
-// around w that records the status would slow down every download.
-func servedStatus(r *http.Request, h http.Header) int {
-	switch {
-	case h.Get("Etag") == "" && r.Header.Get("Range") == "": // ServeContent removes it when it fails
-		return http.StatusInternalServerError
-	case h.Get("Etag") == "":
-		return http.StatusRequestedRangeNotSatisfiable
-	case h.Get("Content-Type") == "":
-		return http.StatusNotModified
-	case h.Get("Content-Length") == "":
-		return http.StatusPreconditionFailed
-	case h.Get("Content-Range") != "" || strings.HasPrefix(h.Get("Content-Type"), "multipart/byteranges"):
-		return http.StatusPartialContent
-	}
-	return http.StatusOK
-}
-
-func servedBytes(h http.Header) int64 {
-	n, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64) // zero if there is none
-	return n
 }
 
 // needsNoContent reports whether r is answered without a byte of the file: with 304

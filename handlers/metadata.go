@@ -49,8 +49,9 @@ func (g *Registry) answerMetadata(w http.ResponseWriter, r *request, protocol st
 	}
 	set(w, "Etag", metadataTag(wire.SHA256(sha256.Sum256(content)).String()), "Cache-Control", r.revalidate(),
 		"Content-Type", "text/plain; charset=utf-8", contentTypeOptions, noSniff)
-	http.ServeContent(w, r.Request, "", time.Time{}, bytes.NewReader(content))
-	r.answered(r.Request, servedStatus(r.Request, w.Header()), servedBytes(w.Header()))
+	body := bodyWriter{ResponseWriter: w, proto: r.ProtoMajor}
+	http.ServeContent(&body, r.Request, "", time.Time{}, bytes.NewReader(content))
+	r.answered(r.Request, body.status, body.length)
 	return nil
 }
 

@@ -35,17 +35,6 @@ func (g *Registry) countedAs(r *request) address.Address {
 	return t.resource().Address
 }
 
-// hasEnd reports whether the answer of http.ServeContent ends with the last byte of the file.
-func hasEnd(status int, h http.Header) bool {
-	if status != http.StatusPartialContent {
-		return status == http.StatusOK
-	}
-	sent, size, ok := strings.Cut(h.Get("Content-Range"), "/")
-	_, last, _ := strings.Cut(sent, "-")
-	n, err := strconv.ParseInt(last, 10, 64)
-	return ok && err == nil && strconv.FormatInt(n+1, 10) == size
-}
-
 // asksForBeginning reports whether r asks for the first byte.
 func (r *request) asksForBeginning() bool {
 	asked := r.Header.Get("Range")
