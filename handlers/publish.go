@@ -203,7 +203,7 @@ func (g *Registry) publish(r *request, file publish.File, body *uploadBody) (pub
 	if err != nil {
 		return publish.Result{}, err
 	}
-	upload.Body, upload.Subject = body, r.knownSubject().ID
+	upload.Body, upload.Subject = fileBody{body}, r.knownSubject().ID
 	if file.Kind == publish.Metadata {
 		upload.Precondition = metadataPrecondition(r.Header)
 	}

@@ -204,11 +204,18 @@ func (g *Registry) readWebhook(body io.Reader) ([]byte, error) {
 		}
 		content, err = io.ReadAll(io.MultiReader(bytes.NewReader(content), io.LimitReader(body, webhook.MaxBody+1-int64(len(content)))))
 	}
+	limit, limited := serverLimit(err)
 	switch {
+	case limited:
+		return nil, webhookTooLarge(limit)
 	case err != nil:
 		return nil, fail(http.StatusBadRequest, "the webhook broke off, or took too long: send it again")
 	case len(content) > webhook.MaxBody:
-		return nil, fail(http.StatusRequestEntityTooLarge, "a webhook is at most %d bytes large: leave events about code out of it", webhook.MaxBody)
+		return nil, webhookTooLarge(webhook.MaxBody)
 	}
 	return content, nil
+}
+
+func webhookTooLarge(limit int64) error {
+	return fail(http.StatusRequestEntityTooLarge, "a webhook is at most %d bytes large: leave events about code out of it", limit)
 }

@@ -119,6 +119,21 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
+// A webhook that the server in front finds too large has not broken off.
+func TestWebhooksThatAreTooLargeForTheServer(t *testing.T) {
+	const limit = 10
+	g := registry(scan(t, indextest.New(t)))
+	g.Follower = new(follower)
+	g.WebhookSecrets = []webhook.Secret{{Host: "github.com", Value: "a"}}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodPost, home+"/v1/refresh", strings.NewReader(tagPushed))
+	r.Header.Set("X-Hub-Signature-256", signed("a", tagPushed))
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	if !g.ServeHTTP(w, r) || w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "at most 10 bytes") {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
 // Anyone may send what looks like a webhook. It is not waited for without end, however steadily it comes.
 func TestSlowWebhooksAreGivenUp(t *testing.T) {
 	for _, test := range []struct {

@@ -1,10 +1,13 @@
 package handlers
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
 
 // uploadStall is how long a client may send nothing. There is no limit for a whole
@@ -92,3 +95,27 @@ func (b *uploadBody) renew() {
 
 // setDeadline sets the deadline of the connection or stream, if it supports one.
 func (b *uploadBody) setDeadline(t time.Time) { _ = b.controller.SetReadDeadline(t) }
+
+// A fileBody is the body of a request that has a file. If the server in front limits
+// bodies, as Caddy's request_body does, a longer one has not ended early, which would have
+// its client send it again.
+type fileBody struct{ io.Reader }
+
+// Read implements io.Reader.
+func (b fileBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if limit, limited := serverLimit(err); limited {
+		err = publish.TooLarge(limit)
+	}
+	return n, err
+}
+
+// serverLimit returns the size that the server in front allows a body, if reading the body
+// failed for that.
+func serverLimit(err error) (limit int64, limited bool) {
+	var tooLarge *http.MaxBytesError
+	if !errors.As(err, &tooLarge) {
+		return 0, false
+	}
+	return tooLarge.Limit, true
+}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
@@ -12,6 +13,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/encode"
 	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/encode/gzip"
 	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/headers"
+	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/requestbody"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
@@ -108,6 +110,35 @@ func TestCountsBesideHandlersThatChangeTheHeader(t *testing.T) {
 			}
 			if n := downloadsOfModule(t, h) - downloads; n != test.downloads {
 				t.Errorf("%d downloads are counted, want %d", n, test.downloads)
+			}
+		})
+	}
+}
+
+// A file that is larger than request_body lets it be is too large. If it were interrupted, its
+// client would send it again. Caddy itself refuses a file whose size is announced.
+func TestUploadsThatAreTooLargeForCaddy(t *testing.T) {
+	options, token := publishingHandler(t)
+	c := newConfiguration(t)
+	h, outer := c.mustHandle(options), c.mustLoad("request_body", map[string]any{"max_size": 10})
+	c.mustStart()
+	snapshot(t, h)
+	for _, test := range []struct{ kind, path string }{
+		{"package", "/v1/providers/acme/demo/1.2.0/terraform-provider-demo_1.2.0_linux_amd64.zip"},
+		{"checksums", "/v1/providers/acme/demo/1.2.0/terraform-provider-demo_1.2.0_SHA256SUMS"},
+		{"module", "/v1/modules/acme/vpc/aws/1.0.0.tar.gz"},
+		{"metadata", "/v1/modules/acme/vpc/aws/registry.hcl"},
+	} {
+		t.Run(test.kind, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodPut, "https://registry.example.com"+test.path, strings.NewReader("more than ten bytes"))
+			r.ContentLength = -1
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := behind(t, outer, h, r)
+			if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "larger than 10 bytes") {
+				t.Errorf("got %d %s", w.Code, w.Body)
+			}
+			if n := h.traffic.uploaded(test.kind, "too_large"); n != 1 {
+				t.Errorf("it is counted %d times", n)
 			}
 		})
 	}

@@ -19,7 +19,8 @@ var (
 	// replaced, or never was.
 	ErrChanged = errors.New("registry.hcl has been changed meanwhile: get it again, and send the change of what it says now with its ETag")
 
-	// ErrTooLarge means that the file is larger than Options.MaxSize.
+	// ErrTooLarge means that the file is larger than Options.MaxSize, or than the server
+	// in front of the Publisher takes.
 	ErrTooLarge = errors.New("it is too large")
 
 	// ErrNoRoom means that as much is staged as Options.MaxStaged or MaxStagedEach
@@ -55,6 +56,7 @@ func conflict(format string, args ...any) error {
 	return &Refusal{Kind: ErrConflict, Reasons: []string{fmt.Sprintf(format, args...)}}
 }
 
-func tooLarge(limit int64) error {
+// TooLarge returns the Refusal of a file that is larger than limit.
+func TooLarge(limit int64) error {
 	return &Refusal{Kind: ErrTooLarge, Reasons: []string{fmt.Sprintf("the file is larger than %d bytes, which is the most that is taken", limit)}}
 }

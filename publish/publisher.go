@@ -171,7 +171,7 @@ func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
 		return Result{}, err
 	}
 	if u.Size > p.limit(f.Kind) {
-		return Result{}, tooLarge(p.limit(f.Kind))
+		return Result{}, TooLarge(p.limit(f.Kind))
 	}
 	files, err := p.open()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -410,6 +412,7 @@ func testUploadsThatAreNotWhatWasAnnounced(t *testing.T, on treeKind) {
 		{"another digest", publish.Upload{Body: strings.NewReader(content), Size: -1, SHA256: wire.SHA256{1}}, publish.ErrRefused, "its request announced 01000"},
 		{"announced as too large", publish.Upload{Body: unreadable{}, Size: 1 << 20}, publish.ErrTooLarge, "larger than 100000 bytes"},
 		{"too large", publish.Upload{Body: strings.NewReader(strings.Repeat("x", 1<<20)), Size: -1}, publish.ErrTooLarge, "larger than 100000 bytes"},
+		{"larger than the server in front takes", publish.Upload{Body: io.MultiReader(strings.NewReader(content[:10]), iotest.ErrReader(fmt.Errorf("read: %w", publish.TooLarge(10)))), Size: -1}, publish.ErrTooLarge, "larger than 10 bytes"},
 		{"a question for what is not there", publish.Upload{SHA256: sha256.Sum256([]byte(content)), Bodiless: true}, publish.ErrNothing, ""},
 	}
 	for _, test := range tests {

@@ -15,7 +15,7 @@ import (
 // An Upload is a file that a client sends.
 type Upload struct {
 	// Body is read at most once, and not at all if the answer is known without reading
-	// it.
+	// it. If reading it fails with a Refusal, such as one of TooLarge, Put returns that.
 	Body io.Reader
 
 	// Size is the announced size in bytes, or negative if the client announced none.
@@ -108,7 +108,10 @@ func (p *Publisher) digest(w io.Writer, k Kind, u Upload) (sum wire.SHA256, size
 	}
 	body := &bodyReader{from: io.LimitReader(u.Body, most+1), hash: sha256.New()}
 	size, err = io.Copy(w, body)
+	var refusal *Refusal
 	switch sum = wire.SHA256(body.hash.Sum(nil)); {
+	case errors.As(body.err, &refusal):
+		return sum, size, refusal
 	case body.err != nil:
 		return sum, size, ErrInterrupted
 	case errors.Is(err, ErrNoRoom):
@@ -116,7 +119,7 @@ func (p *Publisher) digest(w io.Writer, k Kind, u Upload) (sum wire.SHA256, size
 	case err != nil:
 		return sum, size, tree.StorageError(err)
 	case size > limit:
-		return sum, size, tooLarge(limit)
+		return sum, size, TooLarge(limit)
 	case u.Size >= 0 && size != u.Size:
 		return sum, size, ErrInterrupted
 	case u.announced() && sum != u.SHA256:
