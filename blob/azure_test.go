@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,10 @@ func azureWith(t *testing.T, content []byte, encoding string) *Bucket {
 		w.Header().Set("ETag", `"0x1"`)
 		w.Header().Set("Content-Type", "application/gzip")
 		w.Header().Set("Content-Encoding", encoding)
+		w.Header().Set("X-Ms-Creation-Time", time.Unix(1, 0).UTC().Format(http.TimeFormat))
+		if r.Method == http.MethodHead { // with an encoding, ServeContent leaves it out
+			w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+		}
 		r.Header.Set("Range", r.Header.Get("X-Ms-Range"))
 		http.ServeContent(w, r, "", time.Unix(1, 0), bytes.NewReader(content))
 	})
@@ -57,6 +62,13 @@ func TestAnEncodedObjectOfAzureIsNotDecoded(t *testing.T) {
 	content, err := fs.ReadFile(bucket, "object")
 	if err != nil || !bytes.Equal(content, b.Bytes()) {
 		t.Errorf("%d bytes of %d, %v", len(content), b.Len(), err)
+	}
+	info, err := bucket.Stat("object")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := encoding(info); got != "gzip" {
+		t.Errorf("its encoding is %q", got)
 	}
 }
 

@@ -130,7 +130,11 @@ func (b *Bucket) head(ctx context.Context, op, name string) (*info, error) {
 	if err != nil {
 		return nil, b.pathError(ctx, op, name, err)
 	}
-	return fileInfo(op, name, a.Size, a.ModTime, b.dialect.attributesTag(a))
+	i, err := fileInfo(op, name, a.Size, a.ModTime, b.dialect.attributesTag(a))
+	if err == nil {
+		i.encoding = a.ContentEncoding
+	}
+	return i, err
 }
 
 // statDirectory returns a directory if there is an object below it.
@@ -272,6 +276,8 @@ type info struct {
 	size int64
 	time time.Time
 	tag  string // empty: a directory
+
+	encoding string
 }
 
 // fileInfo describes an object. Times are truncated to seconds, as in headers, since
@@ -281,7 +287,7 @@ func fileInfo(op, name string, size int64, at time.Time, tag string) (*info, err
 	if tag == "" {
 		return nil, &fs.PathError{Op: op, Path: name, Err: errNoETag}
 	}
-	return &info{path.Base(name), size, at.Truncate(time.Second), tag}, nil
+	return &info{name: path.Base(name), size: size, time: at.Truncate(time.Second), tag: tag}, nil
 }
 
 func directoryInfo(name string) *info { return &info{name: path.Base(name)} }
@@ -303,3 +309,8 @@ func (i *info) Mode() fs.FileMode {
 // ETag identifies the content of a file, as in the HTTP header ETag. file_server uses
 // it, too. It is empty for a directory.
 func (i *info) ETag() string { return i.tag }
+
+// ContentEncoding is the encoding with which the object was uploaded, which the store sends
+// in the HTTP header of that name. Open files have the bytes as they are stored. Only Stat
+// tells the encoding; it is empty otherwise.
+func (i *info) ContentEncoding() string { return i.encoding }

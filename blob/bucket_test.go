@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	gocloud "gocloud.dev/blob"
 )
 
 // localBuckets runs a test on the stores that need no server.
@@ -114,6 +115,38 @@ func testTags(t *testing.T, b *Bucket) {
 	if replaced := put(t, b, "dir/a", "second"); etag(t, replaced) == etag(t, written) {
 		t.Error("another content has the same ETag")
 	}
+}
+
+// What a store would have clients decode can be told from what it sends as it is stored.
+func TestStatTellsTheEncoding(t *testing.T) {
+	testEncodings(t, openBucket(t, options{url: "mem://"})) // folders keep no encodings
+}
+
+func testEncodings(t *testing.T, b *Bucket) {
+	content := "\x1f\x8bis not decoded"
+	if err := b.store.WriteAll(t.Context(), "encoded", []byte(content), &gocloud.WriterOptions{ContentEncoding: "gzip"}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, "plain", content)
+	if err := b.Copy(t.Context(), "encoded", "copy"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"encoded": "gzip", "copy": "gzip", "plain": ""} {
+		info, err := b.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := encoding(info); got != want {
+			t.Errorf("the encoding of %s is %q", name, got)
+		}
+		if got, err := fs.ReadFile(b, name); err != nil || string(got) != content {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+}
+
+func encoding(info fs.FileInfo) string {
+	return info.(interface{ ContentEncoding() string }).ContentEncoding()
 }
 
 func TestFilesAreListedFlat(t *testing.T) {

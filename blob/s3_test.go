@@ -38,6 +38,7 @@ func TestS3IsAFileSystem(t *testing.T) {
 func TestS3(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *Bucket){
 		"one content has one tag":        testTags,
+		"encodings":                      testEncodings,
 		"missing files":                  testMissingFiles,
 		"one of many creates":            testCreate,
 		"a write that fails":             testBrokenContent,

@@ -17,7 +17,10 @@ func (g *Registry) writeFile(w http.ResponseWriter, r *request, offers fileOffer
 		g.writeGrowing(w, r, offers, f)
 		return nil
 	case g.redirects(r, f) && offers.CanRedirect(f):
-		return g.redirect(w, r, f)
+		err := g.redirect(w, r, f)
+		if !errors.Is(err, tree.ErrEncoded) {
+			return err
+		}
 	}
 	return g.writeOpened(w, r, f, func() (*index.OpenFile, error) {
 		if r.Header.Get("Range") != "" {

@@ -19,13 +19,17 @@ func (g *Registry) redirects(r *request, f *index.File) bool {
 }
 
 // redirect answers with 307 and a signed URL of the store. No cache may store the
-// answer, since anyone can use the URL to download the file for as long as it is valid.
+// answer, since anyone can use the URL to download the file for as long as it is valid. The
+// error is ErrEncoded, before anything is answered, if the store would not send the bytes of
+// the file.
 func (g *Registry) redirect(w http.ResponseWriter, r *request, f *index.File) error {
 	url, err := r.snapshot.SignedURL(r.Context(), f, g.Redirect)
 	switch {
 	case errors.Is(err, tree.ErrChanged):
 		g.changed()
 		return errReplaced
+	case errors.Is(err, tree.ErrEncoded):
+		return err
 	case err != nil:
 		return unavailable("the file cannot be served at the moment: try again, and tell the registry's operator", err)
 	}

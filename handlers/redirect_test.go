@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -34,6 +35,9 @@ func bucketWith(t *testing.T, files *indextest.Tree) *treetest.Bucket {
 // With redirect the store serves archives, and nothing else.
 func TestRedirectsToTheStore(t *testing.T) {
 	files, _ := everything(t)
+	for minor := range 6 {
+		files.Write(fmt.Sprintf("modules/acme/encoded/aws/1.%d.0.tar.gz", minor), indextest.TarGz("main.tf", "# a module"))
+	}
 	b := bucketWith(t, files)
 	o := options(t, files)
 	o.Listed = source.Directories{Root: "."}.Listed(b)
@@ -95,6 +99,39 @@ func TestRedirectsToTheStore(t *testing.T) {
 		}
 		if asked := b.Requests(); asked["head"]+asked["get"] > 0 {
 			t.Errorf("it is asked %v", asked)
+		}
+	})
+	s.rule("94 what the store would send with an encoding comes from here", func(t *testing.T, s *site) {
+		const name, url = "modules/acme/encoded/aws/%s.tar.gz", "/v1/modules/acme/encoded/aws/%s/archive.tar.gz"
+		b.Encodings = make(map[string]string)
+		for version, test := range map[string]struct {
+			encoding string
+			status   int
+		}{
+			"1.0.0": {"gzip", 200},
+			"1.1.0": {"aws-chunked, GZIP", 200},
+			"1.2.0": {"zstd", 200},
+			"1.3.0": {"", 307},
+			"1.4.0": {"identity", 307},
+			"1.5.0": {"aws-chunked", 307}, // some stores keep what says how the file was sent to them
+		} {
+			path := fmt.Sprintf(url, version)
+			b.Encodings[fmt.Sprintf(name, version)] = test.encoding
+			answer := s.get(path)
+			if answer.StatusCode != test.status || answer.Header.Get("Content-Encoding") != "" {
+				t.Fatalf("%q: got %d %v", test.encoding, answer.StatusCode, answer.Header)
+			}
+			b.Requests()
+			again := s.get(path, "Range: bytes=2-3")
+			if asked := b.Requests(); asked["head"] > 0 {
+				t.Errorf("%q: the store is asked each time: %v", test.encoding, asked)
+			}
+			if test.status == 307 {
+				continue
+			}
+			if answer.body != files.Read(fmt.Sprintf(name, version)) || again.StatusCode != 206 || again.body != answer.body[2:4] {
+				t.Errorf("%q: got %d bytes, then %d %q", test.encoding, len(answer.body), again.StatusCode, again.body)
+			}
 		}
 	})
 	s.rule("what has been replaced is not redirected to", func(t *testing.T, s *site) {

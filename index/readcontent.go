@@ -71,7 +71,8 @@ func (s *Snapshot) ReadDoc(ctx context.Context, p *content.DocPage) (text string
 func (s *Snapshot) CanRedirect(f *File) bool { return f.CanRedirect(&s.tree) }
 
 // SignedURL returns a URL at which the store gives a file to anyone during its life.
-// CanRedirect must be true for the file. The error is ErrChanged if the file has changed.
+// CanRedirect must be true for the file. The error is ErrChanged if the file has changed, and
+// ErrEncoded if clients would get other bytes from the store.
 func (s *Snapshot) SignedURL(ctx context.Context, f *File, life time.Duration) (string, error) {
 	return s.shared.signedURLs.Of(ctx, &s.tree, f, life)
 }

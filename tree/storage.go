@@ -318,7 +318,8 @@ func (p Part) SignsURLs() bool {
 	return ok
 }
 
-// CheckObject returns ErrChanged if a file in a store does not have the stamp any more.
+// CheckObject returns ErrChanged if a file in a store does not have the stamp any more, and
+// ErrEncoded if clients would not get its bytes from the store.
 func (p Part) CheckObject(name string, s Stamp) error {
 	info, err := p.Storage.(Signer).StatNow(name)
 	switch {
@@ -328,8 +329,28 @@ func (p Part) CheckObject(name string, s Stamp) error {
 		return err
 	case StampOf(info) != s:
 		return ErrChanged
+	case isEncoded(info):
+		return ErrEncoded
 	}
 	return nil
+}
+
+// isEncoded reports whether clients that get a file from its store decode it on the way, as
+// Go's do with gzip. No client decodes aws-chunked, the form of an upload, which some stores
+// keep.
+func isEncoded(info fs.FileInfo) bool {
+	encoded, ok := info.(interface{ ContentEncoding() string })
+	if !ok {
+		return false
+	}
+	for coding := range strings.SplitSeq(encoded.ContentEncoding(), ",") {
+		switch strings.ToLower(strings.TrimSpace(coding)) {
+		case "", "identity", "aws-chunked":
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // SignedURL returns a URL at which the store gives a file to anyone during its life.

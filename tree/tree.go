@@ -207,6 +207,10 @@ func (p Part) CheckSeeking(name string) (ok bool, err error) {
 // the new file.
 var ErrChanged = errors.New("the file has changed since it was verified")
 
+// ErrEncoded means that a store sends a file with a Content-Encoding, so that clients decode
+// it and get other bytes than those that were verified.
+var ErrEncoded = errors.New("the store sends the file with a Content-Encoding, which clients undo")
+
 // OpenUnchanged opens a file if it is still the file that was verified, and otherwise
 // returns ErrChanged. A file that replaces another may have the same size and time, as when
 // both were built reproducibly: then its inode differs. If a file was rewritten in place and

@@ -2,6 +2,7 @@ package offer
 
 import (
 	"context"
+	"errors"
 	"path"
 	"time"
 
@@ -18,7 +19,7 @@ const trustFor = time.Minute
 // SignedURLs makes URLs of files in a Bucket, and remembers which files were checked recently.
 // The zero value is ready for use.
 type SignedURLs struct {
-	unchanged cache.Cache[objectID, struct{}]
+	unchanged cache.Cache[objectID, bool] // whether the store sends the file encoded
 }
 
 // An objectID identifies a verified file.
@@ -35,16 +36,23 @@ func (f *File) CanRedirect(t *tree.Tree) bool {
 }
 
 // Of returns a URL at which the store gives a file to anyone during its life. CanRedirect must
-// be true for the file. The error is ErrChanged if the file is no longer the verified file,
-// which is checked once a minute.
+// be true for the file. The error is ErrChanged if the file is no longer the verified file, and
+// ErrEncoded if the store sends it in another form, which is checked once a minute.
 func (u *SignedURLs) Of(ctx context.Context, t *tree.Tree, f *File, life time.Duration) (string, error) {
 	part, _ := f.In(t)
 	id := objectID{path.Join(part.Path(), f.Path()), f.Stamp()}
-	_, err := u.unchanged.Load(ctx, id, func(context.Context) (nothing struct{}, life time.Duration, err error) {
-		return nothing, trustFor, part.CheckObject(f.Path(), id.Stamp)
+	encoded, err := u.unchanged.Load(ctx, id, func(context.Context) (bool, time.Duration, error) {
+		err := part.CheckObject(f.Path(), id.Stamp)
+		if errors.Is(err, tree.ErrEncoded) {
+			return true, trustFor, nil
+		}
+		return false, trustFor, err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
+	case encoded:
+		return "", tree.ErrEncoded
 	}
 	return part.SignedURL(ctx, f.Path(), life)
 }

@@ -23,6 +23,10 @@ import (
 // seeking and reading at an offset. It stays the file that was opened: if another file
 // replaces it, reading fails. An error wraps fs.ErrNotExist or fs.ErrExist only if the store
 // said so; every other error is a failure of the store.
+//
+// The fs.FileInfo that Stat returns may have a method ContentEncoding() string: the encoding
+// that the store's header names if others get the file from it. The Bucket's own readers get
+// the bytes as they are stored.
 type Bucket interface {
 	fs.StatFS
 	fs.ReadDirFS

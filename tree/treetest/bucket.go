@@ -36,6 +36,9 @@ type Bucket struct {
 	// arguments as Fail. An error stands for an answer that got lost.
 	Lose func(operation, name string) error
 
+	// Encodings has the Content-Encoding with which files were uploaded, by their names.
+	Encodings map[string]string
+
 	// Page is how many files one listing returns. Zero means 1,000.
 	Page int
 
@@ -165,7 +168,9 @@ func (b *Bucket) Stat(name string) (fs.FileInfo, error) {
 		return nil, err
 	}
 	if o, ok := b.get(name); ok {
-		return o.info(name), nil
+		i := o.info(name)
+		i.encoding = b.Encodings[name]
+		return i, nil
 	}
 	if len(b.below(name)) > 0 {
 		return bucketInfo{name: path.Base(name), dir: true}, nil
@@ -295,7 +300,11 @@ type bucketInfo struct {
 	time time.Time
 	etag string
 	dir  bool
+
+	encoding string // only Stat knows it
 }
+
+func (i bucketInfo) ContentEncoding() string { return i.encoding }
 
 func (i bucketInfo) Name() string       { return i.name }
 func (i bucketInfo) Size() int64        { return i.size }
