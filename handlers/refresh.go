@@ -84,7 +84,7 @@ func (g *Registry) namesRefresh(service servicePath) (module string, ok bool) {
 // publish the modules.
 func (g *Registry) refresh(w http.ResponseWriter, r *request, module string) error {
 	r.Kind = KindRefresh
-	if g.Snapshot() == nil || !g.Follower.Ready() { // the first waits for the tree to be read
+	if r.snapshot = g.Snapshot(); r.snapshot == nil || !g.Follower.Ready() { // the first waits for the tree to be read
 		return errStarting
 	}
 	body := newUploadBody(w, r.Request)
@@ -123,6 +123,9 @@ func (g *Registry) refreshedModule(r *request, module string, body io.Reader) ([
 		}
 		r.about(a)
 		if _, ok := g.Follower.Has(a); !ok {
+			if r.unknown() { // a registry.hcl that cannot be read may name a repository
+				return nil, errPending
+			}
 			return nil, fail(http.StatusNotFound, "%s has no git repository: name it in its registry.hcl", a)
 		}
 		return []address.Address{a}, nil
@@ -132,6 +135,9 @@ func (g *Registry) refreshedModule(r *request, module string, body io.Reader) ([
 		return nil, err
 	}
 	git, ok := g.Follower.Has(a)
+	if !ok && r.unknown() {
+		return nil, errPending
+	}
 	u, err := url.Parse(git.URL)
 	if !ok || err != nil || !webhook.IsOf(u.Host, hosts) {
 		return nil, fail(http.StatusNotFound, "there is no such module of a repository of %s", strings.Join(hosts, " or "))

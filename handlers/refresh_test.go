@@ -134,6 +134,35 @@ func TestWebhooksThatAreTooLargeForTheServer(t *testing.T) {
 	}
 }
 
+// A registry.hcl that cannot be read may name a repository, so a code host is told to send its
+// webhook again, and not that there is no such module.
+func TestRefreshOfAModuleThatCannotBeRead(t *testing.T) {
+	const module = "/v1/modules/acme/other/aws/refresh"
+	files := indextest.New(t)
+	files.Write("modules/acme/other/aws/registry.hcl", "git {\n  url = \"https://github.com/acme/other\"\n}\n")
+	for _, test := range []struct {
+		rule, path, name, value string
+		status                  int
+	}{
+		{"a webhook", module, "X-Hub-Signature-256", signed("a", tagPushed), 503},
+		{"a user who may publish it", module, "Authorization", "Bearer reader", 503},
+		{"a forged webhook", module, "X-Hub-Signature-256", signed("x", tagPushed), 403},
+		{"nobody", module, "", "", 401},
+		{"another module without a repository", "/v1/modules/acme/none/aws/refresh", "X-Hub-Signature-256", signed("a", tagPushed), 404},
+		{"another module that has one", "/v1/modules/acme/vpc/aws/refresh", "X-Hub-Signature-256", signed("a", tagPushed), 202},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g := privately(t, registry(scanWithout(t, files, "modules/acme/other/aws/registry.hcl")), "allow reader publish acme")
+			g.Follower, g.WebhookSecrets = new(follower), []webhook.Secret{{Host: "github.com", Value: "a"}}
+			r := httptest.NewRequest(http.MethodPost, home+test.path, strings.NewReader(tagPushed))
+			r.Header.Set(test.name, test.value)
+			if w := serveRecorded(g, r); w.Code != test.status || (w.Code == 503) != (w.Header().Get("Retry-After") != "") {
+				t.Errorf("got %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
 // Anyone may send what looks like a webhook. It is not waited for without end, however steadily it comes.
 func TestSlowWebhooksAreGivenUp(t *testing.T) {
 	for _, test := range []struct {

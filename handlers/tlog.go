@@ -204,6 +204,12 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 	if !r.target.readable {
 		return g.notFound(w, r)
 	}
+	return g.await(r, func() error { return g.answerLookup(w, r) })
+}
+
+// answerLookup answers a look-up from a snapshot. An answer without a SHA256SUMS says that the
+// registry serves none, so there is no answer while the release has not been read.
+func (g *Registry) answerLookup(w http.ResponseWriter, r *request) error {
 	l := g.Log()
 	if l == nil {
 		return errNoLog
@@ -217,14 +223,19 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 		if t.offers(r.snapshot) {
 			return errNotEntered
 		}
-		return g.notFound(w, r)
+		return g.pendingOrNotFound(w, r)
 	}
 	r.about(t.resource().Address)
 	r.Version = t.version
+	if !t.IsModule() && r.unknown() {
+		return errPending
+	}
 	if p := r.snapshot.Provider(t.place); p.Release(t.version) != nil {
 		if f := p.File(address.ChecksumsName(t.Name, t.version)); f != nil {
 			found.Shasums = f.SHA256.String()
 		}
+	} else if !t.IsModule() && r.pending() {
+		return errPending
 	}
 	return r.writeTagged(w, Content{Type: textType, Caching: r.revalidate(), Body: []byte(found.String())})
 }

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,9 +25,11 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // logged gives a registry a log of its snapshot, after other entries.
@@ -306,6 +310,87 @@ func TestPathsOfALog(t *testing.T) {
 	if a := s.do(http.MethodPost, home+"/v1/tlog/checkpoint"); a.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST is %d", a.StatusCode)
 	}
+}
+
+// scanWithout returns a snapshot of a tree of which one file or folder could not be read yet.
+func scanWithout(t testing.TB, files *indextest.Tree, unread string) *index.Snapshot {
+	t.Helper()
+	var faults treetest.Faults
+	faults.When(func(_ int, o treetest.Operation) error {
+		if o.Path == unread {
+			return syscall.EIO
+		}
+		return nil
+	})
+	return scan(t, indextest.On(t, treetest.FaultyFs{Fs: files.Fs, Faults: &faults}))
+}
+
+// A look-up without a SHA256SUMS says that the registry serves none, and one without an entry
+// that there is none. Neither is said before the tree has been read: `verify` would find fault
+// with what is in order.
+func TestALookupOfWhatIsNotReadYet(t *testing.T) {
+	const folder = "providers/acme/demo"
+	const provider, module = "/v1/tlog/lookup/providers/acme/demo/1.0.0", "/v1/tlog/lookup/modules/acme/vpc/aws/1.0.0"
+	files := privateTree(t)
+	whole := scan(t, files)
+	l := registry(whole)
+	logged(t, l, 0)
+	for _, test := range []struct {
+		rule, unread, path string
+		status             int
+		has                string
+	}{
+		{"everything is read", "none", provider, 200, "shasums "},
+		{"the folder of the release cannot be read", folder, provider, 503, ""},
+		{"the registry.hcl of the release cannot be read", folder + "/registry.hcl", provider, 503, ""},
+		{"a folder of the same name under the registry's name, which may have other files, cannot be read", "providers/" + ownHost + "/acme/demo", provider, 503, ""},
+		{"a version that has no entry, in a folder that cannot be read", folder, "/v1/tlog/lookup/providers/acme/demo/9.0.0", 503, ""},
+		{"a version that has no entry, in a folder that is read", "none", "/v1/tlog/lookup/providers/acme/demo/9.0.0", 404, ""},
+		{"the entries of a module do not depend on its folder", "modules/acme/vpc/aws", module, 200, " module acme/vpc/aws 1.0.0 "},
+		{"a module without an entry, in a folder that cannot be read", "modules/acme/vpc/aws", "/v1/tlog/lookup/modules/acme/vpc/aws/9.0.0", 503, ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			files := privateTree(t)
+			files.Write(folder+"/registry.hcl", "source = \"https://example.com\"\n")
+			files.Write("providers/"+ownHost+"/acme/demo/registry.hcl", "source = \"https://example.com\"\n")
+			g := registry(scanWithout(t, files, test.unread))
+			g.Log = l.Log
+			if a := serve(t, g).get(test.path); a.StatusCode != test.status || !strings.Contains(a.body, test.has) {
+				t.Errorf("got %d %s", a.StatusCode, a.body)
+			}
+		})
+	}
+	t.Run("a release that has gone has its entries, and no SHA256SUMS", func(t *testing.T) {
+		g := registry(scan(t, indextest.New(t)))
+		g.Log = l.Log
+		if a := serve(t, g).get(provider); a.StatusCode != http.StatusOK || strings.Contains(a.body, "shasums ") {
+			t.Errorf("got %d %s", a.StatusCode, a.body)
+		}
+	})
+	t.Run("while the release is being read, a look-up waits", func(t *testing.T) {
+		blocked := indextest.Gate{Fs: files.Fs, Path: "demo", Opened: make(chan struct{})}
+		o := options(t, files)
+		o.Open = indextest.On(t, blocked).Open
+		x := index.New(o)
+		x.Start()
+		t.Cleanup(func() { x.Close() })
+		<-x.Ready()
+		opened := false
+		g := &handlers.Registry{Snapshot: x.Snapshot, Log: l.Log, Next: func(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
+			if !opened {
+				opened = true
+				close(blocked.Opened)
+			}
+			return x.Next(ctx, after, wanted...)
+		}}
+		a := serve(t, g).get(provider)
+		if !opened {
+			close(blocked.Opened)
+		}
+		if a.StatusCode != http.StatusOK || !strings.Contains(a.body, "shasums ") || !opened {
+			t.Errorf("got %d %s", a.StatusCode, a.body)
+		}
+	})
 }
 
 func TestARegistryWithoutALog(t *testing.T) {
