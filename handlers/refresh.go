@@ -123,7 +123,7 @@ func (g *Registry) refreshedModule(r *request, module string, body io.Reader) ([
 		}
 		r.about(a)
 		if _, ok := g.Follower.Has(a); !ok {
-			if r.unknown() { // a registry.hcl that cannot be read may name a repository
+			if g.unknown(r) { // a registry.hcl that cannot be read may name a repository
 				return nil, errPending
 			}
 			return nil, fail(http.StatusNotFound, "%s has no git repository: name it in its registry.hcl", a)
@@ -135,7 +135,7 @@ func (g *Registry) refreshedModule(r *request, module string, body io.Reader) ([
 		return nil, err
 	}
 	git, ok := g.Follower.Has(a)
-	if !ok && r.unknown() {
+	if !ok && g.unknown(r) {
 		return nil, errPending
 	}
 	u, err := url.Parse(git.URL)

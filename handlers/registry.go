@@ -278,7 +278,7 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath)
 		return g.notFound(w, r)
 	}
 	return g.await(r, func() error {
-		if r.unknown() {
+		if g.unknown(r) {
 			return errPending
 		}
 		return answer(g, w, r)

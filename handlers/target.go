@@ -137,12 +137,12 @@ func (r *request) listPending() bool {
 	return r.snapshot.ListPending(r.target.place)
 }
 
-// unknown reports whether nothing is known of the target, because its folder could not
-// be read since the start. It may exist or be withdrawn, so nothing is fetched in its
-// place.
-func (r *request) unknown() bool {
+// unknown reports whether nothing is known of the target, because its folder, or the folder
+// of a registry.hcl that may withdraw it, could not be read since the start. It may exist or
+// be withdrawn, so it is not served, and nothing is fetched in its place.
+func (g *Registry) unknown(r *request) bool {
 	several := r.target.Name == ""
-	return !several && r.snapshot.Unknown(r.target.place)
+	return !several && r.snapshot.Unknown(g.listedPlace(r))
 }
 
 // awaitedVersions returns the versions that r waits for.

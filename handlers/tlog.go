@@ -227,7 +227,7 @@ func (g *Registry) answerLookup(w http.ResponseWriter, r *request) error {
 	}
 	r.about(t.resource().Address)
 	r.Version = t.version
-	if !t.IsModule() && r.unknown() {
+	if !t.IsModule() && g.unknown(r) {
 		return errPending
 	}
 	if p := r.snapshot.Provider(t.place); p.Release(t.version) != nil {

@@ -14,17 +14,22 @@ import (
 // reason. Only VERSION.json of a mirror is empty instead, since an error there stops
 // clients that chain this mirror with another source (checklist 66).
 
-// metadata returns the registry.hcl of the target of r, or nil if there is none. Files
-// of hosted packages are named by their place in the tree. For them, it returns the
-// metadata that clients saw when they asked for the list.
+// metadata returns the registry.hcl of the target of r, or nil if there is none.
 func (g *Registry) metadata(r *request) *registryhcl.File {
+	return r.snapshot.Metadata(g.listedPlace(r))
+}
+
+// listedPlace returns the place whose registry.hcl holds for the target of r. Files of hosted
+// packages are named by their place in the tree. For them, it is the place that clients saw
+// when they asked for the list. It has all folders of the target's place.
+func (g *Registry) listedPlace(r *request) index.Place {
 	p := r.target.place
 	if name := cmp.Or(p.Hostname, r.self); p.Hosted || name == r.self {
 		if listed := g.hostedPlace(name, p.Address); listed.Merged {
-			p = listed
+			return listed
 		}
 	}
-	return r.snapshot.Metadata(p)
+	return p
 }
 
 // Withdrawn returns the versions of a provider or module that are in the tree and

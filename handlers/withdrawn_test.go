@@ -250,6 +250,46 @@ func TestWithdrawnUnderOwnName(t *testing.T) {
 	}
 }
 
+// Files have the same URLs whichever registry.hcl withdraws them. They are not served while one
+// that may withdraw them could not be read since the start.
+func TestWithdrawnUnderOwnNameWhileTheTreeCannotBeRead(t *testing.T) {
+	const zip = "terraform-provider-demo_1.0.0_linux_amd64.zip"
+	providers := []string{"/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/mirror/-/acme/demo/" + zip, "/v1/mirror/" + ownHost + "/acme/demo/" + zip}
+	modules := []string{"/v1/modules/acme/vpc/aws/1.0.0/download", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", "/v1/modules/" + ownHost + "/acme/vpc/aws/1.0.0/archive.tar.gz"}
+	files := indextest.New(t)
+	for _, host := range []string{"", ownHost + "/", "other.example/"} {
+		files.Provider(host+"acme/demo", "1.0.0", "linux_amd64")
+		files.Write("modules/"+host+"acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# "+host))
+		files.Write("providers/"+host+"acme/demo/registry.hcl", `deprecated "1.0.0" {}`)
+		files.Write("modules/"+host+"acme/vpc/aws/registry.hcl", `deprecated "1.0.0" {}`)
+	}
+	for _, test := range []struct {
+		rule, unread string
+		withheld     []string
+	}{
+		{"nothing", "none", nil},
+		{"the provider's registry.hcl under the registry's name", "providers/" + ownHost + "/acme/demo/registry.hcl", providers},
+		{"the provider's folder under the registry's name", "providers/" + ownHost + "/acme/demo", providers},
+		{"the namespace under the registry's name", "providers/" + ownHost + "/acme", providers},
+		{"the provider's folder under no name", "providers/acme/demo", providers},
+		{"the module's registry.hcl under the registry's name", "modules/" + ownHost + "/acme/vpc/aws/registry.hcl", modules},
+		{"the module's folder under the registry's name", "modules/" + ownHost + "/acme/vpc/aws", modules},
+		{"the module's registry.hcl under no name", "modules/acme/vpc/aws/registry.hcl", modules},
+		{"the folders of another registry", "providers/other.example/acme/demo", nil},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g := registry(scanWithout(t, files, test.unread))
+			g.Hostnames = hostnames(t, ownHost)
+			for _, path := range slices.Concat(providers, modules) {
+				withheld := slices.Contains(test.withheld, path)
+				if w := do(g, http.MethodGet, path); withheld && w.Code != http.StatusServiceUnavailable || !withheld && w.Code/100 != 2 {
+					t.Errorf("%s gets %d %s", path, w.Code, w.Body)
+				}
+			}
+		})
+	}
+}
+
 // A user who may not read a provider or module does not learn that it is withdrawn. A
 // link signed before the withdrawal does not open it.
 func TestWithdrawnInPrivate(t *testing.T) {
