@@ -46,7 +46,7 @@ func filePath(before string, a address.Address, version, file string) string {
 func (g *Registry) downloadLinks(r *request, a address.Address) links {
 	base := g.baseFor(r)
 	prefix := filePath(base+g.prefix, a, "", "")
-	return links{prefix: prefix, folder: prefix[len(base)+len(g.prefix):], tag: g.tagOf(base)}
+	return links{prefix: prefix, folder: prefix[len(base)+len(g.prefix):], tag: g.tagOf(base) + r.target.placeTag(a)}
 }
 
 // archiveLinks returns the links of VERSION.json to the files of the provider a, by
@@ -59,8 +59,21 @@ func (g *Registry) archiveLinks(r *request, a address.Address) (l links) {
 		l.folder = l.prefix[len(g.base):]
 	case r.target.private:
 		l.folder = filePath("", a, "", "")
+	default:
+		return links{}
 	}
+	l.tag = r.target.placeTag(a)
 	return l
+}
+
+// placeTag returns the part that the place of a release adds to the validators of documents
+// with links to it: the release may move to another folder of the target. The releases of a
+// target that is not merged are all at one place.
+func (t *target) placeTag(a address.Address) string {
+	if !t.place.Merged || a.Hostname == "" {
+		return ""
+	}
+	return "-" + string(a.Hostname)
 }
 
 // baseFor returns the part before the registry's prefix of URLs that should be absolute

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
@@ -439,6 +440,51 @@ func TestValidatorsOfOtherURLs(t *testing.T) {
 			}
 			seen[a.Header.Get("Etag")] = a.body
 		}
+	}
+}
+
+// A release that moves to the folder of the registry's name, or back, has the same bytes and
+// other links. A document with the old links is not confirmed by 304.
+func TestValidatorsOfAReleaseThatMoves(t *testing.T) {
+	const document, mirror = "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/mirror/" + ownHost + "/acme/demo/1.0.0.json"
+	var snapshots []*index.Snapshot
+	key := newKey(t)
+	for _, folder := range []string{"acme/demo", ownHost + "/acme/demo"} {
+		files := indextest.New(t)
+		files.Provider(folder, "1.0.0", "linux_amd64")
+		snapshots = append(snapshots, scanWith(t, optionsWith(t, files, key)))
+	}
+	for _, test := range []struct {
+		rule, path, public string
+		configured         []string
+		private            bool
+	}{
+		{"the download document", document, "", []string{ownHost}, false},
+		{"without configured names", document, "", nil, false},
+		{"with a public URL", document, home, []string{ownHost}, false},
+		{"in private", document, "", []string{ownHost}, true},
+		{"VERSION.json with a public URL", mirror, home, []string{ownHost}, false},
+		{"VERSION.json in private", mirror, "", []string{ownHost}, true},
+		{"VERSION.json", mirror, "", []string{ownHost}, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			now := snapshots[0]
+			g := &handlers.Registry{Snapshot: func() *index.Snapshot { return now }, PublicURL: test.public, Hostnames: hostnames(t, test.configured...)}
+			if test.private {
+				privately(t, g, "allow reader read acme")
+			}
+			before := askAs(g, reader, ownHost, test.path)
+			for _, now = range []*index.Snapshot{snapshots[1], snapshots[0]} {
+				after := askAs(g, reader, ownHost, test.path)
+				if before.Code != http.StatusOK || after.Code != http.StatusOK {
+					t.Fatalf("got %d %s, and %d %s", before.Code, before.Body, after.Code, after.Body)
+				}
+				if (before.Header().Get("Etag") == after.Header().Get("Etag")) != (before.Body.String() == after.Body.String()) {
+					t.Errorf("the validators are %s and %s, of %s and %s", before.Header().Get("Etag"), after.Header().Get("Etag"), before.Body, after.Body)
+				}
+				before = after
+			}
+		})
 	}
 }
 
