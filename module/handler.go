@@ -232,7 +232,9 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 
 // ServeHTTP answers requests to the registry and passes other requests on.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if h.log.serve(w, r, h.registry.ServeHTTP) {
+	// With publish, the registry answers every POST below its prefix, where the pages may be.
+	signsOut := h.pages != nil && h.pages.SignsOut(r)
+	if !signsOut && h.log.serve(w, r, h.registry.ServeHTTP) {
 		return nil
 	}
 	if h.pages != nil && h.log.serve(w, r, h.pages.ServeHTTP) {

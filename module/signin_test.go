@@ -180,6 +180,40 @@ func TestPeopleSignIn(t *testing.T) {
 	}
 }
 
+// Pages may be below the registry's prefix, where a POST publishes something otherwise.
+func TestPeopleSignOutBelowThePrefix(t *testing.T) {
+	t.Setenv("REGISTRY_TEST_SECRET", "hush")
+	s := oidctest.NewIssuer(t)
+	s.Claims = map[string]any{"groups": []string{"dev"}}
+	c := newConfiguration(t)
+	h := signInHandler(c, s, sampleTree(t), func(h *Handler) {
+		h.Prefix, h.UI.Path, h.Publish = "/registry", "/registry/pages", new(Publish)
+	})
+	c.mustStart()
+	snapshot(t, h)
+	b := &reader{t: t}
+	w := b.ask(h, http.MethodGet, "/registry/pages/_registry/login")
+	location, err := url.Parse(w.Header().Get("Location"))
+	if err != nil || w.Code != http.StatusSeeOther {
+		t.Fatalf("got %d %v", w.Code, w.Header())
+	}
+	query := location.Query()
+	s.Nonce.Store(query.Get("nonce"))
+	b.ask(h, http.MethodGet, query.Get("redirect_uri")+"?"+url.Values{"code": {"code"}, "state": {query.Get("state")}}.Encode())
+	const logout = "/registry/pages/_registry/logout"
+	if w := b.ask(h, http.MethodGet, logout); len(b.cookies) != 1 || !strings.Contains(w.Body.String(), `action="`+logout+`"`) {
+		t.Fatalf("nobody is signed in: %d %s", w.Code, w.Body)
+	}
+	for _, path := range []string{"/registry/pages/", "/registry/_registry/logout", "/registry/pages/_registry/login"} {
+		if w := b.ask(h, http.MethodPost, path, "Origin", "https://registry.example.com"); w.Code != http.StatusNotFound || len(b.cookies) != 1 {
+			t.Errorf("a POST to %s gets %d, %v", path, w.Code, b.cookies)
+		}
+	}
+	if w := b.ask(h, http.MethodPost, logout, "Origin", "https://registry.example.com"); w.Code != http.StatusSeeOther || len(b.cookies) != 0 {
+		t.Errorf("got %d %s, %v", w.Code, w.Body, b.cookies)
+	}
+}
+
 // Signing in always leads back to a page of this site.
 func TestSignInLeadsToPagesAlone(t *testing.T) {
 	t.Setenv("REGISTRY_TEST_SECRET", "hush")

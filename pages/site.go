@@ -69,6 +69,12 @@ type Site struct {
 	writing chan struct{} // one element for each text that is being rendered
 }
 
+// SignsOut reports whether r comes from the button that signs out. It is the only request to
+// pages that changes something.
+func (s *Site) SignsOut(r *http.Request) bool {
+	return s.SignIn != nil && r.Method == http.MethodPost && r.URL.EscapedPath() == s.Path+route.LogoutPath
+}
+
 // ServeHTTP answers r and returns true if the path is the path of a page or lies below
 // one. Otherwise it writes nothing and returns false.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
