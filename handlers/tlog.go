@@ -58,7 +58,7 @@ func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) erro
 	case path == "consistency":
 		c.Body, err = consistency(r.Context(), l, r.URL.RawQuery)
 	case tile:
-		c.Type, c.Caching = "application/octet-stream", r.publicFor("max-age=31536000, immutable")
+		c.Type, c.Caching = "application/octet-stream", r.publicFor(tileLife)
 		c.Body, err = tileAt(r.Context(), l, path)
 	default:
 		return errNotFound
@@ -70,6 +70,11 @@ func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) erro
 }
 
 const textType = "text/plain; charset=utf-8"
+
+// tileLife is how long a cache gives a tile without asking. In one log a tile never changes, but
+// a log that is begun in place of another one has other tiles at the same URLs. Those who find
+// that they do not fit try again later.
+const tileLife = "max-age=3600"
 
 var (
 	errNoLog        = unavailable("the transparency log cannot be read at the moment: try again in a moment, and tell the registry's operator if it goes on", nil)

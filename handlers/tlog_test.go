@@ -269,9 +269,9 @@ func TestPathsOfALog(t *testing.T) {
 	}{
 		{"the checkpoint", "checkpoint", 200, "public, max-age=2"},
 		{"the key", "key", 200, "no-cache"},
-		{"a full tile", "tile/0/000", 200, "public, max-age=31536000, immutable"},
-		{"a part of a tile", "tile/0/001.p/7", 200, "public, max-age=31536000, immutable"},
-		{"a bundle", "tile/entries/000", 200, "public, max-age=31536000, immutable"},
+		{"a full tile", "tile/0/000", 200, "public, max-age=3600"},
+		{"a part of a tile", "tile/0/001.p/7", 200, "public, max-age=3600"},
+		{"a bundle", "tile/entries/000", 200, "public, max-age=3600"},
 		{"a tile of more than there is", "tile/0/001", 404, ""},
 		{"a tile in another spelling", "tile/0/0", 404, ""},
 		{"a tile with the height of Go's database", "tile/8/0/000", 404, ""},
