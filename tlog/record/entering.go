@@ -42,7 +42,9 @@ func (r *Recorder) enter(ctx context.Context, l *tlog.Log, s *index.Snapshot) (e
 		return err
 	}
 	r.resting = e.rested
-	if !r.begun && len(r.pending) == 0 && (s.Complete() || time.Since(r.began) >= beginPatience) {
+	// Folders that rest all the time, such as one in which something works, do not keep the log from
+	// beginning: what could be entered has been.
+	if !r.begun && (len(r.pending) == 0 && s.Complete() || time.Since(r.began) >= beginPatience) {
 		if err := l.SetBegun(ctx); err != nil {
 			return err
 		}

@@ -369,6 +369,33 @@ func TestAFolderThatCannotBeReadWhenALogIsBegun(t *testing.T) {
 	}
 }
 
+// Nor does a folder in which something works, so that it never rests.
+func TestAFolderThatNeverRestsWhenALogIsBegun(t *testing.T) {
+	files, storage := indextest.New(t), tlogtest.New(t)
+	scanWith := func(content string) *index.Snapshot {
+		files.Write("modules/acme/vpc/aws/1.0.0/main.tf", content)
+		return scan(t, files)
+	}
+	restless := []*index.Snapshot{scanWith("# a"), scanWith("# b")}
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	news := scanWith("# a")
+	synctest.Test(t, func(t *testing.T) {
+		r := New(Options{Open: storage.Open})
+		began := time.Now()
+		for i := 0; time.Since(began) < beginPatience+2*time.Minute; i++ {
+			r.Offered(restless[i%2], nil)
+			time.Sleep(30 * time.Second)
+		}
+		r.Offered(news, nil)
+		time.Sleep(10 * time.Second)
+		r.Close()
+		synctest.Wait()
+	})
+	if got, want := described(t, storage), "offered acme/demo 1.0.0 linux_amd64"; got != want {
+		t.Errorf("it has %q, want %q", got, want)
+	}
+}
+
 // The first read of a large tree may take much longer than the patience with what cannot be
 // read: what was there before the log is not new.
 func TestALogIsBegunWhenTheTreeHasBeenRead(t *testing.T) {

@@ -80,7 +80,7 @@ func (r *run) judgeVersion(item *Item, s subject, used func(packageRecord) bool)
 	}
 	if since := record.since(used); !since.IsZero() {
 		item.Since = &since
-		if age := r.Now.Sub(since); age < r.MinAge {
+		if age := r.Now.Sub(since); r.MinAge > 0 && age < r.MinAge { // the clock here may be behind
 			item.find(TooYoung, "", fmt.Sprintf("it is offered since %s", since.Format(time.RFC3339)))
 		}
 	}
