@@ -42,7 +42,7 @@ var unexplained = []string{
 
 	// Mistakes of the calling code.
 	"publishing needs a tree, its index and locks", "the summary is damaged", "the configuration that had the storage has gone",
-	"the file was not opened", "how much is to be sent is not known", "the S3 driver has no client", "getting the events app: …", "closing the index: …", "closing an upstream: …", "closing a transparency log: …", "the log has been closed",
+	"the file was not opened", "how much is to be sent is not known", "the store sends the file with a Content-Encoding, which clients undo", "the S3 driver has no client", "getting the events app: …", "closing the index: …", "closing an upstream: …", "closing a transparency log: …", "the log has been closed",
 
 	// Parts of other sentences.
 	"SYSTEM (such as aws, or any)", "… in 30 days, last on …", "its version, such as 1.0.0", "such file of …", "This page in …", "module service's URL",
