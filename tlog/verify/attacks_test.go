@@ -408,6 +408,39 @@ func TestEntriesThatAreLeftOut(t *testing.T) {
 	}
 }
 
+// An instance that has not got the newest entries leaves nothing out, and may be asked again.
+func TestAnInstanceThatIsBehind(t *testing.T) {
+	m := newMachine(t, full(t))
+	foe := foeAt(m, host)
+	m.called("vpc", vpc, "", "1.0.0")
+	m.write(vpcPackage+"/main.tf", "# good")
+	foe.Add("offered 1999-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
+	old := make(map[string]string)
+	m.servers[host] = changed(foe, func(q *http.Request, body string) string {
+		old[q.URL.Path] = body
+		return body
+	})
+	says(t, m.verify(), vpc+" 1.0.0 ok")
+	foe.Add("offered 1999-01-02T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
+	m.servers[host] = foe
+	says(t, m.verify(), vpc+" 1.0.0 ok")
+	asked := 0
+	m.servers[host] = changed(foe, func(q *http.Request, body string) string {
+		if strings.HasSuffix(q.URL.Path, "/checkpoint") || strings.Contains(q.URL.Path, "/lookup/") {
+			asked++
+			return old[q.URL.Path]
+		}
+		return body
+	})
+	report := m.verify()
+	says(t, report, vpc+" 1.0.0 unanswered")
+	if alarms := report.Alarms(); len(alarms) > 0 || asked < 3 {
+		t.Errorf("asked %d times, it has the alarms %v", asked, alarms)
+	}
+	m.servers[host] = foe
+	says(t, m.verify(), vpc+" 1.0.0 ok")
+}
+
 // A provider that comes from the disk alone is in no log that could be asked.
 func TestProvidersFromTheDisk(t *testing.T) {
 	m := newMachine(t, full(t))

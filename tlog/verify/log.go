@@ -279,31 +279,60 @@ func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.L
 		}
 	}
 	before := l.keptLookup(q)
-	a, err := l.client.ask(ctx, q)
-	switch {
-	case err != nil:
-		return found, false, err
-	case a.status != http.StatusOK:
-		return found, false, nil
+	for attempt := 0; ; attempt++ {
+		a, err := l.client.ask(ctx, q)
+		switch {
+		case err != nil:
+			return found, false, err
+		case a.status != http.StatusOK:
+			return found, false, nil
+		}
+		if found, err = tlog.ParseLookup(string(a.body)); err != nil {
+			err = unanswered(q.url, "its answer about %s is no look-up: %s", path, shortened(err.Error(), maxReason))
+		} else {
+			ok = true
+			err = l.check(found)
+		}
+		missing := missingEntries(before, found)
+		if len(before.Entries) > 0 && (err != nil || len(missing) > 0) {
+			l.client.Cache.keepAnswer(q.url.String(), q.url.String(), []byte(before.String())) // for the next run
+		}
+		if err != nil || len(missing) == 0 {
+			return found, ok, err
+		}
+		for _, e := range missing {
+			if l.reaches(found.Signed, e.Proof.Index) {
+				l.leavesOut(before.Signed, found.Signed, fmt.Sprintf("it has told entry %d of %s, and does not tell it any more", e.Proof.Index, path))
+				return found, ok, nil
+			}
+		}
+		// The instance that has answered may be behind. If the log was rolled back, the next
+		// checkpoint shows that.
+		if attempt == patience {
+			return found, false, unanswered(q.url, "its answer about %s is older than an earlier one", path)
+		}
+		if err := l.client.wait(ctx); err != nil {
+			return found, false, err
+		}
 	}
-	if found, err = tlog.ParseLookup(string(a.body)); err != nil {
-		err = unanswered(q.url, "its answer about %s is no look-up: %s", path, shortened(err.Error(), maxReason))
-	} else {
-		ok = true
-		err = l.check(found)
-	}
-	missing := slices.IndexFunc(before.Entries, func(e tlog.ProvenEntry) bool {
-		return !slices.ContainsFunc(found.Entries, func(other tlog.ProvenEntry) bool {
+}
+
+// missingEntries returns the entries of an earlier answer that a later one lacks.
+func missingEntries(earlier, later tlog.Lookup) (missing []tlog.ProvenEntry) {
+	for _, e := range earlier.Entries {
+		if !slices.ContainsFunc(later.Entries, func(other tlog.ProvenEntry) bool {
 			return other.Text == e.Text && other.Proof.Index == e.Proof.Index
-		})
-	})
-	if len(before.Entries) > 0 && (err != nil || missing >= 0) {
-		l.client.Cache.keepAnswer(q.url.String(), q.url.String(), []byte(before.String())) // for the next run
+		}) {
+			missing = append(missing, e)
+		}
 	}
-	if err == nil && missing >= 0 {
-		l.leavesOut(before.Signed, found.Signed, fmt.Sprintf("it has told entry %d of %s, and does not tell it any more", before.Entries[missing].Proof.Index, path))
-	}
-	return found, ok, err
+	return missing
+}
+
+// reaches reports whether a checkpoint that was checked covers an entry.
+func (l *Log) reaches(signed []byte, index int64) bool {
+	c, err := l.open(signed, nil)
+	return err == nil && index < c.Size
 }
 
 // leavesOut notes that a look-up lacks an entry. What else is wrong with the log, as that it is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -123,9 +124,7 @@ func (w *Watcher) Next(ctx context.Context) (news []Entry, conflicts []Conflict,
 			break
 		}
 		w.log.raised = nil // the cache is damaged
-		if w.size == 0 {
-			clear(w.first)
-		}
+		maps.DeleteFunc(w.first, func(_ [16]byte, p firstPackage) bool { return p.index >= state.size })
 	}
 	if err != nil {
 		w.peaks, w.size = state.peaks, state.size
@@ -163,8 +162,8 @@ func (w *Watcher) newest(ctx context.Context) (head seen, err error) {
 		switch {
 		case w.last == nil || head.Size >= w.last.Size:
 			return head, nil
-		case attempt == patience:
-			return head, w.log.alarm(Shrank, before, head.signed, "it had %d entries, and has %d", w.last.Size, head.Size)
+		case attempt == patience: // it may be an instance that is behind
+			return w.log.follow(ctx, seen{w.last.Checkpoint, w.last.Signed})
 		}
 		if err := w.log.client.wait(ctx); err != nil {
 			return head, err

@@ -110,6 +110,52 @@ func TestWatchAlarms(t *testing.T) {
 	}
 }
 
+// The checkpoint of an instance that is behind is older, and its log continues the one that was
+// seen.
+func TestWatchAnInstanceThatIsBehind(t *testing.T) {
+	r := newRegistry(t)
+	m := newMachine(t, r)
+	old := string(m.get("/v1/tlog/checkpoint"))
+	m.must(r.log.Append(t.Context(), leafAt(t, "offered", 1, 1), leafAt(t, "offered", 2, 1)))
+	if _, _, err := watched(t, m); err != nil {
+		t.Fatal(err)
+	}
+	m.servers[host] = changed(m.servers[host], func(q *http.Request, body string) string {
+		if strings.HasSuffix(q.URL.Path, "/checkpoint") {
+			return old
+		}
+		return body
+	})
+	if news, conflicts, err := watched(t, m); len(news)+len(conflicts) > 0 || err != nil {
+		t.Errorf("new are %v, %v, %v", news, conflicts, err)
+	}
+}
+
+// Another log in the place of one that is in the cache has no conflicts with it.
+func TestWatchAnotherLogThanInTheCache(t *testing.T) {
+	r := newRegistry(t)
+	m := newMachine(t, r)
+	logged := func(to *registry, hash int) {
+		var all []tlog.Leaf
+		for n := range 300 {
+			all = append(all, leafAt(t, "offered", n, hash))
+		}
+		m.must(to.log.Append(t.Context(), all...))
+	}
+	twin := newRegistryIn(t, r.storage.Twin())
+	logged(r, 1)
+	m.must(twin.log.Append(t.Context(), leafAt(t, "offered", 1000, 2))) // others have other numbers
+	logged(twin, 2)
+	if _, _, err := watched(t, m); err != nil {
+		t.Fatal(err)
+	}
+	m.remove(verify.PinsName)
+	m.servers[host] = served{twin}
+	if _, conflicts, err := watched(t, m); len(conflicts) > 0 || err != nil {
+		t.Errorf("it has %d conflicts, %v", len(conflicts), err)
+	}
+}
+
 // The content of the cache is checked, and read again if it is damaged.
 func TestWatchWithADamagedCache(t *testing.T) {
 	r := newRegistry(t)
