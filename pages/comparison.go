@@ -9,6 +9,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
@@ -94,7 +95,7 @@ func (m *moduleView) comparison() (comparison, error) {
 		from, to, fromDoc, toDoc = to, from, toDoc, fromDoc
 		c.Later = true
 	}
-	c.Unreadable = len(fromDoc.Root.Problems)+len(toDoc.Root.Problems) > 0
+	c.Unreadable = hasProblems(fromDoc) || hasProblems(toDoc)
 	found := changes.Interfaces(fromDoc, toDoc)
 	oldNumber, err := version.NewVersion(from.Version)
 	newNumber, newErr := version.NewVersion(to.Version)
@@ -112,6 +113,12 @@ func (m *moduleView) comparison() (comparison, error) {
 		c.Groups = append(c.Groups, of)
 	}
 	return c, m.compareContents(&c, from, to)
+}
+
+// hasProblems reports whether a part of what is compared could not be read: of the root or of a
+// submodule.
+func hasProblems(p *moduledoc.Package) bool {
+	return len(p.Root.Problems) > 0 || slices.ContainsFunc(p.Submodules, func(m moduledoc.Module) bool { return len(m.Problems) > 0 })
 }
 
 // before returns the version before the one that is shown, or after it if that is the first.

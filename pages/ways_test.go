@@ -98,18 +98,27 @@ func TestRefsOfSources(t *testing.T) {
 
 // What could be read of two versions is compared, without a verdict.
 func TestChangesOfWhatCouldBeRead(t *testing.T) {
-	files := indextest.New(t).
-		Write("modules/acme/vpc/aws/1.0.0/main.tf", "variable \"cidr\" {}\nvariable \"old\" {}\n").
-		Write("modules/acme/vpc/aws/1.1.0/main.tf", "variable \"cidr\" {}\nvariable \"new\" {}\n").
-		Write("modules/acme/vpc/aws/1.1.0/broken.tf", "variable \"old\" {\n")
-	main := textIn(elements(parse(t, siteOf(t, snapshotOf(t, files)).get("/modules/acme/vpc/aws?tab=changes", "")), atom.Main)[0])
-	for _, want := range []string{"Parts of these versions could not be read.", "input new"} {
-		if !strings.Contains(main, want) {
-			t.Errorf("there is no %q in\n%s", want, main)
-		}
-	}
-	if strings.Contains(main, "calls for a new major version") {
-		t.Errorf("it is judged:\n%s", main)
+	for _, test := range []struct{ rule, broken string }{
+		{"a file of the root cannot be parsed", "broken.tf"},
+		{"a file of a submodule cannot be parsed", "modules/a/main.tf"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			files := indextest.New(t).
+				Write("modules/acme/vpc/aws/1.0.0/main.tf", "variable \"cidr\" {}\nvariable \"old\" {}\n").
+				Write("modules/acme/vpc/aws/1.0.0/modules/a/main.tf", "variable \"old\" {}\n").
+				Write("modules/acme/vpc/aws/1.1.0/main.tf", "variable \"cidr\" {}\nvariable \"new\" {}\n").
+				Write("modules/acme/vpc/aws/1.1.0/modules/a/main.tf", "variable \"old\" {}\n").
+				Write("modules/acme/vpc/aws/1.1.0/"+test.broken, "variable \"old\" {\n")
+			main := textIn(elements(parse(t, siteOf(t, snapshotOf(t, files)).get("/modules/acme/vpc/aws?tab=changes", "")), atom.Main)[0])
+			for _, want := range []string{"Parts of these versions could not be read.", "input new"} {
+				if !strings.Contains(main, want) {
+					t.Errorf("there is no %q in\n%s", want, main)
+				}
+			}
+			if strings.Contains(main, "calls for a new major version") {
+				t.Errorf("it is judged:\n%s", main)
+			}
+		})
 	}
 }
 
