@@ -245,7 +245,7 @@ func (c *comparer) provider(from, to *moduledoc.Provider) {
 		return
 	}
 	one := Change{Kind: Changed, What: "provider", Name: to.Name}
-	if from.Source != to.Source {
+	if !sameSource(from.Source, to.Source) {
 		one.Details = append(one.Details, Detail{"source", from.Source, to.Source})
 		one.Breaking = true // the resources in the state belong to another provider
 	}

@@ -8,6 +8,7 @@ import (
 	version "github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -69,6 +70,37 @@ func accepts(now, old cty.Type) bool {
 		return true
 	}
 	return false
+}
+
+// sameSource reports whether two sources name the same provider, whatever their spelling. A
+// source without a hostname is at the registry that the client asks by default: it is the same
+// as the one with that hostname, of Terraform or of OpenTofu.
+func sameSource(a, b string) bool {
+	one, errOne := providerOf(a)
+	other, errOther := providerOf(b)
+	switch {
+	case errOne != nil || errOther != nil:
+		return a == b
+	case one.Hostname == "" && isDefault(other.Hostname):
+		return one == other.At("")
+	case other.Hostname == "" && isDefault(one.Hostname):
+		return one.At("") == other
+	}
+	return one == other
+}
+
+// providerOf reads the source of a provider. Clients take a type alone for one of the namespace
+// hashicorp.
+func providerOf(source string) (address.Address, error) {
+	if !strings.Contains(source, "/") {
+		source = "hashicorp/" + source
+	}
+	return address.Parse(source)
+}
+
+// isDefault reports whether a client asks this registry for addresses without a hostname.
+func isDefault(hostname svchost.Hostname) bool {
+	return hostname == "registry.terraform.io" || hostname == "registry.opentofu.org"
 }
 
 // sameConstraints reports whether two constraints mean the same.
