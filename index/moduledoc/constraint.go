@@ -26,6 +26,12 @@ func (v *Variable) Constraint() (cty.Type, error) {
 	if problems.HasErrors() {
 		return cty.NilType, problems
 	}
+	switch hcl.ExprAsKeyword(expression) { // clients take these two, as Terraform 0.11 had them
+	case "list":
+		return cty.List(cty.DynamicPseudoType), nil
+	case "map":
+		return cty.Map(cty.DynamicPseudoType), nil
+	}
 	constraint, _, problems := typeexpr.TypeConstraintWithDefaults(expression)
 	if problems.HasErrors() {
 		return cty.NilType, problems

@@ -285,6 +285,9 @@ func TestConstraints(t *testing.T) {
 		"":                                    "dynamic",
 		"string":                              "string",
 		"map(object({ a = optional(bool) }))": "map of object",
+		"list":                                "list of dynamic",
+		"map":                                 "map of dynamic",
+		"set":                                 "", // clients refuse it
 		"nonsense":                            "",
 		"[":                                   "",
 		strings.Repeat("list(", 5000):         "",

@@ -31,6 +31,9 @@ func typeWords(typ string) (words []string) {
 			words = append(words, string(token.Bytes))
 		}
 	}
+	if len(words) == 1 && (words[0] == "list" || words[0] == "map") { // clients take it for one of anything
+		words = append(words, "(", "any", ")")
+	}
 	return words
 }
 
