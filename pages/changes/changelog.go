@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
@@ -29,13 +30,54 @@ func Changelog(files *content.Files) (found *content.ListedFile) {
 	return found
 }
 
-// Notes returns the section of a changelog about a version: the text between the heading that
-// names the version and the next heading of the same level or above. It is empty if there is
-// none.
+// Notes returns the section of a changelog about a version: the text between the heading of the
+// version and the next heading of the same level or above. It is empty if there is none.
 func Notes(text, version string) string {
-	var section []string
-	level, fence := 0, ""
-	for line := range strings.Lines(withoutReturns(text)) {
+	lines := slices.Collect(strings.Lines(withoutReturns(text)))
+	headings := headingsOf(lines)
+	begin := headingOf(headings, version)
+	if begin < 0 {
+		return ""
+	}
+	end := len(lines)
+	for _, h := range headings[begin+1:] {
+		if h.level <= headings[begin].level {
+			end = h.line
+			break
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines[headings[begin].line+1:end], ""))
+}
+
+// headingOf returns the heading of a version, or a negative number if there is none: the first
+// one of the highest level. A heading below the highest level that has versions must begin with
+// the version: "Upgrading from 1.2.0" is a part of the section of another version.
+func headingOf(headings []heading, version string) int {
+	top, found := 7, -1
+	for _, h := range headings {
+		if h.version != "" {
+			top = min(top, h.level)
+		}
+	}
+	for i, h := range headings {
+		if h.version == version && (h.level == top || h.begins) && (found < 0 || h.level < headings[found].level) {
+			found = i
+		}
+	}
+	return found
+}
+
+// A heading is a heading of a changelog.
+type heading struct {
+	line, level int
+	version     string // the first one that it names; may be empty
+	begins      bool   // the version is its first word
+}
+
+// headingsOf finds the headings outside of blocks of code.
+func headingsOf(lines []string) (headings []heading) {
+	fence := ""
+	for i, line := range lines {
 		begins := strings.TrimLeft(line, " ")
 		if mark := fenceOf(begins); mark != "" && (fence == "" || strings.HasPrefix(mark, fence)) {
 			if fence == "" {
@@ -43,20 +85,13 @@ func Notes(text, version string) string {
 			} else {
 				fence = ""
 			}
-		} else if found := headingLevel(begins); found > 0 && fence == "" {
-			if level > 0 && found <= level {
-				break
-			}
-			if level == 0 && namesVersion(begins, version) {
-				level = found
-				continue
-			}
-		}
-		if level > 0 {
-			section = append(section, line)
+		} else if level := headingLevel(begins); level > 0 && fence == "" {
+			h := heading{line: i, level: level}
+			h.version, h.begins = versionIn(begins)
+			headings = append(headings, h)
 		}
 	}
-	return strings.TrimSpace(strings.Join(section, ""))
+	return headings
 }
 
 // fenceOf returns the marks that a block of code begins or ends with.
@@ -78,13 +113,17 @@ func headingLevel(line string) int {
 	return 0
 }
 
-// namesVersion reports whether a version is a word of a heading, as in "## [1.2.0] - 2026-11-12"
-// or "# v1.2.0".
-func namesVersion(heading, version string) bool {
+// versionIn returns the first word of a heading that is a version, as in
+// "## [1.2.0] - 2026-11-12" or "# v1.2.0", and whether no word is before it. The version is empty
+// if there is none.
+func versionIn(heading string) (version string, begins bool) {
+	begins = true
 	for word := range strings.FieldsFuncSeq(heading, func(r rune) bool { return strings.ContainsRune("#[]() :,\n\t", r) }) {
-		if strings.TrimPrefix(word, "v") == version {
-			return true
+		word = strings.TrimPrefix(word, "v")
+		if _, err := address.ParseProviderVersion(word); err == nil {
+			return word, begins
 		}
+		begins = false
 	}
-	return false
+	return "", false
 }
