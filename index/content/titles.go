@@ -81,13 +81,11 @@ func (f *DocsFolder) ReadTitles(ctx context.Context, typ string, before Titles) 
 // ownTitle returns the title of a page without what generators add to all of them; empty if
 // the name of the file says as much.
 func (p *DocPage) ownTitle(typ string) string {
-	title := p.Title
-	for _, separator := range []string{" - terraform-provider-", " - "} {
-		title, _, _ = strings.Cut(title, separator)
-	}
+	title, _, _ := strings.Cut(p.Title, " - terraform-provider-")
 	if p.Category == DocGuides {
-		return title
+		return title // people write "The provider - Upgrade guide"
 	}
+	title, _, _ = strings.Cut(title, " - ")
 	for word := range strings.FieldsFuncSeq(title, func(r rune) bool { return strings.ContainsRune(" ():`", r) }) {
 		switch {
 		case word == p.Slug, word == typ+"_"+p.Slug:
@@ -99,8 +97,9 @@ func (p *DocPage) ownTitle(typ string) string {
 	return title
 }
 
-// titlesFormat begins encoded titles. The first format had the place of a category in a list.
-const titlesFormat = 2
+// titlesFormat begins encoded titles. The first format had the place of a category in a list, and
+// the second had no dashes in the titles of guides.
+const titlesFormat = 3
 
 // categoryCodes are the categories in encoded titles. A code never means another category.
 var categoryCodes = map[DocCategory]byte{

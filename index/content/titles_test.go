@@ -20,6 +20,8 @@ func TestTitles(t *testing.T) {
 		{"resources of another prefix", "google-beta", "resources/compute_instance.md", "google_compute_instance Resource - terraform-provider-google-beta", "google_compute_instance", "google_compute_instance"},
 		{"a title in words", "aws", "resources/vpc.md", "A network", "aws_vpc", "A network"},
 		{"a function has its own name", "aws", "functions/arn_parse.md", "arn_parse function - terraform-provider-aws", "arn_parse", ""},
+		{"a guide with a dash in its title", "aws", "guides/v5.md", "Terraform AWS Provider - Version 5 Upgrade Guide", "v5", "Terraform AWS Provider - Version 5 Upgrade Guide"},
+		{"a guide of a generator", "aws", "guides/v5.md", "AWS - Upgrading - terraform-provider-aws", "v5", "AWS - Upgrading"},
 		{"a guide is known by its title", "aws", "guides/auth.md", "Authentication and more", "auth", "Authentication and more"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -58,11 +60,12 @@ func TestTitlesOfOtherReleases(t *testing.T) {
 		current      bool
 		want         []content.DocTitle
 	}{
-		{"of this one, cut off", "\x02r\x03vpc\x00d\x03ami\x05An A", true, nil},
-		{"of this one", "\x02r\x03vpc\x00d\x03ami\x05An AM", true, []content.DocTitle{{Category: content.DocResources, Slug: "vpc"}, {Category: content.DocDataSources, Slug: "ami", Title: "An AM"}}},
+		{"of this one, cut off", "\x03r\x03vpc\x00d\x03ami\x05An A", true, nil},
+		{"of this one", "\x03r\x03vpc\x00d\x03ami\x05An AM", true, []content.DocTitle{{Category: content.DocResources, Slug: "vpc"}, {Category: content.DocDataSources, Slug: "ami", Title: "An AM"}}},
 		{"of one that stored the place of the category", "\x01\x02\x03vpc\x00", false, nil},
-		{"of a newer one", "\x03r\x03vpc\x00", false, nil},
-		{"of one that knows more categories", "\x02r\x03vpc\x00z\x03new\x00", true, nil},
+		{"of one that cut off dashes", "\x02g\x02v5\x03AWS", false, nil},
+		{"of a newer one", "\x04r\x03vpc\x00", false, nil},
+		{"of one that knows more categories", "\x03r\x03vpc\x00z\x03new\x00", true, nil},
 		{"none", "", false, nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -96,7 +99,7 @@ func TestTitlesOfManyPages(t *testing.T) {
 
 // One title is found without decoding the others.
 func TestOneTitle(t *testing.T) {
-	stored := content.Titles{2}
+	stored := content.Titles{3}
 	for i := range 500 {
 		stored = append(stored, "r\x07"+fmt.Sprintf("page%03d", i)+"\x05Title"...)
 	}
