@@ -78,10 +78,10 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 		}
 		w := newWord(folded, maxQueryParts-parts)
 		parts += len(w.parts)
-		for _, other := range withoutPlural(folded) {
-			singular := newWord(other, len(w.parts))
-			singular.whole = true
-			w.others = append(w.others, singular)
+		for _, text := range inOtherNumber(folded) {
+			other := newWord(text, len(w.parts))
+			other.whole = true
+			w.others = append(w.others, other)
 		}
 		q.words = append(q.words, w)
 	}

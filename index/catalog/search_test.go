@@ -190,6 +190,8 @@ func TestPlurals(t *testing.T) {
 		documented{address: "acme/network/aws", description: "Made for an Atla only", input: "subnet_id"},
 		documented{address: "acme/router/aws", description: "It has atlantes", input: "subnetwork"},
 		documented{address: "acme/subnet-group/aws"},
+		documented{address: "acme/iam-policies/aws"},
+		documented{address: "acme/keies/aws"},
 	)
 	for _, test := range []struct {
 		rule, query string
@@ -197,6 +199,8 @@ func TestPlurals(t *testing.T) {
 	}{
 		{"a word that only looks like a plural", "atlas", []string{"acme/atlas/aws", "acme/atlantis/aws", "acme/network/aws"}},
 		{"a plural", "subnets", []string{"acme/subnet-group/aws", "acme/network/aws"}},
+		{"a singular that is not the beginning of the plural", "policy", []string{"acme/iam-policies/aws"}},
+		{"a plural that is none", "key", nil},
 		{"the singular, whose beginning counts", "subnet", []string{"acme/subnet-group/aws", "acme/network/aws", "acme/router/aws"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -230,8 +230,9 @@ func endsWord(rest string) bool {
 	return rest == "" || after == '_' || !isInWord(after)
 }
 
-// withoutPlural returns what a word may be without an English plural.
-func withoutPlural(word string) (others []string) {
+// inOtherNumber returns what a word may be without an English plural, or the plural of a word
+// that is not its beginning.
+func inOtherNumber(word string) (others []string) {
 	add := func(ending, replacement string, least int) {
 		if stem, ok := strings.CutSuffix(word, ending); ok && len(stem) >= least {
 			others = append(others, stem+replacement)
@@ -241,6 +242,10 @@ func withoutPlural(word string) (others []string) {
 	case strings.HasSuffix(word, "ss"), strings.HasSuffix(word, "us"):
 	case strings.HasSuffix(word, "ies"):
 		add("ies", "y", 2)
+	case strings.HasSuffix(word, "y"):
+		if before := strings.TrimSuffix(word, "y"); before != "" && !strings.ContainsRune("aeiou", rune(before[len(before)-1])) {
+			add("y", "ies", 2)
+		}
 	default:
 		add("es", "", 3)
 		add("s", "", 3)
