@@ -46,8 +46,26 @@ func newWord(text string, maxParts int) word {
 // assignment is the beginning of a line of configuration.
 var assignment = regexp.MustCompile(`^(?i:source)\s*=\s*`)
 
-// typed is the type of resources in the name of a data source or an ephemeral resource.
-var typed = regexp.MustCompile(`^(?:data|ephemeral|resource)\.(\w*_\w*)(?:\..*)?$`)
+// typed is the type of resources in the address of a resource, as configurations and clients write
+// it, with the calls of modules that it is in.
+var typed = regexp.MustCompile(`^(?:module\.[\w-]+\.)*(?:(?:data|ephemeral|resource)\.(\w*_\w*)(?:\..*)?|([a-z]\w*_\w*)\.[\w-]+(?:\..*)?)$`)
+
+// providerFunction is the name of a function in a call of it.
+var providerFunction = regexp.MustCompile(`^provider::[\w-]+::(\w+)(?:\(.*)?$`)
+
+// instanceKey is the key of one instance of a resource or module.
+var instanceKey = regexp.MustCompile(`\b\[(?:\d+|"[^"]*")\]`)
+
+// withoutAddress returns the type in the address of a resource, the name of the function in a
+// call, and other words as they are.
+func withoutAddress(word string) string {
+	for _, form := range []*regexp.Regexp{typed, providerFunction} {
+		if match := form.FindStringSubmatch(word); match != nil {
+			return strings.Join(match[1:], "") // one of them, the others are empty
+		}
+	}
+	return word
+}
 
 // ParseQuery reads a query as people and tools write it, or paste it: words, an address, the
 // source of a module or provider as configuration has it, or the URL of a page. Quotes that
@@ -59,6 +77,7 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 	}
 	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
 	text = unquoted(assignment.ReplaceAllString(unquoted(text), ""))
+	text = instanceKey.ReplaceAllString(text, "")
 	var q Query
 	names, isReference := q.readReference(text, own)
 	if !isReference {
@@ -68,10 +87,7 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 	}
 	parts := 0
 	for _, name := range names {
-		if match := typed.FindStringSubmatch(name); match != nil {
-			name = match[1]
-		}
-		folded := fold(strings.ToLower(name))
+		folded := fold(strings.ToLower(withoutAddress(name)))
 		isKnown := func(w word) bool { return w.text == folded }
 		if folded == "" || len(q.words) == maxQueryWords || parts == maxQueryParts || slices.ContainsFunc(q.words, isKnown) {
 			continue
