@@ -78,6 +78,7 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
 	text = unquoted(assignment.ReplaceAllString(unquoted(text), ""))
 	text = instanceKey.ReplaceAllString(text, "")
+	text = withoutTitleVersion(text)
 	var q Query
 	names, isReference := q.readReference(text, own)
 	if !isReference {
@@ -102,6 +103,15 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 		q.words = append(q.words, w)
 	}
 	return q
+}
+
+// withoutTitleVersion returns the address in the title of a page, which has a version after it.
+func withoutTitleVersion(text string) string {
+	words := strings.Fields(text)
+	if len(words) == 2 && strings.Contains(words[0], "/") && isVersion(words[1]) {
+		return words[0]
+	}
+	return text
 }
 
 // isText reports whether a text may have come from a keyboard.

@@ -16,9 +16,16 @@ import (
 // PublicRegistry is the registry that Terraform asks for addresses without a hostname.
 const PublicRegistry = "registry.terraform.io"
 
+// openTofuRegistry is the registry that OpenTofu asks for addresses without a hostname, and
+// openTofuSearch has its pages.
+const (
+	openTofuRegistry = "registry.opentofu.org"
+	openTofuSearch   = "search.opentofu.org"
+)
+
 // publicRegistries are the registries that Terraform and OpenTofu ask for addresses without a
 // hostname.
-var publicRegistries = []svchost.Hostname{PublicRegistry, "registry.opentofu.org"}
+var publicRegistries = []svchost.Hostname{PublicRegistry, openTofuRegistry}
 
 // ParseSource reads the address of a provider or module in a configuration, which has that
 // many names. An address without a hostname stands for one in each public registry. There is
@@ -64,7 +71,7 @@ func (q *Query) readReference(text string, own []svchost.Hostname) (names []stri
 	if !strings.Contains(text, "/") || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return nil, false
 	}
-	l := readLocation(text)
+	l := readLocation(text).withoutFile()
 	r := Reference{Part: l.part, Own: l.hostname != "" && slices.Contains(own, l.hostname)}
 	isPage := r.readPage(l)
 	switch {
@@ -73,8 +80,8 @@ func (q *Query) readReference(text string, own []svchost.Hostname) (names []stri
 		return l.path, true
 	default:
 		var err error
-		if r.Address, err = l.address(); err != nil {
-			return l.path, r.Own
+		if r.Address, err = l.withoutVersion().address(); err != nil {
+			return l.path, r.Own || l.isRepository()
 		}
 	}
 	if r.Own && r.Address.Hostname == l.hostname {
@@ -142,6 +149,47 @@ func readLocation(text string) (l location) {
 	return l
 }
 
+// withoutFile cuts off what hosts of repositories add to the URL of one: the ending of Git, or the
+// commit and a file. Pages of registries have other names in this place.
+func (l location) withoutFile() location {
+	if !l.isRepository() {
+		return l
+	}
+	l.path = slices.Clone(l.path)
+	for i, segment := range l.path {
+		if segment == "modules" || segment == "providers" {
+			break
+		}
+		if i >= 2 && i+1 < len(l.path) && (segment == "tree" || segment == "blob" || segment == "-") {
+			l.path = l.path[:i]
+			break
+		}
+	}
+	last := len(l.path) - 1
+	l.path[last] = strings.TrimSuffix(l.path[last], ".git")
+	return l
+}
+
+// isRepository reports whether the location may be of a repository, with or without a scheme. One
+// name after the hostname is more likely a namespace of a mirrored registry.
+func (l location) isRepository() bool { return l.hostname != "" && len(l.path) > 1 }
+
+// withoutVersion returns the location without the version after an address, as in ids of the
+// registry's API.
+func (l location) withoutVersion() location {
+	last := len(l.path) - 1
+	if last >= 2 && isVersion(l.path[last]) {
+		l.path = l.path[:last]
+	}
+	return l
+}
+
+// isVersion reports whether a text is a version of a provider or module.
+func isVersion(s string) bool {
+	_, err := address.ParseProviderVersion(strings.TrimPrefix(s, "v"))
+	return err == nil
+}
+
 // address returns the address of a provider or module that the location is.
 func (l location) address() (address.Address, error) {
 	a, err := address.Parse(strings.Join(l.path, "/"))
@@ -151,6 +199,9 @@ func (l location) address() (address.Address, error) {
 // readPage reads the URL of a page or of the protocols, and reports whether the location has
 // that form.
 func (r *Reference) readPage(l location) bool {
+	if l.hostname == openTofuSearch && len(l.path) > 0 && (l.path[0] == "module" || l.path[0] == "provider") {
+		l.hostname, l.path = openTofuRegistry, slices.Concat([]string{l.path[0] + "s"}, l.path[1:])
+	}
 	at := slices.IndexFunc(l.path, func(s string) bool { return s == "modules" || s == "providers" })
 	if at < 0 || at > 0 && l.hostname == "" && !l.isURL {
 		return false
@@ -184,9 +235,9 @@ func (r *Reference) readPage(l location) bool {
 		return true
 	}
 	switch rest[1] {
-	case "submodules":
+	case "submodules", "submodule":
 		r.Part = "modules/" + strings.Join(rest[2:], "/")
-	case "examples":
+	case "examples", "example":
 		r.Part = "examples/" + strings.Join(rest[2:], "/")
 	case "docs":
 		if r.Category = rest[2]; len(rest) > 3 {

@@ -123,6 +123,7 @@ func TestSearch(t *testing.T) {
 		{"a word that is nowhere", "vpc nowhere", nil},
 		{"an address is words", "acme/vpc/aws", []string{aws}},
 		{"an address with a hostname", "mirrored.example.com/acme/vpc", []string{mirrored}},
+		{"a hostname with a namespace", "mirrored.example.com/acme", []string{mirrored}},
 		{"a part of a hostname", "example.com", []string{mirrored}},
 		{"the letters of a name within it", "ambd", []string{lambda}},
 		{"not the letters within a word of a text", "ptiona", nil},
