@@ -106,9 +106,13 @@ func (m *moduleView) answer() (*answer, error) {
 			return nil, err
 		}
 	case tabInputs:
-		p.Inputs = newInputs(m.shown.Variables, description, m.line)
+		if err = m.describe(func(render func(string) prose) { p.Inputs = newInputs(m.shown.Variables, render, m.line) }); err != nil {
+			return nil, err
+		}
 	case tabOutputs:
-		p.Outputs = newOutputs(m.shown.Outputs, description, m.line)
+		if err = m.describe(func(render func(string) prose) { p.Outputs = newOutputs(m.shown.Outputs, render, m.line) }); err != nil {
+			return nil, err
+		}
 	case tabResources:
 		p.Resources = newResources(m.shown.Resources, m.documented(), m.line)
 	case tabDependencies:
@@ -141,12 +145,20 @@ func (m *moduleView) answer() (*answer, error) {
 	return pageAnswer("module", p)
 }
 
-// description renders an author's description of an input or output.
-func description(s string) prose {
-	if s == "" {
-		return ""
-	}
-	return markdown.Description(s)
+// describe calls f in turn, with what renders an author's descriptions of inputs and outputs. It
+// renders none when the visitor has left.
+func (m *moduleView) describe(f func(render func(string) prose)) error {
+	var all markdown.Descriptions
+	leaves := m.request.Context()
+	err := m.inTurn(func() {
+		f(func(s string) prose {
+			if s == "" || leaves.Err() != nil {
+				return ""
+			}
+			return all.HTML(s)
+		})
+	})
+	return cmp.Or(err, leaves.Err())
 }
 
 // summaryOf returns the description of a submodule.

@@ -45,7 +45,7 @@ const (
 
 var effortKey = parser.NewContextKey()
 
-// An effort is the budget that is left for rendering one text.
+// An effort is the budget that is left for rendering one text, or several short ones.
 type effort struct {
 	scan, cells, pipes, urls, footnotes, code int
 
@@ -59,6 +59,12 @@ func newEffort(length int) *effort {
 		urls: 2*length + 1<<16, // a reference is written once, and many links can use it
 		code: maxHighlighted,
 	}
+}
+
+// extend prepares the budget for another text. What the texts before it have used up stays so.
+func (e *effort) extend(length int) {
+	e.urls += 2 * length
+	e.block, e.size = nil, 0
 }
 
 func effortOf(pc parser.Context) *effort { return pc.Get(effortKey).(*effort) }

@@ -85,16 +85,30 @@ type Document struct {
 // HTML that is not allowed is left out.
 func (m Text) Render() Document {
 	source, cut := limited(m.Source)
-	d := dialects().readme.render(m, source)
+	d := dialects().readme.render(m, source, newEffort(len(source)))
 	d.Cut = cut
 	return d
 }
 
-// Description renders the description of an input or output. It is Markdown without
-// headings and HTML: tags are shown as they are written.
-func Description(source string) template.HTML {
+// Descriptions render the descriptions of inputs and outputs. They are Markdown without
+// headings and HTML: tags are shown as they are written. All descriptions of a page together
+// may cost as much as one README. The zero value is ready for use.
+type Descriptions struct {
+	effort *effort // nil before the first description
+	left   int     // bytes of further descriptions; the others are shown as they are written
+}
+
+// HTML renders a description.
+func (d *Descriptions) HTML(source string) template.HTML {
+	if d.effort == nil {
+		d.effort, d.left = newEffort(0), maxMarkdown
+	}
 	source, _ = limited(unindented(source))
-	return dialects().description.render(Text{}, source).HTML
+	if d.left -= len(source); d.left < 0 {
+		return asWritten(source)
+	}
+	d.effort.extend(len(source))
+	return dialects().description.render(Text{}, source, d.effort).HTML
 }
 
 // A dialect is a parser and a renderer of Markdown, with the rules for its HTML.
@@ -115,10 +129,10 @@ var dialects = sync.OnceValue(func() (r struct{ readme, description dialect }) {
 // render goes from Markdown to HTML, from HTML to a tree, where it corrects ids,
 // headings and links, and back to HTML. It sanitises last, so that nothing gets past
 // the sanitiser.
-func (d dialect) render(m Text, source string) Document {
+func (d dialect) render(m Text, source string, budget *effort) Document {
 	src := []byte(source)
 	context := parser.NewContext()
-	context.Set(effortKey, newEffort(len(src)))
+	context.Set(effortKey, budget)
 	root := d.markdown.Parser().Parse(text.NewReader(src), parser.WithContext(context))
 	var b bytes.Buffer
 	if err := d.markdown.Renderer().Render(&b, src, root); err != nil || b.Len() > maxHTML {

@@ -156,6 +156,28 @@ func TestLongReadmeIsCutAfterALine(t *testing.T) {
 }
 
 // A description is short: headings and HTML in it are text.
+// All descriptions of a page together may cost as much as one text.
+func TestDescriptionsShareABudget(t *testing.T) {
+	const link = "[a](https://example.com/)"
+	isLink := func(d *Descriptions) bool { return strings.Contains(string(d.HTML(link)), "<a ") }
+	var hostile, long Descriptions
+	if !isLink(&hostile) || !isLink(&long) {
+		t.Fatal("a link is none")
+	}
+	for range maxMarkdown/(16<<10) - 1 {
+		hostile.HTML(strings.Repeat("[a](", 4<<10))
+	}
+	if isLink(&hostile) || hostile.left < 0 {
+		t.Error("each description has a budget of its own for searches")
+	}
+	for range maxMarkdown>>10 + 1 {
+		long.HTML(strings.Repeat("a", 1<<10))
+	}
+	if got := string(long.HTML("**a**")); !strings.HasPrefix(got, "<pre") {
+		t.Errorf("each description has a budget of its own of bytes: %s", got)
+	}
+}
+
 func TestDescription(t *testing.T) {
 	for _, c := range []struct{ rule, text, want string }{
 		{"emphasis and code", "The *name* of `x`", "<p>The <em>name</em> of <code>x</code></p>\n"},
@@ -170,7 +192,7 @@ func TestDescription(t *testing.T) {
 		{"the indentation of a heredoc", "    a\n\n      - b\n    c\n", "<p>a</p>\n<ul><li>b\nc</li></ul>\n"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			if got := string(Description(c.text)); got != c.want {
+			if got := string(new(Descriptions).HTML(c.text)); got != c.want {
 				t.Errorf("%s\nis not\n%s", got, c.want)
 			}
 		})
@@ -241,7 +263,7 @@ var hostile = []string{
 func TestHostileReadmeChangesOnlyItself(t *testing.T) {
 	for _, text := range hostile {
 		checkContained(t, text, readmeOf(text).HTML)
-		checkContained(t, text, Description(text))
+		checkContained(t, text, new(Descriptions).HTML(text))
 	}
 	checkContained(t, "all of them", readmeOf(strings.Join(hostile, "\n\n")).HTML)
 }
@@ -252,7 +274,7 @@ func FuzzReadme(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		checkContained(t, text, readmeOf(text).HTML)
-		checkContained(t, text, Description(text))
+		checkContained(t, text, new(Descriptions).HTML(text))
 	})
 }
 
