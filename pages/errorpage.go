@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/follow"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 // An errorPage says what went wrong, and what to do.
@@ -59,6 +60,16 @@ func newErrorPage(p page, status int, text string) errorPage {
 	return e
 }
 
+// noticeOfAbsent returns the notice that withdraws the version of the route, or nil. The version
+// need not be here: a notice also keeps versions from coming.
+func (v *visit) noticeOfAbsent() *registryhcl.Notice {
+	n, err := address.ParseProviderVersion(v.route.Version)
+	if err != nil {
+		return nil
+	}
+	return v.view.Metadata().WithdrawnVersion(n)
+}
+
 // absentVersion answers a request for a version that is not offered. If the version is
 // withdrawn, the answer says why. Otherwise it leads to the versions before and after it,
 // and to the latest. The offered versions have the newest first; there may be none.
@@ -85,6 +96,9 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 			}
 		}
 		waysOn = append(waysOn, link{"All versions", withQuery(v.url(to), "tab", tabVersions)})
+	}
+	if n := v.noticeOfAbsent(); n != nil && status == http.StatusGone {
+		withdrawn = append(slices.Clip(withdrawn), index.WithdrawnVersion{Version: v.route.Version, Notice: *n})
 	}
 	for _, w := range withdrawn {
 		if v.route.Version == "" && latest == "" || w.Version == v.route.Version {

@@ -2,7 +2,11 @@ package pages
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
 type rowOf string
@@ -29,5 +33,32 @@ func TestGroupVersions(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		})
+	}
+}
+
+// A notice withdraws versions that are not here, too: it keeps them from coming.
+func TestAWithdrawnVersionThatIsNotHere(t *testing.T) {
+	files := indextest.New(t)
+	const notice = "withdrawn \"5.31.0\" {\n  reason = \"It destroys the state.\"\n}\n"
+	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "")).Write("modules/acme/vpc/aws/registry.hcl", notice)
+	files.ProviderIn("providers/registry.terraform.io/hashicorp/aws", "aws", "5.30.0", "linux_amd64").Checksums()
+	files.Write("providers/registry.terraform.io/hashicorp/aws/registry.hcl", notice).Write("providers/registry.terraform.io/hashicorp/null/registry.hcl", notice)
+	x := index.New(index.Options{Open: files.Open})
+	t.Cleanup(func() { x.Close() })
+	s := siteOf(t, indextest.Rescan(t, x))
+	for _, test := range []struct {
+		path   string
+		status int
+	}{
+		{"/modules/acme/vpc/aws/5.31.0", 410},
+		{"/modules/acme/vpc/aws/5.32.0", 404},
+		{"/registries/registry.terraform.io/providers/hashicorp/aws/5.31.0", 410},
+		{"/registries/registry.terraform.io/providers/hashicorp/aws/5.32.0", 404},
+		{"/registries/registry.terraform.io/providers/hashicorp/null/5.31.0", 410},
+	} {
+		w := s.get(test.path, "")
+		if said := strings.Contains(w.Body.String(), "It destroys the state."); w.Code != test.status || said != (test.status == 410) {
+			t.Errorf("%s: the status is %d, and it says why: %v", test.path, w.Code, said)
+		}
 	}
 }
