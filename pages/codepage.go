@@ -222,7 +222,7 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 		}
 		shown.Other = link{"Document", of}
 	}
-	a := snippet.Example(f.Path, text, m.source(m.route.Address), snippet.ConstraintOn(m.version.Version, m.latest.Version))
+	a := snippet.Example(f.Path, text, m.source(m.route.Address), m.constraint())
 	for _, source := range a.Sources {
 		if !slices.Contains(shown.Sources, source) {
 			shown.Sources = append(shown.Sources, source)

@@ -180,9 +180,18 @@ func (m *moduleView) tabs() []tab {
 	return tabs
 }
 
+// constraint returns the constraint with which examples call the module.
+func (m *moduleView) constraint() string {
+	var offered []string
+	for _, o := range m.module.VersionList() {
+		offered = append(offered, o.Version)
+	}
+	return snippet.ConstraintOn(m.version.Version, m.latest.Version, offered)
+}
+
 func (m *moduleView) sidebar() sidebar {
 	var b sidebar
-	source, constraint := m.source(m.route.Address), snippet.ConstraintOn(m.version.Version, m.latest.Version)
+	source, constraint := m.source(m.route.Address), m.constraint()
 	switch {
 	case strings.HasPrefix(m.shown.Path, "examples/"):
 		b.Use = &usage{Code: snippet.Module(source, constraint, &m.whole.Root, m.route.Address.Name), Note: "The module this is an example of."}

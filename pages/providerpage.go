@@ -207,7 +207,11 @@ func (p *providerView) tabs() []tab {
 func (p *providerView) sidebar() sidebar {
 	var b sidebar
 	a := p.route.Address
-	b.Use = &usage{Code: snippet.Provider(p.source(a), a.Name, snippet.ConstraintOn(p.release.Version, p.latest.Version))}
+	var offered []string
+	for _, r := range p.provider.ReleaseList() {
+		offered = append(offered, r.Version)
+	}
+	b.Use = &usage{Code: snippet.Provider(p.source(a), a.Name, snippet.ConstraintOn(p.release.Version, p.latest.Version, offered))}
 	switch {
 	case a.Hostname != "":
 		b.Use.Note = "Clients download it from here if they use this registry as a network mirror or in place of " + address.DisplayHostname(a.Hostname) + "."

@@ -102,7 +102,7 @@ var reserved = []string{"source", "version", "providers", "count", "for_each", "
 // Provider returns the configuration that requires a provider.
 func Provider(source, name, constraint string) Code {
 	if !hclsyntax.ValidIdentifier(name) {
-		name = "provider_" + name
+		name = "provider-" + name // clients refuse an underscore
 	}
 	return Code{"terraform", fmt.Sprintf("terraform {\n  required_providers {\n    %s = {\n      source  = %s\n      version = %s\n    }\n  }\n}",
 		name, literal(source), literal(constraint))}
@@ -123,12 +123,24 @@ func LockBlock(a address.Address, version string, hashes []string) Code {
 
 // ConstraintOn returns the constraint for the page of a version: one that allows later
 // compatible versions, or, if the latest version is another one, exactly the version that
-// is being read.
-func ConstraintOn(text, latest string) string {
+// is being read. It is also exactly this version if clients would select another one of the
+// offered versions now, which the registry does not call the latest since it is deprecated.
+func ConstraintOn(text, latest string, offered []string) string {
 	if text != latest {
 		return text
 	}
-	return constraintFor(text)
+	loose := constraintFor(text)
+	allowed, err := version.NewConstraint(loose)
+	this, parseErr := version.NewVersion(text)
+	if err != nil || parseErr != nil {
+		return text
+	}
+	for _, other := range offered {
+		if v, err := version.NewVersion(other); err == nil && v.Prerelease() == "" && v.GreaterThan(this) && allowed.Check(v) {
+			return text
+		}
+	}
+	return loose
 }
 
 // constraintFor returns the constraint to recommend to users of a version. It allows

@@ -85,7 +85,7 @@ func TestProviderSnippet(t *testing.T) {
 		},
 		{
 			"a name that is no identifier", "acme/3d", "3d", "0.1.2",
-			"terraform {\n  required_providers {\n    provider_3d = {\n      source  = \"acme/3d\"\n      version = \"~> 0.1.2\"\n    }\n  }\n}",
+			"terraform {\n  required_providers {\n    provider-3d = {\n      source  = \"acme/3d\"\n      version = \"~> 0.1.2\"\n    }\n  }\n}",
 		},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -178,4 +178,25 @@ func FuzzSnippetIsConfiguration(f *testing.F) {
 			t.Fatalf("the source is not a literal in\n%s", text)
 		}
 	})
+}
+
+// Clients select the version that the page calls the latest.
+func TestConstraintOfALatestVersion(t *testing.T) {
+	for _, test := range []struct {
+		rule, text, latest string
+		offered            []string
+		want               string
+	}{
+		{"later compatible versions are allowed", "1.4.0", "1.4.0", []string{"1.4.0", "1.3.0"}, "~> 1.4"},
+		{"on the page of another version, none", "1.3.0", "1.4.0", []string{"1.4.0", "1.3.0"}, "1.3.0"},
+		{"nor if a newer one is deprecated", "1.4.0", "1.4.0", []string{"1.5.0", "1.4.0"}, "1.4.0"},
+		{"unless its major version is another", "1.4.0", "1.4.0", []string{"2.0.0", "1.4.0"}, "~> 1.4"},
+		{"or clients do not select it", "1.4.0", "1.4.0", []string{"1.5.0-rc.1", "1.4.0"}, "~> 1.4"},
+		{"in 0.x, a minor version is another", "0.4.0", "0.4.0", []string{"0.5.0", "0.4.0"}, "~> 0.4.0"},
+		{"and a patch is not", "0.4.0", "0.4.0", []string{"0.4.1", "0.4.0"}, "0.4.0"},
+	} {
+		if got := ConstraintOn(test.text, test.latest, test.offered); got != test.want {
+			t.Errorf("%s: %s", test.rule, got)
+		}
+	}
 }
