@@ -178,21 +178,23 @@ func (m *moduleView) versions() []versionGroup[versionRow] {
 type summaryCache struct {
 	of    *index.ModuleVersion
 	names []string
+	cut   bool // there may be more
 }
 
 // difference returns the names that the root of a version has more and fewer than the
-// root of another version.
+// root of another version. Of versions with so many names that one may lack some, it is not known.
 func (c *summaryCache) difference(from, to *index.ModuleVersion) (more, less []string) {
-	now := c.names
+	now := *c
 	if c.of != to {
-		now = interfaceNames(to)
+		now = summarised(to)
 	}
-	old := interfaceNames(from)
-	c.of, c.names = from, old
-	return changes.Names(old, now)
+	if *c = summarised(from); c.cut || now.cut {
+		return nil, nil
+	}
+	return changes.Names(c.names, now.names)
 }
 
-func interfaceNames(v *index.ModuleVersion) []string {
+func summarised(v *index.ModuleVersion) summaryCache {
 	s := v.Summary()
-	return slices.Concat(s.Inputs, s.Outputs)
+	return summaryCache{v, slices.Concat(s.Inputs, s.Outputs), s.MayLackNames()}
 }

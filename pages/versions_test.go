@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +60,31 @@ func TestAWithdrawnVersionThatIsNotHere(t *testing.T) {
 		w := s.get(test.path, "")
 		if said := strings.Contains(w.Body.String(), "It destroys the state."); w.Code != test.status || said != (test.status == 410) {
 			t.Errorf("%s: the status is %d, and it says why: %v", test.path, w.Code, said)
+		}
+	}
+}
+
+// A version with more names than its summary has room for is not said to have lost some.
+func TestVersionsWithManyNames(t *testing.T) {
+	files := indextest.New(t)
+	variables := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "variable \"a_rather_long_input_%03d\" { default = 1 }\n", i)
+		}
+		return b.String()
+	}
+	files.Write("modules/acme/small/aws/1.0.0.zip", indextest.Zip("main.tf", variables(3)))
+	files.Write("modules/acme/small/aws/1.1.0.zip", indextest.Zip("main.tf", "variable \"news\" { default = 1 }\n"+variables(3)))
+	files.Write("modules/acme/large/aws/1.0.0.zip", indextest.Zip("main.tf", variables(236)))
+	files.Write("modules/acme/large/aws/1.1.0.zip", indextest.Zip("main.tf", "variable \"news\" { default = 1 }\n"+variables(236)))
+	x := index.New(index.Options{Open: files.Open})
+	t.Cleanup(func() { x.Close() })
+	s := siteOf(t, indextest.Rescan(t, x))
+	for module, compared := range map[string]bool{"small": true, "large": false} {
+		body := s.get("/modules/acme/"+module+"/aws?tab=versions", "").Body.String()
+		if strings.Contains(body, "news") != compared || strings.Contains(body, "a_rather_long_input") {
+			t.Errorf("%s: its versions are\n%s", module, body)
 		}
 	}
 }

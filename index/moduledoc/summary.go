@@ -67,6 +67,21 @@ func firstNames(names []string, room int) []string {
 	return names
 }
 
+// MayLackNames reports whether the module may have more inputs or outputs than the summary has
+// room for.
+func (s *Summary) MayLackNames() bool {
+	for _, names := range [][]string{s.Inputs, s.Outputs} {
+		room := maxSummaryNames
+		for _, name := range names {
+			room -= len(name)
+		}
+		if room < maxLabel { // a name that was left out is at most so long
+			return true
+		}
+	}
+	return false
+}
+
 // A room has the bytes that are left for what modules use.
 type room struct{ types, providers, calls int }
 
