@@ -117,7 +117,7 @@ func testTags(t *testing.T, b *Bucket) {
 	}
 }
 
-// What a store would have clients decode can be told from what it sends as it is stored.
+// Objects that a store sends with an encoding, which clients undo, are told from others.
 func TestStatTellsTheEncoding(t *testing.T) {
 	testEncodings(t, openBucket(t, options{url: "mem://"})) // folders keep no encodings
 }

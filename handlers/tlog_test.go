@@ -312,7 +312,7 @@ func TestPathsOfALog(t *testing.T) {
 	}
 }
 
-// scanWithout returns a snapshot of a tree of which one file or folder could not be read yet.
+// scanWithout returns a snapshot of a tree with one file or folder that could not be read yet.
 func scanWithout(t testing.TB, files *indextest.Tree, unread string) *index.Snapshot {
 	t.Helper()
 	var faults treetest.Faults

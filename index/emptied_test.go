@@ -17,7 +17,7 @@ import (
 type volume struct {
 	options index.Options
 	open    func() (tree.Tree, error)
-	files   func() *indextest.Tree // what is mounted, or the empty folder
+	files   func() *indextest.Tree // the mounted files, or the empty folder
 	unmount func() (mount func())
 }
 

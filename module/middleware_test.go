@@ -32,7 +32,7 @@ func (c *configuration) mustLoad(name string, options any) caddyhttp.MiddlewareH
 	return loaded.(caddyhttp.MiddlewareHandler)
 }
 
-// behind sends a request to another handler of Caddy, which passes it on to h. A nil outer is none.
+// behind sends a request to another handler of Caddy, which passes it on to h. A nil outer stands for no handler.
 func behind(t *testing.T, outer caddyhttp.MiddlewareHandler, h *Handler, r *http.Request) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -74,7 +74,7 @@ func TestSignedLinksOnPagesLeadToFiles(t *testing.T) {
 	}
 }
 
-// What a source without a hostname names may be mirrored from either public registry.
+// The provider of a source without a hostname may be mirrored from either public registry.
 func TestDependenciesFromEitherPublicRegistry(t *testing.T) {
 	for _, hostname := range []string{"registry.terraform.io", "registry.opentofu.org"} {
 		files := indextest.New(t)

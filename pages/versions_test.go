@@ -37,7 +37,7 @@ func TestGroupVersions(t *testing.T) {
 	}
 }
 
-// A notice withdraws versions that are not here, too: it keeps them from coming.
+// A notice also withdraws versions that are not here: it keeps mirrored ones from coming.
 func TestAWithdrawnVersionThatIsNotHere(t *testing.T) {
 	files := indextest.New(t)
 	const notice = "withdrawn \"5.31.0\" {\n  reason = \"It destroys the state.\"\n}\n"

@@ -171,7 +171,7 @@ func TestPruneModulesKeepsTheNeedsOfWithheldVersions(t *testing.T) {
 	}
 }
 
-// What a version calls is unknown if its package cannot be read, although init has been run.
+// The calls of a version are unknown if its package cannot be read, although init has been run.
 func TestPruneModulesReadsPackages(t *testing.T) {
 	root, dir := newModuleTree(t), t.TempDir()
 	commandtest.Write(t, dir, "main.tf", calls("acme/vpc/aws", "~> 1.0"))

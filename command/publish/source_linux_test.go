@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
-// What the user may not read is a failure of the command: nothing is known about the module.
+// A file that the user may not read is a failure of the command: nothing is known about the module.
 func TestPublishWithoutTheRightToReadTheModule(t *testing.T) {
 	for _, test := range []struct{ rule, denied, says string }{
 		{"a file", "secret.tf", `"secret.tf" in it cannot be read: permission denied`},
@@ -48,7 +48,7 @@ func TestPublishWithoutTheRightToReadTheModule(t *testing.T) {
 // root do.
 func obeyPermissions(t *testing.T) {
 	t.Helper()
-	runtime.LockOSThread() // for good: the thread ends with the goroutine
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
 	if err := unix.Capget(&header, &sets[0]); err != nil {

@@ -397,7 +397,7 @@ func TestAFolderThatNeverRestsWhenALogIsBegun(t *testing.T) {
 }
 
 // The first read of a large tree may take much longer than the patience with what cannot be
-// read: what was there before the log is not new.
+// read: versions from before the log are not new.
 func TestALogIsBegunWhenTheTreeHasBeenRead(t *testing.T) {
 	dir, publisher := t.TempDir(), indextest.NewPublisher(t)
 	// A release is unread for as long as its keys are.
