@@ -441,6 +441,57 @@ func TestAnInstanceThatIsBehind(t *testing.T) {
 	says(t, m.verify(), vpc+" 1.0.0 ok")
 }
 
+// An instance that has not got the newest entries looks for them when it is asked for a proof. There is none
+// if the log was rolled back.
+func TestAnInstanceThatCatchesUp(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		behind func(asked, path string) bool // asked has the earlier paths
+		want   string
+		alarm  verify.AlarmKind // empty: none
+	}{
+		{"it catches up when it is asked for a proof", func(asked, path string) bool { return !strings.Contains(asked+path, "/consistency") }, "ok", ""},
+		{"another instance answers next", func(asked, path string) bool { return !strings.Contains(asked, "/lookup/") }, "ok", ""},
+		{"the log was rolled back", func(asked, path string) bool { return true }, "unproven", verify.Shrank},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := newMachine(t, full(t))
+			foe := foeAt(m, host)
+			m.called("vpc", vpc, "", "1.0.0")
+			m.write(vpcPackage+"/main.tf", "")
+			add := func(name string) {
+				foe.Add("offered 1999-01-01T00:00:00Z module acme/%s/aws 1.0.0 %s zh:%s", name, h1(m, vpcPackage), zeros)
+			}
+			add("vpc")
+			old := *foe
+			add("vpc")
+			says(t, m.verify(), vpc+" 1.0.0 ok")
+			add("other")
+			asked := ""
+			m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				isBehind := test.behind(asked, q.URL.Path)
+				asked += q.URL.Path + " "
+				if isBehind {
+					old.ServeHTTP(w, q)
+				} else {
+					foe.ServeHTTP(w, q)
+				}
+			})
+			report := m.verify()
+			says(t, report, vpc+" 1.0.0 "+test.want)
+			if alarms := report.Alarms(); (test.alarm != "") != (len(alarms) == 1) || len(alarms) == 1 && alarms[0].Kind != test.alarm {
+				t.Errorf("it has the alarms %v", alarms)
+			}
+			m.servers[host] = foe
+			add("another")
+			foe.Tells = func(entry string) bool { return entry != foe.Entries[1] }
+			if alarms := m.verify().Alarms(); len(alarms) != 1 || alarms[0].Kind != verify.Shrank {
+				t.Errorf("when it leaves the entry out later, it has the alarms %v", alarms)
+			}
+		})
+	}
+}
+
 // A provider that comes from the disk alone is in no log that could be asked.
 func TestProvidersFromTheDisk(t *testing.T) {
 	m := newMachine(t, full(t))

@@ -306,15 +306,26 @@ func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.L
 				return found, ok, nil
 			}
 		}
-		// The instance that has answered may be behind. If the log was rolled back, the next
-		// checkpoint shows that.
 		if attempt == patience {
 			return found, false, unanswered(q.url, "its answer about %s is older than an earlier one", path)
 		}
-		if err := l.client.wait(ctx); err != nil {
+		if err := l.catchUp(ctx, before.Signed); err != nil {
 			return found, false, err
 		}
 	}
+}
+
+// catchUp has an instance that is behind look for what others have entered: it does so when it is asked
+// for a proof that the log continues an earlier checkpoint. If the log was rolled back, there is none.
+func (l *Log) catchUp(ctx context.Context, earlier []byte) error {
+	c, err := l.open(earlier, l.head.signed)
+	if err == nil {
+		_, err = l.follow(ctx, seen{c, earlier})
+	}
+	if err != nil {
+		return err
+	}
+	return l.client.wait(ctx)
 }
 
 // missingEntries returns the entries of an earlier answer that a later one lacks.
