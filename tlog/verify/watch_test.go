@@ -1,6 +1,8 @@
 package verify_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
@@ -183,6 +186,60 @@ func TestWatchWithADamagedCache(t *testing.T) {
 	if news, conflicts, err := watched(t, m); len(news)+len(conflicts) > 0 || err != nil {
 		t.Errorf("new are %v, %v, %v", news, conflicts, err)
 	}
+}
+
+// A part of the cache that is damaged is read again, without what it said of versions.
+func TestWatchWithACacheThatIsDamagedLater(t *testing.T) {
+	r := newRegistry(t)
+	m := newMachine(t, r)
+	appendAll := func(from, to int) {
+		t.Helper()
+		var all []tlog.Leaf
+		for n := from; n < to; n++ {
+			all = append(all, leafAt(t, "offered", n, n%2))
+		}
+		m.must(r.log.Append(t.Context(), all...))
+	}
+	appendAll(0, 300)
+	w, err := m.options().Watch(t.Context(), host)
+	m.must(err)
+	if _, _, _, err := w.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	appendAll(300, 600)
+	if _, _, err := watched(t, m); err != nil { // keeps the second bundle
+		t.Fatal(err)
+	}
+	changeKept(t, m, "tile/entries/001", " 400.0.0 ", " 551.0.0 ")
+	if news, conflicts, _, err := w.Next(t.Context()); len(news) != 300 || len(conflicts) > 0 || err != nil {
+		t.Errorf("%d entries are new, %v, %v", len(news), conflicts, err)
+	}
+}
+
+// changeKept changes an answer in the cache.
+func changeKept(t *testing.T, m *machine, path, from, to string) {
+	t.Helper()
+	files, err := os.ReadDir(m.cache)
+	m.must(err)
+	for _, f := range files {
+		name := m.cache + "/" + f.Name()
+		content, err := os.ReadFile(name)
+		m.must(err)
+		var kept struct {
+			URL, At string
+			Time    time.Time
+			Body    []byte
+		}
+		if json.Unmarshal(content, &kept) != nil || !strings.HasSuffix(kept.URL, path) || !bytes.Contains(kept.Body, []byte(from)) {
+			continue
+		}
+		kept.Body = bytes.Replace(kept.Body, []byte(from), []byte(to), 1)
+		content, err = json.Marshal(kept)
+		m.must(err)
+		m.must(os.WriteFile(name, content, 0o600))
+		return
+	}
+	t.Fatalf("the cache has no %s with %s", path, from)
 }
 
 // A monitor that cannot reach the log says so: an older checkpoint does not mean that nothing has
