@@ -2,6 +2,7 @@ package tlog
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -9,13 +10,31 @@ import (
 // of some.
 const catchUpEvery = time.Second
 
+// errCatchingUp means that it is not known yet what other instances have added.
+var errCatchingUp = errors.New("the log is being looked at for entries of other instances")
+
 // AtLeast returns a head with at least that many entries, if there are so many: another
-// instance may have added and signed them. It looks for them once a second at most.
+// instance may have added and signed them. It looks for them once a second at most. Until it has
+// looked, and while that fails, a smaller head does not mean that there are no more: AtLeast
+// returns an error.
 func (l *Log) AtLeast(ctx context.Context, size int64) (*Head, error) {
 	h := l.Head()
-	if h.Size >= size || !l.catchUps.Allow() {
+	if h.Size >= size {
 		return h, nil
 	}
+	if !l.catchUps.Allow() {
+		if failed := l.behind.Load(); failed != nil {
+			return h, *failed
+		}
+		return l.Head(), nil
+	}
+	looking := errCatchingUp
+	l.behind.Store(&looking)
 	err := l.Refresh(ctx)
+	if err != nil {
+		l.behind.Store(&err)
+	} else {
+		l.behind.Store(nil)
+	}
 	return l.Head(), err
 }

@@ -53,9 +53,10 @@ type Log struct {
 
 	remembered atomic.Int64 // the size of the head that the memo has
 
-	busy     chan struct{} // has a value while the head is being replaced
-	lag      lag           // while busy
-	catchUps *rate.Limiter // of AtLeast
+	busy     chan struct{}         // has a value while the head is being replaced
+	lag      lag                   // while busy
+	catchUps *rate.Limiter         // of AtLeast
+	behind   atomic.Pointer[error] // why AtLeast has not caught up; nil: it has
 }
 
 // Close stops adding. Callers of Append get an error.

@@ -1,0 +1,47 @@
+package tlog_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
+)
+
+// A reader who knows of more entries than an instance is never told that there are none while the
+// instance cannot look for them.
+func TestAnInstanceThatCannotCatchUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storage := tlogtest.New(t)
+		writer, reader := storage.MustOpen(t), storage.MustOpen(t)
+		for n := range 2 {
+			l, err := tlog.ParseLeaf(fmt.Sprintf("offered 2026-01-01T00:00:00Z module acme/m/aws %d.0.0 h1:%s= zh:%064x %032x", n, strings.Repeat("A", 43), n, n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := writer.Append(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		storage.Bucket.Fail = func(string, string) error { return errors.New("503 SlowDown") }
+		for range 2 { // it looks once a second at most
+			if h, err := reader.AtLeast(t.Context(), 2); err == nil {
+				t.Errorf("while the storage fails, there are %d entries", h.Size)
+			}
+		}
+		storage.Bucket.Fail = nil
+		time.Sleep(time.Second)
+		for range 2 {
+			if h, err := reader.AtLeast(t.Context(), 2); err != nil || h.Size != 2 {
+				t.Errorf("there are %d entries, %v", h.Size, err)
+			}
+			if h, err := reader.AtLeast(t.Context(), 3); err != nil || h.Size != 2 {
+				t.Errorf("of more than there are, it has %d, %v", h.Size, err)
+			}
+		}
+	})
+}
