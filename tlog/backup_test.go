@@ -99,6 +99,16 @@ func TestABackupOfALogThatGrows(t *testing.T) {
 			}
 		}
 	}
+	matching := func(isBundle bool) func(from, to *memory) {
+		return func(from, to *memory) {
+			for name, content := range from.files {
+				if name != checkpointName && strings.HasPrefix(name, "tile/entries/") == isBundle {
+					to.files[name] = content
+				}
+			}
+		}
+	}
+	bundles, rest := matching(true), matching(false)
 	type part = func(from, to *memory)
 	for _, test := range []struct {
 		rule    string
@@ -107,10 +117,11 @@ func TestABackupOfALogThatGrows(t *testing.T) {
 	}{
 		{"what is copied later continues it", []part{anchor, checkpoint, others}, nil},
 		{"the checkpoint of the store first", []part{checkpoint, anchor, others}, nil},
+		{"the bundles of entries before the tiles, which are written first", []part{anchor, checkpoint, bundles, rest}, nil},
 		{"the anchor has entries that the copy lacks", []part{checkpoint, others, anchor}, ErrBehind},
 		{"the checkpoint has entries that the copy lacks", []part{anchor, others, checkpoint}, ErrBehind},
 	} {
-		for _, leaves := range []int{5, 300} {
+		for _, leaves := range []int{5, 260, 300} { // some bundles become full between two parts
 			synctest.Test(t, func(t *testing.T) {
 				m, backup := newMemory(), newMemory()
 				l := open(t, m)
