@@ -155,7 +155,6 @@ func TestLongReadmeIsCutAfterALine(t *testing.T) {
 	}
 }
 
-// A description is short: headings and HTML in it are text.
 // All descriptions of a page together may cost as much as one text.
 func TestDescriptionsShareABudget(t *testing.T) {
 	const link = "[a](https://example.com/)"
@@ -178,6 +177,7 @@ func TestDescriptionsShareABudget(t *testing.T) {
 	}
 }
 
+// A description is short: headings and HTML in it are text.
 func TestDescription(t *testing.T) {
 	for _, c := range []struct{ rule, text, want string }{
 		{"emphasis and code", "The *name* of `x`", "<p>The <em>name</em> of <code>x</code></p>\n"},
