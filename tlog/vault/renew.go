@@ -77,7 +77,15 @@ func (l Log) Renew(ctx context.Context, origin string) (r Renewal, err error) {
 // latest returns the log that was begun last in place of a log, and its newest checkpoint. A log
 // without one is not begun: that was cut off. The error is fs.ErrNotExist if no log has one.
 func (l Log) latest(ctx context.Context) (_ Log, signed []byte, err error) {
-	if signed, err = l.Storage.Load(ctx, l.name("checkpoint")); err != nil {
+	signed, err = l.Storage.Load(ctx, l.name("checkpoint"))
+	if errors.Is(err, fs.ErrNotExist) {
+		var name []byte
+		if name, err = l.Storage.Load(ctx, l.name(begunAs)); err == nil {
+			l.Origin = string(name)
+			signed, err = l.Storage.Load(ctx, l.name("checkpoint"))
+		}
+	}
+	if err != nil {
 		return l, nil, err
 	}
 	for {
@@ -100,11 +108,14 @@ func (l Log) latest(ctx context.Context) (_ Log, signed []byte, err error) {
 // checkUnused returns an error for the name of a log that was begun before, perhaps in place of
 // which the present one was begun: the storage has other entries of that name.
 func (l Log) checkUnused(ctx context.Context) error {
-	signed, err := l.IsSigned(ctx)
-	if signed {
+	_, err := l.Storage.Load(ctx, l.name("checkpoint"))
+	switch {
+	case err == nil:
 		return fmt.Errorf("%s is the name of another log: give the new one a name of its own, with --origin", l.Origin)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("reading the newest checkpoint of the log: %w", err)
 	}
-	return err
+	return nil
 }
 
 func (l Log) checkRenewal(old string) error {

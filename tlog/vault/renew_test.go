@@ -135,3 +135,60 @@ func TestRenewThatIsCutOff(t *testing.T) {
 		}
 	})
 }
+
+// A registry that got another name goes on with its log. A folder that is lost afterwards is not
+// taken for one in which no log was begun.
+func TestALogOfARegistryThatWasRenamed(t *testing.T) {
+	const renamed = "terraform.example.com/v1/tlog"
+	synctest.Test(t, func(t *testing.T) {
+		_, l := newLog(t)
+		l.Origin = renamed
+		log, err := open(t, l)
+		if err != nil || log.Head().Origin != origin {
+			t.Fatalf("it goes on with %v, %v", log, err)
+		}
+		log.Close()
+		l.Files = folderIn(new(treetest.Bucket))
+		if err := appendTo(t, l, "2.0.0"); !errors.Is(err, tlog.ErrBehind) {
+			t.Errorf("an empty folder says %v", err)
+		}
+		if signed, err := l.IsSigned(t.Context()); !signed || err != nil {
+			t.Errorf("the log is signed: %v, %v", signed, err)
+		}
+		r, err := l.Renew(t.Context(), renamed)
+		if err != nil || r.Origin != renamed || r.Before.Origin != origin || r.Before.Size != 1 {
+			t.Fatalf("it is %+v, %v", r, err)
+		}
+		if err := appendTo(t, l, "2.0.0"); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{origin, renamed} { // whatever the registry is called then
+			l.Origin, l.Files = name, folderIn(new(treetest.Bucket))
+			if err := appendTo(t, l, "3.0.0"); !errors.Is(err, tlog.ErrBehind) {
+				t.Errorf("as %s, the next empty folder says %v", name, err)
+			}
+		}
+		if r, err = l.Renew(t.Context(), ""); err != nil || r.Origin != "terraform.example.com/v1/tlog-2" || r.Before.Origin != renamed || r.Before.Size != 2 {
+			t.Errorf("the third is %+v, %v", r, err)
+		}
+	})
+}
+
+// Until the name is noted, the log is not added to.
+func TestANameOfALogThatCannotBeNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storage, l := newLog(t)
+		l.Origin = "terraform.example.com/v1/tlog"
+		for _, does := range []string{"load", "store"} {
+			storage.before = func(operation, key string) error {
+				if operation == does && key == begunAs {
+					return errors.New("the storage fails")
+				}
+				return nil
+			}
+			if _, err := l.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "noting the name of the log in Caddy's storage: the storage fails") {
+				t.Errorf("%s: it says %v", does, err)
+			}
+		}
+	})
+}

@@ -89,9 +89,10 @@ func (l Log) withoutKey(ctx context.Context) error {
 	return fs.ErrNotExist
 }
 
-// IsSigned reports whether the storage has a checkpoint of the log: the log has been begun in some folder.
+// IsSigned reports whether the storage has a checkpoint of the log: the log has been begun in some
+// folder, perhaps under another name.
 func (l Log) IsSigned(ctx context.Context) (bool, error) {
-	_, err := l.Storage.Load(ctx, l.name("checkpoint"))
+	_, _, err := l.latest(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
@@ -101,8 +102,28 @@ func (l Log) IsSigned(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// begunAs is the name with which the log of a registry was begun, if the registry has another
+// name now. Without it, nothing would tell that a folder which is lost had a log.
+const begunAs = "begun-as"
+
+func (l Log) noteBegunAs(ctx context.Context, name string) error {
+	noted, err := l.Storage.Load(ctx, l.name(begunAs))
+	if err == nil && string(noted) == name {
+		return nil
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = l.Storage.Store(ctx, l.name(begunAs), []byte(name))
+	}
+	if err != nil {
+		return fmt.Errorf("noting the name of the log in Caddy's storage: %w", err)
+	}
+	return nil
+}
+
 // Open returns the options for a log that is added to. If there is no log yet, it begins one.
 func (l Log) Open(ctx context.Context) (tlog.Options, error) {
+	kept := &keeper{Storage: l.Storage}
+	l.Storage = kept
 	o, err := l.Read(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = l.begin(ctx); err == nil {
@@ -115,6 +136,11 @@ func (l Log) Open(ctx context.Context) (tlog.Options, error) {
 	if err := tlog.CheckCreation(ctx, l.Files); err != nil {
 		return tlog.Options{}, err
 	}
+	if o.Origin != l.Origin {
+		if err := l.noteBegunAs(ctx, o.Origin); err != nil {
+			return tlog.Options{}, err
+		}
+	}
 	l.Origin = o.Origin
 	first, err := tlog.ReadStoredKey(ctx, l.Files)
 	if err != nil {
@@ -125,7 +151,7 @@ func (l Log) Open(ctx context.Context) (tlog.Options, error) {
 		return tlog.Options{}, err
 	}
 	a := o.Anchor.(anchor)
-	a.claims = true
+	a.keys = kept
 	o.Anchor = a
 	return o, nil
 }
@@ -206,8 +232,8 @@ func (l Log) privateName(v note.Verifier) string {
 // with one key would be two logs.
 type anchor struct {
 	log    Log
-	folder string // the ID of the folder
-	claims bool   // if the storage has no folder of the log, it becomes this one
+	folder string  // the ID of the folder
+	keys   *keeper // if the storage has no folder of the log, it becomes this one; nil: the log is only read
 }
 
 // Load implements tlog.Anchor. A Log calls it before it signs.
@@ -232,8 +258,11 @@ func (a anchor) check(ctx context.Context) error {
 	name := a.log.name("folder")
 	folder, err := a.log.Storage.Load(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if !a.claims {
+		if a.keys == nil {
 			return nil
+		}
+		if err := a.keys.storeAgain(ctx); err != nil {
+			return fmt.Errorf("storing the keys of the log again, which Caddy's storage has lost: %v", err)
 		}
 		if err = a.log.Storage.Store(ctx, name, []byte(a.folder)); err == nil {
 			select {

@@ -111,6 +111,11 @@ func appendTo(t *testing.T, l Log, version string) error {
 		return err
 	}
 	defer log.Close()
+	return add(t, log, version)
+}
+
+func add(t *testing.T, log *tlog.Log, version string) error {
+	t.Helper()
 	a, err := address.Parse("acme/vpc/aws")
 	if err != nil {
 		t.Fatal(err)
