@@ -8,6 +8,18 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 )
 
+// The registries that Terraform and OpenTofu ask for an address without a hostname.
+const (
+	TerraformHost svchost.Hostname = "registry.terraform.io"
+	OpenTofuHost  svchost.Hostname = "registry.opentofu.org"
+)
+
+// IsDefaultHost reports whether Terraform or OpenTofu asks this registry for addresses without a
+// hostname.
+func IsDefaultHost(hostname svchost.Hostname) bool {
+	return hostname == TerraformHost || hostname == OpenTofuHost
+}
+
 // maxHostname limits the input of the parsers; a name has 253 bytes at most.
 const maxHostname = 300
 

@@ -90,8 +90,8 @@ func (r Registry) Mirror() string {
 // publicServices are the base URLs of the public registries' services. Clients with a
 // host block do not discover services, so services missing in it do not exist for them.
 var publicServices = map[svchost.Hostname]string{
-	"registry.terraform.io": "https://registry.terraform.io/v1",
-	"registry.opentofu.org": "https://registry.opentofu.org/v1",
+	address.TerraformHost: "https://registry.terraform.io/v1",
+	address.OpenTofuHost:  "https://registry.opentofu.org/v1",
 }
 
 // StandIn returns the block with which clients use this registry in place of the

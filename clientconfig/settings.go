@@ -216,11 +216,8 @@ func httpURL(text string) (*url.URL, bool) {
 	return u, ok
 }
 
-// defaultHostnames are the hostnames of a pattern without one, in Terraform and in OpenTofu: both
-// may read the same file.
-var defaultHostnames = []string{"registry.terraform.io", "registry.opentofu.org"}
-
-// patterns reads a list of [HOSTNAME/]NAMESPACE/TYPE, in which * stands for any part.
+// patterns reads a list of [HOSTNAME/]NAMESPACE/TYPE, in which * stands for any part. Both Terraform
+// and OpenTofu may read the same file.
 func patterns(v cty.Value, ok bool) (list []providerPattern, _ bool) {
 	if !ok || !v.CanIterateElements() {
 		return nil, false
@@ -231,7 +228,7 @@ func patterns(v cty.Value, ok bool) (list []providerPattern, _ bool) {
 			return nil, false
 		}
 		parts := strings.Split(element.AsString(), "/")
-		hostnames := defaultHostnames
+		hostnames := []string{string(address.TerraformHost), string(address.OpenTofuHost)}
 		if len(parts) == 3 {
 			hostnames, parts = parts[:1], parts[1:]
 		}

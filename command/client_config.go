@@ -249,9 +249,9 @@ func (f *clientFile) chooseOrigins(hostnames []svchost.Hostname) error {
 		return nil
 	}
 	if len(hostnames) == 0 {
-		hostnames = []svchost.Hostname{"registry.terraform.io"}
+		hostnames = []svchost.Hostname{address.TerraformHost}
 		if f.tofu {
-			hostnames = []svchost.Hostname{"registry.opentofu.org"}
+			hostnames = []svchost.Hostname{address.OpenTofuHost}
 		}
 	}
 	known := f.registry.Origins

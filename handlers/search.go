@@ -138,14 +138,16 @@ func (l *listed) search(ctx context.Context, q catalog.Query, asked func(*Listed
 }
 
 // named returns what a query names, if it is listed. A name without a HOSTNAME may be hosted,
-// or of the public registry.
+// or of a public registry.
 func (l *listed) named(r *catalog.Reference) (found foundPlace, ok bool) {
 	if r == nil {
 		return found, false
 	}
 	at, ok := l.find(r.Address)
 	if !ok && r.Address.Hostname == "" && !r.Own {
-		at, ok = l.find(r.Address.At(catalog.PublicRegistry))
+		if at, ok = l.find(r.Address.At(address.TerraformHost)); !ok {
+			at, ok = l.find(r.Address.At(address.OpenTofuHost))
+		}
 	}
 	if !ok {
 		return found, false

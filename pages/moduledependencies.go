@@ -145,7 +145,7 @@ func (v *visit) source(a address.Address) string {
 	if a.Hostname == "" {
 		return a.At(v.view.Hostname()).String()
 	}
-	if a.Hostname == catalog.PublicRegistry {
+	if a.Hostname == address.TerraformHost {
 		return a.At("").String()
 	}
 	return a.String()

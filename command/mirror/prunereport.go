@@ -8,9 +8,9 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
 // A pruneResult is the result of a run of the prune command.
@@ -28,7 +28,7 @@ type pruneResult struct {
 func (r *pruneResult) requireOwn(given bool) error {
 	var hostnames []string
 	for _, h := range r.removed() {
-		if host := h.Address.Hostname; host != lockfile.TerraformHost && host != lockfile.OpenTofuHost && !slices.Contains(hostnames, host.ForDisplay()) {
+		if host := h.Address.Hostname; !address.IsDefaultHost(host) && !slices.Contains(hostnames, host.ForDisplay()) {
 			hostnames = append(hostnames, host.ForDisplay())
 		}
 	}

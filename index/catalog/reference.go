@@ -13,19 +13,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// PublicRegistry is the registry that Terraform asks for addresses without a hostname.
-const PublicRegistry = "registry.terraform.io"
-
-// openTofuRegistry is the registry that OpenTofu asks for addresses without a hostname, and
-// openTofuSearch has its pages.
-const (
-	openTofuRegistry = "registry.opentofu.org"
-	openTofuSearch   = "search.opentofu.org"
-)
-
-// publicRegistries are the registries that Terraform and OpenTofu ask for addresses without a
-// hostname.
-var publicRegistries = []svchost.Hostname{PublicRegistry, openTofuRegistry}
+// openTofuSearch has the pages of OpenTofu's registry.
+const openTofuSearch = "search.opentofu.org"
 
 // ParseSource reads the address of a provider or module in a configuration, which has that
 // many names. An address without a hostname stands for one in each public registry. There is
@@ -42,10 +31,7 @@ func ParseSource(source string, names int) (all []address.Address) {
 	case a.Hostname != "":
 		return []address.Address{a}
 	}
-	for _, hostname := range publicRegistries {
-		all = append(all, a.At(hostname))
-	}
-	return all
+	return []address.Address{a.At(address.TerraformHost), a.At(address.OpenTofuHost)}
 }
 
 // A Reference names a module or a provider, or a page of a provider's documentation.
@@ -200,7 +186,7 @@ func (l location) address() (address.Address, error) {
 // that form.
 func (r *Reference) readPage(l location) bool {
 	if l.hostname == openTofuSearch && len(l.path) > 0 && (l.path[0] == "module" || l.path[0] == "provider") {
-		l.hostname, l.path = openTofuRegistry, slices.Concat([]string{l.path[0] + "s"}, l.path[1:])
+		l.hostname, l.path = address.OpenTofuHost, slices.Concat([]string{l.path[0] + "s"}, l.path[1:])
 	}
 	at := slices.IndexFunc(l.path, func(s string) bool { return s == "modules" || s == "providers" })
 	if at < 0 || at > 0 && l.hostname == "" && !l.isURL {

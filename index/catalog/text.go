@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
@@ -72,7 +73,7 @@ func codesOf(u *moduledoc.Uses, inputs, outputs []string) iter.Seq[code] {
 			}
 		}
 		for _, p := range u.Providers {
-			if !yield(code{Requires, strings.TrimPrefix(p.Source, PublicRegistry+"/")}) {
+			if !yield(code{Requires, strings.TrimPrefix(p.Source, string(address.TerraformHost)+"/")}) {
 				return
 			}
 		}
@@ -92,7 +93,7 @@ func codesOf(u *moduledoc.Uses, inputs, outputs []string) iter.Seq[code] {
 // fullSource returns the source of a provider with its hostname.
 func fullSource(source string) string {
 	if strings.Count(source, "/") == 1 {
-		return PublicRegistry + "/" + source
+		return string(address.TerraformHost) + "/" + source
 	}
 	return source
 }

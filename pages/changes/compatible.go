@@ -8,7 +8,6 @@ import (
 	version "github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -84,9 +83,9 @@ func sameSource(a, b string) bool {
 	switch {
 	case errOne != nil || errOther != nil:
 		return a == b
-	case one.Hostname == "" && isDefault(other.Hostname):
+	case one.Hostname == "" && address.IsDefaultHost(other.Hostname):
 		return one == other.At("")
-	case other.Hostname == "" && isDefault(one.Hostname):
+	case other.Hostname == "" && address.IsDefaultHost(one.Hostname):
 		return one.At("") == other
 	}
 	return one == other
@@ -99,11 +98,6 @@ func providerOf(source string) (address.Address, error) {
 		source = "hashicorp/" + source
 	}
 	return address.Parse(source)
-}
-
-// isDefault reports whether a client asks this registry for addresses without a hostname.
-func isDefault(hostname svchost.Hostname) bool {
-	return hostname == "registry.terraform.io" || hostname == "registry.opentofu.org"
 }
 
 // sameConstraints reports whether two constraints mean the same.

@@ -47,8 +47,8 @@ func IsModuleArgument(argument string) bool {
 
 // ParseModuleCall parses an argument
 // [HOSTNAME/]NAMESPACE/NAME/SYSTEM[//FOLDER][@CONSTRAINTS], such as
-// "terraform-aws-modules/vpc/aws@~> 5.0". The default hostname is TerraformHost, or
-// OpenTofuHost with tofu.
+// "terraform-aws-modules/vpc/aws@~> 5.0". The default hostname is
+// address.TerraformHost, or address.OpenTofuHost with tofu.
 func ParseModuleCall(argument string, tofu bool) (ModuleCall, error) {
 	source, text, constrained := strings.Cut(argument, "@") // no address contains one
 	c := ModuleCall{From: []string{argument}, argument: true}

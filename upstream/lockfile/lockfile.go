@@ -128,8 +128,8 @@ func parseLocked(block *hcl.Block) (Locked, error) {
 		return l, fmt.Errorf("%q is not HOSTNAME/NAMESPACE/TYPE, as clients lock providers: write its hostname too", source)
 	}
 	var err error
-	if typ, legacy := strings.CutPrefix(source, string(TerraformHost)+"/-/"); legacy {
-		l.Address, err = address.ParseProvider(string(TerraformHost), "hashicorp", typ)
+	if typ, legacy := strings.CutPrefix(source, string(address.TerraformHost)+"/-/"); legacy {
+		l.Address, err = address.ParseProvider(string(address.TerraformHost), "hashicorp", typ)
 		l.Address.Namespace, l.Legacy = "-", true
 		return l, err
 	}

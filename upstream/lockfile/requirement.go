@@ -11,18 +11,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// The default registries of providers.
-const (
-	TerraformHost svchost.Hostname = "registry.terraform.io"
-	OpenTofuHost  svchost.Hostname = "registry.opentofu.org"
-)
-
 // defaultHost returns a client's registry for providers without a hostname.
 func defaultHost(tofu bool) svchost.Hostname {
 	if tofu {
-		return OpenTofuHost
+		return address.OpenTofuHost
 	}
-	return TerraformHost
+	return address.TerraformHost
 }
 
 // A Requirement is a provider that is needed in a version within constraints.
@@ -43,7 +37,7 @@ func (r Requirement) String() string {
 
 // ParseRequirement parses an argument [HOSTNAME/]NAMESPACE/TYPE[@CONSTRAINTS], such as
 // hashicorp/null@3.2.2 or "hashicorp/aws@~> 5.0". The default hostname is
-// TerraformHost, or OpenTofuHost with tofu.
+// address.TerraformHost, or address.OpenTofuHost with tofu.
 func ParseRequirement(argument string, tofu bool) (Requirement, error) {
 	source, text, constrained := strings.Cut(argument, "@") // no address contains one
 	if !strings.Contains(source, "/") {
