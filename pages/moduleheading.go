@@ -180,13 +180,17 @@ func (m *moduleView) tabs() []tab {
 	return tabs
 }
 
+// offered returns the versions of the module, the newest first.
+func (m *moduleView) offered() (versions []string) {
+	for _, o := range m.module.VersionList() {
+		versions = append(versions, o.Version)
+	}
+	return versions
+}
+
 // constraint returns the constraint with which examples call the module.
 func (m *moduleView) constraint() string {
-	var offered []string
-	for _, o := range m.module.VersionList() {
-		offered = append(offered, o.Version)
-	}
-	return snippet.ConstraintOn(m.version.Version, m.latest.Version, offered)
+	return snippet.ConstraintOn(m.version.Version, m.latest.Version, m.offered())
 }
 
 func (m *moduleView) sidebar() sidebar {

@@ -118,7 +118,7 @@ func (m *moduleView) answer() (*answer, error) {
 	case tabDependencies:
 		p.Dependencies = m.dependencies()
 	case tabUsedBy:
-		if p.UsedBy, err = m.usedBy(m.latest.Version); err != nil {
+		if p.UsedBy, err = m.usedBy(m.latest.Version, m.offered()); err != nil {
 			return nil, err
 		}
 	case tabSubmodules:

@@ -77,7 +77,7 @@ func (p *providerView) answer() (*answer, error) {
 	case tabVersions:
 		model.Versions = p.versions()
 	case tabUsedBy:
-		if model.UsedBy, err = p.usedBy(p.latest.Version); err != nil {
+		if model.UsedBy, err = p.usedBy(p.latest.Version, p.offered()); err != nil {
 			return nil, err
 		}
 	default:
@@ -204,14 +204,18 @@ func (p *providerView) tabs() []tab {
 	return tabs
 }
 
+// offered returns the versions of the provider, the newest first.
+func (p *providerView) offered() (versions []string) {
+	for _, r := range p.provider.ReleaseList() {
+		versions = append(versions, r.Version)
+	}
+	return versions
+}
+
 func (p *providerView) sidebar() sidebar {
 	var b sidebar
 	a := p.route.Address
-	var offered []string
-	for _, r := range p.provider.ReleaseList() {
-		offered = append(offered, r.Version)
-	}
-	b.Use = &usage{Code: snippet.Provider(p.source(a), a.Name, snippet.ConstraintOn(p.release.Version, p.latest.Version, offered))}
+	b.Use = &usage{Code: snippet.Provider(p.source(a), a.Name, snippet.ConstraintOn(p.release.Version, p.latest.Version, p.offered()))}
 	switch {
 	case a.Hostname != "":
 		b.Use.Note = "Clients download it from here if they use this registry as a network mirror or in place of " + address.DisplayHostname(a.Hostname) + "."

@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -204,32 +203,6 @@ func TestSuggestions(t *testing.T) {
 		}
 		if strings.Join(got, "; ") != want {
 			t.Errorf("%s: got\n%s", query, strings.Join(got, ";\n"))
-		}
-	}
-}
-
-func TestWhatAConstraintTakes(t *testing.T) {
-	for _, test := range []struct {
-		rule, of, constraint, version string
-		want                          bool
-	}{
-		{"none takes any", "acme/vpc/aws", "", "1.2.0", true},
-		{"a range", "acme/vpc/aws", "~> 1.0", "1.2.0", true},
-		{"an older range", "acme/vpc/aws", "~> 1.0", "2.0.0", false},
-		{"several", "acme/vpc/aws", ">= 1.0, < 1.2", "1.2.0", false},
-		{"no constraint at all", "acme/vpc/aws", "latest", "1.2.0", false},
-		{"one number of a module, as clients read it", "acme/vpc/aws", "~> 1", "2.0.0", true},
-		{"one number of a provider", "hashicorp/aws", "~> 1", "2.0.0", false},
-		{"a comma that is too much", "hashicorp/aws", ">= 1.0,", "1.2.0", false},
-		{"none takes no pre-release", "acme/vpc/aws", "", "1.0.0-rc.1", false},
-		{"a pre-release is not taken for its boundary", "acme/vpc/aws", ">= 1.0.0-rc.1", "1.0.0-rc.1", false},
-	} {
-		a, err := address.Parse(test.of)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := takesOf(a, test.version)(test.constraint); got != test.want {
-			t.Errorf("%s: %v", test.rule, got)
 		}
 	}
 }
