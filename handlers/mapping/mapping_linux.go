@@ -32,16 +32,16 @@ func addressSpaceIsLarge() bool {
 }
 
 // local reports whether a file is on a file system that is known to be local, to give each
-// file a number of its own, and to map the pages from which it also reads. ZFS, for example,
-// copies them. Other file systems are not mapped, whether they are in the network or not.
+// file a number of its own, and to map the pages from which it also reads. ZFS copies them, and
+// a file on OverlayFS keeps its number when it is copied up, with other pages. Other file systems
+// are not mapped, whether they are in the network or not.
 func local(fd int) bool {
 	var s unix.Statfs_t
 	if unix.Fstatfs(fd, &s) != nil {
 		return false
 	}
 	switch uint32(s.Type) { // signed and of another size on some architectures
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
-		unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC:
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC:
 		return true
 	}
 	return false
