@@ -40,7 +40,7 @@ func (h *Handler) provisionSignIn(sealer *access.Sealer) {
 	if !strings.HasPrefix(h.Login.Token, "/") {
 		client.Token = h.Login.Token
 	}
-	h.signIn = &signin.SignIn{Client: client, Sealer: sealer, Rules: h.registry.Rules, Scope: string(text)}
+	h.signIn = &signin.SignIn{Client: client, Sealer: sealer, Rules: h.registry.Rules, AllGroups: h.groups != defaultGroups, Scope: string(text)}
 	h.registry.AuthenticateVisitor = h.authenticateVisitor
 }
 
@@ -55,7 +55,7 @@ func (h *Handler) authenticateVisitor(r *http.Request) (access.Subject, error) {
 		return subject, err
 	}
 	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		setUser(repl, authenticate.User(subject))
+		return h.subjectOfUser(repl, authenticate.User(subject)), nil
 	}
 	return subject, nil
 }

@@ -5,11 +5,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -177,6 +180,70 @@ func TestPeopleSignIn(t *testing.T) {
 	}
 	if w := b.ask(one, http.MethodGet, "/_registry/logout"); w.Code != http.StatusOK || len(b.cookies) != 1 || !strings.Contains(w.Body.String(), "You are signed in as alice.") {
 		t.Errorf("a link signs out: %d, %v", w.Code, b.cookies)
+	}
+}
+
+// A session that cannot be read at the moment is valid when it can be read again. Signing out ends
+// it in the browser nevertheless.
+func TestSigningOutWhileTheStorageFails(t *testing.T) {
+	t.Setenv("REGISTRY_TEST_SECRET", "hush")
+	s := oidctest.NewIssuer(t)
+	s.Claims = map[string]any{"groups": []string{"dev"}}
+	storage, root := t.TempDir(), sampleTree(t)
+	d := newConfigurationWith(t, closingIn(storage))
+	other := signInHandler(d, s, root)
+	d.mustStart()
+	os.Remove(filepath.Join(storage, "terraform_registry", "link_keys.json")) // as if one instance rotated the keys
+	c := newConfigurationWith(t, closingIn(storage))
+	one := signInHandler(c, s, root)
+	c.mustStart()
+	snapshot(t, one)
+	snapshot(t, other)
+	b := &reader{t: t}
+	b.ask(one, http.MethodGet, b.begin(s, one, privatePage))
+	if w := b.ask(one, http.MethodGet, privatePage); w.Code != http.StatusOK {
+		t.Fatalf("signed in: %d", w.Code)
+	}
+	before(d.app(), func(method, key string) error { return errors.New("the storage is down") })
+	if w := b.ask(other, http.MethodGet, "/_registry/logout"); !strings.Contains(w.Body.String(), "Your session cannot be read at the moment.") || !strings.Contains(w.Body.String(), "<form ") {
+		t.Errorf("the page to sign out is %d\n%s", w.Code, w.Body)
+	}
+	if w := b.ask(other, http.MethodPost, "/_registry/logout", "Origin", "https://registry.example.com"); w.Code != http.StatusSeeOther || len(b.cookies) > 0 {
+		t.Errorf("got %d, and the browser has %v", w.Code, b.cookies)
+	}
+}
+
+// A person has the same name and the same groups in rules, by a token and by a session.
+func TestASessionHasTheConfiguredSubject(t *testing.T) {
+	for _, test := range []struct {
+		rule           string
+		access         Access
+		token, session int
+	}{
+		{"a denied subject", Access{Subject: "people:{http.auth.user.id}", Rules: []AccessRule{
+			{"deny", "people:alice", "read", []string{"acme/vpc"}}, {"allow", "authenticated", "read", []string{"acme"}},
+		}}, 404, 404},
+		{"an allowed subject", Access{Subject: "people:{http.auth.user.id}", Rules: []AccessRule{{"allow", "people:alice", "read", []string{"acme"}}}}, 200, 200},
+		{"an allowed group", Access{Groups: "people:{http.auth.user.groups}", Rules: []AccessRule{{"allow", "group:people:dev", "read", []string{"acme"}}}}, 200, 200},
+		{"the group without what is put before it", Access{Groups: "people:{http.auth.user.groups}", Rules: []AccessRule{{"allow", "group:dev", "read", []string{"acme"}}}}, 404, 404},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			t.Setenv("REGISTRY_TEST_SECRET", "hush")
+			s := oidctest.NewIssuer(t)
+			s.Claims = map[string]any{"groups": []string{"dev"}}
+			c := newConfiguration(t)
+			h := signInHandler(c, s, sampleTree(t), func(h *Handler) { h.Access = &test.access })
+			c.mustStart()
+			snapshot(t, h)
+			b := &reader{t: t}
+			if w := b.ask(h, http.MethodGet, privatePage, "Authorization", "Bearer "+s.Mint(s.Claims)); w.Code != test.token {
+				t.Errorf("by a token: %d", w.Code)
+			}
+			b.ask(h, http.MethodGet, b.begin(s, h, "/"))
+			if w := b.ask(h, http.MethodGet, privatePage); w.Code != test.session {
+				t.Errorf("by a session: %d", w.Code)
+			}
+		})
 	}
 }
 

@@ -179,14 +179,14 @@ func (v *visit) signOut() *answer {
 	self := v.site.Path + route.LogoutPath
 	if v.request.Method == http.MethodPost {
 		a := &answer{status: http.StatusSeeOther, location: self}
-		if new(http.CrossOriginProtection).Check(v.request) == nil && v.inSession() {
+		if new(http.CrossOriginProtection).Check(v.request) == nil && signin.HasSession(v.request) {
 			a.cookies = []*http.Cookie{signin.EndSession(), signin.EndAttempt()}
 		}
 		return a
 	}
 	p := signOutPage{page: page{Site: v.site.identity(v.site.Registry.Hostname(v.request)), Title: "Signed out"}}
-	if v.inSession() {
-		p.Title, p.Site.User, p.Action = "Sign out", v.sessionOf().ID, self
+	if subject, err := v.site.SignIn.Subject(v.request); err != nil || !subject.Anonymous() { // a session that cannot be read now may be valid
+		p.Title, p.Site.User, p.Action = "Sign out", subject.ID, self
 		return v.rendered("signout", http.StatusOK, p)
 	}
 	p.Site.SignIn = v.site.loginURL("")

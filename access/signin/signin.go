@@ -57,6 +57,9 @@ type SignIn struct {
 	// rules name other groups.
 	Rules *access.Rules
 
+	// AllGroups has a session remember all groups: the groups in rules are made of them.
+	AllGroups bool
+
 	// Scope is the configuration that a session depends on besides the client and the
 	// groups in rules, such as the claims that identify a subject. Sessions of another
 	// scope are anonymous.
@@ -75,7 +78,11 @@ func (s *SignIn) now() time.Time {
 
 // purpose returns the purpose for which a cookie is sealed.
 func (s *SignIn) purpose(cookie string) string {
-	text, _ := json.Marshal([]any{cookie, s.Client.Issuer.URL(), s.Client.ID, s.Scope, s.Rules.Groups()}) // strings always encode
+	scope := []any{cookie, s.Client.Issuer.URL(), s.Client.ID, s.Scope, s.Rules.Groups()}
+	if s.AllGroups {
+		scope = append(scope, "all groups")
+	}
+	text, _ := json.Marshal(scope) // strings always encode
 	return string(text)
 }
 
@@ -157,7 +164,11 @@ func (s *SignIn) newSession(of oidc.Identity) (*http.Cookie, error) {
 	if life < time.Second {
 		return nil, fmt.Errorf("%w: it has expired", oidc.ErrRefused)
 	}
-	sealed, err := s.seal(sessionCookie, session{of.Subject.ID, s.Rules.NamedGroups(of.Subject.Groups), now.Add(life).Unix()})
+	groups := of.Subject.Groups
+	if !s.AllGroups {
+		groups = s.Rules.NamedGroups(groups)
+	}
+	sealed, err := s.seal(sessionCookie, session{of.Subject.ID, groups, now.Add(life).Unix()})
 	if err != nil {
 		return nil, err
 	}
@@ -223,6 +234,13 @@ func newCookie(name, value string, life time.Duration) *http.Cookie {
 		Name: name, Value: value, MaxAge: int(life / time.Second),
 		Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	}
+}
+
+// HasSession reports whether a request has the cookie of a session, which may have ended or be
+// unreadable.
+func HasSession(r *http.Request) bool {
+	_, err := r.Cookie(sessionCookie)
+	return err == nil
 }
 
 // EndSession returns the cookie that ends a session in the browser.
