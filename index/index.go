@@ -198,9 +198,13 @@ func (x *Index) recall() bool {
 // fails as a whole, Rescan returns the error and the last good Snapshot stays. Rescan ends
 // with ctx, and with the Index. A part of the tree may have become empty all at once; other
 // scans would take it for a volume that is not mounted.
-func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
+func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) { return x.rescan(ctx, true) }
+
+// rescan is Rescan. A part of the tree that is empty all at once keeps its state unless that is
+// accepted.
+func (x *Index) rescan(ctx context.Context, accepts bool) (*Snapshot, error) {
 	x.forget()
-	if _, err := x.scan(ctx, changes.Everything(), true); err != nil {
+	if _, err := x.scan(ctx, changes.Everything(), accepts); err != nil {
 		return nil, err
 	}
 	if err := x.queue.Wait(ctx); err != nil {

@@ -722,3 +722,60 @@ func TestACopyThatFailedIsRenewedByTheScanOfAnotherFolder(t *testing.T) {
 	k.Remove("keys/acme.asc")
 	k.wants(k.start()(), map[string]string{"1.0.0": "unknown_key"})
 }
+
+// Releases stay on the lists while someone writes the keys file anew, as a shell that empties it
+// first. When it has stayed so for a moment, its content counts.
+func TestAKeysFileThatIsBeingWritten(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		content func(whole string) string
+		later   string // the state of a release then
+	}{
+		{"it is empty", func(string) string { return "" }, "unknown_key"},
+		{"it is cut off", func(whole string) string { return whole[:len(whole)/2] }, "unknown_key"},
+		{"it is cut off after a key", func(whole string) string { return whole + whole[:len(whole)/2] }, byPublisher},
+		{"it is whole", func(whole string) string { return whole }, byPublisher},
+		{"it says that the namespace is not signed", func(string) string { return "unsigned" }, "registry"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			k := newKeyedTree(t, "")
+			k.options.Now = nil // the file is young
+			scan := k.start()
+			scan()
+			k.Write("keys/acme.asc", test.content(k.Read("keys/acme.asc")))
+			want := byPublisher
+			if test.later == "registry" {
+				want = test.later
+			}
+			if got := k.stateOf(scan(), "1.0.0"); got != want {
+				t.Errorf("at first 1.0.0 is %s, want %s", got, want)
+			}
+			k.options.Now = func() time.Time { return time.Now().Add(time.Hour) }
+			if got := k.stateOf(k.start()(), "1.0.0"); got != test.later {
+				t.Errorf("later 1.0.0 is %s, want %s", got, test.later)
+			}
+		})
+	}
+}
+
+// Forgetting the keys of a namespace does not accept that a volume is not mounted.
+func TestForgettingKeysWhileAVolumeIsNotMounted(t *testing.T) {
+	for _, namespace := range []string{"acme", "typo"} {
+		t.Run(namespace, func(t *testing.T) {
+			k := newKeyedTree(t, "")
+			k.options.Now = nil
+			x := index.New(k.options)
+			defer x.Close()
+			rescan(t, x)
+			k.Remove("providers")
+			k.Remove("keys")
+			if n := len(scannedAgain(t, x).Report().Offered); n != 1 {
+				t.Fatalf("%d are offered while the volume is not mounted", n)
+			}
+			x.ForgetKeys(t.Context(), keys.Namespace{Name: namespace})
+			if n := len(x.Snapshot().Report().Offered); n != 1 {
+				t.Errorf("%d are offered afterwards", n)
+			}
+		})
+	}
+}

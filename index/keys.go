@@ -120,7 +120,7 @@ func (s *scan) verifiedReleases(l *listing, k *keys.Folder) (all []verifiedRelea
 // the namespace then count as if it had never had keys. ForgetKeys returns once a scan has
 // seen that.
 func (x *Index) ForgetKeys(ctx context.Context, n keys.Namespace) error {
-	s, err := x.Rescan(ctx)
+	s, err := x.rescan(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (x *Index) ForgetKeys(ctx context.Context, n keys.Namespace) error {
 	if err := x.forgetCopy(ctx, n); err != nil {
 		return err
 	}
-	_, err = x.Rescan(ctx)
+	_, err = x.rescan(ctx, false)
 	return err
 }
 

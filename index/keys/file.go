@@ -50,6 +50,12 @@ func (k *File) Verifies() bool {
 	return k != nil && !k.unsigned && k.Keyring != nil && len(k.Keys()) > 0
 }
 
+// isCutOff reports whether the file may be a part of its next content: it lacks what the last
+// one had, as while a shell, a copy or an editor writes it.
+func (k *File) isCutOff(last *File) bool {
+	return last.Verifies() && !k.unsigned && k != last && (!k.Verifies() || len(k.bad) > len(last.bad))
+}
+
 // recordForm changes when other keys of a file are used.
 const recordForm = 1
 

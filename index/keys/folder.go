@@ -108,11 +108,12 @@ type Reader struct {
 }
 
 // Read reads keys/[HOSTNAME/]NAMESPACE.asc of all namespaces. Of two spellings of a
-// namespace, the one in lower case is used. A file that cannot be read keeps its last
-// content.
+// namespace, the one in lower case is used. A file that cannot be read, or that someone is
+// writing, keeps its last content.
 func (r *Reader) Read() *Folder {
 	k := r.read()
-	k.Faulty, k.Young = r.Walk.Ends()
+	faulty, young := r.Walk.Ends()
+	k.Faulty, k.Young = faulty, k.Young || young
 	return k
 }
 
@@ -227,6 +228,9 @@ func (r *Reader) readFile(k *Folder, hostname svchost.Hostname, e tree.Entry) {
 		if file = last; file == nil {
 			file = &File{unread: true}
 		}
+	}
+	if e.Bad == nil && file.isCutOff(last) && !tree.StampOf(e.Info).Settled(r.Now) {
+		file, k.Young = last, true
 	}
 	k.files[of] = file
 }
