@@ -189,15 +189,20 @@ func rescanIndexes(r *http.Request, app *App) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for root, x := range found {
+	var failed []error
+	for _, root := range slices.Sorted(maps.Keys(found)) {
+		x := found[root]
 		before := digestOfOffers(x.Snapshot())
 		now, err := x.Rescan(r.Context())
-		if err != nil {
-			return nil, caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Err: fmt.Errorf("scanning %s: %w", root, err)}
-		}
-		if before != nil && !bytes.Equal(before, digestOfOffers(now)) {
+		switch {
+		case err != nil: // the other trees are scanned all the same
+			failed = append(failed, fmt.Errorf("scanning %s: %w", root, err))
+		case before != nil && !bytes.Equal(before, digestOfOffers(now)):
 			app.announce(x)
 		}
+	}
+	if len(failed) > 0 {
+		return nil, caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Err: errors.Join(failed...)}
 	}
 	return listIndexes(r, found)
 }

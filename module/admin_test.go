@@ -245,3 +245,20 @@ func TestARescanThatWaitsKeepsNoEarlierSnapshot(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A tree that cannot be scanned keeps no other tree from being scanned.
+func TestARescanOfSeveralTrees(t *testing.T) {
+	gone, root := archivesTree(t), archivesTree(t) // trees are scanned in the order of their names
+	live(t, Handler{Root: gone, Rescan: -1, SigningKey: &SigningKey{Off: true}}, Handler{Root: root, Rescan: -1, SigningKey: &SigningKey{Off: true}})
+	awaitLive(t)
+	var before, after map[string]indexState
+	administer(t, http.MethodGet, "/terraform_registry/indexes", &before)
+	if err := os.RemoveAll(gone); err != nil {
+		t.Fatal(err)
+	}
+	status, _ := administer(t, http.MethodPost, "/terraform_registry/rescan", nil)
+	administer(t, http.MethodGet, "/terraform_registry/indexes", &after)
+	if status != http.StatusServiceUnavailable || after[root].Taken.Equal(before[root].Taken) {
+		t.Errorf("the status is %d, and the other tree was scanned at %v", status, after[root].Taken)
+	}
+}

@@ -171,6 +171,7 @@ func (a *App) emitTagMoved(e pull.Event) {
 
 // emitPublished emits an event for the files that a request has published.
 func (a *App) emitPublished(t servedTree, e *handlers.Exchange, client string) {
+	a = a.usable()
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventPublished) {
 		return
 	}
@@ -188,6 +189,7 @@ func (a *App) emitPublished(t servedTree, e *handlers.Exchange, client string) {
 // emitNoticesChanged emits an event for the versions that a request has withdrawn,
 // deprecated or restored.
 func (a *App) emitNoticesChanged(t servedTree, e *handlers.Exchange, client string) {
+	a = a.usable()
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventNoticesChanged) {
 		return
 	}
@@ -204,6 +206,7 @@ func (a *App) emitNoticesChanged(t servedTree, e *handlers.Exchange, client stri
 
 // emitRefused emits an event for a file that a request has sent and that was refused.
 func (a *App) emitRefused(t servedTree, e *handlers.Exchange, client string, untold int) {
+	a = a.usable()
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventRefused) {
 		return
 	}

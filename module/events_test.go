@@ -55,6 +55,22 @@ func (c *configuration) hear(name string) *heard {
 	return h
 }
 
+// A configuredHandler is a handler of events that a configuration names, as a plugin is.
+type configuredHandler struct{}
+
+var configuredEvents = make(chan caddy.Event, 10)
+
+func init() { caddy.RegisterModule(configuredHandler{}) }
+
+func (configuredHandler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "events.handlers.terraform_registry_test", New: func() caddy.Module { return new(configuredHandler) }}
+}
+
+func (configuredHandler) Handle(_ context.Context, e caddy.Event) error {
+	configuredEvents <- e
+	return nil
+}
+
 // archivesTree writes a tree with a provider and a module, both as archives, and
 // returns its root.
 func archivesTree(t *testing.T) string {

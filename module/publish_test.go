@@ -149,7 +149,7 @@ func TestPublish(t *testing.T) {
 }
 
 // An upload ends after a reload that has closed the storage of its configuration: it is published, with
-// the storage of the next one.
+// the storage of the next one, whose handlers of events are told.
 func TestUploadAcrossAReload(t *testing.T) {
 	const folder = "/v1/providers/acme/demo/1.2.0/"
 	const zip, sums = "terraform-provider-demo_1.2.0_linux_amd64.zip", "terraform-provider-demo_1.2.0_SHA256SUMS"
@@ -165,7 +165,10 @@ func TestUploadAcrossAReload(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			options, token := publishingHandler(t)
 			storage := closingIn(t.TempDir())
-			h := liveWith(t, storage, nil, options)[0]
+			apps := map[string]any{"events": map[string]any{"subscriptions": []any{
+				map[string]any{"events": []string{eventPublished}, "handlers": []any{map[string]any{"handler": "terraform_registry_test"}}},
+			}}}
+			h := liveWith(t, storage, apps, options)[0]
 			awaitLive(t)
 			for _, name := range test.before {
 				if w, _ := put(t, h, folder+name, token, release[name]); w.Code != http.StatusAccepted {
@@ -182,12 +185,20 @@ func TestUploadAcrossAReload(t *testing.T) {
 				answered <- h.ServeHTTP(w, r, nil)
 			}()
 			io.WriteString(sent, test.body[:10]) // until it has been read
-			liveWith(t, storage, nil, options)
+			liveWith(t, storage, apps, options)
 			awaitLive(t)
 			io.WriteString(sent, test.body[10:])
 			sent.Close()
 			if err := <-answered; err != nil || w.Code != http.StatusCreated {
 				t.Errorf("got %d %s, error %v", w.Code, w.Body, err)
+			}
+			select {
+			case e := <-configuredEvents:
+				if e.Name() != eventPublished {
+					t.Errorf("the event is %s", e.Name())
+				}
+			default:
+				t.Error("no event tells of it")
 			}
 		})
 	}
