@@ -285,6 +285,8 @@ func tarsOfAllKinds() map[string][]byte {
 		"no gzip":            tarOfFiles("main.tf", ""),
 		"a folder":           gzipOf(tarOf(named("vpc/", "vpc/main.tf")...)),
 		"a link":             gzipOf(tarOf(tar.Header{Name: "main.tf", Typeflag: tar.TypeReg}, tar.Header{Name: "b.tf", Typeflag: tar.TypeSymlink, Linkname: "main.tf"})),
+		"a file with holes":  withSparse("disk.img", 1<<20, "x"),
+		"an unknown type":    gzipOf(tarOf(tar.Header{Name: "main.tf", Typeflag: tar.TypeReg}, tar.Header{Name: "x", Typeflag: 'Z', Size: 1})),
 		"a link that leaves": gzipOf(tarOf(tar.Header{Name: "main.tf", Typeflag: tar.TypeReg}, tar.Header{Name: "b", Typeflag: tar.TypeSymlink, Linkname: "../x"})),
 	}
 }
@@ -389,6 +391,15 @@ func TestArrivingPackagesAreCheckedLikeFiles(t *testing.T) {
 			}
 		})
 	}
+	t.Run("tar: a file that is nearly all holes", func(t *testing.T) {
+		modulesAgree(t, "1.0.0.tar.gz", withSparse("disk.img", 8<<30-1, "x"), random)
+	})
+	t.Run("tar: a pipe that says it is large", func(t *testing.T) {
+		pipe := tarHeader(tar.Header{Name: "p", Typeflag: tar.TypeFifo, Size: freeUnpacked + 1})
+		if o := modulesAgree(t, "1.0.0.tar.gz", gzipOf(append(pipe, tarOfFiles("main.tf", "")...)), random); o.err == "" {
+			t.Error("it is accepted")
+		}
+	})
 	t.Run("tar: more than may be first", func(t *testing.T) { modulesAgree(t, "1.0.0.tar.gz", largeTar(), random) })
 	if testing.Short() {
 		return

@@ -143,10 +143,11 @@ func tarEntries(ctx context.Context, f io.Reader, size int64, format string, m *
 	if err != nil {
 		return err
 	}
-	limit, declared := func() int64 { return maxUnpackedFrom(size) }, maxUnpackedFrom(size)
+	limit, most := func() int64 { return maxUnpackedFrom(size) }, maxUnpackedFrom(size)
 	if size == unknownSize {
-		limit, declared = func() int64 { return maxUnpackedFrom(packed.n) }, maxUnpacked
+		limit, most = func() int64 { return maxUnpackedFrom(packed.n) }, maxUnpacked
 	}
+	left := most // of the bytes that the entries may say they have
 	bounded := &boundedReader{r: unpacked, limit: limit}
 	t := tar.NewReader(bounded)
 	content := &boundedReader{r: t, limit: limit} // a sparse file unpacks to more than its size in the tar
@@ -165,7 +166,7 @@ func tarEntries(ctx context.Context, f io.Reader, size int64, format string, m *
 		if names += len(header.Name); names > maxDirectory {
 			return tree.Findingf(tree.TooLarge, "the names of the archive's entries are longer than %d bytes together", maxDirectory)
 		}
-		if declared -= header.Size; declared < 0 {
+		if left -= header.Size; left < 0 {
 			return tooLarge(limit())
 		}
 		if header.Typeflag == tar.TypeXGlobalHeader { // git archive writes one too; clients skip it
@@ -189,14 +190,19 @@ func tarEntries(ctx context.Context, f io.Reader, size int64, format string, m *
 		}
 		m.add(name)
 		m.addLink(name, header.Typeflag, header.Linkname)
-		if header.Typeflag == tar.TypeReg {
+		switch {
+		case IsTarFile(header.Typeflag):
 			if err := m.inspect(name, content, true); err != nil {
 				return err
 			}
+		case !hasNoContent(header.Typeflag):
+			return tree.Findingf(tree.BadArchive, "it has an entry %.200q that is neither a file nor a folder: pack it again without", header.Name)
 		}
 	}
 	// Read the rest for the checksum of the compression.
-	_, err = io.Copy(io.Discard, bounded)
+	if _, err = io.Copy(io.Discard, bounded); err == nil && most-left > limit() {
+		return tooLarge(limit())
+	}
 	return err
 }
 

@@ -44,6 +44,26 @@ func tarHeader(h tar.Header) []byte {
 	return b.Bytes()
 }
 
+// sparseEntry returns an entry as `tar -S` packs a file of zeros with some bytes at its end.
+func sparseEntry(name string, size int64, end string) []byte {
+	h := tarHeader(tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(end)), Mode: 0o644, Format: tar.FormatGNU})
+	h[156] = tar.TypeGNUSparse
+	copy(h[386:], fmt.Sprintf("%011o\x00%011o\x00", size-int64(len(end)), len(end)))
+	copy(h[483:], fmt.Sprintf("%011o\x00", size))
+	copy(h[148:], "        ")
+	sum := 0
+	for _, b := range h {
+		sum += int(b)
+	}
+	copy(h[148:], fmt.Sprintf("%06o\x00", sum))
+	return append(append(h, end...), make([]byte, -len(end)&(tarBlock-1))...)
+}
+
+// withSparse packs a module with a sparse file.
+func withSparse(name string, size int64, end string) []byte {
+	return gzipOf(append(sparseEntry(name, size, end), tarOfFiles("main.tf", "")...))
+}
+
 func gzipOf(content []byte) []byte {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -165,6 +185,8 @@ func TestTarsThatAreRefused(t *testing.T) {
 		{"without the tar's end", gzipOf(tarOf(main)[:512*7]), "", ""},
 		{"with an entry for its root, as Python's tarfile writes it", with(tar.Header{Name: "/", Typeflag: tar.TypeDir}), "", ""},
 		{"with a device", with(tar.Header{Name: "null", Typeflag: tar.TypeChar}), "", ""},
+		{"with a file that has holes", withSparse("disk.img", 1<<20, "x"), "", ""},
+		{"with a contiguous file", with(tar.Header{Name: "a", Typeflag: tar.TypeCont, Size: 1}), "", ""},
 		{"in two parts", append(gzipOf(tarOf(main)[:512]), gzipOf(tarOf(main)[512:])...), "", ""},
 
 		{"with a symlink outside", with(tar.Header{Name: "a/x", Typeflag: tar.TypeSymlink, Linkname: "../../x"}), tree.BadArchive, "leaves its folder"},
@@ -174,6 +196,7 @@ func TestTarsThatAreRefused(t *testing.T) {
 		{"with a parent folder", with(tar.Header{Name: "../x.tf", Typeflag: tar.TypeReg}), tree.BadArchive, "leaves its folder"},
 		{"with a way back in, which clients refuse too", with(tar.Header{Name: "a/../x.tf", Typeflag: tar.TypeReg}), tree.BadArchive, "leaves its folder"},
 		{"with an absolute name", with(tar.Header{Name: "/x.tf", Typeflag: tar.TypeReg}), tree.BadArchive, "leaves its folder"},
+		{"with an entry of a type that clients write as a file", with(tar.Header{Name: "x", Typeflag: 'Z', Size: 1}), tree.BadArchive, "neither a file nor a folder"},
 		{"with a folder as Windows writes it", with(tar.Header{Name: `a\x.tf`, Typeflag: tar.TypeReg}), tree.BadArchive, "not every client"},
 
 		{"cut short in gzip's trailer", good[:len(good)-1], tree.BadArchive, "copy it again"},
@@ -187,6 +210,7 @@ func TestTarsThatAreRefused(t *testing.T) {
 
 		{"that unpacks without end", append(gzipOf(tarHeader(tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: freeUnpacked})), zeros...), tree.TooLarge, "unpacks to more than"},
 		{"that goes on without end behind its end", append(bytes.Clone(good), zeros...), tree.TooLarge, "unpacks to more than"},
+		{"with a file that is nearly all holes", withSparse("disk.img", 8<<30-1, "x"), tree.TooLarge, "unpacks to more than"},
 		{"that says it unpacks without end", gzipOf(header), tree.TooLarge, "unpacks to more than"},
 		{"with names that take megabytes of memory", gzipOf(bytes.Repeat(tarOf(tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("a", maxDirectory/8)})[:maxDirectory/8+3*512], 9)), tree.TooLarge, "names"},
 		{"with more entries than any module has", bytes.Repeat(gzipOf(bytes.Repeat(tarOf(tar.Header{Name: "x"})[:512], 1000)), maxEntries/1000+1), tree.TooLarge, "more than 50000 entries"},
@@ -247,6 +271,18 @@ func TestSecretsInAnArchive(t *testing.T) {
 	}
 }
 
+// A file with holes is like any other: its name and its content count.
+func TestSecretsInAFileWithHoles(t *testing.T) {
+	for name, content := range map[string][]byte{
+		"a.tfstate": withSparse("a.tfstate", 8192, "{}"),
+		"server":    withSparse("server", int64(len(privateKeys(t)["PKCS#8"])), privateKeys(t)["PKCS#8"]),
+	} {
+		if facts, f := factsOf(content, "tar.gz"); f != nil || facts.LeaksTotal != 1 {
+			t.Errorf("%s: it has %v, %v", name, facts.Leaks, f)
+		}
+	}
+}
+
 // Names in a tar may be longer than the compressed tar: none may be kept.
 func TestNamesInATarAreNotKept(t *testing.T) {
 	var m moduleFinder
@@ -286,6 +322,7 @@ func FuzzDigestModuleArchive(f *testing.F) {
 	f.Add(gzipOf(tarOf(named("./", "./main.tf")...)), false)
 	f.Add(gzipOf(tarOf(named("../main.tf")...)), false)
 	f.Add(gzipOf(tarOf(tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "/etc"}, tar.Header{Name: "main.tf", Typeflag: tar.TypeReg})), false)
+	f.Add(withSparse("a.tf", 1<<20, "x"), false)
 	// The tar is fuzzed: gzip's checksum would fail on every change.
 	f.Add(tarOf(named("main.tf")...), false)
 	f.Add(tarOf(tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "x"}}, tar.Header{Name: "main.tf"}), false)

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"archive/tar"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -14,4 +15,20 @@ func tarStream(r io.Reader, format string) (io.Reader, error) {
 		return gzip.NewReader(r)
 	}
 	return nil, errors.ErrUnsupported
+}
+
+// IsTarFile reports whether clients write an entry of this type in a tar as a file with its content.
+// GNU tar has a type for files with holes.
+func IsTarFile(kind byte) bool {
+	return kind == tar.TypeReg || kind == tar.TypeGNUSparse || kind == tar.TypeCont
+}
+
+// hasNoContent reports whether an entry of this type in a tar never has content. Devices and pipes
+// are passed over.
+func hasNoContent(kind byte) bool {
+	switch kind {
+	case tar.TypeDir, tar.TypeSymlink, tar.TypeLink, tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
+		return true
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"archive/tar"
 	"bytes"
 	"errors"
 	"io"
@@ -46,5 +47,25 @@ func TestEveryFormatOfAModuleIsRead(t *testing.T) {
 	var bad *PackageError
 	if _, err := unseen.CheckModule(t.Context(), fileOf([]byte("x")), 1, "1.0.0.tar", wire.SHA256{}); !errors.As(err, &bad) || bad.Reason != tree.BadName || bad.Detail != "it is not named VERSION.tar.gz, VERSION.tgz or VERSION.zip: rename it" {
 		t.Errorf("a name of no format: %v", err)
+	}
+}
+
+// Every reader of a tar takes the types of files that clients write.
+func TestEveryTypeOfAFileIsRead(t *testing.T) {
+	for rule, content := range map[string][]byte{
+		"a regular file":    gzipOf(tarOf(tar.Header{Name: "main.tf", Typeflag: tar.TypeReg, Size: 1})),
+		"a file with holes": gzipOf(append(sparseEntry("main.tf", 1, "\x00"), tarOf()...)),
+		"a contiguous file": gzipOf(tarOf(tar.Header{Name: "main.tf", Typeflag: tar.TypeCont, Size: 1})),
+	} {
+		e, err := ReadModuleEntries(t.Context(), bytes.NewReader(content), int64(len(content)), "tar.gz")
+		if err != nil || e.Files["main.tf"] != wire.SHA256Of([]byte{0}) {
+			t.Errorf("%s is read to %v: %v", rule, e.Files, err)
+		}
+		visited := ""
+		_, err = WalkModule(t.Context(), bytes.NewReader(content), int64(len(content)), "tar.gz", 1<<20, func(string) bool { return true },
+			func(name string, _ io.Reader) error { visited += name; return nil })
+		if err != nil || visited != "main.tf" {
+			t.Errorf("%s is walked to %q: %v", rule, visited, err)
+		}
 	}
 }

@@ -65,7 +65,7 @@ func walkTar(ctx context.Context, f io.Reader, format string, limit int64, wants
 		switch {
 		case err == io.EOF:
 			return true, nil
-		case err == nil && header.Typeflag == tar.TypeReg && wants(header.Name):
+		case err == nil && IsTarFile(header.Typeflag) && wants(header.Name):
 			err = visit(header.Name, t)
 		}
 		if err != nil && bounded.N <= 0 {

@@ -143,6 +143,7 @@ func TestFetchModuleArchive(t *testing.T) {
 		{"a link inside", zipOf(t, "", entry{name: "l", kind: tar.TypeSymlink, content: "a/../main.tf"}, entry{name: "main.tf"}), "?archive=zip", "l->a/../main.tf main.tf", ""},
 		{"a link to nothing", tarGz(t, entry{name: "a/l", kind: tar.TypeSymlink, content: "../b"}, entry{name: "main.tf"}), "", "a/l->../b main.tf", ""},
 		{"a hard link is a copy", tarGz(t, entry{name: "run", content: "x", mode: 0o755}, entry{name: "a/run", kind: tar.TypeLink, content: "run"}), "", "a/run* run*", ""},
+		{"a contiguous file", tarGz(t, entry{name: "main.tf", kind: tar.TypeCont}), "", "main.tf", ""},
 		{"the last of a name", tarGz(t, entry{name: "main.tf", content: "long"}, entry{name: "main.tf"}), "", "main.tf", ""},
 		{"an empty archive", tarGz(t), "", "", ""},
 	} {

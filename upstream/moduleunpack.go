@@ -121,14 +121,15 @@ func (u *unpacker) unpackTar(r io.Reader) error {
 }
 
 func (u *unpacker) addTar(h *tar.Header, content io.Reader) error {
+	if archive.IsTarFile(h.Typeflag) {
+		return u.addFile(h.Name, h.FileInfo().Mode(), content)
+	}
 	switch h.Typeflag {
 	case tar.TypeXGlobalHeader: // as git archive writes it
 		if comment := h.PAXRecords["comment"]; isCommit(comment) {
 			u.commit = comment
 		}
 		return nil
-	case tar.TypeReg, tar.TypeGNUSparse:
-		return u.addFile(h.Name, h.FileInfo().Mode(), content)
 	case tar.TypeDir:
 		_, err := u.add(h.Name, folderEntry)
 		return err
