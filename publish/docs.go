@@ -25,8 +25,9 @@ import (
 // Limits of documentation. The public registry shows a thousand pages of 500 kB.
 const (
 	maxDocFiles = 5000
-	maxDocFile  = 8 << 20  // bytes
-	maxDocTotal = 64 << 20 // bytes
+	maxDocFile  = 8 << 20         // bytes
+	maxDocTotal = 64 << 20        // bytes
+	maxDocTar   = 2 * maxDocTotal // bytes, with headers, padding and what is left out
 	maxDocDepth = 8
 	maxDocName  = 200 // bytes, of each part of a path
 )
@@ -261,11 +262,21 @@ func (d *docReader) readTarGz(f io.Reader) error {
 	if err != nil {
 		return err
 	}
-	t := tar.NewReader(io.LimitReader(z, 2*maxDocTotal)) // with headers and padding
-	for {
+	bounded := &io.LimitedReader{R: z, N: maxDocTar + 1}
+	err = d.readTar(bounded)
+	if bounded.N <= 0 {
+		return refused("it unpacks to more than %d bytes: leave out what is not documentation", int64(maxDocTar))
+	}
+	return err
+}
+
+func (d *docReader) readTar(r io.Reader) error {
+	for t := tar.NewReader(r); ; {
 		header, err := t.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			// The rest is read for the checksum of the compression.
+			_, err = io.Copy(io.Discard, r)
+			return err
 		}
 		if err != nil {
 			return err

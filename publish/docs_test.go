@@ -67,12 +67,18 @@ func testDocs(t *testing.T, on treeKind) {
 }
 
 func TestDocsThatAreRefused(t *testing.T) {
+	page := indextest.TarGz("index.md", "# Demo")
+	damaged := []byte(page)
+	damaged[len(damaged)-8] ^= 0xff // in the checksum
 	tests := []struct {
 		rule, name, content, says string
 	}{
 		{"an archive that is none", "docs.zip", "hello", "cannot be read to its end"},
 		{"a zip whose directory would take much memory", "docs.zip", directoryOf(t, 50_001), "more than 50000 entries"},
 		{"a tar that is none", "docs.tar.gz", "hello", "cannot be read to its end"},
+		{"a tar with another checksum", "docs.tar.gz", string(damaged), "cannot be read to its end"},
+		{"a tar without its end", "docs.tar.gz", page[:len(page)-1], "cannot be read to its end"},
+		{"a page behind more than is read", "docs.tar.gz", longDocs(t), "it unpacks to more than 134217728 bytes"},
 		{"without a page", "docs.zip", indextest.Zip("main.tf", ""), "no page of documentation"},
 		{"a path that leads out", "docs.zip", indextest.Zip("../index.md", ""), "is not the name of a file below its folder"},
 		{"a path that leads out of docs", "docs.tar.gz", indextest.TarGz("docs/../../index.md", ""), "is not the name of a file below its folder"},
@@ -111,6 +117,45 @@ func tarOf(h *tar.Header) string {
 		panic("writing to memory fails")
 	}
 	return b.String()
+}
+
+// longDocs returns an archive of a page, of a file that is left out and ends where no more is read,
+// and of another page.
+func longDocs(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	b.Write(gzipOf(t, append(tarStart(t, "index.md", 0), tarStart(t, ".terraform/provider", 128<<20-1024)...)))
+	zeros := gzipOf(t, make([]byte, 1<<20))
+	for range 127 {
+		b.Write(zeros)
+	}
+	b.Write(gzipOf(t, make([]byte, 1<<20-1024)))
+	b.Write(gzipOf(t, tarStart(t, "resources/thing.md", 0)))
+	b.Write(gzipOf(t, make([]byte, 1024)))
+	return b.String()
+}
+
+// tarStart returns the header of a file in a tar.
+func tarStart(t *testing.T, name string, size int64) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func gzipOf(t *testing.T, content []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := z.Write(content); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // zipOf returns an archive of one entry with a mode.
