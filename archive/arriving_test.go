@@ -285,6 +285,7 @@ func tarsOfAllKinds() map[string][]byte {
 		"no gzip":            tarOfFiles("main.tf", ""),
 		"a folder":           gzipOf(tarOf(named("vpc/", "vpc/main.tf")...)),
 		"a link":             gzipOf(tarOf(tar.Header{Name: "main.tf", Typeflag: tar.TypeReg}, tar.Header{Name: "b.tf", Typeflag: tar.TypeSymlink, Linkname: "main.tf"})),
+		"a file and folder":  gzipOf(tarOf(named("main.tf", "docs", "docs/index.md")...)),
 		"a file with holes":  withSparse("disk.img", 1<<20, "x"),
 		"an unknown type":    gzipOf(tarOf(tar.Header{Name: "main.tf", Typeflag: tar.TypeReg}, tar.Header{Name: "x", Typeflag: 'Z', Size: 1})),
 		"a link that leaves": gzipOf(tarOf(tar.Header{Name: "main.tf", Typeflag: tar.TypeReg}, tar.Header{Name: "b", Typeflag: tar.TypeSymlink, Linkname: "../x"})),

@@ -14,6 +14,6 @@
 // whenever it is read, never written, and has the same bytes on every machine (ModuleFolder,
 // PackageFolder). Files that are not part of a module are left out: see leftout.go.
 //
-// Secrets in modules are found by secret.go. Other faults of a module that clients can
-// unpack are doubts: see Doubts.
+// Secrets in modules are found by secret.go. Other faults of a module are doubts: see
+// Doubts.
 package archive

@@ -8,12 +8,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// Doubts are the faults of a module's package that clients can unpack nevertheless, in
+// Doubts are the faults of a module's package that do not keep it from being offered, in
 // sentences. The server and the publish command refuse to publish a package with some of
 // them. A package that lies in the tree, or comes from an origin, is offered all the same:
 // its publisher is not there to correct it.
 type Doubts struct {
-	// Unusable are files that clients cannot parse, so that they refuse the module.
+	// Unusable are faults for which clients refuse the module: a name that they cannot unpack, and
+	// files that they cannot parse.
 	Unusable []string
 
 	// Secrets are private keys, saved plans and state in the package.
@@ -45,6 +46,9 @@ func (m *ModuleFolder) Doubts(d Digest) Doubts {
 
 // doubtsOf returns the doubts about a package with these facts and this encoded summary.
 func doubtsOf(facts moduleFacts, summary []byte) (d Doubts) {
+	if facts.Both != "" {
+		d.Unusable = append(d.Unusable, fmt.Sprintf("rename %q, which is a file and a folder, so that no client can unpack the package", facts.Both))
+	}
 	s, _ := moduledoc.DecodeSummary(summary)
 	for _, p := range s.Refused {
 		d.Unusable = append(d.Unusable, fmt.Sprintf("correct %s, which clients cannot parse: %s", p.Place(), p.Text))

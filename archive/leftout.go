@@ -243,15 +243,20 @@ type nameList struct {
 // maxListedName is how many bytes of a name are listed: in a tar a name may have any length.
 const maxListedName = 200
 
+// listedName returns the part of a name that is listed.
+func listedName(name string) string {
+	if len(name) > maxListedName {
+		return strings.ToValidUTF8(name[:maxListedName], "") + "…"
+	}
+	return strings.Clone(name)
+}
+
 // add adds a name, followed by its kind if one is given.
 func (l *nameList) add(name string, kind ...string) {
 	if l.total++; len(l.first) > maxListed {
 		return
 	}
-	if len(name) > maxListedName {
-		name = strings.ToValidUTF8(name[:maxListedName], "") + "…"
-	}
-	name = strings.Clone(name)
+	name = listedName(name)
 	for _, k := range kind {
 		name += " (" + k + ")"
 	}

@@ -40,6 +40,7 @@ func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, forma
 	facts := moduleFacts{
 		Folder: folder, Secrets: m.secrets.first, SecretsTotal: m.secrets.total,
 		Leaks: m.leaks.first, LeaksTotal: m.leaks.total, packageNames: m.names(),
+		Both: listedName(fileAndFolder(m.unpacked)),
 	}
 	d.Content = encodeModuleContent(facts.encode(), m.docs.Summary(folder))
 	d.FileHashes = hashesOf(m.sums)
@@ -53,6 +54,7 @@ type moduleFacts struct {
 	SecretsTotal int      `json:"secrets_total,omitempty"`
 	Leaks        []string `json:"leaks,omitempty"` // secrets for which a publication is refused
 	LeaksTotal   int      `json:"leaks_total,omitempty"`
+	Both         string   `json:"both,omitempty"` // a name that is a file and a folder
 	packageNames
 }
 
@@ -117,7 +119,7 @@ func (m *moduleFinder) addMember(member *zip.File) error {
 	if _, err := io.Copy(io.Discard, r); err != nil { // the zip reader compares the CRC
 		return err
 	}
-	m.add(member.Name)
+	m.addUnpacked(member.Name, member.Mode().IsDir())
 	return nil
 }
 
@@ -128,8 +130,14 @@ func (m *moduleFinder) addWalked(name string, content io.Reader) error {
 			return err
 		}
 	}
-	m.add(name)
+	m.addUnpacked(name, content == nil)
 	return nil
+}
+
+// addUnpacked takes the name of an entry of an archive.
+func (m *moduleFinder) addUnpacked(name string, folder bool) {
+	m.unpacked = append(m.unpacked, unpackedName(name, folder))
+	m.add(name)
 }
 
 // unknownSize is the size of a tar that is still arriving.
@@ -184,11 +192,8 @@ func tarEntries(ctx context.Context, f io.Reader, size int64, format string, m *
 		if linkLeaves(header) {
 			return tree.Findingf(tree.BadArchive, "it has a link %.200q that leaves its folder: pack the file it leads to", header.Name)
 		}
-		name := path.Clean(header.Name)
-		if header.Typeflag == tar.TypeDir {
-			name += "/"
-		}
-		m.add(name)
+		name := unpackedName(header.Name, header.Typeflag == tar.TypeDir)
+		m.addUnpacked(name, header.Typeflag == tar.TypeDir)
 		m.addLink(name, header.Typeflag, header.Linkname)
 		switch {
 		case IsTarFile(header.Typeflag):
@@ -246,8 +251,7 @@ func linkLeaves(h *tar.Header) bool {
 // A moduleFinder looks for a module where clients look: at the root, or in folders below it
 // for a package that is only used by //submodule. Code hosts make packages with one top
 // folder, which is the module itself: there clients look where the location says
-// (checklist 89, 96). The finder takes the name of every entry and keeps none of them, since
-// an archive may have any number.
+// (checklist 89, 96).
 type moduleFinder struct {
 	atRoot   bool   // there is configuration at the root
 	anywhere bool   // there is configuration in a folder
@@ -260,6 +264,7 @@ type moduleFinder struct {
 	inModules bool     // there is configuration in modules/ at the root
 	deep      string   // the first configuration in another place
 	values    nameList // files with values of variables
+	unpacked  []string // the names of an archive's entries; the limits bound their bytes
 
 	leaks   nameList // with their kinds
 	secrets nameList // the other secrets

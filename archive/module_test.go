@@ -283,6 +283,39 @@ func TestSecretsInAFileWithHoles(t *testing.T) {
 	}
 }
 
+// An archive that clients cannot unpack is doubted. It is offered all the same if it is there already.
+func TestModulesThatClientsCannotUnpack(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		names []string
+		says  string // empty: clients can unpack it
+	}{
+		{"a file beside a folder", []string{"main.tf", "docs.md", "docs/", "docs/a.md"}, ""},
+		{"a file twice", []string{"main.tf", "main.tf"}, ""},
+		{"a file that is a folder", []string{"main.tf", "docs", "docs/a.md"}, "docs"},
+		{"a folder that is a file, written in another way", []string{"main.tf", "./docs/", "docs"}, "docs"},
+		{"a file that is a folder further up", []string{"main.tf", "a/b/c/d.md", "a/b"}, "a/b"},
+		{"a long name", []string{"main.tf", strings.Repeat("x", 300), strings.Repeat("x", 300) + "/a"}, strings.Repeat("x", 200) + "…"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			var inZip []string
+			for _, name := range test.names {
+				inZip = append(inZip, name, "")
+			}
+			var want []string
+			if test.says != "" {
+				want = []string{fmt.Sprintf("rename %q, which is a file and a folder, so that no client can unpack the package", test.says)}
+			}
+			for format, content := range map[string][]byte{"zip": zipOf(inZip...), "tar.gz": gzipOf(tarOf(named(test.names...)...))} {
+				d, err := digestModule(t.Context(), fileOf(content), int64(len(content)), format)
+				if got := DoubtsOf(d).Unusable; err != nil || !slices.Equal(got, want) {
+					t.Errorf("of a %s it says %q, %v", format, got, err)
+				}
+			}
+		})
+	}
+}
+
 // Names in a tar may be longer than the compressed tar: none may be kept.
 func TestNamesInATarAreNotKept(t *testing.T) {
 	var m moduleFinder

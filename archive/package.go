@@ -48,26 +48,46 @@ type unpackedZip map[string]*zip.File
 // unpack determines which files clients unpack, and refuses a zip that they cannot unpack.
 func unpack(entries []*zip.File) (unpackedZip, error) {
 	files := make(unpackedZip, len(entries))
-	names := make([]string, len(entries)) // names of all entries; names of folders end in a slash
+	names := make([]string, len(entries))
 	for i, entry := range entries {
-		names[i] = path.Clean(entry.Name)
-		if !entry.FileInfo().IsDir() {
+		folder := entry.FileInfo().IsDir()
+		if names[i] = unpackedName(entry.Name, folder); !folder {
 			files[names[i]] = entry
-		} else {
-			names[i] += "/"
 		}
 	}
+	if name := fileAndFolder(names); name != "" {
+		return nil, tree.Findingf(tree.BadArchive, "%.200q in it is a file and a folder, so that no client can unpack it: pack it again", name)
+	}
+	return files, nil
+}
+
+// unpackedName returns the path to which clients unpack an entry. The path of a folder ends in a
+// slash.
+func unpackedName(name string, folder bool) string {
+	name = path.Clean(name)
+	if folder {
+		name += "/"
+	}
+	return name
+}
+
+// fileAndFolder returns a name that is a file and a folder among the unpacked names of an archive's
+// entries, which it sorts; empty if there is none.
+func fileAndFolder(names []string) string {
 	// In sorted order, the content of a folder follows the folder's name. Walking from each
 	// file up to the root instead would take minutes for a megabyte of long names.
 	slices.Sort(names)
-	for name := range files {
+	for _, name := range names {
+		if strings.HasSuffix(name, "/") {
+			continue
+		}
 		folder := name + "/"
 		i, _ := slices.BinarySearch(names, folder)
 		if name == "." || i < len(names) && strings.HasPrefix(names[i], folder) {
-			return nil, tree.Findingf(tree.BadArchive, "%.200q in it is a file and a folder, so that no client can unpack it: pack it again", name)
+			return name
 		}
 	}
-	return files, nil
+	return ""
 }
 
 // ProviderPrefix begins the name of the program in a provider's package.

@@ -94,6 +94,9 @@ func TestModulesThatClientsCouldNotUse(t *testing.T) {
 		{"files that clients cannot parse, with secrets allowed", broken[:2], true, []string{
 			"correct main.tf:2, which clients cannot parse: Invalid expression: Expected the start of an expression, but found an invalid expression token.",
 		}, nil},
+		{"a file that is a folder", []string{"main.tf", "", "docs", "", "docs/index.md", ""}, false, []string{
+			`rename "docs", which is a file and a folder, so that no client can unpack the package`,
+		}, nil},
 		{"a private key", []string{"main.tf", "", "test/server.txt", key}, false, []string{"contains test/server.txt (a private key)" + allow}, nil},
 		{"state", []string{"main.tf", "", "terraform.tfstate", "{}"}, false, []string{"contains terraform.tfstate (state)" + allow}, nil},
 		{"both, allowed", []string{"main.tf", "", "test/server.txt", key, "terraform.tfstate", "{}"}, true, nil,
