@@ -94,6 +94,11 @@ type Publisher struct {
 
 	unpacking sync.Mutex // of documentation, once its version is locked
 
+	ended struct { // stages
+		mutex  sync.Mutex
+		looked time.Time // when they were looked for last
+	}
+
 	checked cache.Cache[checkedFile, archive.PackageDigest] // packages that are staged
 }
 

@@ -5,14 +5,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A room bounds how much is staged or on its way in, for one token and in all. It
 // counts the files that this instance takes at once, and the files of other instances
-// when it looks at all stages.
+// when it looks at all stages. What other instances have published or discarded is
+// forgotten then, and when there is no room.
 type room struct {
 	max, maxEach int64 // bytes
 
@@ -120,18 +125,65 @@ func (p *Publisher) measure(s stage, subject string, sent int64) {
 	}
 }
 
+// takeRoom takes room for n further bytes of a subject. It fails only if there is none once ended
+// stages are forgotten.
+func (p *Publisher) takeRoom(subject string, n int64) error {
+	err := p.room.take(subject, n)
+	if err == nil {
+		return nil
+	}
+	p.forgetEnded()
+	return p.room.take(subject, n)
+}
+
+// endedInterval is the time between two looks for ended stages: clients may send on although they
+// are refused.
+const endedInterval = time.Second
+
+// forgetEnded forgets the stages that another instance has published or discarded.
+func (p *Publisher) forgetEnded() {
+	p.ended.mutex.Lock() // who comes meanwhile waits for the result
+	defer p.ended.mutex.Unlock()
+	if time.Since(p.ended.looked) < endedInterval || len(p.room.names()) == 0 {
+		return
+	}
+	defer func() { p.ended.looked = time.Now() }()
+	files, err := p.open()
+	if err != nil {
+		return // which is logged
+	}
+	if _, err := p.stages(files.Providers); err != nil {
+		p.unavailable("looking at what is staged", err)
+	}
+}
+
+// stages returns the folders of all stages, and forgets those that have ended.
+func (p *Publisher) stages(providers tree.Part) ([]tree.Entry, error) {
+	known, look := p.room.names(), p.room.look()
+	entries, err := providers.Entries(stagingPath())
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range known {
+		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name == name }) {
+			p.room.record(name, look, 0, "", 0) // another instance has published or dropped it
+		}
+	}
+	return entries, nil
+}
+
 // A roomWriter takes room for bytes beyond the announced size.
 type roomWriter struct {
 	io.Writer
-	room    *room
-	subject string
-	taken   int64
-	written int64
+	publisher *Publisher
+	subject   string
+	taken     int64
+	written   int64
 }
 
 func (w *roomWriter) Write(b []byte) (int, error) {
 	if w.written += int64(len(b)); w.written > w.taken {
-		if err := w.room.take(w.subject, w.written-w.taken); err != nil {
+		if err := w.publisher.takeRoom(w.subject, w.written-w.taken); err != nil {
 			return 0, err
 		}
 		w.taken = w.written
@@ -141,6 +193,6 @@ func (w *roomWriter) Write(b []byte) (int, error) {
 
 // end gives the room back.
 func (w *roomWriter) end() {
-	w.room.giveBack(w.subject, w.taken)
+	w.publisher.room.giveBack(w.subject, w.taken)
 	w.taken = 0
 }

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // The limits of one token and of all tokens apply to staged files. Files that are
@@ -71,6 +75,73 @@ func testStagedFilesHaveALimit(t *testing.T, on treeKind) {
 			must("the last file", put(r, "dave", "1.0.0", darwinZip, known))
 			must("after it has been published", put(r, "ci", "2.0.0", linuxZip, known))
 		})
+	}
+}
+
+// What another instance has published or discarded takes up no room.
+func TestFilesThatAnotherInstanceHasEnded(t *testing.T) {
+	eachTree(t, testFilesThatAnotherInstanceHasEnded)
+}
+
+func testFilesThatAnotherInstanceHasEnded(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	var all int64
+	for _, content := range d {
+		all += int64(len(content))
+	}
+	for _, test := range []struct {
+		rule string
+		ends func(other *registry) error
+	}{
+		{"published", func(other *registry) error { _, err := other.put(linuxZip, d[linuxZip]); return err }},
+		{"discarded", func(other *registry) error { return other.Drop(t.Context(), demo, "1.0.0") }},
+	} {
+		for _, size := range []int64{-1, int64(len(d[linuxZip]))} {
+			t.Run(fmt.Sprintf("%s, before one of %d bytes", test.rule, size), func(t *testing.T) {
+				one := on.newRegistry(t, func(o *publish.Options) { o.MaxStaged = all - 1 })
+				for _, name := range d.names() {
+					if name != linuxZip {
+						one.mustPut(name, d[name], publish.Waiting)
+					}
+				}
+				if err := test.ends(one.again(t)); err != nil {
+					t.Fatal(err)
+				}
+				f, err := publish.ParseReleaseFile(demo, "2.0.0", "terraform-provider-demo_2.0.0_linux_amd64.zip")
+				if err != nil {
+					t.Fatal(err)
+				}
+				u := upload(d[linuxZip])
+				u.Size = size
+				if _, err := one.Put(t.Context(), f, u); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// However many files are refused, what other instances have ended is looked for once a second.
+func TestRefusedFilesAreCheap(t *testing.T) {
+	d := newDist(t, "")
+	var looks atomic.Int64
+	b := &treetest.Bucket{Fail: func(operation, name string) error {
+		if operation == "list" && path.Base(name) == tree.StagingName {
+			looks.Add(1)
+		}
+		return nil
+	}}
+	r := newRegistryInBucket(t, b, func(o *publish.Options) { o.MaxStaged = int64(len(d[linuxZip])) + 10 })
+	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
+	looks.Store(0)
+	const refused = 20
+	for range refused {
+		if _, err := r.put(darwinZip, d[darwinZip]); !errors.Is(err, publish.ErrNoRoom) {
+			t.Fatal(err)
+		}
+	}
+	if n := looks.Load(); n >= 2*refused { // each of them looks once for its own stage
+		t.Errorf("it has looked %d times for %d files", n, refused)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -45,16 +44,10 @@ func (p *Publisher) tidy(ctx context.Context) {
 		part.RemoveTemporaries(ctx, stagingPath(), 0)
 		defer part.RemoveIfEmpty(stagingPath())
 	}
-	known, look := p.room.names(), p.room.look()
-	entries, err := files.Providers.Entries(stagingPath())
+	entries, err := p.stages(files.Providers)
 	if err != nil {
 		p.unavailable("looking at what is staged", err)
 		return
-	}
-	for _, name := range known {
-		if !slices.ContainsFunc(entries, func(e tree.Entry) bool { return e.Name == name }) {
-			p.room.record(name, look, 0, "", 0) // another instance has published or dropped it
-		}
 	}
 	for _, e := range entries {
 		s, ok := parseStage(files.Providers, e.Name)

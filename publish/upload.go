@@ -65,10 +65,10 @@ func (r *received) Discard() {
 // or discard it.
 func (p *Publisher) receive(ctx context.Context, part tree.Part, f File, u Upload) (*received, error) {
 	announced := max(u.Size, 0)
-	if err := p.room.take(u.Subject, announced); err != nil {
+	if err := p.takeRoom(u.Subject, announced); err != nil {
 		return nil, err
 	}
-	w := &roomWriter{room: p.room, subject: u.Subject, taken: announced}
+	w := &roomWriter{publisher: p, subject: u.Subject, taken: announced}
 	t, err := part.NewTemporary(ctx, stagingPath(f.Name))
 	if err != nil {
 		w.end()
