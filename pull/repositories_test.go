@@ -870,24 +870,25 @@ func TestFailuresOfGit(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, test := range []struct {
-		rule, does string
-		kind       error
-		logs       string // of git
+		rule, command, does string
+		kind                error
+		logs                string // of git
 	}{
-		{"the disk is full", "echo 'fatal: write error: No space left on device' >&2; echo 'fatal: index-pack failed' >&2; exit 128", tree.ErrDiskFull, ""},
-		{"the quota of the disk is used up", "echo 'fatal: write error: Disk quota exceeded' >&2; exit 128", tree.ErrDiskFull, ""},
-		{"git is killed", "kill -9 $$", upstream.ErrUnavailable, ""},
-		{"a child of git is killed", "echo 'error: index-pack died of signal 9' >&2; exit 128", upstream.ErrUnavailable, ""},
-		{"the disk of the code host is full", "echo 'remote: fatal: No space left on device' >&2; exit 128", upstream.ErrMalformed, "remote: fatal: No space left on device"},
-		{"the code host refuses it", "echo 'fatal: remote error: No space left on device' >&2; exit 128", upstream.ErrMalformed, "fatal: remote error: No space left on device"},
-		{"anything else", "echo 'fatal: bad object' >&2; exit 128", upstream.ErrMalformed, "fatal: bad object"},
+		{"the disk is full", "fetch", "echo 'fatal: write error: No space left on device' >&2; echo 'fatal: index-pack failed' >&2; exit 128", tree.ErrDiskFull, ""},
+		{"the quota of the disk is used up", "fetch", "echo 'fatal: write error: Disk quota exceeded' >&2; exit 128", tree.ErrDiskFull, ""},
+		{"git is killed", "fetch", "kill -9 $$", upstream.ErrUnavailable, ""},
+		{"git is killed while it reads the submodules", "config", "kill -9 $$", upstream.ErrUnavailable, ""},
+		{"a child of git is killed", "fetch", "echo 'error: index-pack died of signal 9' >&2; exit 128", upstream.ErrUnavailable, ""},
+		{"the disk of the code host is full", "fetch", "echo 'remote: fatal: No space left on device' >&2; exit 128", upstream.ErrMalformed, "remote: fatal: No space left on device"},
+		{"the code host refuses it", "fetch", "echo 'fatal: remote error: No space left on device' >&2; exit 128", upstream.ErrMalformed, "fatal: remote error: No space left on device"},
+		{"anything else", "fetch", "echo 'fatal: bad object' >&2; exit 128", upstream.ErrMalformed, "fatal: bad object"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			c := connect(t, "")
-			c.repository.Write("main.tf", "")
+			c.repository.Write("main.tf", "", ".gitmodules", "")
 			c.repository.Commit("v1.0.0")
 			bin := t.TempDir()
-			script := "#!/bin/sh\nfor a; do if [ \"$a\" = fetch ]; then " + test.does + "; fi; done\nexec " + git + " \"$@\"\n"
+			script := "#!/bin/sh\nfor a; do if [ \"$a\" = " + test.command + " ]; then " + test.does + "; fi; done\nexec " + git + " \"$@\"\n"
 			if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -329,6 +329,52 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 	}
 }
 
+// A submodule that is needed and whose URL is not known is an error. The module would lack its files for good.
+func TestSubmodulesWithoutTheirURL(t *testing.T) {
+	net := upstreamtest.NewRepository(t)
+	net.Write("net.tf", "# 1\n")
+	commit := net.Commit()
+	const listed = "[submodule \"net\"]\n\tpath = vendor/net\n\turl = ../net.git\n"
+	for i, test := range []struct {
+		rule, gitmodules string
+		main             string // a/main.tf
+		says             string // empty: the module is fetched
+	}{
+		{"none that is called is listed", "# nothing\n", call("../vendor/net"), `its submodule "vendor/net" has no URL in .gitmodules`},
+		{"none with a folder that is called is listed", "# nothing\n", call("../vendor/net/x"), `its submodule "vendor/net" has no URL in .gitmodules`},
+		{"one that is not needed", "# nothing\n", "", ""},
+		{"a long list", strings.Repeat("# a comment\n", 6000) + listed, call("../vendor/net"), ""},
+		{"a list that is too long", strings.Repeat("# a comment\n", 100_000) + listed, call("../vendor/net"), "git cannot read the repository"},
+		{"a list that git cannot read", listed + "[submodule", call("../vendor/net"), "git cannot read the repository"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			upstreamtest.SkipInShort(t, i)
+			r := upstreamtest.NewRepository(t)
+			r.Git("config", "uploadpack.allowFilter", "true")
+			r.Write("a/main.tf", test.main, ".gitmodules", test.gitmodules)
+			r.Commit()
+			r.Git("update-index", "--add", "--cacheinfo", "160000,"+commit+",vendor/net")
+			r.Git("commit", "--quiet", "--message", "A submodule")
+			s := &gitSite{}
+			s.serve("/acme/vpc.git", r)
+			s.serve("/acme/net.git", net)
+			into := t.TempDir()
+			_, err := s.client(t, upstream.Origin{}).FetchModule(t.Context(), gitSource(t, "git::https://"+codeHost+"/acme/vpc.git//a"), into)
+			if test.says != "" {
+				mustFail(t, err, upstream.ErrMalformed, test.says)
+				return
+			}
+			want := []string{"a/main.tf: " + test.main}
+			if test.main != "" {
+				want = append(want, "vendor/net/net.tf: # 1\n")
+			}
+			if got := filesOf(t, into); err != nil || !slices.Equal(got, want) {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
 // A server that fails costs limited time and space, and the failure names it.
 func TestGitServersThatFail(t *testing.T) {
 	r := upstreamtest.NewRepository(t)

@@ -109,6 +109,8 @@ func (p *gitPackage) add(ctx context.Context, name string) (link string, err err
 		return "", err
 	case f.Mode == git.Symlink:
 		return f.Name, p.addFiles(ctx, c, []git.File{f})
+	case f.Mode == git.Submodule: // it would have been fetched if .gitmodules listed it
+		return "", p.addSubmodule(ctx, f.Name)
 	case !ok:
 		return "", nil
 	case f.Mode != git.Folder:

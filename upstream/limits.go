@@ -139,5 +139,5 @@ const (
 
 	maxSubmodules     = 50
 	maxSubmoduleDepth = 3
-	maxGitmodules     = 64 << 10 // bytes
+	maxGitmodules     = 1 << 20 // bytes
 )

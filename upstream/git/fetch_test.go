@@ -276,14 +276,16 @@ func TestSubmodulesAsTheyAreWritten(t *testing.T) {
 	for _, test := range []struct {
 		rule, gitmodules string
 		want             map[string]string
+		damaged          string // what the error says; empty: there is none
 	}{
-		{"two", "[submodule \"a\"]\n\tpath = vendor/a\n\turl = ../a.git\n[submodule \"b.c\"]\n\tpath = b\n\turl = https://example.com/b\n", map[string]string{"vendor/a": "../a.git", "b": "https://example.com/b"}},
-		{"out of it", "[submodule \"a\"]\n\tpath = ../a\n\turl = ../a.git\n", nil},
-		{"git's own folder", "[submodule \"a\"]\n\tpath = .GIT/hooks\n\turl = ../a.git\n", nil},
-		{"without a URL", "[submodule \"a\"]\n\tpath = a\n", nil},
-		{"other configuration", "[include]\n\tpath = /etc/passwd\n[core]\n\tfsmonitor = x\n", nil},
-		{"a file that git cannot read", "[submodule", nil},
-		{"too much", "[submodule \"a\"]\n\tpath = a\n\turl = " + strings.Repeat("a", 2000) + "\n", nil},
+		{"two", "[submodule \"a\"]\n\tpath = vendor/a\n\turl = ../a.git\n[submodule \"b.c\"]\n\tpath = b\n\turl = https://example.com/b\n", map[string]string{"vendor/a": "../a.git", "b": "https://example.com/b"}, ""},
+		{"out of it", "[submodule \"a\"]\n\tpath = ../a\n\turl = ../a.git\n", nil, ""},
+		{"git's own folder", "[submodule \"a\"]\n\tpath = .GIT/hooks\n\turl = ../a.git\n", nil, ""},
+		{"without a URL", "[submodule \"a\"]\n\tpath = a\n", nil, ""},
+		{"other configuration", "[include]\n\tpath = /etc/passwd\n[core]\n\tfsmonitor = x\n", nil, ""},
+		{"an empty file", "", nil, ""},
+		{"a file that git cannot read", "[submodule", nil, "git cannot read its .gitmodules"},
+		{"too much", "[submodule \"a\"]\n\tpath = a\n\turl = " + strings.Repeat("a", 2000) + "\n", nil, "more than 1000 bytes"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r.Write(".gitmodules", test.gitmodules)
@@ -293,6 +295,12 @@ func TestSubmodulesAsTheyAreWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := opened.Submodules(t.Context(), commit, 1000)
+			if test.damaged != "" {
+				if damaged, is := errors.AsType[*git.DamagedError](err); !is || !strings.Contains(damaged.Error(), test.damaged) {
+					t.Errorf("got %v, %v", got, err)
+				}
+				return
+			}
 			if err != nil || fmt.Sprint(got) != fmt.Sprint(test.want) {
 				t.Errorf("got %v, %v", got, err)
 			}

@@ -40,6 +40,14 @@ func (e *CommandError) Error() string {
 
 func (e *CommandError) Unwrap() error { return e.err }
 
+// exitStatus returns the exit status of a git command that failed; zero for other errors, and -1 if it was killed.
+func exitStatus(err error) int {
+	if ended, is := errors.AsType[*exec.ExitError](err); is {
+		return ended.ExitCode()
+	}
+	return 0
+}
+
 // ErrKilled means that git was ended by a signal, perhaps because the machine lacks memory.
 var ErrKilled = errors.New("git was killed")
 

@@ -137,7 +137,8 @@ func (r *Repository) Entry(ctx context.Context, commit, name string) (f File, ok
 }
 
 // Submodules returns the URLs of a commit's submodules, unchanged from .gitmodules, by
-// path. There are none if git cannot read the file, or if its size exceeds maxBytes.
+// path. The error is a DamagedError if the file is not in git's form, or if its size
+// exceeds maxBytes.
 func (r *Repository) Submodules(ctx context.Context, commit string, maxBytes int64) (map[string]string, error) {
 	entry, ok, err := r.Entry(ctx, commit, ".gitmodules")
 	if err != nil || !ok || entry.Mode == Folder || entry.Mode == Symlink || entry.Mode == Submodule {
@@ -148,9 +149,10 @@ func (r *Repository) Submodules(ctx context.Context, commit string, maxBytes int
 	}
 	var content []byte
 	if err := r.contents(ctx, []File{entry}, func(_ File, size int64, c io.Reader) (err error) {
-		if size <= maxBytes {
-			content, err = io.ReadAll(c)
+		if size > maxBytes {
+			return r.damaged("its .gitmodules has more than %d bytes", maxBytes)
 		}
+		content, err = io.ReadAll(c)
 		return err
 	}); err != nil {
 		return nil, err
@@ -167,8 +169,13 @@ func (r *Repository) Submodules(ctx context.Context, commit string, maxBytes int
 		return nil
 	}
 	err = r.records(ctx, 0, bytes.NewReader(content), take, "config", "--file=-", "--no-includes", "-z", "--get-regexp", `^submodule\..*\.(path|url)$`)
-	if _, failed := errors.AsType[*CommandError](err); failed {
+	switch {
+	case exitStatus(err) == 1: // no such keys
 		return nil, nil
+	case failedWith(err, "bad config"):
+		return nil, r.damaged("git cannot read its .gitmodules")
+	case err != nil:
+		return nil, err
 	}
 	submodules := make(map[string]string)
 	for name, at := range paths {
@@ -176,7 +183,7 @@ func (r *Repository) Submodules(ctx context.Context, commit string, maxBytes int
 			submodules[at] = url
 		}
 	}
-	return submodules, err
+	return submodules, nil
 }
 
 // The limits of a name in a tree. A longer name cannot be written on some systems, and
