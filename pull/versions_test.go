@@ -74,6 +74,7 @@ func TestVersionsWhileTheOriginFails(t *testing.T) {
 		{"down", status(503), 4 * time.Second, "does not answer", "answers again"},
 		{"silent", upstreamtest.Silence, 3 * time.Second, "does not answer", "answers again"},
 		{"forgetful", status(404), 0, "does not list the provider", "lists the provider again"},
+		{"failing with status 200", body(`{"errors":["upstream request timeout"]}`), 0, "does not list the provider", "lists the provider again"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newAcme(t)

@@ -40,27 +40,27 @@ func members(d *json.Decoder, read func(name string, d *json.Decoder) error) err
 	return err
 }
 
-// eachElement reads an array; null counts as an empty one.
-func eachElement(d *json.Decoder, read func(json.RawMessage) error) error {
+// eachElement reads an array. found is false for null.
+func eachElement(d *json.Decoder, read func(json.RawMessage) error) (found bool, err error) {
 	switch token, err := d.Token(); {
 	case err != nil:
-		return err
+		return false, err
 	case token == nil:
-		return nil
+		return false, nil
 	case token != json.Delim('['):
-		return errNoObject
+		return false, errNoObject
 	}
 	for d.More() {
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return err
+			return true, err
 		}
 		if err := read(raw); err != nil {
-			return err
+			return true, err
 		}
 	}
-	_, err := d.Token()
-	return err
+	_, err = d.Token()
+	return true, err
 }
 
 // lenient reads the elements of an array that have type T, and skips the others.

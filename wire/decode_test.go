@@ -82,7 +82,10 @@ func TestDecodeProviderVersions(t *testing.T) {
 		{"a version of any length is left out", `{"versions":[{"version":"1.0.0-` + strings.Repeat("a", 300) + `"},{"version":"2.0.0"}]}`, "2.0.0"},
 		{"protocols that are not MAJOR.MINOR are left out", `{"versions":[{"version":"1.0.0","protocols":["5","5.0",6.0,null]}]}`, "1.0.0[5.0]"},
 		{"platforms that no client requests are left out, and none is listed twice", `{"versions":[{"version":"1.0.0","platforms":[{"os":"Linux","arch":"amd64"},{"os":"linux","arch":"amd64"},{"os":"linux","arch":"amd64"},3]}]}`, "1.0.0[linux_amd64]"},
-		{"names in any case, other members, null", `{"id":"x","Versions":null,"warnings":[1]}`, ""},
+		{"names in any case, and other members", `{"id":"x","Versions":[{"version":"1.0.0"}],"warnings":[1]}`, "1.0.0"},
+		{"no versions", `{"versions":[]}`, ""},
+		{"null", `{"versions":null}`, "error"},
+		{"an error for a list", `{"errors":["upstream request timeout"]}`, "error"},
 		{"not an object", `[]`, "error"},
 		{"two objects", `{"versions":[]}{}`, "error"},
 		{"cut off", `{"versions":[{"version":"1.0.0"}`, "error"},
@@ -112,6 +115,29 @@ func TestDecodeProviderVersions(t *testing.T) {
 	many := `{"versions":[` + strings.TrimSuffix(strings.Repeat(`{"version":"1.0.0"},`, wire.MaxVersions+1), ",") + `]}`
 	if _, err := wire.DecodeProviderVersions([]byte(many)); !errors.Is(err, wire.ErrTooManyVersions) {
 		t.Errorf("for too many versions, the error is %v", err)
+	}
+}
+
+// An object without a list is not an empty list.
+func TestDecodeMirrorIndex(t *testing.T) {
+	for _, test := range []struct{ rule, document, want string }{
+		{"newest first", `{"versions":{"1.9.0":{},"1.10.0":{}}}`, "[{1.10.0 [] []} {1.9.0 [] []}]"},
+		{"no versions", `{"Versions":{}}`, "[]"},
+		{"null", `{"versions":null}`, "error"},
+		{"an error for a list", `{"message":"Internal server error"}`, "error"},
+		{"an empty object", `{}`, "error"},
+		{"versions that are not an object", `{"versions":[]}`, "error"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			list, err := wire.DecodeMirrorIndex([]byte(test.document))
+			got := fmt.Sprint(list)
+			if err != nil {
+				got = "error"
+			}
+			if got != test.want {
+				t.Errorf("got %s, %v", got, err)
+			}
+		})
 	}
 }
 

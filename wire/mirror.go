@@ -26,9 +26,11 @@ func EncodeMirrorIndex(versions []string) *Document {
 }
 
 // DecodeMirrorIndex reads the versions of a mirror's index.json, newest first and
-// without duplicates. The error is ErrTooManyVersions or describes the problem.
+// without duplicates. The error is ErrTooManyVersions or describes the problem, as for
+// DecodeProviderVersions.
 func DecodeMirrorIndex(body []byte) ([]ProviderVersion, error) {
 	var versions []ProviderVersion
+	found := false
 	err := eachMember(body, func(name string, d *json.Decoder) error {
 		if !strings.EqualFold(name, "versions") {
 			return d.Decode(new(json.RawMessage))
@@ -36,11 +38,10 @@ func DecodeMirrorIndex(body []byte) ([]ProviderVersion, error) {
 		switch token, err := d.Token(); {
 		case err != nil:
 			return err
-		case token == nil:
-			return nil
 		case token != json.Delim('{'):
 			return errNoObject
 		}
+		found = true
 		return members(d, func(version string, d *json.Decoder) error {
 			if len(versions) == MaxVersions {
 				return ErrTooManyVersions
@@ -53,7 +54,7 @@ func DecodeMirrorIndex(body []byte) ([]ProviderVersion, error) {
 	})
 	// The JSON object has no order, and the first of two spellings of a version counts.
 	slices.SortFunc(versions, func(a, b ProviderVersion) int { return strings.Compare(a.Version, b.Version) })
-	return decodedVersions(versions, err)
+	return decodedVersions(versions, found, err)
 }
 
 // An Archive is the package of one platform in a mirror's VERSION.json.

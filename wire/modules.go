@@ -110,7 +110,8 @@ func DecodeModuleVersions(body []byte) ([]string, error) {
 				if !strings.EqualFold(name, "versions") {
 					return d.Decode(new(json.RawMessage))
 				}
-				return eachElement(d, add)
+				_, err := eachElement(d, add)
+				return err
 			})
 			if err != nil {
 				return err

@@ -57,16 +57,18 @@ var errBadVersions = errors.New("its list of versions is not the JSON it should 
 // DecodeProviderVersions reads a registry's list of versions, newest first and without
 // duplicates. Clients differ in what they tolerate: an entry that some client refuses
 // is left out, and the others stay. Equal parts of different versions share memory. The
-// error is ErrTooManyVersions or describes the problem.
+// error is ErrTooManyVersions or describes the problem: an object without a list, as
+// servers send it with an error, is not an empty list.
 func DecodeProviderVersions(body []byte) ([]ProviderVersion, error) {
 	var versions []ProviderVersion
 	shared := sharing{platforms: make(map[string][]address.Platform), words: make(map[string]string)}
-	err := eachMember(body, func(name string, d *json.Decoder) error {
+	found := false
+	err := eachMember(body, func(name string, d *json.Decoder) (err error) {
 		if !strings.EqualFold(name, "versions") {
 			return d.Decode(new(json.RawMessage))
 		}
 		versions = nil
-		return eachElement(d, func(raw json.RawMessage) error {
+		found, err = eachElement(d, func(raw json.RawMessage) error {
 			if len(versions) == MaxVersions {
 				return ErrTooManyVersions
 			}
@@ -75,16 +77,17 @@ func DecodeProviderVersions(body []byte) ([]ProviderVersion, error) {
 			}
 			return nil
 		})
+		return err
 	})
-	return decodedVersions(versions, err)
+	return decodedVersions(versions, found, err)
 }
 
 // decodedVersions returns the result of decoding a list.
-func decodedVersions(versions []ProviderVersion, err error) ([]ProviderVersion, error) {
+func decodedVersions(versions []ProviderVersion, found bool, err error) ([]ProviderVersion, error) {
 	switch {
 	case errors.Is(err, ErrTooManyVersions):
 		return nil, err
-	case err != nil:
+	case err != nil || !found:
 		return nil, errBadVersions
 	}
 	return NormalVersions(versions), nil
