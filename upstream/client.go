@@ -26,7 +26,7 @@ type Client struct {
 	base       *url.URL // nil: there is no origin, see NewCodeHosts
 	modulesURL *url.URL // nil: discovered, if the origin has modules
 	guard      guard
-	breaker    breaker
+	breakers   breakers
 	protocol   protocol
 
 	providers, modules service // as they were discovered
@@ -86,7 +86,7 @@ func NewClient(o Origin, n Network) (*Client, error) {
 		return nil, err
 	}
 	c := newClient(o, newGuard(o.named(base, modulesURL)), n)
-	c.base, c.modulesURL, c.breaker = base, modulesURL, newBreaker(base.Host)
+	c.base, c.modulesURL = base, modulesURL
 	if c.protocol = (registry{c}); o.Mirror != "" {
 		c.protocol = mirror{c}
 	}
@@ -196,7 +196,7 @@ func (c *Client) checkVersion(a address.Address, version string) error {
 }
 
 // isOriginHost reports whether a URL is on one of the origin's own hosts, which receive
-// its token and count for its breaker. Hosts that the origin links to do not.
+// its token and have a breaker. Hosts that the origin links to do not.
 func (c *Client) isOriginHost(u *url.URL) bool {
 	for _, base := range []*url.URL{c.base, c.modulesURL, c.providers.last(), c.modules.last()} {
 		if base != nil && sameHost(u, base) {
@@ -272,13 +272,13 @@ func readBounded(answer *http.Response, limit int64) (body []byte, tooLarge bool
 	return body, err == nil && int64(len(body)) > limit, err
 }
 
-// guarded runs a request to the origin's own hosts through the breaker. The state of
-// other hosts says nothing about the origin.
+// guarded runs a request to one of the origin's own hosts through the breaker of that
+// host. The state of other hosts says nothing about the origin.
 func (c *Client) guarded(ctx context.Context, u *url.URL, request func() error) error {
 	if !c.isOriginHost(u) {
 		return request()
 	}
-	return c.breaker.run(ctx, u.Host, request)
+	return c.breakers.of(u).run(ctx, u.Host, request)
 }
 
 // open requests a location, with retries. The caller closes the body of a successful

@@ -93,7 +93,7 @@ const (
 )
 
 const (
-	// failuresInARow open the breaker of an origin. A failure is a request with all its
+	// failuresInARow open the breaker of a host. A failure is a request with all its
 	// retries.
 	failuresInARow = 3
 

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -305,7 +306,7 @@ func retryAfter(answer *http.Response) time.Duration {
 	return wait
 }
 
-// A breaker prevents an origin that is down from costing every client a timeout. While
+// A breaker prevents a host of an origin that is down from costing every client a timeout. While
 // it is open, requests fail at once. Then one request is sent as a test.
 type breaker struct {
 	circuit *gobreaker.CircuitBreaker[struct{}]
@@ -325,6 +326,28 @@ func newBreaker(name string) breaker {
 			return errors.Is(err, errOptional) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 		},
 	})}
+}
+
+// breakers are the breakers of the few hosts of an origin: its services may be on different ones, of which
+// one is down and the others are not. The zero value is ready for use.
+type breakers struct {
+	mutex sync.Mutex
+	hosts map[string]breaker // by name and port
+}
+
+// of returns the breaker of a URL's host.
+func (b *breakers) of(u *url.URL) breaker {
+	host := net.JoinHostPort(bareHost(u.Hostname()), port(u))
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if known, ok := b.hosts[host]; ok {
+		return known
+	}
+	if b.hosts == nil {
+		b.hosts = make(map[string]breaker)
+	}
+	b.hosts[host] = newBreaker(host)
+	return b.hosts[host]
 }
 
 type optionalKey struct{}

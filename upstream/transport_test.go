@@ -380,6 +380,25 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
+// A service on a host of its own that is down says nothing about the other hosts of the origin.
+func TestEachHostHasABreaker(t *testing.T) {
+	s := newAcme(t)
+	s.ModuleService("/x.zip")
+	s.Fault(moduleVersions, status(501))
+	s.InBubble(t, upstream.Origin{ModulesURL: "https://modules.example.com/v1/modules"}, func(t *testing.T, c *upstream.Client) {
+		for range upstream.FailuresInARow + 1 {
+			_, err := c.Versions(background(), vpc)
+			mustFail(t, err, upstream.ErrUnavailable, "")
+		}
+		if n := s.Count(moduleVersions); n != upstream.FailuresInARow {
+			t.Errorf("the host that is down was asked %d times", n)
+		}
+		if _, err := c.Versions(background(), demo); err != nil {
+			t.Errorf("the host of the providers: %v", err)
+		}
+	})
+}
+
 func TestFailuresThatDoNotOpenTheBreaker(t *testing.T) {
 	for rule, answer := range map[string]http.HandlerFunc{
 		"404": status(404), "401": status(401), "422": status(422), "garbage": body("?"),
