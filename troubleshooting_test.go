@@ -54,7 +54,7 @@ var unexplained = []string{
 	"it is not the form of a digest", "the file is larger than … bytes", "the package unpacks to more than … bytes",
 	"the store refused to write beside another write, which failed",
 	"it is not offered", "the tree may have it in a moment", "there is no package for the platform", "no package for the platform may be fetched",
-	"another key has signed it", "it is still being fetched", "the commit has no such folder", "git was killed", "segments were merged meanwhile", "the segment is damaged",
+	"another key has signed it", "it is still being fetched", "the commit has no such folder", "git was killed", "it is being tested", "segments were merged meanwhile", "the segment is damaged",
 }
 
 // The manual has every sentence that users can see.

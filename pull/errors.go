@@ -101,10 +101,10 @@ func isCanceled(err error) bool {
 }
 
 // isForgotten reports whether an error is not remembered. Such an error says nothing
-// about the origin. Without it, the next request reads the tree again, which costs
-// little.
+// about the origin, or that one is tested and may be up in a moment. Without it, the next
+// request reads the tree again, which costs little.
 func isForgotten(err error) bool {
-	return isCanceled(err) || upstream.IsKind(err, ErrUnread, ErrWithdrawn, ErrNotOnRecord, tree.ErrChanged)
+	return isCanceled(err) || upstream.IsKind(err, ErrUnread, ErrWithdrawn, ErrNotOnRecord, tree.ErrChanged, upstream.ErrTested)
 }
 
 // Reason returns a word for the kind of an error of this package, for metrics. There

@@ -3,6 +3,7 @@ package pull_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -154,6 +155,45 @@ func TestVersionsOfAFirstRequest(t *testing.T) {
 			})
 		})
 	}
+}
+
+// While one request tests whether an origin is up again, others fail. That is not remembered: the origin may
+// answer the test.
+func TestRequestsWhileAnOriginIsTested(t *testing.T) {
+	s := newAcme(t)
+	other := demo
+	other.Name = "other"
+	s.Fault("/v1/providers/acme/other/versions", body(listedOne))
+	mirrored(t, s, pull.Policy{}, func(t *testing.T, m *mirroring) {
+		s.Fault(discovery, status(501))
+		for i := range 3 { // until the origin gets no requests any more
+			a := demo
+			a.Name = fmt.Sprintf("unknown-%d", i)
+			m.Versions(background(), a)
+		}
+		time.Sleep(time.Minute)
+		answer := make(chan struct{})
+		s.Fault(discovery, func(w http.ResponseWriter, r *http.Request) {
+			<-answer
+			s.Handler.ServeHTTP(w, r)
+		})
+		tested := make(chan error)
+		go func() {
+			_, err := m.Versions(background(), demo)
+			tested <- err
+		}()
+		synctest.Wait()
+		if _, err := m.Versions(background(), other); !errors.Is(err, upstream.ErrUnavailable) {
+			t.Errorf("during the test: %v", err)
+		}
+		close(answer)
+		if err := <-tested; err != nil {
+			t.Errorf("the test: %v", err)
+		}
+		if _, err := m.Versions(background(), other); err != nil {
+			t.Errorf("after the test: %v", err)
+		}
+	})
 }
 
 func TestVersionsWithoutTheirClient(t *testing.T) {

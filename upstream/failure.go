@@ -29,6 +29,10 @@ var (
 	// error is ErrUnavailable as well.
 	ErrBusy = errors.New("too many requests are waiting")
 
+	// ErrTested: no request was sent because another one tests whether the origin is up again.
+	// The error is ErrUnavailable as well.
+	ErrTested = errors.New("it is being tested")
+
 	// ErrRefused: the origin requires a token, or another one.
 	ErrRefused = errors.New("it refuses access")
 
@@ -73,7 +77,7 @@ type Failure struct {
 	// Detail has more information for the operator, in a sentence. May be empty.
 	Detail string
 
-	// Cause is ErrBusy or ErrNoFolder, or an error of the caller or of package signing that is more
+	// Cause is ErrBusy, ErrTested or ErrNoFolder, or an error of the caller or of package signing that is more
 	// precise than Kind. May be nil.
 	Cause error
 }

@@ -374,8 +374,13 @@ func (b breaker) run(ctx context.Context, host string, request func() error) err
 	if errors.Is(err, errOptional) {
 		return failed
 	}
-	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		return &Failure{Host: host, Kind: ErrUnavailable, Detail: "it has failed several times in a row and gets no requests for a while"}
+	isTested := errors.Is(err, gobreaker.ErrTooManyRequests)
+	if !isTested && !errors.Is(err, gobreaker.ErrOpenState) {
+		return err
 	}
-	return err
+	refused := &Failure{Host: host, Kind: ErrUnavailable, Detail: "it has failed several times in a row and gets no requests for a while"}
+	if isTested {
+		refused.Cause = ErrTested
+	}
+	return refused
 }
