@@ -294,7 +294,7 @@ func (f *Filler) addPackage(ctx context.Context, s *Source, k *packageFill) (fil
 	}
 	if errors.Is(err, upstream.ErrBadChecksum) {
 		f.releases.Remove(releaseID{k.Address, k.Version})
-		err = k.explain(ctx, s, err)
+		err = f.explain(ctx, s, k.approved, err)
 	}
 	return filled, fetched, err
 }
@@ -482,12 +482,12 @@ func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package,
 
 // explain distinguishes an origin that has released a version again from one that sends
 // wrong bytes.
-func (k *packageFill) explain(ctx context.Context, s *Source, wrong error) error {
-	if !k.present {
+func (f *Filler) explain(ctx context.Context, s *Source, r *approved, wrong error) error {
+	if !r.present {
 		return wrong
 	}
-	now, err := s.Client.Release(ctx, k.Address, wire.ProviderVersion{Version: k.Version}, nil)
-	if err != nil || bytes.Equal(now.Checksums, k.Checksums) {
+	now, err := f.askAgain(ctx, s, r, nil)
+	if err != nil || bytes.Equal(now.Checksums, r.Checksums) {
 		return wrong
 	}
 	return fmt.Errorf("%w: it has been released again: to have the new one, remove the version from the tree", ErrConflict)

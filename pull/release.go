@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -301,6 +302,13 @@ func (f *Filler) extended(ctx context.Context, s *Source, r *approved) (*approve
 	})
 }
 
+// askAgain asks the origin for a release that is in the tree. The origin describes a release by platform, and
+// may have none of the common ones.
+func (f *Filler) askAgain(ctx context.Context, s *Source, r *approved, pinned *signing.Keyring) (*upstream.Release, error) {
+	platforms, _ := f.listedPlatforms(r.Address, r.Version)
+	return s.Client.Release(ctx, r.Address, wire.ProviderVersion{Version: r.Version, Platforms: platforms}, pinned)
+}
+
 func (f *Filler) fetchExtended(ctx context.Context, s *Source, r *approved) (*approved, error) {
 	d, err := f.directory(r.Address)
 	if err != nil {
@@ -310,7 +318,7 @@ func (f *Filler) fetchExtended(ctx context.Context, s *Source, r *approved) (*ap
 	if err != nil {
 		return nil, err
 	}
-	now, err := s.Client.Release(ctx, r.Address, wire.ProviderVersion{Version: r.Version}, keys.pin())
+	now, err := f.askAgain(ctx, s, r, keys.pin())
 	switch {
 	case errors.Is(err, upstream.ErrNotFound): // the tree keeps its release even if the origin has none
 		return nil, errNoAdditions

@@ -138,6 +138,24 @@ func TestPlatformsThatAreAddedLater(t *testing.T) {
 	}
 }
 
+// Additions are found whichever platforms the origin has.
+func TestUncommonPlatformsThatAreAddedLater(t *testing.T) {
+	g := newGrowing(t, "linux_386")
+	g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		m := inMemory(t, c, pull.Policy{}, indextest.New(t))
+		defer m.Close()
+		m.fill(t, zipFor("linux_386"))
+		g.grow(t, "freebsd_386")
+		time.Sleep(11 * time.Minute)
+		m.Versions(background(), demo)
+		synctest.Wait()
+		if list, err := m.Available(background(), demo, "1.0.0"); err != nil || len(list) != 2 {
+			t.Errorf("the mirror has %+v, %v", list, err)
+		}
+		m.fill(t, zipFor("freebsd_386"))
+	})
+}
+
 // A request for a package makes the mirror ask the origin for it, even without a list
 // of versions. The error for an origin that cannot be asked differs from the error for
 // a missing package.
