@@ -715,6 +715,14 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// A pause is a part of a body for which nothing is sent.
+type pause time.Duration
+
+func (p pause) Read([]byte) (int, error) {
+	time.Sleep(time.Duration(p))
+	return 0, io.EOF
+}
+
 // servePipe serves one connection without a network, in a bubble of synctest.
 func servePipe(h http.Handler) (conn net.Conn, end func()) {
 	l := pipeListener{make(chan net.Conn), make(chan struct{})}
@@ -728,6 +736,37 @@ func servePipe(h http.Handler) (conn net.Conn, end func()) {
 		server.Close()
 		synctest.Wait()
 	}
+}
+
+// sendOverPipe sends a PUT without a network, in a bubble of synctest, and returns its answer's status.
+func sendOverPipe(h http.Handler, http2 bool, body io.Reader, size int64) (status int, err error) {
+	l := pipeListener{make(chan net.Conn), make(chan struct{})}
+	var protocols http.Protocols
+	protocols.SetHTTP1(!http2)
+	protocols.SetUnencryptedHTTP2(http2)
+	server := &http.Server{Handler: h, Protocols: &protocols}
+	go server.Serve(l)
+	client := &http.Transport{Protocols: &protocols, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		conn, served := net.Pipe()
+		l.conns <- served
+		return conn, nil
+	}}
+	defer func() {
+		client.CloseIdleConnections()
+		close(l.done)
+		server.Close()
+		time.Sleep(time.Hour) // the client may be in a pause, and time stops with this goroutine
+	}()
+	r, err := http.NewRequest(http.MethodPut, "http://"+ownHost+zipPath, body)
+	if err != nil {
+		return 0, err
+	}
+	r.ContentLength = size
+	a, err := client.RoundTrip(withHeader(r, publisherOnly))
+	if err != nil {
+		return 0, err
+	}
+	return a.StatusCode, a.Body.Close()
 }
 
 // pipeListener accepts the other end of a pipe, so that a server runs without a network.
@@ -775,6 +814,40 @@ func TestStalledUpload(t *testing.T) {
 				}
 			})
 		})
+	}
+	for version, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		for _, test := range []struct {
+			rule             string
+			reading, sending time.Duration // how long the registry does not read, and the client does not send
+			want             int
+		}{
+			{"the time in which the registry does not read is not the client's", 10 * time.Minute, 0, http.StatusCreated},
+			{"nor has the client less time then", 10 * time.Minute, 10*time.Minute + 50*time.Second, http.StatusCreated},
+			{"nor more", 10 * time.Minute, 20 * time.Minute, http.StatusBadRequest},
+		} {
+			t.Run(test.rule+", with "+version, func(t *testing.T) {
+				const size = 4 << 20
+				g := publishing(t, &shelf{put: func(f publish.File, u publish.Upload) (publish.Result, error) {
+					n, err := io.CopyN(io.Discard, u.Body, size/2)
+					if err != nil {
+						return publish.Result{}, err
+					}
+					time.Sleep(test.reading) // as a disk does that hangs
+					rest, err := io.Copy(io.Discard, u.Body)
+					if err != nil || n+rest != size {
+						return publish.Result{}, publish.ErrInterrupted
+					}
+					return publish.Result{Outcome: publish.Added, Publication: publication(f)}, nil
+				}})
+				synctest.Test(t, func(t *testing.T) {
+					half := func() io.Reader { return io.LimitReader(zeros{}, size/2) }
+					status, err := sendOverPipe(handler{g}, http2, io.MultiReader(half(), pause(test.sending), half()), size)
+					if err != nil || status != test.want {
+						t.Errorf("got %d and error %v, want %d", status, err, test.want)
+					}
+				})
+			})
+		}
 	}
 	t.Run("the time it takes to publish the file is not the client's", func(t *testing.T) {
 		g := publishing(t, &shelf{put: func(f publish.File, u publish.Upload) (publish.Result, error) {

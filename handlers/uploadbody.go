@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
@@ -36,17 +37,22 @@ type uploadBody struct {
 	body       io.Reader
 	header     http.Header // the header of the answer
 	controller *http.ResponseController
-	closes     bool // the answer closes the connection, unless the body is read
-	renewed    time.Time
+	closes     bool      // the answer closes the connection, unless the body is read
+	ended      bool      // there is nothing more to read
 	until      time.Time // when all of it must be there; zero: there is no such limit
+
+	stall   *time.Timer // nil before the first Read
+	mutex   sync.Mutex
+	expires time.Time // when the client has stalled; zero: nothing waits for it
+	limited bool      // a deadline is set, here or by the server
 }
 
 func newUploadBody(w http.ResponseWriter, r *http.Request) *uploadBody {
-	b := &uploadBody{body: r.Body, header: w.Header(), controller: http.NewResponseController(w)}
-	if r.ContentLength == 0 {
+	b := &uploadBody{body: r.Body, header: w.Header(), controller: http.NewResponseController(w), limited: true}
+	if b.ended = r.ContentLength == 0; b.ended {
 		return b
 	}
-	b.renew()
+	b.setDeadline(time.Now().Add(b.patience()))
 	if r.ProtoMajor == 1 && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		b.closes = true
 		b.header.Set("Connection", "close")
@@ -54,19 +60,16 @@ func newUploadBody(w http.ResponseWriter, r *http.Request) *uploadBody {
 	return b
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. Only the time for which it waits counts as the client's: a deadline
+// that stays between two Reads would interrupt a client with HTTP/2 while the disk is slow.
 func (b *uploadBody) Read(p []byte) (int, error) {
 	if b.closes {
 		b.closes = false
 		b.header.Del("Connection")
 	}
-	b.renew()
+	b.startWaiting()
 	n, err := b.body.Read(p)
-	if err != nil {
-		// From now on the server reads ahead to notice that the client has left, for as
-		// long as it takes to publish the file.
-		b.setDeadline(time.Time{})
-	}
+	b.stopWaiting(err)
 	return n, err
 }
 
@@ -75,26 +78,66 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 // a moment later. Clients that have not waited are still sending, and an immediate
 // close would reset their connection.
 func (b *uploadBody) release() {
-	if b.closes {
+	switch {
+	case b.closes:
 		b.setDeadline(time.Now().Add(unaskedBody))
+	case !b.ended:
+		b.setDeadline(time.Now().Add(b.patience()))
 	}
 }
 
-// renew starts the client's time again. With HTTP/2 a new deadline is a message to the
-// goroutine of the connection, so renew sets at most one a second.
-func (b *uploadBody) renew() {
-	if now := time.Now(); now.Sub(b.renewed) >= time.Second {
-		b.renewed = now
-		deadline := now.Add(uploadStall)
-		if !b.until.IsZero() && b.until.Before(deadline) {
-			deadline = b.until
-		}
-		b.setDeadline(deadline)
+// patience is how long the client may send nothing.
+func (b *uploadBody) patience() time.Duration {
+	if b.until.IsZero() {
+		return uploadStall
+	}
+	return min(uploadStall, time.Until(b.until))
+}
+
+// startWaiting starts the client's time. A timer costs less than a deadline, which with HTTP/2 is
+// a message to the goroutine of the connection.
+func (b *uploadBody) startWaiting() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.limited {
+		b.setDeadline(time.Time{})
+	}
+	patience := b.patience()
+	b.expires = time.Now().Add(patience)
+	if b.stall == nil {
+		b.stall = time.AfterFunc(patience, b.interrupt)
+	} else {
+		b.stall.Reset(patience)
 	}
 }
 
-// setDeadline sets the deadline of the connection or stream, if it supports one.
-func (b *uploadBody) setDeadline(t time.Time) { _ = b.controller.SetReadDeadline(t) }
+// stopWaiting stops the client's time when a Read has returned. After an error the server reads ahead
+// to notice that the client has left, for as long as it takes to publish the file.
+func (b *uploadBody) stopWaiting(err error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.stall.Stop()
+	b.expires = time.Time{}
+	if b.ended = err != nil; b.ended && b.limited {
+		b.setDeadline(time.Time{})
+	}
+}
+
+// interrupt ends the pending Read, if there is one and its time is over. The timer may have been
+// stopped a moment too late.
+func (b *uploadBody) interrupt() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if !b.expires.IsZero() && !time.Now().Before(b.expires) {
+		b.setDeadline(time.Unix(1, 0)) // long ago
+	}
+}
+
+// setDeadline sets the deadline of the connection or stream, if it supports one. Zero is none.
+func (b *uploadBody) setDeadline(t time.Time) {
+	b.limited = !t.IsZero()
+	_ = b.controller.SetReadDeadline(t)
+}
 
 // A fileBody is the body of a request that has a file. If the server in front limits
 // bodies, as Caddy's request_body does, a longer one has not ended early, which would have
