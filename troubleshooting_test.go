@@ -38,7 +38,7 @@ var unexplained = []string{
 	"system volume information",
 	`Bearer realm="terraform registry", error="invalid_token"`, "GET, HEAD, PUT", "GET, HEAD, DELETE", "…, max-age=31536000, immutable",
 	"the module of run …", "couldn't find remote ref", "not our ref", "does not allow request for unadvertised object", "Server does not support",
-	"No space left on device", "died of signal",
+	"No space left on device", "died of signal", "Read-only file system", "Too many open files", "No file descriptors available", "Out of memory", "Cannot allocate memory", "Resource temporarily unavailable",
 
 	// Mistakes of the calling code.
 	"publishing needs a tree, its index and locks", "the summary is damaged", "the configuration that had the storage has gone",
@@ -54,7 +54,7 @@ var unexplained = []string{
 	"it is not the form of a digest", "the file is larger than … bytes", "the package unpacks to more than … bytes",
 	"the store refused to write beside another write, which failed",
 	"it is not offered", "the tree may have it in a moment", "there is no package for the platform", "no package for the platform may be fetched",
-	"another key has signed it", "it is still being fetched", "the commit has no such folder", "git was killed", "it is being tested", "segments were merged meanwhile", "the segment is damaged",
+	"another key has signed it", "it is still being fetched", "the commit has no such folder", "git was killed", "git failed on this machine", "it is being tested", "segments were merged meanwhile", "the segment is damaged",
 }
 
 // The manual has every sentence that users can see.

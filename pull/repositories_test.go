@@ -879,9 +879,16 @@ func TestFailuresOfGit(t *testing.T) {
 		{"git is killed", "fetch", "kill -9 $$", upstream.ErrUnavailable, ""},
 		{"git is killed while it reads the submodules", "config", "kill -9 $$", upstream.ErrUnavailable, ""},
 		{"a child of git is killed", "fetch", "echo 'error: index-pack died of signal 9' >&2; exit 128", upstream.ErrUnavailable, ""},
+		{"the disk fails", "init", "echo 'fatal: cannot mkdir objects: Input/output error' >&2; exit 128", tree.ErrNotWritable, ""},
+		{"the disk fails while objects are read", "ls-tree", "echo 'error: unable to read object: Input/output error' >&2; exit 128", tree.ErrNotWritable, ""},
+		{"too many files are open", "fetch", "echo 'error: could not open pack: Too many open files' >&2; exit 128", tree.ErrNotWritable, ""},
+		{"there is too little memory", "fetch", "echo 'fatal: Out of memory, malloc failed (tried to allocate 1048577 bytes)' >&2; exit 128", tree.ErrNotWritable, ""},
+		{"git cannot begin", "init", "echo 'fatal: bad home' >&2; exit 128", tree.ErrNotWritable, ""},
 		{"the disk of the code host is full", "fetch", "echo 'remote: fatal: No space left on device' >&2; exit 128", upstream.ErrMalformed, "remote: fatal: No space left on device"},
 		{"the code host refuses it", "fetch", "echo 'fatal: remote error: No space left on device' >&2; exit 128", upstream.ErrMalformed, "fatal: remote error: No space left on device"},
+		{"the disk of the code host fails", "fetch", "echo 'remote: fatal: Input/output error' >&2; exit 128", upstream.ErrMalformed, "remote: fatal: Input/output error"},
 		{"anything else", "fetch", "echo 'fatal: bad object' >&2; exit 128", upstream.ErrMalformed, "fatal: bad object"},
+		{"a folder that git cannot read", "ls-tree", "echo 'fatal: too-short tree object' >&2; exit 128", upstream.ErrMalformed, "fatal: too-short tree object"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			c := connect(t, "")

@@ -151,6 +151,7 @@ func (f *gitFetch) failure(ctx context.Context, err error) error {
 	_, known := errors.AsType[*Failure](err)
 	module, isBad := errors.AsType[*badModule](err)
 	_, isGit := errors.AsType[*git.CommandError](err)
+	_, isErrno := errors.AsType[syscall.Errno](err)
 	_, isDamaged := errors.AsType[*git.DamagedError](err)
 	failed := f.relay.failure()
 	switch {
@@ -160,6 +161,8 @@ func (f *gitFetch) failure(ctx context.Context, err error) error {
 		return fmt.Errorf("fetching a module: %w", syscall.ENOSPC)
 	case errors.Is(err, git.ErrKilled):
 		return &Failure{Host: f.asked.Host, Kind: ErrUnavailable, Detail: "git was killed on the server of the registry, which may lack memory", Cause: err}
+	case isGit && isErrno, errors.Is(err, git.ErrLocal):
+		return fmt.Errorf("fetching a module: %w", err)
 	case isBad:
 		return fail(f.asked, module.kind, "%s", module.text)
 	case failed != nil && f.client.base == nil && IsKind(failed, ErrNotFound):

@@ -51,30 +51,62 @@ func exitStatus(err error) int {
 // ErrKilled means that git was ended by a signal, perhaps because the machine lacks memory.
 var ErrKilled = errors.New("git was killed")
 
-// withCause returns the error of a failed command together with its cause if that is on this machine: ENOSPC,
-// EDQUOT or ErrKilled. Lines that the other side has sent say nothing about this machine.
-func withCause(failed error, messages string) error {
-	var cause error
-	for line := range strings.Lines(messages) {
-		switch {
-		case strings.HasPrefix(line, "remote:"), strings.Contains(line, "remote error:"):
-		case strings.Contains(line, "No space left on device"):
-			cause = syscall.ENOSPC
-		case strings.Contains(line, "uota exceeded"): // C libraries word it differently
-			cause = syscall.EDQUOT
-		case strings.Contains(line, "died of signal"):
-			cause = ErrKilled
-		}
-	}
+// ErrLocal means that a command failed that reads nothing of a repository, so that the failure is of this machine.
+var ErrLocal = errors.New("git failed on this machine")
+
+// localCauses are the causes of failures that are on this machine, by what git says. C libraries word some
+// differently.
+var localCauses = []struct {
+	text  string
+	cause error
+}{
+	{"No space left on device", syscall.ENOSPC},
+	{"uota exceeded", syscall.EDQUOT},
+	{"Input/output error", syscall.EIO},
+	{"I/O error", syscall.EIO},
+	{"Read-only file system", syscall.EROFS},
+	{"Permission denied", syscall.EACCES},
+	{"Too many open files", syscall.EMFILE},
+	{"No file descriptors available", syscall.EMFILE},
+	{"Out of memory", syscall.ENOMEM},
+	{"Cannot allocate memory", syscall.ENOMEM},
+	{"Resource temporarily unavailable", syscall.EAGAIN},
+	{"died of signal", ErrKilled},
+}
+
+// withCause returns the error of a failed command together with its cause if that is on this machine: a
+// syscall.Errno, ErrKilled or ErrLocal.
+func withCause(command string, failed error, messages string) error {
+	cause := localCause(messages)
 	if ended, is := errors.AsType[*exec.ExitError](failed); is {
 		if status, is := ended.Sys().(syscall.WaitStatus); is && status.Signaled() {
 			cause = ErrKilled
 		}
 	}
+	if cause == nil && slices.Contains([]string{"init", "remote", "config"}, command) {
+		cause = ErrLocal
+	}
 	if cause == nil {
 		return failed
 	}
 	return fmt.Errorf("%w: %w", cause, failed)
+}
+
+// localCause returns the cause in the last of git's messages that has one, or nil. Lines that the other side has
+// sent say nothing about this machine.
+func localCause(messages string) (cause error) {
+	for line := range strings.Lines(messages) {
+		if strings.HasPrefix(line, "remote:") || strings.Contains(line, "remote error:") {
+			continue
+		}
+		for _, local := range localCauses {
+			if strings.Contains(line, local.text) {
+				cause = local.cause
+				break
+			}
+		}
+	}
+	return cause
 }
 
 // read runs git with some input, and passes its output to consume. An error of consume
@@ -107,7 +139,7 @@ func (r *Repository) read(ctx context.Context, input io.Reader, consume func(*bu
 	case consumed != nil && !errors.Is(consumed, io.EOF) && !errors.Is(consumed, io.ErrUnexpectedEOF):
 		return consumed
 	case failed != nil:
-		return &CommandError{command, r.name, said(r.secret.Replace(string(messages.tail))), withCause(failed, string(messages.tail))}
+		return &CommandError{command, r.name, said(r.secret.Replace(string(messages.tail))), withCause(command, failed, string(messages.tail))}
 	}
 	return consumed
 }
