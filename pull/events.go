@@ -126,6 +126,65 @@ func (o *outages) forget(prefix string) {
 	maps.DeleteFunc(o.present, func(name string, _ bool) bool { return strings.HasPrefix(name, prefix) })
 }
 
+// originOutages are the outages of origins. An origin that fails for some providers or modules alone is told
+// from one that is down: it lists others meanwhile. The zero value is ready for use.
+type originOutages struct {
+	mutex   sync.Mutex
+	present map[string]*originOutage // by origin
+	alone   map[string]bool          // known providers and modules that fail alone
+}
+
+type originOutage struct {
+	failing  map[string]bool // known providers and modules
+	answered bool            // it has listed another one since
+}
+
+// failed notes that an origin did not answer for a provider or module. It reports whether an outage of the
+// origin begins, or the provider or module turns out to fail alone.
+func (o *originOutages) failed(origin, name string, known bool) (begins, alone bool) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.alone[name] {
+		return false, false
+	}
+	now := o.present[origin]
+	if now != nil && now.answered && now.failing[name] {
+		if o.alone == nil {
+			o.alone = make(map[string]bool)
+		}
+		o.alone[name] = true
+		delete(o.present, origin)
+		return false, true
+	}
+	if begins = now == nil || now.answered; begins {
+		if o.present == nil {
+			o.present = make(map[string]*originOutage)
+		}
+		now = &originOutage{failing: make(map[string]bool)}
+		o.present[origin] = now
+	}
+	if known {
+		now.failing[name] = true
+	}
+	return begins, false
+}
+
+// succeeded notes that an origin has listed a provider or module, and reports whether that ends an outage.
+func (o *originOutages) succeeded(origin, name string) (ends bool) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	delete(o.alone, name)
+	now := o.present[origin]
+	if now == nil {
+		return false
+	}
+	if ends = now.failing[name] || len(now.failing) == 0; ends {
+		delete(o.present, origin)
+	}
+	now.answered = true
+	return ends
+}
+
 // kindOf returns the word for an address: provider or module.
 func kindOf(a address.Address) string {
 	if a.IsModule() {
@@ -134,8 +193,8 @@ func kindOf(a address.Address) string {
 	return "provider"
 }
 
-// noteRefresh logs that a list could not be renewed: once for an origin that is down,
-// once for each kind of failure of this registry's disk or store, which is no fault of the origin, once
+// noteRefresh logs that a list could not be renewed: once for an origin that is down, once
+// for a known provider or module for which it fails alone, once for each kind of failure of this registry's disk or store, which is no fault of the origin, once
 // for a known provider or module that the origin fails to list, and once for each kind of
 // failure for others. An unknown name is not a failure.
 func (f *Filler) noteRefresh(origin string, a address.Address, known bool, err error) {
@@ -143,7 +202,7 @@ func (f *Filler) noteRefresh(origin string, a address.Address, known bool, err e
 	failing := origin + " " + Reason(err)
 	switch {
 	case err == nil:
-		if f.outages.end(origin) {
+		if f.originOutages.succeeded(origin, name) {
 			f.log(slog.LevelInfo, "the origin answers again", "origin", origin)
 		}
 		if f.outages.end(name) {
@@ -156,15 +215,25 @@ func (f *Filler) noteRefresh(origin string, a address.Address, known bool, err e
 			f.log(slog.LevelWarn, "lists of versions cannot be renewed because of the disk or store of this registry", append(explained(err), kind, name)...)
 		}
 	case upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout):
-		if f.outages.begin(origin) {
+		begins, alone := f.originOutages.failed(origin, name, known)
+		switch {
+		case begins:
 			f.log(slog.LevelWarn, "the origin does not answer, its last known answers are served", append(explained(err), "origin", origin)...)
+		case alone:
+			f.noteUnlisted(a, err)
 		}
 	case known:
-		if f.outages.begin(name) {
-			f.log(slog.LevelWarn, "the origin does not list the "+kind+", its last list is served", append(explained(err), kind, name)...)
-		}
+		f.noteUnlisted(a, err)
 	case f.outages.begin(failing): // not by name, since clients may request any name
 		f.log(slog.LevelWarn, "the origin sends no list of a "+kind, append(explained(err), kind, name)...)
+	}
+}
+
+// noteUnlisted logs once that an origin fails to list a known provider or module.
+func (f *Filler) noteUnlisted(a address.Address, err error) {
+	kind, name := kindOf(a), a.String()
+	if f.outages.begin(name) {
+		f.log(slog.LevelWarn, "the origin does not list the "+kind+", its last list is served", append(explained(err), kind, name)...)
 	}
 }
 

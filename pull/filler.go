@@ -122,8 +122,9 @@ type Filler struct {
 	unpublishable  cache.Cache[string, error]               // by version, commit and folder of a module
 	checkouts      *checkout.Checkouts
 
-	outages  outages
-	refusals refusals
+	outages       outages
+	originOutages originOutages
+	refusals      refusals
 }
 
 // A releaseID names a release, a fileID names a file of a release.

@@ -113,6 +113,55 @@ func TestVersionsWhileTheOriginFails(t *testing.T) {
 	}
 }
 
+// An origin that fails for one provider alone is not down again with each list, and the log names the provider.
+func TestOriginsThatFailForOneProvider(t *testing.T) {
+	s := newAcme(t)
+	other := demo
+	other.Name = "other"
+	const others = "/v1/providers/acme/other/versions"
+	s.Fault(versions, body(listedOne))
+	s.Fault(others, body(listedOne))
+	mirrored(t, s, pull.Policy{}, func(t *testing.T, m *mirroring) {
+		logs := func(when, message string, want int) {
+			t.Helper()
+			if n := m.log.count(message); n != want {
+				t.Errorf("%s, the log has %q %d times: %s", when, message, n, m.log.text.String())
+			}
+		}
+		renew := func() {
+			time.Sleep(time.Hour)
+			m.Versions(background(), other)
+			m.Versions(background(), demo)
+			synctest.Wait()
+		}
+		renew()
+		s.Fault(others, status(501))
+		for range 10 {
+			renew()
+		}
+		logs("while one fails", "does not answer", 1)
+		logs("while one fails", "answers again", 0)
+		logs("while one fails", "does not list the provider", 1)
+
+		s.Fault(others, body(listedOne))
+		renew()
+		logs("when it is listed", "lists the provider again", 1)
+
+		s.Fault(versions, status(501))
+		s.Fault(others, status(501))
+		for range 3 {
+			renew()
+		}
+		logs("while both fail", "does not answer", 2)
+		logs("while both fail", "does not list the provider", 1)
+		s.Fault(versions, body(listedOne))
+		s.Fault(others, body(listedOne))
+		renew()
+		logs("when both are listed", "answers again", 1)
+		logs("when both are listed", "lists the provider again", 1)
+	})
+}
+
 // A list is requested once for all clients. If that fails, the error is remembered for
 // a while, and then it is requested again.
 func TestVersionsOfAFirstRequest(t *testing.T) {
