@@ -99,7 +99,7 @@ type Filler struct {
 	catalogs cache.Cache[address.Address, *catalog]
 	opening  openingCatalogs
 	reading  flight.Group[registryhcl.Git] // of hosted modules, by address
-	unlisted cache.Cache[address.Address, error]
+	unlisted cache.Cache[address.Address, failedList]
 
 	releases   cache.Cache[releaseID, *approved]
 	approving  flight.Group[*approved]
@@ -182,7 +182,7 @@ func New(o Options) (*Filler, error) {
 		options: o, sources: sources, opener: tree.NewOpener(index.Guarded(o.Open, o.Snapshots)), ctx: ctx, cancel: cancel,
 		catalogs:   cache.Cache[address.Address, *catalog]{MaxEntries: maxCatalogs, MaxBytes: maxCatalogBytes, Size: (*catalog).weigh},
 		opening:    openingCatalogs{catalogs: make(map[address.Address]*catalog)},
-		unlisted:   cache.Cache[address.Address, error]{MaxEntries: maxUnlisted},
+		unlisted:   cache.Cache[address.Address, failedList]{MaxEntries: maxUnlisted},
 		releases:   cache.Cache[releaseID, *approved]{MaxEntries: maxReleases, MaxBytes: maxReleaseBytes, Size: (*approved).Weigh},
 		unapproved: cache.Cache[releaseID, error]{MaxEntries: maxFiles},
 		unextended: cache.Cache[releaseID, error]{MaxEntries: maxFiles},

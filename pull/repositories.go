@@ -218,9 +218,9 @@ func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 	return err
 }
 
-// A failedList says why the tags of a repository could not be listed the last time.
+// A failedList says why a provider or module could not be listed the last time.
 type failedList struct {
-	git     registryhcl.Git
+	git     registryhcl.Git // whose tags were asked for; zero without a repository
 	failure error
 }
 

@@ -602,6 +602,25 @@ func TestListsOfAnotherRepositoryDoNotCount(t *testing.T) {
 	}
 }
 
+// Why a repository could not be listed does not count for the one that the registry.hcl names since.
+func TestACorrectedURLCountsAtOnce(t *testing.T) {
+	c := connect(t, "")
+	c.repository.Commit("v1.0.0")
+	c.Write(hostedFile, c.block("https://"+upstreamtest.GitHost+"/acme/missing.git", ""))
+	for range 2 {
+		if _, err := c.Versions(background(), hosted); !errors.Is(err, upstream.ErrMalformed) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if n := c.host.Asked(); n != 1 {
+		t.Errorf("the host was asked %d times", n)
+	}
+	c.Write(hostedFile, c.block(c.url, ""))
+	if got := c.list(t); got != "1.0.0" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // When a repository has told of a change, its list is renewed whatever its age, and clients wait for it.
 func TestListsAreRenewed(t *testing.T) {
 	c := connect(t, "")

@@ -141,8 +141,8 @@ func (f *Filler) catalog(ctx context.Context, a address.Address) (*catalog, erro
 	if err != nil {
 		return nil, err
 	}
-	if err, ok := f.unlisted.Get(a); ok {
-		return nil, err
+	if failed, ok := f.unlisted.Get(a); ok && failed.git == g {
+		return nil, failed.failure
 	}
 	c := &catalog{Filler: f, source: s, address: a, git: g}
 	f.opening.catalogs[a] = c
@@ -170,7 +170,7 @@ func (c *catalog) opened(listed bool, err error) {
 	case listed:
 		c.catalogs.Put(c.address, c, cache.UntilEvicted)
 	case err != nil && !isForgotten(err):
-		c.unlisted.Put(c.address, err, lifetimeOf(err))
+		c.unlisted.Put(c.address, failedList{c.git, err}, lifetimeOf(err))
 	}
 	c.opening.remove(c)
 }
