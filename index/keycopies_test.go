@@ -723,8 +723,8 @@ func TestACopyThatFailedIsRenewedByTheScanOfAnotherFolder(t *testing.T) {
 	k.wants(k.start()(), map[string]string{"1.0.0": "unknown_key"})
 }
 
-// Releases stay on the lists while someone writes the keys file anew, as a shell that empties it
-// first. When it has stayed so for a moment, its content counts.
+// Releases stay on the lists during a write of the keys file, such as by a shell that empties it
+// first. A content that has stayed for a moment counts.
 func TestAKeysFileThatIsBeingWritten(t *testing.T) {
 	for _, test := range []struct {
 		rule    string

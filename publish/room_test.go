@@ -121,7 +121,7 @@ func testFilesThatAnotherInstanceHasEnded(t *testing.T, on treeKind) {
 	}
 }
 
-// However many files are refused, what other instances have ended is looked for once a second.
+// The publisher looks once a second for stages that other instances have ended, however many files it refuses.
 func TestRefusedFilesAreCheap(t *testing.T) {
 	d := newDist(t, "")
 	var looks atomic.Int64

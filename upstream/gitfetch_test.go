@@ -329,7 +329,7 @@ func TestGitModulesWithSubmodules(t *testing.T) {
 	}
 }
 
-// A submodule that is needed and whose URL is not known is an error. The module would lack its files for good.
+// A submodule that is needed and whose URL is not known is an error. Otherwise the version would stay without its files.
 func TestSubmodulesWithoutTheirURL(t *testing.T) {
 	net := upstreamtest.NewRepository(t)
 	net.Write("net.tf", "# 1\n")

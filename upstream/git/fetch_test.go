@@ -276,7 +276,7 @@ func TestSubmodulesAsTheyAreWritten(t *testing.T) {
 	for _, test := range []struct {
 		rule, gitmodules string
 		want             map[string]string
-		damaged          string // what the error says; empty: there is none
+		damaged          string // the text of the error; empty: no error
 	}{
 		{"two", "[submodule \"a\"]\n\tpath = vendor/a\n\turl = ../a.git\n[submodule \"b.c\"]\n\tpath = b\n\turl = https://example.com/b\n", map[string]string{"vendor/a": "../a.git", "b": "https://example.com/b"}, ""},
 		{"out of it", "[submodule \"a\"]\n\tpath = ../a\n\turl = ../a.git\n", nil, ""},
