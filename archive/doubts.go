@@ -46,8 +46,8 @@ func (m *ModuleFolder) Doubts(d Digest) Doubts {
 
 // doubtsOf returns the doubts about a package with these facts and this encoded summary.
 func doubtsOf(facts moduleFacts, summary []byte) (d Doubts) {
-	if facts.Both != "" {
-		d.Unusable = append(d.Unusable, fmt.Sprintf("rename %q, which is a file and a folder, so that no client can unpack the package", facts.Both))
+	if facts.FileAndFolder != "" {
+		d.Unusable = append(d.Unusable, fmt.Sprintf("rename %q, which is a file and a folder, so that no client can unpack the package", facts.FileAndFolder))
 	}
 	s, _ := moduledoc.DecodeSummary(summary)
 	for _, p := range s.Refused {

@@ -40,7 +40,7 @@ func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, forma
 	facts := moduleFacts{
 		Folder: folder, Secrets: m.secrets.first, SecretsTotal: m.secrets.total,
 		Leaks: m.leaks.first, LeaksTotal: m.leaks.total, packageNames: m.names(),
-		Both: listedName(fileAndFolder(m.unpacked)),
+		FileAndFolder: listedName(fileAndFolder(m.unpacked)),
 	}
 	d.Content = encodeModuleContent(facts.encode(), m.docs.Summary(folder))
 	d.FileHashes = hashesOf(m.sums)
@@ -54,7 +54,8 @@ type moduleFacts struct {
 	SecretsTotal int      `json:"secrets_total,omitempty"`
 	Leaks        []string `json:"leaks,omitempty"` // secrets for which a publication is refused
 	LeaksTotal   int      `json:"leaks_total,omitempty"`
-	Both         string   `json:"both,omitempty"` // a name that is a file and a folder
+
+	FileAndFolder string `json:"file_and_folder,omitempty"` // a name that is both
 	packageNames
 }
 

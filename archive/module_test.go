@@ -316,7 +316,8 @@ func TestModulesThatClientsCannotUnpack(t *testing.T) {
 	}
 }
 
-// Names in a tar may be longer than the compressed tar: none may be kept.
+// Names in a tar may be longer than the compressed tar: add keeps none of them. The limit of all names
+// together bounds what addUnpacked keeps.
 func TestNamesInATarAreNotKept(t *testing.T) {
 	var m moduleFinder
 	name := "a/" + strings.Repeat("x", 1<<20)

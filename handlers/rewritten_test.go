@@ -280,6 +280,9 @@ func TestFilesAreMappedForTLS(t *testing.T) {
 	}
 	defer f.Close()
 	if sent, err := new(mapping.Files).Send(io.Discard, f, int64(len(content))); err != nil || sent == 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("files are not mapped in CI: %v", err)
+		}
 		t.Skip("files of this system or file system are not mapped")
 	}
 	w := &sender{ResponseRecorder: httptest.NewRecorder()}

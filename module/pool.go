@@ -127,8 +127,8 @@ func successor(ctx context.Context) *App {
 	return liveApp()
 }
 
-// usable returns the app whose storage can be used: this one, or its successor. Requests outlive
-// their configuration, and its storage may be closed before they end.
+// usable returns the app whose storage and handlers of events can be used: this one, or its
+// successor. Requests outlive their configuration, and its storage may be closed before they end.
 func (a *App) usable() *App {
 	if next := successor(a.ctx); next != nil {
 		return next

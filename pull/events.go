@@ -193,10 +193,10 @@ func kindOf(a address.Address) string {
 	return "provider"
 }
 
-// noteRefresh logs that a list could not be renewed: once for an origin that is down, once
-// for a known provider or module for which it fails alone, once for each kind of failure of this registry's disk or store, which is no fault of the origin, once
-// for a known provider or module that the origin fails to list, and once for each kind of
-// failure for others. An unknown name is not a failure.
+// noteRefresh logs that a list could not be renewed: once for an origin that is down, once for
+// each kind of failure of this registry's disk or store, which is no fault of the origin, once
+// for a known provider or module that the origin fails to list, or for which it fails alone, and
+// once for each kind of failure for others. An unknown name is not a failure.
 func (f *Filler) noteRefresh(origin string, a address.Address, known bool, err error) {
 	kind, name := kindOf(a), a.String()
 	failing := origin + " " + Reason(err)

@@ -130,8 +130,8 @@ func (f *gitFetch) commit(ctx context.Context, s ModuleSource) (*gitCommit, erro
 	return &gitCommit{repository: repository, id: id, url: s.URL, number: number, submodules: submodules}, err
 }
 
-// GitMessage returns what git has said, or what is wrong with a repository, if that is why the error is a Failure. It is for the log: it may
-// contain paths and URLs of this machine.
+// GitMessage returns what git has said, or what is wrong with a repository, if that is why the
+// error is a Failure. It is for the log: it may contain paths and URLs of this machine.
 func GitMessage(err error) string {
 	if failed, is := errors.AsType[*git.CommandError](err); is {
 		return failed.Error()

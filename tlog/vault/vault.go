@@ -106,6 +106,7 @@ func (l Log) IsSigned(ctx context.Context) (bool, error) {
 // name now. Without it, nothing would tell that a folder which is lost had a log.
 const begunAs = "begun-as"
 
+// noteBegunAs notes with which name the log was begun.
 func (l Log) noteBegunAs(ctx context.Context, name string) error {
 	noted, err := l.Storage.Load(ctx, l.name(begunAs))
 	if err == nil && string(noted) == name {
