@@ -144,10 +144,10 @@ const endedInterval = time.Second
 func (p *Publisher) forgetEnded() {
 	p.ended.mutex.Lock() // who comes meanwhile waits for the result
 	defer p.ended.mutex.Unlock()
-	if time.Since(p.ended.looked) < endedInterval || len(p.room.names()) == 0 {
+	if p.options.Now().Sub(p.ended.looked) < endedInterval || len(p.room.names()) == 0 {
 		return
 	}
-	defer func() { p.ended.looked = time.Now() }()
+	defer func() { p.ended.looked = p.options.Now() }()
 	files, err := p.open()
 	if err != nil {
 		return // which is logged

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
@@ -131,17 +132,29 @@ func TestRefusedFilesAreCheap(t *testing.T) {
 		}
 		return nil
 	}}
-	r := newRegistryInBucket(t, b, func(o *publish.Options) { o.MaxStaged = int64(len(d[linuxZip])) + 10 })
+	now := time.Now()
+	r := newRegistryInBucket(t, b, func(o *publish.Options) {
+		o.MaxStaged = int64(len(d[linuxZip])) + 10
+		o.Now = func() time.Time { return now }
+	})
 	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
-	looks.Store(0)
-	const refused = 20
-	for range refused {
-		if _, err := r.put(darwinZip, d[darwinZip]); !errors.Is(err, publish.ErrNoRoom) {
-			t.Fatal(err)
+	looksOfRefused := func(files int) int64 {
+		looks.Store(0)
+		for range files {
+			if _, err := r.put(darwinZip, d[darwinZip]); !errors.Is(err, publish.ErrNoRoom) {
+				t.Fatal(err)
+			}
 		}
+		return looks.Load()
 	}
-	if n := looks.Load(); n >= 2*refused { // each of them looks once for its own stage
-		t.Errorf("it has looked %d times for %d files", n, refused)
+	const files = 20
+	// Each file looks once for its own stage, and the first one for all of them.
+	if n := looksOfRefused(files); n != files+1 {
+		t.Errorf("it has looked %d times for %d files", n, files)
+	}
+	now = now.Add(time.Second)
+	if n := looksOfRefused(files); n != files+1 {
+		t.Errorf("a second later, it has looked %d times for %d files", n, files)
 	}
 }
 
