@@ -77,6 +77,8 @@ func (v jsonValue) members(yield func(string, value) bool) {
 	v.each(func(key string, member jsonValue) bool { return yield(key, member) })
 }
 
+func (v jsonValue) references() []string { return reference.FindAllString(string(v.text), -1) }
+
 // each yields the members of an object, or the elements of an array with empty keys. The
 // text must be valid.
 func (v jsonValue) each(yield func(key string, member jsonValue) bool) {

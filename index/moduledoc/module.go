@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -271,7 +270,7 @@ func (r *reader) readSettings(b block) {
 				case "version":
 					set(&p.Version, v, maxLabel)
 				case "configuration_aliases":
-					p.Aliases = aliasesIn(v.source())
+					p.Aliases = joinAliases(v.references())
 				}
 				return true
 			})
@@ -284,11 +283,8 @@ func (r *reader) readSettings(b block) {
 	}
 }
 
-var alias = regexp.MustCompile(`\b[\pL_][\pL\pN_-]*\.[\pL_][\pL\pN_-]*`)
-
-// aliasesIn returns the aliases in a list, in order: as many as have place in a label.
-func aliasesIn(source string) string {
-	all := alias.FindAllString(source, -1)
+// joinAliases lists aliases in order: as many as have place in a label.
+func joinAliases(all []string) string {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	size := 0
@@ -325,7 +321,7 @@ func (r *reader) require(p Provider) {
 	case twice && !r.override:
 		p.Source = cmp.Or(before.Source, p.Source)
 		p.Version = joinConstraints(before.Version, p.Version)
-		p.Aliases = aliasesIn(before.Aliases + ", " + p.Aliases)
+		p.Aliases = joinAliases(reference.FindAllString(before.Aliases+", "+p.Aliases, -1))
 	}
 	r.required[p.Name] = p
 }

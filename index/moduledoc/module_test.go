@@ -151,6 +151,10 @@ func TestProviders(t *testing.T) {
 	}{
 		{"as they are required, by name", "main.tf", "terraform {\n required_providers {\n  b = { source = \"x/b\", version = \"1\" }\n  a = {\n   source : \"x/a\"\n   configuration_aliases = [a.two, a.one, # c\n a.one]\n  }\n }\n}",
 			[]Provider{{"a", "x/a", "", "a.one, a.two"}, provider("b", "x/b", "1")}},
+		{"without configurations that only a comment names", "main.tf", "terraform {\n required_providers {\n  a = {\n   configuration_aliases = [\n    a.one, # records of example.com, see docs/dns.md\n    # a.two,\n    /* a.three */ a.four,\n   ]\n  }\n }\n}",
+			[]Provider{{"a", "hashicorp/a", "", "a.four, a.one"}}},
+		{"with the configurations of both, if it is required twice", "main.tf", "terraform {\n required_providers {\n  a = { configuration_aliases = [a.two] }\n }\n}\nterraform {\n required_providers {\n  a = { configuration_aliases = [a.one] }\n }\n}",
+			[]Provider{{"a", "hashicorp/a", "", "a.one, a.two"}}},
 		{"in JSON", "main.tf.json", `{"terraform":[{"required_providers":[{"b":{"source":"x/b","version":"1"},"//":"no"}]},{"required_providers":{"a":{"source":"x/a","configuration_aliases":["a.one"]}}}]}`,
 			[]Provider{{"a", "x/a", "", "a.one"}, provider("b", "x/b", "1")}},
 		{"without a source, as clients derive it", "main.tf", `terraform { required_providers { aws = "~> 2.0" } }`, []Provider{provider("aws", "hashicorp/aws", "~> 2.0")}},

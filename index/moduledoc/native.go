@@ -334,6 +334,17 @@ func (v nativeValue) members(yield func(string, value) bool) {
 	}
 }
 
+// references finds the references by their tokens: a comment may have a name with a dot in it, too.
+func (v nativeValue) references() (found []string) {
+	for i := 2; i < len(v.tokens); i++ {
+		first, dot, second := v.tokens[i-2], v.tokens[i-1], v.tokens[i]
+		if first.Type == hclsyntax.TokenIdent && dot.Type == hclsyntax.TokenDot && second.Type == hclsyntax.TokenIdent {
+			found = append(found, string(first.Bytes)+"."+string(second.Bytes))
+		}
+	}
+	return found
+}
+
 // lengthOfMember returns the number of tokens before the comma or line break after a member
 // of an object.
 func lengthOfMember(tokens hclsyntax.Tokens) int {

@@ -2,6 +2,7 @@ package moduledoc
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -42,8 +43,14 @@ type value interface {
 	// values.
 	members(yield func(key string, v value) bool)
 
+	// references returns the references in the value that have two names, such as aws.peer.
+	references() []string
+
 	line() int
 }
+
+// reference is a reference of two names, as expressions in JSON have it.
+var reference = regexp.MustCompile(`\b[\pL_][\pL\pN_-]*\.[\pL_][\pL\pN_-]*`)
 
 // text returns the content of a value that should be a string, or the value as written if it
 // is not a literal.

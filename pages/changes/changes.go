@@ -241,7 +241,8 @@ func (c *comparer) provider(from, to *moduledoc.Provider) {
 		c.add(Change{Kind: Added, What: "provider", Name: to.Name, Breaking: to.Aliases != "", Details: []Detail{{Of: strings.TrimSpace(to.Source + " " + to.Version)}}})
 		return
 	case to == nil:
-		c.add(Change{Kind: Removed, What: "provider", Name: from.Name})
+		// A call that passes configurations which the module no longer declares is refused.
+		c.add(Change{Kind: Removed, What: "provider", Name: from.Name, Breaking: from.Aliases != ""})
 		return
 	}
 	one := Change{Kind: Changed, What: "provider", Name: to.Name}

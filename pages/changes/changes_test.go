@@ -222,6 +222,8 @@ func TestChangesOfRequirements(t *testing.T) {
 		{"from one public registry to the other", aws("registry.terraform.io/hashicorp/aws", ""), aws("registry.opentofu.org/hashicorp/aws", ""), []string{"breaking: provider aws changed (source registry.terraform.io/hashicorp/aws → registry.opentofu.org/hashicorp/aws)"}},
 		{"sources that cannot be read", aws("a b", ""), aws("a c", ""), []string{"breaking: provider aws changed (source a b → a c)"}},
 		{"a configuration that has to be passed", aws("hashicorp/aws", ""), passing("aws.peer"), []string{"breaking: provider aws changed (configurations none → aws.peer)"}},
+		{"a provider whose configurations were passed is gone", passing("aws.peer"), moduledoc.Module{}, []string{"breaking: provider aws removed"}},
+		{"a provider that was passed by itself is gone", aws("hashicorp/aws", ""), moduledoc.Module{}, []string{"provider aws removed"}},
 		{"one that cannot be passed any more", passing("aws.east, aws.peer"), passing("aws.peer"), []string{"breaking: provider aws changed (configurations aws.east, aws.peer → aws.peer)"}},
 		{"a provider more, with a configuration that has to be passed", moduledoc.Module{}, passing("aws.peer"), []string{"breaking: provider aws added (hashicorp/aws)"}},
 		{"a provider more", moduledoc.Module{}, aws("hashicorp/aws", ">= 5.0"), []string{"provider aws added (hashicorp/aws >= 5.0)"}},
