@@ -143,7 +143,7 @@ func TestTitlesThatAnotherReleaseReadAreReadAgain(t *testing.T) {
 	rescanned(t, first)
 	untilTitles(t, first, index.PlaceOf(ownDemo), want...)
 	first.Close()
-	store.memo.Content = altered(t, store.memo.Content, "\x03g\x05start", "\x01\x01\x05start")
+	store.memo.Content = altered(t, store.memo.Content, "\x04g\x05start", "\x01\x01\x05start")
 
 	second := index.New(o)
 	defer second.Close()

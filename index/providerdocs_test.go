@@ -107,6 +107,13 @@ func TestDocsAreListed(t *testing.T) {
 				"resources/d (Beta)", "resources/c (Deprecated)",
 			},
 		},
+		{
+			"each spelling of a subcategory apart",
+			[]string{
+				"docs/resources/a.md", in("Compute Engine"), "docs/resources/b.md", in("Compute engine"), "docs/resources/c.md", in("Compute Engine"), "docs/resources/d.md", in("compute engine"),
+			},
+			[]string{"resources/a (Compute Engine)", "resources/c (Compute Engine)", "resources/b (Compute engine)", "resources/d (compute engine)"},
+		},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			files := indextest.New(t)

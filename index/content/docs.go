@@ -324,6 +324,7 @@ func (d *Docs) sort() {
 			cmp.Compare(min(order[a.Category], order[DocResources]), min(order[b.Category], order[DocResources])),
 			cmp.Compare(subcategoryRank(a.Subcategory), subcategoryRank(b.Subcategory)),
 			strings.Compare(strings.ToLower(a.Subcategory), strings.ToLower(b.Subcategory)),
+			strings.Compare(a.Subcategory, b.Subcategory), // each spelling is a group of its own
 			cmp.Compare(order[a.Category], order[b.Category]),
 			strings.Compare(a.Slug, b.Slug),
 		)

@@ -3,6 +3,7 @@ package content
 import (
 	"context"
 	"encoding/binary"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -88,18 +89,38 @@ func (p *DocPage) ownTitle(typ string) string {
 	title, _, _ = strings.Cut(title, " - ")
 	for word := range strings.FieldsFuncSeq(title, func(r rune) bool { return strings.ContainsRune(" ():`", r) }) {
 		switch {
+		case word == p.Slug && p.isNamedBySlug(title):
+			return word // as of google-beta, whose resources begin with google
 		case word == p.Slug, word == typ+"_"+p.Slug:
 			return ""
 		case strings.HasSuffix(word, "_"+p.Slug):
-			return word // as of google-beta, whose resources begin with google
+			return word // as above, if the name of the file lacks google
 		}
 	}
 	return title
 }
 
-// titlesFormat begins encoded titles. The first format had the place of a category in a list, and
-// the second had no dashes in the titles of guides.
-const titlesFormat = 3
+// generatedTitle is a title that generators write, or the heading: it begins with a whole name.
+var generatedTitle = regexp.MustCompile(`^(\S+) \(?(?:Resource|Data Source|Ephemeral Resource|List Resource|Action)\b`)
+
+// isNamedBySlug reports whether the name of the file is the whole name in configurations. People
+// write titles without the type of the provider, too, so that only a title of a generator tells.
+func (p *DocPage) isNamedBySlug(title string) bool {
+	match := generatedTitle.FindStringSubmatch(title)
+	return match != nil && match[1] == p.Slug && strings.Contains(p.Slug, "_")
+}
+
+// Name returns the name that configurations use for what the page documents, as the name of its
+// title does.
+func (p *DocPage) Name(typ string) string {
+	t := DocTitle{p.Category, p.Slug, p.ownTitle(typ)}
+	return t.Name(typ)
+}
+
+// titlesFormat begins encoded titles. The first format had the place of a category in a list, the
+// second had no dashes in the titles of guides, and the third had no title where the name of a file
+// is the whole name.
+const titlesFormat = 4
 
 // categoryCodes are the categories in encoded titles. A code never means another category.
 var categoryCodes = map[DocCategory]byte{
@@ -196,7 +217,7 @@ func (t *DocTitle) Name(typ string) string {
 	switch {
 	case t.Category == DocGuides, t.Category == DocFunctions, t.Slug == typ, strings.HasPrefix(t.Slug, typ+"_"):
 		return t.Slug
-	case strings.HasSuffix(t.Title, "_"+t.Slug):
+	case t.Title == t.Slug, strings.HasSuffix(t.Title, "_"+t.Slug):
 		return t.Title
 	}
 	return typ + "_" + t.Slug

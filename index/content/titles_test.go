@@ -18,6 +18,10 @@ func TestTitles(t *testing.T) {
 		{"what generators write says no more", "aws", "resources/vpc.md", "aws_vpc Resource - terraform-provider-aws", "aws_vpc", ""},
 		{"nor what people wrote", "aws", "data-sources/vpc.md", "AWS: aws_vpc", "aws_vpc", ""},
 		{"resources of another prefix", "google-beta", "resources/compute_instance.md", "google_compute_instance Resource - terraform-provider-google-beta", "google_compute_instance", "google_compute_instance"},
+		{"resources of another prefix, with it in the name of the file", "google-beta", "resources/google_compute_instance.md", "google_compute_instance Resource - terraform-provider-google-beta", "google_compute_instance", "google_compute_instance"},
+		{"the same by the heading of a generator", "google-beta", "data-sources/google_project.md", "google_project (Data Source)", "google_project", "google_project"},
+		{"a heading of people that lacks the type of the provider", "aws", "resources/vpc_endpoint.md", "vpc_endpoint", "aws_vpc_endpoint", ""},
+		{"a title of a generator for a name without parts", "aws", "resources/vpc.md", "vpc Resource - terraform-provider-aws", "aws_vpc", ""},
 		{"a title in words", "aws", "resources/vpc.md", "A network", "aws_vpc", "A network"},
 		{"a function has its own name", "aws", "functions/arn_parse.md", "arn_parse function - terraform-provider-aws", "arn_parse", ""},
 		{"a guide with a dash in its title", "aws", "guides/v5.md", "Terraform AWS Provider - Version 5 Upgrade Guide", "v5", "Terraform AWS Provider - Version 5 Upgrade Guide"},
@@ -60,12 +64,13 @@ func TestTitlesOfOtherReleases(t *testing.T) {
 		current      bool
 		want         []content.DocTitle
 	}{
-		{"of this one, cut off", "\x03r\x03vpc\x00d\x03ami\x05An A", true, nil},
-		{"of this one", "\x03r\x03vpc\x00d\x03ami\x05An AM", true, []content.DocTitle{{Category: content.DocResources, Slug: "vpc"}, {Category: content.DocDataSources, Slug: "ami", Title: "An AM"}}},
+		{"of this one, cut off", "\x04r\x03vpc\x00d\x03ami\x05An A", true, nil},
+		{"of this one", "\x04r\x03vpc\x00d\x03ami\x05An AM", true, []content.DocTitle{{Category: content.DocResources, Slug: "vpc"}, {Category: content.DocDataSources, Slug: "ami", Title: "An AM"}}},
 		{"of one that stored the place of the category", "\x01\x02\x03vpc\x00", false, nil},
 		{"of one that cut off dashes", "\x02g\x02v5\x03AWS", false, nil},
-		{"of a newer one", "\x04r\x03vpc\x00", false, nil},
-		{"of one that knows more categories", "\x03r\x03vpc\x00z\x03new\x00", true, nil},
+		{"of one that had no title where a file has the whole name", "\x03r\x0ax_instance\x00", false, nil},
+		{"of a newer one", "\x05r\x03vpc\x00", false, nil},
+		{"of one that knows more categories", "\x04r\x03vpc\x00z\x03new\x00", true, nil},
 		{"none", "", false, nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -99,7 +104,7 @@ func TestTitlesOfManyPages(t *testing.T) {
 
 // One title is found without decoding the others.
 func TestOneTitle(t *testing.T) {
-	stored := content.Titles{3}
+	stored := content.Titles{4}
 	for i := range 500 {
 		stored = append(stored, "r\x07"+fmt.Sprintf("page%03d", i)+"\x05Title"...)
 	}

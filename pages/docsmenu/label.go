@@ -19,21 +19,10 @@ func Label(p *content.DocPage, typ string) string {
 	switch p.Category {
 	case content.DocOverview:
 		return "Overview"
-	case content.DocFunctions:
-		return p.Slug
 	case content.DocGuides:
 		return cmp.Or(p.Title, p.Slug)
 	}
-	return resourceName(p.Slug, typ)
-}
-
-// resourceName returns the type of a resource. The name of its page may have the
-// provider's name before it or not.
-func resourceName(slug, typ string) string {
-	if slug == typ || len(slug) > len(typ) && slug[:len(typ)+1] == typ+"_" {
-		return slug
-	}
-	return typ + "_" + slug
+	return p.Name(typ)
 }
 
 // place returns the titles of the group of a page and of its section there. A section of

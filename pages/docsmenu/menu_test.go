@@ -110,6 +110,26 @@ func TestMenu(t *testing.T) {
 	}
 }
 
+func TestLabelsAreNamesOfConfigurations(t *testing.T) {
+	for _, test := range []struct {
+		rule, typ string
+		page      content.DocPage
+		want      string
+	}{
+		{"with the type of the provider, which the name of the file lacks", "demo", content.DocPage{Category: content.DocResources, Slug: "thing"}, "demo_thing"},
+		{"with the type that the name of the file has", "demo", content.DocPage{Category: content.DocResources, Slug: "demo_thing"}, "demo_thing"},
+		{"of a provider whose resources begin with another word", "demo-beta", content.DocPage{Category: content.DocResources, Slug: "thing", Title: "demo_thing Resource - terraform-provider-demo-beta"}, "demo_thing"},
+		{"of such a provider whose files have the whole name", "demo-beta", content.DocPage{Category: content.DocDataSources, Slug: "demo_thing", Title: "demo_thing Data Source - terraform-provider-demo-beta"}, "demo_thing"},
+		{"of a function", "demo", content.DocPage{Category: content.DocFunctions, Slug: "parse", Title: "parse function - demo"}, "parse"},
+		{"of a guide by its title", "demo", content.DocPage{Category: content.DocGuides, Slug: "start", Title: "Getting started"}, "Getting started"},
+		{"of a guide without a title", "demo", content.DocPage{Category: content.DocGuides, Slug: "start"}, "start"},
+	} {
+		if got := Label(&test.page, test.typ); got != test.want {
+			t.Errorf("%s: %s, not %s", test.rule, got, test.want)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	d := &content.Docs{Pages: []content.DocPage{
 		{Category: content.DocOverview, Description: "All of the cloud"},
