@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/marker"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
@@ -117,7 +118,11 @@ func simplifyElement(n *html.Node, link func(string) string) {
 		}
 		n.Attr = []html.Attribute{{Key: "href", Val: link(to)}}
 	case atom.Img:
-		n.Attr = []html.Attribute{{Key: "src", Val: attribute(n, "src")}, {Key: "alt", Val: attribute(n, "alt")}}
+		alt := attribute(n, "alt")
+		if inCell(n) {
+			alt = escapePipes(alt)
+		}
+		n.Attr = []html.Attribute{{Key: "src", Val: attribute(n, "src")}, {Key: "alt", Val: alt}}
 	case atom.Td, atom.Th: // Markdown has no cells that span others
 		n.Attr = []html.Attribute{{Key: "align", Val: attribute(n, "align")}}
 	case atom.Code:
@@ -127,6 +132,17 @@ func simplifyElement(n *html.Node, link func(string) string) {
 		}
 		if language, ok := strings.CutPrefix(attribute(n, "class"), "language-"); !ok || !namesLanguage().MatchString(language) {
 			n.Attr = nil // it would be more than a word in the line before the code
+		}
+		if inCell(n) {
+			for c := range n.Descendants() {
+				if c.Type == html.TextNode {
+					c.Data = escapePipes(c.Data)
+				}
+			}
+		}
+	case atom.Pre:
+		if inCell(n) {
+			splitLines(n)
 		}
 	case atom.Span:
 		switch {
@@ -157,6 +173,48 @@ func simplifyElement(n *html.Node, link func(string) string) {
 		}
 	case atom.Dl:
 		simplifyList(n)
+	}
+}
+
+// inCell reports whether an element is in a cell of a table, where Markdown has no line breaks.
+func inCell(n *html.Node) bool {
+	for p := range n.Ancestors() {
+		if p.DataAtom == atom.Td || p.DataAtom == atom.Th {
+			return true
+		}
+	}
+	return false
+}
+
+// escapePipes marks each pipe in code, or in the text of a picture, as one that gets a backslash in
+// a table, where it would end the cell. The converter marks pipes in other text by itself.
+func escapePipes(text string) string {
+	return strings.NewReplacer(string(marker.MarkerEscaping), "", "|", string(marker.MarkerEscaping)+"|").Replace(text)
+}
+
+// splitLines makes code of its own of each line of preformatted text.
+func splitLines(n *html.Node) {
+	var text strings.Builder
+	for c := range n.Descendants() {
+		switch {
+		case c.Type == html.TextNode:
+			text.WriteString(c.Data)
+		case c.DataAtom == atom.Br:
+			text.WriteByte('\n')
+		}
+	}
+	removeChildren(n)
+	rename(n, atom.Div)
+	for line := range strings.Lines(strings.TrimSpace(text.String())) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if n.FirstChild != nil {
+			n.AppendChild(element(atom.Br))
+		}
+		code := element(atom.Code)
+		setText(code, escapePipes(line))
+		n.AppendChild(code)
 	}
 }
 
@@ -218,9 +276,7 @@ func joinItems(n *html.Node) {
 			items = append(items, c)
 		}
 	}
-	for n.FirstChild != nil {
-		n.RemoveChild(n.FirstChild)
-	}
+	removeChildren(n)
 	separator := " · "
 	if hasClass(n, "crumbs") {
 		separator = " / "
@@ -251,10 +307,14 @@ func moveChildren(from, to *html.Node) {
 	}
 }
 
-func setText(n *html.Node, text string) {
+func removeChildren(n *html.Node) {
 	for n.FirstChild != nil {
 		n.RemoveChild(n.FirstChild)
 	}
+}
+
+func setText(n *html.Node, text string) {
+	removeChildren(n)
 	n.AppendChild(&html.Node{Type: html.TextNode, Data: text})
 }
 

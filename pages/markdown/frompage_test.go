@@ -38,6 +38,10 @@ func TestPagesBecomeMarkdown(t *testing.T) {
 		{"links to a part of the page are text", `<h2>a <a class="anchor" href="#a">#</a></h2><p><a href="#b">b</a></p>`, "## a\n\nb"},
 		{"pictures stay where they are", `<img src="/a.png" alt="b">`, "![b](/a.png)"},
 		{"tables", "<table><thead><tr><th>a</th><th align=right>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table>", "| a | b |\n|---|--:|\n| 1 | 2 |"},
+		{"lines of code in a cell stay in its row", "<table><tr><td>a</td><td><pre><code class=\"language-hcl\">b {\n  c = d | e\n\n}</code></pre></td></tr></table>", "| a | `b {`  <br />`c = d \\| e`  <br />`}` |\n|---|---|"},
+		{"code in a cell does not end it", "<table><tr><td><code>a | b</code></td><td><code>``|``</code></td></tr></table>", "| `a \\| b` | ``` ``\\|`` ``` |\n|---|---|"},
+		{"nor does the text of a picture", `<table><tr><td><img src="/a.png" alt="a|b"></td></tr></table>`, "| ![a\\|b](/a.png) |\n|---|"},
+		{"code elsewhere is as it is", "<p><code>a | b</code></p><table><tr><td><ul><li><code>c | d</code></li></ul></td></tr></table>", "`a | b`\n\n- `c | d`"},
 		{"entries are headings", `<dl class="entries"><div class="entry"><dt><a href="#x"><code>x</code></a></dt><dd>Text.<dl class="props"><div><dt>Type</dt><dd><code>string</code></dd></div></dl></dd></div></dl>`, "### `x`\n\nText.\n\n- Type: `string`"},
 		{"short facts are one line", `<ul class="chips"><li>a</li><li>b <b>c</b></li></ul>`, "a · b **c**"},
 		{"a hash is whole", `<dl class="facts"><dt>sha256</dt><dd><code title="0123456789abcdef">0123…</code></dd></dl>`, "- sha256: `0123456789abcdef`"},
@@ -63,6 +67,37 @@ b</pre></details>`, "3 lines\n\n```\na\nb\n```"},
 	if _, err := FromPage(t.Context(), []byte("<p>x</p>"), nil); err == nil {
 		t.Error("a page without content is no error")
 	}
+}
+
+// A table of a README is the same table again after its page became Markdown.
+func TestTablesOfReadmesKeepTheirRowsAndCells(t *testing.T) {
+	const head, last = "| Name | Description | Type |\n|---|---|---|\n", "| last | Last. | `string` |\n"
+	for _, test := range []struct{ rule, row string }{
+		{"a type of terraform-docs on several lines", "| <a name=\"input_subnets\"></a> [subnets](#input\\_subnets) | Subnets. | <pre>map(object({<br/>    cidr = string<br/>  }))</pre> |\n"},
+		{"a pipe in code", "| mode | One of `a \\| b`. | `\"a\" \\| \"b\"` |\n"},
+		{"a pipe in text", "| mode | One of them. | a \\| b |\n"},
+	} {
+		page := string(readmeOf(head + test.row + last).HTML)
+		again := string(readmeOf(fromPage(t, page)).HTML)
+		if got, want := cellsOf(t, again), cellsOf(t, page); !slices.Equal(got, want) {
+			t.Errorf("%s: the cells are %q, not %q", test.rule, got, want)
+		}
+	}
+}
+
+// cellsOf returns the text of each cell, without spaces.
+func cellsOf(t *testing.T, page string) (cells []string) {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range root.Descendants() {
+		if n.DataAtom == atom.Td || n.DataAtom == atom.Th {
+			cells = append(cells, strings.ReplaceAll(textOf(n), " ", ""))
+		}
+	}
+	return cells
 }
 
 // Markdown repeats at each line and each cell what a page says once.
