@@ -50,6 +50,9 @@ func TestOtherFormsOfAPage(t *testing.T) {
 		"/":                              {"/", "/?format=md /feed.atom"},
 		"/browse/modules?namespace=acme": {"/browse/modules?namespace=acme", "/browse/modules?namespace=acme&format=md"},
 		"/registries/registry.terraform.io/providers/hashicorp/null": {"/registries/registry.terraform.io/providers/hashicorp/null", "/registries/registry.terraform.io/providers/hashicorp/null?format=md /v1/registries/registry.terraform.io/providers/hashicorp/null /registries/registry.terraform.io/providers/hashicorp/null/feed.atom"},
+		"/providers/acme/demo?tab=pages&group=Guides&offset=1":       {"/providers/acme/demo?tab=pages&group=Guides&offset=1", "/providers/acme/demo?tab=pages&group=Guides&offset=1&format=md /v1/providers/acme/demo /providers/acme/demo/feed.atom"},
+		"/providers/acme/demo?tab=pages&q=thing":                     {"/providers/acme/demo?tab=pages&q=thing", "/providers/acme/demo?tab=pages&q=thing&format=md /v1/providers/acme/demo /providers/acme/demo/feed.atom"},
+		"/modules/acme/vpc/aws/1.3.0?tab=changes&from=1.2.0":         {"/modules/acme/vpc/aws/1.3.0?tab=changes&from=1.2.0", "/modules/acme/vpc/aws/1.3.0?tab=changes&from=1.2.0&format=md /v1/modules/acme/vpc/aws/1.3.0 /modules/acme/vpc/aws/feed.atom"},
 		"/modules/acme/nothing/aws":                                  {"", ""},
 		"/modules/acme/vpc/aws/9.9.9":                                {"", ""},
 	} {

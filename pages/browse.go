@@ -189,13 +189,13 @@ func (q *query) filter(name string) *string {
 	return &q.registry
 }
 
-// listURL returns the URL of a list with another query.
+// listURL returns the URL of a list, or of another page, with a query.
 func (v *visit) listURL(list route.Route, q query) string {
 	offset := ""
 	if q.offset > 0 {
 		offset = strconv.Itoa(q.offset)
 	}
-	return withQuery(v.url(list), "tab", q.tab, "group", q.group, "q", q.q, "namespace", q.namespace, "provider", q.system, "registry", q.registry, "sort", q.sort, "offset", offset)
+	return withQuery(v.url(list), "tab", q.tab, "from", q.from, "group", q.group, "q", q.q, "namespace", q.namespace, "provider", q.system, "registry", q.registry, "sort", q.sort, "offset", offset)
 }
 
 func (v *visit) pager(first, last, total, step int) pager {

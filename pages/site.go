@@ -340,8 +340,6 @@ func (v *visit) self() string {
 	switch v.route.Kind {
 	case route.Home, route.Login, route.Callback, route.Logout:
 		return v.site.Path + "/"
-	case route.Module, route.ModuleCode, route.Provider:
-		return withQuery(v.url(v.route), "tab", v.query.tab, "from", v.query.from)
 	}
 	return v.listURL(v.route, v.query)
 }
