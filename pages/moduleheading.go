@@ -233,6 +233,7 @@ func (m *moduleView) sidebar() sidebar {
 func (v *visit) recordFacts(a address.Address, version string) []fact {
 	first, proof, ok := v.view.Appearance(a, version)
 	if !ok {
+		v.unrecorded = v.site.Registry.Log != nil
 		return nil
 	}
 	since := ", since " + first.Time.Format("2 January 2006")

@@ -12,6 +12,42 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 )
 
+// A version is offered before its entry is in the log. Pages that somebody saw meanwhile have the
+// entry afterwards, although there is no later snapshot.
+func TestPagesHaveTheEntryOfTheirVersionOnceThereIsOne(t *testing.T) {
+	files := indextest.New(t).Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	l := tlogtest.New(t).MustOpen(t)
+	site := siteOf(t, snapshotOf(t, files))
+	site.Registry.Log = func() *tlog.Log { return l }
+	paths := []string{"/modules/acme/vpc/aws", "/modules/acme/vpc/aws/1.0.0?tab=inputs", "/providers/acme/demo/1.0.0?tab=packages"}
+	for _, path := range paths {
+		if strings.Contains(textIn(parse(t, site.get(path, ""))), "On record") {
+			t.Errorf("%s has an entry that is not there", path)
+		}
+	}
+	for _, what := range []string{"module acme/vpc/aws 1.0.0", "provider acme/demo 1.0.0 linux_amd64"} {
+		enter(t, l, "offered 2026-01-01T00:00:00Z "+what)
+	}
+	for _, path := range paths {
+		if !strings.Contains(textIn(parse(t, site.get(path, ""))), "On record") {
+			t.Errorf("%s lacks the entry", path)
+		}
+	}
+}
+
+// enter adds an entry to a log.
+func enter(t *testing.T, l *tlog.Log, what string) {
+	t.Helper()
+	leaf, err := tlog.ParseLeaf(what + fmt.Sprintf(" h1:%s= zh:%064x %032x", strings.Repeat("A", 43), 1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(t.Context(), leaf); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A page says where the transparency log has its version. Visitors who can read the proof get a
 // link to it.
 func TestWhereAVersionIsOnRecord(t *testing.T) {
@@ -20,16 +56,8 @@ func TestWhereAVersionIsOnRecord(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
 	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", ""))
 	l := tlogtest.New(t).MustOpen(t)
-	for _, what := range []string{"found %s module acme/vpc/aws 1.0.0", "offered %s provider acme/demo 1.0.0 linux_amd64"} {
-		text := fmt.Sprintf(what, "2026-01-01T00:00:00Z") + fmt.Sprintf(" h1:%s= zh:%064x %032x", strings.Repeat("A", 43), 1, 1)
-		leaf, err := tlog.ParseLeaf(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Append(t.Context(), leaf); err != nil {
-			t.Fatal(err)
-		}
-	}
+	enter(t, l, "found 2026-01-01T00:00:00Z module acme/vpc/aws 1.0.0")
+	enter(t, l, "offered 2026-01-01T00:00:00Z provider acme/demo 1.0.0 linux_amd64")
 	for _, test := range []struct {
 		rule, path string
 		rules      []string

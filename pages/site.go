@@ -163,6 +163,10 @@ type visit struct {
 	// version is the version of the module or provider that was found, or empty.
 	version string
 
+	// unrecorded reports that the page lacks where its version is on record: the log may have the
+	// version soon, without a new snapshot.
+	unrecorded bool
+
 	session *access.Subject // the user of its session; nil: not looked up yet
 }
 
@@ -200,7 +204,7 @@ func (s *Site) share(v *visit, pages *snapshotPages, key pageKey) (*answer, erro
 		made.request = request.WithContext(ctx)
 		made.view = view.Detached(made.request)
 		a, err := s.render(&made)
-		if err != nil || a.status != http.StatusOK || len(a.body) > maxPage {
+		if err != nil || a.status != http.StatusOK || len(a.body) > maxPage || made.unrecorded {
 			return a, 0, err
 		}
 		if strings.HasPrefix(cmp.Or(a.contentType, htmlType), "text/") || a.contentType == feed.Type {
