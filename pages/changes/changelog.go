@@ -31,7 +31,7 @@ func Changelog(files *content.Files) (found *content.ListedFile) {
 }
 
 // Notes returns the section of a changelog about a version: the text between the heading of the
-// version and the next heading of the same level or above. It is empty if there is none.
+// version and the heading that ends the section. It is empty if there is none.
 func Notes(text, version string) string {
 	lines := slices.Collect(strings.Lines(withoutReturns(text)))
 	headings := headingsOf(lines)
@@ -39,32 +39,50 @@ func Notes(text, version string) string {
 	if begin < 0 {
 		return ""
 	}
-	end := len(lines)
+	of, end := headings[begin], len(lines)
+	top := topLevel(headings)
 	for _, h := range headings[begin+1:] {
-		if h.level <= headings[begin].level {
+		if h.ends(of, top) {
 			end = h.line
 			break
 		}
 	}
-	return strings.TrimSpace(strings.Join(lines[headings[begin].line+1:end], ""))
+	return strings.TrimSpace(strings.Join(lines[of.line+1:end], ""))
+}
+
+// ends reports whether a heading ends the section of a heading before it. Generators write patch
+// releases one level below minor releases, which is also the level of the parts of a release: there
+// only the heading of another version ends a section.
+func (h heading) ends(of heading, top int) bool {
+	if h.level < of.level || h.level == of.level && of.level == top {
+		return true
+	}
+	return h.begins && h.version != of.version
 }
 
 // headingOf returns the heading of a version, or a negative number if there is none: the first
 // one of the highest level. A heading below the highest level that has versions must begin with
 // the version: "Upgrading from 1.2.0" is a part of the section of another version.
 func headingOf(headings []heading, version string) int {
-	top, found := 7, -1
-	for _, h := range headings {
-		if h.version != "" {
-			top = min(top, h.level)
-		}
-	}
+	top, found := topLevel(headings), -1
 	for i, h := range headings {
 		if h.version == version && (h.level == top || h.begins) && (found < 0 || h.level < headings[found].level) {
 			found = i
 		}
 	}
 	return found
+}
+
+// topLevel returns the highest level that has versions, which is the smallest number; beyond all
+// levels if there is none.
+func topLevel(headings []heading) int {
+	top := 7
+	for _, h := range headings {
+		if h.version != "" {
+			top = min(top, h.level)
+		}
+	}
+	return top
 }
 
 // A heading is a heading of a changelog.

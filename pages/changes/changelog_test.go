@@ -11,7 +11,12 @@ func TestTheSectionOfAVersion(t *testing.T) {
 	for _, test := range []struct{ rule, text, want string }{
 		{"of Keep a Changelog", "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-11-12\n### Added\n- a\n\n## [1.1.0]\n- b\n", "### Added\n- a"},
 		{"with a v", "# v1.2.0\na\n# v1.1.0\nb\n", "a"},
-		{"of release-please", "## [1.2.0](https://h/compare/v1.1.0...v1.2.0) (2026-11-12)\n\n### Features\n\n* a\n\n### [1.1.1](x)\n\n* b", "### Features\n\n* a\n\n### [1.1.1](x)\n\n* b"},
+		{"of release-please", "## [1.2.0](https://h/compare/v1.1.0...v1.2.0) (2026-11-12)\n\n### Features\n\n* a\n\n### [1.1.1](x)\n\n* b", "### Features\n\n* a"},
+		{"of release-please, of a patch release among its parts", "## [1.3.0](x)\n\n### Features\n\n* c\n\n### [1.2.0](x)\n\n\n### Bug Fixes\n\n* a\n\n### Performance\n\n* p\n\n### [1.1.9](x)\n\n* b", "### Bug Fixes\n\n* a\n\n### Performance\n\n* p"},
+		{"of a patch release before a minor release", "## 1.3.0\n### 1.2.0\n### Fixes\na\n## 1.1.0\nb\n", "### Fixes\na"},
+		{"with a part that names another version", "## 1.2.0\n### Upgrading from 1.1.0\na\n## 1.1.0\nb\n", "### Upgrading from 1.1.0\na"},
+		{"with a part that begins with the version", "## 1.2.0\n### 1.2.0 is the first of its kind\na\n## 1.1.0\nb\n", "### 1.2.0 is the first of its kind\na"},
+		{"before one without a version", "## 1.2.0\na\n## Older versions\nb\n", "a"},
 		{"the last one", "## 1.2.0\na", "a"},
 		{"a version that only begins alike", "## 1.2.0-rc.1\na\n## 11.2.0\nb\n", ""},
 		{"a part of the section of another version", "## 2.0.0\n### Upgrading from 1.2.0\na\n## 1.2.0\nb\n", "b"},
