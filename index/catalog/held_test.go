@@ -56,6 +56,7 @@ terraform {
     }
   }
 }
+data "external" "records" {}
 `)
 	files.Write("modules/acme/labels/null/1.0.0/README.md", "# Labels\n\nNames for everything on the platform, and for s3, too: aws calls it a bucket.\n")
 	files.Write("modules/registry.terraform.io/terraform-aws-modules/vpc/aws/5.0.0/main.tf", `resource "aws_vpc" "this" {}`)
@@ -91,6 +92,8 @@ func TestWhatPeopleHaveInTheirHands(t *testing.T) {
 		{"the beginning of its name", "google-be", []string{zone + ": requires hashicorp/[google-be]ta"}},
 		{"a data source as configurations name it", "data.aws_caller_identity", []string{storage + ": reads [aws_caller_identity]"}},
 		{"with its name", "data.aws_caller_identity.me.account_id", []string{storage + ": reads [aws_caller_identity]"}},
+		{"a data source whose type is the name of its provider", "data.external.records.result", []string{zone + ": reads [external]"}},
+		{"that type", "data.external", []string{zone + ": reads [external]"}},
 		{"a resource as configurations name it", "aws_caller_identity.me", []string{storage + ": reads [aws_caller_identity]"}},
 		{"a resource of a called module as clients name it", `module.a["x/y z"].module.b.aws_s3_bucket_policy.this[0]`, []string{"#[aws_s3_bucket_policy]"}},
 		{"a data source of a called module", "module.vpc.data.aws_caller_identity.me", []string{storage + ": reads [aws_caller_identity]"}},
@@ -203,7 +206,10 @@ func TestPastedReferences(t *testing.T) {
 		{"of the protocol", "https://registry.example.com/v1/modules/acme/vpc/aws/1.2.0/download", "own acme/vpc/aws"},
 		{"without a scheme", "registry.example.com/providers/acme/demo", "own acme/demo"},
 		{"the URL of a repository names nothing here", "git::https://github.com/acme/terraform-modules.git//vpc?ref=v1.2.3", ""},
+		{"nor does the URL of a repository that is called like the pages", "https://github.com/acme/modules/tree/main/vpc", ""},
 		{"nor that of SSH", "git@github.com:acme/terraform-aws-vpc.git", ""},
+		{"a page below a path of a module that is called like a page of a repository", "https://registry.example.com/ui/modules/acme/tree/aws/1.2.0", "own acme/tree/aws"},
+		{"a hostname that looks like the address of a data source", "data.example.com/acme/vpc/aws", "data.example.com/acme/vpc/aws"},
 		{"a full source of a provider", "registry.opentofu.org/hashicorp/aws", "registry.opentofu.org/hashicorp/aws"},
 		{"a local folder names nothing", "./modules/vpc", ""},
 		{"words with slashes that are no names", "read/write!", ""},
@@ -225,6 +231,37 @@ func TestPastedReferences(t *testing.T) {
 			}
 			if q.IsEmpty() {
 				t.Error("there are no words to look for")
+			}
+		})
+	}
+}
+
+// A repository is found by the URLs that its host has for it, whatever it is called.
+func TestRepositoriesAreFoundByTheirURLs(t *testing.T) {
+	files := indextest.New(t)
+	for module, source := range map[string]string{
+		"acme/vpc/aws": "https://gitlab.com/acme/modules/terraform-aws-vpc", "acme/net/aws": "https://gitlab.com/acme/modules/aws/network/edge",
+		"acme/dns/aws": "https://bitbucket.org/acme/terraform-aws-dns", "acme/cdn/aws": "https://codeberg.org/acme/terraform-aws-cdn",
+		"acme/mono/aws": "https://github.com/acme/modules", "acme/more/aws": "https://codeberg.org/acme/providers",
+	} {
+		files.Write("modules/"+module+"/1.0.0/main.tf", "").Write("modules/"+module+"/registry.hcl", "source = \""+source+"\"\n")
+	}
+	c := catalog.For(scan(t, files))
+	for _, test := range []struct{ rule, url, want string }{
+		{"in a group that is called like the pages", "https://gitlab.com/acme/modules/terraform-aws-vpc", "acme/vpc/aws"},
+		{"a folder there", "https://gitlab.com/acme/modules/terraform-aws-vpc/-/tree/main/examples", "acme/vpc/aws"},
+		{"a file there", "https://gitlab.com/acme/modules/terraform-aws-vpc/-/blob/main/main.tf", "acme/vpc/aws"},
+		{"by SSH", "git@gitlab.com:acme/modules/terraform-aws-vpc.git", "acme/vpc/aws"},
+		{"with as many names as a module", "https://gitlab.com/acme/modules/aws/network/edge/-/blob/main/main.tf", "acme/net/aws"},
+		{"a file at Bitbucket", "https://bitbucket.org/acme/terraform-aws-dns/src/main/main.tf", "acme/dns/aws"},
+		{"a file at Forgejo", "https://codeberg.org/acme/terraform-aws-cdn/src/branch/main/main.tf", "acme/cdn/aws"},
+		{"a folder of a repository that is called like the pages", "https://github.com/acme/modules/tree/main/vpc", "acme/mono/aws"},
+		{"a file there", "https://github.com/acme/modules/blob/main/vpc/main.tf", "acme/mono/aws"},
+		{"a file of one that is called like the other pages", "https://codeberg.org/acme/providers/src/branch/main/main.tf", "acme/more/aws"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if got := find(t, c, test.url); !slices.Contains(got, test.want) {
+				t.Errorf("found are %q", got)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ var assignment = regexp.MustCompile(`^(?i:source)\s*=\s*`)
 
 // typed is the type of resources in the address of a resource, as configurations and clients write
 // it, with the calls of modules that it is in.
-var typed = regexp.MustCompile(`^(?:module\.[\w-]+\.)*(?:(?:data|ephemeral|resource)\.(\w*_\w*)(?:\..*)?|([a-z]\w*_\w*)\.[\w-]+(?:\..*)?)$`)
+var typed = regexp.MustCompile(`^(?:module\.[\w-]+\.)*(?:(?:data|ephemeral|resource)\.(\w+)(?:\..*)?|([a-z]\w*_\w*)\.[\w-]+(?:\..*)?)$`)
 
 // providerFunction is the name of a function in a call of it.
 var providerFunction = regexp.MustCompile(`^provider::[\w-]+::(\w+)(?:\(.*)?$`)
@@ -85,10 +85,13 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 		names = strings.FieldsFunc(text, func(r rune) bool {
 			return r == '/' || unicode.IsSpace(r) || unicode.IsControl(r)
 		})
+		for i := range names {
+			names[i] = withoutAddress(names[i])
+		}
 	}
 	parts := 0
 	for _, name := range names {
-		folded := fold(strings.ToLower(withoutAddress(name)))
+		folded := fold(strings.ToLower(name))
 		isKnown := func(w word) bool { return w.text == folded }
 		if folded == "" || len(q.words) == maxQueryWords || parts == maxQueryParts || slices.ContainsFunc(q.words, isKnown) {
 			continue
@@ -102,7 +105,18 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 		}
 		q.words = append(q.words, w)
 	}
+	q.words = withoutSymbols(q.words)
 	return q
+}
+
+// withoutSymbols leaves out symbols between other words, as in "vpc & peering": texts need not have
+// them.
+func withoutSymbols(words []word) []word {
+	isSymbol := func(w word) bool { return len(w.parts) == 0 }
+	if left := slices.DeleteFunc(slices.Clone(words), isSymbol); len(left) > 0 {
+		return left
+	}
+	return words
 }
 
 // withoutTitleVersion returns the address in the title of a page, which has a version after it.

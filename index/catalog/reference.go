@@ -141,12 +141,10 @@ func (l location) withoutFile() location {
 	if !l.isRepository() {
 		return l
 	}
+	page := l.pageAt()
 	l.path = slices.Clone(l.path)
-	for i, segment := range l.path {
-		if segment == "modules" || segment == "providers" {
-			break
-		}
-		if i >= 2 && i+1 < len(l.path) && (segment == "tree" || segment == "blob" || segment == "-") {
+	for i := 2; i+1 < len(l.path); i++ {
+		if l.path[i] == "-" || i < page && l.beginsFile(i) {
 			l.path = l.path[:i]
 			break
 		}
@@ -155,6 +153,28 @@ func (l location) withoutFile() location {
 	l.path[last] = strings.TrimSuffix(l.path[last], ".git")
 	return l
 }
+
+// beginsFile reports whether hosts of repositories have a commit and a file after the segment: GitHub
+// after "tree" and "blob", Bitbucket and Forgejo after "src".
+func (l location) beginsFile(i int) bool {
+	return l.path[i] == "tree" || l.path[i] == "blob" || l.path[i] == "src" && i == 2
+}
+
+// pageAt returns where the path of a page of a registry begins: at the end of the location if it is
+// the location of no page, but of a repository that is called "modules", for example.
+func (l location) pageAt() int {
+	if !new(Reference).readPage(l) {
+		return len(l.path)
+	}
+	at := max(0, slices.IndexFunc(l.path, isKind))
+	if at > 0 && l.beginsFile(at+1) {
+		return len(l.path)
+	}
+	return at
+}
+
+// isKind reports whether a segment of the path of a page says that an address follows.
+func isKind(segment string) bool { return segment == "modules" || segment == "providers" }
 
 // isRepository reports whether the location may be of a repository, with or without a scheme. One
 // name after the hostname is more likely a namespace of a mirrored registry.
@@ -188,7 +208,7 @@ func (r *Reference) readPage(l location) bool {
 	if l.hostname == openTofuSearch && len(l.path) > 0 && (l.path[0] == "module" || l.path[0] == "provider") {
 		l.hostname, l.path = address.OpenTofuHost, slices.Concat([]string{l.path[0] + "s"}, l.path[1:])
 	}
-	at := slices.IndexFunc(l.path, func(s string) bool { return s == "modules" || s == "providers" })
+	at := slices.IndexFunc(l.path, isKind)
 	if at < 0 || at > 0 && l.hostname == "" && !l.isURL {
 		return false
 	}

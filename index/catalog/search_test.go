@@ -145,6 +145,7 @@ func TestSearch(t *testing.T) {
 		{"spaces of all kinds", "\tvpc\n google\u00a0", []string{google}},
 		{"a symbol alone", "_", []string{lambda}},
 		{"symbols that are in no name", "!?", nil},
+		{"symbols between words", "vpc & google - straßen", []string{google}},
 		{"one letter", "z", []string{mirrored}},
 		{"words beyond the eighth do not count", "a ac acm acme m me vp vpc nowhere", []string{aws, google, mirrored}},
 		{"parts of words beyond the sixteenth do not count", strings.Repeat("v-vp-vpc-", 5) + "v-nowhere", []string{aws, google, mirrored, lambda}},
