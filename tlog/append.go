@@ -161,7 +161,7 @@ func (l *Log) write(ctx context.Context, leaves []Leaf) error {
 	defer end()
 	var failed error
 	var missing, batch []string
-	e := l.Head().edge
+	e := l.known()
 	for lost := 0; lost < maxLost; lost++ {
 		before := e.size
 		if e, err = l.follow(ctx, e); err != nil {

@@ -3,6 +3,7 @@ package tlog
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -159,6 +160,64 @@ func TestALedgerForgetsLeaves(t *testing.T) {
 	l.add(2, []Leaf{moduleLeaf(3)})
 	if got, _ := l.of(moduleLeaf(3).Address, moduleLeaf(3).Version, 10); !slices.Equal(got, []int64{2}) {
 		t.Errorf("later it has %v", got)
+	}
+}
+
+// A batch that was stored and not signed may be lost, as when a snapshot of the disk is restored.
+// The ledger then has the entries that took its place, and none that the log has not.
+func TestABatchThatIsLostBeforeItIsSigned(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		replace func(t *testing.T, l *Log, m *memory)
+	}{
+		{"this instance adds another one", func(t *testing.T, l *Log, m *memory) { mustAppend(t, l, moduleLeaf(2)) }},
+		{"another instance adds another one", func(t *testing.T, l *Log, m *memory) {
+			other := open(t, m)
+			defer other.Close()
+			mustAppend(t, other, moduleLeaf(2))
+			if err := l.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, full, memo := newMemory(), false, new(keptMemo)
+				o := optionsFor(&access{memory: m, before: func(o operation) error {
+					if full && o.does == "store" {
+						return errFault
+					}
+					return nil
+				}})
+				o.Memo = memo
+				l, err := Open(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				mustAppend(t, l, moduleLeaf(0))
+				full = true
+				if err := l.Append(t.Context(), moduleLeaf(1)); !errors.Is(err, errFault) {
+					t.Fatalf("without a place for the checkpoint it says %v", err)
+				}
+				delete(m.files, batchName(1))
+				full = false
+				test.replace(t, l, m)
+				if news := l.News(leavesFrom(0, 3)); len(news) != 1 || news[0].Version != moduleLeaf(1).Version {
+					t.Errorf("it has no entry of %v", news)
+				}
+				mustAppend(t, l, moduleLeaf(1))
+				if err := l.Remember(); err != nil {
+					t.Fatal(err)
+				}
+				again, _ := openWith(t, m, memo)
+				defer again.Close()
+				fresh := open(t, m)
+				defer fresh.Close()
+				mustBeAlike(t, l, fresh)
+				mustBeAlike(t, again, fresh)
+			})
+		})
 	}
 }
 

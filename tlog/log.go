@@ -288,7 +288,7 @@ func (l *Log) Refresh(ctx context.Context) error {
 		return err
 	}
 	head := l.Head()
-	e, err := l.follow(ctx, head.edge)
+	e, err := l.follow(ctx, l.known())
 	if err != nil {
 		return err
 	}
@@ -296,6 +296,14 @@ func (l *Log) Refresh(ctx context.Context) error {
 		return l.keep(ctx)
 	}
 	return l.sign(ctx, e)
+}
+
+// known returns the edge of the head, and has the ledger forget what comes after it: entries that
+// were stored and not signed may be lost, and others may have taken their place.
+func (l *Log) known() *edge {
+	e := l.Head().edge
+	l.ledger.truncate(e.size)
+	return e
 }
 
 func (l *Log) take(ctx context.Context) (end func(), err error) {
