@@ -313,6 +313,45 @@ func TestPackagesThatCannotBeFetched(t *testing.T) {
 	}
 }
 
+// The "h1:" of a package does not cover its links. So what the cache has of a package says nothing
+// of another one with the same files.
+func TestPackagesWithTheSameFiles(t *testing.T) {
+	const dns = "registry.example.com/acme/dns/aws"
+	tampered := func(r *registry, m *machine) { // with a link that only the package of dns has
+		m.module(r, "vpc", vpc, "1.0.0")
+		m.must(os.Symlink("main.tf", m.path(vpcPackage+"/link.tf")))
+	}
+	whole := func(r *registry, m *machine) { m.module(r, "dns", dns, "1.0.0") }
+	for _, test := range []struct {
+		rule   string
+		before string // the module that the cache has; empty: none
+		change func(r *registry, m *machine)
+		want   string
+	}{
+		{"an added link is found", "", tampered, vpc + " 1.0.0 other bytes"},
+		{"and after a package that has this link", dns, tampered, vpc + " 1.0.0 other bytes"},
+		{"a link of the package is none that was added", "", whole, dns + " 1.0.0 ok"},
+		{"nor after a package without it", vpc, whole, dns + " 1.0.0 ok"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r := newRegistry(t)
+			r.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# linked"))
+			r.Write("modules/acme/dns/aws/1.0.0.tar.gz", linked(t))
+			r.offer()
+			m := newMachine(t, r)
+			if test.before != "" {
+				m.module(r, "before", test.before, "1.0.0")
+				m.write(".terraform/modules/before/added.tf", "") // so that the package is fetched
+				says(t, m.verify(), test.before+" 1.0.0 other bytes")
+				m.remove(".terraform")
+				m.calls = nil
+			}
+			test.change(r, m)
+			says(t, m.verify(), test.want)
+		})
+	}
+}
+
 // A disk without room for the package says nothing of the module.
 func TestAPackageThatCannotBeWritten(t *testing.T) {
 	r := full(t)

@@ -168,28 +168,35 @@ func (p place) shasums(ctx context.Context, own, version, digest string) (sums w
 }
 
 // modulePackage returns the content of a module's package that has one of the hashes on
-// record: as the cache has it, or as it is served.
-func (p place) modulePackage(ctx context.Context, version string, h1s, zhs []string) (c content, err error) {
+// record: as the cache has it, or as it is served. The cache has packages by their bytes: the
+// links of another package with the same files may be other ones.
+func (p place) modulePackage(ctx context.Context, version string, h1s, zhs []string) (content, error) {
 	cache := p.log.client.Cache
-	for _, h1 := range h1s {
-		if json.Unmarshal(cache.read(nameOf("package "+h1)), &c) == nil && c.h1() == h1 {
-			return c, nil
+	for _, zh := range zhs {
+		var kept content
+		if json.Unmarshal(cache.read(nameOf("package "+zh)), &kept) == nil && slices.Contains(h1s, kept.h1()) {
+			return kept, nil
 		}
 	}
+	var c content
+	var zh string
+	var err error
 	for _, format := range address.DistinctModuleFormats() {
-		if c, err = p.fetchModule(ctx, version, format, zhs); err == nil || !errors.Is(err, errNotServed) {
+		if c, zh, err = p.fetchModule(ctx, version, format); err == nil || !errors.Is(err, errNotServed) {
 			break
 		}
 	}
 	if err != nil {
 		return content{}, err
 	}
-	h1 := c.h1()
-	if !slices.Contains(h1s, h1) {
+	if !slices.Contains(h1s, c.h1()) {
 		return content{}, errOtherServed
 	}
+	if !slices.Contains(zhs, zh) { // nothing vouches for the links
+		return content{Files: c.Files}, nil
+	}
 	if kept, err := json.Marshal(c); err == nil {
-		cache.write(nameOf("package "+h1), kept)
+		cache.write(nameOf("package "+zh), kept)
 	}
 	return c, nil
 }
@@ -199,10 +206,11 @@ var (
 	errOtherServed = errors.New("the registry serves other bytes now, too")
 )
 
-func (p place) fetchModule(ctx context.Context, version, format string, zhs []string) (c content, err error) {
+// fetchModule returns the content of a module's package that is served, and its "zh:".
+func (p place) fetchModule(ctx context.Context, version, format string) (c content, zh string, err error) {
 	f, err := os.CreateTemp("", "caddy-terraform-registry-*."+format)
 	if err != nil {
-		return c, err
+		return c, "", err
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
@@ -210,20 +218,16 @@ func (p place) fetchModule(ctx context.Context, version, format string, zhs []st
 	h := sha256.New()
 	size, err := p.log.client.download(ctx, question{url: u, hosts: p.log.hosts, limit: maxModule}, io.MultiWriter(f, h))
 	if err != nil {
-		return c, err
+		return c, "", err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return c, err
+		return c, "", err
 	}
 	entries, err := archive.ReadModuleEntries(ctx, f, size, format)
 	if err != nil {
-		return c, fmt.Errorf("the package that the registry serves cannot be read: %w", err)
+		return c, "", fmt.Errorf("the package that the registry serves cannot be read: %w", err)
 	}
-	c.Files = entries.Files
-	if slices.Contains(zhs, wire.SHA256(h.Sum(nil)).ZH()) { // otherwise nothing vouches for the links
-		c.Links = entries.Links
-	}
-	return c, nil
+	return content{entries.Files, entries.Links}, wire.SHA256(h.Sum(nil)).ZH(), nil
 }
 
 // download writes the body of an answer.
