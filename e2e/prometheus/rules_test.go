@@ -75,6 +75,10 @@ func TestAlertsFire(t *testing.T) {
 		publish  = `caddy_terraform_registry_publish_total{instance="a",kind="package",outcome=`
 		upstream = `caddy_terraform_registry_upstream_total{instance="a",hostname="registry.terraform.io",event=`
 	)
+	// Nothing was scraped for ten minutes, an hour ago.
+	gap := func(ago time.Duration) (float64, bool) { return 1, ago < 56*time.Minute || ago > 66*time.Minute }
+	// An event after a restart, and one of the process before.
+	restarted := func(ago time.Duration) (float64, bool) { return 1, ago < 40*time.Minute || ago > 80*time.Minute }
 	// The alert, and whether it fires.
 	for _, test := range []struct {
 		name  string
@@ -118,14 +122,19 @@ func TestAlertsFire(t *testing.T) {
 		{"the first failure of the process", "TerraformRegistryCannotPublish", series{publish + `"failed"}`: since(10*time.Minute, 1)}, true},
 		{"a further failure", "TerraformRegistryCannotPublish", series{publish + `"disk_full"}`: from(10*time.Minute, 1, 2)}, true},
 		{"a failure long ago", "TerraformRegistryCannotPublish", series{publish + `"failed"}`: always(1)}, false},
+		{"a failure long ago, and an hour ago no scrapes", "TerraformRegistryCannotPublish", series{publish + `"failed"}`: gap}, false},
+		{"a failure after a restart, and one before", "TerraformRegistryCannotPublish", series{publish + `"failed"}`: restarted}, true},
 		{"a file that cannot be published", "TerraformRegistryCannotPublish", series{publish + `"refused"}`: rising(1)}, false},
 		{"lists cannot be had", "TerraformRegistryUpstreamDown", series{upstream + `"versions_fetched",reason="unavailable"}`: rising(1)}, true},
 		{"some lists cannot be had", "TerraformRegistryUpstreamDown", series{upstream + `"versions_fetched",reason="timeout"}`: rising(1), upstream + `"versions_fetched",reason=""}`: rising(1)}, false},
 		{"the first bad package", "TerraformRegistryUpstreamRefused", series{upstream + `"package_filled",reason="bad_checksum"}`: since(10*time.Minute, 1)}, true},
+		{"a bad package long ago, and an hour ago no scrapes", "TerraformRegistryUpstreamRefused", series{upstream + `"package_filled",reason="bad_checksum"}`: gap}, false},
 		{"what there is not", "TerraformRegistryUpstreamRefused", series{upstream + `"package_filled",reason="not_found"}`: since(10*time.Minute, 1)}, false},
 		{"a new key", "TerraformRegistryUpstreamKeys", series{upstream + `"key_added",reason=""}`: since(10*time.Minute, 1)}, true},
 		{"a new key long ago", "TerraformRegistryUpstreamKeys", series{upstream + `"key_added",reason=""}`: always(1)}, false},
+		{"a new key long ago, and an hour ago no scrapes", "TerraformRegistryUpstreamKeys", series{upstream + `"key_added",reason=""}`: gap}, false},
 		{"no room for a package", "TerraformRegistryMirrorFull", series{upstream + `"package_filled",reason="max_held"}`: from(10*time.Minute, 1, 2)}, true},
+		{"no room long ago, and an hour ago no scrapes", "TerraformRegistryMirrorFull", series{upstream + `"package_filled",reason="max_held"}`: gap}, false},
 		{"room for a package", "TerraformRegistryMirrorFull", series{upstream + `"package_filled",reason=""}`: rising(1)}, false},
 	} {
 		t.Run(test.alert+"/"+test.name, func(t *testing.T) {
