@@ -94,7 +94,8 @@ func (x *Opening) read(ctx context.Context, l *Log) error {
 		}
 	}
 	e, err := l.follow(ctx, x.edge)
-	if err != nil {
+	onlyRead := len(l.keys.Load().Signers) == 0
+	if err != nil && (onlyRead || !hasSigned(e, checkpoint, err)) {
 		return err
 	}
 	if e.size < checkpoint.Size {
@@ -110,7 +111,7 @@ func (x *Opening) read(ctx context.Context, l *Log) error {
 	l.head.Store(&Head{Checkpoint: checkpoint, Signed: signed, edge: e})
 	switch {
 	case e.size == checkpoint.Size:
-	case len(l.keys.Load().Signers) == 0:
+	case onlyRead:
 		return l.showUnsigned(ctx, e)
 	default:
 		// Entries that were stored and not signed are in the edge, and not served before
@@ -118,6 +119,13 @@ func (x *Opening) read(ctx context.Context, l *Log) error {
 		_ = l.sign(ctx, e)
 	}
 	return nil
+}
+
+// hasSigned reports whether an edge has all that is signed, although following the log failed: an
+// entry after that cannot be read, or the disk has no room for a tile that is full now. The log
+// can be served then, and the next Refresh says what fails.
+func hasSigned(e *edge, c Checkpoint, failed error) bool {
+	return e.size >= c.Size && !errors.Is(failed, ErrForked) && !errors.Is(failed, ErrBehind)
 }
 
 var atOnce = 16 // bundles are read at the same time

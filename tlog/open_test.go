@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,6 +71,105 @@ func (s impatient) Read(ctx context.Context, name string) ([]byte, error) {
 		return nil, ctx.Err()
 	}
 	return content, err
+}
+
+// What is signed can be read, whatever fails after it. The next attempt to add says what fails.
+func TestALogIsOpenedThatCannotBeAddedTo(t *testing.T) {
+	writes := func(o operation) bool { return o.does == "create" || o.does == "replace" || o.does == "remove" }
+	for _, test := range []struct {
+		rule  string
+		fails func(operation) bool
+		err   error
+	}{
+		{"the disk is full", writes, syscall.ENOSPC},
+		{"the disk has room for a tile, and not for its bundle", func(o operation) bool { return writes(o) && o.name == "tile/entries/000" }, syscall.ENOSPC},
+		{"the folder is read-only", writes, syscall.EROFS},
+		{"an entry that is not signed cannot be read", func(o operation) bool { return o.name == batchName(200) }, fs.ErrPermission},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := unfinished(t)
+				fails := true
+				l, err := Open(t.Context(), optionsFor(&access{memory: m, before: func(o operation) error {
+					if fails && test.fails(o) {
+						return test.err
+					}
+					return nil
+				}}))
+				if err != nil {
+					t.Fatalf("it is not opened: %v", err)
+				}
+				defer l.Close()
+				if l.Head().Size != 200 || len(l.News(leavesFrom(0, 200))) > 0 {
+					t.Errorf("it has %d entries", l.Head().Size)
+				}
+				if _, err := l.Lookup(t.Context(), l.Head(), moduleLeaf(199).Version, moduleLeaf(199).Address); err != nil {
+					t.Error(err)
+				}
+				if err := l.Refresh(t.Context()); !errors.Is(err, test.err) {
+					t.Errorf("it says %v", err)
+				}
+				fails = false
+				mustAppend(t, l, leavesFrom(200, 300)...)
+				fresh := open(t, m)
+				defer fresh.Close()
+				mustBeAlike(t, l, fresh)
+				checkMemory(t, m)
+			})
+		})
+	}
+}
+
+// unfinished is a log of 200 signed entries, and of others that fill its first bundle and are not
+// signed: the disk had no room for its tile.
+func unfinished(t *testing.T) *memory {
+	t.Helper()
+	m := newMemory()
+	l, err := Open(t.Context(), optionsFor(&access{memory: m, before: func(o operation) error {
+		if strings.HasPrefix(o.name, "tile/") && o.does == "create" {
+			return syscall.ENOSPC
+		}
+		return nil
+	}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	mustAppend(t, l, leavesFrom(0, 200)...)
+	if err := l.Append(t.Context(), leavesFrom(200, 300)...); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("adding says %v", err)
+	}
+	return m
+}
+
+// Signed entries are not left out because a write fails, and entries that are not signed are
+// not left out of a log that is only read.
+func TestALogIsNotOpenedWithoutAllThatCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := unfinished(t)
+		unreadable := optionsFor(&access{memory: m, before: func(o operation) error {
+			if o.name == batchName(200) {
+				return errFault
+			}
+			return nil
+		}})
+		if _, err := OpenToRead(t.Context(), unreadable); !errors.Is(err, errFault) {
+			t.Errorf("reading it without its last batch says %v", err)
+		}
+		l := open(t, m)
+		mustAppend(t, l, moduleLeaf(300))
+		l.Close()
+		delete(m.files, TilePath(fullTile(-1, 0))) // it is made again of its batches
+		full := optionsFor(&access{memory: m, before: func(o operation) error {
+			if o.does == "create" {
+				return syscall.ENOSPC
+			}
+			return nil
+		}})
+		if _, err := Open(t.Context(), full); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("opening it without a bundle says %v", err)
+		}
+	})
 }
 
 // The store may be replaced between two attempts.
