@@ -8,6 +8,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 )
 
 // Load balancers probe without a token, and some by HEAD.
@@ -44,5 +46,28 @@ func TestReadiness(t *testing.T) {
 	}
 	if kind := handlers.KindReady.String(); kind != "ready" {
 		t.Errorf("in metrics it is %q", kind)
+	}
+}
+
+// An instance that needs its log, and has not read it yet, offers nothing.
+func TestReadinessWithALog(t *testing.T) {
+	log := tlogtest.New(t).MustOpen(t)
+	for _, test := range []struct {
+		name     string
+		required bool
+		log      *tlog.Log // nil: it cannot be read yet
+		status   int
+	}{
+		{"a log that is required and has been read", true, log, http.StatusOK},
+		{"a log that is required and cannot be read", true, nil, http.StatusServiceUnavailable},
+		{"a log that is not required and cannot be read", false, nil, http.StatusOK},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := registry(scan(t, indextest.New(t)))
+			g.RequireLog, g.Log = test.required, func() *tlog.Log { return test.log }
+			if answer := serve(t, g).do("GET", absolute("/v1/ready")); answer.StatusCode != test.status {
+				t.Errorf("got %d %q", answer.StatusCode, answer.body)
+			}
+		})
 	}
 }

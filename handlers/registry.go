@@ -110,6 +110,9 @@ type Registry struct {
 	// has none.
 	Log func() *tlog.Log
 
+	// RequireLog means that nothing is offered before the Log could be read.
+	RequireLog bool
+
 	// Next waits for a snapshot other than the given one, for which the wanted packages
 	// have been read first. It returns nil if ctx ends before. A request that cannot be
 	// answered from its snapshot waits for the next. Nil: no request waits.

@@ -115,7 +115,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		if h.logged, err = app.addTlog(key); err != nil {
 			return err
 		}
-		h.registry.Log = h.logged.Log
+		h.registry.Log, h.registry.RequireLog = h.logged.Log, key.recorded
 	}
 	if err := h.provisionUsage(app, t); err != nil {
 		return err

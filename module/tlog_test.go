@@ -699,14 +699,15 @@ func TestOnlyWhatIsOnRecordIsOffered(t *testing.T) {
 	c := newConfiguration(t)
 	h := c.mustHandle(o)
 	c.mustStart()
-	ask := func(h *Handler, version string) int {
-		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "https://registry.example.com/v1/modules/acme/vpc/aws/"+version+"/download", nil)
+	get := func(h *Handler, path string) int {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "https://registry.example.com/v1/"+path, nil)
 		r.Header.Set("Authorization", "Bearer "+token)
 		if err := h.ServeHTTP(w, caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, new(caddyhttp.Server)), nil); err != nil {
 			t.Fatal(err)
 		}
 		return w.Code
 	}
+	ask := func(h *Handler, version string) int { return get(h, "modules/acme/vpc/aws/"+version+"/download") }
 	if status := ask(h, "1.0.0"); status != http.StatusNoContent { // it waits
 		t.Errorf("what is found is answered with %d", status)
 	}
@@ -754,11 +755,17 @@ func TestOnlyWhatIsOnRecordIsOffered(t *testing.T) {
 	if !s.ListPending(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})) {
 		t.Error("clients are told that there are no versions")
 	}
+	if status := get(h, "ready"); status != http.StatusServiceUnavailable {
+		t.Errorf("a probe is answered with %d", status)
+	}
 	remove(t, batches)
 	if err := os.Rename(folder+"/kept", batches); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "all is offered", func() bool { return snapshot(t, h).Totals.Versions() == 3 })
+	if status := get(h, "ready"); status != http.StatusOK {
+		t.Errorf("then a probe is answered with %d", status)
+	}
 }
 
 // Without require, a package that was fetched waits for its entry, and is handed out without one if
