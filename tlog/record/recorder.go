@@ -38,7 +38,8 @@ type Options struct {
 	// addresses: the offers have to be compared with them again. It may be nil.
 	Learned func(addresses ...address.Address)
 
-	// Changed is called when the State has got another Trouble. It may be nil.
+	// Changed is called when the State has got another Trouble, and at most every ten minutes
+	// when the Trouble has got another Err. It may be nil.
 	Changed func(State)
 }
 
@@ -98,6 +99,7 @@ type Recorder struct {
 	withdrawn withdrawn
 	began     time.Time // when the first snapshot came, or later fewer packages were unread than ever before
 	unread    int       // the packages that were unread then
+	told      told      // the reason that Changed was called with last
 	begun     bool
 	tidied    time.Time
 	learned   int64 // the entries that Learned was called for
@@ -207,27 +209,6 @@ func (r *Recorder) run(ctx context.Context) {
 			timer.Stop()
 		case <-timer.C:
 		}
-	}
-}
-
-// tell sets the state by the error of an attempt.
-func (r *Recorder) tell(err error) {
-	trouble := None
-	switch {
-	case errors.Is(err, tlog.ErrForked):
-		trouble = Forked
-	case errors.Is(err, tlog.ErrBehind):
-		trouble = Behind
-	case err != nil:
-		trouble = Failed
-	}
-	r.mu.Lock()
-	changed := r.state.Trouble != trouble
-	r.state.Trouble, r.state.Err = trouble, err
-	state := r.state
-	r.mu.Unlock()
-	if changed && r.options.Changed != nil {
-		r.options.Changed(state)
 	}
 }
 
