@@ -71,8 +71,10 @@ const (
 	minRetry = time.Second
 	maxRetry = time.Minute
 
-	// attempt is how long one attempt may take. A disk that hangs would end none.
+	// attempt is how long one attempt may take. A disk that hangs ends none: so it is told that
+	// an attempt is overdue.
 	attempt = 5 * time.Minute
+	overdue = 10 * time.Second
 
 	// chunk is about how many leaves are added at once.
 	chunk = 1 << 13
@@ -187,7 +189,7 @@ func (r *Recorder) run(ctx context.Context) {
 	defer close(r.ended)
 	retry := minRetry
 	for {
-		err := r.attempt(ctx)
+		err := r.watched(ctx)
 		r.progressed()
 		if ctx.Err() != nil {
 			return
@@ -213,7 +215,7 @@ func (r *Recorder) run(ctx context.Context) {
 }
 
 func (r *Recorder) attempt(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, attempt)
+	ctx, cancel := context.WithTimeoutCause(ctx, attempt, errNoAnswer)
 	defer cancel()
 	r.take()
 	r.waiting()

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -9,6 +10,29 @@ import (
 
 // tellEvery is how often a Recorder tells of one Trouble that its reason is another one now.
 const tellEvery = 10 * time.Minute
+
+var errNoAnswer = errors.New("the folder of the log does not answer in time")
+
+// watched makes an attempt, and tells if it is overdue. Calls of a network disk whose server is
+// away return when it is back, whatever their context says. No other attempt is made before.
+func (r *Recorder) watched(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- r.attempt(ctx) }()
+	timer := time.NewTimer(attempt + overdue)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-timer.C:
+	}
+	if ctx.Err() == nil {
+		r.tell(errNoAnswer)
+	}
+	if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return errNoAnswer
+}
 
 // tell sets the state by the error of an attempt.
 func (r *Recorder) tell(err error) {

@@ -4,12 +4,83 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 )
+
+// The folder of a log is on a network disk whose server is away: a call returns when it is back.
+func TestAFolderThatDoesNotAnswerIsTold(t *testing.T) {
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	before := scan(t, files)
+	files.Write("modules/acme/vpc/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	after := scan(t, files)
+	for _, call := range []string{"read", "create"} {
+		t.Run(call, func(t *testing.T) {
+			storage := tlogtest.New(t)
+			synctest.Test(t, func(t *testing.T) {
+				var back atomic.Pointer[chan struct{}] // nil: the server answers
+				var told []string
+				r := New(Options{
+					Open: func(ctx context.Context) (*tlog.Log, error) {
+						o := storage.Options()
+						o.Store = hangingStore{o.Store, call, &back}
+						return new(tlog.Opening).Open(ctx, o)
+					},
+					Changed: func(s State) { told = append(told, fmt.Sprint(s.Trouble, " ", s.Err)) },
+				})
+				r.Offered(before, nil)
+				time.Sleep(time.Minute)
+				answers := make(chan struct{})
+				back.Store(&answers)
+				r.Offered(after, nil)
+				time.Sleep(24 * time.Hour)
+				synctest.Wait()
+				if want := "[failed the folder of the log does not answer in time]"; fmt.Sprint(told) != want || r.State().Trouble != Failed {
+					t.Errorf("told is %s, and it is %+v", told, r.State())
+				}
+				back.Store(nil)
+				close(answers)
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				if state := r.State(); state != (State{}) || len(told) != 2 || r.Log().Head().Size != 2 {
+					t.Errorf("when it answers again, it is %+v, and told is %s", state, told)
+				}
+				r.Close()
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// A hangingStore does not answer one kind of call.
+type hangingStore struct {
+	tlog.Store
+	call string
+	back *atomic.Pointer[chan struct{}]
+}
+
+func (s hangingStore) wait(call string) {
+	if back := s.back.Load(); back != nil && call == s.call {
+		<-*back
+	}
+}
+
+func (s hangingStore) Read(ctx context.Context, name string) ([]byte, error) {
+	s.wait("read")
+	return s.Store.Read(ctx, name)
+}
+
+func (s hangingStore) Create(ctx context.Context, name string, content []byte) error {
+	s.wait("create")
+	return s.Store.Create(ctx, name, content)
+}
 
 // An operator who has made room on the disk learns what else fails.
 func TestAReasonThatBecomesAnotherOneIsTold(t *testing.T) {
