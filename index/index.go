@@ -232,14 +232,12 @@ func (x *Index) scan(ctx context.Context, further changes.Paths, accepts bool) (
 		return nil, err
 	}
 	x.prepare.Do(func() { x.startSharing(x.recall()) })
-	started := x.startWatching()
-
+	if x.startWatching() {
+		x.changes.Add(changes.Everything()) // so that all of it is watched, also if this scan is given up
+	}
 	changed, last, unscanned := x.changes.Take()
 	what := maps.Clone(changed)
 	maps.Copy(what, further)
-	if started {
-		what[""] = true // so that all of it is watched
-	}
 	if len(what) == 0 { // another scan has seen it
 		return x.scanner.last, nil
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/watch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -41,6 +44,52 @@ func TestStartingTheWatcherIsRetried(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "inotify is at its limit"); n != 1 {
 		t.Errorf("%d warnings say why:\n%s", n, &log)
+	}
+}
+
+// The scan in which watching begins may be given up by whoever has asked for it. The next scan, which
+// follows at once, has the tree watched.
+func TestATreeIsWatchedAlthoughTheScanWasGivenUp(t *testing.T) {
+	root := t.TempDir()
+	folder := filepath.Join(root, "providers/acme")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d := source.Directories{Root: root}
+	asked, giveUp := context.WithCancel(t.Context())
+	begun := false
+	x := New(Options{Watch: true, Paths: d.Paths(), Now: func() time.Time { return time.Now().Add(time.Hour) }, Open: func() (tree.Tree, error) {
+		if begun {
+			giveUp()
+			<-asked.Done()
+		}
+		return d.Open()
+	}})
+	defer x.Close()
+	x.watch = func(context.Context, func(error)) (*watch.Watcher, error) {
+		return nil, errors.New("inotify is at its limit")
+	}
+	if _, err := x.Rescan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	x.watch = func(ctx context.Context, warn func(error)) (*watch.Watcher, error) {
+		begun = true
+		return watch.New(ctx, warn)
+	}
+	if _, err := x.Rescan(asked); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the scan is not given up: %v", err)
+	}
+	if _, err := x.scan(t.Context(), nil, false); err != nil {
+		t.Fatal(err)
+	}
+	w, _ := x.watcher()
+	if err := os.Mkdir(filepath.Join(folder, "demo"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-w.Changes():
+	case <-time.After(10 * time.Second):
+		t.Error("a change is not noticed")
 	}
 }
 
