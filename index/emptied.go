@@ -8,10 +8,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A part of the tree in which there were versions, and in which there is nothing any more, looks
-// like the mount point of a volume that is not mounted. Scans keep its state until it has content,
-// so nothing may come into it by the registry itself: one fetched package would be the content
-// after which all the rest is gone.
+// A part of the tree in which there were versions, or repositories with versions, and in which there
+// is nothing any more, looks like the mount point of a volume that is not mounted. Scans keep its
+// state until it has content, so nothing may come into it by the registry itself: one fetched
+// package would be the content after which all the rest is gone.
 
 // hasVersions reports whether versions are known in a part of the tree, by its path in the report.
 // A nil Snapshot has none.
@@ -27,10 +27,13 @@ func (s *Snapshot) hasVersions(part string) bool {
 	return false
 }
 
-// hasVersions reports whether versions are offered of the entry, or are still to be read. Files
-// that are all withheld are none: a publication into a new tree that breaks off leaves such files,
-// and removes them.
+// hasVersions reports whether versions are offered of the entry, or are still to be read, or are
+// the tags of a repository. Files that are all withheld are none: a publication into a new tree that
+// breaks off leaves such files, and removes them.
 func (e *entry) hasVersions() bool {
+	if file := e.metadata.File; file != nil && file.Git != nil {
+		return true
+	}
 	return !e.empty && !e.unknown && (e.offers() || e.pending.Has(""))
 }
 

@@ -104,6 +104,42 @@ func TestGuardedTrees(t *testing.T) {
 	})
 }
 
+// A module whose versions are the tags of a repository counts before any of them has been fetched.
+func TestAPartWithRepositoriesOnlyIsKept(t *testing.T) {
+	eachVolume(t, func(t *testing.T, v volume) {
+		x := index.New(v.options)
+		defer x.Close()
+		open := index.Guarded(v.open, func() []*index.Snapshot { return []*index.Snapshot{x.Snapshot()} })
+		connected := func() bool {
+			m := x.Snapshot().Metadata(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"}))
+			return m != nil && m.Git != nil
+		}
+		v.files().Write("modules/acme/vpc/aws/registry.hcl", "git {\n  url = \"https://git.example.com/vpc.git\"\n}\n")
+		scannedAgain(t, x)
+		mount := v.unmount()
+		for _, step := range []struct {
+			rule      string
+			do        func()
+			connected bool
+			refused   string
+		}{
+			{"its volume is not mounted", func() { scannedAgain(t, x) }, true, "modules"},
+			{"nor in the next scan", func() { scannedAgain(t, x) }, true, "modules"},
+			{"it is mounted again", func() { mount(); scannedAgain(t, x) }, true, ""},
+			{"it is empty on purpose", func() { v.unmount(); rescan(t, x) }, false, ""},
+		} {
+			step.do()
+			files, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := refused(t, files); connected() != step.connected || got != step.refused {
+				t.Errorf("%s: the module has its repository: %t, and refused are %q", step.rule, connected(), got)
+			}
+		}
+	})
+}
+
 // scannedAgain scans everything, as the timer does.
 func scannedAgain(t *testing.T, x *index.Index) *index.Snapshot {
 	t.Helper()
