@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -102,4 +104,43 @@ func TestAMisplacedFolderThatCannotBeRead(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 	})
+}
+
+// A store may have a file with the name of a folder, as after a wrong `aws s3 cp`. It hides nothing of
+// what is in the folder.
+func TestAFileWithTheNameOfAFolder(t *testing.T) {
+	for name, says := range map[string]string{
+		"providers/acme":                 "there are only folders here: move or remove it",
+		"providers/acme/demo":            "there are only folders here: move or remove it",
+		"providers/acme/demo/1.0.0":      "it is not a file of a provider release: move or remove it",
+		"modules/acme":                   "there are only folders here: move or remove it",
+		"modules/acme/vpc/aws/1.0.0":     "a module is a folder or an archive named after its version, such as 1.0.0.tar.gz: move or remove it",
+		"keys/registry.terraform.io":     "public keys are in files named NAMESPACE.asc: move or remove it",
+		"providers/registry.example.org": "there are only folders here: move or remove it",
+	} {
+		b := new(treetest.Bucket)
+		files := indextest.InBucket(t, b)
+		files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64")
+		files.ProviderIn("providers/registry.example.org/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64")
+		files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "")
+		files.Write("keys/registry.terraform.io/acme.asc", "x")
+		o := options(t, nil)
+		o.Open, o.Listed = nil, source.Directories{Root: "."}.Listed(b)
+		o.Now = func() time.Time { return time.Now().Add(time.Hour) }
+		x := index.New(o)
+		before := rescan(t, x).Report()
+		x.Close()
+		b.Put(name, "x", time.Now())
+		x = index.New(o)
+		for range 2 {
+			now := rescan(t, x).Report()
+			if !reflect.DeepEqual(now.Offered, before.Offered) || !reflect.DeepEqual(now.Withheld, before.Withheld) {
+				t.Errorf("%s: offered is %+v, withheld is %+v", name, now.Offered, now.Withheld)
+			}
+			if len(now.Ignored) != 1 || now.Ignored[0].Path != name || now.Ignored[0].Detail != says {
+				t.Errorf("%s: ignored is %+v", name, now.Ignored)
+			}
+		}
+		x.Close()
+	}
 }

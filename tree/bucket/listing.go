@@ -131,7 +131,8 @@ func (l *listing) withSpellings(dirs []string) []string {
 }
 
 // A listing has the entries of each directory of a Bucket, in the order of names. It is
-// immutable.
+// immutable. A store may have a file with the name of a directory: then the directory comes first,
+// so that one stray file hides nothing.
 type listing struct {
 	directories map[string][]fs.FileInfo
 }
@@ -162,7 +163,7 @@ func (l *listing) refresh(ctx context.Context, b Bucket, stale []string) (*listi
 		}
 	}
 	for dir := range changed {
-		slices.SortFunc(next.directories[dir], func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+		slices.SortFunc(next.directories[dir], compareEntries)
 	}
 	return next, nil
 }
@@ -201,7 +202,18 @@ func (l *listing) removeDirectory(dir string) {
 	}
 }
 
-// stat returns the information about a name.
+// compareEntries orders the entries of a directory.
+func compareEntries(a, b fs.FileInfo) int {
+	switch c := strings.Compare(a.Name(), b.Name()); {
+	case c != 0 || a.IsDir() == b.IsDir():
+		return c
+	case a.IsDir():
+		return -1
+	}
+	return 1
+}
+
+// stat returns the information about a name, of the directory if a file has the same name.
 func (l *listing) stat(name string) (fs.FileInfo, bool) {
 	if name == "." {
 		return directoryInfo("."), true

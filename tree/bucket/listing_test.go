@@ -1,10 +1,13 @@
 package bucket_test
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
@@ -51,5 +54,43 @@ func TestFoldersAreListedAgain(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// One stray file hides nothing: a store may have a file with the name of a directory. Both are listed.
+func TestADirectoryComesBeforeAFileOfItsName(t *testing.T) {
+	b := new(treetest.Bucket)
+	for _, name := range []string{"acme", "acme-one/demo/1.0.0/a.zip", "acme/demo", "acme/demo/1.0.0/a.zip"} {
+		b.Put("providers/"+name, "content", time.Now())
+	}
+	files, err := source.Directories{Root: "."}.Listed(b).Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := files.Providers
+	for _, name := range []string{"acme", "acme/demo"} {
+		if info, err := p.Stat(name); err != nil || !info.IsDir() {
+			t.Errorf("%s is no directory (%v)", name, err)
+		}
+		if _, _, err := p.OpenRegular(name); !errors.Is(err, tree.ErrNotRegular) {
+			t.Errorf("%s is opened: %v", name, err)
+		}
+	}
+	for dir, want := range map[string]string{".": "acme acme-one/ acme/", "acme": "demo demo/", "acme/demo": "1.0.0/"} {
+		entries, err := p.List(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, e := range entries {
+			if e.IsDir() {
+				e.Name += "/"
+			}
+			names = append(names, e.Name)
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s has %s, want %s", dir, got, want)
+		}
 	}
 }
