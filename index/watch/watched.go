@@ -9,6 +9,7 @@ type watched struct {
 	modules map[string]bool            // the directories among them that are packed as a module, where dot files count
 	onPath  map[string]map[string]bool // names in other directories, see AddPathTo
 	linked  bool                       // a directory may have two names, and events have only one of them
+	ended   bool                       // the watch of a directory has ended whose name another directory has now
 }
 
 func newWatched() watched {

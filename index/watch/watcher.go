@@ -34,9 +34,9 @@ const (
 // makes changes appear fast; only the periodic scan guarantees that they appear. A nil
 // Watcher watches nothing.
 type Watcher struct {
-	notify  *fsnotify.Watcher
-	changes chan struct{}
-	warn    func(error)
+	directories *directories
+	changes     chan struct{}
+	warn        func(error)
 
 	once  sync.Once   // one warning for everything that cannot be watched
 	blind atomic.Bool // something cannot be watched
@@ -48,11 +48,11 @@ type Watcher struct {
 
 // New returns a Watcher that watches nothing yet. It ends with ctx.
 func New(ctx context.Context, warn func(error)) (*Watcher, error) {
-	notify, err := fsnotify.NewWatcher()
+	directories, err := newDirectories()
 	if err != nil {
 		return nil, systemError(err)
 	}
-	w := &Watcher{notify: notify, changes: make(chan struct{}, 1), warn: warn, since: newWatched(), changed: make(map[string]bool)}
+	w := &Watcher{directories: directories, changes: make(chan struct{}, 1), warn: warn, since: newWatched(), changed: make(map[string]bool)}
 	go w.run(ctx)
 	return w, nil
 }
@@ -112,7 +112,13 @@ func (w *Watcher) addTree(name, report string) {
 }
 
 func (w *Watcher) addWatch(name string) {
-	if err := w.notify.Add(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	ended, err := w.directories.add(name)
+	if ended {
+		w.mutex.Lock()
+		w.since.ended = true
+		w.mutex.Unlock()
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.warnOnce(systemError(err))
 	}
 }
@@ -218,13 +224,13 @@ func (w *Watcher) Finish() {
 	}
 	w.mutex.Lock()
 	before, now := w.before.all(), w.since.all()
+	ended := w.since.ended && (w.before.linked || w.since.linked)
 	w.before, w.since = w.since, newWatched()
 	w.mutex.Unlock()
 
-	ended := false
 	for dir := range before {
 		if !now[dir] {
-			ended = w.notify.Remove(dir) == nil || ended // it fails for a directory that is gone
+			ended = w.directories.remove(dir) || ended
 		}
 	}
 	if !ended {
@@ -241,9 +247,10 @@ func (w *Watcher) Finish() {
 // run handles events, in their order. They are received aside: fsnotify holds its lock while
 // it reports an error, and dropping a watch waits for that lock.
 func (w *Watcher) run(ctx context.Context) {
-	defer w.notify.Close()
+	notify := w.directories.notify
+	defer notify.Close()
 	received := newInbox()
-	go received.fill(ctx, w.notify.Events, w.notify.Errors)
+	go received.fill(ctx, notify.Events, notify.Errors)
 	for {
 		select {
 		case <-ctx.Done():
@@ -280,7 +287,7 @@ func (w *Watcher) drop(name string) {
 		return
 	}
 	for _, known := range []*watched{&w.before, &w.since} {
-		known.remove(name, func(dir string) { _ = w.notify.Remove(dir) }) // it fails for a directory that is gone
+		known.remove(name, func(dir string) { w.directories.remove(dir) })
 	}
 }
 

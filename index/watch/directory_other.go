@@ -1,0 +1,6 @@
+//go:build !unix
+
+package watch
+
+// directoryAt is not known here.
+func directoryAt(string) directory { return directory{} }
