@@ -10,6 +10,7 @@ type watched struct {
 	onPath  map[string]map[string]bool // names in other directories, see AddPathTo
 	linked  bool                       // a directory may have two names, and events have only one of them
 	ended   bool                       // the watch of a directory has ended whose name another directory has now
+	blind   bool                       // something cannot be watched
 }
 
 func newWatched() watched {

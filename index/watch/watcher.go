@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -38,11 +37,9 @@ type Watcher struct {
 	changes     chan struct{}
 	warn        func(error)
 
-	once  sync.Once   // one warning for everything that cannot be watched
-	blind atomic.Bool // something cannot be watched
-
 	mutex         sync.Mutex
 	before, since watched         // watched by the last complete scan, and since then
+	warned        bool            // one warning for everything that cannot be watched, until all can
 	changed       map[string]bool // the changed paths in the report
 }
 
@@ -93,15 +90,14 @@ func (w *Watcher) AddModule(p tree.Part, dir, report string) {
 
 func (w *Watcher) addTree(name, report string) {
 	w.mutex.Lock()
-	_, known := w.before.tree[name]
 	earlier, again := w.since.tree[name]
 	if again && earlier != report {
 		report = "" // the root of one part is a folder of another
 	}
 	w.since.add(name, report)
-	known = known || again
+	blind := w.since.blind
 	w.mutex.Unlock()
-	if !known {
+	if !blind {
 		if network := disk.NetworkFileSystem(name); network != "" {
 			// Changes made by this machine are still reported.
 			w.warnOnce(fmt.Errorf("%s does not report changes made by others", network))
@@ -136,8 +132,13 @@ func systemError(err error) error {
 }
 
 func (w *Watcher) warnOnce(err error) {
-	w.blind.Store(true)
-	w.once.Do(func() { w.warn(err) })
+	w.mutex.Lock()
+	warned := w.warned
+	w.since.blind, w.warned = true, true
+	w.mutex.Unlock()
+	if !warned {
+		w.warn(err)
+	}
 }
 
 // Where changes raise no events, the tree is scanned again and again: the scans take at most
@@ -150,8 +151,16 @@ const (
 // PollAfter returns the time until the next scan after a scan that took so long.
 func PollAfter(took time.Duration) time.Duration { return max(pollPause*took, firstPoll) }
 
-// IsBlind reports whether some changes raise no events. A nil Watcher is blind.
-func (w *Watcher) IsBlind() bool { return w == nil || w.blind.Load() }
+// IsBlind reports whether some changes raise no events, until a complete scan could watch all that
+// it read. A nil Watcher is blind.
+func (w *Watcher) IsBlind() bool {
+	if w == nil {
+		return true
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.before.blind || w.since.blind
+}
 
 // Changes receives a value when something has changed; nil for a nil Watcher.
 func (w *Watcher) Changes() <-chan struct{} {
@@ -226,6 +235,7 @@ func (w *Watcher) Finish() {
 	before, now := w.before.all(), w.since.all()
 	ended := w.since.ended && (w.before.linked || w.since.linked)
 	w.before, w.since = w.since, newWatched()
+	w.warned = w.before.blind
 	w.mutex.Unlock()
 
 	for dir := range before {

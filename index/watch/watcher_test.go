@@ -11,8 +11,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spf13/afero"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // watching returns a Watcher of nothing yet, and a tree with a folder.
@@ -66,6 +69,37 @@ func TestWhatChanges(t *testing.T) {
 			t.Errorf("%q", reports)
 		}
 	})
+}
+
+// A limit may be exceeded for a while, and another file system may be mounted. There is one warning each
+// time.
+func TestATreeIsPolledUntilAllOfItCanBeWatched(t *testing.T) {
+	_, files, w := watching(t, "providers/acme")
+	warnings := 0
+	w.warn = func(error) { warnings++ }
+	elsewhere := treetest.On(afero.NewMemMapFs(), ".")
+	for _, step := range []struct {
+		rule     string
+		part     tree.Part
+		blind    bool
+		warnings int
+	}{
+		{"all is watched", files.Providers, false, 0},
+		{"something cannot be watched", elsewhere, true, 1},
+		{"nor in the next scan", elsewhere, true, 1},
+		{"all is watched again", files.Providers, false, 1},
+		{"something cannot be watched again", elsewhere, true, 2},
+	} {
+		w.Add(step.part, ".", "providers")
+		w.Add(step.part, "acme", "providers/acme")
+		if step.blind && !w.IsBlind() {
+			t.Errorf("%s: it is not polled before the end of the scan", step.rule)
+		}
+		w.Finish()
+		if blind := w.IsBlind(); blind != step.blind || warnings != step.warnings {
+			t.Errorf("%s: it is polled: %t, after %d warnings", step.rule, blind, warnings)
+		}
+	}
 }
 
 // The system reports a limit that can be raised as "no space left on device".
