@@ -154,6 +154,45 @@ func TestDeploymentsAreSeen(t *testing.T) {
 	}
 }
 
+// What a symlink leads to may be gone for a while, as when a deployment removes it first. It is noticed
+// when it comes back.
+func TestTheTargetOfASymlinkComesBack(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ rule, link, target string }{
+		{"a namespace", "providers/acme", ".store/current/providers/acme"},
+		{"a package", "providers/acme/demo/" + zipName, ".store/current/providers/acme/demo/" + zipName},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			dir := t.TempDir()
+			link, store := filepath.Join(dir, test.link), filepath.Join(dir, ".store")
+			indextest.OnDisk(t, store+"/next").Provider("acme/demo", "1.0.0", "linux_amd64")
+			indextest.OnDisk(t, dir).Provider("other/demo", "1.0.0", "linux_amd64")
+			if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			up, err := filepath.Rel(filepath.Dir(link), filepath.Join(dir, test.target))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(up, link); err != nil {
+				t.Fatal(err)
+			}
+			d := source.Directories{Root: dir}
+			o := options(t, d.Open)
+			o.Watch, o.Paths = true, d.Paths()                            // and no periodic scan
+			o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is read again because it is young
+			r := run(t, o)
+			if offers("acme/demo", "1.0.0")(r.until(t, offers("other/demo", "1.0.0"))) {
+				t.Fatal("it is offered without the target")
+			}
+			if err := os.Rename(store+"/next", store+"/current"); err != nil {
+				t.Fatal(err)
+			}
+			r.until(t, offers("acme/demo", "1.0.0"))
+		})
+	}
+}
+
 // providersOf returns where the providers lie.
 func providersOf(d source.Directories) string {
 	return d.Paths()[1]

@@ -209,10 +209,13 @@ func (w *walker) List(part tree.Part, dir, report string) (usable, unreadable []
 		case tree.IsHiddenOrTemporary(e.Name):
 			w.report.Ignore(path.Join(report, e.Name), tree.Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
 		case e.Bad != nil:
+			if e.Link {
+				w.scan.watch.AddLink(part, e.Path(), false)
+			}
 			unreadable = append(unreadable, e)
 		default:
 			if e.Link && e.Info.IsDir() {
-				w.scan.watch.AddLink(part, e.Path())
+				w.scan.watch.AddLink(part, e.Path(), true)
 			}
 			usable = append(usable, e)
 		}

@@ -39,7 +39,7 @@ func scan(w *Watcher, part tree.Part, names ...string) {
 	w.Add(part, ".", "providers")
 	for _, name := range names {
 		if name == "link" {
-			w.AddLink(part, name)
+			w.AddLink(part, name, true)
 		}
 		w.Add(part, name, "providers/"+name)
 	}
@@ -160,4 +160,23 @@ func TestANameWithoutAWatch(t *testing.T) {
 	if got := watchedByKernel(t, root+"/b", root+"/c"); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("watched are %q", got)
 	}
+}
+
+// The target of a symlink comes back, in whichever of its folders. Until then the symlink is no reason
+// to take any event for one of everything.
+func TestTheTargetOfASymlinkComesBack(t *testing.T) {
+	root, files, w := watching(t, "providers/acme")
+	mkdir(t, root+"/store")
+	symlink(t, "../store/current/acme", root+"/providers/link")
+	w.Add(files.Providers, "acme", "providers/acme")
+	w.AddLink(files.Providers, "link", false)
+	w.Finish()
+	if reports, ok := w.concerns(root + "/providers/acme/demo"); !ok || slices.Contains(reports, "") {
+		t.Errorf("a file in another folder is reported as %q", reports)
+	}
+	mkdir(t, root+"/store/new/acme")
+	if err := os.Rename(root+"/store/new", root+"/store/current"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, w, "")
 }

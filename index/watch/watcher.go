@@ -368,14 +368,15 @@ func (w *Watcher) Take() map[string]bool {
 	return changed
 }
 
-// AddLink watches the path of a symlink to a directory, by its name in a part.
-func (w *Watcher) AddLink(p tree.Part, link string) {
+// AddLink watches the path of a symlink, by its name in a part: of one to a directory, which has two
+// names then, or of one to nothing, whose target may come back.
+func (w *Watcher) AddLink(p tree.Part, link string, toDirectory bool) {
 	name, ok := disk.PathOf(p, link)
 	if w == nil || !ok {
 		return
 	}
 	w.mutex.Lock()
-	w.since.linked = true
+	w.since.linked = w.since.linked || toDirectory
 	w.mutex.Unlock()
 	w.AddPathTo(name)
 }

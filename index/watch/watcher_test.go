@@ -64,7 +64,7 @@ func TestWhatChanges(t *testing.T) {
 	}
 
 	t.Run("where a symlink leads to a folder, any event is of everything", func(t *testing.T) {
-		w.AddLink(files.Providers, "link")
+		w.AddLink(files.Providers, "link", true)
 		if reports, ok := w.concerns(filepath.Join(root, "providers/acme/demo")); !ok || !slices.Contains(reports, "") {
 			t.Errorf("%q", reports)
 		}
