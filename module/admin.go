@@ -52,6 +52,10 @@ func (Admin) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
+// Provision adds the metrics of the registry to Caddy's `/metrics`. Caddy provisions the endpoint of the admin API before
+// the apps of a configuration.
+func (*Admin) Provision(ctx caddy.Context) error { return registerMetrics(ctx) }
+
 // Routes implements caddy.AdminRouter.
 func (Admin) Routes() []caddy.AdminRoute {
 	route := func(name, method string, serve func(*http.Request, *App) (any, error)) caddy.AdminRoute {
@@ -323,4 +327,7 @@ func (h *Handler) decide(s access.Subject, right access.Right, a access.Resource
 }
 
 // Interface guards
-var _ caddy.AdminRouter = Admin{}
+var (
+	_ caddy.AdminRouter = Admin{}
+	_ caddy.Provisioner = (*Admin)(nil)
+)

@@ -118,7 +118,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.provisionEvents(); err != nil {
 		return err
 	}
-	return a.registerMetrics()
+	return registerMetrics(ctx) // for sites: the admin API may be off
 }
 
 // addSource returns the source of a tree's snapshots, which has an index as soon as

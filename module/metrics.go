@@ -2,11 +2,13 @@ package module
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
@@ -49,16 +51,22 @@ var (
 // has a metric. A file may have thousands of tokens, and each would be a series.
 const tokenExpiryShown = 90 * 24 * time.Hour
 
-// A collector collects the metrics of an app.
-type collector struct{ app *App }
+// A collector collects the metrics of the live app. A configuration has its own registry of metrics, and the admin API
+// and sites read that one. But the admin API has the registry of a configuration from before it is live, and keeps it
+// if the configuration never becomes live because something in it fails.
+type collector struct{ live func() *App } // live may return nil
 
-// registerMetrics adds the collector to the metrics registry of the configuration.
-func (a *App) registerMetrics() error {
-	registry := a.ctx.GetMetricsRegistry()
+// registerMetrics adds the collector to the metrics registry of a configuration, if it is not there.
+func registerMetrics(ctx caddy.Context) error {
+	registry := ctx.GetMetricsRegistry()
 	if registry == nil {
 		return nil
 	}
-	if err := registry.Register(collector{a}); err != nil {
+	err := registry.Register(collector{liveApp})
+	if errors.As(err, new(prometheus.AlreadyRegisteredError)) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	return nil
@@ -77,25 +85,29 @@ func (collector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(to chan<- prometheus.Metric) {
+	app := c.live()
+	if app == nil {
+		return
+	}
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
 	counter := func(d *prometheus.Desc, value uint64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
 	}
-	v := c.app.version
+	v := app.version
 	gauge(metricBuild, 1, v.Registry, v.Caddy, v.Go, v.Commit)
-	c.app.traffic.collect(to)
-	c.app.collectFillers(to)
-	c.app.collectTlogs(gauge)
-	for file, entries := range c.app.tokens() {
+	app.traffic.collect(to)
+	app.collectFillers(to)
+	app.collectTlogs(gauge)
+	for file, entries := range app.tokens() {
 		for _, e := range entries {
 			if left := time.Until(e.Expires); !e.Expires.IsZero() && left.Abs() <= tokenExpiryShown {
 				gauge(metricTokenExpiry, left.Hours()/24, file, e.Name)
 			}
 		}
 	}
-	for root, x := range c.app.ByRoot() {
+	for root, x := range app.ByRoot() {
 		stats := x.Stats()
 		counter(metricScans, stats.Scans-stats.Failed, root, "success")
 		counter(metricScans, stats.Failed, root, "failure")

@@ -1,10 +1,13 @@
 package module
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -14,18 +17,21 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	_ "github.com/caddyserver/caddy/v2/modules/metrics"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// gathered returns the values of the registry's metrics by name and sorted labels.
+// gathered returns the values of the registry's metrics by name and sorted labels, as if the configuration were live.
 func (c *configuration) gathered() map[string]float64 {
 	c.t.Helper()
-	families, err := c.ctx.GetMetricsRegistry().Gather()
+	registry := prometheus.NewPedanticRegistry() // which complains of doubles and of disorder
+	registry.MustRegister(collector{c.app})
+	families, err := registry.Gather()
 	if err != nil {
-		c.t.Fatal(err) // a pedantic registry complains of doubles and of disorder
+		c.t.Fatal(err)
 	}
 	values := make(map[string]float64)
 	for _, family := range families {
@@ -156,22 +162,70 @@ func TestMetricsOfTwoIndexesOfARoot(t *testing.T) {
 	}
 }
 
-// A scrape before the start succeeds.
-func TestMetricsBeforeTheStart(t *testing.T) {
+// A scrape does not read what is still being provisioned: Caddy starts the endpoint of the admin API before.
+func TestMetricsBeforeAConfigurationIsLive(t *testing.T) {
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: archivesTree(t)})
-	if values := c.gathered(); len(values) > 0 {
-		for series := range values {
-			if strings.HasPrefix(series, "offered") {
-				t.Errorf("%s has a value", series)
-			}
+	families, err := c.ctx.GetMetricsRegistry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if strings.HasPrefix(family.GetName(), "caddy_terraform_registry_") {
+			t.Errorf("there is %s", family.GetName())
+		}
+	}
+}
+
+// The endpoint of the admin API has the metrics of the registry that serves, also after a reload that fails: Caddy has
+// replaced the endpoint by then.
+func TestMetricsAfterAReloadThatFails(t *testing.T) {
+	root, socket := archivesTree(t), filepath.Join(t.TempDir(), "admin")
+	live(t, Handler{Root: root, Rescan: -1, SigningKey: &SigningKey{Off: true}})
+	awaitLive(t)
+	load := func(admin map[string]any, root string) error {
+		config, err := json.Marshal(map[string]any{
+			"admin": admin,
+			"apps": map[string]any{"http": map[string]any{"servers": map[string]any{"registry": map[string]any{
+				"routes": []any{map[string]any{"handle": []any{map[string]any{"handler": "terraform_registry", "root": root}}}},
+			}}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return caddy.Load(config, true)
+	}
+	notSaved := map[string]any{"persist": false}
+	t.Cleanup(func() { // ends the endpoint
+		if err := load(map[string]any{"disabled": true, "config": notSaved}, root); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := load(map[string]any{"listen": "unix/" + socket, "config": notSaved}, filepath.Join(root, "missing")); err == nil {
+		t.Fatal("a folder that is missing is served")
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	answer, err := client.Get("http://localhost/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	metrics, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"build_info", "offered", "scans_total"} {
+		if !strings.Contains(string(metrics), "\ncaddy_terraform_registry_"+want+"{") {
+			t.Errorf("there is no %s", want)
 		}
 	}
 }
 
 func TestMetricsAreDescribed(t *testing.T) {
 	described := make(chan *prometheus.Desc, 100)
-	collector{newConfiguration(t).app()}.Describe(described)
+	collector{}.Describe(described)
 	close(described)
 	seen := make(map[string]bool)
 	for d := range described {
