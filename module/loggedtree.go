@@ -44,20 +44,6 @@ func (t *loggedTree) Log() *tlog.Log {
 	return nil
 }
 
-// Replaces implements publish.Record.
-func (t *loggedTree) Replaces(a address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
-	if p := t.log.Load(); p != nil {
-		return p.Replaces(a, version, on, h1, sum)
-	}
-	return time.Time{}
-}
-
-// Await implements publish.Record.
-func (t *loggedTree) Await(ctx context.Context, a address.Address, version string, on address.Platform) (recorded bool) {
-	p := t.log.Load()
-	return p != nil && p.Await(ctx, a, version, on)
-}
-
 // addTlog returns the log of a tree. It is for handlers that are being provisioned.
 func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 	for _, other := range a.logged {
@@ -230,6 +216,24 @@ func (a *App) awaitRecord(ctx context.Context, from source.Source, about address
 		x.Refresh(tree.ReportedFolder(about), tree.ReportedKeys)
 	}
 	return p.Await(ctx, about, version, on) || !key.recorded
+}
+
+// A treeRecord is what is published in a tree compared with and waits for: the log of the tree, of whichever handler it is
+// an option.
+type treeRecord struct {
+	app  *App
+	from source.Source
+}
+
+// Replaces implements publish.Record.
+func (r treeRecord) Replaces(about address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
+	return r.app.usable().replaces(r.from, about, version, on, h1, sum)
+}
+
+// Await implements publish.Record.
+func (r treeRecord) Await(ctx context.Context, about address.Address, version string, on address.Platform) bool {
+	_, p := r.app.usable().logOn(r.from)
+	return p == nil || p.Await(ctx, about, version, on)
 }
 
 // ledger returns what the offers of a tree are compared with; nil: they are not.

@@ -105,7 +105,7 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 		Lock:              app.lock,
 		Hostnames:         hostnames,
 		KeyCopies:         storage.NewKeyCopies(app.storage, t.identity()),
-		Record:            h.record(),
+		Record:            treeRecord{app, t.source},
 		RequireSignatures: t.require,
 		MaxSize:           h.Publish.MaxSize,
 		Staging:           time.Duration(h.Publish.Staging),
@@ -120,14 +120,6 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 	app.publishers = append(app.publishers, publisher)
 	h.warnOfPublishing()
 	return nil
-}
-
-// record returns the log of what is published; nil without a log.
-func (h *Handler) record() publish.Record {
-	if h.logged == nil {
-		return nil
-	}
-	return h.logged
 }
 
 // warnOfPublishing logs that no rule lets anyone publish.

@@ -541,6 +541,34 @@ func TestALogThatIsTurnedOff(t *testing.T) {
 	eventually(t, "it is offered", func() bool { return snapshot(t, h).Totals.Withheld[tree.Replaced] == 0 })
 }
 
+// The log of a tree counts for every site that publishes in it, not only for the one that has the option.
+func TestWhatIsPublishedAtAnotherSiteIsOnRecord(t *testing.T) {
+	other, token := publishingHandler(t)
+	logged := other
+	logged.Tlog, logged.PublicURL = &Tlog{Folder: logFolder(t)}, "https://registry.example.com"
+	c := newConfiguration(t)
+	h, site := c.mustHandle(logged), c.mustHandle(other)
+	c.mustStart()
+	snapshot(t, h)
+	eventually(t, "the log is open", func() bool { return h.logged.Log() != nil })
+	publish := func(path, body string, status int) {
+		t.Helper()
+		if w, _ := put(t, site, path, token, body); w.Code != status {
+			t.Errorf("%s: got %d %s, want %d", path, w.Code, w.Body, status)
+		}
+	}
+	const vpc = "/v1/modules/acme/vpc/aws/1.0.0.tar.gz"
+	first, second := indextest.TarGz("main.tf", "# one\n"), indextest.TarGz("main.tf", "# two\n")
+	publish(vpc, first, http.StatusCreated)
+	if !h.logged.Log().Has(address.Address{Namespace: "acme", Name: "vpc", System: "aws"}, "1.0.0", address.Platform{}) {
+		t.Error("it is not on record when the request is answered")
+	}
+	remove(t, other.Root+"/modules/acme/vpc/aws/1.0.0.tar.gz")
+	rescan(t, h)
+	publish(vpc, second, http.StatusConflict)
+	publish(vpc, first, http.StatusCreated)
+}
+
 // A published version is on record when the request is answered.
 func TestWhatIsPublishedIsOnRecord(t *testing.T) {
 	o, token := publishingHandler(t)
