@@ -185,8 +185,8 @@ func (a *App) Start() error {
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	for _, p := range a.fillers {
-		p.attach(a)
+	for key, p := range a.fillers {
+		p.attach(a, a.recordRule(key.source))
 	}
 	for key, p := range a.usage {
 		p.attach(a, a.keepUsage[key])

@@ -33,7 +33,7 @@ const closeDelay = 10 * time.Minute
 // A pooledFiller is a filler and the apps that use it.
 type pooledFiller struct {
 	*pull.Filler
-	users[struct{}]
+	users[recordRule]
 
 	identity string           // of the tree
 	follower *follow.Follower // nil: no repositories are followed
@@ -47,12 +47,28 @@ type pooledFiller struct {
 	context context.Context
 	end     context.CancelFunc
 
-	// optionalRecord: by the configuration that has attached last, a package need not be on
-	// record before it is handed out.
-	optionalRecord atomic.Bool
+	// recordIsOptional: by the recordRule of the newest app, or of the last one that there was.
+	recordIsOptional atomic.Bool
 
 	counting sync.Mutex
 	counters map[fillEvent]*fillCounter
+}
+
+// A recordRule says whether a package must be on record before it is handed out.
+type recordRule int
+
+const (
+	noRecordRule recordRule = iota // there is no app
+	recordOptional
+	recordRequired
+)
+
+// recordRule returns the rule for a tree.
+func (a *App) recordRule(from source.Source) recordRule {
+	if key, log := a.logOn(from); log != nil && key.recorded {
+		return recordRequired
+	}
+	return recordOptional
 }
 
 // acquireFiller returns the filler with a key, whose options have git, which may be nil. The app
@@ -71,6 +87,11 @@ func (a *App) acquireFiller(key fillerKey, git *Git, options func() (pull.Option
 		p := &pooledFiller{identity: key.identity, counters: make(map[fillEvent]*fillCounter)}
 		p.context, p.end = context.WithCancel(context.Background())
 		p.standIn = func() *App { return successor(p.context) }
+		p.use = func(rule recordRule) {
+			if rule != noRecordRule {
+				p.recordIsOptional.Store(rule == recordOptional)
+			}
+		}
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
 		o.KeyCopies = storage.NewKeyCopies(p.storage, key.identity)
 		o.Replaces, o.Await, o.Digests, o.Snapshots = p.replaces, p.await, p.digests, p.snapshots
@@ -88,12 +109,8 @@ func (a *App) acquireFiller(key fillerKey, git *Git, options func() (pull.Option
 
 // attach has the filler use this app from now on. The first time, it also begins to remove
 // what processes that were killed have left behind, and to follow repositories.
-func (p *pooledFiller) attach(a *App) {
-	p.users.attach(a, struct{}{})
-	if s := a.sourceOf(p.identity); s != nil {
-		key, log := a.logOn(s.tree.source)
-		p.optionalRecord.Store(log == nil || !key.recorded)
-	}
+func (p *pooledFiller) attach(a *App, rule recordRule) {
+	p.users.attach(a, rule)
 	p.beginning.Do(func() {
 		go p.removeLeftovers()
 		if p.follower != nil {
@@ -151,7 +168,7 @@ func (p *pooledFiller) replaces(a address.Address, version string, on address.Pl
 func (p *pooledFiller) await(ctx context.Context, a address.Address, version string, on address.Platform) (allowed bool) {
 	app, from := p.served()
 	if app == nil {
-		return p.optionalRecord.Load()
+		return p.recordIsOptional.Load()
 	}
 	return app.awaitRecord(ctx, from, a, version, on)
 }

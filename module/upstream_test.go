@@ -210,6 +210,27 @@ func TestFillersWaitForTheirConfiguration(t *testing.T) {
 	}
 }
 
+// A configuration that fails does not say what has to be on record: after that, the filler follows the remaining one.
+func TestFillerRequiresARecordAfterAFailedReload(t *testing.T) {
+	storage := t.TempDir()
+	h := Handler{
+		Root: treeToLog(t), Upstreams: mirrored(time.Minute), SigningKey: &SigningKey{Off: true},
+		Tlog: &Tlog{Folder: logFolder(t), Require: true}, PublicURL: "https://registry.example.com",
+	}
+	filler := liveIn(t, storage, nil, h)[0].registry.Upstream.(*pooledFiller)
+	failing := newConfigurationIn(t, storage)
+	h.Tlog = nil
+	if failing.mustHandle(h).registry.Upstream != filler {
+		t.Fatal("the configurations have different fillers")
+	}
+	failing.mustStart()
+	failing.cancel()                                      // another app has failed to start
+	liveIn(t, storage, nil, Handler{Root: sampleTree(t)}) // the tree is not served any more
+	if filler.await(t.Context(), address.Address{Namespace: "acme", Name: "vpc", System: "aws"}, "1.0.0", address.Platform{}) {
+		t.Error("a package is handed out that nothing enters in the log")
+	}
+}
+
 // After a failed reload the filler uses the remaining configuration.
 func TestFillerAfterAFailedReload(t *testing.T) {
 	root := sampleTree(t)
