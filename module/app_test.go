@@ -237,8 +237,9 @@ func TestNamedFileSystem(t *testing.T) {
 		t.Errorf("a missing root: got error %v", err)
 	}
 	local := sampleTree(t)
-	if h := c.mustHandle(Handler{FileSystem: "default", Root: local}); h.source.tree.source.FS != nil {
-		t.Error("the local disk under its name is treated as a named file system")
+	named, unnamed := c.mustHandle(Handler{FileSystem: "default", Root: local}).source.tree, c.mustHandle(Handler{Root: local}).source.tree
+	if named.source != unnamed.source || named.identity() != unnamed.identity() {
+		t.Errorf("on the local disk, one tree is %s and %s", named.identity(), unnamed.identity())
 	}
 }
 

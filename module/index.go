@@ -19,7 +19,7 @@ import (
 // A servedTree is the tree that a handler serves, with its options.
 type servedTree struct {
 	source  source.Source
-	fsName  string        // of the file system of the source
+	fsName  string        // of the file system of the source; empty: the local disk
 	require bool          // signatures of the publishers
 	rescan  time.Duration // 0: no periodic scans
 	poll    time.Duration // 0: there are no other instances

@@ -160,9 +160,13 @@ func (h *Handler) provisionTree(ctx caddy.Context, repl *caddy.Replacer) (served
 	if err != nil {
 		return servedTree{}, err
 	}
+	name := h.FileSystem
+	if fsys == nil {
+		name = "" // the local disk is one place, whether or not it is named
+	}
 	return servedTree{
 		source:  source.Source{Directories: directories, FS: fsys},
-		fsName:  h.FileSystem,
+		fsName:  name,
 		require: h.Signatures == RequireSignatures,
 		rescan:  max(time.Duration(h.Rescan), 0),
 		poll:    max(time.Duration(h.Poll), 0),
