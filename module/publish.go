@@ -1,8 +1,10 @@
 package module
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -38,6 +40,9 @@ import (
 //	PREFIX/registries/HOSTNAME/modules/NAMESPACE/NAME/SYSTEM/registry.hcl
 //
 // Without such a rule, publishing is not allowed.
+//
+// Several sites may publish in one tree, with the same `staging`, `signatures` and
+// `hostname`.
 //
 // The folder must be on the local disk, or `fs` a file system of `caddy.fs.blob`, and Caddy
 // must be able to write to it. Instances that share the folder or bucket must share Caddy's
@@ -82,6 +87,11 @@ func (p *Publish) Validate() error {
 	return nil
 }
 
+// staging returns how long an unfinished release is kept.
+func (p *Publish) staging() time.Duration {
+	return cmp.Or(time.Duration(p.Staging), publish.DefaultStaging)
+}
+
 // provisionPublish sets up publishing. It does not change the tree.
 func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error {
 	if h.Publish == nil {
@@ -93,6 +103,9 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 	t := h.source.tree
 	if !t.source.IsWritable() {
 		return errors.New("publish: the file system of fs cannot be written to: leave out publish or fs")
+	}
+	if err := h.checkOtherPublishers(app, hostnames); err != nil {
+		return err
 	}
 	publisher, err := publish.New(publish.Options{
 		Open: t.source.Open,
@@ -108,7 +121,7 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 		Record:            treeRecord{app, t.source},
 		RequireSignatures: t.require,
 		MaxSize:           h.Publish.MaxSize,
-		Staging:           time.Duration(h.Publish.Staging),
+		Staging:           h.Publish.staging(),
 		MaxStaged:         h.Publish.MaxStaged,
 		MaxStagedEach:     h.Publish.MaxStagedEach,
 		Logger:            h.logger,
@@ -119,6 +132,22 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 	h.registry.Publisher, h.refused = publisher, newRefusedSubjects()
 	app.publishers = append(app.publishers, publisher)
 	h.warnOfPublishing()
+	return nil
+}
+
+// checkOtherPublishers returns an error if another handler publishes in the same tree by other rules. Each looks after all
+// that is staged in the tree, so one would publish without a signature what waits for its signature at the other, or
+// discard what the other has promised to keep.
+func (h *Handler) checkOtherPublishers(app *App, hostnames []svchost.Hostname) error {
+	sorted := func(names []svchost.Hostname) []svchost.Hostname { return slices.Sorted(slices.Values(names)) }
+	for _, other := range app.handlers {
+		if other.Publish == nil || other.source.tree.identity() != h.source.tree.identity() {
+			continue
+		}
+		if other.Publish.staging() != h.Publish.staging() || other.Signatures != h.Signatures || !slices.Equal(sorted(other.registry.Hostnames), sorted(hostnames)) {
+			return fmt.Errorf("publish: two registries with the root %s publish with different options: use the same staging, signatures and hostname, or leave out publish at one", h.source.tree.root())
+		}
+	}
 	return nil
 }
 

@@ -312,6 +312,42 @@ func TestPublishTidiesUp(t *testing.T) {
 	}
 }
 
+// What is staged in a tree is kept and published by the same rules at all of its sites.
+func TestPublishersOfOneTree(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		change  func(*Handler)
+		refused bool
+	}{
+		{"the same options", func(*Handler) {}, false},
+		{"a default in words", func(h *Handler) { h.Publish.Staging = caddy.Duration(24 * time.Hour) }, false},
+		{"the same hostnames in another order", func(h *Handler) { slices.Reverse(h.Hostnames) }, false},
+		{"other paths, limits and rules", func(h *Handler) { h.Prefix, h.Publish.MaxSize, h.Access, h.AuthRaw = "/v2", 1, nil, nil }, false},
+		{"another tree", func(h *Handler) { h.Root, h.Signatures = sampleTree(t), RequireSignatures }, false},
+		{"a site that does not publish", func(h *Handler) { h.Publish, h.Signatures, h.Hostnames = nil, RequireSignatures, nil }, false},
+		{"staging for another time", func(h *Handler) { h.Publish.Staging = caddy.Duration(time.Minute) }, true},
+		{"signatures that are required at one site", func(h *Handler) { h.Signatures = RequireSignatures }, true},
+		{"keys of another hostname", func(h *Handler) { h.Hostnames = h.Hostnames[:1] }, true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			one, _ := publishingHandler(t)
+			one.Hostnames = []string{"a.example.com", "b.example.com"}
+			other := one
+			other.Publish, other.Hostnames = new(Publish), slices.Clone(one.Hostnames)
+			test.change(&other)
+			c := newConfiguration(t)
+			c.mustHandle(one)
+			_, err := c.handle(other)
+			switch {
+			case !test.refused && err != nil:
+				t.Error(err)
+			case test.refused && (err == nil || !strings.Contains(err.Error(), "publish: two registries with the root "+one.Root+" publish with different options: use the same staging, signatures and hostname")):
+				t.Errorf("got error %v", err)
+			}
+		})
+	}
+}
+
 func TestProvisionPublish(t *testing.T) {
 	valid, _ := publishingHandler(t)
 	readers := &Access{Rules: []AccessRule{{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"*"}}}}
