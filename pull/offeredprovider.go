@@ -97,10 +97,14 @@ func (o *Offers) complete(a address.Address, p *index.Provider, r *index.Release
 }
 
 // Archives returns VERSION.json for the packages in the tree and at the origin. If the
-// origin fails, they are the packages in the tree.
+// origin fails, they are the packages in the tree. A release that has not been read yet may have
+// packages that the origin does not have, or that may not be fetched.
 func (o *Offers) Archives(p index.Place, version string, h1Only bool) (*wire.Document, error) {
 	provider := o.tree.Provider(p)
 	release := provider.Release(version)
+	if release == nil && o.tree.Pending(p, version) {
+		return nil, ErrNotYet
+	}
 	id := documentID{address: p.Address, version: version, h1Only: h1Only}
 	if d := o.merged(id, release); d != nil {
 		return d, nil
@@ -109,9 +113,6 @@ func (o *Offers) Archives(p index.Place, version string, h1Only bool) (*wire.Doc
 		return o.keep(id, release, release.Archives()), nil
 	}
 	ctx, done := o.impatient(p, release != nil)
-	if release == nil && o.tree.Pending(p, version) {
-		ctx, done = o.within(presentPatience)
-	}
 	defer done()
 	available, complete, err := o.upstream.Available(ctx, p.Address, version, release)
 	switch {

@@ -84,9 +84,8 @@ var (
 	ErrUnfinished = errors.New("it is still being fetched")
 )
 
-// presentPatience is how long a request waits for an origin if the tree has an answer, now
-// or as soon as it has been read. Clients give an attempt ten seconds, and OpenTofu asks a
-// mirror only once (checklist 25, 72).
+// presentPatience is how long a request waits for an origin if the tree has an answer. Clients
+// give an attempt ten seconds, and OpenTofu asks a mirror only once (checklist 25, 72).
 const presentPatience = 3 * time.Second
 
 // For hangingLife after a request has waited for an origin in vain, the next ones that the tree has an answer for
