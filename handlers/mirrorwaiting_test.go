@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -56,5 +57,43 @@ func TestArchivesWaitForTheTree(t *testing.T) {
 		if got := platforms("1.1.0"); !slices.Equal(got, []string{"darwin_arm64", "linux_amd64"}) {
 			t.Errorf("the tree has further platforms: %v", got)
 		}
+	}
+}
+
+// A module's package in the tree is served under the name that download has told, before the index knows it.
+func TestPackagesOfModulesThatAreNotReadYet(t *testing.T) {
+	const path = "modules/" + originHost + "/acme/vpc/aws/1.0.0.zip"
+	zip := indextest.Zip("main.tf", "# here")
+	for rule, test := range map[string]struct {
+		before func(*indextest.Tree)
+		after  func(*pulling)
+	}{
+		"after a start": {
+			func(files *indextest.Tree) { files.Write(path, zip) },
+			func(p *pulling) { p.starting(".zip") },
+		},
+		"written by another instance": {
+			func(*indextest.Tree) {},
+			func(p *pulling) {
+				p.registry.Changed = nil
+				p.tree.Write(path, zip)
+			},
+		},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			origin, _ := signedTree(t)
+			for _, asked := range []string{"first", "at the instance that was asked for the location"} {
+				p := pullThrough(t, origin, pull.Policy{Modules: true}, test.before)
+				test.after(p)
+				location := "/v1/modules/" + originHost + "/acme/vpc/aws/1.0.0/archive.zip"
+				if asked != "first" {
+					location = p.get(originStandIn + "/modules/acme/vpc/aws/1.0.0/download").Header.Get("X-Terraform-Get")
+				}
+				if a := p.get(location); a.StatusCode != http.StatusOK || a.body != zip {
+					t.Errorf("%s: got %d %.100s", asked, a.StatusCode, a.body)
+				}
+				mustRefuse(t, p.get("/v1/modules/"+originHost+"/acme/vpc/aws/1.0.0/archive.tar.gz"), http.StatusNotFound)
+			}
+		})
 	}
 }

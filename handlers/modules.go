@@ -212,7 +212,7 @@ func (g *Registry) answerModuleArchive(w http.ResponseWriter, r *request) error 
 		place, m = t.place, r.module()
 	}
 	offers := g.offers(r)
-	f, err := offers.ModulePackage(place, t.version, t.file)
+	f, err := offers.ModulePackage(place, t.version)
 	switch {
 	case err != nil:
 		return g.versionFailed(r, err)

@@ -49,9 +49,8 @@ type Offers interface {
 	// it.
 	ModuleFolder(p index.Place, version string) (archive, folder string, err error)
 
-	// ModulePackage returns the package of a version of a module. Without the requested
-	// name, the package need not be there.
-	ModulePackage(p index.Place, version, name string) (*index.File, error)
+	// ModulePackage returns the package of a version of a module.
+	ModulePackage(p index.Place, version string) (*index.File, error)
 
 	fileOffers
 }
@@ -184,7 +183,7 @@ func (s treeOffers) ModuleFolder(p index.Place, version string) (archive, folder
 	return v.Archive.Name, v.Folder, nil
 }
 
-func (s treeOffers) ModulePackage(p index.Place, version, _ string) (*index.File, error) {
+func (s treeOffers) ModulePackage(p index.Place, version string) (*index.File, error) {
 	v, err := s.ModuleVersion(p, version)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,8 @@ func (o *Offers) Module(p index.Place) (*index.Module, error) {
 	return m, nil
 }
 
-// fetchedArchive is the name of every package of a module that an Upstream fetches.
+// fetchedArchive is the name of every package of a module that an Upstream fetches from an
+// origin.
 const fetchedArchive = "archive.tar.gz"
 
 // ModuleVersion returns a version of a module once its package is in the tree. The error
@@ -91,17 +92,15 @@ func (o *Offers) ModuleFolder(p index.Place, version string) (archive, folder st
 }
 
 // ModulePackage returns the package of a version of a module once it is in the tree,
-// however long that takes. If the package has another name, it is not fetched: of the
-// returned file only the name is known.
-func (o *Offers) ModulePackage(p index.Place, version, name string) (*index.File, error) {
+// however long that takes. Only the tree knows its name: a package that the snapshot does not
+// have yet need not be fetched, and may be an archive of another kind.
+func (o *Offers) ModulePackage(p index.Place, version string) (*index.File, error) {
 	m := o.tree.Module(p)
 	switch v := m.Version(version); {
 	case v != nil:
 		return v.Archive, nil
 	case !o.mayFetch(p, version):
 		return nil, ErrNotOffered
-	case name != fetchedArchive:
-		return &index.File{Name: fetchedArchive}, nil
 	}
 	client, _ := o.ask()
 	filled, err := o.fillModule(client, p, version, m)
