@@ -102,6 +102,32 @@ func TestStandInNoticesOfTheOperator(t *testing.T) {
 	mustRefuse(t, p.get(originStandIn+"/providers/acme/demo/1.1.0/download/linux/amd64"), http.StatusGone)
 }
 
+// Without a key of its own, the registry lists of the packages that nobody has signed those that the
+// publisher has signed at the origin.
+func TestStandInWithoutASigningKey(t *testing.T) {
+	origin, publisher := signedTree(t)
+	const demo = originHost + "/acme/demo"
+	p := pullThrough(t, origin, pull.Policy{}, func(files *indextest.Tree) {
+		files.Provider(demo, "1.0.0", "linux_amd64")
+		files.Provider(demo, "9.0.0", "linux_amd64")
+	})
+	snapshot := scanWith(t, optionsWith(t, p.tree, nil))
+	p.registry.Snapshot = func() *index.Snapshot { return snapshot }
+	p.site.original = originHost
+	l := p.versions("acme/demo")
+	if !slices.Equal(l.names(), []string{"1.1.0", "1.0.0"}) || len(l.Versions[1].Platforms) != 2 {
+		t.Errorf("got %+v", l.Versions)
+	}
+	for _, v := range l.Versions {
+		for _, k := range v.Platforms {
+			path := "acme/demo/" + v.Version + "/download/" + k.OS + "/" + k.Arch
+			if p.install(path); p.download(path).SigningKeys.Keys[0].ID != publisher.ID() {
+				t.Errorf("%s %s: another key has signed it", v.Version, k.OS)
+			}
+		}
+	}
+}
+
 // A provider exists although none of its versions may be fetched: a mirror's index.json is
 // empty then. A 404 would send clients elsewhere, or stop them.
 func TestIndexOfVersionsThatAreAllWithdrawn(t *testing.T) {

@@ -51,23 +51,34 @@ func providerVersions(releases []*Release, withdrawn []WithdrawnVersion, further
 	var list []wire.ProviderVersion
 	var offered []*Release
 	for _, r := range releases {
-		if len(r.Signature.Keys) == 0 && len(r.Packages) > 0 {
+		more, canBeFetched := fetched[r.Version]
+		signed := len(r.Signature.Keys) > 0
+		if !signed && !canBeFetched {
 			continue // clients would refuse it, so that only the mirror can offer it
 		}
 		offered = append(offered, r)
-		v := wire.ProviderVersion{Version: r.Version, Protocols: r.protocols, Platforms: make([]address.Platform, len(r.Packages))}
-		for i, p := range r.Packages {
-			v.Platforms[i] = p.Platform
+		platforms := append([]address.Platform{}, more...) // the publisher's signature is for these only
+		if signed {
+			platforms = r.platformsWith(more)
 		}
-		for _, p := range fetched[r.Version] {
-			if r.Package(p.OS, p.Arch) == nil {
-				v.Platforms = append(v.Platforms, p)
-			}
-		}
-		list = append(list, v)
+		list = append(list, wire.ProviderVersion{Version: r.Version, Protocols: r.protocols, Platforms: platforms})
 	}
 	warnings := append(withdrawalWarnings(withdrawn), deprecationWarnings(offered)...)
 	return wire.EncodeProviderVersions(list, warnings)
+}
+
+// platformsWith returns the platforms of a release, and those that can be fetched.
+func (r *Release) platformsWith(further []address.Platform) []address.Platform {
+	all := make([]address.Platform, len(r.Packages), len(r.Packages)+len(further))
+	for i, p := range r.Packages {
+		all[i] = p.Platform
+	}
+	for _, p := range further {
+		if r.Package(p.OS, p.Arch) == nil {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // WithoutWithdrawn moves the withdrawn versions from a list of versions that can be fetched
