@@ -102,6 +102,55 @@ func TestStandInNoticesOfTheOperator(t *testing.T) {
 	mustRefuse(t, p.get(originStandIn+"/providers/acme/demo/1.1.0/download/linux/amd64"), http.StatusGone)
 }
 
+// Of the platforms that an upstream does not include, only packages in the tree are listed.
+func TestStandInListsThePlatformsOfItsPolicy(t *testing.T) {
+	origin, publisher := signedTree(t)
+	linux := address.Platform{OS: "linux", Arch: "amd64"}
+	p := pullThrough(t, origin, pull.Policy{Platforms: []address.Platform{linux}}, func(files *indextest.Tree) {
+		files.Keys(originHost+"/acme", publisher)
+		files.Provider(originHost+"/acme/demo", "1.0.0", "darwin_arm64", "linux_amd64").Signed(publisher)
+		files.Remove("providers/" + originHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip")
+	})
+	p.site.original = originHost
+	listed := make(map[string]int)
+	for _, v := range p.versions("acme/demo").Versions {
+		for _, k := range v.Platforms {
+			listed[v.Version]++
+			p.install("acme/demo/" + v.Version + "/download/" + k.OS + "/" + k.Arch)
+		}
+	}
+	if listed["1.0.0"] != 2 || listed["1.1.0"] != 1 {
+		t.Errorf("the numbers of platforms are %v", listed)
+	}
+}
+
+// A tree that has all packages that it may have needs no answer of the origin, which may hang.
+func TestStandInThatHasWhatItMayHaveAsksNothing(t *testing.T) {
+	for rule, policy := range map[string]pull.Policy{
+		"all platforms": {},
+		"one platform":  {Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			origin, publisher := signedTree(t)
+			p := pullThrough(t, origin, policy, func(files *indextest.Tree) {
+				files.Keys(originHost+"/acme", publisher)
+				files.Provider(originHost+"/acme/demo", "1.0.0", "darwin_arm64", "linux_amd64").Signed(publisher)
+				if policy.Platforms != nil {
+					files.Remove("providers/" + originHost + "/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip")
+				}
+			})
+			p.site.original = originHost
+			p.versions("acme/demo")
+			before := p.askedFor("")
+			p.install("acme/demo/1.0.0/download/linux/amd64")
+			p.hashes(originPath + "demo/1.0.0.json")
+			if asked := p.askedFor(""); asked != before {
+				t.Errorf("the origin was asked %d times", asked-before)
+			}
+		})
+	}
+}
+
 // Without a key of its own, the registry lists of the packages that nobody has signed those that the
 // publisher has signed at the origin.
 func TestStandInWithoutASigningKey(t *testing.T) {

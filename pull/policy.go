@@ -93,6 +93,20 @@ func (p *Policy) includesPlatform(platform address.Platform) bool {
 	return len(p.Platforms) == 0 || slices.Contains(p.Platforms, platform)
 }
 
+// including returns those of the platforms whose packages are mirrored.
+func (p *Policy) including(all []address.Platform) []address.Platform {
+	if len(p.Platforms) == 0 {
+		return all
+	}
+	var included []address.Platform
+	for _, platform := range all {
+		if p.includesPlatform(platform) {
+			included = append(included, platform)
+		}
+	}
+	return included
+}
+
 const maxPattern = 512
 
 // ParsePattern reads a pattern of providers and modules of an origin: NAMESPACE,

@@ -227,14 +227,20 @@ func (s *Source) accept(r *upstream.Release, keys namespaceKeys) error {
 var errNoAdditions = fmt.Errorf("the origin has added nothing to the release: %w", upstream.ErrNotFound)
 
 // MayHaveMore reports whether the origin may have packages of a release for further
-// platforms, according to the known list of versions. It sends no request.
+// platforms that the policy includes, according to the known list of versions. It sends no
+// request.
 func (f *Filler) MayHaveMore(a address.Address, present *index.Release) bool {
 	return f.mayHaveMore(a, present.Version, func(p address.Platform) bool { return present.Package(p.OS, p.Arch) != nil })
 }
 
 func (f *Filler) mayHaveMore(a address.Address, version string, has func(address.Platform) bool) bool {
+	s, err := f.source(a)
+	if err != nil {
+		return false
+	}
 	platforms, listed := f.listedPlatforms(a, version)
-	return listed && (len(platforms) == 0 || slices.ContainsFunc(platforms, func(p address.Platform) bool { return !has(p) }))
+	missing := func(p address.Platform) bool { return s.Policy.includesPlatform(p) && !has(p) }
+	return listed && (len(platforms) == 0 || slices.ContainsFunc(platforms, missing))
 }
 
 // listedPlatforms returns the platforms of a version according to the known list of

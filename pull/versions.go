@@ -411,10 +411,14 @@ func (c *catalog) offering() (Offering, error) {
 	return o, nil
 }
 
-// mature returns the versions with the minimum release age. The caller holds the mutex.
+// mature returns the versions with the minimum release age, and of their platforms those of the
+// policy. The caller holds the mutex.
 func (c *catalog) mature(now time.Time) []wire.ProviderVersion {
 	if c.offered == nil || !c.offeredUntil.IsZero() && !now.Before(c.offeredUntil) {
 		c.offered, c.offeredUntil = c.record.Mature(c.source.Policy.MinAge, now)
+		for i := range c.offered {
+			c.offered[i].Platforms = c.source.Policy.including(c.offered[i].Platforms)
+		}
 	}
 	return c.offered
 }
