@@ -3,10 +3,12 @@ package pull
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
+	"github.com/caddy-terraform/caddy-terraform-registry/pull/versionlist"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -18,6 +20,20 @@ func forgetUnlisted[K comparable](refusals *cache.Cache[K, error], id K) {
 	if err, ok := refusals.Get(id); ok && isUnlisted(err) {
 		refusals.Remove(id)
 	}
+}
+
+// forgetNoAdditions ends the refusal of further packages of a release if the list has other platforms than the
+// list before, which may be nil: a client may have asked for a platform before it was listed.
+func (f *Filler) forgetNoAdditions(id releaseID, platforms []address.Platform, before *versionlist.Record) {
+	if err, ok := f.unextended.Get(id); !ok || !errors.Is(err, errNoAdditions) {
+		return
+	}
+	if before != nil {
+		if d, ok := before.Find(id.version); ok && slices.Equal(d.Platforms, platforms) {
+			return
+		}
+	}
+	f.unextended.Remove(id)
 }
 
 // isUnlisted reports whether a refusal ends when a list has the version.

@@ -186,6 +186,46 @@ func TestAPlatformThatIsRequested(t *testing.T) {
 	})
 }
 
+// Whoever asks for a platform too early keeps nobody from it once it is listed.
+func TestAPlatformThatIsRequestedBeforeItIsAdded(t *testing.T) {
+	g := newGrowing(t, "linux_amd64")
+	g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		folders := indextest.New(t)
+		before := inMemory(t, c, pull.Policy{}, folders)
+		before.fill(t, zipFor("linux_amd64"))
+		before.Close()
+		m := inMemory(t, c, pull.Policy{VersionsTTL: time.Minute}, folders)
+		defer m.Close()
+		early := func() int {
+			asked := len(g.Asked())
+			r, err := m.ReleaseFor(background(), demo, "1.0.0", address.Platform{OS: "darwin", Arch: "arm64"}, nil)
+			if err != nil || len(r.Packages) != 1 {
+				t.Errorf("before it is added: got %+v, %v", r, err)
+			}
+			return len(g.Asked()) - asked
+		}
+		list := func() {
+			time.Sleep(2 * time.Minute)
+			if _, err := m.CurrentVersions(background(), demo); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list()
+		if early() == 0 {
+			t.Error("the origin was not asked")
+		}
+		if list(); early() != 0 {
+			t.Error("the origin was asked again although the list is the same")
+		}
+		g.grow(t, "darwin_arm64")
+		list()
+		if r, err := m.ReleaseFor(background(), demo, "1.0.0", address.Platform{OS: "darwin", Arch: "arm64"}, nil); err != nil || len(r.Packages) != 2 {
+			t.Errorf("once it is listed: got %+v, %v", r, err)
+		}
+		m.fill(t, zipFor("darwin_arm64"))
+	})
+}
+
 // SHA256SUMS is replaced by a longer one with the same lines, in whatever form and
 // signed by whichever of the keys that count.
 func TestAdditionsThatAreWrittenOtherwise(t *testing.T) {

@@ -211,14 +211,17 @@ func (c *catalog) weigh() int { return int(c.size.Load()) }
 
 // set replaces the record. The caller holds the mutex.
 func (c *catalog) set(r *versionlist.Record) {
+	before := c.record
 	c.record, c.offered = r, nil
 	c.size.Store(r.Weigh())
 	for _, d := range r.Versions { // a client may have asked for one before it was listed
 		if c.address.IsModule() {
 			forgetUnlisted(&c.unfilled, fileID{c.address, d.Version})
-		} else {
-			forgetUnlisted(&c.unapproved, releaseID{c.address, d.Version})
+			continue
 		}
+		id := releaseID{c.address, d.Version}
+		forgetUnlisted(&c.unapproved, id)
+		c.forgetNoAdditions(id, d.Platforms, before)
 	}
 }
 
