@@ -128,7 +128,7 @@ func ShortKey(t *testing.T) *signing.Key {
 func NoClientConfiguration(t *testing.T) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
-	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA", "TF_CLI_CONFIG_FILE", "GITHUB_ACTIONS",
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA", "TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", "GITHUB_ACTIONS",
 		"ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "TERRAFORM_REGISTRY_ID_TOKEN"} {
 		t.Setenv(name, "")
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -77,7 +76,11 @@ func clientToken(ctx context.Context, hostname svchost.Hostname) (string, error)
 
 // ClientSettings returns what the configuration of clients says of where packages come from.
 func ClientSettings() (s clientconfig.Settings, err error) {
-	for _, file := range credentialFiles(runtime.GOOS, os.Getenv) {
+	files, err := configurationFiles(runtime.GOOS, os.Getenv)
+	if err != nil {
+		return s, err
+	}
+	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -98,8 +101,12 @@ func ClientSettings() (s clientconfig.Settings, err error) {
 // their credentials helper, and its origin for messages. Both are empty if there is no token.
 // The helper is run only if no file has a token of the host, as by clients.
 func storedToken(ctx context.Context, hostname svchost.Hostname) (token, origin string, err error) {
+	files, err := configurationFiles(runtime.GOOS, os.Getenv)
+	if err != nil {
+		return "", "", err
+	}
 	var helper *credentialsHelper
-	for _, file := range credentialFiles(runtime.GOOS, os.Getenv) {
+	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -122,40 +129,6 @@ func storedToken(ctx context.Context, hostname svchost.Hostname) (token, origin 
 	}
 	token, err = helper.token(ctx, hostname, pluginFolders(runtime.GOOS, os.Getenv))
 	return token, "the credentials helper " + cli.Printable(helper.name), err
-}
-
-// credentialFiles are the files in which Terraform and OpenTofu look for tokens, in
-// their order.
-func credentialFiles(system string, getenv func(string) string) (files []string) {
-	home, data := getenv("HOME"), getenv("XDG_CONFIG_HOME")
-	if data == "" && home != "" {
-		data = filepath.Join(home, ".config")
-	}
-	add := func(dir string, names ...string) {
-		for _, name := range names {
-			if dir != "" {
-				files = append(files, filepath.Join(dir, filepath.FromSlash(name)))
-			}
-		}
-	}
-	configuration := getenv("TF_CLI_CONFIG_FILE")
-	if configuration != "" {
-		files = append(files, configuration)
-	}
-	if system == "windows" {
-		if configuration == "" {
-			add(getenv("APPDATA"), "terraform.rc", "tofu.rc")
-		}
-		add(getenv("APPDATA"), "terraform.d/credentials.tfrc.json")
-		return files
-	}
-	if configuration == "" {
-		add(home, ".terraformrc", ".tofurc")
-		add(data, "opentofu/tofurc")
-	}
-	add(home, ".terraform.d/credentials.tfrc.json")
-	add(data, "opentofu/credentials.tfrc.json")
-	return files
 }
 
 func parseSettings(content []byte, file string) (*hcl.File, hcl.Diagnostics) {

@@ -1,8 +1,6 @@
 package remote
 
 import (
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -55,32 +53,6 @@ func FuzzTokenIn(f *testing.F) {
 			t.Errorf("%v", err)
 		}
 	})
-}
-
-func TestCredentialFiles(t *testing.T) {
-	for _, test := range []struct {
-		system      string
-		environment map[string]string
-		want        []string
-	}{
-		{"linux", map[string]string{"HOME": "/home/a"}, []string{
-			"/home/a/.terraformrc", "/home/a/.tofurc", "/home/a/.config/opentofu/tofurc",
-			"/home/a/.terraform.d/credentials.tfrc.json", "/home/a/.config/opentofu/credentials.tfrc.json",
-		}},
-		{"darwin", map[string]string{"HOME": "/home/a", "XDG_CONFIG_HOME": "/x", "TF_CLI_CONFIG_FILE": "/ci/rc"}, []string{
-			"/ci/rc", "/home/a/.terraform.d/credentials.tfrc.json", "/x/opentofu/credentials.tfrc.json",
-		}},
-		{"windows", map[string]string{"APPDATA": "/roaming"}, []string{"/roaming/terraform.rc", "/roaming/tofu.rc", "/roaming/terraform.d/credentials.tfrc.json"}},
-		{"linux", nil, nil},
-	} {
-		got := credentialFiles(test.system, func(name string) string { return test.environment[name] })
-		for i := range got {
-			got[i] = filepath.ToSlash(got[i])
-		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s, %v: got %q", test.system, test.environment, got)
-		}
-	}
 }
 
 // Variables stand for hostnames as the clients read them.

@@ -137,7 +137,7 @@ func TestCredentialsHelper(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			plugins := clientFolders(t)[0]
 			installHelpers(t, plugins, test.helpers)
-			writeFile(t, credentialFiles(runtime.GOOS, os.Getenv)[0], "credentials_helper \"vault\" {\n  args = [\"--of me\"]\n}\n")
+			writeFile(t, mainFiles(t)[0], "credentials_helper \"vault\" {\n  args = [\"--of me\"]\n}\n")
 			token, err := ClientTokens()(t.Context(), "a.example.com")
 			if token != test.token || (err == nil) != (test.says == "") || err != nil && (!strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sec ret")) {
 				t.Errorf("got %q, %v", token, err)
@@ -179,11 +179,21 @@ func writeFile(t *testing.T, name, content string) {
 	commandtest.Write(t, filepath.Dir(name), filepath.Base(name), content)
 }
 
+// mainFiles are the files that clients read while their folder has none.
+func mainFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := configurationFiles(runtime.GOOS, os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 // The helper is run once for a host, and only for a host without a token elsewhere. OpenTofu
 // has a further folder of helpers, the last one here.
 func TestWhenHelpersAreRun(t *testing.T) {
 	plugins := clientFolders(t)
-	files := credentialFiles(runtime.GOOS, os.Getenv)
+	files := mainFiles(t)
 	noted := filepath.Join(t.TempDir(), "hosts")
 	t.Setenv("TF_TOKEN_environment_example_com", "the-environment")
 	installHelpers(t, plugins[len(plugins)-2], map[string]scriptedHelper{"terraform-credentials-vault": {Answer: `{"token":"from-the-helper"}`, Noted: noted}})

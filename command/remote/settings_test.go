@@ -1,8 +1,10 @@
 package remote
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -43,5 +45,35 @@ func TestSettingsOfClients(t *testing.T) {
 	write("provider_installation {")
 	if _, err := ClientSettings(); err == nil || !strings.Contains(err.Error(), "cannot be read: correct it") {
 		t.Errorf("a broken file: %v", err)
+	}
+}
+
+// What the folder of configurations says counts before the main file, as for clients.
+func TestSettingsInTheFolder(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("APPDATA", home)
+	for _, name := range []string{"XDG_CONFIG_HOME", "TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"} {
+		t.Setenv(name, "")
+	}
+	folder, main := ".terraform.d", ".terraformrc"
+	if runtime.GOOS == "windows" {
+		folder, main = "terraform.d", "terraform.rc"
+	}
+	if err := os.Mkdir(filepath.Join(home, folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, service := range map[string]string{main: "main", filepath.Join(folder, "company.tfrc"): "company"} {
+		text := fmt.Sprintf("host \"a.example.com\" {\n  services = { \"modules.v1\" = \"https://%s.example.com/\" }\n}\ncredentials \"a.example.com\" { token = %q }\n", service, service)
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := ClientSettings()
+	if url := s.Services["a.example.com"]["modules.v1"]; url != "https://company.example.com/" || err != nil {
+		t.Errorf("modules are at %q, %v", url, err)
+	}
+	if token, err := ClientTokens()(t.Context(), "a.example.com"); token != "company" || err != nil {
+		t.Errorf("the token is %q, %v", token, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +128,32 @@ func TestVerify(t *testing.T) {
 	s.Close()
 	os.Setenv("XDG_CACHE_HOME", t.TempDir())
 	says("no answer", 2, "NOT KNOWN", "Not known: 1.")
+}
+
+// A company's host block may lie in a file of its own, beside the main configuration of clients.
+func TestHostBlockInTheFolderOfConfigurations(t *testing.T) {
+	s := newServer(t)
+	origin := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // without a log
+		fmt.Fprint(w, `{"modules.v1":"/v1/modules/"}`)
+	}))
+	t.Cleanup(origin.Close)
+	name := origin.Listener.Addr().String()
+	dir, _ := s.project(t)
+	commandtest.Write(t, dir, ".terraform/modules/modules.json", `{"Modules":[{"Key":"vpc","Source":"`+name+`/acme/vpc/aws","Version":"1.0.0","Dir":".terraform/modules/vpc"}]}`)
+	s.log.Add("offered 2026-01-02T03:04:05Z module "+name+"/acme/vpc/aws 1.0.0 %s zh:"+strings.Repeat("0", 64), "h1:"+strings.Repeat("A", 43)+"=")
+	home, folder := os.Getenv("HOME"), ".terraform.d"
+	if runtime.GOOS == "windows" {
+		home, folder = t.TempDir(), "terraform.d"
+		t.Setenv("APPDATA", home)
+	}
+	commandtest.Write(t, home, folder+"/company.tfrc", "host \""+name+"\" {\n  services = { \"modules.v1\" = \"https://"+s.host()+"/v1/registries/"+name+"/modules/\" }\n}\n")
+	roots := commandtest.Roots(s.Server)
+	roots.AddCert(origin.Certificate())
+	out, errs, err := commandtest.Run(t.Context(), Command(remote.Network{Roots: roots, Pause: time.Millisecond}), dir)
+	if commandtest.Status(err) != 1 {
+		t.Errorf("status %d\n%s%s", commandtest.Status(err), out, errs)
+	}
+	commandtest.Says(t, out+errs, name+"/acme/vpc/aws 1.0.0 2026-01-02 other bytes")
 }
 
 func TestMisuse(t *testing.T) {
