@@ -54,15 +54,15 @@ func (s *sender) askFor(ctx context.Context, o *outcome) {
 
 // askForFile asks for a file.
 func (s *sender) askForFile(ctx context.Context, f *fileOutcome) {
-	code, err := s.wouldTake(ctx, f.upload)
+	answer, err := s.wouldTake(ctx, f.upload)
 	switch {
 	case err == nil:
-		f.status, f.code = alreadyThere, code
+		f.status, f.code, f.message = alreadyThere, answer.Status, answer.Publication.Message
 	case remote.IsRefusedByRegistry(err, http.StatusNotFound):
 	case remote.IsRefusedByRegistry(err, http.StatusConflict) && f.Kind == publish.Signature:
 		// Another signature may be as good. The registry needs its bytes to know.
 	default:
-		f.code = code
+		f.code = answer.Status
 		f.status, f.reasons = s.failure(err)
 	}
 }

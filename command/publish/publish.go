@@ -58,7 +58,9 @@ and the token of the CI job: that which GitHub Actions and Forgejo issue, or a
 variable of GitLab.
 
 The exit status is 0 if everything is published, now or before, 1 if something
-cannot be published or was refused, and 2 if the command could not do its work.`,
+cannot be published or was refused, and 2 if the command could not do its work.
+A version that is in the registry and not offered yet, as while its log lags, is
+published: the output says so, and --wait waits until it is listed.`,
 		Example: `  caddy-terraform-registry publish --to registry.example.com/acme/demo --docs docs dist
   caddy-terraform-registry publish --to registry.example.com/acme/vpc/aws --version 1.2.0 modules/vpc
   caddy-terraform-registry publish --to registry.example.com/acme/vpc/aws --from-git . --tag v1.2.0`,

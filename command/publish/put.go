@@ -13,29 +13,27 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// put sends a file, and returns the status of the answer.
-func (s *sender) put(ctx context.Context, body *sentBody) (status int, err error) {
+// put sends a file.
+func (s *sender) put(ctx context.Context, body *sentBody) (remote.Answer, error) {
 	r, err := s.request(ctx, body.open, body.file)
 	if err != nil {
-		return 0, err
+		return remote.Answer{}, err
 	}
 	r.ContentLength = body.file.size
 	r.Header.Set("Content-Type", "application/octet-stream")
 	r.Header.Set("Expect", "100-continue")
-	answer, err := s.Client.Send(r)
-	return answer.Status, err
+	return s.Client.Send(r)
 }
 
-// wouldTake asks for a file without sending it, and returns the status of the answer: 404 if
-// the registry needs the bytes of the file.
-func (s *sender) wouldTake(ctx context.Context, f upload) (status int, err error) {
+// wouldTake asks for a file without sending it. The answer is 404 if the registry needs the bytes
+// of the file.
+func (s *sender) wouldTake(ctx context.Context, f upload) (remote.Answer, error) {
 	r, err := s.request(ctx, nil, f)
 	if err != nil {
-		return 0, err
+		return remote.Answer{}, err
 	}
 	r.Header.Set(headerOnly, "true")
-	answer, err := s.Client.Send(r)
-	return answer.Status, err
+	return s.Client.Send(r)
 }
 
 // request makes a PUT of a file. By its digest (RFC 9530), a registry knows whether it has

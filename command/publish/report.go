@@ -140,8 +140,11 @@ func asSentence(message string) string {
 func (r *result) writeNotes(errs io.Writer) {
 	b := new(strings.Builder)
 	for _, o := range r.outcomes {
+		for _, message := range o.messages() {
+			b.WriteString(cli.Wrap(fmt.Sprintf("%s %s: %s.", o.address, o.version, strings.TrimSuffix(message, ".")), 0))
+		}
 		if o.status == alreadyThere {
-			continue // they were printed when it was published
+			continue // its notes were printed when it was published
 		}
 		for _, note := range o.notes {
 			if o.tag != "" {
@@ -164,9 +167,13 @@ func (r *result) writeNotes(errs io.Writer) {
 // summary lists the versions by their status, in a few sentences.
 func (r *result) summary() string {
 	versions := make(map[status]*versionLists)
-	unseen := new(versionLists)
+	unoffered, unseen := new(versionLists), new(versionLists)
 	for _, o := range r.outcomes {
-		if o.unseen {
+		switch {
+		case o.unoffered:
+			unoffered.add(o)
+			continue
+		case o.unseen:
 			unseen.add(o)
 			continue
 		}
@@ -193,6 +200,9 @@ func (r *result) summary() string {
 		if list := versions[s.status]; list != nil {
 			sentences = append(sentences, fmt.Sprintf("%s: %s.", s.text, list))
 		}
+	}
+	if len(unoffered.addresses) > 0 {
+		sentences = append(sentences, fmt.Sprintf("In the registry, and not offered yet: %s.", unoffered))
 	}
 	if len(unseen.addresses) > 0 {
 		sentences = append(sentences, fmt.Sprintf("Published, not confirmed: %s. --wait needs a token with the right to read it.", unseen))
@@ -244,17 +254,18 @@ type document struct {
 
 // A publishedVersion is an outcome in JSON.
 type publishedVersion struct {
-	Address  string          `json:"address"`
-	Version  string          `json:"version"`
-	Status   status          `json:"status"`
-	Unseen   bool            `json:"not_confirmed,omitempty"` // --wait could not read whether it is listed
-	Tag      string          `json:"tag,omitempty"`
-	Commit   string          `json:"commit,omitempty"`
-	Date     *time.Time      `json:"date,omitempty"` // of the commit
-	Files    []publishedFile `json:"files"`
-	Problems []index.Problem `json:"problems"`
-	Errors   []string        `json:"errors"`
-	Notes    []string        `json:"notes"`
+	Address   string          `json:"address"`
+	Version   string          `json:"version"`
+	Status    status          `json:"status"`
+	Unoffered bool            `json:"not_offered,omitempty"`   // it is published, and not offered yet
+	Unseen    bool            `json:"not_confirmed,omitempty"` // --wait could not read whether it is listed
+	Tag       string          `json:"tag,omitempty"`
+	Commit    string          `json:"commit,omitempty"`
+	Date      *time.Time      `json:"date,omitempty"` // of the commit
+	Files     []publishedFile `json:"files"`
+	Problems  []index.Problem `json:"problems"`
+	Errors    []string        `json:"errors"`
+	Notes     []string        `json:"notes"` // the messages of the registry are the first
 }
 
 // A publishedFile is a fileOutcome in JSON.
@@ -273,8 +284,8 @@ func (r *result) Document() any {
 	}
 	for _, o := range r.outcomes {
 		v := publishedVersion{
-			Address: o.address.String(), Version: o.version, Status: o.status, Unseen: o.unseen, Tag: o.tag, Commit: o.commit, Files: []publishedFile{},
-			Problems: append([]index.Problem{}, o.problems...), Errors: append([]string{}, o.reasons...), Notes: append([]string{}, o.notes...),
+			Address: o.address.String(), Version: o.version, Status: o.status, Unoffered: o.unoffered, Unseen: o.unseen, Tag: o.tag, Commit: o.commit, Files: []publishedFile{},
+			Problems: append([]index.Problem{}, o.problems...), Errors: append([]string{}, o.reasons...), Notes: append(append([]string{}, o.messages()...), o.notes...),
 		}
 		if !o.date.IsZero() {
 			v.Date = &o.date

@@ -37,16 +37,28 @@ type fileOutcome struct {
 	status  status
 	code    int      // of the answer; zero without one
 	reasons []string // why it is not taken, in sentences
+	message string   // of the registry about what it has; may be empty
 }
 
 // An outcome is a version with the result of sending it.
 type outcome struct {
 	release
-	outcomes []fileOutcome
-	status   status
-	reasons  []string // why it is not published, beside the reasons of its files
-	unlisted bool     // it was not listed within the time to wait
-	unseen   bool     // the token may not read whether it is listed
+	outcomes  []fileOutcome
+	status    status
+	reasons   []string // why it is not published, beside the reasons of its files
+	unoffered bool     // the registry has it, and does not offer it yet
+	unlisted  bool     // it was not listed within the time to wait
+	unseen    bool     // the token may not read whether it is listed
+}
+
+// messages returns what the registry says of the files that it has.
+func (o *outcome) messages() (list []string) {
+	for _, f := range o.outcomes {
+		if f.message != "" && !slices.Contains(list, f.message) {
+			list = append(list, f.message)
+		}
+	}
+	return list
 }
 
 // unsent is the outcome of a version before anything is sent.
@@ -146,19 +158,22 @@ func (s *sender) send(ctx context.Context, p release) outcome {
 // sendFile sends a file, unless the registry has its bytes.
 func (s *sender) sendFile(ctx context.Context, f *fileOutcome) {
 	body := &sentBody{f.upload, s.run.progress.File(f.size)}
-	code, err := s.put(ctx, body)
+	answer, err := s.put(ctx, body)
 	body.progress.End()
-	f.code = code
+	f.code = answer.Status
 	switch {
 	case err != nil:
 		f.status, f.reasons = s.failure(err)
-	case code == http.StatusCreated:
-		f.status = nowPublished
-	case code == http.StatusAccepted:
+		return
+	case answer.Publication.Status == wire.Staged:
 		f.status = nowStaged
-	default:
+		return
+	case f.code == http.StatusOK:
 		f.status = alreadyThere
+	default:
+		f.status = nowPublished
 	}
+	f.message = answer.Publication.Message
 }
 
 // failure returns the status and the reasons for an error.
@@ -197,15 +212,20 @@ func (s *sender) settle(ctx context.Context, o *outcome) {
 		o.status = nowPublished
 	case has(alreadyThere):
 		o.status = alreadyThere
+	case o.address.IsModule():
+		o.status = nowStaged // nothing but its archive could be missing
 	default:
 		s.settleStaged(ctx, o)
 	}
 	if o.status != nowPublished && o.status != alreadyThere {
 		return
 	}
-	for i := range o.outcomes { // staged files have been published with the last file
-		if f := &o.outcomes[i]; f.status == nowStaged {
-			f.status = nowPublished
+	for i := range o.outcomes {
+		f := &o.outcomes[i]
+		// A file that completes a version is answered with 202 if the version is not offered yet.
+		o.unoffered = o.unoffered || f.status == nowPublished && f.code == http.StatusAccepted
+		if f.status == nowStaged {
+			f.status = nowPublished // with the last file
 		}
 	}
 }
@@ -271,7 +291,11 @@ func (s *sender) await(ctx context.Context, a address.Address, waiting []*outcom
 	why, unseen := "", false
 	for {
 		listed, err := s.Versions(ctx, a)
-		if waiting = slices.DeleteFunc(waiting, func(o *outcome) bool { return listed[o.version] }); len(waiting) == 0 {
+		waiting = slices.DeleteFunc(waiting, func(o *outcome) bool {
+			o.unoffered = o.unoffered && !listed[o.version]
+			return listed[o.version]
+		})
+		if len(waiting) == 0 {
 			return
 		}
 		if ctx.Err() == nil {

@@ -2,8 +2,11 @@ package publish
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -236,6 +239,74 @@ func TestPublishWaitsInVain(t *testing.T) {
 			}
 			commandtest.Says(t, out, test.says)
 			commandtest.Says(t, errs, test.warns)
+		})
+	}
+}
+
+// A version that the registry has is published, offered or not, and what the registry says of it
+// is printed. Nothing but the list is asked for: there is no state of a module.
+func TestPublishSaysWhatIsNotOfferedYet(t *testing.T) {
+	const waits = "it is in the tree, and will be offered when the registry has read it"
+	for _, test := range []struct {
+		rule    string
+		address string
+		code    int
+		message string
+		listed  string
+		args    []string
+		exit    int
+		says    string
+	}{
+		{rule: "a module that is not offered yet", address: "acme/vpc/aws", code: 202, message: waits, says: "In the registry, and not offered yet: acme/vpc/aws 1.2.0."},
+		{rule: "a provider that is not offered yet", address: "acme/demo", code: 202, message: waits, says: "In the registry, and not offered yet: acme/demo 1.2.0."},
+		{rule: "sent again", address: "acme/vpc/aws", code: 200, message: waits, says: "Published before, with the same bytes: acme/vpc/aws 1.2.0."},
+		{rule: "offered, with a message", address: "acme/vpc/aws", code: 201, message: "it is offered, and not in the transparency log yet", says: "Published: acme/vpc/aws 1.2.0."},
+		{rule: "listed while it is waited for", address: "acme/vpc/aws", code: 202, message: waits, listed: `{"version":"1.2.0"}`, args: []string{"--wait=1h"}, says: "Published: acme/vpc/aws 1.2.0."},
+		{rule: "waited for in vain", address: "acme/vpc/aws", code: 202, message: waits, args: []string{"--wait=10ms"}, exit: cli.ExitProblem, says: "In the registry, and not offered yet: acme/vpc/aws 1.2.0."},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			commandtest.NoClientConfiguration(t)
+			t.Setenv(remote.DefaultIDTokenVariable, "secret")
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				switch {
+				case q.URL.Path == wire.DiscoveryPath:
+					w.Write([]byte(`{"providers.v1":"/v1/providers/","modules.v1":"/v1/modules/"}`))
+				case q.Method == http.MethodPut:
+					io.Copy(io.Discard, q.Body)
+					w.WriteHeader(test.code)
+					w.Write(wire.Publication{Status: wire.Published, Message: test.message}.Encode())
+				case strings.HasSuffix(q.URL.Path, "/versions"):
+					w.Write([]byte(`{"modules":[{"versions":[` + test.listed + `]}]}`))
+				default:
+					t.Errorf("%s %s is asked for", q.Method, q.URL.Path)
+				}
+			}))
+			defer server.Close()
+			args := append(test.args, "--to", server.Listener.Addr().String()+"/"+test.address)
+			if test.address == "acme/demo" {
+				args = append(args, newDist("").folder(t))
+			} else {
+				dir := t.TempDir()
+				commandtest.Write(t, dir, "main.tf", "# a module\n")
+				args = append(args, "--version", "1.2.0", dir)
+			}
+			out, errs, err := commandtest.Run(t.Context(), Command(trusting(server)), args...)
+			if commandtest.Status(err) != test.exit {
+				t.Errorf("%v\n%s", err, errs)
+			}
+			commandtest.Says(t, out, test.says)
+			commandtest.Says(t, errs, test.address+" 1.2.0: "+test.message+".")
+			if strings.Count(strings.Join(strings.Fields(errs), " "), test.message) != 1 {
+				t.Errorf("it is not said once:\n%s", errs)
+			}
+			out, _, err = commandtest.Run(t.Context(), Command(trusting(server)), append(args, "--json")...)
+			var d document
+			if bad := json.Unmarshal([]byte(out), &d); bad != nil || commandtest.Status(err) != test.exit {
+				t.Fatalf("%v, %v\n%s", bad, err, out)
+			}
+			if v := d.Versions[0]; !slices.Contains(v.Notes, test.message) || v.Unoffered != strings.HasPrefix(test.says, "In the registry") {
+				t.Errorf("as JSON, it is %+v", v)
+			}
 		})
 	}
 }

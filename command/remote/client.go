@@ -158,6 +158,8 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
+
+	Publication wire.Publication // of a PUT; its message can be printed
 }
 
 // Send sends a request, and reads the answer. Any answer but a success is a *RefusedError.
@@ -176,7 +178,8 @@ func (c *Client) Send(r *retryablehttp.Request) (a Answer, err error) {
 	case err != nil:
 		return a, errors.New(transportReason(err))
 	case r.Method == http.MethodPut:
-		return a, checkTaken(a.Body)
+		a.Publication, err = publication(a.Body)
+		return a, err
 	}
 	return a, nil
 }
@@ -244,14 +247,14 @@ func portOf(u *url.URL) string {
 	return "443"
 }
 
-// checkTaken checks that a registry has answered a PUT: a server without a registry at this
-// path may answer 200 to anything.
-func checkTaken(answer []byte) error {
-	var p wire.Publication
+// publication reads the answer of a registry to a PUT: a server without a registry at this path may
+// answer 200 to anything.
+func publication(answer []byte) (p wire.Publication, err error) {
 	if err := json.Unmarshal(answer, &p); err != nil || p.Status == "" {
-		return errors.New("its answer is not that of a registry, so the file may be lost: check the address, and what is between here and the registry")
+		return p, errors.New("its answer is not that of a registry, so the file may be lost: check the address, and what is between here and the registry")
 	}
-	return nil
+	p.Message = cli.Printable(p.Message[:min(len(p.Message), maxReason)])
+	return p, nil
 }
 
 // Versions returns the versions that clients are offered.
