@@ -94,7 +94,7 @@ func writeDirective(t *testing.T, b *bytes.Buffer) {
 		}
 	}
 	fmt.Fprintf(b, "\n## The directive\n\n```\n%s```\n\n", syntax.String())
-	b.WriteString("In JSON the handler is `http.handlers.terraform_registry`. Options have the same names there. The lists below have the names in JSON. Without `root` in the Caddyfile, the folder comes from the site's `root` directive, if there is one before.\n")
+	b.WriteString("In JSON the handler is `http.handlers.terraform_registry`. Options have the same names there. The lists below have the names in JSON. Without `root` in the block, the folder is the one that the site's `root` directive sets, if it has no matcher.\n")
 }
 
 // writeOptions writes the fields of a type with their comments.

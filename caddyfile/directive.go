@@ -129,13 +129,5 @@ func parseDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 	if err := unmarshal(h.Dispenser, handler); err != nil {
 		return nil, err
 	}
-	if handler.Root == "" {
-		// The root directive of a site sets a variable of each request. Its value is
-		// available here if it has no matcher and precedes this directive.
-		handler.Root, _ = h.BlockState["root"].(string)
-	}
-	if handler.Root == "" {
-		return nil, h.Err("the folder to serve is missing: add 'root <folder>' to the block")
-	}
 	return h.NewRoute(matchers, handler), nil
 }

@@ -67,8 +67,10 @@ func init() {
 // known at that time, such as `{env.*}` and `{file.*}`, are replaced in all of them.
 // Placeholders of requests work only in the subject and groups of `access`.
 type Handler struct {
-	// The folder to serve. Required. It must exist when the configuration is
-	// loaded. A relative path is relative to the working directory of Caddy.
+	// The folder to serve. Required, unless a handler `vars` before this one, in a route
+	// without matchers, sets the variable `root`, as the directive `root` does. It must
+	// exist when the configuration is loaded. A relative path is relative to the working
+	// directory of Caddy.
 	//
 	// Symbolic links are followed inside the folder, and refused if they lead out
 	// of it.

@@ -79,43 +79,6 @@ func checkRuleHostnames(rules *access.Rules, publicURL string, site []string) (r
 	return 0, nil
 }
 
-// siteHosts returns the hosts of the innermost route that matches hosts, around the
-// handler that is being provisioned. It leaves out the hosts of other sites, which may
-// be mirrored here.
-func siteHosts(ctx caddy.Context) (hosts []string) {
-	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok {
-		hosts = hostsBeingProvisioned(server.Routes)
-	}
-	for _, m := range ctx.Modules() {
-		if s, ok := m.(*caddyhttp.Subroute); ok {
-			if inner := hostsBeingProvisioned(s.Routes); inner != nil {
-				hosts = inner
-			}
-		}
-	}
-	return hosts
-}
-
-// hostsBeingProvisioned returns the hosts of the route whose handlers Caddy is
-// provisioning. Caddy sets up the matchers of all routes first, then the handlers of
-// one route after the other, and sets HandlersRaw to nil when a route is done.
-func hostsBeingProvisioned(routes caddyhttp.RouteList) (hosts []string) {
-	for i := range routes {
-		if routes[i].HandlersRaw == nil {
-			continue
-		}
-		for _, set := range routes[i].MatcherSets {
-			for _, matcher := range set {
-				if m, ok := matcher.(*caddyhttp.MatchHost); ok {
-					hosts = append(hosts, *m...)
-				}
-			}
-		}
-		break
-	}
-	return hosts
-}
-
 // matchesHost reports whether a site with the given hosts, which may have wildcards
 // and placeholders, gets the requests to a hostname. Ports are ignored: a proxy may
 // be in front of the server.

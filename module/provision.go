@@ -39,6 +39,7 @@ const (
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Slogger()
 	repl := caddy.NewReplacer()
+	h.Root = cmp.Or(h.Root, siteRoot(ctx))
 	if err := h.expand(repl); err != nil {
 		return err
 	}
