@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
 // A Run is a part of a text. It is marked if a search has found it.
@@ -162,7 +164,7 @@ func beginsWord(s string, i int) bool {
 	}
 	before, _ := utf8.DecodeLastRuneInString(s[:i])
 	after, _ := utf8.DecodeRuneInString(s[i:])
-	return !isInWord(before) || before == '_' || isSpaceless(before) || isSpaceless(after)
+	return !isInWord(before) || before == '_' || moduledoc.IsSpaceless(before) || moduledoc.IsSpaceless(after)
 }
 
 func runsOf(text string, marks []span) (runs []Run) {

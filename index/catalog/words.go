@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
 // Searches compare words in a folded form: in lower case, without accents, and with Latin
@@ -109,12 +111,6 @@ func appendFolded(b []byte, r rune) []byte {
 // blocks are parts of letters.
 func isAccent(r rune) bool { return r >= 0x300 && r <= 0x36f }
 
-// isSpaceless reports whether a character belongs to a script that puts no spaces between
-// words, or that writes endings together with them.
-func isSpaceless(r rune) bool {
-	return r >= 0xe00 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
-}
-
 // isInWord reports whether a character is part of a word. Names of inputs and resources are
 // words with underscores.
 func isInWord(r rune) bool {
@@ -143,7 +139,7 @@ func eachRun(s string, visit func(at int, word string, spaceless bool)) {
 		now := 0
 		switch {
 		case !isInWord(r):
-		case isSpaceless(r):
+		case moduledoc.IsSpaceless(r):
 			now = 2
 		default:
 			now = 1

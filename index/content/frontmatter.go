@@ -1,6 +1,10 @@
 package content
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+)
 
 // A frontMatter is the head of a page of documentation, before its text.
 type frontMatter struct {
@@ -103,13 +107,5 @@ func unquoted(value string) string {
 
 // shortened is a text on one line, cut after a word if it is too long.
 func shortened(text string, most int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if len(text) <= most {
-		return text
-	}
-	cut := strings.LastIndexByte(text[:most], ' ')
-	if cut < 0 {
-		cut = most
-	}
-	return strings.ToValidUTF8(text[:cut], "") + "…"
+	return moduledoc.CutAtWord(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " "), most)
 }

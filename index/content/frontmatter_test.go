@@ -41,13 +41,26 @@ func TestFrontMatter(t *testing.T) {
 	}
 }
 
+// A long text is cut after a word, and a text without words at a character.
+func TestLongFrontMatterIsCut(t *testing.T) {
+	for _, test := range []struct{ rule, description, begins string }{
+		{"after a word", strings.Repeat("word ", 200), "word word"},
+		{"at a character, in a script without spaces", "AWS " + strings.Repeat("リソース", 100), "AWS リソース"},
+	} {
+		front, _ := splitFrontMatter("---\ndescription: " + test.description + "\n---\n")
+		if d := front.description; len(d) > maxDocDescription || len(d) < maxDocDescription/2 || !strings.HasPrefix(d, test.begins) || !strings.HasSuffix(d, "…") || !utf8.ValidString(d) {
+			t.Errorf("%s: it is %q", test.rule, d)
+		}
+	}
+}
+
 func FuzzFrontMatter(f *testing.F) {
 	f.Add("---\npage_title: \"A\\\ndescription: |\n\n \n\n---\n")
 	f.Add("---\n:\n'\n---\r\n\xff")
 	f.Fuzz(func(t *testing.T, page string) {
 		front, text := splitFrontMatter(page)
 		for _, s := range []string{front.title, front.subcategory, front.description} {
-			if len(s) > maxDocDescription+4 || !utf8.ValidString(s) || strings.ContainsAny(s, "\r\n") {
+			if len(s) > maxDocDescription || !utf8.ValidString(s) || strings.ContainsAny(s, "\r\n") {
 				t.Errorf("%q is %q", page, s)
 			}
 		}

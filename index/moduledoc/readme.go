@@ -94,7 +94,7 @@ func introduce(readme string, limit int) (i introduction) {
 		plain := plainText(n, source)
 		words.add(plain)
 		if i.description == "" && n.Kind() == ast.KindParagraph && n.Parent() == document && isProse(plain) {
-			i.description = cutAtWord(plain, maxDescription)
+			i.description = CutAtWord(plain, maxDescription)
 		}
 		return ast.WalkSkipChildren, nil
 	})
@@ -143,35 +143,6 @@ func plainText(n ast.Node, source []byte) string {
 		return ast.WalkContinue, nil
 	})
 	return strings.Join(strings.Fields(b.String()), " ")
-}
-
-// isProse reports whether a paragraph is text, and not only badges, a line of links, a
-// table, or the marker of a generated part.
-func isProse(s string) bool {
-	if strings.HasPrefix(s, "|") || strings.HasPrefix(s, "[!") || strings.HasPrefix(s, "[[") {
-		return false
-	}
-	letters := 0
-	for _, r := range s {
-		if unicode.IsLetter(r) {
-			letters++
-		}
-	}
-	return letters >= 10 && 2*letters > len([]rune(s)) && strings.Contains(s, " ")
-}
-
-// cutAtWord shortens a text to at most limit bytes, after a word.
-func cutAtWord(s string, limit int) string {
-	const ellipsis = "…"
-	if len(s) <= limit {
-		return s
-	}
-	s = s[:limit-len(ellipsis)]
-	if end := strings.LastIndexByte(s, ' '); end > 0 {
-		s = s[:end]
-	}
-	s = strings.ToValidUTF8(s, "")
-	return strings.TrimRight(s, " ,;:.–-") + ellipsis
 }
 
 // A wordList has the words of a text, each once, up to maxWords bytes.

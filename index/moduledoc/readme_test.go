@@ -23,6 +23,9 @@ func TestDescriptions(t *testing.T) {
 		{"after front matter", "---\ntitle: Network of ours\n---\nCreates a network.", "Creates a network."},
 		{"not a link alone", "https://example.com/\n\nv1.2.3\n\nCreates a network.", "Creates a network."},
 		{"in any script", "ネットワーク と サブネット を作成します。", "ネットワーク と サブネット を作成します。"},
+		{"in a script without spaces", "# VPC\n\nこのモジュールは、サブネットを作成します。\n\n## Usage\n\nSee the examples for more.\n", "このモジュールは、サブネットを作成します。"},
+		{"in another one", "# VPC\n\n此模块用于创建网络和子网。\n\nSee the examples for more.\n", "此模块用于创建网络和子网。"},
+		{"after a few characters of such a script", "# VPC\n\n中文版\n\n此模块用于创建网络和子网。\n", "此模块用于创建网络和子网。"},
 		{"entities are characters", "Networks &amp; subnets &lt;all&gt; &#233;.", "Networks & subnets <all> é."},
 		{"nothing", "", ""},
 		{"only headings", "# A\n\n## B\n", ""},
@@ -38,6 +41,16 @@ func TestLongDescriptionsEndAfterAWord(t *testing.T) {
 		got := introduce(strings.Repeat(word, 200), maxIntroduction).description
 		if len(got) > maxDescription || len(got) < maxDescription-20 || !strings.HasSuffix(got, strings.TrimSpace(word)+"…") || !utf8.ValidString(got) {
 			t.Errorf("of %q it is %q with %d bytes", word, got, len(got))
+		}
+	}
+}
+
+// The only space of a text may be near its beginning.
+func TestLongDescriptionsWithoutSpacesEndAfterACharacter(t *testing.T) {
+	for _, readme := range []string{strings.Repeat("モジュール", 100), "AWS " + strings.Repeat("のモジュール", 100)} {
+		got := introduce(readme, maxIntroduction).description
+		if len(got) > maxDescription || len(got) < maxDescription-20 || !strings.HasPrefix(readme, strings.TrimSuffix(got, "…")) || !utf8.ValidString(got) {
+			t.Errorf("it is %q with %d bytes", got, len(got))
 		}
 	}
 }
