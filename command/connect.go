@@ -218,7 +218,7 @@ func connect(ctx context.Context, file noticeFile, g registryhcl.Git, dry bool) 
 		after, err := registryhcl.SetGit(before, g)
 		switch {
 		case err != nil:
-			return "", fmt.Errorf("%s: %w: fix the file first", cli.Printable(file.name()), err)
+			return "", fmt.Errorf("%s: %w", cli.Printable(file.name()), err)
 		case bytes.Equal(after, before):
 			return "", nil
 		case dry:

@@ -71,7 +71,7 @@ type noticeChange struct {
 func (n *noticeChange) set(before []byte, e registryhcl.Edit) (noticeResult, error) {
 	after, err := registryhcl.Set(before, e)
 	if err != nil {
-		return noticeResult{}, n.uneditable(err)
+		return noticeResult{}, n.named(err)
 	}
 	r := noticeResult{content: after, said: fmt.Sprintf("%s %s", e.Kind, n.versions)}
 	if bytes.Equal(after, before) {
@@ -84,7 +84,7 @@ func (n *noticeChange) set(before []byte, e registryhcl.Edit) (noticeResult, err
 func (n *noticeChange) restore(before []byte) (noticeResult, error) {
 	after, removed, err := registryhcl.Remove(before, n.versions)
 	if err != nil {
-		return noticeResult{}, n.uneditable(err)
+		return noticeResult{}, n.named(err)
 	}
 	remaining, _ := registryhcl.Parse(after)
 	if len(removed) == 0 {
@@ -171,9 +171,9 @@ func sameNotices(file, content []byte) bool {
 	return bytes.Equal(file, content) || file == nil && len(bytes.TrimSpace(content)) == 0
 }
 
-// uneditable says why the file cannot be changed.
-func (n *noticeChange) uneditable(err error) error {
-	return fmt.Errorf("%s: %w: fix the file first", cli.Printable(n.file.name()), err)
+// named adds the name of the file to the reason why it cannot be changed.
+func (n *noticeChange) named(err error) error {
+	return fmt.Errorf("%s: %w", cli.Printable(n.file.name()), err)
 }
 
 // covered names the versions that the change affects, as far as they are known.

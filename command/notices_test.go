@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
@@ -202,6 +203,8 @@ func TestNoticeCommandErrors(t *testing.T) {
 		{"a constraint that is none", "withdraw|acme/vpc/aws|new", `"new" is not a version constraint: write an operator and up to three numbers, like ~> 1.2, and a comma before the next one`, ""},
 		{"a link that is none", "withdraw|acme/vpc/aws|1.3.0|--link|javascript:x", "the link javascript:x is not the URL of a web page: begin it with https://, without a user or password", ""},
 		{"a file that is not HCL", "withdraw|acme/vpc/aws|1.3.0", "modules/acme/vpc/aws/registry.hcl: line 2: quoted strings may not be split over multiple lines: fix the file first", "# a\nowner = \"b\n"},
+		{"a file without room", "withdraw|acme/vpc/aws|1.3.0", "modules/acme/vpc/aws/registry.hcl: it would be larger than 64 KiB: put several versions into one constraint", "# " + strings.Repeat("a", registryhcl.MaxSize-10) + "\n"},
+		{"a part that may withdraw it", "restore|acme/vpc/aws|1.3.0", "modules/acme/vpc/aws/registry.hcl: line 2: there is no block maintainer: use deprecated, withdrawn or git: fix the file first", "withdrawn \"1.3.0\" {}\nmaintainer {}\n"},
 		{"nothing to restore", "restore|acme/vpc/aws|1.3.0", "modules/acme/vpc/aws/registry.hcl has no block for exactly 1.3.0: nothing is deprecated or withdrawn there", ""},
 		{"blocks for other versions only", "restore|acme/vpc/aws|1.3.0", `modules/acme/vpc/aws/registry.hcl has no block for exactly 1.3.0, but it has withdrawn "< 1.3", deprecated "> 2"`, "withdrawn \"< 1.3\" {}\ndeprecated \"> 2\" {}\n"},
 		{"a wider one to restore", "restore|acme/vpc/aws|1.3.0", `modules/acme/vpc/aws/registry.hcl has no block for exactly 1.3.0: restore what covers it (withdrawn "< 2"), then add back what should stay`, "withdrawn \"< 2\" {}\ndeprecated \"> 2\" {}\n"},

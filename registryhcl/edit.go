@@ -59,8 +59,18 @@ func Set(content []byte, e Edit) ([]byte, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
-	original := content
-	body, content, err := parseForEdit(content)
+	want, _ := Parse(content)
+	text := e.applied(want.notice(e.Kind, e.Versions))
+	after, err := e.set(content, want.notice(e.Kind, e.Versions), text)
+	if err != nil {
+		return nil, err
+	}
+	return after, checkEdited(content, after, want.withNotice(e.Kind, Notice{e.Versions, text.reason, text.link}))
+}
+
+// set returns the content with the notice, whose text is to become wanted.
+func (e Edit) set(original []byte, current, wanted noticeText) ([]byte, error) {
+	body, content, err := parseForEdit(original)
 	if err != nil {
 		return nil, err
 	}
@@ -71,16 +81,13 @@ func Set(content []byte, e Edit) ([]byte, error) {
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		b.Write(e.render(e.applied(noticeText{})))
+		b.Write(e.render(wanted))
 		return b.Bytes(), nil
 	}
-	block := blocks[0]
-	before, earlier := Parse(content)
-	current := before.notice(e.Kind, e.Versions)
-	wanted := e.applied(current)
 	if wanted == current {
 		return original, nil
 	}
+	block := blocks[0]
 	start, end := block.Range().Start.Byte, block.CloseBraceRange.End.Byte
 	anew := splice(content, start, end, bytes.TrimSpace(e.render(wanted)))
 	// A block that looks as this function writes it has no comments or formatting of its
@@ -88,6 +95,7 @@ func Set(content []byte, e Edit) ([]byte, error) {
 	if bytes.Equal(content[start:end], bytes.TrimSpace(e.render(current))) {
 		return anew, nil
 	}
+	_, earlier := Parse(content)
 	edited := e.setInBlock(content, block, wanted)
 	after, problems := Parse(edited)
 	switch {
@@ -115,19 +123,28 @@ func hasMore(content []byte, b *hclsyntax.Block) bool {
 }
 
 // Remove returns the content of a registry.hcl without the notices for exactly these
-// versions, and the kinds of the removed notices.
+// versions, and the kinds of the removed notices. It is an error if they would stay withdrawn
+// nevertheless.
 func Remove(content []byte, versions address.Constraints) (edited []byte, removed []Kind, err error) {
-	body, content, err := parseForEdit(content)
+	body, edited, err := parseForEdit(content)
 	if err != nil {
 		return nil, nil, err
 	}
 	blocks := noticeBlocks(body, versions, DeprecatedNotice, WithdrawnNotice)
 	for _, b := range slices.Backward(blocks) { // backward, so that the positions of earlier blocks stay
 		removed = append(removed, Kind(b.Type))
-		content = removeLines(content, b.Range().Start.Byte, b.CloseBraceRange.End.Byte)
+		edited = removeLines(edited, b.Range().Start.Byte, b.CloseBraceRange.End.Byte)
 	}
 	slices.Sort(removed)
-	return content, slices.Compact(removed), nil
+	want, _ := Parse(content)
+	if err := checkEdited(content, edited, want.withoutNotices(versions)); err != nil {
+		return nil, nil, err
+	}
+	removed = slices.Compact(removed)
+	if !slices.Equal(removed, []Kind{DeprecatedNotice}) {
+		err = checkRestored(content, edited)
+	}
+	return edited, removed, err
 }
 
 // noticeText is the part of a notice that can be edited.
@@ -145,6 +162,32 @@ func (m *File) notice(kind Kind, versions address.Constraints) noticeText {
 		}
 	}
 	return noticeText{}
+}
+
+// withNotice returns the metadata with a notice in the place of the first one of its kind for the same
+// versions, or else as the last one.
+func (m *File) withNotice(kind Kind, n Notice) File {
+	after := *m
+	list := &after.Deprecated
+	if kind == WithdrawnNotice {
+		list = &after.Withdrawn
+	}
+	*list = slices.Clone(*list)
+	if i := slices.IndexFunc(*list, func(other Notice) bool { return other.Versions.String() == n.Versions.String() }); i >= 0 {
+		(*list)[i] = n
+	} else {
+		*list = append(*list, n)
+	}
+	return after
+}
+
+// withoutNotices returns the metadata without the notices for exactly these versions.
+func (m *File) withoutNotices(versions address.Constraints) File {
+	about := func(n Notice) bool { return n.Versions.String() == versions.String() }
+	after := *m
+	after.Deprecated = slices.DeleteFunc(slices.Clone(m.Deprecated), about)
+	after.Withdrawn = slices.DeleteFunc(slices.Clone(m.Withdrawn), about)
+	return after
 }
 
 // applied returns the text of a notice after the edit.
@@ -166,17 +209,19 @@ func parseForEdit(content []byte) (*hclsyntax.Body, []byte, error) {
 		content = append(slices.Clip(content), '\n')
 	}
 	if len(content) > MaxSize {
-		return nil, nil, fmt.Errorf("it is larger than %d KiB", MaxSize>>10)
+		return nil, nil, fixFirst(fmt.Errorf("it is larger than %d KiB", MaxSize>>10))
 	}
 	if line := tooDeep(content); line > 0 {
-		return nil, nil, fmt.Errorf("line %d: it is nested too deeply", line)
+		return nil, nil, fixFirst(fmt.Errorf("line %d: it is nested too deeply", line))
 	}
 	file, diagnostics := hclsyntax.ParseConfig(content, tree.MetadataName, hcl.InitialPos)
 	if diagnostics.HasErrors() {
-		return nil, nil, errors.New(Problem{Line: lineOf(diagnostics[0].Subject), Detail: sentence(diagnostics[0])}.String())
+		return nil, nil, fixFirst(errors.New(Problem{Line: lineOf(diagnostics[0].Subject), Detail: sentence(diagnostics[0])}.String()))
 	}
 	return file.Body.(*hclsyntax.Body), content, nil
 }
+
+func fixFirst(err error) error { return fmt.Errorf("%w: fix the file first", err) }
 
 // noticeBlocks returns the blocks of these kinds for exactly these versions, in the order of
 // the file.

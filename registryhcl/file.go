@@ -44,6 +44,10 @@ func (n *Notice) String() string {
 	return n.Reason + " (" + n.Link + ")"
 }
 
+func (n Notice) same(other Notice) bool {
+	return n.Versions.String() == other.Versions.String() && n.Reason == other.Reason && n.Link == other.Link
+}
+
 // DeprecatedVersion returns the first notice that deprecates a version, or nil.
 func (m *File) DeprecatedVersion(v *version.Version) *Notice {
 	if m == nil {
@@ -74,11 +78,8 @@ func (m *File) Equal(other *File) bool {
 	if m == nil || other == nil {
 		return m == other
 	}
-	same := func(a, b Notice) bool {
-		return a.Versions.String() == b.Versions.String() && a.Reason == b.Reason && a.Link == b.Link
-	}
 	return m.Description == other.Description && m.Source == other.Source && m.Owner == other.Owner && m.Git.equal(other.Git) &&
-		slices.EqualFunc(m.Deprecated, other.Deprecated, same) && slices.EqualFunc(m.Withdrawn, other.Withdrawn, same)
+		slices.EqualFunc(m.Deprecated, other.Deprecated, Notice.same) && slices.EqualFunc(m.Withdrawn, other.Withdrawn, Notice.same)
 }
 
 // Over returns the metadata of an address that is found both with HOSTNAME (m) and without

@@ -133,6 +133,16 @@ func (p *parser) git(b *hclsyntax.Block) {
 // SetGit returns the content of a registry.hcl with a block git, in the place of the one that it has.
 // Everything else stays as written.
 func SetGit(content []byte, g Git) ([]byte, error) {
+	want, _ := Parse(content)
+	want.Git = &g
+	after, err := g.set(content)
+	if err != nil {
+		return nil, err
+	}
+	return after, checkEdited(content, after, want)
+}
+
+func (g Git) set(content []byte) ([]byte, error) {
 	body, content, err := parseForEdit(content)
 	if err != nil {
 		return nil, err
