@@ -181,8 +181,12 @@ func writeFlags(b *bytes.Buffer, cmd *cobra.Command) {
 		}
 		kind, usage := pflag.UnquoteUsage(f)
 		name := "`--" + f.Name
-		if kind != "" {
-			name += " " + strings.ReplaceAll(kind, "|", `\|`)
+		switch kind = strings.ReplaceAll(kind, "|", `\|`); {
+		case kind == "":
+		case f.NoOptDefVal != "":
+			name += "[=" + kind + "]"
+		default:
+			name += " " + kind
 		}
 		name += "`"
 		if f.Shorthand != "" {

@@ -54,3 +54,10 @@ func HostnamesFlag(fl caddycmd.Flags, name string) (hostnames []svchost.Hostname
 	}
 	return hostnames, nil
 }
+
+// WithoutValue reports whether a flag that needs no value was given without one. The argument after
+// such a flag is no value of it: a value follows an equals sign.
+func WithoutValue(fl caddycmd.Flags, name string) bool {
+	flag := fl.Lookup(name)
+	return flag.Changed && flag.Value.String() == flag.NoOptDefVal
+}

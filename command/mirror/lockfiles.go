@@ -43,7 +43,7 @@ func readProjects(args []string, modules bool) (locks [][]pull.Lock, configurati
 				return nil, nil, err
 			}
 			if len(found.files) == 0 {
-				return nil, nil, fmt.Errorf("%s: there is no %s in it or below: let the client's `init` write it", arg, lockfile.Name)
+				return nil, nil, &pathError{arg, fmt.Errorf("%s: there is no %s in it or below: let the client's `init` write it", arg, lockfile.Name)}
 			}
 		}
 		for _, file := range found.files {
@@ -124,7 +124,15 @@ func (s *projectSearch) folder(dir string) error {
 	return nil
 }
 
+// A pathError is about an argument that is a path at which there is nothing to read.
+type pathError struct {
+	path string
+	error
+}
+
+func (e *pathError) Unwrap() error { return e.error }
+
 // noSuchPath is the error of a path that does not exist.
 func noSuchPath(arg string) error {
-	return fmt.Errorf("there is no file or folder %s", cli.Printable(arg))
+	return &pathError{arg, fmt.Errorf("there is no file or folder %s", cli.Printable(arg))}
 }

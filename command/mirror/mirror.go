@@ -131,7 +131,7 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 	m.tofu = fl.Bool("tofu")
 	withModules := fl.String("modules") != ""
 	if err := m.readArguments(args, withModules); err != nil {
-		return nil, err
+		return nil, explainModules(fl, err)
 	}
 	m.leaveOut()
 	if err := o.check(m.requirements, network); err != nil {
@@ -220,4 +220,14 @@ func addProvidersFlags(cmd *cobra.Command) {
 func modulesFlag(cmd *cobra.Command, usage string) {
 	flag := cmd.Flags().Lookup("modules")
 	flag.Hidden, flag.Usage, flag.NoOptDefVal = false, usage, "modules"
+}
+
+// explainModules adds to the error of an argument that the argument is no value of --modules, if the
+// flag was given without one.
+func explainModules(fl caddycmd.Flags, err error) error {
+	at, ok := errors.AsType[*pathError](err)
+	if !ok || !cli.WithoutValue(fl, "modules") {
+		return err
+	}
+	return fmt.Errorf("%w; if it is the folder with the modules, write --modules=%s", err, cli.Printable(at.path))
 }

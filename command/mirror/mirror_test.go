@@ -375,7 +375,7 @@ func TestMirrorSendsTokens(t *testing.T) {
 
 func TestMirrorRefuses(t *testing.T) {
 	o := newAcme(t)
-	root, dir := t.TempDir(), t.TempDir()
+	root, dir, nothing := t.TempDir(), t.TempDir(), t.TempDir()
 	broken := commandtest.Write(t, dir, "broken.hcl", "provider {")
 	tf := commandtest.Write(t, dir, "main.tf", "")
 	tests := []struct {
@@ -391,6 +391,8 @@ func TestMirrorRefuses(t *testing.T) {
 		{"a broken lock file", []string{broken}, "broken.hcl"},
 		{"a configuration file", []string{tf}, "give the folder it is in"},
 		{"a folder with nothing in it", []string{t.TempDir()}, "there is no .tf file in it"},
+		{"a folder of modules without an equals sign", []string{"--modules", nothing, "acme/demo"}, nothing + ": there is no .tf file in it; if it is the folder with the modules, write --modules=" + nothing},
+		{"one that is still missing", []string{"--modules", "./missing", "acme/demo"}, "there is no file or folder ./missing; if it is the folder with the modules, write --modules=./missing"},
 		{"a malformed platform", []string{"acme/demo", "--platform", "linux"}, "--platform: "},
 		{"unknown signatures", []string{"acme/demo", "--signatures", "never"}, "--signatures: "},
 		{"no workers", []string{"acme/demo", "--parallel", "0"}, "--parallel: "},

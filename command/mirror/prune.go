@@ -95,6 +95,11 @@ if it could not begin.`,
 
 func runPrune(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
+	withModules := fl.String("modules") != ""
+	locks, configurations, err := readProjects(args, withModules)
+	if err != nil {
+		return explainModules(fl, err)
+	}
 	directories, err := cli.TreeFlags(fl)
 	if err != nil {
 		return err
@@ -103,17 +108,9 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if options.Own, err = cli.HostnamesFlag(fl, "own"); err != nil {
 		return err
 	}
-	withModules := fl.String("modules") != ""
 	unused, err := unusedFlag(fl, directories.Root)
 	if err != nil {
 		return err
-	}
-	var locks [][]pull.Lock
-	var configurations []string
-	if len(args) > 0 {
-		if locks, configurations, err = readProjects(args, withModules); err != nil {
-			return err
-		}
 	}
 	files, snapshot, err := scanToPrune(cmd.Context(), directories, withModules)
 	if err != nil {

@@ -265,6 +265,7 @@ func TestPruneRefuses(t *testing.T) {
 		{"no lock file", nil, "give the lock files"},
 		{"a missing one", []string{filepath.Join(dir, "missing")}, "there is no file or folder " + filepath.Join(dir, "missing")},
 		{"a folder without one", []string{dir}, "there is no .terraform.lock.hcl in it or below"},
+		{"a folder of modules without an equals sign", []string{"--modules", dir, infra(t)}, "let the client's `init` write it; if it is the folder with the modules, write --modules=" + dir},
 		{"one that names nothing", []string{empty}, "everything would be removed"},
 		{"one of several that is broken", []string{broken}, "b/.terraform.lock.hcl:1: "},
 		{"hostnames that may be its own", []string{infra(t)}, "other.example.com, registry.example.com may be hostnames of the registry itself"},

@@ -125,6 +125,9 @@ func (q *mirrorRequest) readFolder(dir string, modules bool) error {
 	}
 	var err error
 	if p.Configuration, err = lockfile.ReadConfiguration(dir, q.tofu); err != nil {
+		if found, unread := lockfile.HasConfiguration(dir); unread == nil && !found {
+			return &pathError{dir, err}
+		}
 		return err
 	}
 	if modules {

@@ -189,6 +189,9 @@ func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s source,
 			return s, err
 		}
 	}
+	if err := checkWait(fl, args, s.git != nil); err != nil {
+		return s, err
+	}
 	switch {
 	case s.git != nil && len(args) > 0:
 		return s, fmt.Errorf("unexpected argument %q: with --from-git the folder of the module is given by --path", args[0])
@@ -216,6 +219,19 @@ func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s source,
 		s.version = v.String()
 	}
 	return s, nil
+}
+
+// checkWait refuses an argument that was meant as the value of --wait.
+func checkWait(fl caddycmd.Flags, args []string, fromGit bool) error {
+	if !cli.WithoutValue(fl, "wait") || len(args) == 1 && !fromGit {
+		return nil
+	}
+	for _, arg := range args {
+		if _, err := time.ParseDuration(arg); err == nil {
+			return fmt.Errorf("--wait: write --wait=%s, with an equals sign", arg)
+		}
+	}
+	return nil
 }
 
 // refuseFlags refuses flags that do not apply.
