@@ -83,7 +83,8 @@ func (g *Registry) answerModuleVersions(w http.ResponseWriter, r *request) error
 }
 
 // answerNewestModule redirects tools that ask for a module without a version, as the
-// public registry does.
+// public registry does. The redirect is to a path: on another host, clients would drop
+// their token (checklist 30).
 func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
 	r.module()
 	if r.listPending() {
@@ -99,7 +100,7 @@ func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
 	r.Version = m.Latest().Version
 	r.aboutTarget()
 	c := Content{Caching: r.revalidate()}
-	c.Redirect(w, http.StatusFound, filePath(g.baseFor(r)+g.prefix+r.root, r.target.At(""), r.Version, "download"))
+	c.Redirect(w, http.StatusFound, filePath(g.pagePrefix+r.root, r.target.At(""), r.Version, "download"))
 	r.answered(r.Request, http.StatusFound, 0)
 	return nil
 }

@@ -249,11 +249,14 @@ func TestModuleDownloadWithoutVersion(t *testing.T) {
 			mustRefuse(t, s.get("/v1/modules/"+module+"/download"), http.StatusNotFound)
 		})
 	}
-	s.rule("a public URL makes it absolute", func(t *testing.T, _ *site) {
-		g := registry(scan(t, files))
-		g.PublicURL = home
-		if got, want := ask(g, ownHost, "/v1/modules/acme/vpc/aws/download").Header().Get("Location"), home+"/v1/modules/acme/vpc/aws/1.10.0/download"; got != want {
-			t.Errorf("got %q, want %q", got, want)
+	s.rule("it stays on the host that was asked, so that clients keep their token (checklist 30)", func(t *testing.T, _ *site) {
+		for public, want := range map[string]string{home: "", "https://public.example.com/terraform": "/terraform"} {
+			g := registry(scan(t, files))
+			g.PublicURL, g.BaseURL = public, func(*http.Request) string { return home }
+			want += "/v1/modules/acme/vpc/aws/1.10.0/download"
+			if got := ask(g, ownHost, "/v1/modules/acme/vpc/aws/download").Header().Get("Location"); got != want {
+				t.Errorf("%s: got %q, want %q", public, got, want)
+			}
 		}
 	})
 	s.rule("the rules are those of the list of versions", func(t *testing.T, _ *site) {

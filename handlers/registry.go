@@ -149,8 +149,8 @@ type Registry struct {
 	discovery atomic.Pointer[discovery]
 	requested atomic.Pointer[requestedBase] // the last one
 
-	// The prefix of the URLs of a list's other pages. They are always paths, as in the
-	// public registry.
+	// The prefix of URLs that are always paths: the URLs of a list's other pages, as in the
+	// public registry, and of redirects.
 	pagePrefix string
 
 	requests sync.Pool // of *request
