@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -96,4 +97,26 @@ func TestPackagesOfModulesThatAreNotReadYet(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The location of a package that takes long to be read is not told: only what is fetched has a known name.
+func TestLocationOfAModuleThatIsReadSlowly(t *testing.T) {
+	g, o := fetchModules(t, "1.0.0")
+	o.slow = true
+	o.tree.Write("modules/"+originHost+"/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# here"))
+	options := options(t, o.tree)
+	synctest.Test(t, func(t *testing.T) {
+		blocked, options := indextest.Gate{Fs: o.tree.Fs, Opened: make(chan struct{})}, options
+		options.Open = indextest.On(t, blocked).Open
+		x := index.New(options)
+		x.Start()
+		defer x.Close()
+		defer close(blocked.Opened) // before the index is closed
+		<-x.Ready()
+		g.Snapshot, g.Next = x.Snapshot, x.Next
+		w := ask(g, ownHost, originStandIn+"/modules/acme/vpc/aws/1.0.0/download")
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("got %d %v %s", w.Code, w.Header(), w.Body)
+		}
+	})
 }

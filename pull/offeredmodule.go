@@ -82,8 +82,12 @@ func (o *Offers) ModuleVersion(p index.Place, version string) (*index.ModuleVers
 }
 
 // ModuleFolder returns the name of the package of a version of a module, and the folder
-// of the module in it. It does not wait for the package.
+// of the module in it. It does not wait for the package. A package that has not been read yet may
+// be an archive of another kind.
 func (o *Offers) ModuleFolder(p index.Place, version string) (archive, folder string, err error) {
+	if o.tree.Pending(p, version) {
+		return "", "", ErrNotYet
+	}
 	client, _ := o.ask()
 	ctx, cancel := context.WithTimeout(client, folderPatience)
 	defer cancel()
