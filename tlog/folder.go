@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,11 +37,31 @@ func (f *Folder) opened() (tree.Part, error) {
 	p, err := f.open()
 	if err != nil {
 		// A folder that is missing is no log without files: its disk may not be mounted.
-		return p, fmt.Errorf("opening the folder of the log: %v", tree.StorageError(tree.WithoutPath(err)))
+		return p, fmt.Errorf("opening the folder of the log: %v", ofLog(tree.StorageError(tree.WithoutPath(err))))
 	}
 	f.part = &p
 	return p, nil
 }
+
+// ofLog returns an error of a tree's storage as one of the log's folder: the folder that is
+// served, which an operator would look at, has nothing to do with it.
+func ofLog(err error) error {
+	if errors.Is(err, tree.ErrDiskFull) || errors.Is(err, tree.ErrNotWritable) {
+		return folderError{err}
+	}
+	return err
+}
+
+type folderError struct{ error }
+
+func (e folderError) Error() string { return inFolder.Replace(e.error.Error()) }
+
+func (e folderError) Unwrap() error { return e.error }
+
+var inFolder = strings.NewReplacer(
+	"the tree cannot be read and written", "the folder of the log cannot be read and written",
+	"make room for the tree", "make room for the folder of the log",
+)
 
 // Create implements Store.
 func (f *Folder) Create(ctx context.Context, name string, content []byte) error {
@@ -51,7 +72,7 @@ func (f *Folder) Create(ctx context.Context, name string, content []byte) error 
 	if err = p.CreateFile(ctx, name, content); errors.Is(err, tree.ErrChanged) {
 		return fs.ErrExist
 	}
-	return err
+	return ofLog(err)
 }
 
 // Read implements Store.
@@ -62,7 +83,7 @@ func (f *Folder) Read(_ context.Context, name string) ([]byte, error) {
 	}
 	file, info, err := p.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, ofLog(err)
 	}
 	defer file.Close()
 	if err := present(info); err != nil {
@@ -71,7 +92,7 @@ func (f *Folder) Read(_ context.Context, name string) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(file, maxFile))
 	switch {
 	case err != nil:
-		return nil, tree.StorageError(err)
+		return nil, ofLog(tree.StorageError(err))
 	case len(content) == 0: // the size was an older one
 		return nil, tree.ErrReserved
 	}
@@ -101,7 +122,7 @@ func (f *Folder) Modified(_ context.Context, name string) (t time.Time, err erro
 		err = present(info)
 	}
 	if err != nil {
-		return t, err
+		return t, ofLog(err)
 	}
 	return info.ModTime(), nil
 }
@@ -118,7 +139,7 @@ func (f *Folder) List(_ context.Context, dir string) (names []string, err error)
 			names = append(names, e.Name)
 		}
 	}
-	return names, err
+	return names, ofLog(err)
 }
 
 // Replace implements Store.
@@ -127,7 +148,7 @@ func (f *Folder) Replace(_ context.Context, name string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	return p.WriteFile(name, content)
+	return ofLog(p.WriteFile(name, content))
 }
 
 // Remove implements Store.
@@ -136,7 +157,7 @@ func (f *Folder) Remove(_ context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return tree.StorageError(p.Remove(name))
+	return ofLog(tree.StorageError(p.Remove(name)))
 }
 
 // depth is more than the depth of the folders of tiles.

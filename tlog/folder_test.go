@@ -6,9 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
@@ -135,6 +139,53 @@ func TestAFolderThatCannotBeRead(t *testing.T) {
 		t.Error("a folder that is missing has no files")
 	}
 }
+
+// Errors name the folder of the log: an operator would look at the tree, or make room for that.
+func TestErrorsNameTheFolderOfTheLog(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "checkpoint"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var faults treetest.Faults
+	f := NewFolder(func() (tree.Part, error) {
+		t, err := source.Directories{Root: dir}.Open()
+		if err == nil {
+			treetest.Wrap(&t.Root, func(fsys afero.Fs) afero.Fs { return treetest.FaultyFs{Fs: fsys, Faults: &faults} })
+		}
+		return t.Root, err
+	})
+	calls := map[string]func() error{
+		"read":    func() error { return second(f.Read(t.Context(), "checkpoint")) },
+		"stat":    func() error { return second(f.Modified(t.Context(), "checkpoint")) },
+		"list":    func() error { return second(f.List(t.Context(), ".")) },
+		"create":  func() error { return f.Create(t.Context(), "batch/0", []byte("x")) },
+		"replace": func() error { return f.Replace(t.Context(), "checkpoint", []byte("x")) },
+		"remove":  func() error { return f.Remove(t.Context(), "checkpoint") },
+	}
+	for _, test := range []struct {
+		rule  string
+		fails error
+		kind  error
+		says  string
+	}{
+		{"its disk is full", syscall.ENOSPC, tree.ErrDiskFull, "the disk is full: make room for the folder of the log"},
+		{"it is read-only", syscall.EROFS, tree.ErrNotWritable, "the folder of the log cannot be read and written: give the server the right to"},
+		{"its disk is broken", syscall.EIO, tree.ErrNotWritable, "the folder of the log cannot be read and written: input/output error"},
+	} {
+		for name, call := range calls {
+			faults.From(1, test.fails)
+			if err := call(); !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "tree") {
+				t.Errorf("%s: %s says %v", test.rule, name, err)
+			}
+		}
+	}
+	missing := folderOn(filepath.Join(dir, "none"))
+	if err := second(missing.Read(t.Context(), "checkpoint")); err == nil || strings.Contains(err.Error(), "tree") {
+		t.Errorf("a folder that is missing says %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
 
 // An operator puts another folder in the place of a log's.
 func TestAFolderThatIsReplaced(t *testing.T) {
