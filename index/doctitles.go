@@ -35,7 +35,7 @@ func (l *listing) titlesFor(s *scan, p *Provider) map[string]content.Titles {
 	if latest := p.Latest(); latest.Docs() != "" {
 		all[latest.Docs()] = l.titles(s, latest)
 	}
-	for _, m := range s.last.group(l.provider.Address).allMerged() {
+	for _, m := range s.last.group(l.folder().Address).allMerged() {
 		_, docs := m.latestDocs()
 		i := slices.IndexFunc(p.Releases, func(r *Release) bool { return r.Docs() == docs })
 		if _, known := all[docs]; docs != "" && i >= 0 && !known {
@@ -51,7 +51,7 @@ func (l *listing) titles(s *scan, r *Release) content.Titles {
 	w, docs := l.walker, r.Docs()
 	a := w.titles[docs]
 	if a == nil || a.finished && a.again.Load() {
-		a = newTitlesJob(l.provider, r)
+		a = newTitlesJob(l.folder(), r)
 		kept, _ := s.memo.Document(&a.Location) // of an earlier process
 		a.known = kept
 		if before, known := w.before.titlesIn(docs); known {
@@ -80,10 +80,10 @@ func (e *entry) titlesIn(docs string) (titles content.Titles, known bool) {
 }
 
 // newTitlesJob makes the job of reading the titles of a release.
-func newTitlesJob(p *providerFolder, r *Release) *job {
+func newTitlesJob(f *folder, r *Release) *job {
 	dir, name := path.Split(r.Docs())
 	return &job{
-		part: p.Part, titles: true, Task: queue.Task{Address: p.Address, Version: r.Version, Background: true},
+		part: f.Part, titles: true, Task: queue.Task{Address: f.Address, Version: r.Version, Background: true},
 		Location: tree.Location{Dir: path.Clean(dir), Name: name, Report: path.Join("providers", dir)},
 	}
 }

@@ -65,7 +65,7 @@ func TestUnreadArchivesKeepOnlyTheNewestListing(t *testing.T) {
 	var module weak.Pointer[moduleFolder]
 	first := listings()
 	unread := first[0].walker.unread[0]
-	provider, module = weak.Make(first[0].provider), weak.Make(first[1].module)
+	provider, module = weak.Make(first[0].found.(*providerFolder)), weak.Make(first[1].found.(*moduleFolder))
 	first = nil
 	write("providers/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip.part")
 	write("modules/acme/vpc/aws/LICENSE")
@@ -116,7 +116,7 @@ func TestAScanKeepsTheListingOfAnUnchangedFolderThatIsBeingRead(t *testing.T) {
 		t.Fatalf("the first scan leaves %d archives to be read, want 3", len(unread))
 	}
 	second := entryAfterScan().listing
-	if second.provider != first.provider {
+	if second.found != first.found {
 		t.Error("an unchanged folder has been listed again")
 	}
 	walker := weak.Make(second.walker)
@@ -128,7 +128,7 @@ func TestAScanKeepsTheListingOfAnUnchangedFolderThatIsBeingRead(t *testing.T) {
 	}
 	commit(unread[0], x.scanner.readArchive(t.Context(), unread[0]))
 	third := entryAfterScan()
-	if l := third.listing; l.provider != first.provider || !slices.Equal(l.walker.unread, unread[1:]) || unread[1].listing != l {
+	if l := third.listing; l.found != first.found || !slices.Equal(l.walker.unread, unread[1:]) || unread[1].listing != l {
 		t.Errorf("when one of three archives has been read, the listing is %+v with the unread archives %v", l, l.walker.unread)
 	}
 	if n := x.scanner.last.Recalled; n != 1 {
@@ -156,12 +156,12 @@ func TestAScanKeepsTheListingOfAnUnchangedFolderThatIsBeingRead(t *testing.T) {
 		t.Errorf("the entry does not know that a reading has failed: %+v", e)
 	}
 	fourth := entryAfterScan().listing
-	if fourth.provider == first.provider || len(fourth.walker.unread) != 2 || slices.Contains(fourth.walker.unread, unread[1]) {
+	if fourth.found == first.found || len(fourth.walker.unread) != 2 || slices.Contains(fourth.walker.unread, unread[1]) {
 		t.Errorf("an archive whose reading has failed is not read again: %v", fourth.walker.unread)
 	}
 
 	write("1.3.0")
-	if l := entryAfterScan().listing; l.provider == fourth.provider || len(l.walker.unread) != 3 {
+	if l := entryAfterScan().listing; l.found == fourth.found || len(l.walker.unread) != 3 {
 		t.Errorf("after a change, the listing is %+v with the unread archives %v", l, l.walker.unread)
 	}
 }

@@ -25,7 +25,7 @@ type entry struct {
 	empty   bool                  // no version is in the folder
 	packed  map[string]tree.Stamp // stamps of the folders that were packed, by their path in the report
 	state   *folderState          // nil if the same listing may have another result
-	keys    *keys.File            // of the namespace of a provider; nil if there is no keys file
+	keys    *keys.File            // that verify its versions; nil if none count
 	listing *listing              // nil when all archives have been read
 
 	recorded *recorded // what a ledger says of it; nil: nothing
@@ -50,7 +50,7 @@ type offered struct {
 	report   *Report       // of the versions
 
 	releases []*Release // of the provider, without notices
-	since    time.Time  // when the first of its releases was verified
+	since    time.Time  // when the first of its versions was verified; zero: none needs to be
 	passing  bool       // the same files and keys may soon have another result
 	unread   bool       // a document could not be read, and may be readable a moment later
 }

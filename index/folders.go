@@ -11,7 +11,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -24,7 +23,7 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	x.memo.Begin(s.now)
 	var listings []*listing
 	report := report.New()
-	for _, v := range []*wayWalk{s.walkFolders(layout.Providers(t)), s.walkFolders(layout.Modules(t))} {
+	for _, v := range s.walkTree() {
 		for _, way := range v.way {
 			report.Merge(way.report)
 		}
@@ -38,29 +37,13 @@ func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	var folders []tree.AddressFolder
 	for _, l := range s.chosen(listings) {
 		f := l.folder()
-		versions := l.versions()
+		var versions []*version.Version
+		if l.entry == nil { // it can be read
+			versions = l.found.versions()
+		}
 		address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
 		versions = slices.CompactFunc(versions, func(a, b *version.Version) bool { return a.String() == b.String() })
 		folders = append(folders, tree.NewAddressFolder(f.Address, f.Report, f.Part, f.Dir, versions))
 	}
 	return folders, cmp.Or(ctx.Err(), report.Failure())
-}
-
-// versions returns the versions with packages in a folder.
-func (l *listing) versions() (versions []*version.Version) {
-	switch {
-	case l.entry != nil: // it cannot be read
-		return nil
-	case l.module != nil:
-		for _, p := range l.module.packages {
-			versions = append(versions, p.Number)
-		}
-		return versions
-	}
-	for _, r := range l.provider.ordered {
-		if len(r.packages) > 0 {
-			versions = append(versions, r.Version)
-		}
-	}
-	return versions
 }

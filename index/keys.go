@@ -26,25 +26,25 @@ func (s *scan) readKeys() *keys.Folder {
 }
 
 // recallKeys returns the keys, with copies in place of the keys files that are gone or cannot
-// be read. It looks for the namespaces of the folders that a walk has found and, if the keys
+// be read. It looks for the namespaces of the folders that walks have found and, if the keys
 // have been read again, of all others.
-func (s *scan) recallKeys(k *keys.Folder, v *wayWalk) *keys.Folder {
+func (s *scan) recallKeys(k *keys.Folder, way []*wayWalk) *keys.Folder {
 	var needed []keys.Namespace
 	seen := make(map[keys.Namespace]bool)
 	need := func(a address.Address) {
-		if n := keys.NamespaceOf(a); !seen[n] && !k.For(n).IsFile() {
+		if n := keys.NamespaceOf(a); keys.CountFor(a) && !seen[n] && !k.For(n).IsFile() {
 			seen[n], needed = true, append(needed, n)
 		}
 	}
-	for i := range v.found {
-		need(v.found[i].Address)
+	for _, v := range way {
+		for i := range v.found {
+			need(v.found[i].Address)
+		}
 	}
 	if k != s.lastKeys() && !s.stale[""] {
 		for _, g := range s.last.groups.All() {
 			for _, e := range g.entries {
-				if !e.folder.Address.IsModule() {
-					need(e.folder.Address)
-				}
+				need(e.folder.Address)
 			}
 		}
 	}
@@ -96,16 +96,16 @@ type verifiedRelease struct {
 
 // verifiedReleases verifies signatures in a folder, if it has changed and there are copies.
 func (s *scan) verifiedReleases(l *listing, k *keys.Folder) (all []verifiedRelease) {
-	if s.copies.Store == nil || l.provider == nil || l.entry != nil {
+	p, isProvider := l.found.(*providerFolder)
+	if s.copies.Store == nil || !isProvider || l.entry != nil {
 		return nil
 	}
-	n := keys.NamespaceOf(l.provider.Address)
-	file := k.For(n)
+	n, file := keys.NamespaceOf(p.Address), k.Of(p.Address)
 	if !file.IsFile() || !file.Verifies() {
 		return nil
 	}
-	v := s.verifier(l.provider, file)
-	for _, files := range l.provider.ordered {
+	v := s.verifier(p, file)
+	for _, files := range p.ordered {
 		if len(files.packages) == 0 {
 			continue
 		}

@@ -1,10 +1,11 @@
 package index
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"time"
+
+	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
@@ -16,54 +17,38 @@ import (
 // A listing is the folder of an address as it was listed, before anything is verified: of a
 // provider or of a module. Entries are made of it until all its archives have been read.
 type listing struct {
-	provider *providerFolder
-	module   *moduleFolder
-
+	found  versionFolder
 	walker *walker
 	entry  *entry // replaces all other fields, if the folder has not changed or cannot be read
 }
 
+// A versionFolder is the folder of a provider or of a module, and what was found in it.
+type versionFolder interface {
+	at() *folder
+	list(w *walker) (bad *tree.Finding) // says why it cannot
+	isEmpty() bool                      // of versions
+	versions() []*version.Version       // with packages
+	archives() []*job
+
+	// offer returns the versions that can be offered. trusted are the keys that verify them, and
+	// before is the entry of the folder so far; both may be nil.
+	offer(s *scan, trusted *keys.File, before *entry) offered
+}
+
 // folder returns the folder that was listed.
 func (l *listing) folder() *folder {
-	switch {
-	case l.provider != nil:
-		return &l.provider.folder
-	case l.module != nil:
-		return &l.module.folder
+	if l.found != nil {
+		return l.found.at()
 	}
 	return &l.entry.folder
 }
 
 // isEmpty reports whether no version is in the folder.
 func (l *listing) isEmpty() bool {
-	switch {
-	case l.entry != nil:
+	if l.entry != nil {
 		return l.entry.empty
-	case l.provider != nil:
-		return !l.provider.hasPackages()
 	}
-	return len(l.module.packages) == 0
-}
-
-// archives yields the archives in a folder that has been listed.
-func (l *listing) archives() iter.Seq[*job] {
-	return func(yield func(*job) bool) {
-		if l.module != nil {
-			for _, p := range l.module.packages {
-				if !yield(p.job) {
-					return
-				}
-			}
-			return
-		}
-		for _, r := range l.provider.ordered {
-			for _, k := range r.packages {
-				if !yield(k.job) {
-					return
-				}
-			}
-		}
-	}
+	return l.found.isEmpty()
 }
 
 // list lists the folder of an address. It returns the entry that the folder has already if
@@ -98,15 +83,12 @@ func (s *scan) list(path layout.Folder, k *keys.Folder) *listing {
 		return again
 	}
 	w.notes = true
-	var bad *tree.Finding
 	if f.Address.IsModule() {
-		l.module = &moduleFolder{folder: f}
-		bad = w.listModule(l.module)
+		l.found = &moduleFolder{folder: f}
 	} else {
-		l.provider = newProviderFolder(f)
-		bad = w.walkReleases(l.provider, f.Dir, f.Report, "")
-		l.provider.order()
+		l.found = newProviderFolder(f)
 	}
+	bad := l.found.list(w)
 	w.queued = nil
 	if bad != nil {
 		w.unread, w.recalled = nil, 0
@@ -166,20 +148,13 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 	w, f := l.walker, *l.folder()
 	f.Part = tree.Part{} // an entry may outlast it
 	e := &entry{folder: f, walked: w.report, failed: w.failed, faulty: w.faulty, young: w.young}
-	var trusted *keys.File
-	if p := l.provider; p != nil {
-		trusted = k.For(keys.NamespaceOf(p.Address))
-		e.offered = s.offerProvider(p, trusted, w.before)
-		if !s.once {
-			e.titles = l.titlesFor(s, e.provider)
-			e.provider = titled(e.provider, e.titles)
-		}
-	} else {
-		e.offered = s.offerModule(l.module, w.before)
+	e.empty, e.keys = l.isEmpty(), k.Of(f.Address)
+	if e.offered = l.found.offer(s, e.keys, w.before); !s.once {
+		e.titles = l.titlesFor(s, e.provider)
+		e.provider = titled(e.provider, e.titles)
 	}
-	e.empty, e.keys = l.isEmpty(), trusted
 	e.faulty = e.faulty || e.unread || w.faulty
-	e.packed = packedFolders(l.archives(), w)
+	e.packed = packedFolders(l.found.archives(), w)
 	for _, a := range w.unread {
 		e.young = e.young || a.young
 		if e.failed == "" {
@@ -190,22 +165,19 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 		}
 	}
 	if l.lasts(e) && e.lasts() {
-		e.state = &folderState{listed: slices.Clip(w.listed)}
-		for range l.archives() {
-			e.state.archives++
-		}
+		e.state = &folderState{listed: slices.Clip(w.listed), archives: len(l.found.archives())}
 	}
 	return e
 }
 
 // packedFolders returns the stamps of the folders that have been read and need not rest
 // again. A folder that could not be looked at stays what it was.
-func packedFolders(archives iter.Seq[*job], w *walker) map[string]tree.Stamp {
+func packedFolders(archives []*job, w *walker) map[string]tree.Stamp {
 	packed := make(map[string]tree.Stamp)
 	if w.faulty && w.before != nil {
 		maps.Copy(packed, w.before.packed)
 	}
-	for a := range archives {
+	for _, a := range archives {
 		if a.isFolder() && !a.pending && a.Bad == nil {
 			packed[a.ReportPath()] = a.Stamp
 		}
@@ -239,8 +211,8 @@ func (w *walker) reuse(e *entry, part tree.Part, k *keys.Folder) bool {
 	if e.state == nil {
 		return false
 	}
-	outdated := !e.keys.Same(k.For(keys.NamespaceOf(e.folder.Address))) || s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since)
-	if outdated && !e.folder.Address.IsModule() || !w.areUnchanged(e.state.listed, part) {
+	outdated := !e.since.IsZero() && (s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since))
+	if outdated || !e.keys.Same(k.Of(e.folder.Address)) || !w.areUnchanged(e.state.listed, part) {
 		return false
 	}
 	w.recalled = e.state.archives

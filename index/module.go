@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
@@ -31,8 +32,8 @@ type modulePackage struct {
 	tag *offer.Tag // of a repository; nil: it comes from none
 }
 
-// listModule finds the packages of a module, and queues the unread ones. bad says why it cannot.
-func (w *walker) listModule(m *moduleFolder) (bad *tree.Finding) {
+// list finds the packages of a module, and queues the unread ones.
+func (m *moduleFolder) list(w *walker) (bad *tree.Finding) {
 	entries, unreadable, bad := w.List(m.Part, m.Dir, m.Report)
 	if bad == nil {
 		bad = w.readMetadata(&m.folder, m.Address, entries, unreadable)
@@ -51,6 +52,22 @@ func (w *walker) listModule(m *moduleFolder) (bad *tree.Finding) {
 	}
 	m.order()
 	return nil
+}
+
+func (m *moduleFolder) isEmpty() bool { return len(m.packages) == 0 }
+
+func (m *moduleFolder) versions() (versions []*version.Version) {
+	for _, p := range m.packages {
+		versions = append(versions, p.Number)
+	}
+	return versions
+}
+
+func (m *moduleFolder) archives() (all []*job) {
+	for _, p := range m.packages {
+		all = append(all, p.job)
+	}
+	return all
 }
 
 // order sorts the versions. The newest one is also read first.
@@ -135,9 +152,8 @@ func readModuleFolderAgain(ctx context.Context, a *job) (memo.Record, error) {
 	return memo.Record{Digest: d}, err
 }
 
-// offerModule returns the versions of a module's folder that can be offered. before is the
-// entry of the folder so far, which may be nil.
-func (s *scan) offerModule(f *moduleFolder, before *entry) offered {
+// offer returns the versions of a module's folder that can be offered.
+func (f *moduleFolder) offer(s *scan, _ *keys.File, before *entry) offered {
 	metadata, lacks, report := f.addressMetadata(), offer.Pending{}, report.New()
 	last, listed := before.moduleOrNil(), before.listed()
 	kept := make(map[string]*modulePackage)

@@ -68,13 +68,33 @@ func readPackage(ctx context.Context, a *job) (memo.Record, error) {
 	})
 }
 
-func (p *providerFolder) hasPackages() bool {
-	for _, r := range p.releases {
-		if len(r.packages) > 0 || r.bad != nil {
-			return true
+// list sorts the files of a provider's folder into releases, and queues the unread packages.
+func (p *providerFolder) list(w *walker) (bad *tree.Finding) {
+	bad = w.walkReleases(p, p.Dir, p.Report, "")
+	p.order()
+	return bad
+}
+
+func (p *providerFolder) isEmpty() bool {
+	return !slices.ContainsFunc(p.ordered, (*releaseFiles).any)
+}
+
+func (p *providerFolder) versions() (versions []*version.Version) {
+	for _, r := range p.ordered {
+		if len(r.packages) > 0 {
+			versions = append(versions, r.Version)
 		}
 	}
-	return false
+	return versions
+}
+
+func (p *providerFolder) archives() (all []*job) {
+	for _, r := range p.ordered {
+		for _, k := range r.packages {
+			all = append(all, k.job)
+		}
+	}
+	return all
 }
 
 // walkReleases sorts the files of a provider's folder, or of the folder of one version in

@@ -16,9 +16,8 @@ import (
 // This file decides which releases of a provider are offered. A release is verified, by package
 // release, when all its files have been read. Until then it stays as it was.
 
-// offerProvider verifies the releases of a folder. trusted are the keys of its namespace, nil
-// if it has no keys file. before is the entry of the folder so far, which may be nil.
-func (s *scan) offerProvider(p *providerFolder, trusted *keys.File, before *entry) offered {
+// offer verifies the releases of a provider's folder.
+func (p *providerFolder) offer(s *scan, trusted *keys.File, before *entry) offered {
 	o := offered{metadata: p.addressMetadata(), report: report.New(), since: s.now}
 	last, listed := before.providerOrNil(), before.listed()
 	verifier := s.verifier(p, trusted)

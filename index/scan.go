@@ -97,12 +97,15 @@ func (x *scanner) scan(ctx context.Context, changed changes.Paths, accepts bool,
 	if s.stale.Has("keys") {
 		known = s.readKeys()
 	}
-	providers, modules := s.walkFolders(layout.Providers(s.tree)), s.walkFolders(layout.Modules(s.tree))
-	known = s.recallKeys(known, providers)
-	if !whole && known != x.last.keys {
-		providers.addOfKeys(known)
+	way := s.walkTree()
+	known = s.recallKeys(known, way)
+	var folders []layout.Folder
+	for _, v := range way {
+		if !whole && known != x.last.keys {
+			v.addOfKeys(known)
+		}
+		folders = append(folders, v.found...)
 	}
-	folders := slices.Concat(providers.found, modules.found)
 	listings, entries := s.listAll(folders, known)
 	unread := s.recallShared(listings)
 	failed := s.copyKeys(s.chosen(listings), known)
@@ -122,7 +125,7 @@ func (x *scanner) scan(ctx context.Context, changed changes.Paths, accepts bool,
 	for _, e := range entries { // from now on the scan cannot fail
 		e.takeOver()
 	}
-	n := s.next(found{entries: entries, way: []*wayWalk{providers, modules}, keys: known})
+	n := s.next(found{entries: entries, way: way, keys: known})
 	n.changes, n.Recalled, n.keysFailed = last, int(s.recalled.Load()), cmp.Or(known.Failed, failed)
 	if n.isEmpty() {
 		if n.Hint = layout.Hint(s.tree); n.Hint == layout.NothingYet && !known.IsEmpty() {

@@ -84,13 +84,12 @@ func (v *wayWalk) mayHaveChanged(f layout.Folder) bool {
 	return v.unsettled == nil || slices.ContainsFunc(v.unsettled, func(s string) bool { return layout.IsOnWay(f.Report, s) || layout.IsOnWay(s, f.Report) })
 }
 
-// addOfKeys adds the folders of all providers whose namespace has other keys now.
+// addOfKeys adds the folders of all addresses that have other keys now.
 func (v *wayWalk) addOfKeys(k *keys.Folder) {
 	for _, g := range v.scan.last.groups.All() {
 		for _, e := range g.entries {
-			if !e.folder.Address.IsModule() && !e.keys.Same(k.For(keys.NamespaceOf(e.folder.Address))) {
-				f := e.folder.Folder
-				f.Part = v.scan.tree.Providers
+			if f := e.folder.Folder; f.IsModule() == v.root.IsModule() && !e.keys.Same(k.Of(f.Address)) {
+				f.Part = v.root.Part
 				v.found = append(v.found, f)
 			}
 		}

@@ -22,6 +22,8 @@ type folder struct {
 	metadata *metadata.File // nil without registry.hcl
 }
 
+func (f *folder) at() *folder { return f }
+
 // addressMetadata returns the metadata of the address, before its versions are known.
 func (f *folder) addressMetadata() offer.Metadata {
 	if f.metadata == nil {
@@ -46,6 +48,7 @@ type wayFolder struct {
 // A wayWalk finds the folders of addresses in a part of the tree.
 type wayWalk struct {
 	scan *scan
+	root layout.Folder
 
 	found []layout.Folder // the folders of addresses, in order
 	way   map[string]*wayFolder
@@ -53,15 +56,17 @@ type wayWalk struct {
 	unsettled []string // in a scan of some folders, the paths that the walk looks for
 }
 
-// walkFolders finds the folders of all addresses below root that may have changed.
-func (s *scan) walkFolders(root layout.Folder) *wayWalk {
-	v := &wayWalk{scan: s, way: make(map[string]*wayFolder)}
-	if s.stale[""] {
-		v.walk(root)
-	} else {
-		v.walkStale(root, s.stale.In(root.Report))
+// walkTree finds the folders of all providers and modules that may have changed.
+func (s *scan) walkTree() (all []*wayWalk) {
+	for _, root := range []layout.Folder{layout.Providers(s.tree), layout.Modules(s.tree)} {
+		v := &wayWalk{scan: s, root: root, way: make(map[string]*wayFolder)}
+		if all = append(all, v); s.stale[""] {
+			v.walk(root)
+		} else {
+			v.walkStale(root, s.stale.In(root.Report))
+		}
 	}
-	return v
+	return all
 }
 
 // walk walks a folder and the folders below it. A fault preserves the state of the folder in
