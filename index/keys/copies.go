@@ -124,10 +124,10 @@ func (c *keyCopy) withKeys(keys string, releases []Release) *keyCopy {
 // A Release identifies a release in a copy.
 type Release struct{ name, digest string }
 
-// ReleaseOf identifies a release of a provider's type by its documents.
-func ReleaseOf(typ, version string, checksums, signature []byte) Release {
-	sum := wire.SHA256Of(checksums)
-	return Release{typ + " " + version, wire.SHA256Of(append(sum[:], signature...)).String()}
+// release identifies the release by its documents.
+func (c *Claim) release() Release {
+	sum := wire.SHA256Of(c.Checksums)
+	return Release{c.Address.Name + " " + c.Version, wire.SHA256Of(append(sum[:], c.Signature...)).String()}
 }
 
 // armored returns the keys of a file in the form of a copy.

@@ -50,9 +50,6 @@ func NamespaceOf(a address.Address) Namespace {
 	return Namespace{Hostname: a.Hostname, Name: a.Namespace}
 }
 
-// CountFor reports whether the keys of its namespace count for an address. Modules are not signed.
-func CountFor(a address.Address) bool { return !a.IsModule() }
-
 // Missing returns the finding for missing keys, which says what to do.
 func (n Namespace) Missing() *tree.Finding {
 	return tree.Findingf(tree.KeysMissing, "%s is gone, or cannot be read, and the namespace had keys: put the file back; "+

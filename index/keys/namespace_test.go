@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
-	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 )
 
 // A namespace without a keys file, in a folder that could be listed, has no keys; its
@@ -21,10 +21,7 @@ func TestANamespaceWithoutKeys(t *testing.T) {
 		t.Error("it has keys, or may have some")
 	}
 	c := keys.Claim{Address: address.Address{Namespace: "acme", Name: "demo"}, Version: "1.0.0"}
-	verify := func() (signing.PublicKey, error) {
-		t.Error("a signature is verified")
-		return signing.PublicKey{}, nil
-	}
+	var m memo.Memo
 	for _, test := range []struct {
 		rule                 string
 		checksums, signature []byte
@@ -35,7 +32,7 @@ func TestANamespaceWithoutKeys(t *testing.T) {
 		{"a signature", []byte("sums"), []byte("signature"), "the publisher's signature is not checked: put the publisher's public key in keys/acme.asc"},
 	} {
 		c.Checksums, c.Signature = test.checksums, test.signature
-		if v, bad := none.Judge(c, verify, time.Now()); bad != nil || v.Signed || v.Note != test.note {
+		if v, bad := none.Judge(c, &m, time.Now()); bad != nil || v.Signed || v.Note != test.note || m.Verified.Load() != 0 {
 			t.Errorf("%s: it is %+v, %v", test.rule, v, bad)
 		}
 	}

@@ -387,24 +387,14 @@ func (m *Memo) count() (n int) {
 // have a lifetime of its own.
 const signatureMemory = 24 * time.Hour
 
-// A Verifier verifies signatures by the keys in a file.
-type Verifier interface {
-	Verify(document, signature []byte) (signing.PublicKey, error)
-
-	// Sum identifies the keys.
-	Sum() wire.SHA256
-}
-
-// Verify verifies a signature by the keys, or returns the result of an earlier call with the
-// same arguments. The record of the signature's file remembers the result.
-func (m *Memo) Verify(file *tree.Location, document, signature []byte, keys Verifier, now time.Time) (signing.PublicKey, error) {
-	sum, keySum := wire.SHA256Of(document), keys.Sum()
-	of := wire.SHA256Of(slices.Concat(sum[:], keySum[:], signature))
+// Verify verifies a signature, or returns the result of an earlier call. The sum is of all that is
+// verified. The record of the signature's file remembers the result.
+func (m *Memo) Verify(file *tree.Location, of wire.SHA256, verify func() (signing.PublicKey, error), now time.Time) (signing.PublicKey, error) {
 	if known := m.recent(file, of, now); known != nil {
 		return known.key(), nil
 	}
 	m.Verified.Add(1)
-	key, err := keys.Verify(document, signature)
+	key, err := verify()
 	if err != nil {
 		return key, err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
-	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -87,14 +86,11 @@ func (v *Verifier) Identify(files *Files) (r keys.Release, ok bool) {
 	if bad != nil {
 		return r, false
 	}
-	signature, bad := v.readDocument(files.Signature)
+	c, bad := v.claim(files, checksums)
 	if bad != nil {
 		return r, false
 	}
-	if _, err := v.Memo.Verify(&files.Signature.Location, checksums, signature, v.Keys, v.Began); err != nil {
-		return r, false
-	}
-	return keys.ReleaseOf(v.Address.Name, files.Text, checksums, signature), true
+	return v.Keys.Identify(c, v.Memo, v.Began)
 }
 
 // Verify makes the release of files and all their packages, or nil if the version is withheld. state
@@ -114,7 +110,11 @@ func (v *Verifier) Verify(files *Files, all iter.Seq[Package], state wire.SHA256
 		withhold(files.Manifest.ReportPath(), bad)
 		return nil, bad, problems
 	}
-	verdict, signature, bad := v.judge(files, checksums)
+	c, bad := v.claim(files, checksums)
+	var verdict keys.Verdict
+	if bad == nil {
+		verdict, bad = v.Keys.Judge(c, v.Memo, v.Began)
+	}
 	if bad != nil {
 		at := v.Folder
 		if files.Signature != nil {
@@ -149,7 +149,7 @@ func (v *Verifier) Verify(files *Files, all iter.Seq[Package], state wire.SHA256
 		parts.Checksums = offer.Document{Name: files.Checksums.Name, Content: checksums}
 	}
 	if verdict.Signed {
-		parts.Signature, parts.KeyID, parts.Keys = offer.Document{Name: files.Signature.Name, Content: signature}, verdict.Key.ID, v.Keys.Keys()
+		parts.Signature, parts.KeyID, parts.Keys = offer.Document{Name: files.Signature.Name, Content: c.Signature}, verdict.Key.ID, v.Keys.Keys()
 	} else if v.RequireSignatures {
 		detail := "its publisher did not sign it, which `signatures require` asks for"
 		if verdict.Note != "" {
@@ -219,20 +219,16 @@ func (v *Verifier) readManifest(d *Document, sums wire.Checksums) (protocols []s
 	return protocols, nil
 }
 
-// judge decides whether the publisher's signature counts, if there is one. signature is its
-// content. It is not read without a SHA256SUMS.
-func (v *Verifier) judge(files *Files, checksums []byte) (verdict keys.Verdict, signature []byte, bad *tree.Finding) {
-	if files.Signature != nil {
-		signature = []byte{}
-		if files.Checksums != nil {
-			if signature, bad = v.readDocument(files.Signature); bad != nil {
-				return verdict, nil, bad
-			}
-		}
+// claim returns what the publisher claims by the signature of a release, if there is one. The
+// signature is not read without a SHA256SUMS.
+func (v *Verifier) claim(files *Files, checksums []byte) (c keys.Claim, bad *tree.Finding) {
+	c = keys.Claim{Address: v.Address, Version: files.Text, Checksums: checksums}
+	if files.Signature == nil {
+		return c, nil
 	}
-	c := keys.Claim{Address: v.Address, Version: files.Text, Checksums: checksums, Signature: signature}
-	verdict, bad = v.Keys.Judge(c, func() (signing.PublicKey, error) {
-		return v.Memo.Verify(&files.Signature.Location, checksums, signature, v.Keys, v.Began)
-	}, v.Began)
-	return verdict, signature, bad
+	c.Signature, c.File = []byte{}, &files.Signature.Location
+	if files.Checksums != nil {
+		c.Signature, bad = v.readDocument(files.Signature)
+	}
+	return c, bad
 }
