@@ -57,7 +57,7 @@ func (g *Registry) moduleDetail(r *request, m *index.Module, v *index.ModuleVers
 			Owner: said.Owner, Source: said.Source, Description: cmp.Or(said.Description, v.Summary().Description),
 			Published: published(r.snapshot, v.Published()), Downloads: g.Usage.Downloads(r.target.resource().Address),
 		},
-		Root: modulePart(&p.Root, m.Address.Name),
+		Root: modulePart(&p.Root, m.Address.Name), Versions: m.Numbers(),
 	}
 	for i := range p.Submodules {
 		d.Submodules = append(d.Submodules, modulePart(&p.Submodules[i], ""))
@@ -70,9 +70,7 @@ func (g *Registry) moduleDetail(r *request, m *index.Module, v *index.ModuleVers
 			d.Systems = append(d.Systems, e.Address.System)
 		}
 	}
-	for _, v := range slices.Backward(m.Versions) {
-		d.Versions = append(d.Versions, v.Version)
-	}
+	slices.Reverse(d.Versions)
 	if n := v.Deprecated(); n != nil {
 		d.Deprecation = &wire.Deprecation{Reason: n.Reason, Link: n.Link}
 	}
@@ -147,10 +145,8 @@ func providerDetail(s *index.Snapshot, p *index.Provider, release *index.Release
 		Namespace: p.Address.Namespace, Type: p.Address.Name, Version: release.Version,
 		Owner: said.Owner, Description: said.Description, Source: said.Source,
 		Published: published(s, release.Published()),
-	}}
-	for _, r := range slices.Backward(p.Releases) {
-		d.Versions = append(d.Versions, r.Version)
-	}
+	}, Versions: p.Numbers()}
+	slices.Reverse(d.Versions)
 	if docs == nil {
 		return d
 	}

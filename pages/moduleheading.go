@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -180,17 +179,9 @@ func (m *moduleView) tabs() []tab {
 	return tabs
 }
 
-// offered returns the versions of the module, the newest first.
-func (m *moduleView) offered() (versions []string) {
-	for _, o := range m.module.VersionList() {
-		versions = append(versions, o.Version)
-	}
-	return versions
-}
-
 // constraint returns the constraint with which examples call the module.
 func (m *moduleView) constraint() string {
-	return snippet.ConstraintOn(m.version.Version, m.latest.Version, m.offered())
+	return snippet.ConstraintOn(m.version.Version, m.latest.Version, m.module.Numbers())
 }
 
 func (m *moduleView) sidebar() sidebar {
@@ -214,12 +205,8 @@ func (m *moduleView) sidebar() sidebar {
 		}
 	}
 	b.Facts = append(b.Facts, tag...)
+	b.Facts = append(b.Facts, m.versionFacts(m.version.Version, m.version.Published())...)
 	packed := m.version.Archive
-	b.Facts = append(b.Facts,
-		fact{Term: "Published", Time: m.version.Published()},
-	)
-	b.Facts = append(b.Facts, m.recordFacts(m.route.Address, m.version.Version)...)
-	b.Facts = append(b.Facts, downloads(m.view.Usage(m.route.Address)).facts(m.version.Version)...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Package", Text: packed.Name, URL: m.archiveURL(packed.Name), More: ", " + size(packed.Size)},
 	)
@@ -227,22 +214,6 @@ func (m *moduleView) sidebar() sidebar {
 		b.Facts = append(b.Facts, h.fact)
 	}
 	return b
-}
-
-// recordFacts returns where the transparency log has a version, if it has.
-func (v *visit) recordFacts(a address.Address, version string) []fact {
-	first, proof, ok := v.view.Appearance(a, version)
-	if !ok {
-		v.unrecorded = v.site.Registry.Log != nil
-		return nil
-	}
-	since := ", since " + first.Time.Format("2 January 2006")
-	if first.Found {
-		since = ", there when it was begun"
-	}
-	f := fact{Term: "On record", Text: "entry " + humanize.Comma(first.Number), URL: proof, More: since}
-	f.Of = link{"the log", v.url(route.Route{Kind: route.Log})}
-	return []fact{f}
 }
 
 // sourceFacts returns the facts that an operator writes.

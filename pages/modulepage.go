@@ -46,15 +46,11 @@ func (v *visit) module() (*answer, error) {
 func (v *visit) openModule(part string) (*moduleView, *answer, error) {
 	m, version, err := v.view.ModuleVersion(v.route.Address, v.route.Version)
 	if err != nil {
-		var offered []string
 		latest := ""
 		if m != nil {
 			latest = m.Latest().Version
-			for _, o := range m.Versions {
-				offered = append(offered, o.Version)
-			}
 		}
-		a, err := v.absentVersion(latest, offered, err)
+		a, err := v.absentVersion(latest, m.Numbers(), err)
 		return nil, a, err
 	}
 	v.version = version.Version
@@ -118,7 +114,7 @@ func (m *moduleView) answer() (*answer, error) {
 	case tabDependencies:
 		p.Dependencies = m.dependencies()
 	case tabUsedBy:
-		if p.UsedBy, err = m.usedBy(m.latest.Version, m.offered()); err != nil {
+		if p.UsedBy, err = m.usedBy(m.latest.Version, m.module.Numbers()); err != nil {
 			return nil, err
 		}
 	case tabSubmodules:

@@ -34,15 +34,11 @@ func (v *visit) provider() (*answer, error) {
 	}
 	p, release, err := v.view.ProviderRelease(v.route.Address, v.route.Version)
 	if err != nil {
-		var offered []string
 		latest := ""
 		if p != nil {
 			latest = p.Latest().Version
-			for _, r := range p.Releases {
-				offered = append(offered, r.Version)
-			}
 		}
-		return v.absentVersion(latest, offered, err)
+		return v.absentVersion(latest, p.Numbers(), err)
 	}
 	v.version = release.Version
 	docs, err := v.view.Docs(release)
@@ -77,7 +73,7 @@ func (p *providerView) answer() (*answer, error) {
 	case tabVersions:
 		model.Versions = p.versions()
 	case tabUsedBy:
-		if model.UsedBy, err = p.usedBy(p.latest.Version, p.offered()); err != nil {
+		if model.UsedBy, err = p.usedBy(p.latest.Version, p.provider.Numbers()); err != nil {
 			return nil, err
 		}
 	default:
@@ -204,18 +200,10 @@ func (p *providerView) tabs() []tab {
 	return tabs
 }
 
-// offered returns the versions of the provider, the newest first.
-func (p *providerView) offered() (versions []string) {
-	for _, r := range p.provider.ReleaseList() {
-		versions = append(versions, r.Version)
-	}
-	return versions
-}
-
 func (p *providerView) sidebar() sidebar {
 	var b sidebar
 	a := p.route.Address
-	b.Use = &usage{Code: snippet.Provider(p.source(a), a.Name, snippet.ConstraintOn(p.release.Version, p.latest.Version, p.offered()))}
+	b.Use = &usage{Code: snippet.Provider(p.source(a), a.Name, snippet.ConstraintOn(p.release.Version, p.latest.Version, p.provider.Numbers()))}
 	switch {
 	case a.Hostname != "":
 		b.Use.Note = "Clients download it from here if they use this registry as a network mirror or in place of " + address.DisplayHostname(a.Hostname) + "."
@@ -225,11 +213,7 @@ func (p *providerView) sidebar() sidebar {
 	if m := p.provider.Metadata(); m != nil {
 		b.Facts = sourceFacts(m)
 	}
-	b.Facts = append(b.Facts,
-		fact{Term: "Published", Time: p.release.Published()},
-	)
-	b.Facts = append(b.Facts, p.recordFacts(a, p.release.Version)...)
-	b.Facts = append(b.Facts, downloads(p.view.Usage(a)).facts(p.release.Version)...)
+	b.Facts = append(b.Facts, p.versionFacts(p.release.Version, p.release.Published())...)
 	b.Facts = append(b.Facts,
 		fact{Term: "Protocol", Text: strings.Join(p.release.Protocols(), ", ")},
 		fact{Term: "Signed by", Text: signer(p.release.Signature)},

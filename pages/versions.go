@@ -6,13 +6,14 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
-
+	"github.com/dustin/go-humanize"
 	version "github.com/hashicorp/go-version"
 	"golang.org/x/mod/semver"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
@@ -197,4 +198,27 @@ func (c *summaryCache) difference(from, to *index.ModuleVersion) (more, less []s
 func summarised(v *index.ModuleVersion) summaryCache {
 	s := v.Summary()
 	return summaryCache{v, slices.Concat(s.Inputs, s.Outputs), s.MayLackNames()}
+}
+
+// versionFacts returns what the About of a version says of its publication: when, on which record, and
+// how often it was downloaded since.
+func (v *visit) versionFacts(version string, published time.Time) []fact {
+	facts := append([]fact{{Term: "Published", Time: published}}, v.recordFacts(v.route.Address, version)...)
+	return append(facts, downloads(v.view.Usage(v.route.Address)).facts(version)...)
+}
+
+// recordFacts returns where the transparency log has a version, if it has.
+func (v *visit) recordFacts(a address.Address, version string) []fact {
+	first, proof, ok := v.view.Appearance(a, version)
+	if !ok {
+		v.unrecorded = v.site.Registry.Log != nil
+		return nil
+	}
+	since := ", since " + first.Time.Format("2 January 2006")
+	if first.Found {
+		since = ", there when it was begun"
+	}
+	f := fact{Term: "On record", Text: "entry " + humanize.Comma(first.Number), URL: proof, More: since}
+	f.Of = link{"the log", v.url(route.Route{Kind: route.Log})}
+	return []fact{f}
 }

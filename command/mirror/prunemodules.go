@@ -139,11 +139,7 @@ func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.Module
 	var offered, addresses []string
 	for _, a := range s.addresses(call) {
 		addresses = append(addresses, a.String())
-		if m := s.snapshot.Module(index.PlaceOf(a)); m != nil {
-			for _, v := range m.Versions {
-				offered = append(offered, v.Version)
-			}
-		}
+		offered = append(offered, s.snapshot.Module(index.PlaceOf(a)).Numbers()...)
 	}
 	newest, err := call.Select(offered)
 	if err == nil {

@@ -84,3 +84,12 @@ func MergeVersions[T interface{ number() *version.Version }](own, hosted []T, s 
 	s.Sort()
 	return all
 }
+
+// numbers returns the versions in a list.
+func numbers[T interface{ number() *version.Version }](list []T) []string {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = v.number().String()
+	}
+	return texts
+}

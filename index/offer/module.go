@@ -113,6 +113,9 @@ func (m *Module) VersionList() []*ModuleVersion {
 	return m.Versions
 }
 
+// Numbers returns the numbers of all versions, the newest first. A nil Module has none.
+func (m *Module) Numbers() []string { return numbers(m.VersionList()) }
+
 // Version returns the version of that number, or nil. A nil Module has none.
 func (m *Module) Version(v string) *ModuleVersion {
 	if m == nil {

@@ -41,6 +41,9 @@ func (p *Provider) ReleaseList() []*Release {
 	return p.Releases
 }
 
+// Numbers returns the versions of all releases, the newest first. A nil Provider has none.
+func (p *Provider) Numbers() []string { return numbers(p.ReleaseList()) }
+
 // Release returns the release of a version, or nil. A nil Provider has none.
 func (p *Provider) Release(version string) *Release {
 	if p == nil {
@@ -110,7 +113,7 @@ func newProvider(a address.Address, releases []*Release, s Metadata) *Provider {
 	p := &Provider{
 		Address: a, Releases: releases, metadata: s,
 		byVersion: make(map[string]*Release, len(releases)),
-		index:     sync.OnceValue(func() *wire.Document { return mirrorIndex(releases) }),
+		index:     sync.OnceValue(func() *wire.Document { return wire.EncodeMirrorIndex(numbers(releases)) }),
 	}
 	files := 0
 	for _, r := range releases {

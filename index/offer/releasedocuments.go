@@ -116,15 +116,6 @@ func (r *Release) missing() []wire.Archive {
 	})
 }
 
-// mirrorIndex returns the index.json of a provider's releases, the newest first.
-func mirrorIndex(releases []*Release) *wire.Document {
-	versions := make([]string, len(releases))
-	for i, r := range releases {
-		versions[i] = r.Version
-	}
-	return wire.EncodeMirrorIndex(versions)
-}
-
 // MirrorArchives returns the VERSION.json of a release, which may be nil, and of further
 // packages that the mirror can fetch. h1Only is for clients that know only h1: hashes: they
 // refuse a list of hashes without one, and accept a package without a list (checklist 68).
