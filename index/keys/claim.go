@@ -45,9 +45,10 @@ type Verdict struct {
 }
 
 // Judge decides whether the publisher's signature of a release counts, by the keys of its
-// namespace. A signature that is wrong, or made by a key that is not in the keys file, withholds the release. Without a keys file, which is nil, nothing
-// is known of the publisher, and the signature is not used. The copy of a keys file verifies
-// the releases that the file has verified, and then nothing else counts.
+// namespace. A signature that is wrong, or made by a key that is not in the keys file,
+// withholds the release. Without a keys file, which is nil, nothing is known of the publisher,
+// and the signature is not used. The copy of a keys file verifies the releases that the file
+// has verified, and then nothing else counts.
 func (k *File) Judge(c Claim, m *memo.Memo, now time.Time) (v Verdict, bad *tree.Finding) {
 	n := NamespaceOf(c.Address)
 	switch {
