@@ -69,23 +69,43 @@ func (m *moduleView) moduleLink(source string) link {
 }
 
 // seen returns the provider or module that a configuration names, by that many names, if the
-// visitor sees it. Its address has no HOSTNAME if it is hosted here.
+// visitor sees it. Its address has no HOSTNAME if it is hosted here, whichever name of the registry
+// the configuration has.
 func (m *moduleView) seen(source string, names int) (address.Address, bool) {
 	for _, a := range catalog.ParseSource(source, names) {
 		if a.Hostname == m.view.Hostname() {
 			a = a.At("")
 		}
-		var err error
-		if names == 2 {
-			_, err = m.view.Provider(a)
-		} else {
-			_, err = m.view.Module(a)
-		}
-		if err == nil {
-			return a, true
+		if found, err := m.lookUp(a); err == nil {
+			return withoutOwnName(a, found), true
 		}
 	}
 	return address.Address{}, false
+}
+
+// lookUp returns the address at which the tree has a provider or module.
+func (v *visit) lookUp(a address.Address) (address.Address, error) {
+	if a.IsModule() {
+		m, err := v.view.Module(a)
+		if err != nil {
+			return a, err
+		}
+		return m.Address, nil
+	}
+	p, err := v.view.Provider(a)
+	if err != nil {
+		return a, err
+	}
+	return p.Address, nil
+}
+
+// withoutOwnName returns the address by which something was found, without its HOSTNAME if the tree
+// has it under none: it is hosted then, and the HOSTNAME is a name of the registry.
+func withoutOwnName(a, found address.Address) address.Address {
+	if found.Hostname == "" {
+		return a.At("")
+	}
+	return a
 }
 
 // documented returns a function that returns the URL of the page that documents a resource,

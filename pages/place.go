@@ -138,13 +138,7 @@ func (v *visit) listAt(title, browse string, at address.Address, all []handlers.
 // module or provider is led to it; for everyone else nothing is there.
 func (v *visit) lost() (*answer, error) {
 	a := v.route.Address
-	var err error
-	if a.IsModule() {
-		_, err = v.view.Module(a)
-	} else {
-		_, err = v.view.Provider(a)
-	}
-	if err != nil {
+	if _, err := v.lookUp(a); err != nil {
 		return nil, err
 	}
 	p, err := v.page(a.String())

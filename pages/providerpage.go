@@ -40,7 +40,7 @@ func (v *visit) provider() (*answer, error) {
 		}
 		return v.absentVersion(latest, p.Numbers(), err)
 	}
-	v.version = release.Version
+	v.version, v.route.Address = release.Version, withoutOwnName(v.route.Address, p.Address)
 	docs, err := v.view.Docs(release)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (p *providerView) sidebar() sidebar {
 	a := p.route.Address
 	b.Use = &usage{Code: snippet.Provider(p.source(a), a.Name, snippet.ConstraintOn(p.release.Version, p.latest.Version, p.provider.Numbers()))}
 	switch {
-	case a.Hostname != "":
+	case a.Hostname != "" && !p.view.Hosted(a):
 		b.Use.Note = "Clients download it from here if they use this registry as a network mirror or in place of " + address.DisplayHostname(a.Hostname) + "."
 	case p.release.Signature.By == index.NotSigned:
 		b.Use.Note = "Not signed: clients install it only if they use this registry as a network mirror."
