@@ -161,7 +161,10 @@ func (l *Log) write(ctx context.Context, leaves []Leaf) error {
 	defer end()
 	var failed error
 	var missing, batch []string
-	e := l.known()
+	e, err := l.known(ctx)
+	if err != nil {
+		return err
+	}
 	for lost := 0; lost < maxLost; lost++ {
 		before := e.size
 		if e, err = l.follow(ctx, e); err != nil {

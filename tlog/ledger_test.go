@@ -221,6 +221,46 @@ func TestABatchThatIsLostBeforeItIsSigned(t *testing.T) {
 	}
 }
 
+// A start that cannot sign has the entries that are stored and not signed in its edge.
+func TestABatchThatIsLostAfterAStartThatCouldNotSign(t *testing.T) {
+	m, full := newMemory(), false
+	o := optionsFor(&access{memory: m, before: func(o operation) error {
+		if full && o.does == "store" {
+			return errFault
+		}
+		return nil
+	}})
+	start := func() *Log {
+		l, err := Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := start()
+	mustAppend(t, l, moduleLeaf(0))
+	full = true
+	if err := l.Append(t.Context(), moduleLeaf(1)); !errors.Is(err, errFault) {
+		t.Fatalf("without a place for the checkpoint it says %v", err)
+	}
+	l.Close()
+	l = start()
+	delete(m.files, batchName(1))
+	full = false
+	for what, err := range map[string]error{"reading": l.Refresh(t.Context()), "adding": l.Append(t.Context(), moduleLeaf(1))} {
+		if !errors.Is(err, ErrBehind) || l.Head().Size != 1 {
+			t.Errorf("%s says %v, and %d entries are signed", what, err, l.Head().Size)
+		}
+	}
+	l.Close()
+	l = start()
+	defer l.Close()
+	mustAppend(t, l, moduleLeaf(1))
+	fresh := open(t, m)
+	defer fresh.Close()
+	mustBeAlike(t, l, fresh)
+}
+
 func TestALedgerTellsManyPlatformsApart(t *testing.T) {
 	var l ledger
 	module := moduleLeaf(1)

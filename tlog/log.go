@@ -287,23 +287,29 @@ func (l *Log) Refresh(ctx context.Context) error {
 	if err := l.rotate(ctx); err != nil {
 		return err
 	}
-	head := l.Head()
-	e, err := l.follow(ctx, l.known())
+	e, err := l.known(ctx)
 	if err != nil {
 		return err
 	}
-	if e.size == head.Size && l.keys.Load().haveSigned(head.Signed) {
+	if e, err = l.follow(ctx, e); err != nil {
+		return err
+	}
+	if head := l.Head(); e.size == head.Size && l.keys.Load().haveSigned(head.Signed) {
 		return l.keep(ctx)
 	}
 	return l.sign(ctx, e)
 }
 
 // known returns the edge of the head, and has the ledger forget what comes after it: entries that
-// were stored and not signed may be lost, and others may have taken their place.
-func (l *Log) known() *edge {
-	e := l.Head().edge
-	l.ledger.truncate(e.size)
-	return e
+// were stored and not signed may be lost, and others may have taken their place. After a start
+// that could not sign, the edge itself has such entries: they must not be signed if they are lost.
+func (l *Log) known(ctx context.Context) (*edge, error) {
+	head := l.Head()
+	l.ledger.truncate(head.edge.size)
+	if head.edge.size > head.Size {
+		return head.edge, l.endsWith(ctx, head.edge)
+	}
+	return head.edge, nil
 }
 
 func (l *Log) take(ctx context.Context) (end func(), err error) {
