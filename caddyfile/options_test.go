@@ -71,6 +71,11 @@ func TestUnmarshal(t *testing.T) {
 				Subject: "{http.request.header.Remote-User}", Groups: "{http.request.header.Remote-Groups}",
 				Rules: []module.AccessRule{{Effect: "allow", Who: "group:dev", Right: "read", Addresses: []string{"*"}}},
 			}}},
+		{"placeholders where words are checked", "signatures {env.S}\naccess {\n\tallow {env.WHO} {env.RIGHT} {env.NS} registry.terraform.io/{env.NS}\n}\nusage {\n\tby {env.BY}\n\tkeep 90d\n}", module.Handler{
+			Signatures: "{env.S}",
+			Access:     &module.Access{Rules: []module.AccessRule{{Effect: "allow", Who: "{env.WHO}", Right: "{env.RIGHT}", Addresses: []string{"{env.NS}", "registry.terraform.io/{env.NS}"}}}},
+			Usage:      &module.Usage{By: "{env.BY}", Keep: caddy.Duration(90 * 24 * time.Hour)},
+		}},
 		{"links", `links 5m`, module.Handler{Links: caddy.Duration(5 * time.Minute)}},
 		{"login", "login {\n\tclient terraform-cli\n\tissuer https://login.example.com\n\tports 10000 10010\n\tscopes openid groups\n}",
 			module.Handler{Login: &module.Login{
@@ -221,6 +226,9 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"publish twice", "publish\npublish", "publish is already specified"},
 		{"an unknown word in usage", "usage {\n\tfor ever\n}", "unrecognized word 'for' in usage, the allowed ones are: by, keep, at Testfile:3"},
 		{"usage by what is not known", "usage {\n\tby address\n}", "usage: by is either subject or group, not \"address\", at Testfile:3"},
+		{"a rule with a placeholder and a wrong word", "access {\n\tallow {env.WHO} write acme\n}", "\"write\""},
+		{"a rule with placeholders and no pattern", "access {\n\tallow {env.WHO} {env.RIGHT}\n}", "there must be a pattern of addresses"},
+		{"usage by a placeholder that is kept for no day", "usage {\n\tby {env.BY}\n\tkeep 1h\n}", "usage: keep is 1h0m0s"},
 		{"usage that is kept for no day", "usage {\n\tkeep 1h\n}", "usage: keep is 1h0m0s, which is not between 1d and 3660d, at Testfile:3"},
 		{"usage that is kept twice", "usage {\n\tkeep 1d\n\tkeep 2d\n}", "keep is already specified"},
 		{"an argument of usage", "usage on", "wrong argument count"},

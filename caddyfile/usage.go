@@ -33,7 +33,11 @@ func usage(d *caddyfile.Dispenser, h *module.Handler) error {
 		default:
 			return d.Errf("unrecognized word '%s' in usage, the allowed ones are: by, keep", word)
 		}
-		if err := u.Validate(); err != nil {
+		known := *u
+		if hasPlaceholder(known.By) {
+			known.By = ""
+		}
+		if err := known.Validate(); err != nil {
 			return d.WrapErr(err)
 		}
 	}

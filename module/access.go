@@ -71,9 +71,16 @@ type AccessRule struct {
 }
 
 // NewAccessRule returns the rule of a line: its effect, subject, right and addresses,
-// as access.ParseRule expects them. The error quotes the wrong word.
+// as access.ParseRule expects them. The error quotes the wrong word. A word with a
+// placeholder is taken for right, since its value is not known yet.
 func NewAccessRule(words []string) (AccessRule, error) {
-	if _, err := access.ParseRule(words...); err != nil {
+	known := slices.Clone(words)
+	for i, word := range known {
+		if strings.Contains(word, "{") {
+			known[i] = []string{"allow", "anonymous", "read", "*"}[min(i, 3)]
+		}
+	}
+	if _, err := access.ParseRule(known...); err != nil {
 		return AccessRule{}, err
 	}
 	return AccessRule{Effect: words[0], Who: words[1], Right: words[2], Addresses: words[3:]}, nil
@@ -140,8 +147,8 @@ func (h *Handler) rules() (*access.Rules, error) {
 		configured = h.Access.Rules
 	}
 	repl, rules := caddy.NewReplacer(), make([]access.Rule, len(configured))
-	for i, r := range configured {
-		words := r.words()
+	for i := range configured {
+		words := configured[i].words()
 		err := option.Expand(repl, option.List("words", words))
 		if err == nil {
 			rules[i], err = access.ParseRule(words...)
@@ -149,6 +156,7 @@ func (h *Handler) rules() (*access.Rules, error) {
 		if err != nil {
 			return nil, fmt.Errorf("access: rule %d: %w", i+1, err)
 		}
+		configured[i] = AccessRule{Effect: words[0], Who: words[1], Right: words[2], Addresses: words[3:]}
 	}
 	return access.NewRules(rules...), nil
 }

@@ -67,6 +67,9 @@ const defaultGitPoll = 5 * time.Minute
 
 func (g *Git) expand(repl *caddy.Replacer) error {
 	for _, h := range g.Hosts {
+		if h == nil {
+			return fmt.Errorf("hosts: %w", errNull)
+		}
 		if err := option.Expand(repl, option.Scalar("name", &h.Name), option.List("allow", h.Allow), option.Scalar("user", &h.User), option.Scalar("token", &h.Token), option.Scalar("webhook", &h.Webhook)); err != nil {
 			return fmt.Errorf("hosts: %w", err)
 		}

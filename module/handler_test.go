@@ -12,7 +12,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/usage"
 )
 
 // get sends a request to a handler as Caddy does. The next handler answers with 418.
@@ -107,16 +109,33 @@ func TestPlaceholders(t *testing.T) {
 	root := sampleTree(t)
 	t.Setenv("REGISTRY_ROOT", root)
 	t.Setenv("REGISTRY_NAME", "registry.example.com")
+	t.Setenv("REGISTRY_SIGNATURES", "require")
+	t.Setenv("REGISTRY_RIGHT", "publish")
+	t.Setenv("REGISTRY_COUNT", "group")
 	h := newConfiguration(t).mustHandle(Handler{
-		Root:      "{env.REGISTRY_ROOT}",
-		Hostnames: []string{"{env.REGISTRY_NAME}"},
-		PublicURL: "https://{env.REGISTRY_NAME}",
+		Root:       "{env.REGISTRY_ROOT}",
+		Hostnames:  []string{"{env.REGISTRY_NAME}"},
+		PublicURL:  "https://{env.REGISTRY_NAME}",
+		Signatures: "{env.REGISTRY_SIGNATURES}",
+		Usage:      &Usage{By: "{env.REGISTRY_COUNT}"},
+		Access:     &Access{Rules: []AccessRule{{Effect: "allow", Who: "anonymous", Right: "{env.REGISTRY_RIGHT}", Addresses: []string{"{env.REGISTRY_NAME}/acme"}}}},
 	})
 	if h.source.tree.root() != root {
 		t.Errorf("the root is %q, want %q", h.source.tree.root(), root)
 	}
 	if h.registry.Hostnames[0] != "registry.example.com" || h.registry.PublicURL != "https://registry.example.com" {
 		t.Errorf("got %v and %v", h.registry.Hostnames, h.registry.PublicURL)
+	}
+	if !h.source.tree.require || h.registry.UsageBy != usage.ByGroup {
+		t.Errorf("signatures are required: %t, and downloads are counted by %q", h.source.tree.require, h.registry.UsageBy)
+	}
+	for rule := range h.registry.Rules.All() {
+		if got := rule.String(); got != "allow anonymous publish registry.example.com/acme" {
+			t.Errorf("the rule is %s", got)
+		}
+	}
+	if !h.Access.allows(access.Publish) {
+		t.Error("the start warns that nobody may publish")
 	}
 }
 
@@ -170,6 +189,10 @@ func TestProvisionRefuses(t *testing.T) {
 		{"missing modules elsewhere", Handler{Modules: filepath.Join(root, "missing")}, "modules: "},
 		{"keys that are a file", Handler{Keys: "file"}, "keys: "},
 		{"a relative path that leaves the root", Handler{Providers: "../mirror"}, "leads out of the root: give an absolute path"},
+		{"an upstream that is null", Handler{Upstreams: []*Upstream{nil}}, "upstream: an entry is null: leave it out"},
+		{"a host of an upstream that is null", Handler{Upstreams: []*Upstream{{Hostnames: []string{"a.example.com"}, Modules: true, Hosts: []*UpstreamHost{nil}}}}, "upstream: hosts: an entry is null: leave it out"},
+		{"a host of git that is null", Handler{Git: &Git{Hosts: []*GitHost{nil}}}, "git: hosts: an entry is null: leave it out"},
+		{"counting by what is not known", Handler{Usage: &Usage{By: "{env.REGISTRY_UNSET}"}}, "usage: by: "},
 		{"a hostname with a scheme", Handler{Hostnames: []string{"https://registry.example.com"}}, `hostname: "https://registry.example.com" is not a hostname`},
 		{"an empty hostname", Handler{Hostnames: []string{""}}, "hostname: "},
 		{"a prefix without slash", Handler{Prefix: "v1"}, `prefix: "v1" does not start with a slash`},

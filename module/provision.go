@@ -118,7 +118,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 		h.registry.Log, h.registry.RequireLog = h.logged.Log, key.recorded
 	}
-	if err := h.provisionUsage(app, t); err != nil {
+	if err := h.provisionUsage(app, repl, t); err != nil {
 		return err
 	}
 	if h.login != nil {

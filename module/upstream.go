@@ -139,7 +139,13 @@ type UpstreamHost struct {
 	Token string `json:"token,omitempty"`
 }
 
+// errNull is for a null in a list of the JSON configuration.
+var errNull = errors.New("an entry is null: leave it out")
+
 func (u *Upstream) expand(repl *caddy.Replacer) error {
+	if u == nil {
+		return errNull
+	}
 	for _, h := range u.Hosts {
 		if err := h.expand(repl); err != nil {
 			return fmt.Errorf("hosts: %w", err)
@@ -160,6 +166,9 @@ func (u *Upstream) expand(repl *caddy.Replacer) error {
 }
 
 func (h *UpstreamHost) expand(repl *caddy.Replacer) error {
+	if h == nil {
+		return errNull
+	}
 	return option.Expand(repl,
 		option.Scalar("name", &h.Name),
 		option.List("allow", h.Allow),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/module/option"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/storage"
 	"github.com/caddy-terraform/caddy-terraform-registry/usage"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -63,9 +64,12 @@ type pooledUsage struct {
 
 // provisionUsage has the handler count downloads. Nothing is read or written before the app
 // starts.
-func (h *Handler) provisionUsage(app *App, t servedTree) error {
+func (h *Handler) provisionUsage(app *App, repl *caddy.Replacer, t servedTree) error {
 	if h.Usage == nil {
 		return nil
+	}
+	if err := option.Expand(repl, option.Scalar("usage: by", &h.Usage.By)); err != nil {
+		return err
 	}
 	if err := h.Usage.Validate(); err != nil {
 		return err
