@@ -151,8 +151,8 @@ func TestStandInThatHasWhatItMayHaveAsksNothing(t *testing.T) {
 	}
 }
 
-// Without a key of its own, the registry lists of the packages that nobody has signed those that the
-// publisher has signed at the origin.
+// Without a key of its own, the registry lists unsigned packages if the publisher has signed them at
+// the origin.
 func TestStandInWithoutASigningKey(t *testing.T) {
 	origin, publisher := signedTree(t)
 	const demo = originHost + "/acme/demo"

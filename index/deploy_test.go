@@ -154,8 +154,8 @@ func TestDeploymentsAreSeen(t *testing.T) {
 	}
 }
 
-// What a symlink leads to may be gone for a while, as when a deployment removes it first. It is noticed
-// when it comes back.
+// The target of a symlink may be gone for a while, as when a deployment removes it first. The registry
+// notices when the target comes back.
 func TestTheTargetOfASymlinkComesBack(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ rule, link, target string }{

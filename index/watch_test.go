@@ -47,7 +47,7 @@ func TestStartingTheWatcherIsRetried(t *testing.T) {
 	}
 }
 
-// The scan in which watching begins may be given up by whoever has asked for it. The next scan, which
+// The client that has requested the scan in which watching begins may give up. The next scan, which
 // follows at once, has the tree watched.
 func TestATreeIsWatchedAlthoughTheScanWasGivenUp(t *testing.T) {
 	root := t.TempDir()

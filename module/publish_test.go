@@ -312,7 +312,7 @@ func TestPublishTidiesUp(t *testing.T) {
 	}
 }
 
-// What is staged in a tree is kept and published by the same rules at all of its sites.
+// All sites of a tree keep and publish staged files by the same rules.
 func TestPublishersOfOneTree(t *testing.T) {
 	for _, test := range []struct {
 		rule    string

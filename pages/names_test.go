@@ -26,8 +26,8 @@ func twoNamesOf(t *testing.T, files *indextest.Tree) *Site {
 	return s
 }
 
-// What is hosted under no HOSTNAME is the same under each name of the registry. Pages link to it, and
-// show it, as what they host, whichever name a configuration or a path has.
+// Providers and modules without HOSTNAME are the same under each name of the registry. Pages show them
+// as hosted, whichever name a configuration or a path has.
 func TestHostedUnderEachNameOfTheRegistry(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("index.md", "# It", "resources/thing.md", "# demo_thing")

@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 )
 
-// A version is offered before its entry is in the log. Pages that somebody saw meanwhile have the
+// A version is offered before its entry is in the log. Pages that were seen meanwhile have the
 // entry afterwards, although there is no later snapshot.
 func TestPagesHaveTheEntryOfTheirVersionOnceThereIsOne(t *testing.T) {
 	files := indextest.New(t).Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))

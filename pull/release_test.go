@@ -186,7 +186,7 @@ func TestAPlatformThatIsRequested(t *testing.T) {
 	})
 }
 
-// Whoever asks for a platform too early keeps nobody from it once it is listed.
+// A request for a platform that comes too early keeps no later client from the platform once it is listed.
 func TestAPlatformThatIsRequestedBeforeItIsAdded(t *testing.T) {
 	g := newGrowing(t, "linux_amd64")
 	g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {

@@ -73,7 +73,8 @@ func (s impatient) Read(ctx context.Context, name string) ([]byte, error) {
 	return content, err
 }
 
-// What is signed can be read, whatever fails after it. The next attempt to add says what fails.
+// Signed entries can be read, whatever fails after them. The next attempt to add an entry reports the
+// failure.
 func TestALogIsOpenedThatCannotBeAddedTo(t *testing.T) {
 	writes := func(o operation) bool { return o.does == "create" || o.does == "replace" || o.does == "remove" }
 	for _, test := range []struct {

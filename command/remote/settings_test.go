@@ -48,7 +48,7 @@ func TestSettingsOfClients(t *testing.T) {
 	}
 }
 
-// What the folder of configurations says counts before the main file, as for clients.
+// The files in the folder of configurations count before the main file, as for clients.
 func TestSettingsInTheFolder(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

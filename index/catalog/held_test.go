@@ -236,7 +236,7 @@ func TestPastedReferences(t *testing.T) {
 	}
 }
 
-// A repository is found by the URLs that its host has for it, whatever it is called.
+// A repository is found by all URLs of its host, also if its name is "modules".
 func TestRepositoriesAreFoundByTheirURLs(t *testing.T) {
 	files := indextest.New(t)
 	for module, source := range map[string]string{

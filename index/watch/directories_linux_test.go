@@ -59,7 +59,7 @@ func until(t *testing.T, w *Watcher, report string) {
 	}
 }
 
-// watchedByKernel returns those of these directories that an inotify instance of this process watches.
+// watchedByKernel returns the directories that an inotify instance of this process watches.
 func watchedByKernel(t *testing.T, dirs ...string) (watched []string) {
 	t.Helper()
 	instances, err := filepath.Glob("/proc/self/fdinfo/*")

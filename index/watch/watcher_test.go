@@ -71,8 +71,8 @@ func TestWhatChanges(t *testing.T) {
 	})
 }
 
-// A limit may be exceeded for a while, and another file system may be mounted. There is one warning each
-// time.
+// A limit may be exceeded for a while, and another file system may be mounted. The registry warns once
+// each time.
 func TestATreeIsPolledUntilAllOfItCanBeWatched(t *testing.T) {
 	_, files, w := watching(t, "providers/acme")
 	warnings := 0
