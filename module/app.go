@@ -33,7 +33,6 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
@@ -59,7 +58,7 @@ type App struct {
 	ctx        caddy.Context
 	logger     *slog.Logger
 	version    Version
-	events     *caddyevents.App
+	events     events
 	traffic    traffic
 	sources    []*snapshotSource
 	logged     []*loggedTree        // of the handlers

@@ -1,9 +1,12 @@
 package module
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
@@ -73,8 +76,74 @@ func (a *App) provisionEvents() error {
 	if err != nil {
 		return fmt.Errorf("getting the events app: %w", err)
 	}
-	a.events = app.(*caddyevents.App)
+	a.events.ctx, a.events.app = a.ctx, app.(*caddyevents.App)
+	return a.events.app.On("started", &a.events)
+}
+
+// events are the events of a configuration. Caddy starts apps in any order, and its `events` app takes
+// over its handlers, without a lock, when it is started. So events from before wait until all apps
+// have been started, which Caddy tells by an event of its own.
+type events struct {
+	ctx caddy.Context
+	app *caddyevents.App
+
+	mutex   sync.Mutex
+	begun   bool
+	waiting []event // until they have begun
+}
+
+type event struct {
+	name string
+	data map[string]any
+}
+
+// emit emits an event, or has it wait.
+func (s *events) emit(name string, data map[string]any) {
+	e := event{name, data}
+	if !s.wait(e) {
+		s.send(e)
+	}
+}
+
+// wait has an event wait, and reports whether it has to.
+func (s *events) wait(e event) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if !s.begun {
+		s.waiting = append(s.waiting, e)
+	}
+	return !s.begun
+}
+
+// send calls the handlers of an event. Indexes may outlive the configuration, whose handlers must
+// then not be called any more.
+func (s *events) send(e event) {
+	if s.ctx.Err() == nil && s.app.ShouldEmit(e.name) {
+		s.app.Emit(s.ctx, e.name, e.data)
+	}
+}
+
+// Handle implements caddyevents.Handler for the event that all apps have been started. Handlers of
+// events may take their time, and Caddy waits for this one.
+func (s *events) Handle(context.Context, caddy.Event) error {
+	go s.begin()
 	return nil
+}
+
+// begin emits the events that wait, in their order.
+func (s *events) begin() {
+	for {
+		s.mutex.Lock()
+		waiting := s.waiting
+		s.waiting, s.begun = nil, len(waiting) == 0
+		s.mutex.Unlock()
+		if len(waiting) == 0 {
+			return
+		}
+		for _, e := range waiting {
+			s.send(e)
+		}
+	}
 }
 
 // warnOfRoot logs a hint about a root without any folder of a tree, once. A tree that
@@ -87,13 +156,9 @@ func (a *App) warnOfRoot(t servedTree, before, now *index.Snapshot) {
 	a.logger.Warn(hint, "root", t.root())
 }
 
-// emitScanned emits an event for a scan. The index may outlive the configuration, whose
-// event handlers must then not be called any more.
+// emitScanned emits an event for a scan.
 func (a *App) emitScanned(t servedTree, now *index.Snapshot, took time.Duration) {
-	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventRescanned) {
-		return
-	}
-	a.events.Emit(a.ctx, eventRescanned, map[string]any{
+	a.events.emit(eventRescanned, map[string]any{
 		"root":     t.root(),
 		"offered":  now.Totals.Versions(),
 		"withheld": now.Totals.Problems(),
@@ -104,10 +169,7 @@ func (a *App) emitScanned(t servedTree, now *index.Snapshot, took time.Duration)
 
 // emitWithheld emits an event for a file that is withheld.
 func (a *App) emitWithheld(t servedTree, p index.Problem) {
-	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventWithheld) {
-		return
-	}
-	a.events.Emit(a.ctx, eventWithheld, map[string]any{
+	a.events.emit(eventWithheld, map[string]any{
 		"root":    t.root(),
 		"path":    p.Path,
 		"address": p.Address,
@@ -119,10 +181,7 @@ func (a *App) emitWithheld(t servedTree, p index.Problem) {
 
 // emitKeysChanged emits an event for a keys file that has changed.
 func (a *App) emitKeysChanged(t servedTree, c keys.Change) {
-	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventKeysChanged) {
-		return
-	}
-	a.events.Emit(a.ctx, eventKeysChanged, map[string]any{
+	a.events.emit(eventKeysChanged, map[string]any{
 		"root":      t.root(),
 		"hostname":  c.Hostname.ForDisplay(),
 		"namespace": c.Namespace,
@@ -134,10 +193,7 @@ func (a *App) emitKeysChanged(t servedTree, c keys.Change) {
 
 // emitRewritten emits an event for a file that is offered with other bytes than at first.
 func (a *App) emitRewritten(t servedTree, c index.ChangedVersion) {
-	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventBytesChanged) {
-		return
-	}
-	a.events.Emit(a.ctx, eventBytesChanged, map[string]any{
+	a.events.emit(eventBytesChanged, map[string]any{
 		"root":     t.root(),
 		"path":     c.Path,
 		"address":  c.Address.String(),
@@ -155,27 +211,20 @@ func (a *App) emitUpstream(e pull.Event) {
 	if e.Kind == pull.KeyAdded {
 		name, data["keys"] = eventKeyAdded, e.Keys
 	}
-	if a.ctx.Err() == nil && a.events.ShouldEmit(name) {
-		a.events.Emit(a.ctx, name, data)
-	}
+	a.events.emit(name, data)
 }
 
 // emitTagMoved emits an event about the tag of a version.
 func (a *App) emitTagMoved(e pull.Event) {
-	if a.ctx.Err() == nil && a.events.ShouldEmit(eventTagMoved) {
-		a.events.Emit(a.ctx, eventTagMoved, map[string]any{
-			"address": e.Address.String(), "version": e.Version, "tag": e.Tag, "commit": e.Commit, "tag_commit": e.TagCommit,
-		})
-	}
+	a.events.emit(eventTagMoved, map[string]any{
+		"address": e.Address.String(), "version": e.Version, "tag": e.Tag, "commit": e.Commit, "tag_commit": e.TagCommit,
+	})
 }
 
 // emitPublished emits an event for the files that a request has published.
 func (a *App) emitPublished(t servedTree, e *handlers.Exchange, client string) {
 	a = a.usable()
-	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventPublished) {
-		return
-	}
-	a.events.Emit(a.ctx, eventPublished, map[string]any{
+	a.events.emit(eventPublished, map[string]any{
 		"root":    t.root(),
 		"address": e.Address(),
 		"version": e.Version,
@@ -190,10 +239,7 @@ func (a *App) emitPublished(t servedTree, e *handlers.Exchange, client string) {
 // deprecated or restored.
 func (a *App) emitNoticesChanged(t servedTree, e *handlers.Exchange, client string) {
 	a = a.usable()
-	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventNoticesChanged) {
-		return
-	}
-	a.events.Emit(a.ctx, eventNoticesChanged, map[string]any{
+	a.events.emit(eventNoticesChanged, map[string]any{
 		"root":       t.root(),
 		"address":    e.Address(),
 		"withdrawn":  e.Upload.Notices.Withdrawn,
@@ -207,10 +253,7 @@ func (a *App) emitNoticesChanged(t servedTree, e *handlers.Exchange, client stri
 // emitRefused emits an event for a file that a request has sent and that was refused.
 func (a *App) emitRefused(t servedTree, e *handlers.Exchange, client string, untold int) {
 	a = a.usable()
-	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventRefused) {
-		return
-	}
-	a.events.Emit(a.ctx, eventRefused, map[string]any{
+	a.events.emit(eventRefused, map[string]any{
 		"root":         t.root(),
 		"address":      e.Address(),
 		"version":      e.Version,

@@ -137,6 +137,30 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// Caddy may start the events app, which takes over its handlers then, after this one.
+func TestEventsBeforeTheEventsAppWaitForIt(t *testing.T) {
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: archivesTree(t), Rescan: -1})
+	if err := c.app().Start(); err != nil {
+		t.Fatal(err)
+	}
+	rescan(t, h)
+	rescanned := c.hear(eventRescanned)
+	if events := rescanned.take(); len(events) > 0 {
+		t.Fatalf("before all apps have been started, got events %v", events)
+	}
+	app := c.app().events.app
+	if err := app.Start(); err != nil {
+		t.Fatal(err)
+	}
+	app.Emit(c.ctx, "started", nil)
+	eventually(t, "the events of the scans", func() bool { return len(rescanned.take()) > 0 })
+	rescan(t, h)
+	if len(rescanned.take()) == 0 {
+		t.Error("no event of a later scan")
+	}
+}
+
 // A file that is offered with other bytes than at first is an event and a metric.
 func TestChangedBytesAreAnEvent(t *testing.T) {
 	root := archivesTree(t)

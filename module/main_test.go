@@ -139,7 +139,11 @@ func (c *configuration) start() error {
 	if app.generate == nil {
 		app.generate = func() (*signing.Key, error) { return shortKey(c.t), nil }
 	}
-	return app.Start()
+	if err := app.Start(); err != nil {
+		return err
+	}
+	app.events.begin()
+	return nil
 }
 
 func (c *configuration) mustStart() *configuration {
