@@ -222,18 +222,21 @@ func (a *App) awaitRecord(ctx context.Context, from source.Source, about address
 // an option.
 type treeRecord struct {
 	app  *App
-	from source.Source
+	tree servedTree
 }
 
 // Replaces implements publish.Record.
 func (r treeRecord) Replaces(about address.Address, version string, on address.Platform, h1 string, sum wire.SHA256) time.Time {
-	return r.app.usable().replaces(r.from, about, version, on, h1, sum)
+	return r.app.usable().replaces(r.tree.source, about, version, on, h1, sum)
 }
 
 // Await implements publish.Record.
 func (r treeRecord) Await(ctx context.Context, about address.Address, version string, on address.Platform) bool {
-	_, p := r.app.usable().logOn(r.from)
-	return p == nil || p.Await(ctx, about, version, on)
+	key, p := r.app.usable().logOn(r.tree.source)
+	if p == nil || key.require != r.tree.require {
+		return true // nothing that is offered here is entered
+	}
+	return p.Await(ctx, about, version, on)
 }
 
 // ledger returns what the offers of a tree are compared with; nil: they are not.

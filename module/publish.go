@@ -118,7 +118,7 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 		Lock:              app.lock,
 		Hostnames:         hostnames,
 		KeyCopies:         storage.NewKeyCopies(app.storage, t.identity()),
-		Record:            treeRecord{app, t.source},
+		Record:            treeRecord{app, t},
 		RequireSignatures: t.require,
 		MaxSize:           h.Publish.MaxSize,
 		Staging:           h.Publish.staging(),

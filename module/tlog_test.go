@@ -569,6 +569,24 @@ func TestWhatIsPublishedAtAnotherSiteIsOnRecord(t *testing.T) {
 	publish(vpc, first, http.StatusCreated)
 }
 
+// What a site with other signatures publishes does not wait for a log that may never have it.
+func TestALogOfOtherSignaturesIsNotWaitedFor(t *testing.T) {
+	logged, _ := publishingHandler(t)
+	logged.Signatures, logged.Tlog, logged.PublicURL = RequireSignatures, &Tlog{Folder: logFolder(t)}, "https://registry.example.com"
+	c := newConfiguration(t)
+	h := c.mustHandle(logged)
+	c.mustStart()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, require := range []bool{true, false} {
+		r := treeRecord{c.app(), h.source.tree}
+		r.tree.require = require
+		if waits := !r.Await(ended, address.Address{Namespace: "acme", Name: "vpc", System: "aws"}, "1.0.0", address.Platform{}); waits != require {
+			t.Errorf("with required signatures: %t, it waits: %t", require, waits)
+		}
+	}
+}
+
 // A published version is on record when the request is answered.
 func TestWhatIsPublishedIsOnRecord(t *testing.T) {
 	o, token := publishingHandler(t)

@@ -77,32 +77,24 @@ func (m *moduleView) seen(source string, names int) (address.Address, bool) {
 			a = a.At("")
 		}
 		if found, err := m.lookUp(a); err == nil {
-			return withoutOwnName(a, found), true
+			return m.withoutOwnName(a, found), true
 		}
 	}
 	return address.Address{}, false
 }
 
-// lookUp returns the address at which the tree has a provider or module.
-func (v *visit) lookUp(a address.Address) (address.Address, error) {
+// lookUp returns the provider or module of an address, as a pointer.
+func (v *visit) lookUp(a address.Address) (any, error) {
 	if a.IsModule() {
-		m, err := v.view.Module(a)
-		if err != nil {
-			return a, err
-		}
-		return m.Address, nil
+		return v.view.Module(a)
 	}
-	p, err := v.view.Provider(a)
-	if err != nil {
-		return a, err
-	}
-	return p.Address, nil
+	return v.view.Provider(a)
 }
 
-// withoutOwnName returns the address by which something was found, without its HOSTNAME if the tree
-// has it under none: it is hosted then, and the HOSTNAME is a name of the registry.
-func withoutOwnName(a, found address.Address) address.Address {
-	if found.Hostname == "" {
+// withoutOwnName returns the address by which a provider or module was found, without its HOSTNAME
+// if it is the same without: it is hosted then, and the HOSTNAME is a name of the registry.
+func (v *visit) withoutOwnName(a address.Address, found any) address.Address {
+	if same, err := v.lookUp(a.At("")); err == nil && same == found {
 		return a.At("")
 	}
 	return a

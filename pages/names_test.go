@@ -75,3 +75,22 @@ module "labels" {
 		})
 	}
 }
+
+// What one name of the registry has of its own is merged with what is hosted under that name alone.
+func TestPagesOfNamesThatDiffer(t *testing.T) {
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64")
+	s := twoNamesOf(t, files)
+	for path, version := range map[string]string{"/providers/acme/demo": "2.0.0", "/registries/tf.example.com/providers/acme/demo": "1.0.0"} {
+		page := parse(t, s.get(path+"?tab=packages", ""))
+		for _, l := range elements(page, atom.Link) {
+			if attr(l, "rel") == "canonical" && !strings.HasSuffix(attr(l, "href"), path+"?tab=packages") {
+				t.Errorf("%s is said to be %s", path, attr(l, "href"))
+			}
+		}
+		if text := textIn(page); !strings.Contains(text, version) {
+			t.Errorf("%s does not show %s:\n%s", path, version, text)
+		}
+	}
+}

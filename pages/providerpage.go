@@ -40,7 +40,7 @@ func (v *visit) provider() (*answer, error) {
 		}
 		return v.absentVersion(latest, p.Numbers(), err)
 	}
-	v.version, v.route.Address = release.Version, withoutOwnName(v.route.Address, p.Address)
+	v.version, v.route.Address = release.Version, v.withoutOwnName(v.route.Address, p)
 	docs, err := v.view.Docs(release)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -194,6 +195,7 @@ func (m *File) withoutNotices(versions address.Constraints) File {
 func (e Edit) applied(t noticeText) noticeText {
 	if e.Reason != nil {
 		t.reason, _ = cleanText(*e.Reason, maxReason)
+		t.reason = norm.NFC.String(t.reason) // as HCL reads texts
 	}
 	if e.Link != nil {
 		t.link, _ = webURL(*e.Link)

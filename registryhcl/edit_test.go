@@ -32,6 +32,7 @@ func TestSetNotice(t *testing.T) {
 			"withdrawn \"< 1.2\" {\n  reason = \"a \\\"b\\\" $${c}\"\n  link   = \"https://example.com/\"\n}\n", ""},
 		{"behind what there is, which stays as it is written", "# ours\nowner=\"a\"   # and so on\n\n\nwithdrawn \"1.0.0\" {}", "1.1.0", nil, nil,
 			"# ours\nowner=\"a\"   # and so on\n\n\nwithdrawn \"1.0.0\" {}\n\nwithdrawn \"1.1.0\" {\n}\n", ""},
+		{"a text with accents of their own", "", "1.1.0", text("cafe\u0301"), nil, "withdrawn \"1.1.0\" {\n  reason = \"caf\u00e9\"\n}\n", ""},
 		{"the same is not written twice", "withdrawn \"= 1.1.0\" { reason = \"a\" }", "1.1.0", text("a"), nil, "withdrawn \"= 1.1.0\" { reason = \"a\" }", ""},
 		{"of another kind is another one", "deprecated \"1.1.0\" {\n}\n", "1.1.0", nil, nil, "deprecated \"1.1.0\" {\n}\n\nwithdrawn \"1.1.0\" {\n}\n", ""},
 		{"an argument is replaced, and what is not given stays", "withdrawn \"1.1.0\" { # c\n\t# d\n\treason   = \"a\" # e\n\tlink = \"https://a.example/\"\n}\n", "1.1.0", text("b"), nil,

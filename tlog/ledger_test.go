@@ -248,7 +248,7 @@ func TestABatchThatIsLostAfterAStartThatCouldNotSign(t *testing.T) {
 	delete(m.files, batchName(1))
 	full = false
 	for what, err := range map[string]error{"reading": l.Refresh(t.Context()), "adding": l.Append(t.Context(), moduleLeaf(1))} {
-		if !errors.Is(err, ErrBehind) || l.Head().Size != 1 {
+		if !errors.Is(err, errLost) || l.Head().Size != 1 {
 			t.Errorf("%s says %v, and %d entries are signed", what, err, l.Head().Size)
 		}
 	}

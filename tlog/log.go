@@ -306,11 +306,18 @@ func (l *Log) Refresh(ctx context.Context) error {
 func (l *Log) known(ctx context.Context) (*edge, error) {
 	head := l.Head()
 	l.ledger.truncate(head.edge.size)
-	if head.edge.size > head.Size {
-		return head.edge, l.endsWith(ctx, head.edge)
+	if head.edge.size == head.Size {
+		return head.edge, nil
 	}
-	return head.edge, nil
+	err := l.endsWith(ctx, head.edge)
+	if errors.Is(err, ErrBehind) || errors.Is(err, ErrForked) { // nothing that is signed is missing
+		err = errLost
+	}
+	return head.edge, err
 }
+
+// errLost is no fault of the log: a new start reads what the store has now.
+var errLost = errors.New("entries that were stored and not signed yet are gone, as after a backup was restored: restart the server")
 
 func (l *Log) take(ctx context.Context) (end func(), err error) {
 	select {

@@ -317,6 +317,7 @@ func (s *sender) await(ctx context.Context, a address.Address, waiting []*outcom
 		}
 		for _, o := range waiting {
 			if o.unseen = unseen; unseen {
+				o.unoffered = false // it may be offered meanwhile
 				continue
 			}
 			o.unlisted = true

@@ -262,6 +262,7 @@ func TestPublishSaysWhatIsNotOfferedYet(t *testing.T) {
 		{rule: "sent again", address: "acme/vpc/aws", code: 200, message: waits, says: "Published before, with the same bytes: acme/vpc/aws 1.2.0."},
 		{rule: "offered, with a message", address: "acme/vpc/aws", code: 201, message: "it is offered, and not in the transparency log yet", says: "Published: acme/vpc/aws 1.2.0."},
 		{rule: "listed while it is waited for", address: "acme/vpc/aws", code: 202, message: waits, listed: `{"version":"1.2.0"}`, args: []string{"--wait=1h"}, says: "Published: acme/vpc/aws 1.2.0."},
+		{rule: "waited for with a token that may not read", address: "acme/vpc/aws", code: 202, message: waits, listed: "403", args: []string{"--wait=1h"}, says: "Published, not confirmed: acme/vpc/aws 1.2.0."},
 		{rule: "waited for in vain", address: "acme/vpc/aws", code: 202, message: waits, args: []string{"--wait=10ms"}, exit: cli.ExitProblem, says: "In the registry, and not offered yet: acme/vpc/aws 1.2.0."},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -275,6 +276,9 @@ func TestPublishSaysWhatIsNotOfferedYet(t *testing.T) {
 					io.Copy(io.Discard, q.Body)
 					w.WriteHeader(test.code)
 					w.Write(wire.Publication{Status: wire.Published, Message: test.message}.Encode())
+				case strings.HasSuffix(q.URL.Path, "/versions") && test.listed == "403":
+					w.WriteHeader(http.StatusForbidden)
+					w.Write([]byte(`{"errors":["you may not read it"]}`))
 				case strings.HasSuffix(q.URL.Path, "/versions"):
 					w.Write([]byte(`{"modules":[{"versions":[` + test.listed + `]}]}`))
 				default:

@@ -57,8 +57,11 @@ func (q *Query) readReference(text string, own []svchost.Hostname) (names []stri
 	if !strings.Contains(text, "/") || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return nil, false
 	}
-	l := readLocation(text).withoutFile()
+	l := readLocation(text)
 	r := Reference{Part: l.part, Own: l.hostname != "" && slices.Contains(own, l.hostname)}
+	if !r.Own {
+		l = l.withoutFile()
+	}
 	isPage := r.readPage(l)
 	switch {
 	case isPage:
@@ -157,7 +160,7 @@ func (l location) withoutFile() location {
 // beginsFile reports whether hosts of repositories have a commit and a file after the segment: GitHub
 // after "tree" and "blob", Bitbucket and Forgejo after "src".
 func (l location) beginsFile(i int) bool {
-	return l.path[i] == "tree" || l.path[i] == "blob" || l.path[i] == "src" && i == 2
+	return i < len(l.path) && (l.path[i] == "tree" || l.path[i] == "blob" || l.path[i] == "src" && i == 2)
 }
 
 // pageAt returns where the path of a page of a registry begins: at the end of the location if it is

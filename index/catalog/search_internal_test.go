@@ -195,7 +195,7 @@ func largeCatalog() *Catalog {
 // manyPages returns encoded titles of that many pages.
 func manyPages(count, seed int) content.Titles {
 	random := rand.New(rand.NewPCG(7, uint64(seed)))
-	b := content.Titles{3}
+	b := content.Titles{4}
 	for i := range count {
 		slug := fmt.Sprintf("%s_%s_%d", topics[random.IntN(len(topics))], topics[random.IntN(len(topics))], i)
 		title := ""

@@ -11,14 +11,19 @@ func isProse(s string) bool {
 	if strings.HasPrefix(s, "|") || strings.HasPrefix(s, "[!") || strings.HasPrefix(s, "[[") {
 		return false
 	}
-	letters, spaceless := 0, false
+	letters, spaceless := 0, 0
 	for _, r := range s {
 		if unicode.IsLetter(r) {
 			letters++
 		}
-		spaceless = spaceless || IsSpaceless(r)
+		if IsSpaceless(r) {
+			spaceless++
+		}
 	}
-	return letters >= 10 && 2*letters > len([]rune(s)) && (spaceless || strings.Contains(s, " "))
+	if !strings.Contains(s, " ") && 2*spaceless < letters {
+		return false // names of languages between links are no text
+	}
+	return letters >= 10 && 2*letters > len([]rune(s))
 }
 
 // CutAtWord shortens a text to at most limit bytes: after a word, unless that would leave less than

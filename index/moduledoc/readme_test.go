@@ -22,6 +22,7 @@ func TestDescriptions(t *testing.T) {
 		{"after an alert", "> [!NOTE]\n> This module is old.\n\nCreates a network.", "Creates a network."},
 		{"after front matter", "---\ntitle: Network of ours\n---\nCreates a network.", "Creates a network."},
 		{"not a link alone", "https://example.com/\n\nv1.2.3\n\nCreates a network.", "Creates a network."},
+		{"not links to other languages", "[English](README.md)|[简体中文](README.zh.md)\n\n[English](README.md)/[日本語](README.ja.md)\n\nhttps://example.com/文档\n\nCreates a network.", "Creates a network."},
 		{"in any script", "ネットワーク と サブネット を作成します。", "ネットワーク と サブネット を作成します。"},
 		{"in a script without spaces", "# VPC\n\nこのモジュールは、サブネットを作成します。\n\n## Usage\n\nSee the examples for more.\n", "このモジュールは、サブネットを作成します。"},
 		{"in another one", "# VPC\n\n此模块用于创建网络和子网。\n\nSee the examples for more.\n", "此模块用于创建网络和子网。"},

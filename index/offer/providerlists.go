@@ -57,7 +57,7 @@ func providerVersions(releases []*Release, withdrawn []WithdrawnVersion, further
 			continue // clients would refuse it, so that only the mirror can offer it
 		}
 		offered = append(offered, r)
-		platforms := append([]address.Platform{}, more...) // the publisher's signature is for these only
+		platforms := append([]address.Platform{}, more...) // a signature of the origin is for these only
 		if signed {
 			platforms = r.platformsWith(more)
 		}

@@ -2,8 +2,10 @@ package changes
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
@@ -57,7 +59,7 @@ func (h heading) ends(of heading, top int) bool {
 	if h.level < of.level || h.level == of.level && of.level == top {
 		return true
 	}
-	return h.begins && h.version != of.version
+	return h.begins && h.version != of.version && (h.level == of.level || h.isRelease)
 }
 
 // headingOf returns the heading of a version, or a negative number if there is none: the first
@@ -90,6 +92,7 @@ type heading struct {
 	line, level int
 	version     string // the first one that it names; may be empty
 	begins      bool   // the version is its first word
+	isRelease   bool   // nothing else is in it, but for a link and a date
 }
 
 // headingsOf finds the headings outside of blocks of code.
@@ -106,6 +109,7 @@ func headingsOf(lines []string) (headings []heading) {
 		} else if level := headingLevel(begins); level > 0 && fence == "" {
 			h := heading{line: i, level: level}
 			h.version, h.begins = versionIn(begins)
+			h.isRelease = h.begins && isRelease(begins, h.version)
 			headings = append(headings, h)
 		}
 	}
@@ -129,6 +133,14 @@ func headingLevel(line string) int {
 		return n
 	}
 	return 0
+}
+
+var inParentheses = regexp.MustCompile(`\([^)]*\)`)
+
+// isRelease reports whether a heading has no words after its version.
+func isRelease(heading, version string) bool {
+	_, rest, _ := strings.Cut(heading, version)
+	return !strings.ContainsFunc(inParentheses.ReplaceAllString(rest, ""), unicode.IsLetter)
 }
 
 // versionIn returns the first word of a heading that is a version, as in

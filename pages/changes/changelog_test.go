@@ -13,6 +13,7 @@ func TestTheSectionOfAVersion(t *testing.T) {
 		{"with a v", "# v1.2.0\na\n# v1.1.0\nb\n", "a"},
 		{"of release-please", "## [1.2.0](https://h/compare/v1.1.0...v1.2.0) (2026-11-12)\n\n### Features\n\n* a\n\n### [1.1.1](x)\n\n* b", "### Features\n\n* a"},
 		{"of release-please, of a patch release among its parts", "## [1.3.0](x)\n\n### Features\n\n* c\n\n### [1.2.0](x)\n\n\n### Bug Fixes\n\n* a\n\n### Performance\n\n* p\n\n### [1.1.9](x)\n\n* b", "### Bug Fixes\n\n* a\n\n### Performance\n\n* p"},
+		{"a part that begins with another version", "## 1.2.0\n### 1.5.7 of Terraform is required now\n- a\n### Fixes\n- b\n## 1.0.0\n", "### 1.5.7 of Terraform is required now\n- a\n### Fixes\n- b"},
 		{"of a patch release before a minor release", "## 1.3.0\n### 1.2.0\n### Fixes\na\n## 1.1.0\nb\n", "### Fixes\na"},
 		{"with a part that names another version", "## 1.2.0\n### Upgrading from 1.1.0\na\n## 1.1.0\nb\n", "### Upgrading from 1.1.0\na"},
 		{"with a part that begins with the version", "## 1.2.0\n### 1.2.0 is the first of its kind\na\n## 1.1.0\nb\n", "### 1.2.0 is the first of its kind\na"},
