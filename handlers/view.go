@@ -257,6 +257,24 @@ func (v *View) Folded(a address.Address) address.Address {
 	return a
 }
 
+// WithoutOwnName returns the address of a provider or module, without a HOSTNAME that is a name of the
+// registry, if the snapshot has the same without it. What is hosted has the same rules under each
+// name, so that the user may see either or none. The last look-up stays the last one.
+func (v *View) WithoutOwnName(a address.Address) address.Address {
+	t, s := v.registry.named(v.request.self, a), v.request.snapshot
+	own := v.registry.named(v.request.self, a.At("")).place
+	same := t.place.Hosted
+	if a.IsModule() {
+		same = same && s.Module(t.place) == s.Module(own)
+	} else {
+		same = same && s.Provider(t.place) == s.Provider(own)
+	}
+	if same {
+		return a.At("")
+	}
+	return a
+}
+
 // Hosted reports whether what is at an address in the tree is hosted. Only the configuration decides.
 func (v *View) Hosted(a address.Address) bool { return v.registry.located(a).place.Hosted }
 

@@ -30,7 +30,8 @@ func TestSignedLinksOnPagesLeadToFiles(t *testing.T) {
 	}
 	files.Provider("registry.terraform.io/acme/other", "1.0.0", "linux_amd64")
 	files.Write("modules/registry.terraform.io/acme/tags/null/1.0.0.zip", indextest.Zip("main.tf", "# a module"))
-	s := siteOf(t, snapshotOf(t, files), "allow ann read *")
+	files.Provider("registry.terraform.io/open/demo", "1.0.0", "linux_amd64")
+	s := siteOf(t, snapshotOf(t, files), "allow ann read *", "allow anonymous read open")
 	s.Registry.Hostnames = []svchost.Hostname{"registry.example.com"}
 	keys := access.NewLinkKeys(time.Now())
 	s.Registry.Links = &access.Links{Life: time.Hour, Keys: func() *access.LinkKeys { return keys }}
@@ -47,6 +48,7 @@ func TestSignedLinksOnPagesLeadToFiles(t *testing.T) {
 		{"a release under the registry's HOSTNAME", "/providers/acme/demo?tab=packages", ofProvider("demo", "2.0.0")},
 		{"a release under no HOSTNAME, by the registry's", "/registries/registry.example.com/providers/acme/demo/1.0.0?tab=packages", ofProvider("demo", "1.0.0")},
 		{"a mirrored release", "/registries/registry.terraform.io/providers/acme/other?tab=packages", ofProvider("other", "1.0.0")},
+		{"a mirrored release of a namespace that is public where it is hosted", "/registries/registry.terraform.io/providers/open/demo?tab=packages", ofProvider("demo", "1.0.0")},
 		{"a module under no HOSTNAME", "/modules/acme/vpc/aws/1.0.0", []string{"archive.zip"}},
 		{"a module under the registry's HOSTNAME", "/modules/acme/vpc/aws", []string{"archive.zip"}},
 		{"a module under no HOSTNAME, by the registry's", "/registries/registry.example.com/modules/acme/vpc/aws/1.0.0", []string{"archive.zip"}},

@@ -76,28 +76,21 @@ func (m *moduleView) seen(source string, names int) (address.Address, bool) {
 		if a.Hostname == m.view.Hostname() {
 			a = a.At("")
 		}
-		if found, err := m.lookUp(a); err == nil {
-			return m.withoutOwnName(a, found), true
+		if m.lookUp(a) == nil {
+			return m.view.WithoutOwnName(a), true
 		}
 	}
 	return address.Address{}, false
 }
 
-// lookUp returns the provider or module of an address, as a pointer.
-func (v *visit) lookUp(a address.Address) (any, error) {
+// lookUp looks up a provider or module, and returns why the visitor does not see it.
+func (v *visit) lookUp(a address.Address) (err error) {
 	if a.IsModule() {
-		return v.view.Module(a)
+		_, err = v.view.Module(a)
+	} else {
+		_, err = v.view.Provider(a)
 	}
-	return v.view.Provider(a)
-}
-
-// withoutOwnName returns the address by which a provider or module was found, without its HOSTNAME
-// if it is the same without: it is hosted then, and the HOSTNAME is a name of the registry.
-func (v *visit) withoutOwnName(a address.Address, found any) address.Address {
-	if same, err := v.lookUp(a.At("")); err == nil && same == found {
-		return a.At("")
-	}
-	return a
+	return err
 }
 
 // documented returns a function that returns the URL of the page that documents a resource,

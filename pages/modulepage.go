@@ -53,7 +53,7 @@ func (v *visit) openModule(part string) (*moduleView, *answer, error) {
 		a, err := v.absentVersion(latest, m.Numbers(), err)
 		return nil, a, err
 	}
-	v.version, v.route.Address = version.Version, v.withoutOwnName(v.route.Address, m)
+	v.version, v.route.Address = version.Version, v.view.WithoutOwnName(v.route.Address)
 	whole, err := v.view.Describe(version)
 	if err != nil {
 		return nil, nil, err

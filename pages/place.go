@@ -138,7 +138,7 @@ func (v *visit) listAt(title, browse string, at address.Address, all []handlers.
 // module or provider is led to it; for everyone else nothing is there.
 func (v *visit) lost() (*answer, error) {
 	a := v.route.Address
-	if _, err := v.lookUp(a); err != nil {
+	if err := v.lookUp(a); err != nil {
 		return nil, err
 	}
 	p, err := v.page(a.String())

@@ -40,7 +40,7 @@ func (v *visit) provider() (*answer, error) {
 		}
 		return v.absentVersion(latest, p.Numbers(), err)
 	}
-	v.version, v.route.Address = release.Version, v.withoutOwnName(v.route.Address, p)
+	v.version, v.route.Address = release.Version, v.view.WithoutOwnName(v.route.Address)
 	docs, err := v.view.Docs(release)
 	if err != nil {
 		return nil, err
