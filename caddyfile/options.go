@@ -104,9 +104,6 @@ func names(all []option) string {
 	return strings.Join(names, ", ")
 }
 
-// hasPlaceholder reports whether the value of an option is known only when the configuration is loaded.
-func hasPlaceholder(value string) bool { return strings.Contains(value, "{") }
-
 // text parses an option with one argument, which is not changed.
 func text(field func(*module.Handler) *string) func(*caddyfile.Dispenser, *module.Handler) error {
 	return func(d *caddyfile.Dispenser, h *module.Handler) error { return setText(d, field(h)) }
@@ -158,7 +155,7 @@ func signatures(d *caddyfile.Dispenser, h *module.Handler) error {
 	if !d.AllArgs(&h.Signatures) {
 		return d.ArgErr()
 	}
-	if !hasPlaceholder(h.Signatures) && h.Signatures != module.PreferSignatures && h.Signatures != module.RequireSignatures {
+	if !module.HasPlaceholder(h.Signatures) && h.Signatures != module.PreferSignatures && h.Signatures != module.RequireSignatures {
 		return d.Errf("signatures is either %s or %s, not '%s'", module.PreferSignatures, module.RequireSignatures, h.Signatures)
 	}
 	return nil

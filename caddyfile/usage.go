@@ -34,7 +34,7 @@ func usage(d *caddyfile.Dispenser, h *module.Handler) error {
 			return d.Errf("unrecognized word '%s' in usage, the allowed ones are: by, keep", word)
 		}
 		known := *u
-		if hasPlaceholder(known.By) {
+		if module.HasPlaceholder(known.By) {
 			known.By = ""
 		}
 		if err := known.Validate(); err != nil {

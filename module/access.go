@@ -70,13 +70,17 @@ type AccessRule struct {
 	Addresses []string `json:"addresses,omitempty"`
 }
 
+// HasPlaceholder reports whether the value of an option is known only when the configuration is
+// loaded.
+func HasPlaceholder(value string) bool { return strings.Contains(value, "{") }
+
 // NewAccessRule returns the rule of a line: its effect, subject, right and addresses,
 // as access.ParseRule expects them. The error quotes the wrong word. A word with a
 // placeholder is taken for right, since its value is not known yet.
 func NewAccessRule(words []string) (AccessRule, error) {
 	known := slices.Clone(words)
 	for i, word := range known {
-		if strings.Contains(word, "{") {
+		if HasPlaceholder(word) {
 			known[i] = []string{"allow", "anonymous", "read", "*"}[min(i, 3)]
 		}
 	}
@@ -123,7 +127,7 @@ func (h *Handler) provisionAccess(ctx caddy.Context, app *App) (*access.Rules, e
 	}
 	h.subject, h.groups, h.outage = defaultSubject, defaultGroups, new(atomic.Bool)
 	if h.Access != nil && h.Access.Subject != "" {
-		if !strings.Contains(h.Access.Subject, "{") {
+		if !HasPlaceholder(h.Access.Subject) {
 			return nil, fmt.Errorf("access: subject: %q has no placeholder, so all requests would have the same subject: write it like {http.auth.user.id}", h.Access.Subject)
 		}
 		h.subject = h.Access.Subject

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -192,7 +191,7 @@ func (h *UpstreamHost) host() (upstream.Host, error) {
 // CheckAllow returns an error if a pattern of repositories is wrong. It accepts a
 // pattern with a placeholder, whose value is not known yet.
 func (h *UpstreamHost) CheckAllow(pattern string) error {
-	if strings.Contains(h.Name+pattern, "{") {
+	if HasPlaceholder(h.Name + pattern) {
 		return nil
 	}
 	_, err := upstream.Host{Name: h.Name}.ParseRepositories(pattern)
