@@ -30,7 +30,7 @@ func pagesCode(t *testing.T, registry *Registry) {
 	is(tab, "a range", "L3 L4 L5")
 	tab.Open(code + "/main.tf?tab=source#L4")
 	is(tab, "a line", "L4")
-	evaluate[bool](tab, `document.querySelector('#L7 > a').dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, shiftKey: true }))`)
+	tab.ShiftClick("#L7 > a")
 	if got := evaluate[string](tab, "new Promise(done => setTimeout(() => done(location.hash)))"); got != "#L4-L7" {
 		t.Errorf("a click with the shift key leads to %s", got)
 	}

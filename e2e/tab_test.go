@@ -277,6 +277,18 @@ func (tab *Tab) Click(selector string) {
 	tab.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
+// ShiftClick clicks on something while the shift key is pressed.
+func (tab *Tab) ShiftClick(selector string) {
+	tab.t.Helper()
+	tab.call(func(ctx context.Context) error {
+		nodes, err := chromedp.Run(ctx, chromedp.Nodes(chromedp.CSS(selector), chromedp.NodeVisible))
+		if err != nil {
+			return err
+		}
+		return chromedp.Do(ctx, chromedp.MouseClickNode(nodes[0], chromedp.ButtonModifiers(chromedp.ModifierShift)))
+	})
+}
+
 // Press presses keys, one after the other: characters, or the keys that kb names.
 func (tab *Tab) Press(keys string) {
 	tab.t.Helper()
